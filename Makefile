@@ -1,0 +1,98 @@
+# "make" lists the targets. A machine needs Go, make and a POSIX shell, no more:
+# the tools are pinned in internal/tools/go.mod and come with "go tool".
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# Every module stands for itself, also below somebody's go.work.
+export GOWORK := off
+
+GO       ?= go
+FUZZTIME ?= 60s
+
+TOOLS := internal/tools
+TOOL  := $(GO) tool -modfile="$(CURDIR)/$(TOOLS)/go.mod"
+
+# Found by looking, so that they are found before a commit and without git too.
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . \( -name '.?*' -o -name testdata -o -name vendor \) -prune -o -name go.mod -print)))
+# The module of the tools has no packages.
+CODE := $(filter-out ./$(TOOLS),$(MODULES))
+
+# $(call in_each,MODULES,COMMAND) runs the command in every module, also after
+# one has failed, and fails if one has.
+define in_each
+status=0; for m in $(1); do (cd "$$m" && $(2)) || { status=1; echo "make $@: failed in $$m" >&2; }; done; exit $$status
+endef
+
+# Sets the shell variable race. The question is put to Go itself, by building
+# something that needs C and the race detector: the platform may lack one too.
+define find_race
+race=-race; $(GO) build -race runtime/cgo 2>/dev/null || { race=; echo "make $@: no C compiler that Go can use, therefore no race detector"; }
+endef
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## show the main job: run examples/quickstart
+	@$(GO) run ./examples/quickstart
+
+.PHONY: test
+test: vet fmt-check tidy-check ## check and test every module, with the race detector
+	@$(find_race); $(call in_each,$(CODE),$(GO) test $$race -shuffle=on ./...)
+
+.PHONY: long
+long: ## the same tests without limits: sets INTERLOCK_LONG=1
+	@$(find_race); $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...)
+
+.PHONY: lint
+lint: vet ## vet, staticcheck, and functions that nothing reaches
+	@$(call in_each,$(CODE),$(TOOL) staticcheck ./...)
+	@$(call in_each,$(CODE),dead=$$($(TOOL) deadcode -test ./...) && \
+		{ [ -z "$$dead" ] || { echo "no program and no test reaches:"; echo "$$dead"; false; }; })
+
+.PHONY: vet
+vet: ## go vet
+	@$(call in_each,$(CODE),$(GO) vet ./...)
+
+.PHONY: fmt-check
+fmt-check: ## fail if "make fmt" would change a file
+	@files=$$($(TOOL) gofumpt -l .) || exit 1; \
+	[ -z "$$files" ] || { echo "not formatted, see make fmt:"; echo "$$files"; exit 1; }
+
+.PHONY: tidy-check
+tidy-check: ## fail if "go mod tidy" would change a module
+	@$(call in_each,$(MODULES),$(GO) mod tidy -diff)
+
+.PHONY: fmt
+fmt: ## format every file
+	@$(TOOL) gofumpt -l -w .
+
+.PHONY: generate
+generate: ## go generate
+	@$(call in_each,$(CODE),$(GO) generate ./...)
+
+.PHONY: bench
+bench: ## measure every ratio that has a goal, judge none
+	@{ ( $(call in_each,$(CODE),$(GO) test -run '^$$' -bench '^BenchmarkRatios$$' -benchtime 1x -timeout=0 ./...) ) || echo FAIL; } | awk ' \
+	/^ratio / { print; fflush(); next } \
+	/^machine / { machine = $$0; next } \
+	/^(PASS|ok|\?|goos:|goarch:|pkg:|cpu:|Benchmark)/ { next } \
+	{ rest = rest $$0 "\n" } \
+	/FAIL/ { failed = 1 } \
+	END { if (failed) { printf "%s", rest; exit 1 }; print machine }'
+
+.PHONY: fuzz
+fuzz: ## run every fuzz test for FUZZTIME (60s)
+	@$(call in_each,$(CODE),sh "$(CURDIR)/$(TOOLS)/fuzz.sh" $(FUZZTIME))
+
+.PHONY: cover
+cover: ## how much of the root module its tests reach
+	@out=$$($(GO) test -coverprofile=coverage.out -coverpkg=./... ./...) || { echo "$$out"; exit 1; }
+	@$(GO) tool cover -func=coverage.out | tail -n 1
+
+.PHONY: apidiff
+apidiff: ## what changed in the exported API since the last tag
+	@sh $(TOOLS)/apidiff.sh

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// The order of events differs from run to run, what it ends in does not.
+func TestStoryEndsWhereItShould(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), &out, 60))
+	require.Contains(t, out.String(), "fsm: wrong actor")
+	require.Contains(t, out.String(), "fsm: not allowed")
+	require.Contains(t, out.String(), "one of them wins, with 5 nodes")
+	require.Regexp(t, `in the end: 38 of 60 clusters are Ready, 22 are gone, none is anywhere else\n$`, out.String())
+}
+
+// verify is what makes the program fail, so it must see what is wrong.
+func TestVerifySeesAWrongEnd(t *testing.T) {
+	mgr := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	u := &user{mgr: mgr, out: io.Discard, n: 2}
+	require.ErrorIs(t, u.verify(t.Context()), lifecycle.ErrNotFound, "c-001 is missing")
+
+	made, err := mgr.Create(t.Context(), "c-001", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Flavor: "small", Nodes: 1})
+	require.NoError(t, err)
+	require.ErrorContains(t, u.verify(t.Context()), "c-001 ended in CreateRequested")
+
+	_, err = mgr.Report(t.Context(), "c-001", made.Operation, edgecloud.Done, edgecloud.CRM, "")
+	require.NoError(t, err)
+	require.NoError(t, u.verify(t.Context()))
+}

@@ -1,0 +1,203 @@
+package fsm_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+type (
+	phase  string
+	signal string
+)
+
+// doorTable is a table as a file gives it: nobody compiled it, and its guards
+// are names.
+func doorTable() *fsm.Table {
+	return &fsm.Table{
+		Name: "door", Title: "A door", Initial: 0, Actors: []fsm.Actor{user, worker, fsm.Sweeper},
+		Events: []string{"close", "stuck", "shut", "lock"},
+		States: []fsm.TableState{
+			{Name: "open", Target: -1},
+			{Name: "closing", Kind: fsm.Transitional, Target: 2, Doc: "on its way"},
+			{Name: "closed", Target: -1},
+			{Name: "locked", Kind: fsm.Final, Target: -1},
+		},
+		Rows: []fsm.TableRow{
+			{From: []int{0}, Event: 0, Actors: []int{0}, To: 1, Guard: "free"},
+			{From: []int{1}, Event: 1, Actors: []int{2}, To: -1, Then: fsm.ThenReturn, Within: time.Minute},
+			{From: []int{1}, Event: 2, Actors: []int{1}, To: 2, Origin: []int{0}, Section: "2.1"},
+			{From: []int{2}, Event: 3, To: 3, Guard: "key"},
+			{From: []int{0}, Event: 3, To: 3, Guard: "key", Forced: true, Doc: "broken open"},
+			{From: []int{1}, Event: 0, To: -1, Then: fsm.ThenIgnore},
+		},
+		Notes: []string{"a note"},
+	}
+}
+
+type person struct{ key bool }
+
+func doorGuards(asked *[]string) []fsm.Guard[person] {
+	return []fsm.Guard[person]{
+		fsm.When("key", func(_ context.Context, p *person) error {
+			*asked = append(*asked, "key")
+			if !p.key {
+				return errTrial
+			}
+			return nil
+		}),
+		fsm.When("free", func(context.Context, *person) error { *asked = append(*asked, "free"); return nil }),
+	}
+}
+
+func TestBindBindsGuardsByName(t *testing.T) {
+	var asked []string
+	m, err := fsm.Bind[person, phase, signal](doorTable(), doorGuards(&asked)...)
+	require.NoError(t, err)
+	require.Equal(t, "door", m.Name())
+	in := m.Instance()
+	_, err = in.Fire(t.Context(), "close", user, &person{})
+	require.NoError(t, err)
+	require.Equal(t, fsm.Status[phase]{State: "closing", Origin: "open"}, in.Status())
+	step, err := in.Fire(t.Context(), "close", worker, &person{})
+	require.NoError(t, err)
+	require.True(t, step.Ignored)
+	_, err = in.Fire(t.Context(), "shut", worker, &person{})
+	require.NoError(t, err)
+	_, err = in.Fire(t.Context(), "lock", worker, &person{})
+	require.ErrorIs(t, err, errTrial)
+	_, err = in.Fire(t.Context(), "lock", worker, &person{key: true})
+	require.NoError(t, err)
+	require.Equal(t, phase("locked"), in.State())
+	require.Equal(t, []string{"free", "key", "key"}, asked)
+
+	in = sure(m.InstanceAt(m.At("open")))
+	_, err = in.Fire(t.Context(), "lock", worker, &person{key: true})
+	require.ErrorIs(t, err, fsm.ErrForcedOnly)
+}
+
+func TestBoundMachineIsTheTable(t *testing.T) {
+	var asked []string
+	table := doorTable()
+	m, err := fsm.Bind[person, phase, signal](table, doorGuards(&asked)...)
+	require.NoError(t, err)
+	want := doorTable()
+	require.Equal(t, want.Rows, m.Table().Rows)
+	require.Equal(t, want.States, m.Table().States)
+	require.Equal(t, want.Events, m.Table().Events)
+	require.Equal(t, want.Actors, m.Table().Actors)
+	require.Equal(t, want.Notes, m.Table().Notes)
+	require.Equal(t, want.Title, m.Table().Title)
+	require.Equal(t, want, table, "the table that was read is unchanged")
+
+	rows := slices.Collect(m.Rows())
+	require.Equal(t, fsm.Row[phase, signal]{
+		From: []phase{"closing"}, Except: []phase{}, Origin: []phase{"open"}, Event: "shut", Actors: []fsm.Actor{worker}, To: "closed",
+	}, rows[2])
+	require.Equal(t, "key", rows[3].Guard.Name())
+	require.Nil(t, rows[1].Guard)
+	require.Equal(t, time.Minute, rows[1].Within)
+	require.Equal(t, []phase{"open", "closing", "closed", "locked"}, slices.Collect(m.States()))
+	require.Equal(t, []signal{"close", "stuck", "shut", "lock"}, slices.Collect(m.Events()))
+}
+
+// The table of a machine can be bound again, to other guards.
+func TestBindTakesTheTableOfAMachine(t *testing.T) {
+	table := newDisks(t).Table()
+	full := fsm.When("room", func(context.Context, *int) error { return errFull })
+	m, err := fsm.Bind[int, phase, signal](table, full)
+	require.NoError(t, err)
+	require.Same(t, table, m.Table())
+	require.ErrorIs(t, m.Can(t.Context(), m.At("CREATED"), "resize", user, nil), errFull)
+	step, err := m.Next(t.Context(), m.At("CREATED"), "lost", guest, nil)
+	require.NoError(t, err)
+	require.Equal(t, m.At("BROKEN"), step.Status)
+}
+
+func TestBindRefuses(t *testing.T) {
+	var asked []string
+	good := doorGuards(&asked)
+	for _, c := range []struct {
+		name   string
+		table  *fsm.Table
+		guards []fsm.Guard[person]
+		codes  []string
+		texts  []string
+	}{
+		{
+			"a guard that is missing, once however many rows ask", doorTable(), good[1:],
+			[]string{fsm.BadGuard},
+			[]string{`row 3 (closed -lock-> locked): guard "key" is not bound`},
+		},
+		{
+			"a guard that no row asks for", doorTable(), append(slices.Clone(good), fsm.When("other", func(context.Context, *person) error { return nil })),
+			[]string{fsm.BadGuard},
+			[]string{`guard "other": no row asks for it`},
+		},
+		{
+			"a guard given twice", doorTable(), append(slices.Clone(good), good[0]),
+			[]string{fsm.BadGuard},
+			[]string{`guard "key" is given twice`},
+		},
+		{
+			"no guards", doorTable(), nil,
+			[]string{fsm.BadGuard, fsm.BadGuard},
+			[]string{
+				`row 0 (open -close-> closing): guard "free" is not bound`,
+				`row 3 (closed -lock-> locked): guard "key" is not bound`,
+			},
+		},
+		{
+			"faults of the table", edited(func(t *fsm.Table) { t.Rows[1].Within = 0; t.Rows[3].To = 9 }), good,
+			[]string{fsm.UnknownState},
+			[]string{"row 3 (closed -lock-> ?): the target is not declared"},
+		},
+		{
+			"what New demands", edited(func(t *fsm.Table) { t.Rows[1].Within = 0 }), good,
+			[]string{fsm.NoDeadline},
+			[]string{"state closing: transitional, with neither a deadline row nor Manual"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := fsm.Bind[person, phase, signal](c.table, c.guards...)
+			require.True(t, m == nil)
+			var invalid *fsm.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			require.ErrorIs(t, err, fsm.ErrInvalid)
+			require.Equal(t, "door", invalid.Machine)
+			var codes, texts []string
+			for _, p := range invalid.Problems {
+				codes, texts = append(codes, p.Code), append(texts, p.Text)
+			}
+			require.Equal(t, c.texts, texts)
+			require.Equal(t, c.codes, codes)
+		})
+	}
+}
+
+// A guard that cannot be asked must not become one that always agrees.
+func TestBindRefusesGuardsThatCannotBeAsked(t *testing.T) {
+	var asked []string
+	good := doorGuards(&asked)
+	for name, guards := range map[string][]fsm.Guard[person]{
+		"no function": {fsm.When[person]("key", nil), good[1]},
+		"zero":        {good[0], good[1], {}},
+		"no name":     {good[0], good[1], fsm.When("", func(context.Context, *person) error { return nil })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := fsm.Bind[person, phase, signal](doorTable(), guards...)
+			require.ErrorIs(t, err, fsm.ErrInvalid)
+		})
+	}
+}
+
+func edited(change func(*fsm.Table)) *fsm.Table {
+	t := doorTable()
+	change(t)
+	return t
+}

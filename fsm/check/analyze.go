@@ -1,0 +1,265 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Analyze computes the facts of a table. Beside what [fsm.Table.Problems] needs,
+// it takes time for every edge and memory for a bit for every pair of states.
+func Analyze(t *fsm.Table) *Report {
+	a := newAnalysis(t)
+	r := &Report{
+		Name: t.Name, Confidence: t.Confidence, States: len(t.States),
+		Actors: []string{}, Kinds: make(map[string]int), Initials: []string{},
+		Distance: make(map[string]int), Nondeterministic: []Cell{},
+		Problems: t.Problems(),
+	}
+	a.count(r)
+	a.reach(r)
+	a.leave(r)
+	a.choices(r)
+	return r
+}
+
+// analysis is the table as a graph, with what leads out of each state and where
+// the cells lead.
+type analysis struct {
+	t     *fsm.Table
+	graph *graph
+	exits []exit
+	cells map[[2]int]*cell // by state and event: those that move an object
+	order [][2]int         // of the cells, as the rows come to them
+}
+
+// exit is what leads out of a state to another one.
+type exit struct {
+	any    bool
+	failed bool // to a state of kind error
+	actors set  // by index; an actor that is not declared is nobody
+}
+
+type cell struct {
+	transitions, unguarded int
+	seen                   set // made where there are several transitions
+	to                     []string
+}
+
+func newAnalysis(t *fsm.Table) *analysis {
+	a := &analysis{
+		t: t, graph: newGraph(len(t.States)), exits: make([]exit, len(t.States)),
+		cells: make(map[[2]int]*cell),
+	}
+	for s := range a.exits {
+		a.exits[s].actors = newSet(len(t.Actors))
+	}
+	may := make([]set, len(t.Rows)) // by row: who may fire it
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		may[i] = newSet(len(t.Actors))
+		for actor := range t.Actors {
+			if len(row.Actors) == 0 || slices.Contains(row.Actors, actor) {
+				may[i].add(actor)
+			}
+		}
+		if row.Then != fsm.ThenIgnore && a.hasEvent(row) {
+			a.enter(row)
+		}
+	}
+	// A return row may have very many edges: they are walked once, and the cell is
+	// looked up once for all edges of a transition, which come together.
+	var c *cell
+	before := fsm.Edge{Row: -1}
+	for e := range t.Edges() {
+		row := &t.Rows[e.Row]
+		if row.Then == fsm.ThenIgnore || row.Then == fsm.ThenReturn && !t.States[e.To].Kind.Resting() {
+			continue // nothing moves, or there is no origin to return to
+		}
+		a.graph.add(e.From, e.To)
+		if e.Row != before.Row || e.From != before.From {
+			c, before = a.cells[[2]int{e.From, e.Event}], e
+		}
+		if c != nil && c.transitions > 1 {
+			c.add(e.To, t)
+		}
+		if e.From != e.To {
+			x := &a.exits[e.From]
+			x.any = true
+			x.failed = x.failed || t.States[e.To].Kind == fsm.Failed
+			x.actors.union(may[e.Row])
+		}
+	}
+	return a
+}
+
+// enter counts the transitions of a row in their cells.
+func (a *analysis) enter(row *fsm.TableRow) {
+	for _, from := range row.From {
+		at := [2]int{from, row.Event}
+		c := a.cells[at]
+		if c == nil {
+			c = &cell{}
+			a.cells[at] = c
+			a.order = append(a.order, at)
+		}
+		c.transitions++
+		if row.Guard == "" && len(row.Origin) == 0 {
+			c.unguarded++
+		}
+	}
+}
+
+// add notes a state to which the cell leads.
+func (c *cell) add(to int, t *fsm.Table) {
+	if c.seen == nil {
+		c.seen = newSet(len(t.States))
+	}
+	if c.seen.add(to) {
+		c.to = append(c.to, t.States[to].Name)
+	}
+}
+
+func (a *analysis) declared(state int) bool { return state >= 0 && state < len(a.t.States) }
+
+// hasEvent reports whether the event of a row means something.
+func (a *analysis) hasEvent(row *fsm.TableRow) bool {
+	return row.Event >= 0 && row.Event < len(a.t.Events)
+}
+
+// named lists the states that pass, in order of declaration.
+func (a *analysis) named(pass func(state int) bool) []string {
+	list := []string{}
+	for s := range a.t.States {
+		if pass(s) {
+			list = append(list, a.t.States[s].Name)
+		}
+	}
+	return list
+}
+
+// ofKind lists the states of one of these kinds by index.
+func (a *analysis) ofKind(is func(fsm.Kind) bool) (list []int) {
+	for s := range a.t.States {
+		if is(a.t.States[s].Kind) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (a *analysis) count(r *Report) {
+	t := a.t
+	for _, actor := range t.Actors {
+		r.Actors = append(r.Actors, string(actor))
+	}
+	slices.Sort(r.Actors)
+	for _, s := range t.States {
+		r.Kinds[kindName(s.Kind)]++
+	}
+	events := make(map[int]bool)
+	cells := make(map[[2]int]bool)
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		if a.hasEvent(row) {
+			events[row.Event] = true
+		}
+		for _, from := range row.From {
+			r.Transitions++
+			if row.Guard != "" {
+				r.Guarded++
+			}
+			switch {
+			case row.Then == fsm.ThenIgnore:
+				r.Ignored++
+			case row.Then == fsm.ThenMove && row.To == from:
+				r.SelfLoops++
+			}
+			if a.declared(from) && a.hasEvent(row) {
+				cells[[2]int{from, row.Event}] = true
+			}
+		}
+	}
+	r.Events, r.CellsDefined, r.CellsTotal = len(events), len(cells), len(t.States)*len(events)
+}
+
+// kindName is the kind as a lifecycle-table/1 document writes it.
+func kindName(k fsm.Kind) string {
+	switch k {
+	case fsm.Failed:
+		return "error"
+	case fsm.Absent:
+		return fsm.Stable.String()
+	}
+	return k.String()
+}
+
+func (a *analysis) reach(r *Report) {
+	t := a.t
+	first, entries := []int{}, t.Initials
+	if a.declared(t.Initial) {
+		first = append(first, t.Initial)
+		r.Initial = t.States[t.Initial].Name
+	}
+	if len(entries) == 0 {
+		entries = first
+	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(s int) bool { return !a.declared(s) })
+	for _, s := range entries {
+		r.Initials = append(r.Initials, t.States[s].Name)
+	}
+
+	far := distances(a.graph.to, first)
+	for s, d := range far {
+		if d >= 0 {
+			r.Distance[t.States[s].Name] = d
+			r.Eccentricity = max(r.Eccentricity, d)
+		}
+	}
+	unreached := func(d []int) []string { return a.named(func(s int) bool { return d[s] < 0 }) }
+	r.UnreachableFromInitial = unreached(far)
+	r.UnreachableFromInitials = unreached(distances(a.graph.to, entries))
+	r.CannotRest = unreached(distances(a.graph.from, a.ofKind(fsm.Kind.Resting)))
+	r.CannotEnd = []string{}
+	if ends := a.ofKind(isEnd); len(ends) > 0 {
+		r.CannotEnd = unreached(distances(a.graph.from, ends))
+	}
+	for _, size := range a.graph.components() {
+		r.Components++
+		r.LargestComponent = max(r.LargestComponent, size)
+	}
+}
+
+// isEnd reports whether an object's life is over in a state of this kind.
+func isEnd(k fsm.Kind) bool { return k == fsm.Final || k == fsm.Absent }
+
+func (a *analysis) leave(r *Report) {
+	kind := func(s int) fsm.Kind { return a.t.States[s].Kind }
+	stuck := func(s int) bool { return !a.exits[s].any }
+	failures := len(a.ofKind(func(k fsm.Kind) bool { return k == fsm.Failed })) > 0
+
+	r.Traps = a.named(func(s int) bool { return stuck(s) && !isEnd(kind(s)) })
+	r.ErrorWithoutExit = a.named(func(s int) bool { return stuck(s) && kind(s) == fsm.Failed })
+	r.FinalWithExit = a.named(func(s int) bool { return !stuck(s) && kind(s) == fsm.Final })
+	r.OneActorCanLeave = a.named(func(s int) bool {
+		return kind(s) == fsm.Transitional && a.exits[s].actors.size() == 1
+	})
+	r.NoErrorExit = a.named(func(s int) bool {
+		return kind(s) == fsm.Transitional && failures && !a.exits[s].failed
+	})
+}
+
+// choices lists the cells with several targets.
+func (a *analysis) choices(r *Report) {
+	for _, at := range a.order {
+		c := a.cells[at]
+		if len(c.to) < 2 {
+			continue
+		}
+		slices.Sort(c.to)
+		r.Nondeterministic = append(r.Nondeterministic, Cell{
+			From: a.t.States[at[0]].Name, Event: a.t.Events[at[1]], To: c.to,
+			Unguarded: c.unguarded, AllGuarded: c.unguarded == 0,
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+const doors = `{
+ "name": "door", "initial": "closed",
+ "states": [
+  {"name": "closed", "kind": "stable"},
+  {"name": "opening", "kind": "transitional", "target": "open"},
+  {"name": "open", "kind": "stable"},
+  {"name": "jammed", "kind": "error"}
+ ],
+ "transitions": [
+  {"from": "closed", "event": "open", "actor": "user", "to": "opening"},
+  {"from": "opening", "event": "done", "actor": "motor", "to": "open", "guard": "free"},
+  {"from": "opening", "event": "done", "actor": "motor", "to": "jammed"},
+  {"from": "open", "event": "close", "actor": "user", "to": "closed"}
+ ]
+}`
+
+func ExampleAnalyze() {
+	table, err := fsm.ParseTable([]byte(doors))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(check.Analyze(table))
+	// Output:
+	// door: 4 states, 3 events, 2 actors, 4 transitions in 3 of 12 cells
+	//   no exit: jammed
+	//   one actor alone can leave: opening
+	//   choice: opening -done-> jammed or open: 1 without condition
+	//   demands of a machine: 1
+}
+
+func ExampleReport() {
+	table, err := fsm.ParseTable([]byte(doors))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report := check.Analyze(table)
+	fmt.Println(report.Distance["jammed"], report.Eccentricity)
+	facts, err := json.Marshal(report.Nondeterministic)
+	fmt.Println(string(facts), err)
+	// Output:
+	// 2 2
+	// [{"from":"opening","event":"done","to":["jammed","open"],"unguarded":1,"all_guarded":false}] <nil>
+}
+
+func ExampleReport_Errors() {
+	table, err := fsm.ParseTable([]byte(doors))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range check.Analyze(table).Errors() {
+		fmt.Println(p.Code, p)
+	}
+	// Output:
+	// dead-end state jammed: no row leads out, and it is neither final nor absent
+}

@@ -1,0 +1,136 @@
+package check
+
+import "math/bits"
+
+// graph holds the edges between n states, each once.
+type graph struct {
+	n    int
+	to   [][]int // successors, in the order in which they came
+	from [][]int // predecessors
+	seen []set   // by source: the successors, made at the first one
+}
+
+func newGraph(n int) *graph {
+	return &graph{n: n, to: make([][]int, n), from: make([][]int, n), seen: make([]set, n)}
+}
+
+func (g *graph) add(from, to int) {
+	if g.seen[from] == nil {
+		g.seen[from] = newSet(g.n)
+	}
+	if g.seen[from].add(to) {
+		g.to[from] = append(g.to[from], to)
+		g.from[to] = append(g.from[to], from)
+	}
+}
+
+// distances returns for every node the length of a shortest way from one of the
+// starts along next, -1 where there is none.
+func distances(next [][]int, starts []int) []int {
+	d := make([]int, len(next))
+	for i := range d {
+		d[i] = -1
+	}
+	var queue []int
+	for _, s := range starts {
+		if d[s] < 0 {
+			d[s] = 0
+			queue = append(queue, s)
+		}
+	}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		for _, t := range next[s] {
+			if d[t] < 0 {
+				d[t] = d[s] + 1
+				queue = append(queue, t)
+			}
+		}
+	}
+	return d
+}
+
+// components returns the sizes of the strongly connected components, by the
+// algorithm of Tarjan with a stack of its own instead of recursion.
+func (g *graph) components() (sizes []int) {
+	const unseen = 0
+	var (
+		order   = make([]int, g.n) // in which the nodes were entered, from 1
+		low     = make([]int, g.n) // the lowest order known to be reached from here and to reach back
+		stacked = make([]bool, g.n)
+		next    = make([]int, g.n) // successor to look at
+		stack   []int              // entered, component not complete
+		way     []int              // from the root to here
+		entered int
+	)
+	enter := func(s int) {
+		entered++
+		order[s], low[s], stacked[s] = entered, entered, true
+		stack, way = append(stack, s), append(way, s)
+	}
+	for root := range g.n {
+		if order[root] != unseen {
+			continue
+		}
+		enter(root)
+		for len(way) > 0 {
+			s := way[len(way)-1]
+			if next[s] < len(g.to[s]) {
+				t := g.to[s][next[s]]
+				next[s]++
+				switch {
+				case order[t] == unseen:
+					enter(t)
+				case stacked[t]:
+					low[s] = min(low[s], order[t])
+				}
+				continue
+			}
+			way = way[:len(way)-1]
+			if len(way) > 0 {
+				parent := way[len(way)-1]
+				low[parent] = min(low[parent], low[s])
+			}
+			if low[s] == order[s] {
+				size := 0
+				for {
+					t := stack[len(stack)-1]
+					stack = stack[:len(stack)-1]
+					stacked[t] = false
+					size++
+					if t == s {
+						break
+					}
+				}
+				sizes = append(sizes, size)
+			}
+		}
+	}
+	return sizes
+}
+
+// set is a set of small numbers.
+type set []uint64
+
+func newSet(n int) set { return make(set, (n+63)/64) }
+
+// add reports whether i is new.
+func (s set) add(i int) bool {
+	fresh := s[i/64]&(1<<(i%64)) == 0
+	s[i/64] |= 1 << (i % 64)
+	return fresh
+}
+
+func (s set) union(o set) {
+	for i, w := range o {
+		s[i] |= w
+	}
+}
+
+func (s set) size() (n int) {
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}

@@ -1,0 +1,245 @@
+package fsm
+
+import "math/bits"
+
+// Limits of a table. A table over a limit has a [Problem] and makes no machine.
+const (
+	MaxStates = 1 << 12
+	MaxEvents = 1 << 12
+	MaxActors = 64
+	MaxRows   = 1 << 16
+	MaxCell   = 256 // rows of one state and event
+)
+
+const (
+	maxDenseCells = 1 << 20 // above: cells in a map, same semantics
+	maxRefusals   = 1 << 20 // above: refusals are made when they happen
+)
+
+// A status as one word: state and origin by index.
+const (
+	originShift = 12
+	indexMask   = 1<<originShift - 1
+	originBits  = uint64(indexMask) << originShift
+)
+
+func wordOf(state, origin int) uint64 {
+	return uint64(state) | uint64(origin)<<originShift
+}
+
+func wordState(w uint64) int  { return int(w & indexMask) }
+func wordOrigin(w uint64) int { return int(w >> originShift & indexMask) }
+
+// edge is a row compiled for one source. A status moves to bits | word&keep.
+type edge struct {
+	actors uint64 // mask
+	bits   uint64
+	keep   uint64 // originBits between transitional states, else 0
+	row    int32
+	next   int32 // next edge of the same cell in order of trial; 0 none
+	flags  edgeFlags
+}
+
+type edgeFlags uint8
+
+const (
+	guarded edgeFlags = 1 << iota
+	forced
+	conditional // asks for an origin
+	returns
+	ignores
+)
+
+// compiled is the fast form of a table, made once and never changed.
+type compiled struct {
+	actors  []Actor
+	width   int     // events
+	dense   []int32 // [state*width+event] -> first edge, 0 none
+	sparse  map[int32]int32
+	edges   []edge    // [0] is unused
+	out     [][]int32 // edges of a state in order of declaration
+	late    [][]int32 // of those, the deadlines
+	origins [][]int
+	asked   []bitset // per row: the origin condition, nil none
+	resting bitset
+
+	refusals []refusal // [(state*width+event)*len(actors)+actor], nil if too many
+
+	stateNames index[string]
+	eventNames index[string]
+}
+
+// compile builds the fast form. REQUIRES: the table has no error.
+func compile(t *Table) *compiled {
+	n := len(t.States)
+	c := &compiled{
+		actors: t.Actors, width: len(t.Events), edges: make([]edge, 1, len(t.Rows)+1),
+		origins: possibleOrigins(t), asked: make([]bitset, len(t.Rows)), resting: newBitset(n), out: make([][]int32, n), late: make([][]int32, n),
+		eventNames: newIndex(t.Events),
+	}
+	names := make([]string, n)
+	for i := range t.States {
+		names[i] = t.States[i].Name
+		if t.States[i].Kind.Resting() {
+			c.resting.add(i)
+		}
+	}
+	c.stateNames = newIndex(names)
+	if n*c.width <= maxDenseCells {
+		c.dense = make([]int32, n*c.width)
+	} else {
+		c.sparse = make(map[int32]int32, len(t.Rows))
+	}
+	last := make(map[int32]int32) // last edge of a cell
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if len(r.Origin) > 0 {
+			c.asked[i] = newBitset(n)
+			for _, o := range r.Origin {
+				c.asked[i].add(o)
+			}
+		}
+		for _, from := range r.From {
+			cell := int32(from*c.width + r.Event)
+			c.edges = append(c.edges, c.edgeOf(t, i, from))
+			this := int32(len(c.edges) - 1)
+			c.out[from] = append(c.out[from], this)
+			if r.Within > 0 {
+				c.late[from] = append(c.late[from], this)
+			}
+			switch before, ok := last[cell]; {
+			case ok:
+				c.edges[before].next = this
+			case c.dense != nil:
+				c.dense[cell] = this
+			default:
+				c.sparse[cell] = this
+			}
+			last[cell] = this
+		}
+	}
+	c.prebuildRefusals(t)
+	return c
+}
+
+func (c *compiled) edgeOf(t *Table, row, from int) edge {
+	r := &t.Rows[row]
+	e := edge{row: int32(row)}
+	if len(r.Actors) == 0 {
+		e.actors = 1<<len(t.Actors) - 1
+	}
+	for _, a := range r.Actors {
+		e.actors |= 1 << a
+	}
+	if r.Guard != "" {
+		e.flags |= guarded
+	}
+	if r.Forced {
+		e.flags |= forced
+	}
+	if len(r.Origin) > 0 {
+		e.flags |= conditional
+	}
+	switch r.Then {
+	case ThenReturn:
+		e.flags |= returns
+	case ThenIgnore:
+		e.flags |= ignores
+	case ThenMove:
+		switch {
+		case c.resting.has(r.To):
+			e.bits = wordOf(r.To, r.To)
+		case c.resting.has(from):
+			e.bits = wordOf(r.To, from)
+		default: // the origin of the operation stays
+			e.bits, e.keep = wordOf(r.To, 0), originBits
+		}
+	}
+	return e
+}
+
+// first returns the first edge of a cell, 0 if there is none.
+func (c *compiled) first(state, event int) int32 {
+	cell := state*c.width + event
+	if c.dense != nil {
+		return c.dense[cell]
+	}
+	return c.sparse[int32(cell)]
+}
+
+// moved returns the word after edge e was taken from word w. An origin
+// condition or guard is not looked at.
+func (c *compiled) moved(e *edge, w uint64) uint64 {
+	switch {
+	case e.flags&(returns|ignores) == 0:
+		return e.bits | w&e.keep
+	case e.flags&returns != 0:
+		return wordOf(wordOrigin(w), wordOrigin(w))
+	}
+	return w // ignored: nothing moves
+}
+
+// fits reports whether an object with this origin may take the edge: its
+// condition holds, and a return has somewhere to go.
+func (c *compiled) fits(e *edge, origin int) bool {
+	if e.flags&conditional != 0 && !c.asked[e.row].has(origin) {
+		return false
+	}
+	return e.flags&returns == 0 || c.resting.has(origin)
+}
+
+// actorBit returns the mask of one actor, 0 if it is not declared.
+func (c *compiled) actorBit(a Actor) uint64 {
+	for i := range c.actors {
+		if c.actors[i] == a {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// prebuildRefusals makes the refusals that need nothing but state, event and
+// actor, so that refusing allocates nothing.
+func (c *compiled) prebuildRefusals(t *Table) {
+	n := len(t.States) * c.width * len(c.actors)
+	if n > maxRefusals {
+		return
+	}
+	c.refusals = make([]refusal, 0, n)
+	for s := range t.States {
+		for e := range t.Events {
+			for a := range c.actors {
+				c.refusals = append(c.refusals, *c.refusalAt(t, s, e, 1<<a))
+			}
+		}
+	}
+}
+
+// refusalAt is why an actor is refused in a cell where it is neither for the
+// origin nor for a guard.
+func (c *compiled) refusalAt(t *Table, state, event int, actor uint64) *refusal {
+	r := &refusal{table: t, state: uint16(state), event: uint16(event), actor: uint8(actorNumber(actor))}
+	r.always = true
+	i := c.first(state, event)
+	if i != 0 {
+		r.kind = wrongActor
+	}
+	for ; i != 0; i = c.edges[i].next {
+		if c.edges[i].actors&actor != 0 {
+			r.kind, r.always = forcedOnly, false
+		}
+	}
+	return r
+}
+
+// forcedEdge returns the first edge of a cell that an actor may take by force
+// only. REQUIRES: there is one.
+func (c *compiled) forcedEdge(state, event int, actor uint64) *edge {
+	i := c.first(state, event)
+	for c.edges[i].actors&actor == 0 || c.edges[i].flags&forced == 0 {
+		i = c.edges[i].next
+	}
+	return &c.edges[i]
+}
+
+func actorNumber(bit uint64) int { return bits.TrailingZeros64(bit) }

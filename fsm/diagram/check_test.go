@@ -1,0 +1,274 @@
+package diagram_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/diagram"
+)
+
+// plain is what a picture shows for a name.
+func plain(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(fmt.Sprintf("<U+%04X>", r))
+		}
+	}
+	if b.Len() == 0 {
+		return "<empty>"
+	}
+	return b.String()
+}
+
+// stateName is the name of a state by index; those that are not declared follow
+// those that are.
+func stateName(t *fsm.Table, i int) string {
+	if i < len(t.States) {
+		return t.States[i].Name
+	}
+	return t.Undeclared[i-len(t.States)]
+}
+
+func plainStates(t *fsm.Table, list []int, sep string) string {
+	var names []string
+	for _, s := range list {
+		names = append(names, plain(stateName(t, s)))
+	}
+	return strings.Join(names, sep)
+}
+
+func plainActors(t *fsm.Table, r *fsm.TableRow) string {
+	if len(r.Actors) == 0 {
+		return "any actor"
+	}
+	var names []string
+	for _, a := range r.Actors {
+		names = append(names, plain(string(append(slices.Clip(t.Actors), t.UndeclaredActors...)[a])))
+	}
+	return strings.Join(names, ", ")
+}
+
+func plainSources(t *fsm.Table, r *fsm.TableRow) string {
+	switch {
+	case r.Any && len(r.Except) > 0:
+		return "any state but " + plainStates(t, r.Except, ", ")
+	case r.Any:
+		return "any state"
+	case len(r.From) == 0:
+		return "no state"
+	}
+	return plainStates(t, r.From, ", ")
+}
+
+// plainLabel is the text of a row on an arrow. Deadlines in tests are whole
+// numbers of seconds below a minute.
+func plainLabel(t *fsm.Table, r *fsm.TableRow, c *diagram.Config) string {
+	label := plain(t.Events[r.Event])
+	if !c.HideActors {
+		label += " by " + plainActors(t, r)
+	}
+	if r.Guard != "" {
+		label += " [" + plain(r.Guard) + "]"
+	}
+	if r.Within > 0 {
+		label += " after " + shortDuration(r.Within.String())
+	}
+	if len(r.Origin) > 0 {
+		label += ", origin " + plainStates(t, r.Origin, " or ")
+	}
+	if r.Forced {
+		label += ", forced"
+	}
+	if r.Supersede {
+		label += ", supersedes"
+	}
+	return label + [...]string{"", ", return", ", ignored"}[r.Then]
+}
+
+// plainNotes is what the list says beside a row.
+func plainNotes(t *fsm.Table, r *fsm.TableRow) string {
+	marks := strings.TrimPrefix(plainLabel(t, &fsm.TableRow{
+		Event: r.Event, Within: r.Within, Origin: r.Origin, Forced: r.Forced, Supersede: r.Supersede,
+	}, &diagram.Config{HideActors: true}), plain(t.Events[r.Event]))
+	marks = strings.TrimPrefix(strings.TrimPrefix(marks, ","), " ")
+	doc := strings.Join(strings.Fields(r.Doc), " ")
+	switch {
+	case doc == "":
+		return marks
+	case marks == "":
+		return plain(doc)
+	}
+	return marks + "; " + plain(doc)
+}
+
+func shortDuration(s string) string {
+	for _, tail := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, tail) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// checkPictures reads both pictures and both lists of a table back and compares
+// them with the table. Its rows refer to states, events and actors that exist.
+func checkPictures(t require.TestingT, table *fsm.Table, c *diagram.Config) {
+	if c == nil {
+		c = &diagram.Config{}
+	}
+	mermaid := readMermaid(t, diagram.Mermaid(table, c))
+	dot := readDOT(t, diagram.DOT(table, c))
+	for i, s := range table.States {
+		alias := fmt.Sprintf("s%d", i)
+		require.Equal(t, plain(s.Name), mermaid.states[alias])
+		require.Equal(t, plain(s.Name), dot.states[alias])
+		class := s.Kind.String()
+		if s.Kind == fsm.Stable {
+			class = ""
+		}
+		require.Equal(t, class, mermaid.looks[alias])
+		require.Equal(t, s.Kind == fsm.Stable, dot.looks[alias] == "")
+		require.Equal(t, s.Kind == fsm.Transitional, strings.Contains(dot.looks[alias], "dashed"))
+		require.Equal(t, s.Kind == fsm.Final, strings.Contains(dot.looks[alias], "peripheries=2"))
+	}
+	for i, name := range table.Undeclared {
+		alias := fmt.Sprintf("s%d", len(table.States)+i)
+		require.Equal(t, plain(name), mermaid.states[alias])
+		require.Equal(t, plain(name), dot.states[alias])
+		require.Equal(t, "undeclared", mermaid.looks[alias])
+	}
+	require.Equal(t, expectArrows(table, c, mermaid, false), mermaid.arrows)
+	require.Equal(t, expectArrows(table, c, dot, true), trimmed(dot.arrows))
+	require.Equal(t, mermaid.entries, dot.entries)
+	checkLists(t, table, c)
+}
+
+// trimmed takes off the spaces that DOT labels have around them.
+func trimmed(arrows []drawnArrow) []drawnArrow {
+	for i := range arrows {
+		for k, l := range arrows[i].labels {
+			arrows[i].labels[k] = l[1 : len(l)-1]
+		}
+	}
+	return arrows
+}
+
+// expectArrows says which arrows a picture must have.
+func expectArrows(table *fsm.Table, c *diagram.Config, p picture, looks bool) (arrows []drawnArrow) {
+	origins := table.Origins()
+	add := func(from string, to int, r *fsm.TableRow) {
+		a := drawnArrow{from: from, to: fmt.Sprintf("s%d", to)}
+		if looks {
+			a.look = strings.TrimSpace([...]string{"", "style=dashed", "style=dotted"}[r.Then] +
+				map[bool]string{true: ` color="#c0392b" fontcolor="#c0392b"`}[r.Forced])
+		}
+		label := plainLabel(table, r, c)
+		at := slices.IndexFunc(arrows, func(b drawnArrow) bool { return a.from == b.from && a.to == b.to && a.look == b.look })
+		if at < 0 {
+			at = len(arrows)
+			arrows = append(arrows, a)
+		}
+		arrows[at].labels = append(arrows[at].labels, label)
+	}
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		if c.CollapseAny && r.Any && r.Then == fsm.ThenMove {
+			for alias, text := range p.states {
+				if strings.HasPrefix(alias, "any") && text == plainSources(table, r) && len(r.From) > 0 {
+					add(alias, r.To, r)
+				}
+			}
+			continue
+		}
+		for _, from := range r.From {
+			alias := fmt.Sprintf("s%d", from)
+			switch r.Then {
+			case fsm.ThenMove:
+				add(alias, r.To, r)
+			case fsm.ThenIgnore:
+				if c.ShowIgnored {
+					add(alias, from, r)
+				}
+			case fsm.ThenReturn:
+				if from >= len(table.States) {
+					continue
+				}
+				for _, o := range origins[from] {
+					if len(r.Origin) == 0 || slices.Contains(r.Origin, o) {
+						add(alias, o, r)
+					}
+				}
+			}
+		}
+	}
+	return arrows
+}
+
+// checkLists reads Markdown and Text back.
+func checkLists(t require.TestingT, table *fsm.Table, c *diagram.Config) {
+	md := readMarkdown(t, diagram.Markdown(table, c), false)
+	require.Len(t, md, 2)
+	states, rows := columns(md[0]), columns(md[1])
+	require.Len(t, md[0], len(table.States)+len(table.Undeclared)+1)
+	require.Len(t, md[1], len(table.Rows)+1)
+	for i, s := range table.States {
+		require.Equal(t, plain(s.Name), states["State"][i])
+		require.Equal(t, s.Kind.String(), strings.TrimSuffix(states["Kind"][i], ", initial"))
+	}
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		require.Equal(t, plainSources(table, r), rows["From"][i])
+		require.Equal(t, plain(table.Events[r.Event]), rows["Event"][i])
+		require.Equal(t, plainActors(table, r), rows["Actor"][i])
+		to := [...]string{"", "back to the origin", "ignored"}[r.Then]
+		if r.Then == fsm.ThenMove {
+			to = plain(stateName(table, r.To))
+		}
+		require.Equal(t, to, rows["To"][i])
+		guard := ""
+		if r.Guard != "" {
+			guard = plain(r.Guard)
+		}
+		require.Equal(t, guard, at(rows["Guard"], i))
+		require.Equal(t, plainNotes(table, r), at(rows["Notes"], i))
+	}
+	// The aligned form has the same words in every column; a cell may be
+	// continued in the next line.
+	for n, text := range readMarkdown(t, diagram.Text(table, c), true) {
+		want := columns(md[n])
+		for head, cells := range columns(text) {
+			if head != "Notes" {
+				require.Equal(t, words(want[head]), words(cells), head)
+			}
+		}
+	}
+}
+
+// columns turns rows into columns by head. A column that was left out is nil.
+func columns(rows [][]string) map[string][]string {
+	byHead := make(map[string][]string)
+	for c, head := range rows[0] {
+		byHead[head] = []string{}
+		for _, row := range rows[1:] {
+			byHead[head] = append(byHead[head], row[c])
+		}
+	}
+	return byHead
+}
+
+func at(column []string, i int) string {
+	if column == nil {
+		return ""
+	}
+	return column[i]
+}
+
+func words(cells []string) []string { return strings.Fields(strings.Join(cells, " ")) }

@@ -1,0 +1,77 @@
+package diagram
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// DOT returns the table as a Graphviz digraph, one statement a line, ended by a
+// newline. Nodes are called s0, s1, ... in order of declaration and carry the
+// names of the states as text.
+func DOT(t *fsm.Table, c *Config) string {
+	m := newModel(t, c)
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, "\t"+format+"\n", args...) }
+	fmt.Fprintf(&b, "digraph \"%s\" {\n", dotText(t.Name))
+	line("rankdir=%s", m.direction())
+	line(`node [shape=box style="rounded,filled" fillcolor=white fontname="Helvetica,Arial,sans-serif"]`)
+	line(`edge [fontname="Helvetica,Arial,sans-serif" fontsize=10]`)
+	for i := range m.states() {
+		line(`s%d [label="%s"%s]`, i, dotText(m.state(i)), m.dotStyle(i))
+	}
+	for i, row := range m.boxes {
+		line(`any%d [label="%s" shape=plaintext style=""]`, i, m.sources(row, dotText))
+	}
+	for i, s := range m.entries() {
+		line(`start%d [shape=point fillcolor=black width=0.15]`, i)
+		line(`start%d -> s%d`, i, s)
+	}
+	for _, a := range m.arrows(m.dotLook) {
+		labels := make([]string, len(a.rows))
+		for i, row := range a.rows {
+			labels[i] = " " + m.label(row, dotText) + " " // keeps the text off the arrow
+		}
+		line(`%s -> s%d [label="%s"%s]`, a.source(), a.to, strings.Join(labels, `\n`), m.dotLook(a.rows[0]))
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// dotLook is how an arrow of this row looks: returns dashed, ignored events
+// dotted, forced rows red.
+func (m model) dotLook(row int) string {
+	r := &m.t.Rows[row]
+	look := ""
+	switch r.Then {
+	case fsm.ThenReturn:
+		look = " style=dashed"
+	case fsm.ThenIgnore:
+		look = " style=dotted"
+	}
+	if r.Forced {
+		look += ` color="#c0392b" fontcolor="#c0392b"`
+	}
+	return look
+}
+
+// dotStyle is how a state looks.
+func (m model) dotStyle(state int) string {
+	switch {
+	case state >= len(m.t.States):
+		return ` style="rounded,filled,dotted" color="#c0392b" fontcolor="#c0392b"`
+	case int(m.t.States[state].Kind) < len(dotStyles):
+		return dotStyles[m.t.States[state].Kind]
+	}
+	return ""
+}
+
+// By kind.
+var dotStyles = [...]string{
+	fsm.Stable:       "",
+	fsm.Transitional: ` style="rounded,filled,dashed"`,
+	fsm.Failed:       ` color="#c0392b" fillcolor="#fde0dc" fontcolor="#7b241c"`,
+	fsm.Final:        ` peripheries=2`,
+	fsm.Absent:       ` color="#999999" fillcolor="#eeeeee" fontcolor="#666666"`,
+}

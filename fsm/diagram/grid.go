@@ -1,0 +1,144 @@
+package diagram
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// grid is a table of escaped cells.
+type grid struct {
+	head []string
+	rows [][]string
+}
+
+func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
+
+// used drops the columns in which no row has anything. Without rows the head
+// stays.
+func (g grid) used() grid {
+	if len(g.rows) == 0 {
+		return g
+	}
+	var u grid
+	var columns []int
+	for c, head := range g.head {
+		for _, row := range g.rows {
+			if row[c] != "" {
+				columns = append(columns, c)
+				u.head = append(u.head, head)
+				break
+			}
+		}
+	}
+	for _, row := range g.rows {
+		var cells []string
+		for _, c := range columns {
+			cells = append(cells, row[c])
+		}
+		u.add(cells...)
+	}
+	return u
+}
+
+// markdown writes one line per row.
+func (g grid) markdown() string {
+	g = g.used()
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(g.head)
+	rule := make([]string, len(g.head))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	line(rule)
+	for _, row := range g.rows {
+		line(row)
+	}
+	return b.String()
+}
+
+// text aligns the columns and breaks cells where a line would exceed width.
+func (g grid) text(width int) string {
+	g = g.used()
+	widths := g.widths(width)
+	var b strings.Builder
+	line := func(cells []string) {
+		for c, cell := range cells {
+			b.WriteString("| " + cell + strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(g.head)
+	rule := make([]string, len(g.head))
+	for c := range rule {
+		rule[c] = strings.Repeat("-", widths[c])
+	}
+	line(rule)
+	for _, row := range g.rows {
+		broken := make([][]string, len(row))
+		height := 1
+		for c, cell := range row {
+			broken[c] = wrap(cell, widths[c])
+			height = max(height, len(broken[c]))
+		}
+		for l := range height {
+			cells := make([]string, len(row))
+			for c := range cells {
+				if l < len(broken[c]) {
+					cells[c] = broken[c][l]
+				}
+			}
+			line(cells)
+		}
+	}
+	return b.String()
+}
+
+// widths gives every column what its longest cell needs, and while the line is
+// too long takes from the widest column that can be broken.
+func (g grid) widths(width int) []int {
+	need := make([]int, len(g.head))
+	least := make([]int, len(g.head))
+	for c, head := range g.head {
+		need[c] = max(utf8.RuneCountInString(head), len("---"))
+		least[c] = need[c]
+		for _, row := range g.rows {
+			need[c] = max(need[c], utf8.RuneCountInString(row[c]))
+			for _, w := range strings.Fields(row[c]) {
+				least[c] = max(least[c], utf8.RuneCountInString(w))
+			}
+		}
+	}
+	total := 3*len(need) + 1
+	for _, n := range need {
+		total += n
+	}
+	for ; total > width; total-- {
+		widest := -1
+		for c := range need {
+			if need[c] > least[c] && (widest < 0 || need[c] > need[widest]) {
+				widest = c
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		need[widest]--
+	}
+	return need
+}
+
+// wrap breaks a text at spaces into lines of at most width characters; a longer
+// word has a line of its own.
+func wrap(s string, width int) []string {
+	var lines []string
+	for _, w := range strings.Split(s, " ") {
+		last := len(lines) - 1
+		if last >= 0 && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(w) <= width {
+			lines[last] += " " + w
+			continue
+		}
+		lines = append(lines, w)
+	}
+	return lines
+}

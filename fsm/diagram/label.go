@@ -1,0 +1,132 @@
+package diagram
+
+import (
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Names and texts of a table. What stands in the table is passed through esc;
+// the words in between are ours and safe in every format. An index that refers
+// to nothing, in a table made by hand, reads "?".
+
+func (m model) state(i int) string {
+	switch n := len(m.t.States); {
+	case i >= 0 && i < n:
+		return m.t.States[i].Name
+	case m.has(i):
+		return m.t.Undeclared[i-n]
+	}
+	return "?"
+}
+
+func (m model) event(row int) string {
+	if e := m.t.Rows[row].Event; e >= 0 && e < len(m.t.Events) {
+		return m.t.Events[e]
+	}
+	return "?"
+}
+
+func (m model) actor(i int) string {
+	switch n := len(m.t.Actors); {
+	case i >= 0 && i < n:
+		return string(m.t.Actors[i])
+	case i >= n && i-n < len(m.t.UndeclaredActors):
+		return string(m.t.UndeclaredActors[i-n])
+	}
+	return "?"
+}
+
+// join joins the escaped names of several states or actors.
+func join(list []int, name func(int) string, esc func(string) string, sep string) string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = esc(name(x))
+	}
+	return strings.Join(names, sep)
+}
+
+// actors names the actors of a row.
+func (m model) actors(row int, esc func(string) string) string {
+	if list := m.t.Rows[row].Actors; len(list) > 0 {
+		return join(list, m.actor, esc, ", ")
+	}
+	return "any actor"
+}
+
+// sources names the sources of a row: its wildcard, or the states.
+func (m model) sources(row int, esc func(string) string) string {
+	r := &m.t.Rows[row]
+	switch {
+	case !r.Any && len(r.From) == 0:
+		return "no state"
+	case !r.Any:
+		return join(r.From, m.state, esc, ", ")
+	case len(r.Except) > 0:
+		return "any state but " + join(r.Except, m.state, esc, ", ")
+	}
+	return "any state"
+}
+
+// label is the text of a row on an arrow, in one line:
+//
+//	event by actors [guard] after 5m, origin A or B, forced, return
+func (m model) label(row int, esc func(string) string) string {
+	r := &m.t.Rows[row]
+	var b strings.Builder
+	b.WriteString(esc(m.event(row)))
+	if !m.config.HideActors {
+		b.WriteString(" by " + m.actors(row, esc))
+	}
+	if r.Guard != "" {
+		b.WriteString(" [" + esc(r.Guard) + "]")
+	}
+	if r.Within > 0 {
+		b.WriteString(" after " + duration(r.Within))
+	}
+	for _, mark := range append(m.marks(row, esc), m.then(row)) {
+		if mark != "" {
+			b.WriteString(", " + mark)
+		}
+	}
+	return b.String()
+}
+
+// marks are the words for what is special about a row.
+func (m model) marks(row int, esc func(string) string) (marks []string) {
+	r := &m.t.Rows[row]
+	if len(r.Origin) > 0 {
+		marks = append(marks, "origin "+join(r.Origin, m.state, esc, " or "))
+	}
+	if r.Forced {
+		marks = append(marks, "forced")
+	}
+	if r.Supersede {
+		marks = append(marks, "supersedes")
+	}
+	return marks
+}
+
+// then is the word for a row that does not move to a target of its own.
+func (m model) then(row int) string {
+	switch m.t.Rows[row].Then {
+	case fsm.ThenReturn:
+		return "return"
+	case fsm.ThenIgnore:
+		return "ignored"
+	}
+	return ""
+}
+
+// duration writes 5m0s as 5m and 24h0m0s as 24h.
+func duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

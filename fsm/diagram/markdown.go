@@ -1,0 +1,101 @@
+package diagram
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Markdown returns the table as two Markdown tables, of the states and of the
+// rows, in order of declaration. Each line is one state or row as declared;
+// columns in which nothing stands are left out.
+func Markdown(t *fsm.Table, c *Config) string {
+	m := newModel(t, c)
+	return m.stateGrid(nil).markdown() + "\n" + m.rowGrid(nil).markdown()
+}
+
+// Text returns the tables of [Markdown] for a terminal: columns are aligned,
+// long cells are continued in the next line, and what states and rows say in
+// Doc follows as numbered notes.
+func Text(t *fsm.Table, c *Config) string {
+	m := newModel(t, c)
+	var n notes
+	s := m.stateGrid(&n).text(m.config.Width) + "\n" + m.rowGrid(&n).text(m.config.Width)
+	if len(n.list) > 0 {
+		s += "\n" + n.text(m.config.Width)
+	}
+	return s
+}
+
+// stateGrid is the table of states.
+func (m model) stateGrid(n *notes) grid {
+	g := grid{head: []string{"State", "Kind", "Deadline", "Notes"}}
+	deadlines := m.deadlines()
+	for i, s := range m.t.States {
+		kind := s.Kind.String()
+		if slices.Contains(m.entries(), i) {
+			kind += ", initial"
+		}
+		var marks []string
+		if m.has(s.Target) && s.Kind == fsm.Transitional {
+			marks = append(marks, "towards "+markdownText(m.state(s.Target)))
+		}
+		g.add(markdownText(s.Name), kind, deadlines[i], n.cell(marks, s.Doc))
+	}
+	for _, name := range m.t.Undeclared {
+		g.add(markdownText(name), "not declared", "", "")
+	}
+	return g
+}
+
+// deadlines says of every state what ends it by itself, or who looks after it.
+func (m model) deadlines() []string {
+	all := make([][]string, len(m.t.States))
+	for row := range m.t.Rows {
+		r := &m.t.Rows[row]
+		if r.Within <= 0 {
+			continue
+		}
+		for _, from := range r.From {
+			if from >= 0 && from < len(all) {
+				all[from] = append(all[from], duration(r.Within)+", "+markdownText(m.event(row)))
+			}
+		}
+	}
+	cells := make([]string, len(all))
+	for i, s := range m.t.States {
+		if s.Manual != "" {
+			all[i] = append(all[i], "manual: "+markdown(oneLine(s.Manual)))
+		}
+		cells[i] = strings.Join(all[i], "; ")
+	}
+	return cells
+}
+
+// rowGrid is the table of rows.
+func (m model) rowGrid(n *notes) grid {
+	g := grid{head: []string{"From", "Event", "Actor", "Guard", "To", "Notes"}}
+	for row := range m.t.Rows {
+		r := &m.t.Rows[row]
+		to := m.then(row)
+		switch r.Then {
+		case fsm.ThenMove:
+			to = markdownText(m.state(r.To))
+		case fsm.ThenReturn:
+			to = "back to the origin"
+		}
+		guard := ""
+		if r.Guard != "" {
+			guard = markdownText(r.Guard)
+		}
+		var marks []string
+		if r.Within > 0 {
+			marks = append(marks, "after "+duration(r.Within))
+		}
+		marks = append(marks, m.marks(row, markdownText)...)
+		g.add(m.sources(row, markdownText), markdownText(m.event(row)), m.actors(row, markdownText), guard, to,
+			n.cell(marks, r.Doc))
+	}
+	return g
+}

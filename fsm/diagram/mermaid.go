@@ -1,0 +1,75 @@
+package diagram
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Mermaid returns the table as a Mermaid state diagram (stateDiagram-v2), one
+// statement a line, ended by a newline. States are called s0, s1, ... in order
+// of declaration and carry their names as text.
+func Mermaid(t *fsm.Table, c *Config) string {
+	m := newModel(t, c)
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
+	b.WriteString("stateDiagram-v2\n")
+	line("direction %s", m.direction())
+	for i := range m.states() {
+		line(`state "%s" as s%d`, mermaidText(m.state(i)), i)
+	}
+	for i, row := range m.boxes {
+		line(`state "%s" as any%d`, m.sources(row, mermaidText), i)
+	}
+	for _, s := range m.entries() {
+		line("[*] --> s%d", s)
+	}
+	alike := func(int) string { return "" } // one arrow cannot have a style of its own
+	for _, a := range m.arrows(alike) {
+		labels := make([]string, len(a.rows))
+		for i, row := range a.rows {
+			labels[i] = m.label(row, mermaidText)
+		}
+		line("%s --> s%d : %s", a.source(), a.to, strings.Join(labels, "<br/>"))
+	}
+	m.mermaidClasses(line)
+	return b.String()
+}
+
+// mermaidClasses gives states their look, where the table has such states.
+func (m model) mermaidClasses(line func(string, ...any)) {
+	class := func(name, style string, members []string) {
+		if style != "" && len(members) > 0 {
+			line("classDef %s %s", name, style)
+			line("class %s %s", strings.Join(members, ","), name)
+		}
+	}
+	byKind := make([][]string, len(mermaidStyles))
+	for i, s := range m.t.States {
+		if int(s.Kind) < len(byKind) {
+			byKind[s.Kind] = append(byKind[s.Kind], fmt.Sprintf("s%d", i))
+		}
+	}
+	for kind, members := range byKind {
+		class(fsm.Kind(kind).String(), mermaidStyles[kind], members)
+	}
+	var undeclared, boxes []string
+	for i := len(m.t.States); i < m.states(); i++ {
+		undeclared = append(undeclared, fmt.Sprintf("s%d", i))
+	}
+	for i := range m.boxes {
+		boxes = append(boxes, fmt.Sprintf("any%d", i))
+	}
+	class("undeclared", "stroke:#c0392b,color:#c0392b,stroke-dasharray:1 3", undeclared)
+	class("any", "fill:none,stroke:none", boxes)
+}
+
+// By kind; colours that stand out on white and on black.
+var mermaidStyles = [...]string{
+	fsm.Stable:       "",
+	fsm.Transitional: "stroke-dasharray:5 4",
+	fsm.Failed:       "fill:#fde0dc,stroke:#c0392b,color:#7b241c",
+	fsm.Final:        "stroke-width:4px",
+	fsm.Absent:       "fill:#eeeeee,stroke:#999999,color:#666666",
+}

@@ -1,0 +1,56 @@
+package diagram
+
+import (
+	"fmt"
+	"strings"
+)
+
+// notes collects the texts that stand below a table. The nil notes collects
+// nothing: the texts stand in the cells.
+type notes struct {
+	list   []string
+	number map[string]int
+}
+
+// cell is the content of a cell with short marks and a text for people.
+func (n *notes) cell(marks []string, doc string) string {
+	cell := strings.Join(marks, ", ")
+	between := ""
+	switch doc = oneLine(doc); {
+	case doc == "":
+		return cell
+	case n != nil:
+		doc, between = n.refer(doc), " "
+	default:
+		doc, between = markdown(doc), "; "
+	}
+	if cell == "" {
+		return doc
+	}
+	return cell + between + doc
+}
+
+// refer returns the mark that stands for a text. Equal texts share one.
+func (n *notes) refer(doc string) string {
+	if n.number == nil {
+		n.number = make(map[string]int)
+	}
+	if n.number[doc] == 0 {
+		n.list = append(n.list, doc)
+		n.number[doc] = len(n.list)
+	}
+	return fmt.Sprintf("[%d]", n.number[doc])
+}
+
+// text lists the notes in lines of at most width characters.
+func (n *notes) text(width int) string {
+	var b strings.Builder
+	for i, doc := range n.list {
+		mark := fmt.Sprintf("[%d] ", i+1)
+		for _, l := range wrap(doc, width-len(mark)) {
+			b.WriteString(mark + l + "\n")
+			mark = strings.Repeat(" ", len(mark))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,186 @@
+package fsm_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// largeSpec has n states in a ring and n events, several rows in some cells,
+// and rows of every sort.
+func largeSpec(n, actors int) fsm.Spec[int, int] {
+	spec := fsm.Spec[int, int]{Name: "drawn", Initial: 0}
+	for i := range actors {
+		spec.Actors = append(spec.Actors, fsm.Actor(fmt.Sprintf("actor%d", i)))
+	}
+	for i := range n {
+		st := fsm.State[int]{Name: i}
+		if i%5 == 4 {
+			st.Kind, st.Manual = fsm.Transitional, "somebody"
+		}
+		spec.States = append(spec.States, st)
+	}
+	at := func(i int) int { return (i + n) % n }
+	for i := range n {
+		a := spec.Actors[i%actors]
+		if i%3 == 0 {
+			spec.Rows = append(spec.Rows, fsm.Move(i, i, at(i-1)).If(barrier[i%gateCount]))
+		}
+		spec.Rows = append(spec.Rows, fsm.Move(i, i, at(i+1)))
+		if i%2 == 0 {
+			spec.Rows = append(spec.Rows, fsm.Move(i, at(i+7), at(i+2)).By(a))
+		}
+		if i%7 == 0 {
+			spec.Rows = append(spec.Rows, fsm.Move(i, at(i+3), at(i-2)).OnlyForced().By(a))
+		}
+		if i%11 == 0 {
+			spec.Rows = append(spec.Rows, fsm.Ignore(i, at(i+5)))
+		}
+		if i%5 == 4 {
+			spec.Rows = append(spec.Rows,
+				fsm.Move(i, at(i+9), i).Of(at(i-1)).By(a),
+				fsm.Return(i, at(i+9)))
+		}
+	}
+	return spec
+}
+
+// A machine over one of the limits within which everything is made beforehand
+// answers as one below them: as its spec says.
+func TestLargeMachinesMeanTheirSpecs(t *testing.T) {
+	for _, c := range []struct {
+		name                 string
+		states, actors       int
+		sparse, manyRefusals bool
+	}{
+		{"small", 40, 2, false, false},
+		{"more refusals than are made beforehand", 600, 4, false, true},
+		{"more cells than an array holds", 1100, 1, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cells := c.states * c.states
+			require.Equal(t, c.sparse, cells > fsm.MaxDenseCells)
+			require.Equal(t, c.manyRefusals, cells*c.actors > fsm.MaxRefusals)
+			spec := largeSpec(c.states, c.actors)
+			m, err := fsm.New[gates](spec)
+			require.NoError(t, err)
+			n := naive[int, int]{spec: spec}
+			seen := tally{}
+			random := rand.New(rand.NewPCG(1, 2))
+			in := m.Instance()
+			for range 800 {
+				s := random.IntN(c.states)
+				at := fsm.Status[int]{State: s, Origin: s}
+				if s%5 == 4 {
+					at.Origin = (s + c.states - random.IntN(4)) % c.states
+				}
+				e := (s + random.IntN(12)) % c.states
+				a := spec.Actors[s%c.actors]
+				if random.IntN(3) == 0 {
+					a = spec.Actors[random.IntN(c.actors)]
+				}
+				if random.IntN(20) == 0 {
+					a = "nobody"
+				}
+				p := &gates{open: uint8(random.IntN(1 << gateCount))}
+				n.agrees = agreeing(p)
+
+				step, err := m.Next(t.Context(), at, e, a, p)
+				agree(t, seen, n.next(at, e, a, false), step, err)
+				require.Equal(t, sentinel(t, err), sentinel(t, m.Can(t.Context(), at, e, a, p)))
+				step, err = m.NextForced(t.Context(), at, e, a, p)
+				agree(t, seen, n.next(at, e, a, true), step, err)
+				to := (s + random.IntN(6) + c.states - 2) % c.states
+				step, err = m.NextTo(t.Context(), at, to, a, p)
+				agree(t, seen, n.nextTo(at, to, a), step, err)
+
+				before := in.Status()
+				e = (before.State + random.IntN(10)) % c.states
+				want := n.next(before, e, a, false)
+				step, err = in.Fire(t.Context(), e, a, p)
+				agree(t, seen, want, step, err)
+				if want.Err == nil {
+					before = want.Status
+				}
+				require.Equal(t, before, in.Status())
+			}
+			for _, s := range sentinels[:4] {
+				if s != fsm.ErrWrongActor || c.actors > 1 {
+					require.Positive(t, seen[s.Error()], "never came to %v", s)
+				}
+			}
+			require.Greater(t, seen["ok"], 300)
+		})
+	}
+}
+
+func agree(t *testing.T, seen tally, want answer[int], step fsm.Step[int], err error) {
+	if want.Err == nil {
+		seen["ok"]++
+		require.NoError(t, err)
+		require.Equal(t, want.Status, step.Status)
+		require.Equal(t, want.Row, step.Row)
+		require.Equal(t, want.Ignored, step.Ignored)
+		return
+	}
+	seen[want.Err.Error()]++
+	require.Equal(t, want.Err, sentinel(t, err))
+	require.Equal(t, "drawn", detail(t, err).Machine)
+}
+
+// The largest machine there is: every index has all its bits.
+func TestLargestMachine(t *testing.T) {
+	n := fsm.MaxStates
+	spec := fsm.Spec[int, int]{Name: "largest", Actors: []fsm.Actor{user}}
+	for i := range n {
+		spec.States = append(spec.States, fsm.State[int]{Name: i})
+		spec.Rows = append(spec.Rows, fsm.Move(i, (i+1)%fsm.MaxEvents, (i+1)%n))
+	}
+	spec.States[n-1] = fsm.State[int]{Name: n - 1, Kind: fsm.Transitional, Manual: "somebody"}
+	spec.Rows = append(spec.Rows, fsm.Return(n-1, 7), fsm.Move(0, 5, n-1))
+	m := mustNew(t, spec)
+	in := sure(m.InstanceAt(m.At(n - 2)))
+	_, err := in.Fire(t.Context(), fsm.MaxEvents-1, user, nil)
+	require.NoError(t, err)
+	require.Equal(t, fsm.Status[int]{State: n - 1, Origin: n - 2}, in.Status())
+	_, err = in.Fire(t.Context(), 7, user, nil)
+	require.NoError(t, err)
+	require.Equal(t, m.At(n-2), in.Status())
+	_, err = in.Fire(t.Context(), 6, user, nil)
+	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	require.Equal(t, "4094", detail(t, err).From)
+
+	at, err := m.ParseStatus("4095", "4094")
+	require.NoError(t, err)
+	require.Equal(t, fsm.Status[int]{State: n - 1, Origin: n - 2}, at)
+}
+
+func TestNewRefusesWhatIsTooLarge(t *testing.T) {
+	states := fsm.Spec[int, int]{Name: "states", Actors: []fsm.Actor{user}}
+	for i := range fsm.MaxStates + 1 {
+		states.States = append(states.States, fsm.State[int]{Name: i})
+		states.Rows = append(states.Rows, fsm.Move(i, 0, (i+1)%(fsm.MaxStates+1)))
+	}
+	rows := fsm.Spec[int, int]{Name: "rows", Actors: []fsm.Actor{user}}
+	for i := range 32 {
+		rows.States = append(rows.States, fsm.State[int]{Name: i})
+		for e := range fsm.MaxRows / 32 {
+			rows.Rows = append(rows.Rows, fsm.Move(i, e, (i+1)%32))
+		}
+	}
+	_, err := fsm.New[none](rows)
+	require.NoError(t, err)
+	rows.Rows = append(rows.Rows, fsm.Ignore(0, fsm.MaxEvents-1))
+	for text, spec := range map[string]fsm.Spec[int, int]{
+		"4097 states, more than 4096": states, "65537 rows, more than 65536": rows,
+	} {
+		_, err := fsm.New[none](spec)
+		var invalid *fsm.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, []fsm.Problem{{Code: fsm.TooLarge, Row: -1, Text: text}}, invalid.Problems)
+	}
+}

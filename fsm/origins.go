@@ -1,0 +1,137 @@
+package fsm
+
+import "math/bits"
+
+// bitset is a set of small numbers.
+type bitset []uint64
+
+func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
+func (b bitset) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b bitset) add(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bitset) remove(i int)   { b[i/64] &^= 1 << (i % 64) }
+func (b bitset) members() (is []int) {
+	for w, word := range b {
+		for ; word != 0; word &= word - 1 {
+			is = append(is, w*64+bits.TrailingZeros64(word))
+		}
+	}
+	return is
+}
+
+// union adds the members of o that also pass mask (nil: all) and reports
+// whether b grew.
+func (b bitset) union(o, mask bitset) (grew bool) {
+	for i, w := range o {
+		if mask != nil {
+			w &= mask[i]
+		}
+		grew = grew || w&^b[i] != 0
+		b[i] |= w
+	}
+	return grew
+}
+
+// possibleOrigins computes [Table.Origins] as the least fixpoint over the rows:
+// it walks states, not pairs of state and origin, because what a row passes on
+// is its whole set at once. Every pass over a state adds at least one origin to
+// a successor, so it ends after at most states x states passes.
+func possibleOrigins(t *Table) [][]int {
+	n := len(t.States)
+	sets := make([]bitset, n) // nil: not reached
+	rowsFrom := make([][]int, n)
+	masks := make([]bitset, len(t.Rows)) // nil: any origin
+	for i := range t.Rows {
+		for _, from := range t.Rows[i].From {
+			rowsFrom[from] = append(rowsFrom[from], i)
+		}
+		if len(t.Rows[i].Origin) > 0 {
+			masks[i] = newBitset(n)
+			for _, o := range t.Rows[i].Origin {
+				masks[i].add(o)
+			}
+		}
+	}
+	// Resting states first: each is looked at once, and the more origins have come
+	// together in a transitional state, the fewer times it is looked at.
+	var resting, work []int
+	queued := newBitset(n)
+	reach := func(state int, origins, mask bitset) {
+		fresh := sets[state] == nil
+		if fresh {
+			sets[state] = newBitset(n)
+		}
+		if (sets[state].union(origins, mask) || fresh) && !queued.has(state) {
+			queued.add(state)
+			if t.States[state].Kind.Resting() {
+				resting = append(resting, state)
+			} else {
+				work = append(work, state)
+			}
+		}
+	}
+	rested := newBitset(n)
+	rest := func(state int) {
+		if rested.has(state) {
+			return
+		}
+		rested.add(state)
+		self := newBitset(n)
+		self.add(state)
+		reach(state, self, nil)
+	}
+	for _, s := range t.entries() {
+		rest(s)
+	}
+	for len(resting)+len(work) > 0 {
+		var from int
+		if len(resting) > 0 {
+			from, resting = resting[0], resting[1:]
+		} else {
+			from, work = work[0], work[1:]
+		}
+		queued.remove(from)
+		for _, i := range rowsFrom[from] {
+			r := &t.Rows[i]
+			if !sets[from].meets(masks[i]) {
+				continue // no object here has an origin that the row asks for
+			}
+			switch {
+			case r.Then == ThenReturn:
+				// Only what is new: a return row may be looked at once for every
+				// origin that its source gets.
+				for w, word := range sets[from] {
+					if masks[i] != nil {
+						word &= masks[i][w]
+					}
+					for word &^= rested[w]; word != 0; word &= word - 1 {
+						rest(w*64 + bits.TrailingZeros64(word))
+					}
+				}
+			case r.Then == ThenIgnore:
+			case t.States[r.To].Kind.Resting():
+				rest(r.To)
+			case t.States[from].Kind.Resting():
+				self := newBitset(n)
+				self.add(from)
+				reach(r.To, self, nil)
+			default:
+				reach(r.To, sets[from], masks[i])
+			}
+		}
+	}
+	origins := make([][]int, n)
+	for i, s := range sets {
+		origins[i] = s.members()
+	}
+	return origins
+}
+
+// meets reports whether b has a member that passes mask (nil: any).
+func (b bitset) meets(mask bitset) bool {
+	for i, w := range b {
+		if mask == nil && w != 0 || mask != nil && w&mask[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

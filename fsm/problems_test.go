@@ -1,0 +1,172 @@
+package fsm_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+func problemsOf(t *testing.T, s spec) []fsm.Problem {
+	m, err := fsm.New[none](s)
+	require.True(t, m == nil)
+	require.ErrorIs(t, err, fsm.ErrInvalid)
+	var invalid *fsm.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, s.Name, invalid.Machine)
+	return invalid.Problems
+}
+
+func TestSoundSpecIsAccepted(t *testing.T) {
+	m := mustNew(t, sound())
+	require.Empty(t, m.Table().Problems())
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			var codes, texts []string
+			for _, p := range problemsOf(t, f.spec) {
+				codes, texts = append(codes, p.Code), append(texts, p.Text)
+				if p.Row >= 0 {
+					require.Contains(t, p.Text, fmt.Sprintf("row %d (", p.Row))
+					require.Less(t, p.Row, len(f.spec.Rows))
+				}
+				if p.State != "" {
+					require.Contains(t, p.Text, "state "+p.State+":")
+				}
+				require.Equal(t, p.Text, p.String())
+			}
+			require.Equal(t, f.texts, texts)
+			require.Equal(t, f.codes, codes)
+		})
+	}
+}
+
+// Which of the two is meant by the rows is anybody's guess, so the consequences
+// are not pinned.
+func TestNewRefusesAStateDeclaredTwice(t *testing.T) {
+	problems := problemsOf(t, withState(sound(), fsm.State[string]{Name: "closed"}))
+	require.Equal(t, fsm.DuplicateName, problems[0].Code)
+	require.Equal(t, `state 4: name "closed" is taken`, problems[0].Text)
+}
+
+func TestEveryProblemCodeHasAFault(t *testing.T) {
+	all := []string{
+		fsm.NoName, fsm.BadName, fsm.DuplicateName, fsm.TooLarge, fsm.NoInitial, fsm.UnknownState,
+		fsm.UnknownActor, fsm.NoActor, fsm.NoSource, fsm.BadRow, fsm.BadGuard, fsm.DuplicateRow,
+		fsm.AmbiguousRow, fsm.Unreachable, fsm.DeadEnd, fsm.FinalExit, fsm.NoOrigin, fsm.NeverFits,
+		fsm.NoDeadline, fsm.NeedlessManual, fsm.DeadlineFromAbsent,
+	}
+	var planted []string
+	for _, f := range faults {
+		planted = append(planted, f.codes...)
+	}
+	slices.Sort(all)
+	slices.Sort(planted)
+	require.Equal(t, all, slices.Compact(planted))
+}
+
+func TestNewRefusesEverythingAtOnce(t *testing.T) {
+	s := withState(sound(), fsm.State[string]{Name: "island"}, fsm.Move("island", "x", "open"))
+	s = withState(s, fsm.State[string]{Name: "trap", Kind: fsm.Transitional}, fsm.Move("open", "y", "trap"))
+	s = with(s,
+		fsm.Move("open", "close", "closing").By(user),
+		fsm.Move("gone", "back", "open"),
+		fsm.Move("open", "z", "closed").If(otherGuard),
+		fsm.Move("closing", "z", "closed").Of("gone"),
+	)
+	s.States[0].Manual = "nobody"
+	s.Actors = append(s.Actors, "")
+
+	var codes []string
+	problems := problemsOf(t, s)
+	for _, p := range problems {
+		codes = append(codes, p.Code)
+	}
+	require.ElementsMatch(t, []string{
+		fsm.Unreachable, fsm.DeadEnd, fsm.NoDeadline, fsm.DuplicateRow, fsm.FinalExit,
+		fsm.BadGuard, fsm.NeverFits, fsm.NeedlessManual, fsm.NoName,
+	}, codes)
+	// What no machine can be made of comes before what New merely demands.
+	require.True(t, slices.IsSortedFunc(problems, func(a, b fsm.Problem) int { return int(a.Severity) - int(b.Severity) }))
+	for _, p := range problems {
+		demand := p.Code == fsm.NoDeadline || p.Code == fsm.NeedlessManual
+		require.Equal(t, demand, p.Severity == fsm.SeverityDemand, p.Code)
+	}
+}
+
+func TestInvalidErrorHasALineForEachProblem(t *testing.T) {
+	s := with(sound(), fsm.Move("gone", "back", "open"))
+	s.States[0].Manual = "nobody"
+	_, err := fsm.New[none](s)
+	require.EqualError(t, err, "fsm: invalid table door:"+
+		"\n\trow 4 (gone -back-> open): leaves the final state gone without force"+
+		"\n\tstate open: Manual on a state that rests")
+	require.NotErrorIs(t, err, fsm.ErrNotAllowed)
+
+	_, err = fsm.New[none](spec{})
+	require.ErrorContains(t, err, "fsm: invalid table:\n\tmachine: empty name")
+	require.EqualError(t, err, (&fsm.InvalidError{Problems: err.(*fsm.InvalidError).Problems}).Error())
+}
+
+func TestMustPanicsWithTheProblems(t *testing.T) {
+	require.PanicsWithValue(t,
+		"fsm: invalid table door:\n\trow 4 (gone -back-> open): leaves the final state gone without force",
+		func() { fsm.Must[none](with(sound(), fsm.Move("gone", "back", "open"))) })
+	require.NotPanics(t, func() { fsm.Must[none](sound()) })
+}
+
+func TestSeverityHasAName(t *testing.T) {
+	require.Equal(t, "error", fsm.SeverityError.String())
+	require.Equal(t, "demand", fsm.SeverityDemand.String())
+}
+
+// What is on the edge of the list is not refused.
+func TestNewAccepts(t *testing.T) {
+	for name, s := range map[string]spec{
+		"64 actors and no deadline": withActors(edit(func(s *spec) {
+			s.Rows[1] = fsm.Return("closing", "stuck")
+			s.States[1].Manual = "the porter"
+		}), 64),
+		"the longest name":    edit(func(s *spec) { s.Name = long[1:] }),
+		"a declared sweeper":  edit(func(s *spec) { s.Actors = append(s.Actors, fsm.Sweeper) }),
+		"ignored in final":    with(sound(), fsm.Ignore("gone", "x")),
+		"forced out of final": with(sound(), fsm.Move("gone", "x", "open").OnlyForced()),
+		"disjoint actors": with(sound(),
+			fsm.Move("open", "x", "closed").By(user), fsm.Move("open", "x", "gone").By(worker)),
+		"every row but the last guarded": with(sound(),
+			fsm.Move("open", "x", "closed").If(noneGuard), fsm.Move("open", "x", "gone")),
+		"every row but the last with an origin": with(sound(),
+			fsm.Move("closing", "x", "closed").Of("open"), fsm.Return("closing", "x")),
+		"forced before free": with(sound(),
+			fsm.Move("open", "x", "closed").OnlyForced(), fsm.Move("open", "x", "gone")),
+		"self transition":         with(sound(), fsm.Move("open", "x", "open")),
+		"dead end that is absent": withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void")),
+		"return without origin excluded": edit(func(s *spec) {
+			s.Initial = "closing"
+			s.Rows[1] = s.Rows[1].Of("open")
+			s.Rows = append(s.Rows, fsm.Move("closed", "x", "open"), fsm.Move("closing", "reset", "open").After(1))
+		}),
+		"target hint": edit(func(s *spec) { s.States[1].Target = new("closed") }),
+		"odd names":   with(sound(), fsm.Move("open", "<script> \"end\"; x -> y", "closed")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := fsm.New[none](s)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// The report of a table with very many rows in one cell does not grow with the
+// square of them.
+func TestProblemsGrowWithTheRows(t *testing.T) {
+	s := sound()
+	for range 600 {
+		s.Rows = append(s.Rows, fsm.Move("open", "close", "closing").By(user))
+	}
+	require.Equal(t, 600, len(problemsOf(t, s)))
+}

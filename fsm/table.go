@@ -1,0 +1,166 @@
+package fsm
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Table is a machine as plain data without type parameters: what pictures,
+// checks, files and stores work on. [Machine.Table] gives the one that runs;
+// [ParseTable] reads one from a file, sound or not.
+//
+// A Table is read only once it is made: it is shared, safe for concurrent use,
+// and must be neither modified nor copied. States, events, actors and rows
+// refer to each other by index.
+type Table struct {
+	Name     string
+	Title    string
+	Initial  int   // index of the state of a new object, -1 if the table names none
+	Initials []int // all entry states where there are more than one; else empty
+	States   []TableState
+	Events   []string
+	Actors   []Actor
+	Rows     []TableRow
+	Illegal  [][2]int // cells (state, event) that the source names as illegal; else empty
+
+	// Names that a document uses and does not declare; empty in a sound table.
+	// Their indexes go on where those of States and of Actors end: an index s
+	// of at least len(States) stands for Undeclared[s-len(States)].
+	Undeclared       []string
+	UndeclaredActors []Actor
+
+	Confidence string          // how normative the source is: "exact-spec", ...
+	Source     json.RawMessage // where the table comes from, as JSON; nil if unsaid
+	Notes      []string
+	Anomalies  []string // findings of people
+
+	compiled *compiled // nil where Problems has an error
+}
+
+// TableState is one state of a [Table].
+type TableState struct {
+	Name         string
+	Kind         Kind
+	Manual       string // why a transitional state has no deadline
+	Target       int    // the resting state that a transitional one is heading for; -1 unsaid
+	OnOwnerDeath string // what the source does when the owner dies
+	Code         *int   // the number that the source gives the state
+	Doc          string
+}
+
+// TableRow is one row of a [Table]. Wildcards are expanded: From holds every
+// source.
+type TableRow struct {
+	From      []int // in order of declaration
+	Any       bool  // the row was declared with FromAny; From and Except say with what result
+	Except    []int
+	Origin    []int // the object's origin must be one of these; empty: any
+	Event     int
+	Actors    []int  // empty: any declared actor
+	Guard     string // name; empty: none
+	To        int    // -1 where Then is not ThenMove
+	Then      Then
+	Forced    bool
+	Supersede bool
+	Within    time.Duration
+	Action    string // what the source does on the transition
+	Section   string // of the source
+	Doc       string
+}
+
+// StateIndex returns the index of the state with this name.
+func (t *Table) StateIndex(name string) (int, bool) {
+	if t.compiled != nil {
+		i := t.compiled.stateNames.of(name)
+		return int(i), i >= 0
+	}
+	i := slices.IndexFunc(t.States, func(s TableState) bool { return s.Name == name })
+	return i, i >= 0
+}
+
+// EventIndex returns the index of the event with this name.
+func (t *Table) EventIndex(name string) (int, bool) {
+	if t.compiled != nil {
+		i := t.compiled.eventNames.of(name)
+		return int(i), i >= 0
+	}
+	i := slices.Index(t.Events, name)
+	return i, i >= 0
+}
+
+// ActorIndex returns the index of the actor.
+func (t *Table) ActorIndex(a Actor) (int, bool) {
+	i := slices.Index(t.Actors, a)
+	return i, i >= 0
+}
+
+// Edge is one arrow of the table: a row, expanded to one source and one target.
+type Edge struct{ From, Event, Row, To int }
+
+// Edges expands every row to its sources and, for a return row, to the origins
+// that an object may have there (see [Table.Origins]), in order of the rows.
+// An ignore row leads from its source to itself. A state that is not declared
+// has no edges.
+func (t *Table) Edges() iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		origins, rows := t.Origins(), t.declared().Rows
+		for i := range rows {
+			r := &rows[i]
+			for _, from := range r.From {
+				for to := range r.targets(from, origins[from]) {
+					if !yield(Edge{From: from, Event: r.Event, Row: i, To: to}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// targets yields where the row leads from one source.
+func (r *TableRow) targets(from int, origins []int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		switch r.Then {
+		case ThenMove:
+			yield(r.To)
+		case ThenIgnore:
+			yield(from)
+		case ThenReturn:
+			for _, o := range origins {
+				if (len(r.Origin) == 0 || slices.Contains(r.Origin, o)) && !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Origins returns for every state the origins that an object may have there,
+// in order of declaration. The origin of a resting state is that state; a
+// transitional state has the resting states from which it is reached without
+// resting in between, and itself or another transitional state where the object
+// may have begun in one and has no origin.
+func (t *Table) Origins() [][]int {
+	if t.compiled != nil {
+		return t.compiled.origins
+	}
+	return possibleOrigins(t.declared())
+}
+
+// entries returns the states in which an object may begin.
+func (t *Table) entries() []int {
+	if len(t.Initials) > 0 {
+		return t.Initials
+	}
+	if t.Initial < 0 {
+		return nil
+	}
+	return []int{t.Initial}
+}
+
+// fits reports whether an object with this origin meets the row's condition.
+func (r *TableRow) fits(origin int) bool {
+	return len(r.Origin) == 0 || slices.Contains(r.Origin, origin)
+}

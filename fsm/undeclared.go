@@ -1,0 +1,58 @@
+package fsm
+
+import "slices"
+
+// stateName returns the name of a state by index, declared or not. An index
+// that a document cannot produce gives false.
+func (t *Table) stateName(i int) (string, bool) {
+	n := len(t.States)
+	switch {
+	case i >= 0 && i < n:
+		return t.States[i].Name, true
+	case i >= n && i-n < len(t.Undeclared):
+		return t.Undeclared[i-n], true
+	}
+	return "", false
+}
+
+// actorName is stateName for actors.
+func (t *Table) actorName(i int) (string, bool) {
+	n := len(t.Actors)
+	switch {
+	case i >= 0 && i < n:
+		return string(t.Actors[i]), true
+	case i >= n && i-n < len(t.UndeclaredActors):
+		return string(t.UndeclaredActors[i-n]), true
+	}
+	return "", false
+}
+
+// declared returns the table itself or, if rows or entries refer to states that
+// are not declared, one without these references, with as many rows: for what
+// walks from state to state and would run out of range.
+func (t *Table) declared() *Table {
+	if t.compiled != nil {
+		return t
+	}
+	outside := func(s int) bool { return s < 0 || s >= len(t.States) }
+	lost := func(r *TableRow) bool { return r.Then != ThenReturn && r.Then != ThenIgnore && outside(r.To) }
+	sound := !slices.ContainsFunc(t.entries(), outside)
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		sound = sound && !lost(r) && !slices.ContainsFunc(r.From, outside) && !slices.ContainsFunc(r.Origin, outside)
+	}
+	if sound {
+		return t
+	}
+	within := func(list []int) []int { return slices.DeleteFunc(slices.Clone(list), outside) }
+	cut := &Table{States: t.States, Initial: -1, Initials: within(t.entries()), Rows: slices.Clone(t.Rows)}
+	for i := range cut.Rows {
+		r := &cut.Rows[i]
+		conditional := len(r.Origin) > 0
+		r.From, r.Origin = within(r.From), within(r.Origin)
+		if lost(r) || conditional && len(r.Origin) == 0 {
+			r.From = nil // leads nowhere, or no object can have such an origin
+		}
+	}
+	return cut
+}

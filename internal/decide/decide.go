@@ -1,0 +1,261 @@
+// Package decide holds the decisions of package lifecycle as pure functions:
+// from a table, the record of an object and a request to what is to be written,
+// without I/O, clocks or user code. The manager performs what they decide, and
+// a model checker can explore the very same functions.
+//
+// A decision takes two steps, because guards are user code and their results
+// are input here: [Request.Candidates] names the rows whose guards are to be
+// run, [Request.Decide] takes the results.
+package decide
+
+import (
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Verb is what is asked.
+type Verb uint8
+
+const (
+	Create Verb = iota // fire a row out of the absent state
+	Add                // put the object into the initial state; no row fires
+	Fire               // fire a row; begins an operation or goes on with one
+	Report             // go on with the named operation, never begin one
+)
+
+// Record is what a decision needs to know of an object. The zero Record is an
+// object that never existed.
+type Record struct {
+	Exists        bool
+	State, Origin int // by index in the table; meaningless where Exists is false
+	Sequence      uint64
+	Operation     uint64 // the present operation or the last one
+	Saved         bool   // the payload from before the operation is kept
+}
+
+// Request is one call.
+type Request struct {
+	Verb      Verb
+	Event     int // by index; unused by Add
+	Actor     fsm.Actor
+	Operation uint64 // Report: the operation that the report is about
+	Force     bool   // take rows that are forced only
+	Edits     bool   // the payload is changed in the same commit
+	Undo      bool   // the event puts the payload from before the operation back
+	Repeats   bool   // Report: this event by this actor was accepted in this operation before
+}
+
+// Payload is what becomes of the payload from before the operation.
+type Payload uint8
+
+const (
+	Keep    Payload = iota // whatever is saved stays saved
+	Save                   // the present payload is saved, then edited
+	Restore                // the saved payload becomes the present one
+	Drop                   // nothing is saved any more
+)
+
+// Verdict is what a report was.
+type Verdict uint8
+
+const (
+	Applied  Verdict = iota // it moved the object
+	Repeated                // it was accepted before, or the table accepts and ignores it
+	Stale                   // it is about an operation that is over
+	Refused                 // the table, or the operation, does not allow it
+)
+
+// Refusals that are not the table's.
+var (
+	ErrBusy     = errors.New("in transition")
+	ErrExists   = errors.New("the object exists")
+	ErrNotFound = errors.New("the object does not exist")
+	ErrStale    = errors.New("not the present operation")
+	ErrNoEntry  = errors.New("objects do not begin like this")
+	ErrBegins   = errors.New("a report cannot begin an operation")
+)
+
+// BusyError is a refusal by the table while the object is in transition. It
+// matches ErrBusy.
+type BusyError struct{ Refusal error }
+
+// Error gives the table's refusal.
+func (e *BusyError) Error() string { return ErrBusy.Error() + ": " + e.Refusal.Error() }
+
+// Is matches ErrBusy.
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// Unwrap returns the table's refusal.
+func (e *BusyError) Unwrap() error { return e.Refusal }
+
+// Decision is what is to be done. Nothing is to be written where Write is
+// false; then Err says why, or is nil for an event that the table ignores.
+type Decision struct {
+	Err     error
+	Verdict Verdict // of a Report
+
+	Write         bool
+	Row           int // -1 for Add
+	State, Origin int
+	Sequence      uint64
+	Operation     uint64
+	Begins        bool          // a new operation
+	Removes       bool          // the new state is an absent one
+	Within        time.Duration // the new state's deadline, 0 none
+	Payload       Payload
+	Saved         bool // the payload from before the operation is kept afterwards
+}
+
+// Candidates appends to rows those whose guards the caller runs in order until
+// one agrees. Where ok is false there is nothing to run and d is final.
+func (q Request) Candidates(t *fsm.Table, rec Record, rows []int) (_ []int, d Decision, ok bool) {
+	refuse := func(verdict Verdict, err error) ([]int, Decision, bool) {
+		return rows, Decision{Row: -1, Verdict: verdict, Err: err}, false
+	}
+	state, origin := rec.State, rec.Origin
+	switch q.Verb {
+	case Add:
+		if rec.Exists {
+			return refuse(Refused, ErrExists)
+		}
+		if t.States[t.Initial].Kind == fsm.Absent {
+			return refuse(Refused, ErrNoEntry)
+		}
+		return rows, q.add(t, rec), false
+	case Create:
+		if rec.Exists {
+			return refuse(Refused, ErrExists)
+		}
+		if state = absent(t); state < 0 {
+			return refuse(Refused, ErrNoEntry)
+		}
+		origin = state
+	case Fire:
+		if !rec.Exists {
+			return refuse(Refused, ErrNotFound)
+		}
+	case Report:
+		switch {
+		case q.Operation < rec.Operation:
+			return refuse(Stale, ErrStale)
+		case q.Operation > rec.Operation:
+			return refuse(Refused, ErrStale)
+		case q.Operation == 0: // names none
+			return refuse(Refused, ErrStale)
+		case !rec.Exists && q.Repeats:
+			return refuse(Repeated, nil)
+		case !rec.Exists:
+			return refuse(Refused, ErrNotFound)
+		case q.Repeats && t.States[state].Kind.Resting():
+			return refuse(Repeated, nil) // the operation is over: its late message is no news
+		}
+	}
+	rows, err := t.Candidates(rows, state, origin, q.Event, q.Actor, q.Force)
+	switch {
+	case err == nil:
+		return rows, Decision{}, true
+	case q.Verb == Report && q.Repeats:
+		return refuse(Repeated, nil)
+	case q.Verb == Fire && t.States[state].Kind == fsm.Transitional && (errors.Is(err, fsm.ErrNotAllowed) || errors.Is(err, fsm.ErrForcedOnly)):
+		return refuse(Refused, &BusyError{Refusal: err})
+	}
+	return refuse(Refused, err)
+}
+
+// Decide takes the candidates and the results of their guards, nil for a guard
+// that agrees or is not there. Results beyond the first nil are not looked at.
+func (q Request) Decide(t *fsm.Table, rec Record, rows []int, guards []error) Decision {
+	state, origin := rec.State, rec.Origin
+	if q.Verb == Create {
+		state = absent(t)
+		origin = state
+	}
+	for i, row := range rows {
+		if guards[i] == nil {
+			return q.take(t, rec, state, origin, row)
+		}
+	}
+	if q.Verb == Report && q.Repeats {
+		return Decision{Row: -1, Verdict: Repeated}
+	}
+	return Decision{Row: -1, Verdict: Refused, Err: t.Refused(state, origin, q.Actor, rows, guards)}
+}
+
+// take is the decision for a row that agrees.
+func (q Request) take(t *fsm.Table, rec Record, state, origin, row int) Decision {
+	r := &t.Rows[row]
+	if r.Then == fsm.ThenIgnore {
+		return Decision{Row: row, Verdict: Repeated}
+	}
+	d := Decision{Write: true, Row: row, Sequence: rec.Sequence + 1, Operation: rec.Operation}
+	d.State, d.Origin = t.After(state, origin, row)
+	from, to := t.States[state].Kind, t.States[d.State].Kind
+	d.Begins = to == fsm.Transitional && (from.Resting() || r.Supersede)
+	if d.Begins {
+		// Without an id a call begins an operation, with one it goes on with
+		// it: a late report must never start work anew.
+		if q.Verb == Report {
+			return Decision{Row: row, Verdict: Refused, Err: ErrBegins}
+		}
+		d.Operation++
+	}
+	d.Removes = to == fsm.Absent
+	d.Within, _ = t.Deadline(d.State, d.Origin)
+	d.Payload = q.payload(rec, from, to, d.Begins)
+	// An undo that is work itself may fail too, and be undone again.
+	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved || d.Payload == Restore && !restsWell(to)
+	return d
+}
+
+func (q Request) add(t *fsm.Table, rec Record) Decision {
+	d := Decision{
+		Write: true, Row: -1, State: t.Initial, Origin: t.Initial,
+		Sequence: rec.Sequence + 1, Operation: rec.Operation, Payload: Drop,
+	}
+	if t.States[t.Initial].Kind == fsm.Transitional {
+		d.Begins = true
+		d.Operation++
+	}
+	d.Within, _ = t.Deadline(d.State, d.Origin)
+	return d
+}
+
+// payload decides about the payload from before the operation. It is saved by
+// the first edit of an operation and kept while the object is in transition or
+// failed, so that an undo after the failure finds it; a retry out of a failure
+// keeps the last good one, not the one that failed.
+func (q Request) payload(rec Record, from, to fsm.Kind, begins bool) Payload {
+	switch {
+	case q.Undo && rec.Saved:
+		return Restore
+	case restsWell(to):
+		return Drop
+	case begins && from != fsm.Failed && from != fsm.Transitional && q.Edits:
+		return Save
+	case begins && from != fsm.Failed && from != fsm.Transitional:
+		return Drop
+	case q.Edits && !rec.Saved && from != fsm.Absent:
+		return Save
+	}
+	return Keep
+}
+
+// restsWell reports whether an object in a state of this kind has got through its
+// operation: there is nothing to undo any more.
+func restsWell(k fsm.Kind) bool { return k.Resting() && k != fsm.Failed }
+
+// absent returns the state of an object that does not exist: the initial one if
+// it is Absent, else the first declared that is; -1 if there is none.
+func absent(t *fsm.Table) int {
+	if t.States[t.Initial].Kind == fsm.Absent {
+		return t.Initial
+	}
+	for i := range t.States {
+		if t.States[i].Kind == fsm.Absent {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,307 @@
+package decide_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// disks is a small table with most forms of rows in it.
+var disks = fsm.Must[int](spec{
+	Name: "disk", Initial: "None", Actors: actors,
+	States: []fsm.State[string]{
+		{Name: "None", Kind: fsm.Absent},
+		{Name: "Making", Kind: fsm.Transitional},
+		{Name: "Ready"},
+		{Name: "Resizing", Kind: fsm.Transitional},
+		{Name: "Deleting", Kind: fsm.Transitional, Manual: "tests"},
+		{Name: "Bad", Kind: fsm.Failed},
+		{Name: "Lost", Kind: fsm.Final},
+	},
+	Rows: fsm.Rows(
+		fsm.Move("None", "make", "Making").By("user"),
+		fsm.Move("None", "adopt", "Ready").By("user").If(guard("known")),
+		fsm.Ignore("None", "delete").By("user"),
+		fsm.Move("Making", "done", "Ready").AlsoFrom("Resizing").By("agent"),
+		fsm.Move("Making", "progress", "Making").By("agent"),
+		fsm.Move("Making", "check", "Making").By("agent").If(guard("sound")),
+		fsm.Move("Making", "late", "Bad").After(time.Hour),
+		fsm.Move("Making", "delete", "Deleting").By("user").Superseding(),
+		fsm.Move("Making", "repair", "Bad").By("user").OnlyForced(),
+		fsm.Ignore("Ready", "done").By("agent"),
+		fsm.Move("Ready", "resize", "Resizing").By("user").If(guard("larger")),
+		fsm.Move("Ready", "resize", "Ready").By("user").If(guard("same size")),
+		fsm.Move("Ready", "rename", "Ready"),
+		fsm.Move("Ready", "delete", "Deleting").AlsoFrom("Bad").By("user"),
+		fsm.Return("Resizing", "late").After(time.Minute),
+		fsm.Move("Deleting", "done", "None").By("agent"),
+		fsm.Return("Deleting", "refused").By("agent"),
+		fsm.Move("Deleting", "gone", "Lost").By("agent").Of("Bad"),
+		fsm.Move("Bad", "repair", "Ready").By("user").OnlyForced(),
+		fsm.Move("Lost", "found", "Bad").By("agent").OnlyForced(),
+	),
+}).Table()
+
+// leases is a table whose objects are added.
+var leases = fsm.Must[int](spec{
+	Name: "lease", Initial: "Starting", Actors: actors,
+	States: []fsm.State[string]{{Name: "Starting", Kind: fsm.Transitional}, {Name: "Active"}},
+	Rows: fsm.Rows(
+		fsm.Move("Starting", "start", "Active").By("agent").After(time.Minute),
+		fsm.Move("Active", "start", "Starting").By("user"),
+	),
+}).Table()
+
+// papers rest when they are added, and may be thrown away and made anew.
+var papers = fsm.Must[int](spec{
+	Name: "paper", Initial: "Draft", Actors: actors,
+	States: []fsm.State[string]{{Name: "Draft"}, {Name: "Gone", Kind: fsm.Absent}},
+	Rows: fsm.Rows(
+		fsm.Move("Draft", "throw", "Gone").By("user"),
+		fsm.Move("Gone", "write", "Draft").By("user"),
+	),
+}).Table()
+
+// at is an object in a state with sequence number 7 and operation 3.
+func at(t *testing.T, table *fsm.Table, state string, origin ...string) decide.Record {
+	t.Helper()
+	return record(t, table, state, append(origin, state)[0])
+}
+
+func stateOf(t *testing.T, table *fsm.Table, name string) int {
+	t.Helper()
+	i, ok := table.StateIndex(name)
+	require.True(t, ok, "state %s", name)
+	return i
+}
+
+type verbCase struct {
+	name    string
+	state   string // "" for an object that is not there
+	origin  string
+	event   string
+	actor   fsm.Actor
+	op      uint64 // of a report
+	with    decide.Request
+	refuses []string // guards
+
+	verdict  decide.Verdict
+	err      error
+	to, orig string // where a write leads
+	opAfter  uint64
+	within   time.Duration
+	removes  bool
+}
+
+func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			rec := decide.Record{Sequence: 7, Operation: 3}
+			if c.state != "" {
+				rec = at(t, table, c.state, c.origin)
+				if c.origin == "" {
+					rec = at(t, table, c.state)
+				}
+			}
+			q := c.with
+			q.Verb, q.Actor, q.Operation = verb, c.actor, c.op
+			if c.event != "" {
+				q.Event = event(t, table, c.event)
+			}
+			d := decision(table, rec, q, func(row int) error {
+				for _, g := range c.refuses {
+					if table.Rows[row].Guard == g {
+						return errReason
+					}
+				}
+				return nil
+			})
+			require.ErrorIs(t, d.Err, c.err)
+			want := decide.Decision{Row: d.Row, Err: d.Err, Verdict: c.verdict, Payload: d.Payload, Saved: d.Saved}
+			if c.to != "" {
+				want.Write, want.Sequence, want.Operation = true, 8, c.opAfter
+				want.State, want.Origin = stateOf(t, table, c.to), stateOf(t, table, c.orig)
+				want.Begins, want.Removes, want.Within = c.opAfter > 3, c.removes, c.within
+			}
+			if diff := cmp.Diff(want, d, cmpopts.EquateErrors()); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCreate(t *testing.T) {
+	run(t, disks, decide.Create, []verbCase{
+		{name: "into work", event: "make", actor: "user", to: "Making", orig: "None", opAfter: 4, within: time.Hour},
+		{name: "into rest", event: "adopt", actor: "user", to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "guard", event: "adopt", actor: "user", refuses: []string{"known"}, verdict: decide.Refused, err: fsm.ErrGuard},
+		{name: "exists", state: "Ready", event: "make", actor: "user", verdict: decide.Refused, err: decide.ErrExists},
+		{name: "exists, and the event is nonsense", state: "Bad", event: "late", actor: "nobody", verdict: decide.Refused, err: decide.ErrExists},
+		{name: "wrong actor", event: "make", actor: "agent", verdict: decide.Refused, err: fsm.ErrWrongActor},
+		{name: "no row", event: "resize", actor: "user", verdict: decide.Refused, err: fsm.ErrNotAllowed},
+		{name: "ignored", event: "delete", actor: "user", verdict: decide.Repeated},
+	})
+	run(t, leases, decide.Create, []verbCase{
+		{name: "no absent state", event: "start", actor: "user", verdict: decide.Refused, err: decide.ErrNoEntry},
+	})
+	run(t, papers, decide.Create, []verbCase{
+		{name: "out of an absent state that is not the first", event: "write", actor: "user", to: "Draft", orig: "Draft", opAfter: 3},
+	})
+}
+
+func TestAdd(t *testing.T) {
+	run(t, leases, decide.Add, []verbCase{
+		{name: "into work", actor: "user", to: "Starting", orig: "Starting", opAfter: 4, within: time.Minute},
+		{name: "exists", state: "Active", actor: "user", verdict: decide.Refused, err: decide.ErrExists},
+	})
+	run(t, papers, decide.Add, []verbCase{
+		{name: "into rest", actor: "user", to: "Draft", orig: "Draft", opAfter: 3},
+	})
+	run(t, disks, decide.Add, []verbCase{
+		{name: "absent at first", actor: "user", verdict: decide.Refused, err: decide.ErrNoEntry},
+	})
+}
+
+func TestFire(t *testing.T) {
+	force := decide.Request{Force: true}
+	run(t, disks, decide.Fire, []verbCase{
+		{name: "begins", state: "Ready", event: "resize", actor: "user", to: "Resizing", orig: "Ready", opAfter: 4, within: time.Minute},
+		{name: "second guard", state: "Ready", event: "resize", actor: "user", refuses: []string{"larger"}, to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "all guards refuse", state: "Ready", event: "resize", actor: "user", refuses: []string{"larger", "same size"}, verdict: decide.Refused, err: fsm.ErrGuard},
+		{name: "rests on", state: "Ready", event: "rename", actor: "agent", to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "goes on", state: "Making", origin: "None", event: "progress", actor: "agent", to: "Making", orig: "None", opAfter: 3, within: time.Hour},
+		{name: "ends", state: "Making", origin: "None", event: "done", actor: "agent", to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "supersedes", state: "Making", origin: "None", event: "delete", actor: "user", to: "Deleting", orig: "None", opAfter: 4},
+		{name: "returns", state: "Deleting", origin: "Bad", event: "refused", actor: "agent", to: "Bad", orig: "Bad", opAfter: 3},
+		{name: "of this origin", state: "Deleting", origin: "Bad", event: "gone", actor: "agent", to: "Lost", orig: "Lost", opAfter: 3},
+		{name: "of another origin", state: "Deleting", origin: "Ready", event: "gone", actor: "agent", verdict: decide.Refused, err: decide.ErrBusy},
+		{name: "removes", state: "Deleting", origin: "Ready", event: "done", actor: "agent", to: "None", orig: "None", opAfter: 3, removes: true},
+		{name: "ignored", state: "Ready", event: "done", actor: "agent", verdict: decide.Repeated},
+		{name: "busy", state: "Making", origin: "None", event: "resize", actor: "user", verdict: decide.Refused, err: decide.ErrBusy},
+		{name: "busy is not allowed too", state: "Making", origin: "None", event: "resize", actor: "user", verdict: decide.Refused, err: fsm.ErrNotAllowed},
+		{name: "busy, for who has no force", state: "Making", origin: "None", event: "repair", actor: "user", verdict: decide.Refused, err: decide.ErrBusy},
+		{name: "busy, and only by force", state: "Making", origin: "None", event: "repair", actor: "user", verdict: decide.Refused, err: fsm.ErrForcedOnly},
+		{name: "by force in transition", state: "Making", origin: "None", event: "repair", actor: "user", with: force, to: "Bad", orig: "Bad", opAfter: 3},
+		{name: "wrong actor in transition", state: "Making", origin: "None", event: "done", actor: "user", verdict: decide.Refused, err: fsm.ErrWrongActor},
+		{name: "wrong actor", state: "Ready", event: "resize", actor: "agent", verdict: decide.Refused, err: fsm.ErrWrongActor},
+		{name: "undeclared actor", state: "Ready", event: "rename", actor: "nobody", verdict: decide.Refused, err: fsm.ErrWrongActor},
+		{name: "wrong state", state: "Ready", event: "make", actor: "user", verdict: decide.Refused, err: fsm.ErrNotAllowed},
+		{name: "only by force", state: "Bad", event: "repair", actor: "user", verdict: decide.Refused, err: fsm.ErrForcedOnly},
+		{name: "by force", state: "Bad", event: "repair", actor: "user", with: force, to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "by force, an ordinary row", state: "Bad", event: "delete", actor: "user", with: force, to: "Deleting", orig: "Bad", opAfter: 4},
+		{name: "force does not replace an actor", state: "Bad", event: "repair", actor: "agent", with: force, verdict: decide.Refused, err: fsm.ErrWrongActor},
+		{name: "not there", event: "resize", actor: "user", verdict: decide.Refused, err: decide.ErrNotFound},
+		{name: "not there, though a row leads out of absence", event: "make", actor: "user", verdict: decide.Refused, err: decide.ErrNotFound},
+	})
+}
+
+func TestReport(t *testing.T) {
+	repeats := decide.Request{Repeats: true}
+	run(t, disks, decide.Report, []verbCase{
+		{name: "applied", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "applied though it was before", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour},
+		{name: "removes", state: "Deleting", origin: "Ready", event: "done", actor: "agent", op: 3, to: "None", orig: "None", opAfter: 3, removes: true},
+		{name: "at rest", state: "Ready", event: "rename", actor: "agent", op: 3, to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "at rest, and was accepted", state: "Ready", event: "rename", actor: "agent", op: 3, with: repeats, verdict: decide.Repeated},
+		{name: "stale", state: "Making", origin: "None", event: "done", actor: "agent", op: 2, verdict: decide.Stale, err: decide.ErrStale},
+		{name: "stale, and was accepted then", state: "Making", origin: "None", event: "done", actor: "agent", op: 2, with: repeats, verdict: decide.Stale, err: decide.ErrStale},
+		{name: "without an operation", state: "Making", origin: "None", event: "done", actor: "agent", op: 0, verdict: decide.Stale, err: decide.ErrStale},
+		{name: "of the future", state: "Making", origin: "None", event: "done", actor: "agent", op: 4, verdict: decide.Refused, err: decide.ErrStale},
+		{name: "stale, after removal", event: "done", actor: "agent", op: 2, verdict: decide.Stale, err: decide.ErrStale},
+		{name: "repeated, after removal", event: "done", actor: "agent", op: 3, with: repeats, verdict: decide.Repeated},
+		{name: "late, after removal", event: "progress", actor: "agent", op: 3, verdict: decide.Refused, err: decide.ErrNotFound},
+		{name: "late", state: "Ready", event: "progress", actor: "agent", op: 3, verdict: decide.Refused, err: fsm.ErrNotAllowed},
+		{name: "repeated", state: "Ready", event: "progress", actor: "agent", op: 3, with: repeats, verdict: decide.Repeated},
+		{name: "ignored by the table", state: "Ready", event: "done", actor: "agent", op: 3, verdict: decide.Repeated},
+		{name: "wrong actor", state: "Making", origin: "None", event: "done", actor: "user", op: 3, verdict: decide.Refused, err: fsm.ErrWrongActor},
+		{name: "refused in transition", state: "Making", origin: "None", event: "resize", actor: "agent", op: 3, verdict: decide.Refused, err: fsm.ErrNotAllowed},
+		{name: "only by force", state: "Bad", event: "repair", actor: "user", op: 3, verdict: decide.Refused, err: fsm.ErrForcedOnly},
+		{name: "guard", state: "Ready", event: "resize", actor: "user", op: 3, refuses: []string{"larger", "same size"}, verdict: decide.Refused, err: fsm.ErrGuard},
+		{name: "guard refuses what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, refuses: []string{"sound"}, verdict: decide.Repeated},
+		{name: "guard agrees to what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour},
+		{name: "would begin an operation", state: "Ready", event: "delete", actor: "user", op: 3, verdict: decide.Refused, err: decide.ErrBegins},
+		{name: "would supersede", state: "Making", origin: "None", event: "delete", actor: "user", op: 3, verdict: decide.Refused, err: decide.ErrBegins},
+	})
+}
+
+// TestReportOfNoOperation: zero is no operation, also of an object that has had
+// none.
+func TestReportOfNoOperation(t *testing.T) {
+	q := decide.Request{Verb: decide.Report, Event: event(t, disks, "rename"), Actor: "agent"}
+	for _, exists := range []bool{true, false} {
+		rec := at(t, disks, "Ready")
+		rec.Operation, rec.Exists = 0, exists
+		d := decision(disks, rec, q, nil)
+		require.ErrorIs(t, d.Err, decide.ErrStale)
+		require.Equal(t, decide.Refused, d.Verdict)
+		require.False(t, d.Write)
+	}
+}
+
+// TestBusyIsOfFire: a report that the table refuses in a transition is not told
+// to ask again later.
+func TestBusyIsOfFire(t *testing.T) {
+	q := decide.Request{Verb: decide.Report, Event: event(t, disks, "resize"), Actor: "agent", Operation: 3}
+	d := decision(disks, at(t, disks, "Making", "None"), q, nil)
+	require.NotErrorIs(t, d.Err, decide.ErrBusy)
+}
+
+// TestCandidatesAppend: the caller's slice is appended to, also where there is
+// nothing to run, so that it can be reused.
+func TestCandidatesAppend(t *testing.T) {
+	q := decide.Request{Verb: decide.Fire, Event: event(t, disks, "resize"), Actor: "user"}
+	rows, _, ok := q.Candidates(disks, at(t, disks, "Ready"), []int{-7})
+	require.True(t, ok)
+	require.Len(t, rows, 3)
+	require.Equal(t, -7, rows[0])
+	rows, _, ok = q.Candidates(disks, decide.Record{}, []int{-7})
+	require.False(t, ok)
+	require.Equal(t, []int{-7}, rows)
+}
+
+// TestNoAllocation: a decision that needs no new error allocates nothing.
+func TestNoAllocation(t *testing.T) {
+	var buf [4]int
+	rec := at(t, disks, "Making", "None")
+	accepted := decide.Request{Verb: decide.Report, Event: event(t, disks, "done"), Actor: "agent", Operation: 3}
+	stale := decide.Request{Verb: decide.Report, Event: event(t, disks, "done"), Actor: "agent", Operation: 2}
+	wrong := decide.Request{Verb: decide.Fire, Event: event(t, disks, "done"), Actor: "user"}
+	guards := []error{nil}
+	var sink decide.Decision
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for _, q := range []decide.Request{accepted, stale, wrong} {
+			rows, d, ok := q.Candidates(disks, rec, buf[:0])
+			if ok {
+				d = q.Decide(disks, rec, rows, guards)
+			}
+			sink = d
+		}
+	}))
+	require.ErrorIs(t, sink.Err, fsm.ErrWrongActor)
+}
+
+// A user asks to resize a disk; one of two guards refuses, the other agrees.
+func ExampleRequest() {
+	state, _ := disks.StateIndex("Ready")
+	resize, _ := disks.EventIndex("resize")
+	rec := decide.Record{Exists: true, State: state, Origin: state, Sequence: 7, Operation: 3}
+	q := decide.Request{Verb: decide.Fire, Event: resize, Actor: "user"}
+
+	rows, _, _ := q.Candidates(disks, rec, nil)
+	for _, row := range rows {
+		fmt.Println("run the guard:", disks.Rows[row].Guard)
+	}
+	d := q.Decide(disks, rec, rows, []error{nil})
+	fmt.Println("write:", disks.States[d.State].Name, "operation", d.Operation, "deadline", d.Within)
+	// Output:
+	// run the guard: larger
+	// run the guard: same size
+	// write: Resizing operation 4 deadline 1m0s
+}

@@ -1,0 +1,191 @@
+package imports
+
+import "strings"
+
+const module = "github.com/interlock-go/interlock"
+
+// line says what the files of a package may import that are not tests, besides
+// the standard library.
+type line struct {
+	pkg string   // below the module; "x/..." is x and everything below it
+	may []string // packages below the module, or whole paths of others; "x/..." as above, "..." is anything
+	kit bool     // a kit for tests: it may reach package testing, and only tests may import it
+	why string
+}
+
+// budget is read from the most exact line to the least: "a/b" goes before
+// "a/...". A package that no line speaks of may not exist.
+var budget = []line{
+	// The foundation, in layers.
+	{
+		pkg: "fsm",
+		why: "whoever wants nothing but a table gets nothing else",
+	},
+	{
+		pkg: "fsm/diagram", may: []string{"fsm"},
+		why: "a picture is a function of the table",
+	},
+	{
+		pkg: "fsm/check", may: []string{"fsm"},
+		why: "findings are a function of the table",
+	},
+	{
+		pkg: "fsm/cmd/fsm", may: []string{"fsm", "fsm/diagram", "fsm/check"},
+		why: "the command shows what the packages do",
+	},
+	{
+		pkg: "lock",
+		why: "a lock knows paths and holders, no tables: it is of use without the rest",
+	},
+	{
+		pkg: "queue", may: []string{"golang.org/x/sync/..."},
+		why: "a queue knows keys and tasks, no tables; x/sync is the budget of the module",
+	},
+	{
+		pkg: "lifecycle", may: []string{"fsm", "lock", "queue", "internal/decide"},
+		why: "here, and only here, the three are put together",
+	},
+	{
+		pkg: "lifecycle/sqlstore", may: []string{"lifecycle"},
+		why: "over database/sql: the drivers are the user's, or of internal/enginetest",
+	},
+	{
+		pkg: "lifecycle/inspect", may: []string{"lifecycle", "fsm", "fsm/diagram", "lock", "queue"},
+		why: "shows what all of them hold",
+	},
+	{
+		pkg: "internal/decide", may: []string{"fsm"},
+		why: "decisions are pure functions of table, record and input; the checker explores the same",
+	},
+
+	// The five systems: tables and behaviour, each for itself.
+	{
+		pkg: "lifecycle/edgecloud", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		why: "a system is written with the library, and knows no other system",
+	},
+	{
+		pkg: "lifecycle/ovc", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		why: "as edgecloud",
+	},
+	{
+		pkg: "lifecycle/blazar", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		why: "as edgecloud",
+	},
+	{
+		pkg: "lifecycle/lattice", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		why: "as edgecloud",
+	},
+	{
+		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		why: "as edgecloud",
+	},
+
+	// Kits: imported by the tests of this repository and of others.
+	{
+		pkg: "fsm/fsmtest", kit: true, may: []string{"fsm"},
+		why: "tests of tables in other people's repositories",
+	},
+	{
+		pkg: "fsm/diagram/diagramtest", kit: true, may: []string{"fsm", "fsm/diagram"},
+		why: "tests that documented tables are those that run",
+	},
+	{
+		pkg: "lifecycle/storetest", kit: true, may: []string{"lifecycle", "fsm"},
+		why: "the conformance suite of store drivers",
+	},
+	{
+		pkg: "lock/locktest", kit: true, may: []string{"lock"},
+		why: "the conformance suite of lock engines",
+	},
+	{
+		pkg: "queue/queuetest", kit: true, may: []string{"queue"},
+		why: "the conformance suite of queue engines",
+	},
+
+	// What users do not import.
+	{
+		pkg: "",
+		why: "tests of the README only",
+	},
+	{
+		pkg: "internal/conform", kit: true, may: []string{"fsm"},
+		why: "tests that compare a machine with the published document of its table",
+	},
+	{
+		pkg: "internal/ratio",
+		why: "benchmarks of every package call it, so it stands on nothing",
+	},
+	{
+		pkg: "internal/imports",
+		why: "tests only",
+	},
+	{
+		pkg: "internal/bench/...", may: []string{"..."},
+		why: "a module of its own: the peers that we are compared with stay there",
+	},
+	{
+		pkg: "internal/enginetest/...", may: []string{"..."},
+		why: "a module of its own: servers and drivers stay there",
+	},
+	{
+		pkg: "examples/sqlite/...", may: []string{"..."},
+		why: "a module of its own: shows a real driver",
+	},
+	{
+		pkg: "examples/replicas/...", may: []string{"..."},
+		why: "a module of its own: shows a real engine",
+	},
+	{
+		pkg: "examples/...", may: []string{"fsm/...", "lock/...", "queue/...", "lifecycle/..."},
+		why: "what a user's program imports",
+	},
+
+	// Engines: modules of their own, so that their dependencies stay there.
+	{
+		pkg: "lifecycle/etcdstore/...", may: []string{"lifecycle", "go.etcd.io/..."},
+		why: "the store over etcd",
+	},
+	{
+		pkg: "lifecycle/otel/...", may: []string{"lifecycle", "go.opentelemetry.io/..."},
+		why: "the observer for OpenTelemetry",
+	},
+	{
+		pkg: "lock/etcdlock/...", may: []string{"lock", "go.etcd.io/..."},
+		why: "the lock tree over etcd",
+	},
+	{
+		pkg: "queue/pgqueue/...", may: []string{"queue", "github.com/jackc/..."},
+		why: "the durable queue over PostgreSQL",
+	},
+}
+
+// lineOf returns the line of the budget for a package below the module, nil if
+// there is none.
+func lineOf(budget []line, pkg string) *line {
+	for i := range budget {
+		if covers(budget[i].pkg, pkg) {
+			return &budget[i]
+		}
+	}
+	return nil
+}
+
+// allows reports whether the line permits an import, given as a whole path.
+func (l *line) allows(path string) bool {
+	for _, may := range l.may {
+		if covers(may, path) || covers(module+"/"+may, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether a path is the pattern, or below it where the pattern
+// ends in "/...".
+func covers(pattern, path string) bool {
+	if pattern == "..." {
+		return true
+	}
+	prefix, below := strings.CutSuffix(pattern, "/...")
+	return path == prefix || below && strings.HasPrefix(path, prefix+"/")
+}

@@ -1,0 +1,63 @@
+package ratio
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Print writes a line for each figure:
+//
+//	ratio NAME VALUE goal<=GOAL
+//
+// The value has two decimals. Print panics if a figure has a name that would
+// break the line, and returns the first error of w.
+func Print(w io.Writer, figures []Figure) error {
+	for _, f := range figures {
+		checkName(f.Name)
+		goal := strconv.FormatFloat(f.Goal, 'f', -1, 64)
+		if _, err := fmt.Fprintf(w, "ratio %s %.2f goal<=%s\n", f.Name, f.Value, goal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PrintMachine writes a line that says where the figures come from: the CPU,
+// how many of them this process may use, the platform and the Go version. It
+// returns the error of w.
+func PrintMachine(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "machine %s, %d cores, %s/%s, %s\n",
+		cpu(), runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
+}
+
+func cpu() string {
+	const unknown = "unknown CPU"
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return unknown
+	}
+	defer f.Close()
+	if model := cpuModel(f); model != "" {
+		return model
+	}
+	return unknown
+}
+
+// cpuModel returns the first model name in the text of /proc/cpuinfo, with
+// single spaces, or nothing: not every architecture has one.
+func cpuModel(cpuinfo io.Reader) string {
+	lines := bufio.NewScanner(cpuinfo)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		if strings.TrimSpace(key) == "model name" {
+			return strings.Join(strings.Fields(value), " ")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package ratio
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPrint(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, Print(&b, []Figure{
+		{Name: "fsm/fire-int", Value: 1.2749, Goal: 1.4, Base: 3, Subject: 4},
+		{Name: "fsm/can", Value: 10.996, Goal: 12},
+		{Name: "fsm/allocations", Value: 0, Goal: 0},
+	}))
+	require.Equal(t, ""+
+		"ratio fsm/fire-int 1.27 goal<=1.4\n"+
+		"ratio fsm/can 11.00 goal<=12\n"+
+		"ratio fsm/allocations 0.00 goal<=0\n", b.String())
+}
+
+func TestPrintRefusesBadNames(t *testing.T) {
+	for _, name := range []string{"", "a b", "a\nb", "a\tb", "a\rb"} {
+		require.PanicsWithValue(t, fmt.Sprintf("ratio: bad name %q", name), func() {
+			_ = Print(&strings.Builder{}, []Figure{{Name: name}})
+		})
+	}
+}
+
+func TestPrintMachine(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, PrintMachine(&b))
+	require.Regexp(t, `^machine \S.*, [0-9]+ cores, \S+/\S+, \S.*\n$`, b.String())
+	require.Contains(t, b.String(), runtime.GOOS+"/"+runtime.GOARCH+", "+runtime.Version())
+	require.Equal(t, 1, strings.Count(b.String(), "\n"))
+}
+
+func TestPrintPassesErrorsOn(t *testing.T) {
+	broken := errors.New("broken pipe")
+	require.Equal(t, broken, Print(brokenWriter{broken}, []Figure{{Name: "x"}}))
+	require.Equal(t, broken, PrintMachine(brokenWriter{broken}))
+}
+
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestCPUModel(t *testing.T) {
+	for name, test := range map[string]struct{ cpuinfo, want string }{
+		"x86": {"processor\t: 0\nmodel\t\t: 17\nmodel name\t: Some CPU  @ 2.00GHz \nstepping\t: 1\n\n" +
+			"processor\t: 1\nmodel name\t: Another\n", "Some CPU @ 2.00GHz"},
+		"arm":   {"processor\t: 0\nBogoMIPS\t: 50.00\nCPU architecture: 8\n", ""},
+		"empty": {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, cpuModel(strings.NewReader(test.cpuinfo)))
+		})
+	}
+}

@@ -1,0 +1,187 @@
+// Package ratio measures one function against another and prints the result as
+// a line that people and programs can read.
+//
+// An operation in nanoseconds says more about the machine than about the code.
+// A ratio to a baseline says what the code costs, but only if both were
+// measured under the same conditions. Therefore every pair is measured in short
+// slices, base and subject in turn, and the ratio is taken within each turn:
+// whatever slows the machine down for longer than two slices slows both.
+//
+// What it guarantees:
+//   - Base and subject are called strictly in turn, and the one that goes first
+//     alternates, so that neither is always the one with the warm cache.
+//   - The value is the median over all rounds: a few disturbed ones change
+//     nothing.
+//   - A goal is printed and never judged.
+//
+// What it does not guarantee:
+//   - That the compiler leaves the measured work in place. Keep the results
+//     alive, as in any benchmark.
+//   - The same value on another machine.
+//
+// A benchmark named BenchmarkRatios calls the package once, outside any loop;
+// "make bench" runs all of them and keeps nothing but these lines:
+//
+//	func BenchmarkRatios(b *testing.B) {
+//		ratio.Print(os.Stdout, ratio.Measure(pairs, nil))
+//		ratio.PrintMachine(os.Stdout)
+//	}
+package ratio
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Pair is a subject and the baseline that it is compared with. Both functions
+// are required; each performs n operations and must neither grow slower with
+// every call nor be used by another goroutine meanwhile.
+type Pair struct {
+	Name    string // without white space
+	Goal    float64
+	Base    func(n int)
+	Subject func(n int)
+}
+
+// Config says how to measure. Nil and the zero Config mean the defaults.
+type Config struct {
+	Rounds int                  // slices of base and subject each; 0 or less: 1001
+	Slice  time.Duration        // about how long a slice takes; 0 or less: 200 µs
+	Clock  func() time.Duration // monotonic, any origin; nil: the machine's
+}
+
+// Figure is a measured value and its goal. [Measure] returns ratios; a value in
+// another unit (bytes, allocations) is a Figure made by hand, with the unit in
+// its name.
+type Figure struct {
+	Name  string // without white space
+	Value float64
+	Goal  float64 // the value should be at most this
+
+	Base, Subject float64 // medians in nanoseconds per operation; 0 if not a ratio
+}
+
+// Many short slices, because an operating system that has other work takes the
+// processor away for milliseconds. Of slices as long as that, most are hit, and
+// a median of them says nothing; of slices of 200 µs, few are.
+const (
+	defaultRounds = 1001
+	defaultSlice  = 200 * time.Microsecond
+
+	maxOperations = 1 << 30 // per slice: an end for functions that take no time
+	attempts      = 3       // at calibration, the fastest counts
+)
+
+// Measure returns a figure for each pair, in order. It takes about
+// 2 * Rounds * Slice for each, and more where one operation is longer than a
+// slice. It measures nothing of use while the program does something else, a
+// second Measure included. It panics if a pair lacks a function or has a name
+// that would break the printed line.
+func Measure(pairs []Pair, config *Config) []Figure {
+	for _, p := range pairs {
+		if p.Base == nil || p.Subject == nil {
+			panic(fmt.Sprintf("ratio: pair %q lacks a function", p.Name))
+		}
+		checkName(p.Name)
+	}
+	c := config.withDefaults()
+	figures := make([]Figure, 0, len(pairs))
+	for _, p := range pairs {
+		figures = append(figures, c.measure(p))
+	}
+	return figures
+}
+
+func checkName(name string) {
+	if name == "" || strings.ContainsAny(name, " \t\r\n") {
+		panic(fmt.Sprintf("ratio: bad name %q", name))
+	}
+}
+
+func (c *Config) withDefaults() Config {
+	var full Config
+	if c != nil {
+		full = *c
+	}
+	if full.Rounds <= 0 {
+		full.Rounds = defaultRounds
+	}
+	if full.Slice <= 0 {
+		full.Slice = defaultSlice
+	}
+	if full.Clock == nil {
+		start := time.Now()
+		full.Clock = func() time.Duration { return time.Since(start) }
+	}
+	return full
+}
+
+func (c Config) measure(p Pair) Figure {
+	runtime.GC() // so that nobody pays for the garbage of the pair before
+	base := lane{run: p.Base, n: c.calibrate(p.Base)}
+	subject := lane{run: p.Subject, n: c.calibrate(p.Subject)}
+	ratios := make([]float64, 0, c.Rounds)
+	for round := range c.Rounds {
+		first, second := &base, &subject
+		if round%2 == 1 {
+			first, second = second, first
+		}
+		first.measure(c)
+		second.measure(c)
+		ratios = append(ratios, subject.perOp[round]/base.perOp[round])
+	}
+	return Figure{
+		Name: p.Name, Value: median(ratios), Goal: p.Goal,
+		Base: median(base.perOp), Subject: median(subject.perOp),
+	}
+}
+
+// lane is one function of a pair and what its slices took.
+type lane struct {
+	run   func(n int)
+	n     int       // operations in a slice
+	perOp []float64 // nanoseconds, by round
+}
+
+func (l *lane) measure(c Config) {
+	l.perOp = append(l.perOp, float64(c.time(l.run, l.n))/float64(l.n))
+}
+
+// calibrate returns how many operations take about a slice. One that was
+// interrupted would give too few, and slices of different lengths are
+// interrupted with different odds. What it runs also warms the function up.
+func (c Config) calibrate(run func(n int)) int {
+	for n := 1; ; n *= 2 {
+		took := c.time(run, n)
+		for range attempts - 1 {
+			took = min(took, c.time(run, n))
+		}
+		if took >= c.Slice/2 {
+			return max(1, int(float64(n)*float64(c.Slice)/float64(took)))
+		}
+		if n >= maxOperations {
+			return n
+		}
+	}
+}
+
+// time returns what n operations took, at least 1 ns: a coarse clock may stand
+// still, and a ratio to zero says nothing.
+func (c Config) time(run func(n int), n int) time.Duration {
+	start := c.Clock()
+	run(n)
+	return max(c.Clock()-start, 1)
+}
+
+// median sorts its argument. It is not defined for none.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	half := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[half]
+	}
+	return (values[half-1] + values[half]) / 2
+}

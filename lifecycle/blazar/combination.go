@@ -1,0 +1,46 @@
+package blazar
+
+import "slices"
+
+// Combination is one line of the document's table of relationships: which
+// statuses of reservations and events go with one status of their lease. A nil
+// list allows every status. The zero value is no line.
+type Combination struct {
+	Lease        LeaseState
+	Reservations []ReservationState // of each reservation of the lease
+	Start        []EventState       // of its event start_lease
+	End          []EventState       // of its event end_lease
+}
+
+// Combinations returns the table of relationships, one line for each status of
+// a lease, in a copy that the caller may change. The document has no line for
+// ERROR; there the reservations have failed, and so has an event unless the
+// failure was outside of both.
+func Combinations() []Combination {
+	type (
+		r = []ReservationState
+		e = []EventState
+	)
+	return []Combination{
+		{LeaseCreating, r{ReservationPending}, e{EventUndone}, e{EventUndone}},
+		{LeasePending, r{ReservationPending}, e{EventUndone}, e{EventUndone}},
+		{LeaseStarting, r{ReservationPending, ReservationActive, ReservationError}, e{EventInProgress}, e{EventUndone}},
+		{LeaseActive, r{ReservationActive}, e{EventDone}, e{EventUndone}},
+		{LeaseTerminating, r{ReservationActive, ReservationDeleted, ReservationError}, e{EventDone}, e{EventInProgress}},
+		{LeaseTerminated, r{ReservationDeleted}, e{EventDone}, e{EventDone}},
+		{LeaseDeleting, nil, nil, nil},
+		{LeaseUpdating, nil, e{EventUndone, EventDone, EventError}, e{EventUndone, EventDone, EventError}},
+		{LeaseError, r{ReservationError}, e{EventDone, EventError}, e{EventUndone, EventError}},
+	}
+}
+
+// Allows reports whether these statuses satisfy the line. A lease without
+// reservations satisfies every condition on them.
+func (c Combination) Allows(reservations []ReservationState, start, end EventState) bool {
+	for _, r := range reservations {
+		if c.Reservations != nil && !slices.Contains(c.Reservations, r) {
+			return false
+		}
+	}
+	return (c.Start == nil || slices.Contains(c.Start, start)) && (c.End == nil || slices.Contains(c.End, end))
+}

@@ -1,0 +1,221 @@
+// Package blazar has the tables of a reservation service: leases, the
+// reservations of resources in them, and the events that start and end them.
+//
+// The tables are those of the specification "Define state machines" of
+// OpenStack Blazar. Its figures are given here in rows; [Combinations] is its
+// table of relationships between the three.
+//
+// # Guarantees
+//
+//   - The rows of the machines are those of the specification, compared one by
+//     one by a test, and those that this text names.
+//   - A lease can be deleted in every status, and again once a delete has failed
+//     or hung. What a delete interrupts reports in vain: the delete is an
+//     operation of its own.
+//   - An update leads back to the status in which it began, or fails for good.
+//   - No transitional status lasts for ever: after [MethodTimeout] the sweeper
+//     ends it.
+//
+// # No guarantees
+//
+//   - The tables do not know each other. [Combination.Allows] judges statuses
+//     that it is given; that they are the present ones is up to who commits.
+//   - A lease that is short of resources stays in its status. The specification
+//     gives it a flag beside the status, which is the payload's.
+//
+// # Beyond the document
+//
+// A lease that does not exist has the state [LeaseAbsent], in which it begins
+// and into which it is deleted, so that the creation is a row like any other
+// and an id is free again.
+//
+// The specification lets methods be called without saying by whom. Here users
+// ask for leases to be created, updated and deleted, and the manager does the
+// rest, so that no user can start a lease before its time.
+//
+// ERROR, which the specification calls stable, has the kind failed. It has no
+// line in the table of relationships; [Combinations] has one.
+//
+// Further rows, each marked in its Doc: a creation or update that fails for
+// good ends in ERROR, as the text has it and the figure has not; one that was
+// refused leads back to where it began; deadlines.
+//
+// # Table of lease
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State       | Kind            | Deadline       | Notes              |
+//	| ----------- | --------------- | -------------- | ------------------ |
+//	| ABSENT      | absent, initial |                |                    |
+//	| CREATING    | transitional    | 30m, timed-out | towards PENDING    |
+//	| PENDING     | stable          |                | [1]                |
+//	| STARTING    | transitional    | 30m, timed-out | towards ACTIVE     |
+//	| ACTIVE      | stable          |                |                    |
+//	| UPDATING    | transitional    | 30m, timed-out | [2]                |
+//	| TERMINATING | transitional    | 30m, timed-out | towards TERMINATED |
+//	| TERMINATED  | stable          |                |                    |
+//	| DELETING    | transitional    | 30m, timed-out | towards ABSENT     |
+//	| ERROR       | failed          |                | [3]                |
+//
+//	| From                             | Event     | Actor   | To                 | Notes          |
+//	| -------------------------------- | --------- | ------- | ------------------ | -------------- |
+//	| ABSENT                           | create    | user    | CREATING           |                |
+//	| CREATING                         | done      | manager | PENDING            |                |
+//	| PENDING                          | start     | manager | STARTING           |                |
+//	| STARTING                         | done      | manager | ACTIVE             |                |
+//	| STARTING                         | fail      | manager | ERROR              |                |
+//	| ACTIVE, ERROR                    | terminate | manager | TERMINATING        |                |
+//	| TERMINATING                      | done      | manager | TERMINATED         |                |
+//	| TERMINATING                      | fail      | manager | ERROR              |                |
+//	| PENDING, ACTIVE, TERMINATED,     | update    | user    | UPDATING           |                |
+//	| ERROR                            |           |         |                    |                |
+//	| UPDATING                         | done      | manager | back to the origin |                |
+//	| any state                        | delete    | user    | DELETING           | supersedes [4] |
+//	| DELETING                         | done      | manager | ABSENT             |                |
+//	| DELETING                         | fail      | manager | ERROR              |                |
+//	| CREATING, UPDATING               | fail      | manager | ERROR              | [5]            |
+//	| CREATING, UPDATING               | refuse    | manager | back to the origin | [6]            |
+//	| CREATING, STARTING, TERMINATING, | timed-out | sweeper | ERROR              | after 30m [7]  |
+//	| DELETING                         |           |         |                    |                |
+//	| UPDATING                         | timed-out | sweeper | back to the origin | after 30m [8]  |
+//
+//	[1] created, waits for its start
+//	[2] leads back to where the lease was
+//	[3] an unrecoverable failure happened to the lease
+//	[4] delete goes before everything: what it interrupts reports in vain
+//	[5] beyond the document's figure, in its text: every unrecoverable failure is an ERROR
+//	[6] beyond the document: a request that was refused leaves the lease as it was, or none
+//	[7] beyond the document: the manager died
+//	[8] beyond the document: the manager died; an update leads back whatever became of it
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "ABSENT" as s0
+//	    state "CREATING" as s1
+//	    state "PENDING" as s2
+//	    state "STARTING" as s3
+//	    state "ACTIVE" as s4
+//	    state "UPDATING" as s5
+//	    state "TERMINATING" as s6
+//	    state "TERMINATED" as s7
+//	    state "DELETING" as s8
+//	    state "ERROR" as s9
+//	    [*] --> s0
+//	    s0 --> s1 : create by user
+//	    s1 --> s2 : done by manager
+//	    s2 --> s3 : start by manager
+//	    s3 --> s4 : done by manager
+//	    s3 --> s9 : fail by manager<br/>timed-out by sweeper after 30m
+//	    s4 --> s6 : terminate by manager
+//	    s9 --> s6 : terminate by manager
+//	    s6 --> s7 : done by manager
+//	    s6 --> s9 : fail by manager<br/>timed-out by sweeper after 30m
+//	    s2 --> s5 : update by user
+//	    s4 --> s5 : update by user
+//	    s7 --> s5 : update by user
+//	    s9 --> s5 : update by user
+//	    s5 --> s2 : done by manager, return<br/>refuse by manager, return<br/>timed-out by sweeper after 30m, return
+//	    s5 --> s4 : done by manager, return<br/>refuse by manager, return<br/>timed-out by sweeper after 30m, return
+//	    s5 --> s7 : done by manager, return<br/>refuse by manager, return<br/>timed-out by sweeper after 30m, return
+//	    s5 --> s9 : done by manager, return<br/>fail by manager<br/>refuse by manager, return<br/>timed-out by sweeper after 30m, return
+//	    s1 --> s8 : delete by user, supersedes
+//	    s2 --> s8 : delete by user, supersedes
+//	    s3 --> s8 : delete by user, supersedes
+//	    s4 --> s8 : delete by user, supersedes
+//	    s5 --> s8 : delete by user, supersedes
+//	    s6 --> s8 : delete by user, supersedes
+//	    s7 --> s8 : delete by user, supersedes
+//	    s9 --> s8 : delete by user, supersedes
+//	    s8 --> s0 : done by manager
+//	    s8 --> s9 : fail by manager<br/>timed-out by sweeper after 30m
+//	    s1 --> s9 : fail by manager<br/>timed-out by sweeper after 30m
+//	    s1 --> s0 : refuse by manager, return
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s1,s3,s5,s6,s8 transitional
+//	    classDef failed fill:#fde0dc,stroke:#c0392b,color:#7b241c
+//	    class s9 failed
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s0 absent
+//
+// # Table of reservation
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State   | Kind            | Notes |
+//	| ------- | --------------- | ----- |
+//	| pending | stable, initial | [1]   |
+//	| active  | stable          |       |
+//	| deleted | final           | [2]   |
+//	| error   | failed          | [3]   |
+//
+//	| From                   | Event  | Actor   | To      |
+//	| ---------------------- | ------ | ------- | ------- |
+//	| pending                | start  | manager | active  |
+//	| pending, active, error | delete | manager | deleted |
+//	| pending, active        | fail   | manager | error   |
+//
+//	[1] created, waits for the start of its lease
+//	[2] the resources are free again
+//	[3] an unrecoverable failure happened to the resources
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "pending" as s0
+//	    state "active" as s1
+//	    state "deleted" as s2
+//	    state "error" as s3
+//	    [*] --> s0
+//	    s0 --> s1 : start by manager
+//	    s0 --> s2 : delete by manager
+//	    s1 --> s2 : delete by manager
+//	    s3 --> s2 : delete by manager
+//	    s0 --> s3 : fail by manager
+//	    s1 --> s3 : fail by manager
+//	    classDef failed fill:#fde0dc,stroke:#c0392b,color:#7b241c
+//	    class s3 failed
+//	    classDef final stroke-width:4px
+//	    class s2 final
+//
+// # Table of event
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State       | Kind            | Deadline       | Notes        |
+//	| ----------- | --------------- | -------------- | ------------ |
+//	| UNDONE      | stable, initial |                | [1]          |
+//	| IN_PROGRESS | transitional    | 30m, timed-out | towards DONE |
+//	| DONE        | final           |                |              |
+//	| ERROR       | final           |                | [2]          |
+//
+//	| From        | Event     | Actor   | To          | Notes         |
+//	| ----------- | --------- | ------- | ----------- | ------------- |
+//	| UNDONE      | start     | manager | IN_PROGRESS |               |
+//	| IN_PROGRESS | done      | manager | DONE        |               |
+//	| IN_PROGRESS | fail      | manager | ERROR       |               |
+//	| IN_PROGRESS | timed-out | sweeper | ERROR       | after 30m [3] |
+//
+//	[1] waits until it is due
+//	[2] tried once, and not again
+//	[3] beyond the document: the manager died
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "UNDONE" as s0
+//	    state "IN_PROGRESS" as s1
+//	    state "DONE" as s2
+//	    state "ERROR" as s3
+//	    [*] --> s0
+//	    s0 --> s1 : start by manager
+//	    s1 --> s2 : done by manager
+//	    s1 --> s3 : fail by manager<br/>timed-out by sweeper after 30m
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s1 transitional
+//	    classDef final stroke-width:4px
+//	    class s2,s3 final
+package blazar

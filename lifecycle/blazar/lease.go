@@ -1,0 +1,75 @@
+package blazar
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// MethodTimeout is how long a method of the manager may work on one lease or
+// event before the sweeper gives it up.
+const MethodTimeout = 30 * time.Minute
+
+// LeaseSpec is the content of a lease. The zero value asks for nothing in
+// particular. A LeaseSpec is a plain value.
+type LeaseSpec struct {
+	Name       string
+	Project    string // whose quota it uses
+	Start, End time.Time
+}
+
+// Lease is the machine of leases with the payload [LeaseSpec]. It is immutable
+// and safe for concurrent use.
+var Lease = fsm.Must[LeaseSpec](LeaseTable())
+
+// LeaseTable returns the specification of [Lease], for a machine with a payload
+// of your own.
+func LeaseTable() fsm.Spec[LeaseState, Call] {
+	return fsm.Spec[LeaseState, Call]{
+		Name: "lease", Title: "Blazar: lease", Initial: LeaseAbsent,
+		Actors: []fsm.Actor{User, Manager},
+		States: []fsm.State[LeaseState]{
+			{Name: LeaseAbsent, Kind: fsm.Absent},
+			{Name: LeaseCreating, Kind: fsm.Transitional, Target: new(LeasePending)},
+			{Name: LeasePending, Doc: "created, waits for its start"},
+			{Name: LeaseStarting, Kind: fsm.Transitional, Target: new(LeaseActive)},
+			{Name: LeaseActive},
+			{Name: LeaseUpdating, Kind: fsm.Transitional, Doc: "leads back to where the lease was"},
+			{Name: LeaseTerminating, Kind: fsm.Transitional, Target: new(LeaseTerminated)},
+			{Name: LeaseTerminated},
+			{Name: LeaseDeleting, Kind: fsm.Transitional, Target: new(LeaseAbsent)},
+			{Name: LeaseError, Kind: fsm.Failed, Doc: "an unrecoverable failure happened to the lease"},
+		},
+		Rows: fsm.Rows(
+			fsm.Move(LeaseAbsent, Create, LeaseCreating).By(User),
+			fsm.Move(LeaseCreating, Done, LeasePending).By(Manager),
+
+			fsm.Move(LeasePending, Start, LeaseStarting).By(Manager),
+			fsm.Move(LeaseStarting, Done, LeaseActive).By(Manager),
+			fsm.Move(LeaseStarting, Fail, LeaseError).By(Manager),
+
+			fsm.Move(LeaseActive, Terminate, LeaseTerminating).AlsoFrom(LeaseError).By(Manager),
+			fsm.Move(LeaseTerminating, Done, LeaseTerminated).By(Manager),
+			fsm.Move(LeaseTerminating, Fail, LeaseError).By(Manager),
+
+			fsm.Move(LeasePending, Update, LeaseUpdating).AlsoFrom(LeaseActive, LeaseTerminated, LeaseError).By(User),
+			fsm.Return(LeaseUpdating, Done).By(Manager),
+
+			fsm.FromAny(Delete, LeaseDeleting).By(User).Superseding().
+				Note("delete goes before everything: what it interrupts reports in vain"),
+			fsm.Move(LeaseDeleting, Done, LeaseAbsent).By(Manager),
+			fsm.Move(LeaseDeleting, Fail, LeaseError).By(Manager),
+
+			// Beyond the document: how methods fail that it lets only succeed, and
+			// deadlines.
+			fsm.Move(LeaseCreating, Fail, LeaseError).AlsoFrom(LeaseUpdating).By(Manager).
+				Note("beyond the document's figure, in its text: every unrecoverable failure is an ERROR"),
+			fsm.Return(LeaseCreating, Refuse).AlsoFrom(LeaseUpdating).By(Manager).
+				Note("beyond the document: a request that was refused leaves the lease as it was, or none"),
+			fsm.Move(LeaseCreating, TimedOut, LeaseError).AlsoFrom(LeaseStarting, LeaseTerminating, LeaseDeleting).
+				After(MethodTimeout).Note("beyond the document: the manager died"),
+			fsm.Return(LeaseUpdating, TimedOut).After(MethodTimeout).
+				Note("beyond the document: the manager died; an update leads back whatever became of it"),
+		),
+	}
+}

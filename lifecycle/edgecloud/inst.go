@@ -1,0 +1,164 @@
+package edgecloud
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// State is the tracked state of a ClusterInst or AppInst.
+type State string
+
+// The states of ClusterInsts and AppInsts. The document writes Deleted for the
+// target of one row; it is NotPresent: the record is gone.
+const (
+	NotPresent      State = "NotPresent"
+	CreateRequested State = "CreateRequested"
+	Creating        State = "Creating"
+	CreateError     State = "CreateError"
+	Ready           State = "Ready"
+	UpdateRequested State = "UpdateRequested"
+	Updating        State = "Updating"
+	UpdateError     State = "UpdateError"
+	DeletePrepare   State = "DeletePrepare"
+	DeleteRequested State = "DeleteRequested"
+	Deleting        State = "Deleting"
+	DeleteError     State = "DeleteError"
+)
+
+// Event is what is asked of a ClusterInst or AppInst, or reported about it.
+type Event string
+
+// The events of ClusterInsts and AppInsts. The document tells what the CRM says
+// only by where it leads; here each has a name.
+const (
+	Create Event = "Create" // the user asks
+	Update Event = "Update" // the user asks
+	Delete Event = "Delete" // the user asks
+
+	Working Event = "Working" // the CRM has begun
+	Done    Event = "Done"    // the CRM has finished what was asked
+	Fail    Event = "Fail"    // the CRM gave up
+
+	Prepared      Event = "Prepared"      // the controller found nothing that still needs the object
+	PrepareFailed Event = "PrepareFailed" // the controller found something, or could not look
+	Undo          Event = "Undo"          // the controller takes the failed operation back
+
+	TimedOut Event = "TimedOut" // nobody has answered in time
+)
+
+// How long an operation may rest in one state before the sweeper gives it up.
+// A message of the CRM that it has begun may be lost, so the state before that
+// message has as long as the one after it.
+const (
+	CreateTimeout  = 30 * time.Minute
+	UpdateTimeout  = 20 * time.Minute
+	DeleteTimeout  = 20 * time.Minute
+	PrepareTimeout = time.Minute // DeletePrepare: a look-up in the controller's own data
+)
+
+// ClusterSpec is the content of a ClusterInst: what the user asks for. The zero
+// value asks for nothing in particular. A ClusterSpec is a plain value.
+type ClusterSpec struct {
+	Cloudlet string // key of the cloudlet on which the cluster runs
+	Flavor   string // size of its nodes
+	Nodes    int    // how many
+}
+
+// AppSpec is the content of an AppInst: what the user asks for. The zero value
+// asks for nothing in particular. An AppSpec is a plain value.
+type AppSpec struct {
+	ClusterInst string // key of the ClusterInst in which the app runs
+	Image       string // what runs
+	Replicas    int    // how often
+}
+
+// ClusterInst is the machine of ClusterInsts with the payload [ClusterSpec].
+// It is immutable and safe for concurrent use.
+var ClusterInst = fsm.Must[ClusterSpec](ClusterInstTable())
+
+// AppInst is the machine of AppInsts with the payload [AppSpec]. Its rows are
+// those of [ClusterInst]. It is immutable and safe for concurrent use.
+var AppInst = fsm.Must[AppSpec](AppInstTable())
+
+// ClusterInstTable returns the specification of [ClusterInst], for a machine
+// with a payload of your own:
+//
+//	var clusters = fsm.Must[MyCluster](edgecloud.ClusterInstTable())
+func ClusterInstTable() fsm.Spec[State, Event] {
+	return instTable("clusterinst", "Edge cloud: ClusterInst")
+}
+
+// AppInstTable returns the specification of [AppInst], for a machine with a
+// payload of your own.
+func AppInstTable() fsm.Spec[State, Event] {
+	return instTable("appinst", "Edge cloud: AppInst")
+}
+
+func instTable(name, title string) fsm.Spec[State, Event] {
+	working := func(s, target State) fsm.State[State] {
+		return fsm.State[State]{Name: s, Kind: fsm.Transitional, Target: &target}
+	}
+	return fsm.Spec[State, Event]{
+		Name: name, Title: title, Initial: NotPresent,
+		Actors: []fsm.Actor{User, CRM, Controller},
+		States: []fsm.State[State]{
+			{Name: NotPresent, Kind: fsm.Absent},
+			working(CreateRequested, Ready),
+			working(Creating, Ready),
+			{Name: CreateError, Kind: fsm.Failed},
+			{Name: Ready},
+			working(UpdateRequested, Ready),
+			working(Updating, Ready),
+			{Name: UpdateError, Kind: fsm.Failed},
+			working(DeletePrepare, NotPresent),
+			working(DeleteRequested, NotPresent),
+			working(Deleting, NotPresent),
+			{Name: DeleteError, Kind: fsm.Failed},
+		},
+		Rows: fsm.Rows(
+			// Create.
+			fsm.Move(NotPresent, Create, CreateRequested).By(User),
+			fsm.Move(CreateRequested, Working, Creating).By(CRM),
+			fsm.Move(CreateRequested, Done, Ready).By(CRM).Note("the message Creating was missed"),
+			fsm.Move(CreateRequested, Fail, CreateError).By(CRM),
+			fsm.Move(Creating, Done, Ready).By(CRM),
+			fsm.Move(Creating, Fail, CreateError).By(CRM),
+			fsm.Move(CreateError, Undo, NotPresent).By(Controller),
+			// Update.
+			fsm.Move(Ready, Update, UpdateRequested).By(User),
+			fsm.Move(UpdateRequested, Working, Updating).By(CRM),
+			fsm.Move(UpdateRequested, Done, Ready).By(CRM).Note("the message Updating was missed"),
+			fsm.Move(UpdateRequested, Fail, UpdateError).By(CRM),
+			fsm.Move(Updating, Done, Ready).By(CRM),
+			fsm.Move(Updating, Fail, UpdateError).By(CRM),
+			fsm.Move(UpdateError, Undo, Ready).By(Controller).Note("the previous content comes back"),
+			// Delete.
+			fsm.Move(Ready, Delete, DeletePrepare).By(User),
+			fsm.Move(DeletePrepare, Prepared, DeleteRequested).By(Controller),
+			fsm.Move(DeleteRequested, Working, Deleting).By(CRM),
+			fsm.Move(DeleteRequested, Done, NotPresent).By(CRM).Note("the message Deleting was missed"),
+			fsm.Move(DeleteRequested, Fail, DeleteError).By(CRM),
+			fsm.Move(Deleting, Done, NotPresent).By(CRM),
+			fsm.Move(Deleting, Fail, DeleteError).By(CRM),
+			fsm.Move(DeleteError, Undo, Ready).By(Controller),
+
+			// Beyond the document: deadlines, preparation that fails, a person's ways
+			// out of the error states.
+			fsm.Move(CreateRequested, TimedOut, CreateError).AlsoFrom(Creating).After(CreateTimeout).
+				Note("beyond the document: the CRM is silent"),
+			fsm.Move(UpdateRequested, TimedOut, UpdateError).AlsoFrom(Updating).After(UpdateTimeout).
+				Note("beyond the document: the CRM is silent"),
+			fsm.Move(DeleteRequested, TimedOut, DeleteError).AlsoFrom(Deleting).After(DeleteTimeout).
+				Note("beyond the document: the CRM is silent"),
+			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).
+				Note("beyond the document: something still needs the object, and nothing was asked of the CRM"),
+			fsm.Return(DeletePrepare, TimedOut).After(PrepareTimeout).
+				Note("beyond the document: the controller died; nothing was asked of the CRM"),
+			fsm.Move(UpdateError, Update, UpdateRequested).By(User).OnlyForced().
+				Note("beyond the document: try again instead of undoing"),
+			fsm.Move(CreateError, Delete, DeletePrepare).AlsoFrom(UpdateError, DeleteError).By(User).OnlyForced().
+				Note("beyond the document: give the object up instead of undoing"),
+		),
+	}
+}

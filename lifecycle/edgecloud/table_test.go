@@ -1,0 +1,29 @@
+package edgecloud_test
+
+import (
+	"testing"
+
+	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
+	"github.com/interlock-go/interlock/internal/conform"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+func TestConformance(t *testing.T) {
+	conform.Check(t, edgecloud.ClusterInst.Table(), "testdata/trackedstate.json", "testdata/trackedstate.map.txt")
+	conform.Check(t, edgecloud.AppInst.Table(), "testdata/trackedstate.json", "testdata/trackedstate.map.txt")
+	conform.Check(t, edgecloud.CloudletCreate.Table(), "testdata/cloudlet-create.json", "testdata/cloudlet-create.map.txt")
+	conform.Check(t, edgecloud.CloudletUpgrade.Table(), "testdata/cloudlet-upgrade.json", "testdata/cloudlet-upgrade.map.txt")
+}
+
+func TestEveryRowAndRefusal(t *testing.T) {
+	conform.Walk(t, edgecloud.ClusterInst, &edgecloud.ClusterSpec{})
+	conform.Walk(t, edgecloud.AppInst, &edgecloud.AppSpec{})
+	conform.Walk(t, edgecloud.CloudletCreate, &edgecloud.Cloudlet{})
+	conform.Walk(t, edgecloud.CloudletUpgrade, &edgecloud.Cloudlet{})
+}
+
+func TestDocumentation(t *testing.T) {
+	// The rows of AppInst are those of ClusterInst, which TestConformance proves.
+	diagramtest.Doc(t, "doc.go", edgecloud.ClusterInst.Table(),
+		edgecloud.CloudletCreate.Table(), edgecloud.CloudletUpgrade.Table())
+}

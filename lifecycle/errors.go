@@ -1,0 +1,201 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// One sentinel per reaction, beside those of package fsm. [Error] has the
+// detail, [HTTPStatus] the status code.
+var (
+	// ErrConflict: somebody else moved the object first. Read it again and ask
+	// whether the request still makes sense. It is [fsm.ErrConflict].
+	ErrConflict = fsm.ErrConflict
+	// ErrBusy: the object is in transition and has no row for the event; ask
+	// again when it rests. The error matches fsm.ErrNotAllowed too.
+	ErrBusy = errors.New("lifecycle: cannot execute action at this time")
+	// ErrNotFound: the object does not exist.
+	ErrNotFound = errors.New("lifecycle: not found")
+	// ErrExists: the object exists already.
+	ErrExists = errors.New("lifecycle: exists already")
+	// ErrStale: what is said is about an operation that is not the object's any
+	// more. Drop it; another operation has taken its place.
+	ErrStale = errors.New("lifecycle: stale operation")
+	// ErrPrecondition: another object is not in a state that the request needs.
+	ErrPrecondition = errors.New("lifecycle: precondition failed")
+	// ErrInvalid: the request itself is bad, whatever the object's state.
+	ErrInvalid = errors.New("lifecycle: invalid request")
+	// ErrForeign: the stored record names a state that the machine does not
+	// know: it was written with another table. The record is left as it is.
+	ErrForeign = errors.New("lifecycle: record of another table")
+	// ErrClosed: the store is closed.
+	ErrClosed = errors.New("lifecycle: store is closed")
+	// ErrUnknownOutcome: the commit may or may not have been written, and the
+	// store could not be asked. [UnknownOutcomeError] has the token.
+	ErrUnknownOutcome = errors.New("lifecycle: unknown outcome")
+)
+
+// Error says what was asked of which object and what became of it. Every error
+// of a [Manager] is one or wraps one. Fields that do not apply are empty.
+type Error struct {
+	Verb    string // "create", "add", "fire", "report", "get", "list", "history"
+	Machine string
+	ID      string
+	From    string // the object's state when the request was decided; empty: it did not exist
+	Event   string
+	Actor   fsm.Actor
+	Err     error // matches one of the sentinels, or is the store's own error
+}
+
+// Error tells it in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("lifecycle: ")
+	b.WriteString(e.Verb)
+	b.WriteString(" ")
+	b.WriteString(e.Machine)
+	if e.ID != "" {
+		fmt.Fprintf(&b, " %q", e.ID)
+	}
+	if e.Event != "" {
+		b.WriteString(": ")
+		b.WriteString(e.Event)
+	}
+	if e.Actor != "" {
+		b.WriteString(" by ")
+		b.WriteString(string(e.Actor))
+	}
+	if e.From != "" {
+		b.WriteString(" in ")
+		b.WriteString(e.From)
+	}
+	b.WriteString(": ")
+	b.WriteString(reason(e.Err))
+	return b.String()
+}
+
+// reason is the text of an error without what the line has said already.
+func reason(err error) string {
+	te, ok := err.(*fsm.TransitionError)
+	if r, refused := err.(interface{ As(any) bool }); refused && !ok {
+		ok = r.As(&te) // a refusal made beforehand
+	}
+	if !ok {
+		return err.Error()
+	}
+	text := te.Err.Error()
+	if te.Guard != "" {
+		text += ": " + te.Guard
+	}
+	if te.Reason != nil {
+		text += ": " + te.Reason.Error()
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ConflictError is the answer of a store to a change whose expectation failed.
+// It matches [ErrConflict] and carries the record that won; see
+// [Manager.Winner] for its typed form.
+type ConflictError struct {
+	Change  int // index of the change in the commit
+	Expect  Revision
+	From    string
+	Current StoredRecord // without State if the object does not exist
+}
+
+// Error says what was expected and what is there.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: %s was to be %s at revision %q, it is %s at %q", ErrConflict, e.Current.Key.text(),
+		stateOr(e.From), e.Expect, stateOr(e.Current.State), e.Current.Revision)
+}
+
+// Is matches [ErrConflict].
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// existsError is a create that found the object there, or lost the race to
+// another create.
+type existsError struct{ conflict *ConflictError }
+
+func (e *existsError) Error() string {
+	return fmt.Sprintf("%v, %s at revision %q", ErrExists, e.conflict.Current.State, e.conflict.Current.Revision)
+}
+
+func (e *existsError) Unwrap() []error { return []error{ErrExists, e.conflict} }
+
+// busyError is a refusal by the table while the object is in transition.
+type busyError struct{ refusal error }
+
+func (e *busyError) Error() string { return ErrBusy.Error() }
+
+func (e *busyError) Unwrap() []error { return []error{ErrBusy, e.refusal} }
+
+// PreconditionError names the condition that failed. It matches
+// [ErrPrecondition].
+type PreconditionError struct {
+	Precondition
+	Current StoredRecord
+}
+
+// Error says what was needed and what is there.
+func (e *PreconditionError) Error() string {
+	needed := make([]string, len(e.States))
+	for i, s := range e.States {
+		needed[i] = stateOr(s)
+	}
+	return fmt.Sprintf("%v: %s is %s, not %s", ErrPrecondition, e.Current.Key.text(),
+		stateOr(e.Current.State), strings.Join(needed, " or "))
+}
+
+// Is matches [ErrPrecondition].
+func (e *PreconditionError) Is(target error) bool { return target == ErrPrecondition }
+
+// UnknownOutcomeError carries the token of a commit of which nobody could say
+// whether it was written. It matches [ErrUnknownOutcome]. The history of the
+// object tells, once it can be read: it has a row with the token, or it has not.
+type UnknownOutcomeError struct {
+	Token Token
+	Err   error // what the store said last
+}
+
+// Error gives the token.
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("%v of commit %s: %v", ErrUnknownOutcome, e.Token, e.Err)
+}
+
+// Is matches [ErrUnknownOutcome].
+func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknownOutcome }
+
+// Unwrap returns what the store said.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+func stateOr(name string) string {
+	if name == "" {
+		return "absent"
+	}
+	return name
+}
+
+// public maps the refusals of package decide to what users know.
+func public(err error) error {
+	if busy, ok := err.(*decide.BusyError); ok {
+		return &busyError{busy.Refusal}
+	}
+	switch err {
+	case decide.ErrExists:
+		return ErrExists
+	case decide.ErrNotFound:
+		return ErrNotFound
+	case decide.ErrStale:
+		return ErrStale
+	case decide.ErrNoEntry, decide.ErrBegins:
+		return fmt.Errorf("%w: %w", fsm.ErrNotAllowed, err)
+	}
+	return err
+}

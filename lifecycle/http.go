@@ -1,0 +1,67 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// HTTPStatus maps an error of this library to a status code, nil to 200.
+//
+//	400  ErrInvalid, fsm.ErrUnknownEvent, fsm.ErrUnknownState
+//	403  fsm.ErrWrongActor, fsm.ErrForcedOnly
+//	404  ErrNotFound
+//	409  ErrConflict, ErrBusy, ErrExists, ErrStale, fsm.ErrNotAllowed
+//	412  ErrPrecondition
+//	422  fsm.ErrGuard
+//	499  the caller went away (context.Canceled)
+//	500  ErrForeign, and every error that is not listed
+//	501  errors.ErrUnsupported: the store lacks a capability
+//	503  ErrClosed
+//	504  ErrUnknownOutcome, context.DeadlineExceeded
+//
+// The first that matches counts, in the order of the sentinels below.
+func HTTPStatus(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	for _, m := range httpStatus {
+		if errors.Is(err, m.sentinel) {
+			return m.code
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// StatusClientClosedRequest is the customary code for a request whose client
+// has gone.
+const StatusClientClosedRequest = 499
+
+// An unknown outcome is asked first because it wraps its cause, a precondition
+// and a refusal before anything that their reasons may match.
+var httpStatus = []struct {
+	sentinel error
+	code     int
+}{
+	{ErrForeign, http.StatusInternalServerError},
+	{ErrUnknownOutcome, http.StatusGatewayTimeout},
+	{ErrPrecondition, http.StatusPreconditionFailed},
+	{fsm.ErrGuard, http.StatusUnprocessableEntity},
+	{ErrInvalid, http.StatusBadRequest},
+	{fsm.ErrUnknownEvent, http.StatusBadRequest},
+	{fsm.ErrUnknownState, http.StatusBadRequest},
+	{ErrNotFound, http.StatusNotFound},
+	{ErrBusy, http.StatusConflict},
+	{fsm.ErrWrongActor, http.StatusForbidden},
+	{fsm.ErrForcedOnly, http.StatusForbidden},
+	{ErrExists, http.StatusConflict},
+	{ErrStale, http.StatusConflict},
+	{ErrConflict, http.StatusConflict},
+	{fsm.ErrNotAllowed, http.StatusConflict},
+	{errors.ErrUnsupported, http.StatusNotImplemented},
+	{ErrClosed, http.StatusServiceUnavailable},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout},
+	{context.Canceled, StatusClientClosedRequest},
+}

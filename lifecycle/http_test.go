@@ -1,0 +1,105 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestHTTPStatus: every sentinel, alone, wrapped, joined and inside an Error.
+func TestHTTPStatus(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, http.StatusOK},
+		{errors.New("disk full"), http.StatusInternalServerError},
+		{lifecycle.ErrInvalid, http.StatusBadRequest},
+		{fsm.ErrUnknownEvent, http.StatusBadRequest},
+		{fsm.ErrUnknownState, http.StatusBadRequest},
+		{fsm.ErrWrongActor, http.StatusForbidden},
+		{fsm.ErrForcedOnly, http.StatusForbidden},
+		{lifecycle.ErrNotFound, http.StatusNotFound},
+		{lifecycle.ErrConflict, http.StatusConflict},
+		{fsm.ErrConflict, http.StatusConflict},
+		{lifecycle.ErrBusy, http.StatusConflict},
+		{lifecycle.ErrExists, http.StatusConflict},
+		{lifecycle.ErrStale, http.StatusConflict},
+		{fsm.ErrNotAllowed, http.StatusConflict},
+		{lifecycle.ErrPrecondition, http.StatusPreconditionFailed},
+		{fsm.ErrGuard, http.StatusUnprocessableEntity},
+		{context.Canceled, 499},
+		{lifecycle.ErrForeign, http.StatusInternalServerError},
+		{errors.ErrUnsupported, http.StatusNotImplemented},
+		{lifecycle.ErrClosed, http.StatusServiceUnavailable},
+		{lifecycle.ErrUnknownOutcome, http.StatusGatewayTimeout},
+		{context.DeadlineExceeded, http.StatusGatewayTimeout},
+
+		{&lifecycle.ConflictError{}, http.StatusConflict},
+		{&lifecycle.PreconditionError{}, http.StatusPreconditionFailed},
+		{&lifecycle.UnknownOutcomeError{Err: context.DeadlineExceeded}, http.StatusGatewayTimeout},
+
+		// Of several that match, what is said about the request as a whole counts.
+		{&lifecycle.UnknownOutcomeError{Err: context.Canceled}, http.StatusGatewayTimeout},
+		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrNotFound}, http.StatusUnprocessableEntity},
+		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrConflict}, http.StatusUnprocessableEntity},
+		{fmt.Errorf("%w: %w", lifecycle.ErrForeign, fsm.ErrUnknownState), http.StatusInternalServerError},
+		{fmt.Errorf("%w: %w", lifecycle.ErrBusy, fsm.ErrNotAllowed), http.StatusConflict},
+		{fmt.Errorf("%w: %w", lifecycle.ErrBusy, fsm.ErrForcedOnly), http.StatusConflict},
+	} {
+		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
+			require.Equal(t, c.want, lifecycle.HTTPStatus(c.err))
+			if c.err == nil {
+				return
+			}
+			require.Equal(t, c.want, lifecycle.HTTPStatus(fmt.Errorf("handler: %w", c.err)))
+			require.Equal(t, c.want, lifecycle.HTTPStatus(errors.Join(errors.New("first"), c.err)))
+			require.Equal(t, c.want, lifecycle.HTTPStatus(errors.Join(c.err, errors.New("second"))))
+			require.Equal(t, c.want, lifecycle.HTTPStatus(&lifecycle.Error{Verb: "fire", Err: c.err}))
+		})
+	}
+	for _, s := range sentinels {
+		require.NotEqual(t, http.StatusOK, lifecycle.HTTPStatus(s.err), "%s", s.name)
+		require.True(t, s.name == "ErrForeign" || lifecycle.HTTPStatus(s.err) != http.StatusInternalServerError, "%s has no status", s.name)
+	}
+}
+
+// TestErrorTexts pins the texts of what has a text of its own.
+func TestErrorTexts(t *testing.T) {
+	key := lifecycle.Key{Machine: "vm", ID: "a"}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: "a", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "a": lifecycle: not found`},
+		{&lifecycle.Error{Verb: "list", Machine: "vm", Err: lifecycle.ErrClosed}, `lifecycle: list vm: lifecycle: store is closed`},
+		{
+			&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "update", Actor: "user", Err: errors.New("disk full")},
+			`lifecycle: fire vm "a": update by user in Ready: disk full`,
+		},
+		{
+			&lifecycle.ConflictError{Expect: "7", From: "Ready", Current: lifecycle.StoredRecord{Key: key, Revision: "8"}},
+			`fsm: conflict: vm "a" was to be Ready at revision "7", it is absent at "8"`,
+		},
+		{
+			&lifecycle.PreconditionError{
+				Precondition: lifecycle.Precondition{Key: key, States: []string{"Ready", ""}},
+				Current:      lifecycle.StoredRecord{Key: key, State: "Creating"},
+			},
+			`lifecycle: precondition failed: vm "a" is Creating, not Ready or absent`,
+		},
+		{
+			&lifecycle.UnknownOutcomeError{Token: lifecycle.Token{1, 0xab}, Err: errors.New("no answer")},
+			`lifecycle: unknown outcome of commit 01ab0000000000000000000000000000: no answer`,
+		},
+	} {
+		require.EqualError(t, c.err, c.want)
+	}
+}

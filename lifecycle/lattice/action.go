@@ -1,0 +1,105 @@
+package lattice
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Action is what a deploy or a teardown is about. The zero value names nothing.
+// An Action is a plain value.
+type Action struct {
+	System string // id of the system
+	Path   string // of the tree that is deployed; a teardown is about the whole system, "/"
+}
+
+// ActionState is the state of a deploy or a teardown.
+type ActionState string
+
+// The states of deploys and teardowns. A teardown is never accepted: it goes
+// from pending to in progress.
+const (
+	ActionPending    ActionState = "pending"     // asked for; may not run yet
+	ActionAccepted   ActionState = "accepted"    // may run
+	ActionInProgress ActionState = "in progress" // runs
+	ActionSucceeded  ActionState = "succeeded"
+	ActionFailed     ActionState = "failed"
+)
+
+// ActionEvent is what is reported about a deploy or a teardown.
+type ActionEvent string
+
+// The events of deploys and teardowns.
+const (
+	Accept  ActionEvent = "accept"    // by [Backend]; deploys only
+	Begin   ActionEvent = "begin"     // by [Backend]
+	Succeed ActionEvent = "succeed"   // by [Backend]
+	Fail    ActionEvent = "fail"      // by [Backend]
+	Overdue ActionEvent = "timed out" // by [fsm.Sweeper]: the backend has not answered in time
+)
+
+// How long the backend may take with a deploy or a teardown. The document gives
+// no figures, so these are this package's own; a service with others sets Within
+// of the rows on [Overdue] in the specification.
+const (
+	AcceptTimeout = 5 * time.Minute // until it runs; the locks never wait, so there is little to wait for
+	RunTimeout    = time.Hour       // in progress
+)
+
+// Deploy is the machine of deploys, with the payload [Action]. A deploy begins
+// in pending. The machine is immutable and safe for concurrent use.
+var Deploy = fsm.Must[Action](DeployTable())
+
+// Teardown is the machine of teardowns, with the payload [Action]. A teardown
+// begins in pending. The machine is immutable and safe for concurrent use.
+var Teardown = fsm.Must[Action](TeardownTable())
+
+const overdue = "beyond the document: a backend that does not answer has failed"
+
+// DeployTable returns the specification of [Deploy], for a machine with a payload
+// of your own.
+func DeployTable() fsm.Spec[ActionState, ActionEvent] {
+	return fsm.Spec[ActionState, ActionEvent]{
+		Name: "lattice-deploy", Title: "Lattice: deploy", Initial: ActionPending,
+		Actors: []fsm.Actor{Backend},
+		States: []fsm.State[ActionState]{
+			{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+			{Name: ActionAccepted, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+			{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+			{Name: ActionSucceeded, Kind: fsm.Final},
+			{Name: ActionFailed, Kind: fsm.Final},
+		},
+		Rows: fsm.Rows(
+			fsm.Move(ActionPending, Accept, ActionAccepted).By(Backend),
+			fsm.Move(ActionAccepted, Begin, ActionInProgress).By(Backend),
+			fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
+			fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionAccepted, ActionInProgress).By(Backend),
+
+			fsm.Move(ActionPending, Overdue, ActionFailed).AlsoFrom(ActionAccepted).After(AcceptTimeout).Note(overdue),
+			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
+		),
+	}
+}
+
+// TeardownTable returns the specification of [Teardown], for a machine with a
+// payload of your own.
+func TeardownTable() fsm.Spec[ActionState, ActionEvent] {
+	return fsm.Spec[ActionState, ActionEvent]{
+		Name: "lattice-teardown", Title: "Lattice: teardown", Initial: ActionPending,
+		Actors: []fsm.Actor{Backend},
+		States: []fsm.State[ActionState]{
+			{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+			{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
+			{Name: ActionSucceeded, Kind: fsm.Final},
+			{Name: ActionFailed, Kind: fsm.Final},
+		},
+		Rows: fsm.Rows(
+			fsm.Move(ActionPending, Begin, ActionInProgress).By(Backend),
+			fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
+			fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionInProgress).By(Backend),
+
+			fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
+			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
+		),
+	}
+}

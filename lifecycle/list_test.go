@@ -1,0 +1,280 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// listing is a store that says what it was asked, and can be told to fail.
+type listing struct {
+	*lifecycle.MemoryStore
+	queries   []lifecycle.Query
+	failAfter int // > 0: that many pages
+	between   func()
+}
+
+var errList = errors.New("the store cannot be read")
+
+func (s *listing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if s.failAfter > 0 && len(s.queries) == s.failAfter {
+		return nil, errList
+	}
+	if s.between != nil && len(s.queries) > 0 {
+		s.between()
+	}
+	s.queries = append(s.queries, q)
+	return s.MemoryStore.List(ctx, q)
+}
+
+// listed makes n notes named 0000, 0001 and so on, every third one thrown away,
+// and leases that are not to be listed with them.
+func listed(t *testing.T, n int) (*lifecycle.Manager[state, event, size], *listing) {
+	t.Helper()
+	store := &listing{MemoryStore: lifecycle.NewMemoryStore()}
+	m := lifecycle.New(note, store, nil)
+	leases := lifecycle.New(lease, store, nil)
+	for i := range n {
+		id := fmt.Sprintf("%04d", i)
+		must(m.Add(t.Context(), id, user, size{N: i}))(t)
+		must(m.Add(t.Context(), id+" gone", user, size{N: i}))(t)
+		must(m.Fire(t.Context(), id+" gone", "throw", user, nil))(t)
+		must(leases.Add(t.Context(), id, user, size{}))(t)
+	}
+	return m, store
+}
+
+func ids(records []lifecycle.Record[state, size]) (list []string) {
+	for _, rec := range records {
+		list = append(list, rec.ID)
+	}
+	return list
+}
+
+// TestAll: page after page, every object once, in order, and no page more than
+// is needed.
+func TestAll(t *testing.T) {
+	for _, c := range []struct{ objects, limit, pages int }{
+		{0, 10, 1}, {1, 10, 1}, {9, 10, 1}, {10, 10, 2}, {11, 10, 2}, {25, 10, 3}, {25, 1, 26}, {25, 0, 1}, {25, -1, 1},
+	} {
+		t.Run(fmt.Sprintf("%d by %d", c.objects, c.limit), func(t *testing.T) {
+			m, store := listed(t, c.objects)
+			i := 0
+			for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: c.limit}) {
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprintf("%04d", i), rec.ID)
+				require.Equal(t, size{N: i}, rec.Payload)
+				i++
+			}
+			require.Equal(t, c.objects, i)
+			require.Len(t, store.queries, c.pages)
+			for _, q := range store.queries {
+				require.Equal(t, "note", q.Machine)
+			}
+		})
+	}
+}
+
+// TestAllAgain: every pass over the sequence begins anew.
+func TestAllAgain(t *testing.T) {
+	m, _ := listed(t, 25)
+	seq := m.All(t.Context(), lifecycle.Select[state]{Limit: 10})
+	for range 2 {
+		n := 0
+		for range seq {
+			n++
+		}
+		require.Equal(t, 25, n)
+	}
+}
+
+// TestAllStops: the caller may stop anywhere, and no page is read afterwards.
+func TestAllStops(t *testing.T) {
+	m, store := listed(t, 25)
+	var seen []string
+	for rec := range m.All(t.Context(), lifecycle.Select[state]{Limit: 10, After: "0004"}) {
+		seen = append(seen, rec.ID)
+		if len(seen) == 10 {
+			break
+		}
+	}
+	require.Equal(t, []string{"0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014"}, seen)
+	require.Len(t, store.queries, 1)
+}
+
+// TestAllFails: an error ends the sequence, with a zero record.
+func TestAllFails(t *testing.T) {
+	m, store := listed(t, 25)
+	store.failAfter = 2
+	n, failures := 0, 0
+	for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 10}) {
+		if err != nil {
+			failures++
+			require.ErrorIs(t, err, errList)
+			require.EqualError(t, err, "lifecycle: list note: the store cannot be read")
+			require.Zero(t, rec)
+			continue
+		}
+		require.Zero(t, failures, "a record after the error")
+		n++
+	}
+	require.Equal(t, 20, n)
+	require.Equal(t, 1, failures)
+}
+
+// TestAllWhileOthersWork: objects that come, go and change between the pages
+// hide none of those that do not.
+func TestAllWhileOthersWork(t *testing.T) {
+	m, store := listed(t, 25)
+	n := 0
+	store.between = func() {
+		n++
+		must(m.Add(t.Context(), fmt.Sprintf("0000 new %d", n), user, size{}))(t)
+		must(m.Add(t.Context(), fmt.Sprintf("0024 new %d", n), user, size{}))(t)
+		must(m.Fire(t.Context(), fmt.Sprintf("%04d", n), "throw", user, nil))(t)
+		must(m.Fire(t.Context(), fmt.Sprintf("%04d", 20+n%5), "edit", user, nil))(t)
+	}
+	seen := map[string]int{}
+	for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 5}) {
+		require.NoError(t, err)
+		seen[rec.ID]++
+	}
+	require.Less(t, n, 9)
+	for i := 9; i < 20; i++ {
+		require.Equal(t, 1, seen[fmt.Sprintf("%04d", i)], "note %04d", i)
+	}
+}
+
+// TestListPages: a page is as long as asked, at most and by default MaxPage.
+func TestListPages(t *testing.T) {
+	m, store := listed(t, lifecycle.MaxPage+1)
+	for limit, want := range map[int]int{
+		0: lifecycle.MaxPage, -1: lifecycle.MaxPage, 7: 7, lifecycle.MaxPage: lifecycle.MaxPage,
+		lifecycle.MaxPage + 1: lifecycle.MaxPage,
+	} {
+		page := must(m.List(t.Context(), lifecycle.Select[state]{Limit: limit}))(t)
+		require.Len(t, page, want, "limit %d", limit)
+	}
+	for _, q := range store.queries {
+		require.True(t, q.Limit == 7 || q.Limit == lifecycle.MaxPage, "limit %d", q.Limit)
+	}
+	last := must(m.List(t.Context(), lifecycle.Select[state]{After: "0999"}))(t)
+	require.Equal(t, []string{"1000"}, ids(last))
+}
+
+// TestListStates: by state, an absent one has nobody, and one that is not
+// declared is refused by name.
+func TestListStates(t *testing.T) {
+	m, _ := vms(t)
+	ready(t, m, "a")
+	updating(t, m, "b")
+	must(m.Create(t.Context(), "c", "create", user, size{}))(t)
+	list := func(states ...state) []string {
+		return ids(must(m.List(t.Context(), lifecycle.Select[state]{States: states}))(t))
+	}
+	require.Equal(t, []string{"a", "b", "c"}, list())
+	require.Equal(t, []string{"a", "c"}, list("Creating", "Ready"))
+	require.Equal(t, []string{"b"}, list("Updating", "Updating"))
+	require.Empty(t, list("None"))
+	require.Empty(t, list("Failed"))
+
+	_, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
+	require.ErrorIs(t, err, fsm.ErrUnknownState)
+	require.Equal(t, 400, lifecycle.HTTPStatus(err))
+	te, ok := errors.AsType[*fsm.TransitionError](err)
+	require.True(t, ok)
+	require.Equal(t, "Elsewhere", te.From)
+	require.Equal(t, "vm", te.Machine)
+	e, ok := errors.AsType[*lifecycle.Error](err)
+	require.True(t, ok)
+	require.Equal(t, "list", e.Verb)
+}
+
+// TestListForeign: one record of another table fails the page, and is named.
+func TestListForeign(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "b"}, State: "Melting"})
+	_, err := m.List(t.Context(), lifecycle.Select[state]{})
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	e, ok := errors.AsType[*lifecycle.Error](err)
+	require.True(t, ok)
+	require.Equal(t, "b", e.ID)
+	require.EqualError(t, err, `lifecycle: list vm "b": lifecycle: record of another table: `+
+		`fsm: unknown state: vm: in "Melting": not declared`)
+}
+
+// TestListByAge: unchanged for so long, and overdue, by the store's clock.
+func TestListByAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := vms(t)
+		updating(t, m, "a") // until 1h
+		time.Sleep(30 * time.Minute)
+		updating(t, m, "b") // until 1h30m
+		ready(t, m, "c")
+		time.Sleep(30*time.Minute + 1)
+		list := func(sel lifecycle.Select[state]) []string { return ids(must(m.List(t.Context(), sel))(t)) }
+		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{Overdue: true}))
+		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{UnchangedFor: time.Hour}))
+		require.Equal(t, []string{"a", "b", "c"}, list(lifecycle.Select[state]{UnchangedFor: 30 * time.Minute}))
+		require.Empty(t, list(lifecycle.Select[state]{UnchangedFor: 2 * time.Hour}))
+		require.Empty(t, list(lifecycle.Select[state]{Overdue: true, States: []state{"Ready"}}))
+		time.Sleep(24 * time.Hour)
+		require.Equal(t, []string{"a", "b"}, list(lifecycle.Select[state]{Overdue: true}))
+	})
+}
+
+// TestHistoryPages: rows above a number, so many of them, ascending.
+func TestHistoryPages(t *testing.T) {
+	m, _ := vms(t)
+	must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+	for range lifecycle.MaxPage + 10 {
+		must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+	}
+	for _, c := range []struct {
+		after            uint64
+		max, first, rows int
+	}{
+		{0, 0, 1, lifecycle.MaxPage},
+		{0, lifecycle.MaxPage + 5, 1, lifecycle.MaxPage},
+		{0, -3, 1, lifecycle.MaxPage},
+		{0, 3, 1, 3},
+		{5, 2, 6, 2},
+		{lifecycle.MaxPage, 0, lifecycle.MaxPage + 1, 11},
+		{lifecycle.MaxPage + 11, 0, 0, 0},
+	} {
+		rows := must(m.History(t.Context(), "a", c.after, c.max))(t)
+		require.Len(t, rows, c.rows)
+		for i, row := range rows {
+			require.EqualValues(t, c.first+i, row.Sequence)
+		}
+	}
+	require.Empty(t, must(m.History(t.Context(), "nobody", 0, 0))(t))
+}
+
+// undeclared has a history and does not declare it.
+type undeclared struct{ *lifecycle.MemoryStore }
+
+func (undeclared) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 1} }
+
+// TestHistoryUnsupported: a store without history says so, or does not declare
+// it, and is not asked to make one up.
+func TestHistoryUnsupported(t *testing.T) {
+	for _, store := range []lifecycle.Store{
+		struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, undeclared{lifecycle.NewMemoryStore()},
+	} {
+		m := lifecycle.New(sizedVM, store, nil)
+		_, err := m.History(t.Context(), "a", 0, 0)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.Equal(t, 501, lifecycle.HTTPStatus(err))
+		require.EqualError(t, err, `lifecycle: history vm "a": unsupported operation: the store keeps no history`)
+	}
+}

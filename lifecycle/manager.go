@@ -1,0 +1,187 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// MaxID is the longest id of an object in bytes.
+const MaxID = 255
+
+// Manager moves the objects of one machine: S are its states, E its events, T
+// the payload of a record. [New] makes one; the zero Manager is not usable. It
+// is safe for concurrent use, keeps nothing of the objects in memory, starts no
+// goroutine, and needs no closing. Several managers, in several processes, may
+// work on one store.
+type Manager[S, E comparable, T any] struct {
+	machine  *fsm.Machine[S, E, T]
+	table    *fsm.Table
+	store    Store
+	codec    Codec
+	undo     []E
+	observer Observer
+	plain    bool // values of T hold no references
+	empty    bool // and no bits
+	verdicts [decide.Refused + 1]atomic.Uint64
+}
+
+// Config refines a [Manager]. The zero Config and nil are the defaults.
+type Config[E comparable] struct {
+	// Undo are the events that put the payload back which the object had
+	// before the operation, in the commit of their move. Default: none.
+	Undo []E
+	// Codec encodes payloads. Default: [JSON].
+	Codec Codec
+	// Observer is told what happens. Default: nobody.
+	Observer Observer
+}
+
+// New returns a manager of a machine's objects in a store.
+func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) *Manager[S, E, T] {
+	if m == nil || store == nil {
+		panic("lifecycle: New needs a machine and a store")
+	}
+	if config == nil {
+		config = &Config[E]{}
+	}
+	payload := reflect.TypeFor[T]()
+	mgr := &Manager[S, E, T]{
+		machine: m, table: m.Table(), store: store, codec: config.Codec,
+		undo: config.Undo, observer: config.Observer,
+		plain: isPlain(payload), empty: payload.Size() == 0,
+	}
+	if mgr.codec == nil {
+		mgr.codec = JSON{}
+	}
+	return mgr
+}
+
+// Machine returns the machine.
+func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
+
+// Change is what a call does besides moving the object. Nil is nothing.
+type Change[T any] struct {
+	// Edit changes the payload, in the same commit. It works on a copy; if it
+	// fails, nothing is written and its error is returned. It runs once for
+	// every attempt and without any lock.
+	Edit func(payload *T) error
+	// Reason is kept in the record and its history.
+	Reason string
+	// Require are conditions on other objects, checked in the same commit.
+	Require []Precondition
+	// Messages are appended in the same commit.
+	Messages []Message
+	// Force takes rows that are forced only, too.
+	Force bool
+}
+
+// Require is the precondition that an object of this manager is in one of the
+// states; with none, that it does not exist.
+func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
+	p := Precondition{Key: m.key(id)}
+	for _, s := range states {
+		i := m.machine.StateIndex(s)
+		switch {
+		case i < 0:
+			p.States = append(p.States, fmt.Sprint(s)) // holds for no object
+		case m.table.States[i].Kind == fsm.Absent:
+			p.States = append(p.States, "")
+		default:
+			p.States = append(p.States, m.table.States[i].Name)
+		}
+	}
+	if len(states) == 0 {
+		p.States = []string{""}
+	}
+	return p
+}
+
+// Create fires event e out of the absent state and makes the record. Guards
+// look at the given payload.
+//
+// Errors: [ErrExists] with the present record, those of [fsm.Machine.Next],
+// [ErrInvalid], and those of the store. Nothing is written then.
+func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (Record[S, T], error) {
+	c := m.call("create", id, actor)
+	c.event, c.payload = e, payload
+	return c.run(ctx, decide.Request{Verb: decide.Create, Event: m.machine.EventIndex(e), Actor: actor})
+}
+
+// Add makes a record in the machine's initial state, for machines whose initial
+// state is not absent. The actor must be declared.
+//
+// Errors: those of [Manager.Create].
+func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (Record[S, T], error) {
+	c := m.call("add", id, actor)
+	c.payload = payload
+	return c.run(ctx, decide.Request{Verb: decide.Add, Actor: actor})
+}
+
+// Fire moves an object by event e, if the table lets this actor. The order is
+// fixed: row, actor, origin, guard, Edit, compare-and-set, observers. Entering a
+// transitional state from a resting one begins an operation; entering an absent
+// state removes the record.
+//
+// The error is [ErrConflict] if somebody else moved the object meanwhile, with
+// the record that won (see [Manager.Winner]); Fire does not try again, because
+// the request may no longer make sense. Further: [ErrNotFound], [ErrBusy],
+// [ErrPrecondition], [ErrInvalid], [ErrUnknownOutcome], those of
+// [fsm.Machine.Next], of Edit and of the store. Nothing is written then, but
+// for ErrUnknownOutcome.
+func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
+	c := m.call("fire", id, actor)
+	c.event = e
+	q := decide.Request{Verb: decide.Fire, Event: m.machine.EventIndex(e), Actor: actor}
+	if change != nil {
+		c.change = *change
+		q.Force, q.Edits = change.Force, change.Edit != nil
+	}
+	return c.run(ctx, q)
+}
+
+// Get returns the record of an object. The error is [ErrNotFound], ErrInvalid,
+// [ErrForeign] or the store's.
+func (m *Manager[S, E, T]) Get(ctx context.Context, id string) (Record[S, T], error) {
+	fail := func(err error) (Record[S, T], error) {
+		return Record[S, T]{}, &Error{Verb: "get", Machine: m.table.Name, ID: id, Err: err}
+	}
+	if err := checkID(id); err != nil {
+		return fail(err)
+	}
+	r, err := m.store.Get(ctx, m.key(id))
+	if err != nil {
+		return fail(err)
+	}
+	if !r.Exists() {
+		return fail(ErrNotFound)
+	}
+	rec, err := m.record(&r)
+	if err != nil {
+		return fail(err)
+	}
+	return rec, nil
+}
+
+func (m *Manager[S, E, T]) key(id string) Key { return Key{Machine: m.table.Name, ID: id} }
+
+// checkID refuses what not every store can hold as a key.
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: empty id", ErrInvalid)
+	case len(id) > MaxID:
+		return fmt.Errorf("%w: id of %d bytes, more than %d", ErrInvalid, len(id), MaxID)
+	case !utf8.ValidString(id):
+		return fmt.Errorf("%w: id %q is not UTF-8", ErrInvalid, id)
+	case strings.ContainsRune(id, 0):
+		return fmt.Errorf("%w: NUL in id %q", ErrInvalid, id)
+	}
+	return nil
+}

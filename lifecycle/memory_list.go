@@ -1,0 +1,188 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// List implements [Store].
+func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error) {
+	if q.Limit <= 0 {
+		return nil, fmt.Errorf("%w: limit %d of a query", ErrInvalid, q.Limit)
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	sh := s.shelves[q.Machine]
+	if sh == nil {
+		return nil, nil
+	}
+	now := time.Now()
+	var found []StoredRecord
+	if in := sh.inStates(q.States); len(q.States) > 0 && in < len(sh.entries)/8 {
+		// Few are in these states: sorting them is cheaper than walking past
+		// all the others.
+		var few []*entry
+		for _, state := range distinct(q.States) {
+			if b := sh.states[state]; b != nil {
+				for _, e := range b.entries {
+					if q.selects(&e.rec, now) {
+						few = append(few, e)
+					}
+				}
+			}
+		}
+		slices.SortFunc(few, func(a, b *entry) int { return cmp.Compare(a.rec.ID, b.rec.ID) })
+		for _, e := range few[:min(len(few), q.Limit)] {
+			found = append(found, e.rec)
+		}
+		return found, nil
+	}
+	sh.order.from(q.After, func(e *entry) bool {
+		if q.selects(&e.rec, now) {
+			found = append(found, e.rec)
+		}
+		return len(found) < q.Limit
+	})
+	return found, nil
+}
+
+// selects reports whether a query selects a record.
+func (q *Query) selects(r *StoredRecord, now time.Time) bool {
+	return r.ID > q.After &&
+		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
+		(q.UnchangedFor <= 0 || now.Sub(r.ChangedAt) >= q.UnchangedFor) &&
+		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline))
+}
+
+func (sh *shelf) inStates(states []string) (n int) {
+	for _, state := range distinct(states) {
+		if b := sh.states[state]; b != nil {
+			n += len(b.entries)
+		}
+	}
+	return n
+}
+
+func distinct(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
+// History implements [Historian].
+func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	e := s.entry(key)
+	if e == nil {
+		return nil, nil
+	}
+	var rows []HistoryRow
+	for i := range e.past {
+		row := &e.past[(e.oldest+i)%len(e.past)]
+		if row.Sequence > after && len(rows) < limit {
+			rows = append(rows, *row)
+		}
+	}
+	return rows, nil
+}
+
+// Messages implements [Outbox].
+func (s *MemoryStore) Messages(ctx context.Context, after uint64, limit int) ([]OutboxMessage, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	rest := s.outbox[s.upTo(after):]
+	return slices.Clone(rest[:min(len(rest), max(limit, 0))]), nil
+}
+
+// Discard implements [Outbox].
+func (s *MemoryStore) Discard(ctx context.Context, upTo uint64) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.outbox = slices.Delete(s.outbox, 0, s.upTo(upTo))
+	return nil
+}
+
+// upTo counts the messages numbered up to and including number.
+func (s *MemoryStore) upTo(number uint64) int {
+	n, found := slices.BinarySearchFunc(s.outbox, number, func(m OutboxMessage, number uint64) int {
+		return cmp.Compare(m.Number, number)
+	})
+	if found {
+		n++
+	}
+	return n
+}
+
+// ordered is a set of entries sorted by id, in pieces that are short enough to
+// shift and few enough to search.
+//
+// Invariant: no piece is empty, and every id of a piece is below every id of
+// the next.
+type ordered struct{ pieces [][]*entry }
+
+const pieceSize = 512
+
+// place returns the piece and the index at which an id is or belongs.
+func (o *ordered) place(id string) (piece, at int) {
+	piece, _ = slices.BinarySearchFunc(o.pieces, id, func(p []*entry, id string) int {
+		return strings.Compare(p[len(p)-1].rec.ID, id)
+	})
+	if piece == len(o.pieces) {
+		return piece, 0
+	}
+	at, _ = slices.BinarySearchFunc(o.pieces[piece], id, func(e *entry, id string) int {
+		return strings.Compare(e.rec.ID, id)
+	})
+	return piece, at
+}
+
+func (o *ordered) insert(e *entry) {
+	piece, at := o.place(e.rec.ID)
+	if piece == len(o.pieces) { // beyond the last one
+		if piece == 0 {
+			o.pieces = append(o.pieces, nil)
+		} else {
+			piece--
+		}
+		at = len(o.pieces[piece])
+	}
+	p := slices.Insert(o.pieces[piece], at, e)
+	o.pieces[piece] = p
+	if len(p) > pieceSize {
+		half := len(p) / 2
+		o.pieces = slices.Insert(o.pieces, piece+1, slices.Clone(p[half:]))
+		clear(p[half:])
+		o.pieces[piece] = p[:half]
+	}
+}
+
+func (o *ordered) remove(e *entry) {
+	piece, at := o.place(e.rec.ID)
+	o.pieces[piece] = slices.Delete(o.pieces[piece], at, at+1)
+	if len(o.pieces[piece]) == 0 {
+		o.pieces = slices.Delete(o.pieces, piece, piece+1)
+	}
+}
+
+// from calls yield for every entry above an id, in order, while it returns true.
+func (o *ordered) from(after string, yield func(*entry) bool) {
+	piece, at := o.place(after)
+	for ; piece < len(o.pieces); piece, at = piece+1, 0 {
+		for _, e := range o.pieces[piece][at:] {
+			if e.rec.ID > after && !yield(e) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// check demands the invariant of ordered: no piece is empty or too long, and the
+// ids ascend from piece to piece.
+func (o *ordered) check(t require.TestingT) {
+	last, first := "", true
+	for i, piece := range o.pieces {
+		require.NotEmpty(t, piece, "piece %d", i)
+		require.LessOrEqual(t, len(piece), pieceSize, "piece %d", i)
+		for _, e := range piece {
+			if !first && e.rec.ID <= last { // for speed not by require
+				require.Fail(t, "not in order", "%q comes after %q", e.rec.ID, last)
+			}
+			last, first = e.rec.ID, false
+		}
+	}
+}
+
+// Pieces behave like one sorted slice, also when they are split and vanish.
+func TestOrderedIsASortedSlice(t *testing.T) {
+	id := rapid.StringMatching(`[a-c]{0,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		var o ordered
+		var naive []*entry // sorted
+		find := func(id string) (int, bool) {
+			return slices.BinarySearchFunc(naive, id, func(e *entry, id string) int { return cmp.Compare(e.rec.ID, id) })
+		}
+		insert := func(id string) {
+			if at, there := find(id); !there {
+				e := &entry{rec: StoredRecord{Key: Key{ID: id}}}
+				naive = slices.Insert(naive, at, e)
+				o.insert(e)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"insert": func(t *rapid.T) { insert(id.Draw(t, "id")) },
+			"insert many": func(t *rapid.T) { // in order, in reverse, or scattered
+				if len(naive) > 2*pieceSize {
+					return
+				}
+				prefix, step := id.Draw(t, "prefix"), rapid.SampledFrom([]int{1, 696, 389}).Draw(t, "step")
+				for i := range 697 {
+					insert(fmt.Sprintf("%s%03d", prefix, i*step%697))
+				}
+			},
+			"remove": func(t *rapid.T) {
+				if at, there := find(id.Draw(t, "id")); there {
+					o.remove(naive[at])
+					naive = slices.Delete(naive, at, at+1)
+				}
+			},
+			"remove many": func(t *rapid.T) {
+				from := rapid.IntRange(0, len(naive)).Draw(t, "from")
+				to := rapid.IntRange(from, len(naive)).Draw(t, "to")
+				for _, e := range naive[from:to] {
+					o.remove(e)
+				}
+				naive = slices.Delete(naive, from, to)
+			},
+			"from": func(t *rapid.T) {
+				after := id.Draw(t, "after")
+				at, there := find(after)
+				if there {
+					at++
+				}
+				want := slices.Clone(naive[at:])
+				most := rapid.IntRange(1, len(naive)+1).Draw(t, "most")
+				want = want[:min(most, len(want))]
+				got := []*entry{}
+				o.from(after, func(e *entry) bool {
+					got = append(got, e)
+					return len(got) < most
+				})
+				require.Equal(t, len(want), len(got))
+				require.True(t, slices.Equal(want, got))
+			},
+			"": func(t *rapid.T) {
+				o.check(t)
+				total := 0
+				for _, piece := range o.pieces {
+					total += len(piece)
+				}
+				require.Equal(t, len(naive), total)
+			},
+		})
+	})
+}
+
+// Queries over more objects than a piece holds, by either way through them, are
+// what a walk over all records gives.
+func TestListIsAFilter(t *testing.T) {
+	ctx := t.Context()
+	rapid.Check(t, func(t *rapid.T) {
+		var s MemoryStore
+		states := []string{"rare", "some", "most"}
+		state := func(i int) string { // 1 in 50 is rare, 1 in 5 is some
+			switch {
+			case i%50 == 0:
+				return states[0]
+			case i%5 == 0:
+				return states[1]
+			}
+			return states[2]
+		}
+		var all []StoredRecord
+		total := rapid.SampledFrom([]int{0, 10, pieceSize, 3 * pieceSize}).Draw(t, "objects")
+		scatter := rapid.SampledFrom([]int{1, 389, 7919}).Draw(t, "scatter")
+		for i := range total {
+			key := Key{Machine: "m", ID: fmt.Sprintf("%05d", i*scatter%7933)}
+			to := StoredRecord{Key: key, State: state(i), Sequence: 1, Operation: 1}
+			absent, err := s.Get(ctx, key)
+			require.NoError(t, err)
+			c := &Commit{Token: NewToken(), Changes: []StoredChange{{Expect: absent.Revision, To: to}}}
+			require.NoError(t, s.Commit(ctx, c))
+			all = append(all, c.Changes[0].To)
+		}
+		slices.SortFunc(all, func(a, b StoredRecord) int { return strings.Compare(a.ID, b.ID) })
+
+		for range 5 {
+			q := Query{
+				Machine: "m", Limit: rapid.SampledFrom([]int{1, 3, 100, 10_000}).Draw(t, "limit"),
+				States: rapid.SliceOfN(rapid.SampledFrom(append(states, "nobody's")), 0, 3).Draw(t, "states"),
+				After:  rapid.SampledFrom([]string{"", "00000", "00500", "03966+", "9"}).Draw(t, "after"),
+			}
+			var want []string
+			for _, r := range all {
+				if r.ID > q.After && (len(q.States) == 0 || slices.Contains(q.States, r.State)) && len(want) < q.Limit {
+					want = append(want, r.ID)
+				}
+			}
+			found, err := s.List(ctx, q)
+			require.NoError(t, err)
+			var got []string
+			for _, r := range found {
+				got = append(got, r.ID)
+			}
+			require.Equal(t, want, got, "%+v", q)
+		}
+	})
+}
+
+// However many objects come and go, what is left in memory is what is said to be
+// kept.
+func TestMemoryStoreIsBounded(t *testing.T) {
+	const keep, rounds = 16, 20_000
+	s := MemoryStore{KeepHistory: 2, KeepRemoved: keep}
+	commit := func(id, state string) {
+		t.Helper()
+		before, err := s.Get(context.Background(), Key{Machine: "m", ID: id})
+		require.NoError(t, err)
+		to := StoredRecord{Key: before.Key, State: state, Sequence: before.Sequence + 1, Operation: before.Operation + 1}
+		require.NoError(t, s.Commit(context.Background(), &Commit{
+			Token: NewToken(), Messages: []Message{{Topic: "t"}},
+			Changes: []StoredChange{{Expect: before.Revision, From: before.State, To: to, Remove: state == "gone"}},
+		}))
+	}
+	for i := range rounds {
+		id := fmt.Sprint(i)
+		if i%10 == 0 {
+			id = "the same every time"
+		}
+		for _, state := range []string{"idle", "moving", "gone"} {
+			commit(id, state)
+		}
+		require.NoError(t, s.Discard(context.Background(), s.messages-1))
+	}
+	sh := s.shelves["m"]
+	require.LessOrEqual(t, len(sh.entries), keep)
+	require.Empty(t, sh.order.pieces)
+	require.Len(t, sh.states, 2)
+	for state, b := range sh.states {
+		require.Empty(t, b.entries, state)
+		require.LessOrEqual(t, cap(b.entries), 8, state)
+	}
+	require.LessOrEqual(t, len(s.removed), keep)
+	require.LessOrEqual(t, cap(s.removed), 8*keep)
+	require.Len(t, s.outbox, 1)
+	require.LessOrEqual(t, cap(s.outbox), 8)
+	require.Len(t, s.shelves, 1)
+	for _, e := range sh.entries {
+		require.LessOrEqual(t, cap(e.past), 2)
+	}
+}
+
+// Every entry stands where it says in the bucket of its state, and nowhere else.
+func TestEntriesStandInTheirBuckets(t *testing.T) {
+	ctx := t.Context()
+	rapid.Check(t, func(t *rapid.T) {
+		s := MemoryStore{KeepRemoved: 2}
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			key := Key{Machine: "m", ID: rapid.StringMatching(`[a-h]`).Draw(t, "id")}
+			before, err := s.Get(ctx, key)
+			require.NoError(t, err)
+			state := rapid.SampledFrom([]string{"idle", "moving", "gone"}).Draw(t, "state")
+			to := StoredRecord{Key: key, State: state, Sequence: before.Sequence + 1}
+			require.NoError(t, s.Commit(ctx, &Commit{Token: NewToken(), Changes: []StoredChange{
+				{Expect: before.Revision, From: before.State, To: to, Remove: state == "gone" && before.Exists()},
+			}}))
+			sh, there := s.shelves["m"], 0
+			for _, e := range sh.entries {
+				require.Equal(t, e.rec.Exists(), e.bucket != nil && e.bucket.entries[e.at] == e)
+				if e.rec.Exists() {
+					require.Same(t, sh.states[e.rec.State], e.bucket)
+					there++
+				}
+			}
+			for _, b := range sh.states {
+				there -= len(b.entries)
+			}
+			require.Zero(t, there)
+			sh.order.check(t)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestObserver: every call is told as what it was, once, after the commit, and
+// with no lock held: the observer calls back into the manager.
+func TestObserver(t *testing.T) {
+	var m *sizedManager
+	var changed []lifecycle.HistoryRow
+	var refused []error
+	var reported []lifecycle.Reported
+	store := lifecycle.NewMemoryStore()
+	m = lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
+		Changed: func(row lifecycle.HistoryRow) {
+			changed = append(changed, row)
+			if row.ID != "a" {
+				return
+			}
+			rec, err := m.Get(t.Context(), row.ID)
+			if row.To == "None" {
+				require.ErrorIs(t, err, lifecycle.ErrNotFound)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, row.Revision, rec.Revision, "told before the commit")
+			}
+			rows := must(m.History(t.Context(), row.ID, row.Sequence-1, 0))(t)
+			require.Equal(t, []lifecycle.HistoryRow{row}, rows)
+			must(m.Create(t.Context(), "witness of "+string(row.Revision), "import", user, size{}))(t)
+		},
+		Refused: func(err error) {
+			refused = append(refused, err)
+			must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
+		},
+		Reported: func(r lifecycle.Reported) {
+			reported = append(reported, r)
+			_, err := m.Get(t.Context(), "nobody")
+			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		},
+	}})
+	told := func(changes, refusals, reports int) {
+		t.Helper()
+		var own []lifecycle.HistoryRow
+		for _, row := range changed {
+			if row.ID == "a" {
+				own = append(own, row)
+			}
+		}
+		require.Len(t, own, changes)
+		require.Len(t, refused, refusals)
+		require.Len(t, reported, reports)
+	}
+	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	told(1, 0, 0)
+	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	told(1, 1, 0)
+	require.Same(t, err, refused[0])
+	_, err = m.Fire(t.Context(), "a", "update", user, nil)
+	told(1, 2, 0)
+	require.Same(t, err, refused[1])
+
+	// A report is told whatever it was; only an error is a refusal of the call.
+	must(m.Report(t.Context(), "a", 1, "done", agent, "finished"))(t)
+	told(2, 2, 1)
+	key := lifecycle.Key{Machine: "vm", ID: "a"}
+	require.Equal(t, lifecycle.Reported{
+		Key: key, Operation: 1, Present: 1, State: "Creating", Event: "done", Actor: agent, Reason: "finished",
+		Verdict: lifecycle.Applied,
+	}, reported[0])
+	must(m.Report(t.Context(), "a", 1, "done", agent, ""))(t)
+	told(2, 2, 2)
+	require.Equal(t, lifecycle.Repeated, reported[1].Verdict)
+	require.NoError(t, reported[1].Err)
+	must(m.Report(t.Context(), "a", 1, "fail", agent, ""))(t)
+	told(2, 2, 3)
+	require.Equal(t, lifecycle.Refused, reported[2].Verdict)
+	require.Equal(t, "Ready", reported[2].State)
+	require.ErrorIs(t, reported[2].Err, fsm.ErrNotAllowed)
+	must(m.Report(t.Context(), "a", 0, "done", agent, ""))(t)
+	told(2, 2, 4)
+	require.Equal(t, lifecycle.Stale, reported[3].Verdict)
+	require.ErrorIs(t, reported[3].Err, lifecycle.ErrStale)
+	_, err = m.Report(t.Context(), "a", 1, "fly", agent, "")
+	told(2, 3, 4)
+	require.Same(t, err, refused[2])
+
+	// An ignored event is no change, and reading is not told at all.
+	must(m.Fire(t.Context(), "a", "ping", user, nil))(t)
+	_, err = m.Get(t.Context(), "nobody")
+	require.Error(t, err)
+	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Elsewhere"}})
+	require.Error(t, err)
+	told(2, 3, 4)
+
+	must(m.Fire(t.Context(), "a", "delete", user, nil))(t)
+	must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+	told(4, 3, 4)
+	must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t)
+	told(4, 3, 5)
+	require.Empty(t, reported[4].State)
+	require.EqualValues(t, 2, reported[4].Present)
+	for _, err := range refused {
+		_, ok := err.(*lifecycle.Error) //nolint:errorlint // the observer is given the error itself
+		require.True(t, ok, "%T", err)
+	}
+}
+
+// TestObserverOfFailures: a commit that failed, or of which nobody knows, is
+// told as refused and not as a change.
+func TestObserverOfFailures(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	var changes, refusals int
+	m := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
+		Changed: func(lifecycle.HistoryRow) { changes++ },
+		Refused: func(error) { refusals++ },
+	}})
+	ready(t, m, "a")
+	require.Equal(t, 2, changes)
+	for i, err := range []error{errors.New("disk full"), lifecycle.ErrUnknownOutcome} {
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return err }
+		_, got := m.Fire(t.Context(), "a", "update", user, nil)
+		require.ErrorIs(t, got, err)
+		require.Equal(t, 2, changes)
+		require.Equal(t, 2*i+1, refusals)
+		_, got = m.Report(t.Context(), "a", 1, "touch", agent, "")
+		require.ErrorIs(t, got, err)
+		require.Equal(t, 2*i+2, refusals)
+	}
+}

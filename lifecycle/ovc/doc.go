@@ -1,0 +1,373 @@
+// Package ovc has the lifecycle tables of the objects of OpenvCloud as machines
+// of package fsm: virtual machines, cloudspaces, accounts, disks, images and
+// nodes. Their source is the document "Transition states for OpenvCloud
+// objects".
+//
+//	vm := ovc.VM.Instance()
+//	_, err := vm.Fire(ctx, ovc.Deploy, ovc.API, nil) // DEPLOYING
+//
+// An object rests in a static state. An action takes it through one transition
+// state into the next static state; [API] begins it, [Worker] ends it with
+// [Done].
+//
+// It guarantees:
+//
+//   - Every machine has the rows of the document, all of them, and what it has
+//     beyond them is listed below. A test compares them arrow by arrow.
+//   - In a transition state nobody can begin another action.
+//   - An action ends where its own row says: a deleted disk that was attached is
+//     TOBEDELETED, a halted machine that got a disk is halted. The status keeps
+//     the origin for that.
+//   - No object is in a transition state without a deadline, and what is stuck
+//     goes back to where it was, never to another state with the same action.
+//   - [TransitionStates] and [ValidateTransition] are read off the machines.
+//
+// It does not guarantee:
+//
+//   - That the order of actions is kept, or that one user action is admitted
+//     while a machine migrates: that is a queue's work. A migration is hidden,
+//     and the tables know nothing of it.
+//   - That an object that was put back is as it was. The state says where the
+//     action began, not what it left half done.
+//
+// [VMTable], [CloudspaceTable], [AccountTable], [DiskTable], [ImageTable] and
+// [NodeTable] give the tables as data, for machines with a payload or deadlines
+// of your own. The machines here have no payload: they are for services that keep
+// the model of an object elsewhere and need its status moved.
+//
+// # Beyond the document
+//
+// DELETED and TOBEDELETED have no way out in the tables, cloudspaces excepted;
+// the text has what is in the recycle bin permanently deleted after a retention
+// period. There is such a row, by [fsm.Sweeper] after [Retention]. It begins a
+// destruction, as every row into DESTROYED does.
+//
+// The notes ask for self-healing by time-out. Every transition state has a row
+// back to the origin, by [fsm.Sweeper] after [StuckAfter].
+//
+// The image row DISABLED, DISABLING, CREATED is kept as printed, although
+// ENABLING is probably meant. A halted machine cannot be started, and a paused
+// cloudspace can be resumed and not reset, although the text mentions that an
+// administrator may reset its firewall: the tables have no such rows.
+//
+// # Rejected
+//
+// Setting DESTROYED at the end of the retention period without DESTROYING: the
+// record would say that something is gone which nobody has removed yet.
+//
+// An error state, or a row by the worker for an action that failed: the document
+// has neither. Who runs actions and knows that one failed fires [Stuck] as
+// [fsm.Sweeper] at once.
+//
+// # Table of ovc-vm
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State          | Kind            | Deadline     | Notes |
+//	| -------------- | --------------- | ------------ | ----- |
+//	| VIRTUAL        | stable, initial |              |       |
+//	| RUNNING        | stable          |              |       |
+//	| PAUSED         | stable          |              |       |
+//	| HALTED         | stable          |              | [1]   |
+//	| DELETED        | stable          | 168h, expire |       |
+//	| DESTROYED      | final           |              |       |
+//	| DEPLOYING      | transitional    | 30m, stuck   |       |
+//	| PAUSING        | transitional    | 30m, stuck   |       |
+//	| RESUMING       | transitional    | 30m, stuck   |       |
+//	| STOPPING       | transitional    | 30m, stuck   |       |
+//	| DELETING       | transitional    | 30m, stuck   |       |
+//	| DESTROYING     | transitional    | 30m, stuck   |       |
+//	| REBOOTING      | transitional    | 30m, stuck   |       |
+//	| RESETTING      | transitional    | 30m, stuck   |       |
+//	| ADDING_DISK    | transitional    | 30m, stuck   |       |
+//	| ATTACHING_DISK | transitional    | 30m, stuck   |       |
+//	| DETACHING_DISK | transitional    | 30m, stuck   |       |
+//
+//	| From                           | Event       | Actor   | To                 | Notes          |
+//	| ------------------------------ | ----------- | ------- | ------------------ | -------------- |
+//	| VIRTUAL                        | deploy      | api     | DEPLOYING          |                |
+//	| DEPLOYING                      | done        | worker  | RUNNING            |                |
+//	| RUNNING                        | pause       | api     | PAUSING            |                |
+//	| PAUSING                        | done        | worker  | PAUSED             |                |
+//	| PAUSED                         | resume      | api     | RESUMING           |                |
+//	| RESUMING                       | done        | worker  | RUNNING            |                |
+//	| RUNNING, PAUSED                | stop        | api     | STOPPING           |                |
+//	| STOPPING                       | done        | worker  | HALTED             |                |
+//	| RUNNING, PAUSED, HALTED        | delete      | api     | DELETING           |                |
+//	| DELETING                       | done        | worker  | DELETED            |                |
+//	| RUNNING, PAUSED, HALTED        | destroy     | api     | DESTROYING         |                |
+//	| DESTROYING                     | done        | worker  | DESTROYED          |                |
+//	| RUNNING, PAUSED                | reboot      | api     | REBOOTING          |                |
+//	| REBOOTING                      | done        | worker  | RUNNING            |                |
+//	| RUNNING                        | reset       | api     | RESETTING          |                |
+//	| RESETTING                      | done        | worker  | RUNNING            |                |
+//	| RUNNING, PAUSED, HALTED        | add_disk    | api     | ADDING_DISK        |                |
+//	| RUNNING, PAUSED, HALTED        | attach_disk | api     | ATTACHING_DISK     |                |
+//	| RUNNING, PAUSED, HALTED        | detach_disk | api     | DETACHING_DISK     |                |
+//	| ADDING_DISK, ATTACHING_DISK,   | done        | worker  | back to the origin | [2]            |
+//	| DETACHING_DISK                 |             |         |                    |                |
+//	| DELETED                        | expire      | sweeper | DESTROYING         | after 168h [3] |
+//	| DEPLOYING, PAUSING, RESUMING,  | stuck       | sweeper | back to the origin | after 30m [4]  |
+//	| STOPPING, DELETING,            |             |         |                    |                |
+//	| DESTROYING, REBOOTING,         |             |         |                    |                |
+//	| RESETTING, ADDING_DISK,        |             |         |                    |                |
+//	| ATTACHING_DISK, DETACHING_DISK |             |         |                    |                |
+//
+//	[1] the document has no action that starts a halted machine
+//	[2] running stays running, paused stays paused, halted stays halted
+//	[3] beyond the document's rows, in its text: permanently deleted after the retention period
+//	[4] beyond the document's rows, in its notes: self-healing recovers the previous state
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "VIRTUAL" as s0
+//	    state "RUNNING" as s1
+//	    state "PAUSED" as s2
+//	    state "HALTED" as s3
+//	    state "DELETED" as s4
+//	    state "DESTROYED" as s5
+//	    state "DEPLOYING" as s6
+//	    state "PAUSING" as s7
+//	    state "RESUMING" as s8
+//	    state "STOPPING" as s9
+//	    state "DELETING" as s10
+//	    state "DESTROYING" as s11
+//	    state "REBOOTING" as s12
+//	    state "RESETTING" as s13
+//	    state "ADDING_DISK" as s14
+//	    state "ATTACHING_DISK" as s15
+//	    state "DETACHING_DISK" as s16
+//	    [*] --> s0
+//	    s0 --> s6 : deploy by api
+//	    s6 --> s1 : done by worker
+//	    s1 --> s7 : pause by api
+//	    s7 --> s2 : done by worker
+//	    s2 --> s8 : resume by api
+//	    s8 --> s1 : done by worker
+//	    s1 --> s9 : stop by api
+//	    s2 --> s9 : stop by api
+//	    s9 --> s3 : done by worker
+//	    s1 --> s10 : delete by api
+//	    s2 --> s10 : delete by api
+//	    s3 --> s10 : delete by api
+//	    s10 --> s4 : done by worker
+//	    s1 --> s11 : destroy by api
+//	    s2 --> s11 : destroy by api
+//	    s3 --> s11 : destroy by api
+//	    s11 --> s5 : done by worker
+//	    s1 --> s12 : reboot by api
+//	    s2 --> s12 : reboot by api
+//	    s12 --> s1 : done by worker<br/>stuck by sweeper after 30m, return
+//	    s1 --> s13 : reset by api
+//	    s13 --> s1 : done by worker<br/>stuck by sweeper after 30m, return
+//	    s1 --> s14 : add_disk by api
+//	    s2 --> s14 : add_disk by api
+//	    s3 --> s14 : add_disk by api
+//	    s1 --> s15 : attach_disk by api
+//	    s2 --> s15 : attach_disk by api
+//	    s3 --> s15 : attach_disk by api
+//	    s1 --> s16 : detach_disk by api
+//	    s2 --> s16 : detach_disk by api
+//	    s3 --> s16 : detach_disk by api
+//	    s14 --> s1 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s14 --> s2 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s14 --> s3 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s15 --> s1 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s15 --> s2 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s15 --> s3 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s16 --> s1 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s16 --> s2 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s16 --> s3 : done by worker, return<br/>stuck by sweeper after 30m, return
+//	    s4 --> s11 : expire by sweeper after 168h
+//	    s6 --> s0 : stuck by sweeper after 30m, return
+//	    s7 --> s1 : stuck by sweeper after 30m, return
+//	    s8 --> s2 : stuck by sweeper after 30m, return
+//	    s9 --> s1 : stuck by sweeper after 30m, return
+//	    s9 --> s2 : stuck by sweeper after 30m, return
+//	    s10 --> s1 : stuck by sweeper after 30m, return
+//	    s10 --> s2 : stuck by sweeper after 30m, return
+//	    s10 --> s3 : stuck by sweeper after 30m, return
+//	    s11 --> s1 : stuck by sweeper after 30m, return
+//	    s11 --> s2 : stuck by sweeper after 30m, return
+//	    s11 --> s3 : stuck by sweeper after 30m, return
+//	    s11 --> s4 : stuck by sweeper after 30m, return
+//	    s12 --> s2 : stuck by sweeper after 30m, return
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s6,s7,s8,s9,s10,s11,s12,s13,s14,s15,s16 transitional
+//	    classDef final stroke-width:4px
+//	    class s5 final
+//
+// # Table of ovc-cloudspace
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State      | Kind            | Deadline     | Notes |
+//	| ---------- | --------------- | ------------ | ----- |
+//	| VIRTUAL    | stable, initial |              |       |
+//	| DEPLOYED   | stable          |              |       |
+//	| DISABLED   | stable          |              |       |
+//	| DELETED    | stable          | 168h, expire |       |
+//	| DESTROYED  | final           |              |       |
+//	| PAUSED     | stable          |              | [1]   |
+//	| DEPLOYING  | transitional    | 30m, stuck   |       |
+//	| DISABLING  | transitional    | 30m, stuck   |       |
+//	| ENABLING   | transitional    | 30m, stuck   |       |
+//	| DELETING   | transitional    | 30m, stuck   |       |
+//	| DESTROYING | transitional    | 30m, stuck   |       |
+//	| RESTORING  | transitional    | 30m, stuck   |       |
+//	| PAUSING    | transitional    | 30m, stuck   |       |
+//	| RESUMING   | transitional    | 30m, stuck   |       |
+//	| RESETTING  | transitional    | 30m, stuck   |       |
+//
+//	| From                               | Event   | Actor   | To                 | Notes          |
+//	| ---------------------------------- | ------- | ------- | ------------------ | -------------- |
+//	| VIRTUAL                            | deploy  | api     | DEPLOYING          |                |
+//	| DEPLOYING                          | done    | worker  | DEPLOYED           |                |
+//	| DEPLOYED                           | disable | api     | DISABLING          |                |
+//	| DISABLING                          | done    | worker  | DISABLED           |                |
+//	| DISABLED                           | enable  | api     | ENABLING           |                |
+//	| ENABLING                           | done    | worker  | DEPLOYED           |                |
+//	| DEPLOYED, DISABLED                 | delete  | api     | DELETING           |                |
+//	| DELETING                           | done    | worker  | DELETED            |                |
+//	| DELETED                            | destroy | api     | DESTROYING         |                |
+//	| DESTROYING                         | done    | worker  | DESTROYED          |                |
+//	| DELETED                            | restore | api     | RESTORING          |                |
+//	| RESTORING                          | done    | worker  | DEPLOYED           |                |
+//	| DEPLOYED                           | pause   | api     | PAUSING            |                |
+//	| PAUSING                            | done    | worker  | PAUSED             |                |
+//	| PAUSED                             | resume  | api     | RESUMING           |                |
+//	| RESUMING                           | done    | worker  | DEPLOYED           |                |
+//	| DEPLOYED                           | reset   | api     | RESETTING          |                |
+//	| RESETTING                          | done    | worker  | DEPLOYED           |                |
+//	| DELETED                            | expire  | sweeper | DESTROYING         | after 168h [2] |
+//	| DEPLOYING, DISABLING, ENABLING,    | stuck   | sweeper | back to the origin | after 30m [3]  |
+//	| DELETING, DESTROYING, RESTORING,   |         |         |                    |                |
+//	| PAUSING, RESUMING, RESETTING       |         |         |                    |                |
+//
+//	[1] an administrator stopped the virtual firewall; users cannot
+//	[2] beyond the document's rows, in its text: permanently deleted after the retention period
+//	[3] beyond the document's rows, in its notes: self-healing recovers the previous state
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "VIRTUAL" as s0
+//	    state "DEPLOYED" as s1
+//	    state "DISABLED" as s2
+//	    state "DELETED" as s3
+//	    state "DESTROYED" as s4
+//	    state "PAUSED" as s5
+//	    state "DEPLOYING" as s6
+//	    state "DISABLING" as s7
+//	    state "ENABLING" as s8
+//	    state "DELETING" as s9
+//	    state "DESTROYING" as s10
+//	    state "RESTORING" as s11
+//	    state "PAUSING" as s12
+//	    state "RESUMING" as s13
+//	    state "RESETTING" as s14
+//	    [*] --> s0
+//	    s0 --> s6 : deploy by api
+//	    s6 --> s1 : done by worker
+//	    s1 --> s7 : disable by api
+//	    s7 --> s2 : done by worker
+//	    s2 --> s8 : enable by api
+//	    s8 --> s1 : done by worker
+//	    s1 --> s9 : delete by api
+//	    s2 --> s9 : delete by api
+//	    s9 --> s3 : done by worker
+//	    s3 --> s10 : destroy by api<br/>expire by sweeper after 168h
+//	    s10 --> s4 : done by worker
+//	    s3 --> s11 : restore by api
+//	    s11 --> s1 : done by worker
+//	    s1 --> s12 : pause by api
+//	    s12 --> s5 : done by worker
+//	    s5 --> s13 : resume by api
+//	    s13 --> s1 : done by worker
+//	    s1 --> s14 : reset by api
+//	    s14 --> s1 : done by worker<br/>stuck by sweeper after 30m, return
+//	    s6 --> s0 : stuck by sweeper after 30m, return
+//	    s7 --> s1 : stuck by sweeper after 30m, return
+//	    s8 --> s2 : stuck by sweeper after 30m, return
+//	    s9 --> s1 : stuck by sweeper after 30m, return
+//	    s9 --> s2 : stuck by sweeper after 30m, return
+//	    s10 --> s3 : stuck by sweeper after 30m, return
+//	    s11 --> s3 : stuck by sweeper after 30m, return
+//	    s12 --> s1 : stuck by sweeper after 30m, return
+//	    s13 --> s5 : stuck by sweeper after 30m, return
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s6,s7,s8,s9,s10,s11,s12,s13,s14 transitional
+//	    classDef final stroke-width:4px
+//	    class s4 final
+//
+// # Table of ovc-account
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State      | Kind            | Deadline     |
+//	| ---------- | --------------- | ------------ |
+//	| CONFIRMED  | stable, initial |              |
+//	| DISABLED   | stable          |              |
+//	| DESTROYED  | final           |              |
+//	| DELETED    | stable          | 168h, expire |
+//	| DISABLING  | transitional    | 30m, stuck   |
+//	| ENABLING   | transitional    | 30m, stuck   |
+//	| DESTROYING | transitional    | 30m, stuck   |
+//	| DELETING   | transitional    | 30m, stuck   |
+//
+//	| From                               | Event   | Actor   | To                 | Notes          |
+//	| ---------------------------------- | ------- | ------- | ------------------ | -------------- |
+//	| CONFIRMED                          | disable | api     | DISABLING          |                |
+//	| DISABLING                          | done    | worker  | DISABLED           |                |
+//	| DISABLED                           | enable  | api     | ENABLING           |                |
+//	| ENABLING                           | done    | worker  | CONFIRMED          |                |
+//	| CONFIRMED, DISABLED                | destroy | api     | DESTROYING         |                |
+//	| DESTROYING                         | done    | worker  | DESTROYED          |                |
+//	| CONFIRMED, DISABLED                | delete  | api     | DELETING           |                |
+//	| DELETING                           | done    | worker  | DELETED            |                |
+//	| DELETED                            | expire  | sweeper | DESTROYING         | after 168h [1] |
+//	| DISABLING, ENABLING, DESTROYING,   | stuck   | sweeper | back to the origin | after 30m [2]  |
+//	| DELETING                           |         |         |                    |                |
+//
+//	[1] beyond the document's rows, in its text: permanently deleted after the retention period
+//	[2] beyond the document's rows, in its notes: self-healing recovers the previous state
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "CONFIRMED" as s0
+//	    state "DISABLED" as s1
+//	    state "DESTROYED" as s2
+//	    state "DELETED" as s3
+//	    state "DISABLING" as s4
+//	    state "ENABLING" as s5
+//	    state "DESTROYING" as s6
+//	    state "DELETING" as s7
+//	    [*] --> s0
+//	    s0 --> s4 : disable by api
+//	    s4 --> s1 : done by worker
+//	    s1 --> s5 : enable by api
+//	    s5 --> s0 : done by worker
+//	    s0 --> s6 : destroy by api
+//	    s1 --> s6 : destroy by api
+//	    s6 --> s2 : done by worker
+//	    s0 --> s7 : delete by api
+//	    s1 --> s7 : delete by api
+//	    s7 --> s3 : done by worker
+//	    s3 --> s6 : expire by sweeper after 168h
+//	    s4 --> s0 : stuck by sweeper after 30m, return
+//	    s5 --> s1 : stuck by sweeper after 30m, return
+//	    s6 --> s0 : stuck by sweeper after 30m, return
+//	    s6 --> s1 : stuck by sweeper after 30m, return
+//	    s6 --> s3 : stuck by sweeper after 30m, return
+//	    s7 --> s0 : stuck by sweeper after 30m, return
+//	    s7 --> s1 : stuck by sweeper after 30m, return
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s4,s5,s6,s7 transitional
+//	    classDef final stroke-width:4px
+//	    class s2 final
+package ovc

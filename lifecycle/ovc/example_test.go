@@ -1,0 +1,103 @@
+package ovc_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+)
+
+// A halted machine gets a disk and is halted again; a second action meanwhile
+// is refused.
+func Example() {
+	ctx := context.Background()
+	vm, err := ovc.VM.InstanceAt(ovc.VM.At(ovc.Halted))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fire := func(e ovc.Event, by fsm.Actor) {
+		_, err := vm.Fire(ctx, e, by, nil)
+		fmt.Println(e, "->", vm.State(), err)
+	}
+	fire(ovc.AddDisk, ovc.API)
+	fire(ovc.Destroy, ovc.API)
+	fire(ovc.Done, ovc.Worker)
+	fire(ovc.Destroy, ovc.API)
+	fire(ovc.Stuck, fsm.Sweeper) // its worker died
+	// Output:
+	// add_disk -> ADDING_DISK <nil>
+	// destroy -> ADDING_DISK fsm: not allowed: ovc-vm: destroy in ADDING_DISK by api
+	// done -> HALTED <nil>
+	// destroy -> DESTROYING <nil>
+	// stuck -> HALTED <nil>
+}
+
+// A disk that is deleted goes to one of two bins, by where it came from.
+func ExampleDiskTable() {
+	type disk struct{ SizeGB int }
+	disks := fsm.Must[disk](ovc.DiskTable())
+
+	ctx := context.Background()
+	for _, from := range []ovc.State{ovc.Created, ovc.Assigned} {
+		deleting, err := disks.Next(ctx, disks.At(from), ovc.Delete, ovc.API, &disk{SizeGB: 50})
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		deleted, err := disks.Next(ctx, deleting.Status, ovc.Done, ovc.Worker, &disk{SizeGB: 50})
+		fmt.Println(from, deleting.State, deleted.State, err)
+	}
+	// Output:
+	// CREATED DELETING DELETED <nil>
+	// ASSIGNED DELETING TOBEDELETED <nil>
+}
+
+// A service with a recycle bin of a day.
+func ExampleVMTable() {
+	spec := ovc.VMTable()
+	for i := range spec.Rows {
+		if spec.Rows[i].Event == ovc.Expire {
+			spec.Rows[i].Within = ovc.Retention / 7
+		}
+	}
+	x, err := fsm.Must[struct{ Memory int }](spec).Explain(context.Background(), ovc.VM.At(ovc.Deleted), nil)
+	fmt.Println(x, err)
+	// Output:
+	// ovc-vm in DELETED (stable)
+	//   expire by sweeper after 24h0m0s -> DESTROYING <nil>
+}
+
+func ExampleValidateTransition() {
+	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Paused))
+	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Running)) // it reboots
+	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Halted, ovc.Running))
+	fmt.Println(ovc.ValidateTransition(ovc.KindDisk, ovc.Assigned, ovc.Deleted)) // TOBEDELETED
+	fmt.Println(ovc.ValidateTransition(ovc.KindVM, "ON", "OFF"))
+	// Output:
+	// true
+	// true
+	// false
+	// false
+	// false
+}
+
+func ExampleTransitionStates() {
+	fmt.Println(ovc.TransitionStates(ovc.KindNode))
+	// Output: [PUTTING_IN_MAINTENANCE ENABLING DECOMMISSIONING]
+}
+
+func ExampleKinds() {
+	for kind := range ovc.Kinds() {
+		m := kind.Machine()
+		fmt.Println(kind, m.Name(), "begins in", m.Start().State)
+	}
+	// Output:
+	// vm ovc-vm begins in VIRTUAL
+	// cloudspace ovc-cloudspace begins in VIRTUAL
+	// account ovc-account begins in CONFIRMED
+	// disk ovc-disk begins in MODELED
+	// image ovc-image begins in VIRTUAL
+	// node ovc-node begins in ENABLED
+}

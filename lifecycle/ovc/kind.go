@@ -1,0 +1,88 @@
+package ovc
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Kind is a kind of object. Values other than the constants name no kind:
+// nothing is allowed to them, and they have no states.
+type Kind string
+
+// The kinds of objects.
+const (
+	KindVM         Kind = "vm"
+	KindCloudspace Kind = "cloudspace"
+	KindAccount    Kind = "account"
+	KindDisk       Kind = "disk"
+	KindImage      Kind = "image"
+	KindNode       Kind = "node"
+)
+
+// Kinds returns the kinds in the order of the document.
+func Kinds() iter.Seq[Kind] {
+	return slices.Values([]Kind{KindVM, KindCloudspace, KindAccount, KindDisk, KindImage, KindNode})
+}
+
+// Machine returns the machine of the kind, nil for a value that names none.
+func (k Kind) Machine() *fsm.Machine[State, Event, struct{}] {
+	switch k {
+	case KindVM:
+		return VM
+	case KindCloudspace:
+		return Cloudspace
+	case KindAccount:
+		return Account
+	case KindDisk:
+		return Disk
+	case KindImage:
+		return Image
+	case KindNode:
+		return Node
+	}
+	return nil
+}
+
+// TransitionStates returns the transition states of the objects of one kind, in
+// the order in which its machine declares them. All other states are static.
+// The slice is the caller's own; a value that names no kind has none.
+func TransitionStates(object Kind) []State {
+	m := object.Machine()
+	if m == nil {
+		return nil
+	}
+	var states []State
+	for s := range m.States() {
+		if m.Kind(s) == fsm.Transitional {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+// ValidateTransition reports whether the document has a row that leads an
+// object of this kind from one static state to another, through one transition
+// state. Several rows in sequence do not count, nor do deadlines. A state may
+// lead to itself: a running machine reboots. Names that the kind does not have,
+// and transition states, give false.
+func ValidateTransition(object Kind, initial, desired State) bool {
+	m := object.Machine()
+	if m == nil {
+		return false
+	}
+	ctx, at := context.Background(), m.At(initial)
+	for row := range m.Permitted(at, API) {
+		begun, err := m.Next(ctx, at, row.Event, API, nil)
+		if err != nil {
+			continue
+		}
+		ended, err := m.Next(ctx, begun.Status, Done, Worker, nil)
+		if err == nil && ended.State == desired {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,273 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestFireOvertaken: somebody moves the object between read and commit. Fire
+// gives up at once, with the record that won.
+func TestFireOvertaken(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	store.reset()
+	var won lifecycle.Record[state, size]
+	store.afterGet = func(int) {
+		won = must(store.others().Fire(t.Context(), "a", "update", user, resize(7)))(t)
+	}
+	_, err := m.Fire(t.Context(), "a", "delete", user, nil)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.NotErrorIs(t, err, lifecycle.ErrExists)
+	require.Equal(t, 409, lifecycle.HTTPStatus(err))
+	require.EqualError(t, err, `lifecycle: fire vm "a": delete by user in Ready: `+
+		`fsm: conflict: vm "a" was to be Ready at revision "2", it is Updating at "3"`)
+	require.Equal(t, 1, store.commits, "Fire tried again")
+	winner, ok := m.Winner(err)
+	require.True(t, ok)
+	require.Equal(t, won, winner)
+	require.Equal(t, size{N: 7}, winner.Payload)
+	store.reset()
+	require.Equal(t, won, must(m.Get(t.Context(), "a"))(t))
+}
+
+// TestFireOvertakenByItself: a self transition moves the object too, and so does
+// a removal with a new object in the same state.
+func TestFireOvertakenByItself(t *testing.T) {
+	for name, meanwhile := range map[string]func(t *testing.T, m *sizedManager){
+		"self transition": func(t *testing.T, m *sizedManager) {
+			must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+		},
+		"removed and made again": func(t *testing.T, m *sizedManager) {
+			must(m.Fire(t.Context(), "a", "delete", user, nil))(t)
+			must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+			must(m.Create(t.Context(), "a", "import", user, size{N: 1}))(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, store := vms(t)
+			must(m.Create(t.Context(), "a", "import", user, size{N: 1}))(t)
+			store.reset()
+			store.afterGet = func(int) { meanwhile(t, store.others()) }
+			_, err := m.Fire(t.Context(), "a", "update", user, nil)
+			require.ErrorIs(t, err, lifecycle.ErrConflict)
+			winner, ok := m.Winner(err)
+			require.True(t, ok)
+			require.Equal(t, state("Ready"), winner.State)
+		})
+	}
+}
+
+// TestFireOvertakenByRemoval: there is nobody left who could have won.
+func TestFireOvertakenByRemoval(t *testing.T) {
+	m, store := vms(t)
+	must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+	must(m.Fire(t.Context(), "a", "delete", user, nil))(t)
+	store.reset()
+	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "done", agent, nil))(t) }
+	_, err := m.Fire(t.Context(), "a", "late", "sweeper", nil)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.NotErrorIs(t, err, lifecycle.ErrNotFound)
+	_, ok := m.Winner(err)
+	require.False(t, ok)
+	require.EqualError(t, err, `lifecycle: fire vm "a": late by sweeper in Deleting: `+
+		`fsm: conflict: vm "a" was to be Deleting at revision "2", it is absent at "3"`)
+}
+
+// TestWinnerOfNothing: other errors carry no winner, and a conflict of another
+// machine is not ours.
+func TestWinnerOfNothing(t *testing.T) {
+	m, _ := vms(t)
+	for _, err := range []error{nil, errors.New("x"), lifecycle.ErrConflict, lifecycle.ErrExists} {
+		_, ok := m.Winner(err)
+		require.False(t, ok, "%v", err)
+	}
+	leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+	must(leases.Add(t.Context(), "l", user, size{}))(t)
+	_, err := leases.Add(t.Context(), "l", user, size{})
+	_, ok := leases.Winner(err)
+	require.True(t, ok)
+	_, ok = m.Winner(err)
+	require.False(t, ok)
+}
+
+// TestReportOvertaken: a report is about an operation, so it is decided again on
+// the object as it is, however often somebody moves it within the operation.
+func TestReportOvertaken(t *testing.T) {
+	m, store := vms(t)
+	updating(t, m, "a")
+	store.reset()
+	store.afterGet = func(n int) {
+		if n <= 3 {
+			must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t)
+		}
+	}
+	verdict := must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t)
+	require.Equal(t, lifecycle.Applied, verdict)
+	require.Equal(t, 4, store.commits)
+	rec := must(m.Get(t.Context(), "a"))(t)
+	require.Equal(t, state("Ready"), rec.State)
+	require.EqualValues(t, 3+3+1, rec.Sequence)
+	require.Equal(t, lifecycle.Verdicts{Applied: 1}, m.Verdicts())
+}
+
+// TestReportDecidedAgain: what overtakes a report may answer it.
+func TestReportDecidedAgain(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		meanwhile func(m *sizedManager) error
+		want      lifecycle.Verdict
+		state     string
+	}{
+		{"by itself", func(m *sizedManager) error {
+			_, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+			return err
+		}, lifecycle.Repeated, "Ready"},
+		{"by its contrary", func(m *sizedManager) error {
+			_, err := m.Report(t.Context(), "a", 2, "fail", agent, "")
+			return err
+		}, lifecycle.Refused, "Failed"},
+		{"by another operation", func(m *sizedManager) error {
+			_, err := m.Fire(t.Context(), "a", "delete", user, nil)
+			return err
+		}, lifecycle.Stale, "Deleting"},
+		{"by removal", func(m *sizedManager) error {
+			_, err := m.Fire(t.Context(), "a", "delete", user, nil)
+			_, err2 := m.Fire(t.Context(), "a", "done", agent, nil)
+			return errors.Join(err, err2)
+		}, lifecycle.Stale, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, store := vms(t)
+			updating(t, m, "a")
+			store.reset()
+			store.afterGet = func(n int) {
+				if n == 1 {
+					require.NoError(t, c.meanwhile(store.others()))
+				}
+			}
+			require.Equal(t, c.want, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
+			stored := must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"}))(t)
+			require.Equal(t, c.state, stored.State)
+		})
+	}
+}
+
+// TestReportAskedAgain: a report that is overtaken and then refused by a guard is
+// refused, even if the guard's reason is a conflict from elsewhere.
+func TestReportAskedAgain(t *testing.T) {
+	runs := 0
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	machine := asking(func(context.Context, *size) error {
+		if runs++; runs > 1 {
+			return &lifecycle.ConflictError{}
+		}
+		return nil
+	})
+	m, others := lifecycle.New(machine, store, nil), lifecycle.New(machine, store.MemoryStore, nil)
+	must(m.Add(t.Context(), "a", user, size{}))(t)
+	must(m.Fire(t.Context(), "a", "open", user, nil))(t)
+	store.afterGet = func(int) { must(others.Fire(t.Context(), "a", "edit by force", user, nil))(t) }
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 1, "edit", agent, ""))(t))
+	require.Equal(t, 2, runs)
+}
+
+// TestReportNeverStill: who is overtaken every time gives up with the conflict,
+// and nothing was decided.
+func TestReportNeverStill(t *testing.T) {
+	m, store := vms(t)
+	updating(t, m, "a")
+	store.reset()
+	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t) }
+	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.Equal(t, lifecycle.Refused, verdict)
+	require.Equal(t, 16, store.commits)
+	require.Zero(t, m.Verdicts())
+	winner, ok := m.Winner(err)
+	require.True(t, ok)
+	require.Equal(t, "progress", winner.Event)
+}
+
+// TestCreateOvertaken: the other one's object is the winner, for create and add.
+func TestCreateOvertaken(t *testing.T) {
+	t.Run("create", func(t *testing.T) {
+		m, store := vms(t)
+		store.afterGet = func(int) { must(store.others().Create(t.Context(), "a", "import", user, size{N: 7}))(t) }
+		_, err := m.Create(t.Context(), "a", "create", user, size{N: 1})
+		require.ErrorIs(t, err, lifecycle.ErrExists)
+		require.ErrorIs(t, err, lifecycle.ErrConflict)
+		require.EqualError(t, err, `lifecycle: create vm "a": create by user: lifecycle: exists already, Ready at revision "1"`)
+		winner, ok := m.Winner(err)
+		require.True(t, ok)
+		require.Equal(t, size{N: 7}, winner.Payload)
+		require.Equal(t, 1, store.commits)
+	})
+	t.Run("add", func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m, others := lifecycle.New(lease, store, nil), lifecycle.New(lease, store.MemoryStore, nil)
+		store.afterGet = func(int) { must(others.Add(t.Context(), "a", agent, size{N: 7}))(t) }
+		_, err := m.Add(t.Context(), "a", user, size{N: 1})
+		require.ErrorIs(t, err, lifecycle.ErrExists)
+		winner, ok := m.Winner(err)
+		require.True(t, ok)
+		require.Equal(t, agent, winner.Actor)
+	})
+}
+
+// churn makes an object with a long past, removes it, and has the store forget
+// it: the numbers of every unknown object go on above its own.
+func churn(t *testing.T, store *hooked, id string, touches int) {
+	t.Helper()
+	others := store.others()
+	must(others.Create(t.Context(), id, "import", user, size{}))(t)
+	for range touches {
+		must(others.Fire(t.Context(), id, "touch", user, nil))(t)
+	}
+	must(others.Fire(t.Context(), id, "delete", user, nil))(t)
+	must(others.Fire(t.Context(), id, "done", agent, nil))(t)
+}
+
+// TestCreateAfterForgotten: before a create is committed, another removal is
+// forgotten, and the numbers of the absent object move on. Nobody has created
+// it, so the create is decided again, on the new numbers.
+func TestCreateAfterForgotten(t *testing.T) {
+	m, store := vms(t)
+	store.KeepRemoved = -1
+	store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+		if n <= 3 {
+			churn(t, store, "other-"+strconv.Itoa(n), 10*n)
+		}
+		return write()
+	}
+	rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	require.Equal(t, 1, store.gets, "the conflict tells the numbers: it is not read again")
+	require.Equal(t, 4, store.commits)
+	require.EqualValues(t, 13+23+33+1, rec.Sequence, "above all that was forgotten")
+	require.EqualValues(t, 13+23+33+1, rec.Operation)
+}
+
+// TestCreateNeverStill: a create gives up with the conflict too.
+func TestCreateNeverStill(t *testing.T) {
+	m, store := vms(t)
+	store.KeepRemoved = -1
+	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+		if c.Changes[0].To.ID == "a" {
+			churn(t, store, "other-"+strconv.Itoa(n), 5*n)
+		}
+		return write()
+	}
+	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.NotErrorIs(t, err, lifecycle.ErrExists)
+	require.Equal(t, 16, store.commits)
+	_, ok := m.Winner(err)
+	require.False(t, ok)
+	_, err = store.others().Get(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}

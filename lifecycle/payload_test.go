@@ -1,0 +1,447 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// byteStore keeps payloads as bytes, as a store does that survives a restart.
+type byteStore struct{ *lifecycle.MemoryStore }
+
+func (s byteStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	kept := *c
+	kept.Changes = slices.Clone(c.Changes)
+	for i := range kept.Changes {
+		for _, p := range []*lifecycle.Payload{&kept.Changes[i].To.Payload, &kept.Changes[i].To.Saved} {
+			if *p == nil {
+				continue
+			}
+			data, err := (*p).Bytes()
+			if err != nil {
+				return fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
+			}
+			*p = lifecycle.RawPayload(slices.Clone(data))
+		}
+	}
+	if err := s.MemoryStore.Commit(ctx, &kept); err != nil {
+		return err
+	}
+	for i := range c.Changes {
+		c.Changes[i].Stamp(kept.Changes[i].To.Revision, kept.Changes[i].To.ChangedAt)
+	}
+	return nil
+}
+
+// bothStores runs a test on a store that keeps values and on one that keeps
+// bytes.
+func bothStores(t *testing.T, test func(t *testing.T, store lifecycle.Store)) {
+	t.Run("values", func(t *testing.T) { test(t, lifecycle.NewMemoryStore()) })
+	t.Run("bytes", func(t *testing.T) { test(t, byteStore{lifecycle.NewMemoryStore()}) })
+}
+
+func fullBox() box {
+	return box{
+		N: 1, Tags: append(make([]string, 0, 8), "one"), Labels: map[string]string{"k": "v"},
+		Parent: &box{N: 2, Tags: []string{"parent"}},
+	}
+}
+
+// spoil changes everything that can be reached from a box.
+func spoil(b *box) {
+	b.N = -1
+	b.Tags[0] = "spoiled"
+	_ = append(b.Tags, "spoiled")
+	b.Labels["k"], b.Labels["more"] = "spoiled", "spoiled"
+	b.Parent.N, b.Parent.Tags[0] = -1, "spoiled"
+}
+
+// TestPayloadIsNobodysElse: neither later changes of what a caller gave nor
+// changes of what it got reach the store.
+func TestPayloadIsNobodysElse(t *testing.T) {
+	bothStores(t, func(t *testing.T, store lifecycle.Store) {
+		m := lifecycle.New(boxedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
+		want := fullBox()
+		check := func(what string) {
+			t.Helper()
+			rec := must(m.Get(t.Context(), "a"))(t)
+			require.Empty(t, cmp.Diff(want, rec.Payload), what)
+		}
+		given := fullBox()
+		rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
+		require.Empty(t, cmp.Diff(want, rec.Payload))
+		spoil(&given)
+		check("what was given to create")
+		spoil(&rec.Payload)
+		check("what create returned")
+		rec = must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+		require.Empty(t, cmp.Diff(want, rec.Payload))
+		spoil(&rec.Payload)
+		check("what fire returned")
+		rec = must(m.Fire(t.Context(), "a", "ping", agent, nil))(t)
+		spoil(&rec.Payload)
+		check("what an ignored event returned")
+		rec = must(m.Get(t.Context(), "a"))(t)
+		spoil(&rec.Payload)
+		check("what get returned")
+		page := must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
+		spoil(&page[0].Payload)
+		check("what list returned")
+
+		_, err := m.Create(t.Context(), "a", "create", user, fullBox())
+		winner, ok := m.Winner(err)
+		require.True(t, ok)
+		spoil(&winner.Payload)
+		check("the winner")
+
+		// An edit that keeps what it worked on, and puts in what it owns.
+		var kept *box
+		owned := fullBox()
+		rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+			kept = p
+			*p = owned
+			p.N = 5
+			return nil
+		}}))(t)
+		want.N = 5
+		require.Empty(t, cmp.Diff(want, rec.Payload))
+		spoil(&owned)
+		require.Empty(t, cmp.Diff(want, rec.Payload), "the returned record")
+		check("what the edit put in")
+		spoil(kept)
+		check("what the edit kept")
+		spoil(&rec.Payload)
+		check("what the edit's fire returned")
+
+		// An edit that fails after it has changed everything.
+		_, err = m.Fire(t.Context(), "a", "progress", agent, &lifecycle.Change[box]{Edit: func(p *box) error {
+			spoil(p)
+			return errEdit
+		}})
+		require.ErrorIs(t, err, errEdit)
+		check("an edit that failed")
+
+		// The saved payload is as safe as the present one.
+		rec = must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+		rec = must(m.Fire(t.Context(), "a", "undo", user, nil))(t)
+		want.N = 1
+		require.Empty(t, cmp.Diff(want, rec.Payload), "the undo's record")
+		check("the undone edit")
+	})
+}
+
+// TestGuardChangesNothing: the guard of these boxes writes into the payload,
+// against the rules; nobody ever sees that.
+func TestGuardChangesNothing(t *testing.T) {
+	bothStores(t, func(t *testing.T, store lifecycle.Store) {
+		m := lifecycle.New(boxedVM, store, nil)
+		given, want := fullBox(), fullBox()
+		rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
+		require.Empty(t, cmp.Diff(want, rec.Payload), "after the guard of create")
+		require.Empty(t, cmp.Diff(want, given), "the caller's own")
+		must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+		rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+			require.Empty(t, cmp.Diff(want, *p), "what the edit sees after the guard of fire")
+			p.N = 2
+			return nil
+		}}))(t)
+		want.N = 2
+		require.Empty(t, cmp.Diff(want, rec.Payload))
+		require.Empty(t, cmp.Diff(want, must(m.Get(t.Context(), "a"))(t).Payload))
+	})
+	t.Run("plain payload", func(t *testing.T) {
+		spec := noteTable()
+		spec.Rows[0] = spec.Rows[0].If(fsm.When("writes", func(_ context.Context, p *size) error {
+			p.N = -1
+			return nil
+		}))
+		m := lifecycle.New(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
+		must(m.Add(t.Context(), "a", user, size{N: 1}))(t)
+		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "edit", user, nil))(t).Payload)
+		require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+	})
+}
+
+// TestUndo: the content of the origin comes back, after one edit and after a
+// retry with another, by a call and by a report.
+func TestUndo(t *testing.T) {
+	undo := map[string]func(t *testing.T, m *sizedManager){
+		"fire": func(t *testing.T, m *sizedManager) {
+			rec := must(m.Fire(t.Context(), "a", "undo", user, nil))(t)
+			require.Equal(t, size{N: 1}, rec.Payload)
+		},
+		"report": func(t *testing.T, m *sizedManager) {
+			rec := must(m.Get(t.Context(), "a"))(t)
+			verdict := must(m.Report(t.Context(), "a", rec.Operation, "undo", agent, ""))(t)
+			require.Equal(t, lifecycle.Applied, verdict)
+		},
+	}
+	for name, back := range undo {
+		t.Run(name, func(t *testing.T) {
+			bothStores(t, func(t *testing.T, store lifecycle.Store) {
+				m := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
+				updating(t, m, "a")
+				must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+				require.Equal(t, size{N: 2}, must(m.Get(t.Context(), "a"))(t).Payload)
+				back(t, m)
+				require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+
+				must(m.Fire(t.Context(), "a", "update", user, resize(3)))(t)
+				must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+				must(m.Fire(t.Context(), "a", "retry", user, resize(4)))(t)
+				must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+				back(t, m)
+				require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+			})
+		})
+	}
+	t.Run("is only what Config names", func(t *testing.T) {
+		m := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), nil)
+		updating(t, m, "a")
+		must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+		require.Equal(t, size{N: 2}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+	})
+	t.Run("with an edit on top", func(t *testing.T) {
+		m := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
+		updating(t, m, "a")
+		must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+		rec := must(m.Fire(t.Context(), "a", "undo", user, &lifecycle.Change[size]{Edit: func(p *size) error {
+			p.N += 10
+			return nil
+		}}))(t)
+		require.Equal(t, size{N: 11}, rec.Payload)
+	})
+}
+
+// TestUndoTwice: an undo that is work itself, and edits, and fails, leaves what
+// the next undo brings back.
+func TestUndoTwice(t *testing.T) {
+	m := lifecycle.New(fsm.Must[size](fsm.Spec[state, event]{
+		Name: "router", Initial: "Good", Actors: []fsm.Actor{user},
+		States: []fsm.State[state]{
+			{Name: "Good"},
+			{Name: "Working", Kind: fsm.Transitional, Manual: "a person looks after it"},
+			{Name: "Bad", Kind: fsm.Failed},
+		},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("Good", "change", "Working"),
+			fsm.Move[state, event]("Working", "fail", "Bad"),
+			fsm.Move[state, event]("Working", "done", "Good"),
+			fsm.Move[state, event]("Bad", "undo", "Working"),
+		),
+	}), lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
+	must(m.Add(t.Context(), "r", user, size{N: 1}))(t)
+	must(m.Fire(t.Context(), "r", "change", user, resize(2)))(t)
+	must(m.Fire(t.Context(), "r", "fail", user, nil))(t)
+	require.Equal(t, size{N: 3}, must(m.Fire(t.Context(), "r", "undo", user, resize(3)))(t).Payload)
+	must(m.Fire(t.Context(), "r", "fail", user, nil))(t)
+	require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "r", "undo", user, nil))(t).Payload)
+}
+
+// TestZeroPayload: a store may keep the zero payload as nothing at all; an undo
+// brings that back as well.
+func TestZeroPayload(t *testing.T) {
+	m, store := vms(t)
+	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Ready"})
+	require.Zero(t, must(m.Get(t.Context(), "a"))(t).Payload)
+	must(m.Fire(t.Context(), "a", "update", user, resize(2)))(t)
+	must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+	require.Zero(t, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+	require.Zero(t, must(m.Get(t.Context(), "a"))(t).Payload)
+
+	empty := lifecycle.New(emptyVM, store, nil)
+	must(empty.Create(t.Context(), "b", "create", user, struct{}{}))(t)
+	require.Nil(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "b"}))(t).Payload)
+	must(empty.Fire(t.Context(), "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }}))(t)
+}
+
+// counting is a codec that counts.
+type counting struct {
+	lifecycle.JSON
+	in, out *atomic.Int64
+}
+
+func (c counting) Marshal(v any) ([]byte, error) {
+	c.in.Add(1)
+	data, err := json.Marshal(v)
+	return append([]byte("v1:"), data...), err
+}
+
+func (c counting) Unmarshal(data []byte, v any) error {
+	c.out.Add(1)
+	if len(data) < 3 || string(data[:3]) != "v1:" {
+		return errors.New("not ours")
+	}
+	return json.Unmarshal(data[3:], v)
+}
+
+// TestCodec: payloads go through the codec of the Config, those without
+// references only where a store wants bytes.
+func TestCodec(t *testing.T) {
+	codec := counting{in: new(atomic.Int64), out: new(atomic.Int64)}
+	config := &lifecycle.Config[event]{Codec: codec}
+	store := lifecycle.NewMemoryStore()
+
+	boxes := lifecycle.New(fsm.Must[box](noteTable()), store, config)
+	must(boxes.Add(t.Context(), "a", user, fullBox()))(t)
+	require.Positive(t, codec.in.Load())
+	data, err := must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"}))(t).Payload.Bytes()
+	require.NoError(t, err)
+	require.Equal(t, "v1:", string(data[:3]))
+	require.Empty(t, cmp.Diff(fullBox(), must(boxes.Get(t.Context(), "a"))(t).Payload))
+	require.Positive(t, codec.out.Load())
+
+	codec.in.Store(0)
+	codec.out.Store(0)
+	sizes := lifecycle.New(note, store, config)
+	must(sizes.Add(t.Context(), "b", user, size{N: 4}))(t)
+	require.Equal(t, size{N: 4}, must(sizes.Get(t.Context(), "b"))(t).Payload)
+	require.Zero(t, codec.in.Load()+codec.out.Load(), "a plain value was encoded for a store in memory")
+	data, err = must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "b"}))(t).Payload.Bytes()
+	require.NoError(t, err)
+	require.Equal(t, `v1:{"N":4}`, string(data))
+
+	_, err = lifecycle.New(note, store, nil).Get(t.Context(), "a")
+	require.ErrorContains(t, err, "payload of note is not a")
+}
+
+// values has a field of every kind that holds no reference.
+type values struct {
+	B bool
+	I int8
+	U uintptr
+	F float64
+	C complex128
+	S string
+	A [2]struct{ X, Y int }
+}
+
+// TestPlainValues: values without references survive a store in memory as they
+// are, also those that no codec knows.
+func TestPlainValues(t *testing.T) {
+	m := lifecycle.New(fsm.Must[values](noteTable()), lifecycle.NewMemoryStore(), nil)
+	v := values{true, -1, 2, 0.5, 1i, "s", [2]struct{ X, Y int }{{1, 2}, {3, 4}}}
+	must(m.Add(t.Context(), "a", user, v))(t)
+	require.Equal(t, v, must(m.Get(t.Context(), "a"))(t).Payload)
+}
+
+// TestPointers: every kind of reference is found, however deep.
+func TestPointers(t *testing.T) {
+	aliased(t, new(int), func(p *int) { *p = 1 })
+	aliased(t, []int{0}, func(p []int) { p[0] = 1 })
+	aliased(t, map[string]int{"k": 0}, func(p map[string]int) { p["k"] = 1 })
+	aliased(t, [1]struct{ P *int }{{new(int)}}, func(p [1]struct{ P *int }) { *p[0].P = 1 })
+	aliased(t, struct{ In struct{ M map[string]int } }{struct{ M map[string]int }{map[string]int{"k": 0}}},
+		func(p struct{ In struct{ M map[string]int } }) { p.In.M["k"] = 1 })
+	aliased(t, any([]any{0.0}), func(p any) { p.([]any)[0] = 1.0 })
+}
+
+func aliased[T any](t *testing.T, v T, change func(T)) {
+	t.Helper()
+	m := lifecycle.New(fsm.Must[T](noteTable()), lifecycle.NewMemoryStore(), nil)
+	must(m.Add(t.Context(), "a", user, v))(t)
+	want := must(m.Get(t.Context(), "a"))(t).Payload
+	change(v)
+	change(must(m.Get(t.Context(), "a"))(t).Payload)
+	got := must(m.Get(t.Context(), "a"))(t).Payload
+	require.Equal(t, want, got)
+	require.NotEqual(t, v, got, "the change changes nothing")
+}
+
+// foreignErrors are what an edit or a guard may get when it asks another manager.
+var foreignErrors = map[string]error{
+	"exists":      lifecycle.ErrExists,
+	"conflict":    lifecycle.ErrConflict,
+	"not found":   lifecycle.ErrNotFound,
+	"busy":        lifecycle.ErrBusy,
+	"lost create": &lifecycle.ConflictError{},
+	"lost race":   &lifecycle.ConflictError{From: "Ready", Current: lifecycle.StoredRecord{State: "Busy"}},
+	"late create": &lifecycle.ConflictError{Current: lifecycle.StoredRecord{State: "Ready"}},
+	"other vm": &lifecycle.ConflictError{From: "Failed", Current: lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: "vm", ID: "other"}, State: "Ready",
+	}},
+}
+
+// TestEditsOwnError: what Edit returns is what the caller gets, whatever else it
+// matches, and is no reason to try again.
+func TestEditsOwnError(t *testing.T) {
+	for name, foreign := range foreignErrors {
+		t.Run(name, func(t *testing.T) {
+			m, store := vms(t)
+			ready(t, m, "a")
+			store.reset()
+			runs := 0
+			_, err := m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[size]{Edit: func(*size) error {
+				runs++
+				return errors.Join(errEdit, foreign)
+			}})
+			require.ErrorIs(t, err, errEdit)
+			require.ErrorIs(t, err, foreign)
+			require.Equal(t, 1, runs)
+			require.Zero(t, store.commits)
+			_, ok := m.Winner(err)
+			require.False(t, ok, "nobody has won this object")
+		})
+	}
+}
+
+// TestGuardsOwnReason: the same for the reason of a guard.
+func TestGuardsOwnReason(t *testing.T) {
+	errGuard := errors.New("the guard says no")
+	for name, foreign := range foreignErrors {
+		t.Run(name, func(t *testing.T) {
+			runs := 0
+			guard := fsm.When("asks", func(context.Context, *size) error {
+				runs++
+				return errors.Join(errGuard, foreign)
+			})
+			spec := noteTable()
+			for i := range spec.Rows {
+				spec.Rows[i] = spec.Rows[i].If(guard)
+			}
+			m := lifecycle.New(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
+			_, err := m.Create(t.Context(), "a", "write", user, size{})
+			require.ErrorIs(t, err, fsm.ErrGuard)
+			require.ErrorIs(t, err, errGuard)
+			require.Equal(t, 422, lifecycle.HTTPStatus(err))
+			must(m.Add(t.Context(), "a", user, size{}))(t)
+			_, err = m.Fire(t.Context(), "a", "edit", user, nil)
+			require.ErrorIs(t, err, fsm.ErrGuard)
+			require.ErrorIs(t, err, errGuard)
+			require.Equal(t, 422, lifecycle.HTTPStatus(err))
+			require.Equal(t, 2, runs)
+		})
+	}
+}
+
+// TestPanics: a panic of a guard or an edit goes on in the caller's goroutine,
+// and nothing is left behind.
+func TestPanics(t *testing.T) {
+	spec := noteTable()
+	spec.Rows[0] = spec.Rows[0].If(fsm.When("explodes", func(_ context.Context, p *size) error {
+		if p.N == 1 {
+			panic("guard")
+		}
+		return nil
+	}))
+	store := lifecycle.NewMemoryStore()
+	m := lifecycle.New(fsm.Must[size](spec), store, nil)
+	must(m.Add(t.Context(), "1", user, size{N: 1}))(t)
+	must(m.Add(t.Context(), "2", user, size{N: 2}))(t)
+	before := all(t, store, "note", "1", "2")
+	require.PanicsWithValue(t, "guard", func() { _, _ = m.Fire(t.Context(), "1", "edit", user, nil) })
+	require.PanicsWithValue(t, "edit", func() {
+		_, _ = m.Fire(t.Context(), "2", "edit", user, &lifecycle.Change[size]{Edit: func(*size) error { panic("edit") }})
+	})
+	require.Equal(t, before, all(t, store, "note", "1", "2"))
+}

@@ -1,0 +1,99 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestNumbersNeverRepeat: neither operation ids nor revisions repeat for a key,
+// whether the store still knows of its removal or not.
+func TestNumbersNeverRepeat(t *testing.T) {
+	for name, keep := range map[string]int{"remembered": 0, "forgotten": -1} {
+		t.Run(name, func(t *testing.T) {
+			m, store := vms(t)
+			store.KeepRemoved = keep
+			seen := map[lifecycle.Revision]bool{}
+			var last lifecycle.OpID
+			var sequence uint64
+			for range 20 {
+				rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+				require.Greater(t, rec.Operation, last)
+				for _, e := range []event{"", "done", "touch", "delete", "done"} {
+					if e != "" {
+						actor := agent
+						if e == "delete" {
+							actor = user
+						}
+						rec = must(m.Fire(t.Context(), "a", e, actor, nil))(t)
+					}
+					require.False(t, seen[rec.Revision], "revision %q again", rec.Revision)
+					seen[rec.Revision] = true
+					require.Greater(t, rec.Sequence, sequence)
+					require.GreaterOrEqual(t, rec.Operation, last)
+					last, sequence = rec.Operation, rec.Sequence
+				}
+				verdict := must(m.Report(t.Context(), "a", last-1, "done", agent, ""))(t)
+				require.Equal(t, lifecycle.Stale, verdict)
+			}
+		})
+	}
+}
+
+// TestOwner: the owner of an operation stays while the operation goes on, and
+// leaves with it.
+func TestOwner(t *testing.T) {
+	m, store := vms(t)
+	plant(t, store, lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Ready", Owner: "host-1", Epoch: 7,
+	})
+	owner := func(rec lifecycle.Record[state, size]) string { return fmt.Sprint(rec.Owner, " ", rec.Epoch) }
+	require.Equal(t, "host-1 7", owner(must(m.Get(t.Context(), "a"))(t)))
+	require.Equal(t, "host-1 7", owner(must(m.Fire(t.Context(), "a", "progress", agent, nil))(t)))
+	require.Equal(t, "host-1 7", owner(must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)))
+	require.Equal(t, " 0", owner(must(m.Fire(t.Context(), "a", "retry", user, nil))(t)))
+	require.Equal(t, " 0", owner(must(m.Get(t.Context(), "a"))(t)))
+}
+
+// Enumerations of other people's services: numbers with names.
+type (
+	phase   int
+	command int
+)
+
+func (p phase) String() string   { return [...]string{"Idle", "Running"}[p] }
+func (s command) String() string { return [...]string{"Start", "Stop"}[s] }
+
+// TestEnums: states and events may be numbers whose names come from String;
+// stores, errors and observers see names, callers see values.
+func TestEnums(t *testing.T) {
+	const (
+		idle, running = phase(0), phase(1)
+		start, stop   = command(0), command(1)
+	)
+	var told []string
+	m := lifecycle.New(fsm.Must[size](fsm.Spec[phase, command]{
+		Name: "job", Initial: idle, Actors: []fsm.Actor{user},
+		States: []fsm.State[phase]{{Name: idle}, {Name: running, Kind: fsm.Transitional, Manual: "it ends by itself"}},
+		Rows:   fsm.Rows(fsm.Move(idle, start, running), fsm.Return(running, stop)),
+	}), lifecycle.NewMemoryStore(), &lifecycle.Config[command]{Observer: lifecycle.Observer{
+		Reported: func(r lifecycle.Reported) { told = append(told, r.Event, r.State) },
+	}})
+	rec := must(m.Add(t.Context(), "j", user, size{}))(t)
+	require.Equal(t, idle, rec.State)
+	_, err := m.Add(t.Context(), "j", user, size{})
+	require.EqualError(t, err, `lifecycle: add job "j" by user in Idle: lifecycle: exists already, Idle at revision "1"`)
+	_, err = m.Fire(t.Context(), "j", stop, user, nil)
+	require.EqualError(t, err, `lifecycle: fire job "j": Stop by user in Idle: fsm: not allowed`)
+	rec = must(m.Fire(t.Context(), "j", start, user, nil))(t)
+	require.Equal(t, fsm.Status[phase]{State: running, Origin: idle}, rec.Status)
+	require.Equal(t, "Start", rec.Event)
+	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "j", 1, stop, user, ""))(t))
+	require.Equal(t, []string{"Stop", "Running"}, told)
+	require.Len(t, must(m.List(t.Context(), lifecycle.Select[phase]{States: []phase{idle}}))(t), 1)
+	require.Equal(t, []string{"Idle", "Running"}, m.Require("j", idle, running).States)
+}

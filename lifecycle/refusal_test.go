@@ -1,0 +1,485 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var errEdit = errors.New("the edit fails")
+
+// refusal is a bad request and what it gets.
+type refusal struct {
+	name     string
+	call     func(ctx context.Context, m *sizedManager) error
+	sentinel error
+	want     lifecycle.Error // but Err
+	text     string
+}
+
+// TestRefusals: bad input gets a typed error that says machine, object, state,
+// event and actor, and nothing is changed. "a" is Ready, "b" Creating, "f"
+// Failed, "u" Updating, "large" Ready and too large, "none" does not exist.
+func TestRefusals(t *testing.T) {
+	create := func(id string, e event, actor fsm.Actor, n int) func(context.Context, *sizedManager) error {
+		return func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Create(ctx, id, e, actor, size{N: n})
+			return err
+		}
+	}
+	add := func(id string, actor fsm.Actor) func(context.Context, *sizedManager) error {
+		return func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Add(ctx, id, actor, size{})
+			return err
+		}
+	}
+	fire := func(id string, e event, actor fsm.Actor, change *lifecycle.Change[size]) func(context.Context, *sizedManager) error {
+		return func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Fire(ctx, id, e, actor, change)
+			return err
+		}
+	}
+	report := func(id string, e event, actor fsm.Actor) func(context.Context, *sizedManager) error {
+		return func(ctx context.Context, m *sizedManager) error {
+			verdict, err := m.Report(ctx, id, 1, e, actor, "")
+			if verdict != lifecycle.Refused {
+				return fmt.Errorf("verdict %v: %w", verdict, err)
+			}
+			return err
+		}
+	}
+	cases := []refusal{
+		{
+			"create by an unknown event", create("none", "fly", user, 1), fsm.ErrUnknownEvent,
+			lifecycle.Error{Verb: "create", ID: "none", Event: "fly", Actor: user},
+			`lifecycle: create vm "none": fly by user: fsm: unknown event`,
+		},
+		{
+			"fire an unknown event", fire("a", "fly", user, nil), fsm.ErrUnknownEvent,
+			lifecycle.Error{Verb: "fire", ID: "a", Event: "fly", Actor: user},
+			`lifecycle: fire vm "a": fly by user: fsm: unknown event`,
+		},
+		{
+			"report an unknown event", report("a", "fly", agent), fsm.ErrUnknownEvent,
+			lifecycle.Error{Verb: "report", ID: "a", Event: "fly", Actor: agent},
+			`lifecycle: report vm "a": fly by agent: fsm: unknown event`,
+		},
+		{
+			"create by the wrong actor", create("none", "create", agent, 1), fsm.ErrWrongActor,
+			lifecycle.Error{Verb: "create", ID: "none", Event: "create", Actor: agent},
+			`lifecycle: create vm "none": create by agent: fsm: wrong actor`,
+		},
+		{
+			"fire by the wrong actor", fire("a", "update", agent, nil), fsm.ErrWrongActor,
+			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "update", Actor: agent},
+			`lifecycle: fire vm "a": update by agent in Ready: fsm: wrong actor`,
+		},
+		{
+			"fire by an undeclared actor", fire("a", "touch", "ghost", nil), fsm.ErrWrongActor,
+			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "touch", Actor: "ghost"},
+			`lifecycle: fire vm "a": touch by ghost in Ready: fsm: wrong actor`,
+		},
+		{
+			"fire by nobody", fire("a", "touch", "", nil), fsm.ErrWrongActor,
+			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "touch"},
+			`lifecycle: fire vm "a": touch in Ready: fsm: wrong actor`,
+		},
+		{
+			"fire without a row", fire("a", "retry", user, nil), fsm.ErrNotAllowed,
+			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "retry", Actor: user},
+			`lifecycle: fire vm "a": retry by user in Ready: fsm: not allowed`,
+		},
+		{
+			"fire in transition", fire("b", "update", user, nil), lifecycle.ErrBusy,
+			lifecycle.Error{Verb: "fire", ID: "b", From: "Creating", Event: "update", Actor: user},
+			`lifecycle: fire vm "b": update by user in Creating: lifecycle: cannot execute action at this time`,
+		},
+		{
+			"fire in transition, as the table sees it", fire("b", "update", user, nil), fsm.ErrNotAllowed,
+			lifecycle.Error{Verb: "fire", ID: "b", From: "Creating", Event: "update", Actor: user},
+			`lifecycle: fire vm "b": update by user in Creating: lifecycle: cannot execute action at this time`,
+		},
+		{
+			"fire in transition what is only by force", fire("u", "repair", user, nil), lifecycle.ErrBusy,
+			lifecycle.Error{Verb: "fire", ID: "u", From: "Updating", Event: "repair", Actor: user},
+			`lifecycle: fire vm "u": repair by user in Updating: lifecycle: cannot execute action at this time`,
+		},
+		{
+			"fire what is only by force", fire("f", "repair", user, nil), fsm.ErrForcedOnly,
+			lifecycle.Error{Verb: "fire", ID: "f", From: "Failed", Event: "repair", Actor: user},
+			`lifecycle: fire vm "f": repair by user in Failed: fsm: only by force`,
+		},
+		{
+			"fire at nothing", fire("none", "update", user, nil), lifecycle.ErrNotFound,
+			lifecycle.Error{Verb: "fire", ID: "none", Event: "update", Actor: user},
+			`lifecycle: fire vm "none": update by user: lifecycle: not found`,
+		},
+		{
+			"create past the guard", create("none", "create", user, 101), fsm.ErrGuard,
+			lifecycle.Error{Verb: "create", ID: "none", Event: "create", Actor: user},
+			`lifecycle: create vm "none": create by user: fsm: refused by a guard: fits: 101 is more than 100`,
+		},
+		{
+			"fire past the guard", fire("large", "update", user, resize(1)), fsm.ErrGuard,
+			lifecycle.Error{Verb: "fire", ID: "large", From: "Ready", Event: "update", Actor: user},
+			`lifecycle: fire vm "large": update by user in Ready: fsm: refused by a guard: fits: 101 is more than 100`,
+		},
+		{
+			"create what exists", create("a", "create", user, 1), lifecycle.ErrExists,
+			lifecycle.Error{Verb: "create", ID: "a", From: "Ready", Event: "create", Actor: user},
+			`lifecycle: create vm "a": create by user in Ready: lifecycle: exists already, Ready at revision "2"`,
+		},
+		{
+			"create without a row out of absence", create("none", "update", user, 1), fsm.ErrNotAllowed,
+			lifecycle.Error{Verb: "create", ID: "none", Event: "update", Actor: user},
+			`lifecycle: create vm "none": update by user: fsm: not allowed`,
+		},
+		{
+			"add where objects are created", add("none", user), fsm.ErrNotAllowed,
+			lifecycle.Error{Verb: "add", ID: "none", Actor: user},
+			`lifecycle: add vm "none" by user: fsm: not allowed: objects do not begin like this`,
+		},
+		{
+			"add by an undeclared actor", add("none", "ghost"), fsm.ErrWrongActor,
+			lifecycle.Error{Verb: "add", ID: "none", Actor: "ghost"},
+			`lifecycle: add vm "none" by ghost: fsm: wrong actor`,
+		},
+		{
+			"edit that fails", fire("a", "update", user, &lifecycle.Change[size]{Edit: func(p *size) error {
+				p.N = 99
+				return errEdit
+			}}), errEdit,
+			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "update", Actor: user},
+			`lifecycle: fire vm "a": update by user in Ready: the edit fails`,
+		},
+		{
+			"precondition", fire("a", "update", user, &lifecycle.Change[size]{
+				Require:  []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "b"}, States: []string{"Ready", ""}}},
+				Messages: []lifecycle.Message{{Topic: "told"}},
+			}), lifecycle.ErrPrecondition,
+			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "update", Actor: user},
+			`lifecycle: fire vm "a": update by user in Ready: lifecycle: precondition failed: vm "b" is Creating, not Ready or absent`,
+		},
+	}
+	for _, c := range append(cases, badIDs(create, fire, report)...) {
+		t.Run(c.name, func(t *testing.T) {
+			m, store := vms(t)
+			ready(t, m, "a")
+			must(m.Create(t.Context(), "b", "create", user, size{}))(t)
+			must(m.Create(t.Context(), "f", "create", user, size{}))(t)
+			must(m.Fire(t.Context(), "f", "fail", agent, nil))(t)
+			updating(t, m, "u")
+			must(m.Create(t.Context(), "large", "import", user, size{N: 101}))(t)
+			before := all(t, store.MemoryStore, "vm", "a", "b", "f", "u", "large", "none")
+
+			err := c.call(t.Context(), m)
+
+			require.ErrorIs(t, err, c.sentinel)
+			require.EqualError(t, err, c.text)
+			e, ok := errors.AsType[*lifecycle.Error](err)
+			require.True(t, ok, "%T", err)
+			got := *e
+			c.want.Machine, got.Err = "vm", nil
+			require.Equal(t, c.want, got)
+			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b", "f", "u", "large", "none"))
+		})
+	}
+}
+
+// badIDs are the ids that no verb takes.
+func badIDs(
+	create func(string, event, fsm.Actor, int) func(context.Context, *sizedManager) error,
+	fire func(string, event, fsm.Actor, *lifecycle.Change[size]) func(context.Context, *sizedManager) error,
+	report func(string, event, fsm.Actor) func(context.Context, *sizedManager) error,
+) (cases []refusal) {
+	long := strings.Repeat("x", lifecycle.MaxID+1)
+	for _, id := range []struct{ name, id, quoted, text string }{
+		{"an empty id", "", "", `empty id`},
+		{"a long id", long, ` "` + long + `"`, `id of 256 bytes, more than 255`},
+		{"NUL in the id", "a\x00b", ` "a\x00b"`, `NUL in id "a\x00b"`},
+		{"bytes for an id", "a\xffb", ` "a\xffb"`, `id "a\xffb" is not UTF-8`},
+	} {
+		for _, verb := range []struct {
+			name, text string
+			call       func(context.Context, *sizedManager) error
+			want       lifecycle.Error
+		}{
+			{"create", ": create by user", create(id.id, "create", user, 1), lifecycle.Error{Event: "create", Actor: user}},
+			{"fire", ": update by user", fire(id.id, "update", user, nil), lifecycle.Error{Event: "update", Actor: user}},
+			{"report", ": done by agent", report(id.id, "done", agent), lifecycle.Error{Event: "done", Actor: agent}},
+			{"get", "", func(ctx context.Context, m *sizedManager) error {
+				_, err := m.Get(ctx, id.id)
+				return err
+			}, lifecycle.Error{}},
+			{"history", "", func(ctx context.Context, m *sizedManager) error {
+				_, err := m.History(ctx, id.id, 0, 0)
+				return err
+			}, lifecycle.Error{}},
+		} {
+			verb.want.Verb, verb.want.ID = verb.name, id.id
+			cases = append(cases, refusal{
+				verb.name + " with " + id.name, verb.call, lifecycle.ErrInvalid, verb.want,
+				"lifecycle: " + verb.name + " vm" + id.quoted + verb.text + ": lifecycle: invalid request: " + id.text,
+			})
+		}
+	}
+	return cases
+}
+
+// TestIgnoredAbsence: a table may ignore an event where nothing is; that makes
+// no object, and who asked for one is told.
+func TestIgnoredAbsence(t *testing.T) {
+	spec := noteTable()
+	spec.Rows = append(spec.Rows, fsm.Ignore[state, event]("Gone", "throw"))
+	store := lifecycle.NewMemoryStore()
+	m := lifecycle.New(fsm.Must[size](spec), store, nil)
+	_, err := m.Create(t.Context(), "a", "throw", user, size{})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	require.Zero(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"}))(t).Sequence)
+}
+
+// TestLongestID: the longest id that is allowed is no problem.
+func TestLongestID(t *testing.T) {
+	m, _ := vms(t)
+	id := strings.Repeat("é", lifecycle.MaxID/2) + "x"
+	require.Len(t, id, 255)
+	require.Equal(t, id, ready(t, m, id).ID)
+}
+
+// verbs are all that a manager does, for failures that strike each of them. "a"
+// exists, "none" does not.
+var verbs = []struct {
+	name string
+	want lifecycle.Error
+	call func(ctx context.Context, m *sizedManager) error
+}{
+	{"create", lifecycle.Error{ID: "none", Event: "create", Actor: user}, func(ctx context.Context, m *sizedManager) error {
+		_, err := m.Create(ctx, "none", "create", user, size{})
+		return err
+	}},
+	{"add", lifecycle.Error{ID: "none", Actor: user}, func(ctx context.Context, m *sizedManager) error {
+		_, err := m.Add(ctx, "none", user, size{})
+		return err
+	}},
+	{"fire", lifecycle.Error{ID: "a", Event: "update", Actor: user}, func(ctx context.Context, m *sizedManager) error {
+		_, err := m.Fire(ctx, "a", "update", user, nil)
+		return err
+	}},
+	{"report", lifecycle.Error{ID: "a", Event: "touch", Actor: agent}, func(ctx context.Context, m *sizedManager) error {
+		verdict, err := m.Report(ctx, "a", 1, "touch", agent, "")
+		if verdict != lifecycle.Refused {
+			return fmt.Errorf("verdict %v", verdict)
+		}
+		return err
+	}},
+	{"get", lifecycle.Error{ID: "a"}, func(ctx context.Context, m *sizedManager) error {
+		_, err := m.Get(ctx, "a")
+		return err
+	}},
+	{"list", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
+		_, err := m.List(ctx, lifecycle.Select[state]{})
+		return err
+	}},
+	{"list", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) (last error) {
+		for _, err := range m.All(ctx, lifecycle.Select[state]{}) {
+			last = err
+		}
+		return last
+	}},
+	{"history", lifecycle.Error{ID: "a"}, func(ctx context.Context, m *sizedManager) error {
+		_, err := m.History(ctx, "a", 0, 0)
+		return err
+	}},
+}
+
+// TestEndedContext: every verb returns the cause, and does nothing.
+func TestEndedContext(t *testing.T) {
+	errCause := errors.New("the service is shutting down")
+	for _, v := range verbs {
+		t.Run(v.name, func(t *testing.T) {
+			m, store := vms(t)
+			ready(t, m, "a")
+			before := all(t, store.MemoryStore, "vm", "a", "none")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(errCause)
+			failsWith(t, v.call(ctx, m), errCause, v.name, v.want)
+			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "none"))
+			require.Zero(t, m.Verdicts(), "nothing could be decided")
+
+			ctx, cancel = context.WithCancelCause(t.Context())
+			cancel(nil)
+			err := v.call(ctx, m)
+			failsWith(t, err, context.Canceled, v.name, v.want)
+			require.Equal(t, lifecycle.StatusClientClosedRequest, lifecycle.HTTPStatus(err))
+		})
+	}
+}
+
+// TestContextEndsInGuard: a guard that could not look, because the caller has
+// gone meanwhile, decides nothing, whether there is a history to ask or not.
+func TestContextEndsInGuard(t *testing.T) {
+	errCause := errors.New("the client has gone")
+	machine := asking(func(ctx context.Context, _ *size) error {
+		if ctx.Err() != nil {
+			return fmt.Errorf("cannot look: %w", context.Cause(ctx))
+		}
+		return nil
+	})
+	for _, history := range []bool{true, false} {
+		t.Run(fmt.Sprintf("history %t", history), func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := lifecycle.New(machine, store, nil)
+			if !history {
+				m = lifecycle.New(machine, struct{ lifecycle.Store }{store}, nil)
+			}
+			must(m.Add(t.Context(), "a", user, size{}))(t)
+			must(m.Fire(t.Context(), "a", "open", user, nil))(t)
+			before := all(t, store.MemoryStore, "asking", "a")
+			leave := func() context.Context {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				store.afterGet = func(int) { cancel(errCause) }
+				return ctx
+			}
+			_, err := m.Fire(leave(), "a", "edit", user, nil)
+			require.ErrorIs(t, err, errCause)
+			verdict, err := m.Report(leave(), "a", 1, "edit", user, "")
+			require.ErrorIs(t, err, errCause, "the verdict is %v, and nothing could be decided", verdict)
+			require.Zero(t, m.Verdicts())
+			require.Equal(t, before, all(t, store.MemoryStore, "asking", "a"))
+		})
+	}
+}
+
+// TestClosedStore: every verb says so.
+func TestClosedStore(t *testing.T) {
+	for _, v := range verbs {
+		t.Run(v.name, func(t *testing.T) {
+			m, store := vms(t)
+			ready(t, m, "a")
+			require.NoError(t, store.Close())
+			err := v.call(t.Context(), m)
+			failsWith(t, err, lifecycle.ErrClosed, v.name, v.want)
+			require.Equal(t, 503, lifecycle.HTTPStatus(err))
+		})
+	}
+}
+
+func failsWith(t *testing.T, err, sentinel error, verb string, want lifecycle.Error) {
+	t.Helper()
+	require.ErrorIs(t, err, sentinel)
+	e, ok := errors.AsType[*lifecycle.Error](err)
+	require.True(t, ok, "%T", err)
+	want.Verb, want.Machine, want.Err = verb, "vm", e.Err
+	require.Equal(t, &want, e)
+}
+
+// TestForeignRecord: what another table has written is refused by every verb
+// that looks at it, and left as it is.
+func TestForeignRecord(t *testing.T) {
+	key := lifecycle.Key{Machine: "vm", ID: "a"}
+	for _, foreign := range []struct{ name, state, origin, text string }{
+		{"state", "Melting", "Melting", `"Melting": not declared`},
+		{"origin", "Creating", "Melting", `"Creating": origin "Melting" is not declared`},
+		{"contradiction", "Ready", "None", `"Ready": rests, and cannot have the origin "None"`},
+	} {
+		for _, v := range verbs {
+			if v.name == "history" || v.name == "add" || v.name == "create" {
+				continue // rows are names, and the others look at "none"
+			}
+			t.Run(v.name+" "+foreign.name, func(t *testing.T) {
+				m, store := vms(t)
+				plant(t, store, lifecycle.StoredRecord{Key: key, State: foreign.state, Origin: foreign.origin})
+				before := all(t, store.MemoryStore, "vm", "a")
+				err := v.call(t.Context(), m)
+				require.ErrorIs(t, err, lifecycle.ErrForeign)
+				require.ErrorContains(t, err, strings.TrimPrefix(foreign.text, `"`+foreign.state+`": `))
+				e, ok := errors.AsType[*lifecycle.Error](err)
+				require.True(t, ok)
+				require.Equal(t, lifecycle.Error{Verb: v.name, Machine: "vm", ID: "a"},
+					lifecycle.Error{Verb: e.Verb, Machine: e.Machine, ID: e.ID})
+				require.Equal(t, 500, lifecycle.HTTPStatus(err))
+				require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
+			})
+		}
+	}
+	t.Run("winner", func(t *testing.T) {
+		m, store := vms(t)
+		plant(t, store, lifecycle.StoredRecord{Key: key, State: "Melting", Origin: "Melting"})
+		before := must(store.Get(t.Context(), key))(t)
+		_, ok := m.Winner(&lifecycle.ConflictError{Current: before})
+		require.False(t, ok)
+	})
+}
+
+// TestForeignPayload: a payload that is none is an error, never a zero value.
+func TestForeignPayload(t *testing.T) {
+	m, store := vms(t)
+	plant(t, store, lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Ready", Payload: lifecycle.RawPayload(`"text"`),
+	})
+	_, err := m.Get(t.Context(), "a")
+	require.ErrorContains(t, err, `lifecycle: get vm "a": lifecycle: payload of vm is not a lifecycle_test.size: `)
+	before := all(t, store.MemoryStore, "vm", "a")
+	_, err = m.Fire(t.Context(), "a", "update", user, resize(1))
+	require.ErrorContains(t, err, `lifecycle: fire vm "a": update by user in Ready: lifecycle: payload of vm is not a lifecycle_test.size: `)
+	_, err = m.Fire(t.Context(), "a", "touch", user, nil)
+	require.ErrorContains(t, err, "payload of vm is not a")
+	_, err = m.Fire(t.Context(), "a", "touch", user, resize(1))
+	require.ErrorContains(t, err, "payload of vm is not a", "an edit of a zero payload")
+	verdict, err := m.Report(t.Context(), "a", 1, "update", user, "")
+	require.ErrorContains(t, err, "payload of vm is not a")
+	require.Equal(t, lifecycle.Refused, verdict)
+	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
+}
+
+type (
+	ratios struct{ Of []float64 }
+	signal struct{ C chan int }
+)
+
+// TestUnencodablePayload: what cannot be encoded is an invalid request.
+func TestUnencodablePayload(t *testing.T) {
+	t.Run("NaN", func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := lifecycle.New(fsm.Must[ratios](noteTable()), store, nil)
+		_, err := m.Add(t.Context(), "a", user, ratios{Of: []float64{math.NaN()}})
+		require.EqualError(t, err, `lifecycle: add note "a" by user: lifecycle: invalid request: payload: json: unsupported value: NaN`)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.Equal(t, 400, lifecycle.HTTPStatus(err))
+		_, err = m.Get(t.Context(), "a")
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+
+		must(m.Add(t.Context(), "a", user, ratios{Of: []float64{1}}))(t)
+		before := all(t, store, "note", "a")
+		_, err = m.Fire(t.Context(), "a", "edit", user, &lifecycle.Change[ratios]{Edit: func(p *ratios) error {
+			p.Of = append(p.Of, math.NaN())
+			return nil
+		}})
+		require.EqualError(t, err, `lifecycle: fire note "a": edit by user in Draft: lifecycle: invalid request: payload: json: unsupported value: NaN`)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.Equal(t, before, all(t, store, "note", "a"))
+	})
+	t.Run("channel", func(t *testing.T) {
+		m := lifecycle.New(fsm.Must[signal](noteTable()), lifecycle.NewMemoryStore(), nil)
+		_, err := m.Create(t.Context(), "a", "write", user, signal{})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.EqualError(t, err, `lifecycle: create note "a": write by user: lifecycle: invalid request: payload: json: unsupported type: chan int`)
+	})
+}
+
+// TestNewPanics: a manager without a machine or a store is a programmer error.
+func TestNewPanics(t *testing.T) {
+	const text = "lifecycle: New needs a machine and a store"
+	require.PanicsWithValue(t, text, func() { lifecycle.New(sizedVM, nil, nil) })
+	require.PanicsWithValue(t, text, func() {
+		lifecycle.New[state, event, size](nil, lifecycle.NewMemoryStore(), nil)
+	})
+}

@@ -1,0 +1,138 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestRepeatedLongAfter: a report is recognized however far back in the history
+// of its operation it was accepted.
+func TestRepeatedLongAfter(t *testing.T) {
+	for _, before := range []int{0, 97, 98, 99, 150} {
+		m, _ := vms(t)
+		must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+		for range before {
+			must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+		}
+		must(m.Fire(t.Context(), "a", "update", user, nil))(t)
+		report := func(e event) lifecycle.Verdict {
+			return must(m.Report(t.Context(), "a", 1, e, agent, ""))(t)
+		}
+		require.Equal(t, lifecycle.Applied, report("progress"))
+		require.Equal(t, lifecycle.Applied, report("done"))
+		for range 120 {
+			must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+		}
+		require.Equal(t, lifecycle.Repeated, report("progress"))
+		require.Equal(t, lifecycle.Repeated, report("done"))
+		require.Equal(t, lifecycle.Refused, report("fail"))
+		require.Equal(t, lifecycle.Refused, report("late"), "by another actor")
+	}
+}
+
+// TestRepeatedOfThisOperation: what an earlier operation accepted repeats
+// nothing in this one.
+func TestRepeatedOfThisOperation(t *testing.T) {
+	m, _ := vms(t)
+	updating(t, m, "a") // "done" was accepted in operation 1
+	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "fail", agent, ""))(t))
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
+	require.Equal(t, lifecycle.Verdicts{Applied: 1, Refused: 1}, m.Verdicts())
+}
+
+// TestRepeatedWithoutHistory: a store that keeps none knows the last change.
+func TestRepeatedWithoutHistory(t *testing.T) {
+	m := lifecycle.New(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
+	updating(t, m, "a")
+	report := func(e event) lifecycle.Verdict {
+		return must(m.Report(t.Context(), "a", 2, e, agent, ""))(t)
+	}
+	require.Equal(t, lifecycle.Applied, report("progress"))
+	require.Equal(t, lifecycle.Applied, report("done"))
+	require.Equal(t, lifecycle.Repeated, report("done"))
+	require.Equal(t, lifecycle.Refused, report("progress"), "it was accepted, but nobody knows")
+	require.Equal(t, lifecycle.Verdicts{Applied: 2, Repeated: 1, Refused: 1}, m.Verdicts())
+}
+
+// noHistory fails to read the history.
+type noHistory struct{ *lifecycle.MemoryStore }
+
+var errHistory = errors.New("the history cannot be read")
+
+func (noHistory) History(context.Context, lifecycle.Key, uint64, int) ([]lifecycle.HistoryRow, error) {
+	return nil, errHistory
+}
+
+// TestHistoryFails: without the history nobody can tell a repeated report from a
+// refused one, so nothing is decided. Reports that need no history are.
+func TestHistoryFails(t *testing.T) {
+	m := lifecycle.New(sizedVM, noHistory{lifecycle.NewMemoryStore()}, nil)
+	updating(t, m, "a")
+	verdict, err := m.Report(t.Context(), "a", 2, "late", agent, "")
+	require.ErrorIs(t, err, errHistory)
+	require.Equal(t, lifecycle.Refused, verdict)
+	require.EqualError(t, err, `lifecycle: report vm "a": late by agent in Updating: the history cannot be read`)
+	require.Zero(t, m.Verdicts())
+	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
+	require.Equal(t, lifecycle.Repeated, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
+	require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 1, "late", agent, ""))(t))
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 3, "late", agent, ""))(t))
+}
+
+// TestReportNeverBegins: no report begins an operation, whatever the actor.
+func TestReportNeverBegins(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	updating(t, m, "b")
+	before := all(t, store.MemoryStore, "vm", "a", "b")
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 1, "update", user, ""))(t))
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 1, "delete", user, ""))(t))
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "b", 2, "delete", user, ""))(t), "superseding")
+	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
+}
+
+// TestVerdicts: every decided report is counted as what it was.
+func TestVerdicts(t *testing.T) {
+	m, _ := vms(t)
+	require.Zero(t, m.Verdicts())
+	updating(t, m, "a")
+	want := lifecycle.Verdicts{}
+	for _, r := range []struct {
+		op    lifecycle.OpID
+		event event
+		want  lifecycle.Verdict
+		count *uint64
+	}{
+		{1, "done", lifecycle.Stale, &want.Stale},
+		{0, "done", lifecycle.Stale, &want.Stale},
+		{3, "done", lifecycle.Refused, &want.Refused},
+		{2, "progress", lifecycle.Applied, &want.Applied},
+		{2, "undo", lifecycle.Refused, &want.Refused},
+		{2, "done", lifecycle.Applied, &want.Applied},
+		{2, "done", lifecycle.Repeated, &want.Repeated},
+		{2, "ping", lifecycle.Repeated, &want.Repeated},
+	} {
+		require.Equal(t, r.want, must(m.Report(t.Context(), "a", r.op, r.event, agent, ""))(t))
+		*r.count++
+		require.Equal(t, want, m.Verdicts())
+	}
+	// Neither errors nor other calls count.
+	_, err := m.Report(t.Context(), "a", 2, "fly", agent, "")
+	require.Error(t, err)
+	must(m.Fire(t.Context(), "a", "touch", agent, nil))(t)
+	require.Equal(t, want, m.Verdicts())
+}
+
+func TestVerdictString(t *testing.T) {
+	for v, want := range map[lifecycle.Verdict]string{
+		lifecycle.Applied: "applied", lifecycle.Repeated: "repeated", lifecycle.Stale: "stale",
+		lifecycle.Refused: "refused", 99: "verdict?",
+	} {
+		require.Equal(t, want, v.String())
+	}
+}

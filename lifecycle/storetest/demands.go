@@ -1,0 +1,24 @@
+package storetest
+
+import "slices"
+
+// demands returns all demands in the order of the documentation: those of one
+// group stand together.
+func demands() []demand {
+	return slices.Concat(
+		capabilityDemands(),
+		getDemands(),
+		commitDemands(),
+		numberDemands(),
+		tokenDemands(),
+		batchDemands(),
+		historyDemands(),
+		messageDemands(),
+		listDemands(),
+		timeDemands(),
+		nameDemands(),
+		endDemands(),
+		concurrentDemands(),
+		modelDemands(),
+	)
+}

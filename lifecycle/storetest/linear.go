@@ -1,0 +1,159 @@
+package storetest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// observation is what one call says about one object: at some moment between
+// its call and its return the object became, or was, what the record says.
+type observation struct {
+	called, returned int64
+	wrote            bool // it became so by this call
+	expected         lifecycle.Revision
+	record           lifecycle.StoredRecord
+}
+
+// contradiction says why observations of one object, which was at sequence
+// number first before all of them, cannot be put in one order, or nothing if
+// they can.
+//
+// The sequence number leaves no choice: the commit that made #n comes after
+// everything that saw #n-1 and before everything that saw #n. So the history is
+// linearizable if and only if every #n was made once, on top of #n-1, everybody
+// saw the same at #n, and no call returned before another one began that belongs
+// before it. The last takes one pass over the calls in order of time.
+func contradiction(first uint64, seen []observation) string {
+	made := map[uint64]*observation{}
+	same := map[uint64]*observation{}
+	for i := range seen {
+		o := &seen[i]
+		n := o.record.Sequence
+		if other := same[n]; other == nil {
+			same[n] = o
+		} else if other.record.Revision != o.record.Revision || other.record.State != o.record.State {
+			return fmt.Sprintf("#%d was seen as %s at revision %q and as %s at %q", n,
+				in(&other.record), other.record.Revision, in(&o.record), o.record.Revision)
+		}
+		if o.wrote {
+			if made[n] != nil {
+				return fmt.Sprintf("#%d was made twice", n)
+			}
+			made[n] = o
+		}
+	}
+	for n := range same {
+		if n < first || n > first && made[n] == nil {
+			return fmt.Sprintf("#%d was seen, and nobody made it", n)
+		}
+	}
+	for n, o := range made {
+		if n <= first {
+			return fmt.Sprintf("#%d was made, after #%d", n, first)
+		}
+		if before := same[n-1]; n-1 > first && made[n-1] == nil || before != nil && before.record.Revision != o.expected {
+			return fmt.Sprintf("#%d was made on revision %q, which is not that of #%d", n, o.expected, n-1)
+		}
+	}
+	return outOfOrder(seen)
+}
+
+// outOfOrder finds a call that returned before another one began, although it
+// belongs behind it.
+func outOfOrder(seen []observation) string {
+	byCall := slices.SortedFunc(slices.Values(seen), func(a, b observation) int { return cmp.Compare(a.called, b.called) })
+	byReturn := slices.SortedFunc(slices.Values(seen), func(a, b observation) int { return cmp.Compare(a.returned, b.returned) })
+	// place orders commits and what was seen of them: 2n makes #n, 2n+1 sees it.
+	place := func(o *observation) uint64 {
+		if o.wrote {
+			return 2 * o.record.Sequence
+		}
+		return 2*o.record.Sequence + 1
+	}
+	var last *observation // of those that have returned, the one that belongs last
+	next := 0
+	for i := range byCall {
+		o := &byCall[i]
+		for ; next < len(byReturn) && byReturn[next].returned < o.called; next++ {
+			if last == nil || place(&byReturn[next]) > place(last) {
+				last = &byReturn[next]
+			}
+		}
+		if last != nil && place(last) > place(o) {
+			return fmt.Sprintf("a call that began after #%d was known gave #%d", last.record.Sequence, o.record.Sequence)
+		}
+	}
+	return ""
+}
+
+// observe lets several clients read and move a few objects, and returns what
+// each call said, by object.
+func (t *trial) observe(clients, objects, calls int) [][]observation {
+	var clock atomic.Int64
+	logs := make([][][]observation, clients)
+	together(clients, func(client int) {
+		logs[client] = make([][]observation, objects)
+		known := make([]lifecycle.StoredRecord, objects)
+		random := rand.New(rand.NewPCG(uint64(client), 0))
+		for range calls {
+			n := random.IntN(objects)
+			o := observation{called: clock.Add(1)}
+			if r := &known[n]; r.Machine == "" || random.IntN(3) == 0 {
+				got, err := t.store.Get(t.Context(), key(fmt.Sprint("object", n)))
+				o.returned = clock.Add(1)
+				if err != nil {
+					t.Errorf("Get: %v", err)
+					return
+				}
+				o.record = got
+			} else {
+				c := commitOf(change(*r, fmt.Sprintf("by %d", client)))
+				err := send(t.Context(), t.store, c)
+				o.returned = clock.Add(1)
+				conflict, lost := errors.AsType[*lifecycle.ConflictError](err)
+				switch {
+				case err == nil:
+					o.wrote, o.expected, o.record = true, r.Revision, c.Changes[0].To
+				case lost:
+					o.record = conflict.Current
+				default:
+					t.Errorf("Commit: %v", err)
+					return
+				}
+			}
+			known[n] = o.record
+			logs[client][n] = append(logs[client][n], o)
+		}
+	})
+	seen := make([][]observation, objects)
+	for _, log := range logs {
+		for n := range log {
+			seen[n] = append(seen[n], log[n]...)
+		}
+	}
+	return seen
+}
+
+func linearizable(t *trial) {
+	const clients, objects = 8, 3
+	first := make([]uint64, objects)
+	for n := range first {
+		r := t.get(key(fmt.Sprint("object", n)))
+		if n > 0 { // one is created by whoever is first
+			r = t.move(r, idle)
+		}
+		first[n] = r.Sequence
+	}
+	seen := t.observe(clients, objects, 2*t.attempts)
+	for n := range seen {
+		if why := contradiction(first[n], seen[n]); why != "" {
+			t.Errorf("%d calls about object %d have no order: %s", len(seen[n]), n, why)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package tumblebug_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+// matrix is the document's table of allowed transitions.
+const matrix = `
+Current Status | Suspend | Resume | Reboot | Terminate
+Running        | yes     | no     | yes    | yes
+Suspended      | no      | yes    | no     | yes
+Creating       | no      | no     | no     | no
+Terminating    | no      | no     | no     | no
+Terminated     | no      | no     | no     | no
+Failed         | no      | no     | no     | force
+`
+
+// targets are the statuses under way to the target statuses of the document's
+// actions.
+var targets = map[tumblebug.Event]tumblebug.State{
+	tumblebug.Suspend:   tumblebug.Suspending,
+	tumblebug.Resume:    tumblebug.Resuming,
+	tumblebug.Reboot:    tumblebug.Rebooting,
+	tumblebug.Terminate: tumblebug.Terminating,
+}
+
+func row(line string) []string {
+	cells := strings.Split(line, "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}
+
+// allowed returns the cell of the matrix; the document has no line for some
+// statuses, in which nothing is allowed.
+func allowed(t *testing.T) func(tumblebug.State, tumblebug.Event) string {
+	lines := strings.Split(strings.TrimSpace(matrix), "\n")
+	head := row(lines[0])
+	cells := make(map[tumblebug.State]map[tumblebug.Event]string)
+	for _, line := range lines[1:] {
+		r := row(line)
+		cells[tumblebug.State(r[0])] = make(map[tumblebug.Event]string)
+		for i, cell := range r[1:] {
+			cells[tumblebug.State(r[0])][tumblebug.Event(head[i+1])] = cell
+		}
+	}
+	require.Len(t, cells, 6)
+	return func(s tumblebug.State, e tumblebug.Event) string {
+		if cell := cells[s][e]; cell != "" {
+			return cell
+		}
+		return "no"
+	}
+}
+
+func TestActionMatrix(t *testing.T) {
+	cell := allowed(t)
+	check := func(t *testing.T, at tumblebug.State, e tumblebug.Event,
+		next func(force bool) (fsm.Step[tumblebug.State], error),
+	) {
+		plain, err := next(false)
+		if cell(at, e) == "yes" {
+			require.NoError(t, err)
+			require.Equal(t, targets[e], plain.State)
+		} else {
+			require.Error(t, err)
+		}
+		forced, err := next(true)
+		if at == tumblebug.Terminated || at == tumblebug.Removed {
+			require.ErrorIs(t, err, fsm.ErrNotAllowed)
+			return
+		}
+		require.NoError(t, err, "force skips the matrix")
+		require.Equal(t, targets[e], forced.State)
+	}
+	for _, e := range slices.Sorted(maps.Keys(targets)) {
+		for s := range tumblebug.VM.States() {
+			t.Run("VM/"+string(s)+"/"+string(e), func(t *testing.T) {
+				check(t, s, e, func(force bool) (fsm.Step[tumblebug.State], error) {
+					if force {
+						return tumblebug.VM.NextForced(context.Background(), tumblebug.VM.At(s), e, tumblebug.User, nil)
+					}
+					return tumblebug.VM.Next(context.Background(), tumblebug.VM.At(s), e, tumblebug.User, nil)
+				})
+			})
+		}
+		for s := range tumblebug.MCI.States() {
+			t.Run("MCI/"+string(s)+"/"+string(e), func(t *testing.T) {
+				check(t, s, e, func(force bool) (fsm.Step[tumblebug.State], error) {
+					if force {
+						return tumblebug.MCI.NextForced(context.Background(), tumblebug.MCI.At(s), e, tumblebug.User, nil)
+					}
+					return tumblebug.MCI.Next(context.Background(), tumblebug.MCI.At(s), e, tumblebug.User, nil)
+				})
+			})
+		}
+	}
+}
+
+// Force interrupts what is under way by a new operation, so that the old one
+// cannot end it.
+func TestForceSupersedesWhatIsUnderWay(t *testing.T) {
+	for _, table := range []*fsm.Table{tumblebug.VM.Table(), tumblebug.MCI.Table()} {
+		for i := range table.Rows {
+			r := &table.Rows[i]
+			if !r.Forced || r.To < 0 || table.States[r.To].Kind != fsm.Transitional {
+				continue
+			}
+			for _, from := range r.From {
+				if table.States[from].Kind == fsm.Transitional {
+					require.True(t, r.Supersede, "%s: %s in %s", table.Name, table.Events[r.Event], table.States[from].Name)
+				}
+			}
+		}
+	}
+}
+
+// One sighting that says nothing ends no action, and neither does any other.
+func TestObserverEndsNoAction(t *testing.T) {
+	for s := range tumblebug.VM.States() {
+		if tumblebug.VM.Kind(s) != fsm.Transitional {
+			continue
+		}
+		for r := range tumblebug.VM.Permitted(tumblebug.VM.At(s), tumblebug.Observer) {
+			t.Errorf("%s is left by %s", s, r.Event)
+		}
+	}
+	for s := range tumblebug.MCI.States() {
+		if tumblebug.MCI.Kind(s) != fsm.Transitional {
+			continue
+		}
+		for r := range tumblebug.MCI.Permitted(tumblebug.MCI.At(s), tumblebug.Observer) {
+			t.Errorf("%s is left by %s", s, r.Event)
+		}
+	}
+}

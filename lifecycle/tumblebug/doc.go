@@ -1,0 +1,392 @@
+// Package tumblebug has the tables of a multi-cloud infrastructure manager: VMs
+// at many providers, and the infrastructures (MCIs) that they make up.
+//
+// The tables are those of "MCI and VM Lifecycle Management" of CB-Tumblebug.
+//
+// # Guarantees
+//
+//   - Every row of the document's two diagrams is in the machines, with its
+//     actor, and every cell of its matrix of allowed actions: a test compares
+//     them one by one.
+//   - Force skips the matrix, and nothing else: a forced action is a row, with
+//     an actor and an operation of its own, and what it interrupts reports in
+//     vain. In Terminated, force moves nothing either.
+//   - A sighting ends no action. A provider that shows a VM Running says nothing
+//     about the reboot that is under way.
+//   - No action lasts for ever: the sweeper ends it, and because nobody knows
+//     how, it ends in Undefined.
+//
+// # No guarantees
+//
+//   - Force can make a mess, as the document says: a VM that is suspended by
+//     force while it is created may be left behind at the provider.
+//   - The tables do not know each other. The state of an MCI follows the states
+//     of its VMs only if somebody tells it.
+//   - A state is not the text that the document renders: no prefix Partial- and
+//     no counts, on which no decision is made.
+//
+// # Beyond the document
+//
+// The document's action Create is the addition of the object: a VM begins in
+// Creating, an MCI in Preparing.
+//
+// Failed is final, as in the document, and so only force leads out: Terminate,
+// as drawn there, and every other action. [Refine] is an action of the document
+// that its diagrams lack. It removes a VM that is Failed or Undefined, by force
+// as well, because the provider is not asked.
+//
+// Undefined is declared in the document, and nothing leads there. Here the
+// observer does, who looked at a VM that rests and could not tell, and the
+// sweeper; and the observer leads out, as soon as it can tell. What it sees
+// otherwise, it writes down: somebody has stopped the VM behind our back.
+//
+// An MCI of which all VMs fail in an action ends in Failed; the diagram has
+// that for the creation only.
+//
+// # Table of mci
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State       | Kind                  | Deadline      | Notes              |
+//	| ----------- | --------------------- | ------------- | ------------------ |
+//	| Preparing   | transitional, initial | 30m, TimedOut | [1]                |
+//	| Prepared    | transitional          | 30m, TimedOut | [2]                |
+//	| Creating    | transitional          | 2h, TimedOut  | towards Running    |
+//	| Running     | stable                |               |                    |
+//	| Suspending  | transitional          | 1h, TimedOut  | towards Suspended  |
+//	| Suspended   | stable                |               |                    |
+//	| Resuming    | transitional          | 1h, TimedOut  | towards Running    |
+//	| Rebooting   | transitional          | 1h, TimedOut  | towards Running    |
+//	| Terminating | transitional          | 1h, TimedOut  | towards Terminated |
+//	| Terminated  | final                 |               |                    |
+//	| Failed      | final                 |               | [3]                |
+//	| Undefined   | stable                |               | [4]                |
+//
+//	| From                     | Event         | Actor     | To          | Notes                   |
+//	| ------------------------ | ------------- | --------- | ----------- | ----------------------- |
+//	| Preparing                | Succeed       | tumblebug | Prepared    |                         |
+//	| Preparing                | Fail          | tumblebug | Failed      |                         |
+//	| Prepared                 | Provision     | tumblebug | Creating    |                         |
+//	| Prepared                 | Fail          | tumblebug | Failed      |                         |
+//	| Creating                 | Succeed       | aggregate | Running     | [5]                     |
+//	| Creating                 | Fail          | aggregate | Failed      | [6]                     |
+//	| Running                  | Suspend       | user      | Suspending  |                         |
+//	| Suspended                | Resume        | user      | Resuming    |                         |
+//	| Running                  | Reboot        | user      | Rebooting   |                         |
+//	| Running, Suspended       | Terminate     | user      | Terminating |                         |
+//	| Failed                   | Terminate     | user      | Terminating | forced                  |
+//	| Suspending               | Succeed       | aggregate | Suspended   | [7]                     |
+//	| Resuming                 | Succeed       | aggregate | Running     | [5]                     |
+//	| Rebooting                | Succeed       | aggregate | Running     |                         |
+//	| Terminating              | Succeed       | aggregate | Terminated  | [8]                     |
+//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [9]                     |
+//	| Rebooting, Terminating   |               |           |             |                         |
+//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [10] |
+//	| Creating, Suspending,    |               |           |             |                         |
+//	| Suspended, Resuming,     |               |           |             |                         |
+//	| Rebooting, Terminating,  |               |           |             |                         |
+//	| Failed, Undefined        |               |           |             |                         |
+//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [10] |
+//	| Creating, Running,       |               |           |             |                         |
+//	| Suspending, Resuming,    |               |           |             |                         |
+//	| Rebooting, Terminating,  |               |           |             |                         |
+//	| Failed, Undefined        |               |           |             |                         |
+//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [10] |
+//	| Creating, Suspending,    |               |           |             |                         |
+//	| Suspended, Resuming,     |               |           |             |                         |
+//	| Rebooting, Terminating,  |               |           |             |                         |
+//	| Failed, Undefined        |               |           |             |                         |
+//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [10] |
+//	| Creating, Suspending,    |               |           |             |                         |
+//	| Resuming, Rebooting,     |               |           |             |                         |
+//	| Terminating, Undefined   |               |           |             |                         |
+//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [11]                    |
+//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [12]                    |
+//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [13]                    |
+//	| Undefined                |               |           |             |                         |
+//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [14]                    |
+//	| Undefined                |               |           |             |                         |
+//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [15]                    |
+//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [16]          |
+//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [17]           |
+//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [17]           |
+//	| Rebooting, Terminating   |               |           |             |                         |
+//
+//	[1] networks, security groups and keys are made
+//	[2] its VMs can be started
+//	[3] only force leads out
+//	[4] nobody knows what it is
+//	[5] all or some VMs run
+//	[6] all VMs failed
+//	[7] all or some VMs are suspended
+//	[8] all VMs are terminated
+//	[9] beyond the document's diagram, in its text: the status follows the VMs, and all of them
+//	    failed
+//	[10] the force flag; what it interrupts reports in vain
+//	[11] beyond the document: somebody else resumed it
+//	[12] beyond the document: somebody else suspended it
+//	[13] beyond the document: somebody else terminated it
+//	[14] beyond the document: it broke by itself
+//	[15] beyond the document, which declares Undefined and enters it nowhere
+//	[16] beyond the document: nobody works on it, and no VM was asked for
+//	[17] beyond the document: nobody says what became of the VMs
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "Preparing" as s0
+//	    state "Prepared" as s1
+//	    state "Creating" as s2
+//	    state "Running" as s3
+//	    state "Suspending" as s4
+//	    state "Suspended" as s5
+//	    state "Resuming" as s6
+//	    state "Rebooting" as s7
+//	    state "Terminating" as s8
+//	    state "Terminated" as s9
+//	    state "Failed" as s10
+//	    state "Undefined" as s11
+//	    [*] --> s0
+//	    s0 --> s1 : Succeed by tumblebug
+//	    s0 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
+//	    s1 --> s2 : Provision by tumblebug
+//	    s1 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
+//	    s2 --> s3 : Succeed by aggregate
+//	    s2 --> s10 : Fail by aggregate
+//	    s3 --> s4 : Suspend by user
+//	    s5 --> s6 : Resume by user
+//	    s3 --> s7 : Reboot by user
+//	    s3 --> s8 : Terminate by user
+//	    s5 --> s8 : Terminate by user
+//	    s10 --> s8 : Terminate by user, forced
+//	    s4 --> s5 : Succeed by aggregate
+//	    s6 --> s3 : Succeed by aggregate
+//	    s7 --> s3 : Succeed by aggregate
+//	    s8 --> s9 : Succeed by aggregate
+//	    s4 --> s10 : Fail by aggregate
+//	    s6 --> s10 : Fail by aggregate
+//	    s7 --> s10 : Fail by aggregate
+//	    s8 --> s10 : Fail by aggregate
+//	    s0 --> s4 : Suspend by user, forced, supersedes
+//	    s1 --> s4 : Suspend by user, forced, supersedes
+//	    s2 --> s4 : Suspend by user, forced, supersedes
+//	    s4 --> s4 : Suspend by user, forced, supersedes
+//	    s5 --> s4 : Suspend by user, forced, supersedes
+//	    s6 --> s4 : Suspend by user, forced, supersedes
+//	    s7 --> s4 : Suspend by user, forced, supersedes
+//	    s8 --> s4 : Suspend by user, forced, supersedes
+//	    s10 --> s4 : Suspend by user, forced, supersedes
+//	    s11 --> s4 : Suspend by user, forced, supersedes
+//	    s0 --> s6 : Resume by user, forced, supersedes
+//	    s1 --> s6 : Resume by user, forced, supersedes
+//	    s2 --> s6 : Resume by user, forced, supersedes
+//	    s3 --> s6 : Resume by user, forced, supersedes
+//	    s4 --> s6 : Resume by user, forced, supersedes
+//	    s6 --> s6 : Resume by user, forced, supersedes
+//	    s7 --> s6 : Resume by user, forced, supersedes
+//	    s8 --> s6 : Resume by user, forced, supersedes
+//	    s10 --> s6 : Resume by user, forced, supersedes
+//	    s11 --> s6 : Resume by user, forced, supersedes
+//	    s0 --> s7 : Reboot by user, forced, supersedes
+//	    s1 --> s7 : Reboot by user, forced, supersedes
+//	    s2 --> s7 : Reboot by user, forced, supersedes
+//	    s4 --> s7 : Reboot by user, forced, supersedes
+//	    s5 --> s7 : Reboot by user, forced, supersedes
+//	    s6 --> s7 : Reboot by user, forced, supersedes
+//	    s7 --> s7 : Reboot by user, forced, supersedes
+//	    s8 --> s7 : Reboot by user, forced, supersedes
+//	    s10 --> s7 : Reboot by user, forced, supersedes
+//	    s11 --> s7 : Reboot by user, forced, supersedes
+//	    s0 --> s8 : Terminate by user, forced, supersedes
+//	    s1 --> s8 : Terminate by user, forced, supersedes
+//	    s2 --> s8 : Terminate by user, forced, supersedes
+//	    s4 --> s8 : Terminate by user, forced, supersedes
+//	    s6 --> s8 : Terminate by user, forced, supersedes
+//	    s7 --> s8 : Terminate by user, forced, supersedes
+//	    s8 --> s8 : Terminate by user, forced, supersedes
+//	    s11 --> s8 : Terminate by user, forced, supersedes
+//	    s5 --> s3 : SeeRunning by observer
+//	    s11 --> s3 : SeeRunning by observer
+//	    s3 --> s5 : SeeSuspended by observer
+//	    s11 --> s5 : SeeSuspended by observer
+//	    s3 --> s9 : SeeTerminated by observer
+//	    s5 --> s9 : SeeTerminated by observer
+//	    s11 --> s9 : SeeTerminated by observer
+//	    s3 --> s10 : SeeFailed by observer
+//	    s5 --> s10 : SeeFailed by observer
+//	    s11 --> s10 : SeeFailed by observer
+//	    s3 --> s11 : SeeNothing by observer
+//	    s5 --> s11 : SeeNothing by observer
+//	    s2 --> s11 : TimedOut by sweeper after 2h
+//	    s4 --> s11 : TimedOut by sweeper after 1h
+//	    s6 --> s11 : TimedOut by sweeper after 1h
+//	    s7 --> s11 : TimedOut by sweeper after 1h
+//	    s8 --> s11 : TimedOut by sweeper after 1h
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s0,s1,s2,s4,s6,s7,s8 transitional
+//	    classDef final stroke-width:4px
+//	    class s9,s10 final
+//
+// # Table of vm
+//
+// Generated from the machine; a test fails when it differs.
+//
+//	| State       | Kind                  | Deadline      | Notes              |
+//	| ----------- | --------------------- | ------------- | ------------------ |
+//	| Creating    | transitional, initial | 30m, TimedOut | towards Running    |
+//	| Running     | stable                |               |                    |
+//	| Suspending  | transitional          | 15m, TimedOut | towards Suspended  |
+//	| Suspended   | stable                |               |                    |
+//	| Resuming    | transitional          | 15m, TimedOut | towards Running    |
+//	| Rebooting   | transitional          | 15m, TimedOut | towards Running    |
+//	| Terminating | transitional          | 15m, TimedOut | towards Terminated |
+//	| Terminated  | final                 |               |                    |
+//	| Failed      | final                 |               | [1]                |
+//	| Undefined   | stable                |               | [2]                |
+//	| Removed     | absent                |               |                    |
+//
+//	| From                       | Event         | Actor    | To          | Notes                  |
+//	| -------------------------- | ------------- | -------- | ----------- | ---------------------- |
+//	| Creating                   | Succeed       | csp      | Running     |                        |
+//	| Creating                   | Fail          | csp      | Failed      |                        |
+//	| Running                    | Suspend       | user     | Suspending  |                        |
+//	| Suspended                  | Resume        | user     | Resuming    |                        |
+//	| Running                    | Reboot        | user     | Rebooting   |                        |
+//	| Running, Suspended         | Terminate     | user     | Terminating |                        |
+//	| Failed                     | Terminate     | user     | Terminating | forced                 |
+//	| Suspending                 | Succeed       | csp      | Suspended   |                        |
+//	| Suspending                 | Fail          | csp      | Failed      |                        |
+//	| Resuming                   | Succeed       | csp      | Running     |                        |
+//	| Resuming                   | Fail          | csp      | Failed      |                        |
+//	| Rebooting                  | Succeed       | csp      | Running     |                        |
+//	| Rebooting                  | Fail          | csp      | Failed      |                        |
+//	| Terminating                | Succeed       | csp      | Terminated  |                        |
+//	| Terminating                | Fail          | csp      | Failed      |                        |
+//	| Creating, Suspending,      | Suspend       | user     | Suspending  | forced, supersedes [3] |
+//	| Suspended, Resuming,       |               |          |             |                        |
+//	| Rebooting, Terminating,    |               |          |             |                        |
+//	| Failed, Undefined          |               |          |             |                        |
+//	| Creating, Running,         | Resume        | user     | Resuming    | forced, supersedes [3] |
+//	| Suspending, Resuming,      |               |          |             |                        |
+//	| Rebooting, Terminating,    |               |          |             |                        |
+//	| Failed, Undefined          |               |          |             |                        |
+//	| Creating, Suspending,      | Reboot        | user     | Rebooting   | forced, supersedes [3] |
+//	| Suspended, Resuming,       |               |          |             |                        |
+//	| Rebooting, Terminating,    |               |          |             |                        |
+//	| Failed, Undefined          |               |          |             |                        |
+//	| Creating, Suspending,      | Terminate     | user     | Terminating | forced, supersedes [3] |
+//	| Resuming, Rebooting,       |               |          |             |                        |
+//	| Terminating, Undefined     |               |          |             |                        |
+//	| Failed, Undefined          | Refine        | user     | Removed     | forced [4]             |
+//	| Suspended, Undefined       | SeeRunning    | observer | Running     | [5]                    |
+//	| Running, Undefined         | SeeSuspended  | observer | Suspended   | [6]                    |
+//	| Running, Suspended,        | SeeTerminated | observer | Terminated  | [7]                    |
+//	| Undefined                  |               |          |             |                        |
+//	| Running, Suspended,        | SeeFailed     | observer | Failed      | [8]                    |
+//	| Undefined                  |               |          |             |                        |
+//	| Running, Suspended         | SeeNothing    | observer | Undefined   | [9]                    |
+//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [10]         |
+//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [11]         |
+//	| Rebooting, Terminating     |               |          |             |                        |
+//
+//	[1] only force leads out
+//	[2] nobody knows what it is
+//	[3] the force flag; what it interrupts reports in vain
+//	[4] the document's action outside its diagram; the provider is not asked
+//	[5] beyond the document: somebody else resumed it
+//	[6] beyond the document: somebody else suspended it
+//	[7] beyond the document: somebody else terminated it
+//	[8] beyond the document: it broke by itself
+//	[9] beyond the document, which declares Undefined and enters it nowhere
+//	[10] beyond the document: the provider is silent, and there may be a VM
+//	[11] beyond the document: the provider is silent
+//
+// As a picture, in Mermaid:
+//
+//	stateDiagram-v2
+//	    direction TB
+//	    state "Creating" as s0
+//	    state "Running" as s1
+//	    state "Suspending" as s2
+//	    state "Suspended" as s3
+//	    state "Resuming" as s4
+//	    state "Rebooting" as s5
+//	    state "Terminating" as s6
+//	    state "Terminated" as s7
+//	    state "Failed" as s8
+//	    state "Undefined" as s9
+//	    state "Removed" as s10
+//	    [*] --> s0
+//	    s0 --> s1 : Succeed by csp
+//	    s0 --> s8 : Fail by csp
+//	    s1 --> s2 : Suspend by user
+//	    s3 --> s4 : Resume by user
+//	    s1 --> s5 : Reboot by user
+//	    s1 --> s6 : Terminate by user
+//	    s3 --> s6 : Terminate by user
+//	    s8 --> s6 : Terminate by user, forced
+//	    s2 --> s3 : Succeed by csp
+//	    s2 --> s8 : Fail by csp
+//	    s4 --> s1 : Succeed by csp
+//	    s4 --> s8 : Fail by csp
+//	    s5 --> s1 : Succeed by csp
+//	    s5 --> s8 : Fail by csp
+//	    s6 --> s7 : Succeed by csp
+//	    s6 --> s8 : Fail by csp
+//	    s0 --> s2 : Suspend by user, forced, supersedes
+//	    s2 --> s2 : Suspend by user, forced, supersedes
+//	    s3 --> s2 : Suspend by user, forced, supersedes
+//	    s4 --> s2 : Suspend by user, forced, supersedes
+//	    s5 --> s2 : Suspend by user, forced, supersedes
+//	    s6 --> s2 : Suspend by user, forced, supersedes
+//	    s8 --> s2 : Suspend by user, forced, supersedes
+//	    s9 --> s2 : Suspend by user, forced, supersedes
+//	    s0 --> s4 : Resume by user, forced, supersedes
+//	    s1 --> s4 : Resume by user, forced, supersedes
+//	    s2 --> s4 : Resume by user, forced, supersedes
+//	    s4 --> s4 : Resume by user, forced, supersedes
+//	    s5 --> s4 : Resume by user, forced, supersedes
+//	    s6 --> s4 : Resume by user, forced, supersedes
+//	    s8 --> s4 : Resume by user, forced, supersedes
+//	    s9 --> s4 : Resume by user, forced, supersedes
+//	    s0 --> s5 : Reboot by user, forced, supersedes
+//	    s2 --> s5 : Reboot by user, forced, supersedes
+//	    s3 --> s5 : Reboot by user, forced, supersedes
+//	    s4 --> s5 : Reboot by user, forced, supersedes
+//	    s5 --> s5 : Reboot by user, forced, supersedes
+//	    s6 --> s5 : Reboot by user, forced, supersedes
+//	    s8 --> s5 : Reboot by user, forced, supersedes
+//	    s9 --> s5 : Reboot by user, forced, supersedes
+//	    s0 --> s6 : Terminate by user, forced, supersedes
+//	    s2 --> s6 : Terminate by user, forced, supersedes
+//	    s4 --> s6 : Terminate by user, forced, supersedes
+//	    s5 --> s6 : Terminate by user, forced, supersedes
+//	    s6 --> s6 : Terminate by user, forced, supersedes
+//	    s9 --> s6 : Terminate by user, forced, supersedes
+//	    s8 --> s10 : Refine by user, forced
+//	    s9 --> s10 : Refine by user, forced
+//	    s3 --> s1 : SeeRunning by observer
+//	    s9 --> s1 : SeeRunning by observer
+//	    s1 --> s3 : SeeSuspended by observer
+//	    s9 --> s3 : SeeSuspended by observer
+//	    s1 --> s7 : SeeTerminated by observer
+//	    s3 --> s7 : SeeTerminated by observer
+//	    s9 --> s7 : SeeTerminated by observer
+//	    s1 --> s8 : SeeFailed by observer
+//	    s3 --> s8 : SeeFailed by observer
+//	    s9 --> s8 : SeeFailed by observer
+//	    s1 --> s9 : SeeNothing by observer
+//	    s3 --> s9 : SeeNothing by observer
+//	    s0 --> s9 : TimedOut by sweeper after 30m
+//	    s2 --> s9 : TimedOut by sweeper after 15m
+//	    s4 --> s9 : TimedOut by sweeper after 15m
+//	    s5 --> s9 : TimedOut by sweeper after 15m
+//	    s6 --> s9 : TimedOut by sweeper after 15m
+//	    classDef transitional stroke-dasharray:5 4
+//	    class s0,s2,s4,s5,s6 transitional
+//	    classDef final stroke-width:4px
+//	    class s7,s8 final
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s10 absent
+package tumblebug

@@ -1,0 +1,23 @@
+package tumblebug_test
+
+import (
+	"testing"
+
+	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
+	"github.com/interlock-go/interlock/internal/conform"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+func TestConformance(t *testing.T) {
+	conform.Check(t, tumblebug.VM.Table(), "testdata/vm.json", "testdata/vm.map.txt")
+	conform.Check(t, tumblebug.MCI.Table(), "testdata/mci.json", "testdata/mci.map.txt")
+}
+
+func TestEveryRowAndRefusal(t *testing.T) {
+	conform.Walk(t, tumblebug.VM, &tumblebug.VMSpec{})
+	conform.Walk(t, tumblebug.MCI, &tumblebug.MCISpec{})
+}
+
+func TestDocumentation(t *testing.T) {
+	diagramtest.Doc(t, "doc.go", tumblebug.MCI.Table(), tumblebug.VM.Table())
+}
