@@ -1,0 +1,220 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/ratio"
+	"github.com/interlock-go/interlock/lock"
+)
+
+// A pair is what it is in the goals: one uncontended Lock and Unlock of a
+// sync.Mutex.
+func mutexPairs(pairs int) func(int) {
+	var mu sync.Mutex
+	return func(n int) {
+		for range n * pairs {
+			mu.Lock()
+			mu.Unlock()
+		}
+	}
+}
+
+func rwMutexPairs(n int) {
+	var mu sync.RWMutex
+	for range n {
+		mu.RLock()
+		mu.RUnlock()
+	}
+}
+
+// path of a depth, whose segments are as long as names usually are.
+func path(depth int) lock.Path {
+	var b strings.Builder
+	for i := range depth {
+		fmt.Fprintf(&b, "/segment-%02d", i)
+	}
+	return lock.MustParse(b.String())
+}
+
+func child(p lock.Path, format string, args ...any) lock.Path {
+	c, err := p.Child(fmt.Sprintf(format, args...))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func hold(t *lock.Tree, p lock.Path) {
+	if _, err := t.Try(p, lock.X); err != nil {
+		panic(err)
+	}
+}
+
+// beside holds so many siblings of the path.
+func beside(t *lock.Tree, p lock.Path, siblings int) *lock.Tree {
+	parent, _ := p.Parent()
+	for i := range siblings {
+		hold(t, child(parent, "held-%04d", i))
+	}
+	return t
+}
+
+// forked holds a sibling of every node on the way, so that no edge is longer
+// than a segment.
+func forked(t *lock.Tree, p lock.Path) *lock.Tree {
+	for q := p; !q.IsRoot(); q, _ = q.Parent() {
+		beside(t, q, 1)
+	}
+	return t
+}
+
+func lockX(t *lock.Tree, p lock.Path) func(int) {
+	return func(n int) {
+		for range n {
+			h, err := t.Try(p, lock.X)
+			if err != nil || !h.Unlock() {
+				panic("the path is held")
+			}
+		}
+	}
+}
+
+func refused(t *lock.Tree, p lock.Path) func(int) {
+	return func(n int) {
+		for range n {
+			if _, err := t.Try(p, lock.X); err != lock.ErrConflict {
+				panic("the path is free")
+			}
+		}
+	}
+}
+
+// named is a refusal that says who is in the way.
+func named(t *lock.Tree, p lock.Path) func(int) {
+	ctx := context.Background()
+	return func(n int) {
+		for range n {
+			_, err := t.TryLock(ctx, lock.Request{Path: p, Mode: lock.X}, nil)
+			if e, ok := errors.AsType[*lock.ConflictError](err); !ok || len(e.Holders) == 0 {
+				panic("nobody is named")
+			}
+		}
+	}
+}
+
+func lockPrefixes(p lock.Path) func(int) {
+	m := newPrefixMap()
+	s := p.String()
+	return func(n int) {
+		for range n {
+			if !m.tryLock(s) {
+				panic("the path is held")
+			}
+			m.unlock(s)
+		}
+	}
+}
+
+// owned holds the path by the way that says who it is.
+func owned(t *lock.Tree, p lock.Path) *lock.Tree {
+	_, err := t.TryLock(context.Background(), lock.Request{Path: p, Mode: lock.X},
+		&lock.Options{Owner: "deploy-7", Reason: "version 12", ID: "deploy-7/1"})
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// systems is a tree that many systems share, each with a lock below its first
+// segment.
+func systems(n int) *lock.Tree {
+	t := new(lock.Tree)
+	for i := range n {
+		hold(t, child(child(lock.Root(), "system-%04d", i), "deployed"))
+	}
+	return t
+}
+
+func BenchmarkRatios(*testing.B) {
+	var pairs []ratio.Pair
+	add := func(name string, goal float64, base, subject func(int)) {
+		pairs = append(pairs, ratio.Pair{Name: "lock/" + name, Goal: goal, Base: base, Subject: subject})
+	}
+	for _, depth := range []int{1, 2, 4, 8, 16} {
+		p := path(depth)
+		add(fmt.Sprintf("X-empty-depth-%d", depth), 5, mutexPairs(2), lockX(new(lock.Tree), p))
+		add(fmt.Sprintf("X-1000-held-depth-%d", depth), 10, mutexPairs(2), lockX(beside(new(lock.Tree), p, 1000), p))
+		add(fmt.Sprintf("X-branching-depth-%d", depth), 16, mutexPairs(2), lockX(forked(new(lock.Tree), p), p))
+		add(fmt.Sprintf("X-to-prefix-map-depth-%d", depth), 1, lockPrefixes(p), lockX(new(lock.Tree), p))
+	}
+	p := path(4)
+	add("X-to-RWMutex", 10, rwMutexPairs, lockX(new(lock.Tree), p))
+	add("growth-depth-1-to-16", 1.1, lockX(new(lock.Tree), path(1)), lockX(new(lock.Tree), path(16)))
+	add("refused", 3, mutexPairs(1), refused(beside(new(lock.Tree), child(p, "x"), 1), p))
+	add("refused-with-names", 8, mutexPairs(1), named(owned(new(lock.Tree), p), p))
+
+	in := child(child(lock.Root(), "system-0007"), "deploy")
+	many := make([]lock.Tree, 10_000)
+	add("growth-10-to-10000-trees", 1.1, lockX(new(lock.Tree), in), lockX(&many[5000], in))
+	add("growth-10-to-10000-systems-in-a-tree", 1.5, lockX(systems(10), in), lockX(systems(10_000), in))
+	figures := ratio.Measure(pairs, nil)
+
+	figure := func(name string, value, goal float64) {
+		figures = append(figures, ratio.Figure{Name: "lock/" + name, Value: value, Goal: goal})
+	}
+	allocations := func(f func(int)) float64 { return testing.AllocsPerRun(1000, func() { f(1) }) }
+	figure("X-allocations", allocations(lockX(forked(new(lock.Tree), path(16)), path(16))), 0)
+	figure("refused-with-names-allocations", allocations(named(owned(new(lock.Tree), p), p)), 2)
+	figure("refused-with-3-names-allocations", allocations(named(beside(new(lock.Tree), child(p, "x"), 3), p)), 2)
+	figure("idle-nodes", idleNodes(), 0)
+
+	if err := errors.Join(ratio.Print(os.Stdout, figures), ratio.PrintMachine(os.Stdout)); err != nil {
+		panic(err)
+	}
+}
+
+// idleNodes is what a tree keeps after many locks have come and gone.
+func idleNodes() float64 {
+	var t lock.Tree
+	var holds []lock.Hold
+	for i := range 10_000 {
+		h, err := t.Try(child(path(1+i%8), "leaf-%d", i), lock.X)
+		if err != nil {
+			panic(err)
+		}
+		holds = append(holds, h)
+	}
+	for _, h := range holds {
+		h.Unlock()
+	}
+	s, err := t.Snapshot(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	return float64(s.Nodes)
+}
+
+// The prefix map is right, or comparing with it means nothing.
+func TestPrefixMap(t *testing.T) {
+	m := newPrefixMap()
+	for _, step := range []struct {
+		path string
+		free bool
+	}{{"/a/b", true}, {"/a", false}, {"/a/b/c", false}, {"/a/c", true}, {"/ab", true}, {"", false}} {
+		if m.tryLock(step.path) != step.free {
+			t.Errorf("try of %q is %v", step.path, !step.free)
+		}
+	}
+	for _, p := range []string{"/a/b", "/a/c", "/ab"} {
+		m.unlock(p)
+	}
+	if len(m.nodes) != 0 {
+		t.Errorf("left: %v", m.nodes)
+	}
+}

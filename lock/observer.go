@@ -1,0 +1,93 @@
+package lock
+
+import (
+	"errors"
+	"time"
+)
+
+// Observer is told what a [Tree] does; see [Config].Observer. A nil function is
+// not called. Functions are called after the fact, in the goroutine that caused
+// it and with no lock held; they can undo nothing, and may be called from many
+// goroutines at once. Events of one grant may be told in another order than
+// they happened: a Token tells.
+type Observer struct {
+	Granted  func(Granted)
+	Refused  func(Refused)
+	Waiting  func(Waiting)
+	Released func(Released)
+}
+
+// Granted is a request that is held from now on, or a grant that was upgraded
+// and has a new token. A repeated acquisition is not told.
+type Granted struct {
+	Options
+	Requests []Request
+	Token    Token
+	Waited   time.Duration
+}
+
+// Refused is a request that was not granted, also one that waited in vain.
+type Refused struct {
+	Options
+	Requests []Request
+	Err      error // a [ConflictError], except of Try, where it is ErrConflict
+}
+
+// Waiting is a request that has joined the queue.
+type Waiting struct {
+	Options
+	Requests []Request
+}
+
+// Released is a grant that has ended.
+type Released struct {
+	Options
+	Requests []Request
+	Token    Token
+	Held     time.Duration // since it was granted or last upgraded
+	Err      error         // nil, or the [LostError] if it was broken
+}
+
+// granted makes the event, if somebody wants it. The tree is locked.
+func (t *Tree) granted(c *claim, waited time.Duration) *Granted {
+	if o := t.config.Observer; o == nil || o.Granted == nil {
+		return nil
+	}
+	return &Granted{Options: c.options, Requests: c.present(), Token: c.token, Waited: waited}
+}
+
+// released makes the event, if somebody wants it. The tree is locked.
+func (t *Tree) released(c *claim) *Released {
+	if o := t.config.Observer; o == nil || o.Released == nil {
+		return nil
+	}
+	return &Released{Options: c.options, Requests: c.present(), Token: c.token, Held: t.clock() - c.since, Err: c.cause}
+}
+
+func (t *Tree) tellRefused(err error, options *Options) {
+	if o := t.config.Observer; o != nil && o.Refused != nil {
+		e := Refused{Options: *options, Err: err}
+		if conflict, ok := errors.AsType[*ConflictError](err); ok {
+			e.Requests = conflict.Requests
+		}
+		o.Refused(e)
+	}
+}
+
+func (t *Tree) tellRefusedTry(r Request) {
+	if o := t.config.Observer; o.Refused != nil {
+		o.Refused(Refused{Requests: []Request{r}, Err: ErrConflict})
+	}
+}
+
+func (t *Tree) tellWaiting(c *claim) {
+	if o := t.config.Observer; o != nil && o.Waiting != nil {
+		o.Waiting(Waiting{Options: c.options, Requests: c.asked})
+	}
+}
+
+func (t *Tree) tellReleased(event *Released) {
+	if event != nil {
+		t.config.Observer.Released(*event)
+	}
+}
