@@ -6,16 +6,20 @@ import (
 	"net/http"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // HTTPStatus maps an error of this library to a status code, nil to 200.
 //
-//	400  ErrInvalid, fsm.ErrUnknownEvent, fsm.ErrUnknownState
+//	400  ErrInvalid, fsm.ErrUnknownEvent, fsm.ErrUnknownState, lock.ErrInvalid
 //	403  fsm.ErrWrongActor, fsm.ErrForcedOnly
 //	404  ErrNotFound
-//	409  ErrConflict, ErrBusy, ErrExists, ErrStale, fsm.ErrNotAllowed
+//	409  ErrConflict, ErrBusy, ErrExists, ErrStale, fsm.ErrNotAllowed,
+//	     lock.ErrConflict, lock.ErrIDInUse, lock.ErrNotHeld, lock.ErrLost,
+//	     lock.ErrRevoked, lock.ErrStaleToken
 //	412  ErrPrecondition
 //	422  fsm.ErrGuard
+//	429  lock.ErrQueueFull
 //	499  the caller went away (context.Canceled)
 //	500  ErrForeign, and every error that is not listed
 //	501  errors.ErrUnsupported: the store lacks a capability
@@ -60,6 +64,14 @@ var httpStatus = []struct {
 	{ErrStale, http.StatusConflict},
 	{ErrConflict, http.StatusConflict},
 	{fsm.ErrNotAllowed, http.StatusConflict},
+	{lock.ErrInvalid, http.StatusBadRequest},
+	{lock.ErrQueueFull, http.StatusTooManyRequests},
+	{lock.ErrConflict, http.StatusConflict},
+	{lock.ErrIDInUse, http.StatusConflict},
+	{lock.ErrNotHeld, http.StatusConflict},
+	{lock.ErrLost, http.StatusConflict},
+	{lock.ErrRevoked, http.StatusConflict},
+	{lock.ErrStaleToken, http.StatusConflict},
 	{errors.ErrUnsupported, http.StatusNotImplemented},
 	{ErrClosed, http.StatusServiceUnavailable},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout},

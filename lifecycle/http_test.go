@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // TestHTTPStatus: every sentinel, alone, wrapped, joined and inside an Error.
@@ -41,6 +42,16 @@ func TestHTTPStatus(t *testing.T) {
 		{lifecycle.ErrClosed, http.StatusServiceUnavailable},
 		{lifecycle.ErrUnknownOutcome, http.StatusGatewayTimeout},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout},
+
+		{&lock.InvalidError{}, http.StatusBadRequest},
+		{&lock.ConflictError{Err: lock.ErrConflict}, http.StatusConflict},
+		{&lock.ConflictError{Err: lock.ErrQueueFull}, http.StatusTooManyRequests},
+		{&lock.ConflictError{Err: lock.ErrIDInUse}, http.StatusConflict},
+		{&lock.ConflictError{Err: context.DeadlineExceeded}, http.StatusGatewayTimeout},
+		{lock.ErrNotHeld, http.StatusConflict},
+		{&lock.LostError{Err: lock.ErrLost}, http.StatusConflict},
+		{&lock.LostError{Err: lock.ErrRevoked}, http.StatusConflict},
+		{&lock.StaleTokenError{}, http.StatusConflict},
 
 		{&lifecycle.ConflictError{}, http.StatusConflict},
 		{&lifecycle.PreconditionError{}, http.StatusPreconditionFailed},
