@@ -69,68 +69,85 @@ func (in *Instance[S, E, T]) Fire(ctx context.Context, e E, actor Actor, payload
 		cell := m.cell(w&placeBits, column)
 		// Actors are nearly always the same constants, so that comparing the
 		// addresses is enough; who spells an actor anew goes the long way.
-		p, n := unsafe.StringData(string(actor)), len(actor)
-		if uint64(cell.place) == w&placeBits && unsafe.StringData(cell.actor) == p && len(cell.actor) == n {
+		if uint64(cell.place) == w&placeBits &&
+			unsafe.StringData(cell.actor) == unsafe.StringData(string(actor)) && len(cell.actor) == len(actor) {
 			if in.word.CompareAndSwap(w, w&cell.keep+cell.word) {
 				return Step[S]{Status: Status[S]{State: cell.state, Origin: cell.origin}, Row: int(cell.row)}, nil
 			}
-			return in.decide(ctx, e, actor, payload, w) // says who lost
+			return in.lose(w, int(cell.row), actor)
 		}
-		if uint64(cell.place) == w&placeBits|slowCell && unsafe.StringData(cell.actor) == p && len(cell.actor) == n {
-			return in.take(ctx, cell, actor, payload, w)
-		}
-		// From here on nothing of the above is needed any more. That everything
-		// is loaded again keeps the registers free for the way that moves.
-		w, m := in.word.Load(), in.machine
-		if refusals := m.cell(w&placeBits, 0).refusals; refusals != nil {
-			at := integer(e) - m.base
-			if unsafe.Sizeof(e) == unsafe.Sizeof("") {
-				at = m.named(e)
-			}
+	}
+	// From here on nothing of the above is needed any more. That everything is
+	// loaded again keeps the registers free for the way that moves: what it had
+	// to put on the stack, the compare-and-set would have to wait for.
+	m = in.machine
+	column = integer(e) - m.base
+	if unsafe.Sizeof(e) == unsafe.Sizeof("") {
+		column = m.named(e)
+	}
+	if column < m.columns {
+		if refusals := m.cell(in.word.Load()&placeBits, 0).refusals; refusals != nil {
+			p, n := unsafe.StringData(string(actor)), len(actor)
 			switch {
 			case p == unsafe.StringData(string(m.first[0])) && n == len(m.first[0]):
 			case p == unsafe.StringData(string(m.first[1])) && n == len(m.first[1]):
-				at += m.columns
+				column += m.columns
 			case p == unsafe.StringData(string(m.first[2])) && n == len(m.first[2]):
-				at += 2 * m.columns
+				column += 2 * m.columns
 			default:
-				return in.decide(ctx, e, actor, payload, w)
+				return in.other(ctx, e, actor, payload)
 			}
-			r := (*refusal)(unsafe.Add(unsafe.Pointer(refusals), at*uint64(unsafe.Sizeof(*refusals))))
+			r := (*refusal)(unsafe.Add(unsafe.Pointer(refusals), column*uint64(unsafe.Sizeof(*refusals))))
 			if r.always {
 				return Step[S]{}, r
 			}
 		}
 	}
-	return in.decide(ctx, e, actor, payload, w)
+	return in.other(ctx, e, actor, payload)
 }
 
-// take is Fire for a cell with a guard, or whose origin stays.
+// other is Fire for what the short ways leave: a guard, an origin that stays,
+// and whatever has no cell. It takes the parameters in the same registers.
 //
 //go:noinline
-func (in *Instance[S, E, T]) take(ctx context.Context, cell *cell[S], actor Actor, payload *T, w uint64) (Step[S], error) {
-	m, row := in.machine, int(cell.row)
-	if guard := m.guards[row]; guard != nil {
-		if reason := guard(ctx, payload); reason != nil {
-			return Step[S]{}, m.table.guardRefusal(nil, row, m.status(w), actor, reason)
+func (in *Instance[S, E, T]) other(ctx context.Context, e E, actor Actor, payload *T) (Step[S], error) {
+	m := in.machine
+	w := in.word.Load()
+	column := integer(e) - m.base
+	if unsafe.Sizeof(e) == unsafe.Sizeof("") {
+		column = m.named(e)
+	}
+	if column < m.columns {
+		cell := m.cell(w&placeBits, column)
+		if uint64(cell.place) == w&placeBits|slowCell &&
+			unsafe.StringData(cell.actor) == unsafe.StringData(string(actor)) && len(cell.actor) == len(actor) {
+			row := int(cell.row)
+			if guard := m.guards[row]; guard != nil {
+				if reason := guard(ctx, payload); reason != nil {
+					return Step[S]{}, m.table.guardRefusal(nil, row, m.status(w), actor, reason)
+				}
+			}
+			if !in.word.CompareAndSwap(w, w&cell.keep+cell.word) {
+				return in.lose(w, row, actor)
+			}
+			step := Step[S]{Status: Status[S]{State: cell.state, Origin: cell.origin}, Row: row}
+			if cell.keep&homeBits != 0 {
+				step.Origin = m.names[w>>homeShift&indexMask]
+			}
+			return step, nil
 		}
 	}
-	if !in.word.CompareAndSwap(w, w&cell.keep+cell.word) {
-		return Step[S]{}, m.lost(w, m.table.Rows[row].Event, actor)
-	}
-	step := Step[S]{Status: Status[S]{State: cell.state, Origin: cell.origin}, Row: row}
-	if cell.keep&homeBits != 0 {
-		step.Origin = m.names[w>>homeShift&indexMask]
-	}
-	return step, nil
+	return in.choose(ctx, w, e, actor, payload, false)
 }
 
-// decide is the long way of Fire, which leaves nothing out. It takes the
-// parameters in the same registers.
+// lose says that somebody else moved the object away from w.
 //
 //go:noinline
-func (in *Instance[S, E, T]) decide(ctx context.Context, e E, actor Actor, payload *T, w uint64) (Step[S], error) {
-	return in.choose(ctx, w, e, actor, payload, false)
+func (in *Instance[S, E, T]) lose(w uint64, row int, actor Actor) (Step[S], error) {
+	m := in.machine
+	err := m.lost(w, m.table.Rows[row].Event, actor)
+	m.tellRefused(err)
+	return Step[S]{}, err
 }
 
 // FireForced is Fire that also takes rows which are forced only.
