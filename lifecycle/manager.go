@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -43,7 +44,9 @@ type Config[E comparable] struct {
 	Observer Observer
 }
 
-// New returns a manager of a machine's objects in a store.
+// New returns a manager of a machine's objects in a store. It panics without a
+// machine or a store, and if the configuration names an event that the machine
+// does not have.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) *Manager[S, E, T] {
 	if m == nil || store == nil {
 		panic("lifecycle: New needs a machine and a store")
@@ -51,10 +54,15 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if config == nil {
 		config = &Config[E]{}
 	}
+	for _, e := range config.Undo {
+		if m.EventIndex(e) < 0 {
+			panic(fmt.Sprintf("lifecycle: New: %s has no event %v to undo by", m.Table().Name, e))
+		}
+	}
 	payload := reflect.TypeFor[T]()
 	mgr := &Manager[S, E, T]{
 		machine: m, table: m.Table(), store: store, codec: config.Codec,
-		undo: config.Undo, observer: config.Observer,
+		undo: slices.Clone(config.Undo), observer: config.Observer,
 		plain: isPlain(payload), empty: payload.Size() == 0,
 	}
 	if mgr.codec == nil {

@@ -95,7 +95,7 @@ func (s *MemoryStore) Close() error {
 // enter locks the store for one call, or says why it must not go on.
 func (s *MemoryStore) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return Ended(ctx)
 	}
 	s.mu.Lock()
 	if s.closed {

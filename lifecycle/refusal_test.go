@@ -310,13 +310,15 @@ func TestEndedContext(t *testing.T) {
 			before := all(t, store.MemoryStore, "vm", "a", "none")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(errCause)
-			failsWith(t, v.call(ctx, m), errCause, v.name, v.want)
+			err := v.call(ctx, m)
+			failsWith(t, err, errCause, v.name, v.want)
+			require.Equal(t, lifecycle.StatusClientClosedRequest, lifecycle.HTTPStatus(err), "whatever the cause is")
 			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "none"))
 			require.Zero(t, m.Verdicts(), "nothing could be decided")
 
 			ctx, cancel = context.WithCancelCause(t.Context())
 			cancel(nil)
-			err := v.call(ctx, m)
+			err = v.call(ctx, m)
 			failsWith(t, err, context.Canceled, v.name, v.want)
 			require.Equal(t, lifecycle.StatusClientClosedRequest, lifecycle.HTTPStatus(err))
 		})
@@ -481,5 +483,8 @@ func TestNewPanics(t *testing.T) {
 	require.PanicsWithValue(t, text, func() { lifecycle.New(sizedVM, nil, nil) })
 	require.PanicsWithValue(t, text, func() {
 		lifecycle.New[state, event, size](nil, lifecycle.NewMemoryStore(), nil)
+	})
+	require.PanicsWithValue(t, "lifecycle: New: "+sizedVM.Table().Name+" has no event nonsense to undo by", func() {
+		lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"nonsense"}})
 	})
 }

@@ -107,7 +107,7 @@ func (c *call[S, E, T]) report(ctx context.Context, q decide.Request) (decide.De
 			}
 			// A guard that was left alone by its caller has decided nothing.
 			if ctx.Err() != nil {
-				return d, context.Cause(ctx)
+				return d, Ended(ctx)
 			}
 		}
 		return d, nil

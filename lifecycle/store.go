@@ -12,9 +12,9 @@ import (
 // driver interface. [MemoryStore] is the reference, package storetest the
 // conformance suite that every implementation runs.
 //
-// A Store is safe for concurrent use. Its methods return the cause of a context
-// that has ended and [ErrClosed] once it is closed, in both cases with nothing
-// written.
+// A Store is safe for concurrent use. Its methods return an error that matches
+// both ctx.Err() and its cause if the context has ended (see [Ended]), and
+// [ErrClosed] once the store is closed, in both cases with nothing written.
 type Store interface {
 	// Get returns the record of an object, linearizably: it sees every commit
 	// that was acknowledged before it was called. An object that does not exist
@@ -45,6 +45,16 @@ type Store interface {
 
 	// Capabilities says what the store can do. It never changes.
 	Capabilities() Capabilities
+}
+
+// Ended returns the error of a context that has ended, for use by stores: it
+// matches ctx.Err() and the cause. The context must have ended.
+func Ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // Capabilities are what a store declares beyond one change per commit. What is

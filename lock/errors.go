@@ -36,7 +36,8 @@ type ConflictError struct {
 	Requests []Request
 	// Holders are held or waiting requests that have to go before these can be
 	// granted, in the order of their arrival, at least one and at most
-	// [Config.MaxHolders]. For ErrIDInUse, the requests that have the id.
+	// [Config.MaxHolders]; none if a wait was given up in the moment of its
+	// grant. For ErrIDInUse, the requests that have the id.
 	Holders []Holder
 	More    bool // there are more of them
 	// Err is ErrConflict, ErrQueueFull, ErrIDInUse, or, if a wait was given up,

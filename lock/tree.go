@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -235,8 +236,9 @@ func (t *Tree) wait(ctx context.Context, c *claim, first bool) (*Held, error) {
 		// Bad schedule: the grant and the end of the context come together, and
 		// the caller, who has given up, is told that it holds. The context wins;
 		// a grant that came meanwhile goes back, unless another call has it too.
+		why := ended(ctx) // may panic, and has not left then
 		left = true
-		done, refused := t.leave(c, ended(ctx))
+		done, refused := t.leave(c, why)
 		t.finish(done)
 		t.tellRefused(refused, &c.options)
 		return nil, refused
@@ -386,24 +388,8 @@ func (t *Tree) finish(done finished) {
 // cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || cause == err {
-		return &contextError{err: err}
+	if cause == err {
+		return fmt.Errorf("lock: given up: %w", err)
 	}
-	return &contextError{err, cause}
-}
-
-type contextError struct{ err, cause error }
-
-func (e *contextError) Error() string {
-	if e.cause == nil {
-		return "lock: given up: " + e.err.Error()
-	}
-	return "lock: given up: " + e.err.Error() + ": " + e.cause.Error()
-}
-
-func (e *contextError) Unwrap() []error {
-	if e.cause == nil {
-		return []error{e.err}
-	}
-	return []error{e.err, e.cause}
+	return fmt.Errorf("lock: given up: %w: %w", err, cause)
 }

@@ -70,8 +70,9 @@ func endedIsRefused(t *trial) {
 	defer stop()
 	for ctx, want := range map[context.Context]error{cancelled: cause, late: context.DeadlineExceeded} {
 		for what, err := range t.calls(ctx, r) {
-			if !errors.Is(err, want) {
-				t.Errorf("%s with a context that has ended is to return its cause, %q, it returns: %v", what, want, err)
+			if !errors.Is(err, want) || !errors.Is(err, ctx.Err()) {
+				t.Errorf("%s with a context that has ended is to return an error that matches %q and its cause, %q, it returns: %v",
+					what, ctx.Err(), want, err)
 			}
 		}
 		t.stays("calls with a context that has ended", r, never)
