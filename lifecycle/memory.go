@@ -181,7 +181,7 @@ func checkCommit(c *Commit) error {
 		return fmt.Errorf("%w: a commit without changes", ErrInvalid)
 	case n+len(c.Require) > maxChanges:
 		return fmt.Errorf("%w: %d changes and preconditions in one commit, at most %d", errors.ErrUnsupported, n+len(c.Require), maxChanges)
-	case n == 1 && c.Changes[0].To.State != "":
+	case n == 1 && c.Changes[0].To.State != "" && !c.Changes[0].Quiet:
 		return nil // nearly every commit
 	}
 	seen := make(map[Key]bool, len(c.Changes))
@@ -189,6 +189,9 @@ func checkCommit(c *Commit) error {
 		to := &c.Changes[i].To
 		if to.State == "" {
 			return fmt.Errorf("%w: change of %s without a state", ErrInvalid, to.Key.text())
+		}
+		if ch := &c.Changes[i]; ch.Quiet && (ch.Remove || ch.From != to.State) {
+			return fmt.Errorf("%w: a quiet change of %s from %s to %s", ErrInvalid, to.Key.text(), stateOr(ch.From), stateOr(to.State))
 		}
 		if seen[to.Key] {
 			return fmt.Errorf("%w: two changes of %s in one commit", ErrInvalid, to.Key.text())
@@ -239,7 +242,9 @@ func (s *MemoryStore) write(c *Commit, ch *StoredChange, now time.Time) {
 		e = &entry{rec: StoredRecord{Key: ch.To.Key}}
 		sh.entries[ch.To.ID] = e
 	}
-	s.remember(e, c, ch)
+	if !ch.Quiet {
+		s.remember(e, c, ch)
+	}
 	before := e.rec.State
 	e.rec = ch.To
 	if ch.Remove {

@@ -57,7 +57,8 @@ func (q *Query) selects(r *StoredRecord, now time.Time) bool {
 	return r.ID > q.After &&
 		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
 		(q.UnchangedFor <= 0 || now.Sub(r.ChangedAt) >= q.UnchangedFor) &&
-		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline))
+		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline)) &&
+		(q.Owner == "" || q.Owner == r.Owner)
 }
 
 func (sh *shelf) inStates(states []string) (n int) {

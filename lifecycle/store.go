@@ -27,7 +27,7 @@ type Store interface {
 	// Commit writes all changes, their history rows and the messages, or
 	// nothing. It checks every change's expectation and every precondition, all
 	// as of one moment. On success it fills Revision, ChangedAt and Deadline of
-	// each change's record.
+	// each change's record, except the ChangedAt of a quiet one.
 	//
 	// Commit is idempotent in the token: a commit that was written before is
 	// not written again, and filled as the first time, as long as the history
@@ -93,6 +93,8 @@ type StoredRecord struct {
 	Operation OpID
 	Owner     string // who does the work of the operation, empty if nobody here
 	Epoch     uint64 // of the owner
+	Work      string // the handler that does it, empty if there is none to take up
+	Args      []byte // what the handler is called with; immutable, and nil equals none
 	Deadline  time.Time
 	ChangedAt time.Time
 
@@ -133,11 +135,19 @@ type StoredChange struct {
 	// Remove removes the record instead of writing it; To.State is then the
 	// name of the absent state, for the history.
 	Remove bool
+	// Quiet: nothing happened to the object; only its owner or its deadline is
+	// another. To is then the record as it was read but for these, also in
+	// Sequence and ChangedAt. It gets a new revision and no row of history. Sent
+	// again, it is a conflict: without a row nobody can tell what was written.
+	Quiet bool
 }
 
 // Stamp fills what is the store's to say, for use by stores.
 func (ch *StoredChange) Stamp(revision Revision, now time.Time) {
-	ch.To.Revision, ch.To.ChangedAt, ch.To.Deadline = revision, now, time.Time{}
+	ch.To.Revision, ch.To.Deadline = revision, time.Time{}
+	if !ch.Quiet {
+		ch.To.ChangedAt = now
+	}
 	if ch.Within > 0 {
 		ch.To.Deadline = now.Add(ch.Within)
 	}
@@ -175,6 +185,7 @@ type Query struct {
 	States       []string
 	UnchangedFor time.Duration // ChangedAt at least this long ago
 	Overdue      bool          // has a deadline, and it is over
+	Owner        string        // is owned by this one, of whatever epoch
 	After        string        // only ids greater than this one, bytewise
 	Limit        int           // > 0
 }

@@ -28,6 +28,11 @@ func newClocked() *clocked {
 		c.show(&seen)
 		return selects(q, &seen, now.Add(c.ahead))
 	}, byID)
+	c.eachChange(func(ch *lifecycle.StoredChange) {
+		if ch.Quiet { // what comes back was read from this clock, and is shown by it again
+			ch.To.ChangedAt = ch.To.ChangedAt.Add(-c.ahead)
+		}
+	})
 	history := c.history
 	c.shown(func(r *lifecycle.StoredRecord) {
 		c.mu.Lock()

@@ -9,6 +9,7 @@ func demands() []demand {
 		capabilityDemands(),
 		getDemands(),
 		commitDemands(),
+		quietDemands(),
 		numberDemands(),
 		tokenDemands(),
 		batchDemands(),

@@ -56,11 +56,11 @@
 //  2. Capabilities/never_change: The declaration is the same before and after
 //     calls.
 //  3. Capabilities/undeclared_changes_are_refused: A commit with more changes
-//     and preconditions than declared is refused with errors.ErrUnsupported, and
-//     nothing of it is written.
-//  4. Capabilities/undeclared_messages_are_refused: Without Messages, a
-//     commit that carries one is refused with errors.ErrUnsupported, and nothing
-//     of it is written.
+//     and preconditions than declared is refused with errors.ErrUnsupported,
+//     and nothing of it is written.
+//  4. Capabilities/undeclared_messages_are_refused: Without Messages, a commit
+//     that carries one is refused with errors.ErrUnsupported, and nothing of it
+//     is written.
 //  5. Get/absent_is_no_error: An object that does not exist is no error but a
 //     record with its key and without a state, and the same record every time.
 //  6. Get/returns_what_was_written: Every field of a record comes back as it
@@ -72,164 +72,177 @@
 //  9. Get/absent_again_after_removal: A removed object is absent: without
 //     state, origin, target, deadline and payloads; its event and actor are
 //     those that removed it, or unknown.
-//  10. Get/sees_every_acknowledged_commit: A read that begins after a commit
-//     was acknowledged sees it.
-//  11. Commit/creates_moves_removes: A commit creates what does not exist,
-//     moves what does, removes it, and creates it again.
-//  12. Commit/fills_the_record: Revision, ChangedAt and Deadline of the
-//     change's record are the store's: they are filled, whatever the caller had
-//     there; the other fields stay the caller's.
+//  10. Get/sees_every_acknowledged_commit: A read that begins after a commit was
+//     acknowledged sees it.
+//  11. Commit/creates_moves_removes: A commit creates what does not exist, moves
+//     what does, removes it, and creates it again.
+//  12. Commit/fills_the_record: Revision, ChangedAt and Deadline of the change's
+//     record are the store's: they are filled, whatever the caller had there;
+//     the other fields stay the caller's.
 //  13. Commit/deadline_counts_from_the_change: The deadline is Within after
 //     ChangedAt, counted anew with every change.
-//  14. Commit/deadline_is_cleared: A change with Within 0 clears the
-//     deadline.
+//  14. Commit/deadline_is_cleared: A change with Within 0 clears the deadline.
 //  15. Commit/wrong_revision_conflicts: A change that expects an outdated
 //     revision is a conflict, even if the state is right.
 //  16. Commit/wrong_state_conflicts: A change that expects another state is a
 //     conflict, even if the revision is right.
-//  17. Commit/existence_is_part_of_the_condition: Creating what exists,
-//     moving or removing what does not, is a conflict.
-//  18. Commit/conflict_carries_the_winner: A conflict says what was expected
-//     and carries the whole record that is there, also where nothing is.
+//  17. Commit/existence_is_part_of_the_condition: Creating what exists, moving
+//     or removing what does not, is a conflict.
+//  18. Commit/conflict_carries_the_winner: A conflict says what was expected and
+//     carries the whole record that is there, also where nothing is.
 //  19. Commit/refused_writes_nothing: After a conflict every record is as it
 //     was.
 //  20. Commit/same_content_is_a_change: A commit that changes no field is a
 //     commit like any other: a new revision, one winner.
-//  21. Commit/malformed_is_refused: A commit without changes, with two
-//     changes of one key or with a change without a state, and a query without
-//     limit, are refused with ErrInvalid; nothing is written.
-//  22. Numbers/sequence_has_no_gap: The sequence number of an object grows by
+//  21. Commit/malformed_is_refused: A commit without changes, with two changes
+//     of one key or with a change without a state, and a query without limit,
+//     are refused with ErrInvalid; nothing is written.
+//  22. Quiet/changes_owner_and_deadline: A quiet change writes owner, epoch and
+//     deadline, under a new revision, and leaves everything else, ChangedAt and
+//     the sequence number too.
+//  23. Quiet/writes_no_history: A quiet change has no row in the history, and
+//     the row of the next change follows the one before without a gap.
+//  24. Quiet/is_compared: A quiet change is a conflict like any other if the
+//     revision has moved on, and whoever read the record before a quiet change
+//     has a conflict.
+//  25. Quiet/sent_again_conflicts: A quiet change that is sent again under its
+//     token is a conflict, and changes nothing.
+//  26. Quiet/moves_nothing: A quiet change that would move or remove its object
+//     is refused with ErrInvalid.
+//  27. Numbers/sequence_has_no_gap: The sequence number of an object grows by
 //     one with every commit.
-//  23. Numbers/revisions_never_repeat: No revision of an object is like one
-//     that it had before.
-//  24. Numbers/revisions_never_repeat_after_removal: Nor is one from before
-//     the object was removed, the revisions of its absence included.
-//  25. Numbers/go_on_after_removal: The sequence and operation numbers of an
+//  28. Numbers/revisions_never_repeat: No revision of an object is like one that
+//     it had before.
+//  29. Numbers/revisions_never_repeat_after_removal: Nor is one from before the
+//     object was removed, the revisions of its absence included.
+//  30. Numbers/go_on_after_removal: The sequence and operation numbers of an
 //     object that is made again are above those that it had.
-//  26. Numbers/go_on_after_many_removals: So they are, and so are the
-//     revisions new, after many other objects were removed.
-//  27. Numbers/outdated_creation_conflicts: A creation that was decided
-//     before the object was made and removed is a conflict.
-//  28. Numbers/leaving_and_returning_conflicts: A change that was decided
-//     before the object left its state is a conflict, even if it has come back
-//     to the state and content that it had.
-//  29. Token/same_commit_again_is_written_once: A commit that is sent again
-//     is no error, is filled as the first time, and is not written again.
-//  30. Token/holds_after_the_object_moved_on: So it is while the history has
-//     it, also after the object moved on.
-//  31. Token/holds_after_removal: So it is for the removal of an object, and
+//  31. Numbers/go_on_after_many_removals: So they are, and so are the revisions
+//     new, after many other objects were removed.
+//  32. Numbers/outdated_creation_conflicts: A creation that was decided before
+//     the object was made and removed is a conflict.
+//  33. Numbers/leaving_and_returning_conflicts: A change that was decided before
+//     the object left its state is a conflict, even if it has come back to the
+//     state and content that it had.
+//  34. Token/same_commit_again_is_written_once: A commit that is sent again is
+//     no error, is filled as the first time, and is not written again.
+//  35. Token/holds_after_the_object_moved_on: So it is while the history has it,
+//     also after the object moved on.
+//  36. Token/holds_after_removal: So it is for the removal of an object, and
 //     after it.
-//  32. Token/covers_all_changes: A commit of several changes that is sent
-//     again is filled in all of them, and none is written again.
-//  33. Token/precedes_preconditions: A commit that was written is not asked
-//     for its preconditions again.
-//  34. Token/another_token_is_another_commit: The same changes under another
+//  37. Token/covers_all_changes: A commit of several changes that is sent again
+//     is filled in all of them, and none is written again.
+//  38. Token/precedes_preconditions: A commit that was written is not asked for
+//     its preconditions again.
+//  39. Token/another_token_is_another_commit: The same changes under another
 //     token are a conflict.
-//  35. Batch/changes_all: One commit creates, moves and removes several
-//     objects, also of different machines.
-//  36. Batch/all_or_nothing: If one change is a conflict, none is written,
+//  40. Batch/changes_all: One commit creates, moves and removes several objects,
+//     also of different machines.
+//  41. Batch/all_or_nothing: If one change is a conflict, none is written,
 //     wherever it stands.
-//  37. Batch/conflict_names_the_change: A conflict has the index of the first
+//  42. Batch/conflict_names_the_change: A conflict has the index of the first
 //     change whose expectation fails, and the record of that object.
-//  38. Batch/bad_payload_writes_nothing: If a payload cannot be encoded, a
-//     store that needs its bytes refuses the whole commit.
-//  39. Batch/precondition_holds_or_nothing: A change is written only if every
+//  43. Batch/bad_payload_writes_nothing: If a payload cannot be encoded, a store
+//     that needs its bytes refuses the whole commit.
+//  44. Batch/precondition_holds_or_nothing: A change is written only if every
 //     object that it requires is in one of the states; otherwise it is a
 //     *PreconditionError with that condition and the record that is there.
-//  40. Batch/absence_can_be_required: The empty state in a precondition means
+//  45. Batch/absence_can_be_required: The empty state in a precondition means
 //     that the object does not exist, never or no more.
-//  41. Batch/precondition_is_of_the_moment_before: A precondition on an
-//     object that the same commit changes is of its state before.
-//  42. History/one_row_per_change: Every change has a row as soon as it is
+//  46. Batch/precondition_is_of_the_moment_before: A precondition on an object
+//     that the same commit changes is of its state before.
+//  47. History/one_row_per_change: Every change has a row as soon as it is
 //     acknowledged, with its token and what it changed; creations and removals
 //     too.
-//  43. History/rows_of_all_changes: A commit of several changes writes a row
-//     for each of them.
-//  44. History/has_no_gap: What is kept ends with the newest row and has no
-//     gap; it is at least the last eight rows.
-//  45. History/survives_removal: The history of a removed object can be read,
+//  48. History/rows_of_all_changes: A commit of several changes writes a row for
+//     each of them.
+//  49. History/has_no_gap: What is kept ends with the newest row and has no gap;
+//     it is at least the last eight rows.
+//  50. History/survives_removal: The history of a removed object can be read,
 //     and goes on when it is made again.
-//  46. History/nothing_of_refused_commits: A commit that was refused leaves
-//     no row, and one that was sent again no second row.
-//  47. History/pages: Rows come ascending from above a sequence number, at
-//     most as many as asked for; an unknown object has none.
-//  48. Messages/come_with_the_commit: The messages of a commit are there when
-//     it is acknowledged, unchanged, in the order of the commits and within one
-//     as given, under growing numbers.
-//  49. Messages/are_copied: The bytes of a message are those at the commit,
+//  51. History/nothing_of_refused_commits: A commit that was refused leaves no
+//     row, and one that was sent again no second row.
+//  52. History/pages: Rows come ascending from above a sequence number, at most
+//     as many as asked for; an unknown object has none.
+//  53. Messages/come_with_the_commit: The messages of a commit are there when it
+//     is acknowledged, unchanged, in the order of the commits and within one as
+//     given, under growing numbers.
+//  54. Messages/are_copied: The bytes of a message are those at the commit,
 //     whatever the caller writes over them afterwards.
-//  50. Messages/not_with_a_refused_commit: A commit that was refused leaves
-//     no message.
-//  51. Messages/come_once: A commit that is sent again appends nothing.
-//  52. Messages/pages: Messages are read from above a number, at most as many
-//     as asked for; reading removes none.
-//  53. Messages/are_discarded_up_to_a_number: Discard removes the messages up
-//     to a number and no other; those to come are numbered above it; it may be
+//  55. Messages/not_with_a_refused_commit: A commit that was refused leaves no
+//     message.
+//  56. Messages/come_once: A commit that is sent again appends nothing.
+//  57. Messages/pages: Messages are read from above a number, at most as many as
+//     asked for; reading removes none.
+//  58. Messages/are_discarded_up_to_a_number: Discard removes the messages up to
+//     a number and no other; those to come are numbered above it; it may be
 //     repeated.
-//  54. Messages/a_reader_misses_none: A reader that goes on from the last
-//     number it has seen gets every message, while many goroutines commit.
-//  55. List/returns_what_get_returns: A listed record is the present one,
-//     with all fields and payloads.
-//  56. List/of_one_machine: Only objects of the machine are listed, whatever
+//  59. Messages/a_reader_misses_none: A reader that goes on from the last number
+//     it has seen gets every message, while many goroutines commit.
+//  60. List/returns_what_get_returns: A listed record is the present one, with
+//     all fields and payloads.
+//  61. List/of_one_machine: Only objects of the machine are listed, whatever
 //     their ids; of an unknown machine there are none.
-//  57. List/by_state: With states, only objects that are in one of them now;
-//     a state may be named twice, and need not be anybody's.
-//  58. List/in_order_of_id: Records come in order of id, byte by byte,
-//     whatever the order of their creation.
-//  59. List/after_an_id: After excludes the id itself and what is below, also
-//     if no object has that id.
-//  60. List/pages_are_full: A page has Limit records while there are more,
-//     also behind others that are not selected.
-//  61. List/every_object_once: The pages of any size have every selected
-//     object exactly once.
-//  62. List/every_object_once_while_others_change: So they do for objects
-//     that do not change while others come, move and go.
-//  63. Time/list_by_age: With UnchangedFor, objects are listed whose last
-//     change is at least this long ago; any change counts.
-//  64. Time/list_overdue: With Overdue, objects are listed that have a
-//     deadline which is over, and no other.
-//  65. Time/filters_combine: An object is listed only if every filter of the
+//  62. List/by_state: With states, only objects that are in one of them now; a
+//     state may be named twice, and need not be anybody's.
+//  63. List/by_owner: With Owner, those objects are listed that this one owns,
+//     of whatever epoch.
+//  64. List/in_order_of_id: Records come in order of id, byte by byte, whatever
+//     the order of their creation.
+//  65. List/after_an_id: After excludes the id itself and what is below, also if
+//     no object has that id.
+//  66. List/pages_are_full: A page has Limit records while there are more, also
+//     behind others that are not selected.
+//  67. List/every_object_once: The pages of any size have every selected object
+//     exactly once.
+//  68. List/every_object_once_while_others_change: So they do for objects that
+//     do not change while others come, move and go.
+//  69. Time/list_by_age: With UnchangedFor, objects are listed whose last change
+//     is at least this long ago; any change counts.
+//  70. Time/list_overdue: With Overdue, objects are listed that have a deadline
+//     which is over, and no other.
+//  71. Time/filters_combine: An object is listed only if every filter of the
 //     query selects it, and pages are full nevertheless.
-//  66. Names/hostile_ids: Any id of 1 to 255 bytes of UTF-8 without NUL names
-//     an object of its own: blanks, slashes, wildcards, quotes, other scripts;
-//     ids that differ in case, in a trailing blank, in the last of 255 bytes or
-//     in composition are different.
-//  67. Names/hostile_states: The same goes for the names of states, in
-//     records, conditions and queries.
-//  68. Names/hostile_machines: The same goes for the names of machines;
-//     machine and id together never name another object's machine and id.
-//  69. Names/machines_do_not_see_each_other: Objects of two machines with one
-//     id are two objects: with records, numbers and history of their own.
-//  70. Names/big_payload: A payload of 1 MiB is kept, by itself, and read and
+//  72. Names/hostile_ids: Any id of 1 to 255 bytes of UTF-8 without NUL names an
+//     object of its own: blanks, slashes, wildcards, quotes, other scripts; ids
+//     that differ in case, in a trailing blank, in the last of 255 bytes or in
+//     composition are different.
+//  73. Names/hostile_states: The same goes for the names of states, in records,
+//     conditions and queries.
+//  74. Names/hostile_machines: The same goes for the names of machines; machine
+//     and id together never name another object's machine and id.
+//  75. Names/machines_do_not_see_each_other: Objects of two machines with one id
+//     are two objects: with records, numbers and history of their own.
+//  76. Names/big_payload: A payload of 1 MiB is kept, by itself, and read and
 //     listed.
-//  71. Context/ended_is_refused: A call with a context that has ended returns
+//  77. Context/ended_is_refused: A call with a context that has ended returns
 //     its cause, and nothing is written or discarded.
-//  72. Context/ending_meanwhile_is_all_or_nothing: A commit whose context
-//     ends meanwhile is written if it returns nil, and not if it returns an
-//     error other than ErrUnknownOutcome.
-//  73. Close/refuses_every_call: After Close every call returns ErrClosed;
-//     Close may be called twice.
-//  74. Close/during_calls: Calls that Close meets are done, or refused with
+//  78. Context/ending_meanwhile_is_all_or_nothing: A commit whose context ends
+//     meanwhile is written if it returns nil, and not if it returns an error
+//     other than ErrUnknownOutcome.
+//  79. Close/refuses_every_call: After Close every call returns ErrClosed; Close
+//     may be called twice.
+//  80. Close/during_calls: Calls that Close meets are done, or refused with
 //     ErrClosed.
-//  75. Reopen/keeps_everything: What was acknowledged is there after the
-//     store was opened again: records, numbers, tokens, history and messages.
-//  76. Concurrent/one_winner_per_revision: Where 64 goroutines move one
-//     object, every revision has one winner, the sequence is dense, every loser
-//     gets a record that is newer than the one it expected.
-//  77. Concurrent/one_creation_wins: Of goroutines that create one object,
-//     one does; and of those that remove it, one does.
-//  78. Concurrent/right_revision_never_conflicts: Who alone writes an object,
+//  81. Reopen/keeps_everything: What was acknowledged is there after the store
+//     was opened again: records, numbers, tokens, history and messages.
+//  82. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
+//     every revision has one winner, the sequence is dense, every loser gets a
+//     record that is newer than the one it expected.
+//  83. Concurrent/one_creation_wins: Of goroutines that create one object, one
+//     does; and of those that remove it, one does.
+//  84. Concurrent/right_revision_never_conflicts: Who alone writes an object,
 //     knowing its revision, meets no conflict, whatever others do to other
 //     objects.
-//  79. Concurrent/reads_and_writes_are_linearizable: Reads, commits and the
+//  85. Concurrent/reads_and_writes_are_linearizable: Reads, commits and the
 //     records in conflicts agree on one order that contradicts nobody's time.
-//  80. Concurrent/changes_in_any_order: Commits of two objects, named in
-//     either order, do not block each other; the objects always move together.
-//  81. Concurrent/preconditions_hold_at_the_commit: Of two commits each of
-//     which requires that the other has not happened, one happens.
-//  82. Model/random_sequences_agree: Random sequences of calls are answered
-//     like a naive model answers them; the shortest sequence found that is not
-//     is told.
+//  86. Concurrent/changes_in_any_order: Commits of two objects, named in either
+//     order, do not block each other; the objects always move together.
+//  87. Concurrent/preconditions_hold_at_the_commit: Of two commits each of which
+//     requires that the other has not happened, one happens.
+//  88. Model/random_sequences_agree: Random sequences of calls are answered like
+//     a naive model answers them; the shortest sequence found that is not is
+//     told.
 //
 // # Rejected
 //

@@ -82,6 +82,12 @@ func getFaults() []fault {
 			plant: func(b *bent) { b.eachChange(func(ch *lifecycle.StoredChange) { ch.To.Target = "" }) },
 		},
 		{
+			name: "arguments of work are text", demand: "Get/returns_what_was_written",
+			plant: func(b *bent) {
+				b.eachChange(func(ch *lifecycle.StoredChange) { ch.To.Args = []byte(strings.ToValidUTF8(string(ch.To.Args), "?")) })
+			},
+		},
+		{
 			name: "numbers go through floating point", demand: "Get/returns_what_was_written",
 			plant: func(b *bent) {
 				b.eachChange(func(ch *lifecycle.StoredChange) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) })

@@ -44,7 +44,8 @@ func byID(x, y lifecycle.StoredRecord) int { return cmp.Compare(x.ID, y.ID) }
 
 // selects is what a sound store does.
 func selects(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
-	return r.Machine == q.Machine && r.ID > q.After && inStates(q, r) && oldEnough(q, r, now) && late(q, r, now)
+	return r.Machine == q.Machine && r.ID > q.After && inStates(q, r) && oldEnough(q, r, now) && late(q, r, now) &&
+		(q.Owner == "" || r.Owner == q.Owner)
 }
 
 func inStates(q lifecycle.Query, r *lifecycle.StoredRecord) bool {

@@ -26,6 +26,10 @@ func listDemands() []demand {
 			says: "With states, only objects that are in one of them now; a state may be named twice, and need not be anybody's.",
 		},
 		{
+			name: "List/by_owner", run: listByOwner,
+			says: "With Owner, those objects are listed that this one owns, of whatever epoch.",
+		},
+		{
 			name: "List/in_order_of_id", run: listInOrder,
 			says: "Records come in order of id, byte by byte, whatever the order of their creation.",
 		},
@@ -127,6 +131,27 @@ func listByState(t *trial) {
 	t.found(in(idle), "a")
 	t.found(in(broken), "d")
 	t.found(in("Stopping"), "b")
+}
+
+func listByOwner(t *trial) {
+	own := func(id, owner string, epoch uint64) {
+		ch := change(t.get(key(id)), moving)
+		ch.To.Owner, ch.To.Epoch = owner, epoch
+		t.write(ch)
+	}
+	own("a", "one", 1)
+	own("b", "two", 1)
+	own("c", "one", 2)
+	own("d", "", 0)
+	t.put(key("e"), idle)
+	t.found(lifecycle.Query{Machine: machine, Owner: "one"}, "a", "c")
+	t.found(lifecycle.Query{Machine: machine, Owner: "two"}, "b")
+	t.found(lifecycle.Query{Machine: machine, Owner: "on"})
+	t.found(lifecycle.Query{Machine: machine, Owner: "ONE"})
+	t.found(lifecycle.Query{Machine: machine}, "a", "b", "c", "d", "e")
+	own("c", "", 0)
+	t.found(lifecycle.Query{Machine: machine, Owner: "one"}, "a")
+	t.found(lifecycle.Query{Machine: machine, Owner: "one", States: []string{idle}})
 }
 
 func listInOrder(t *trial) {

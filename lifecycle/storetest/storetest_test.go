@@ -58,7 +58,7 @@ func TestEveryDemandCanFail(t *testing.T) {
 
 func faults() []fault {
 	return slices.Concat(
-		capabilityFaults(), getFaults(), commitFaults(), numberFaults(), tokenFaults(), batchFaults(),
+		capabilityFaults(), getFaults(), commitFaults(), quietFaults(), numberFaults(), tokenFaults(), batchFaults(),
 		historyFaults(), messageFaults(), listFaults(), nameFaults(), endFaults(), concurrentFaults(),
 	)
 }
@@ -81,7 +81,8 @@ func TestSkippedDemandsSayWhy(t *testing.T) {
 	}, slices.Sorted(maps.Keys(o.failed)))
 	why := map[string]string{
 		"History/": "the store declares no History", "Token/holds": "the store declares no History",
-		"Messages/": "the store declares no Messages", "Close/": "the store is no io.Closer",
+		"Quiet/writes": "the store declares no History",
+		"Messages/":    "the store declares no Messages", "Close/": "the store is no io.Closer",
 		"Reopen/": "the harness has no Reopen", "Batch/": "the store declares too few Changes in a commit",
 		"Token/covers": "the store declares too few Changes in a commit", "Token/precedes": "the store declares too few Changes in a commit",
 		"Concurrent/changes": "the store declares too few Changes in a commit", "Concurrent/preconditions": "the store declares too few Changes in a commit",
