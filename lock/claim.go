@@ -33,13 +33,13 @@ type claim struct {
 	// handles of one generation.
 	generation uint64
 	spare      *claim
+	cause      error // of its loss
 
 	// Of all others.
 	options Options
 	asked   []Request // normalized, as first asked for: what an id stands for
 	ask     [1]Request
 	last    []Request // what it held when it was released
-	cause   error     // of its loss
 	held    *Held
 	lose    func(*LostError) bool
 	granted chan struct{} // closed when it is granted; nil if it never waited
@@ -108,7 +108,9 @@ func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 	}
 	t := c.tree
 	t.mu.Lock()
-	if c.state != held {
+	// Bad schedule without leaving: Check, Break tells the holder that the grant
+	// is lost, and here it gets a new token.
+	if c.state != held || c.leaving {
 		t.mu.Unlock()
 		return ErrNotHeld
 	}
@@ -160,7 +162,7 @@ func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 	}
 	t := c.tree
 	t.mu.Lock()
-	if c.state != held {
+	if c.state != held || c.leaving {
 		t.mu.Unlock()
 		return ErrNotHeld
 	}

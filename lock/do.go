@@ -29,13 +29,14 @@ func DoAll(ctx context.Context, l Locker, rs []Request, o *Options, f func(conte
 }
 
 func (h *Held) do(ctx context.Context, f func(context.Context, *Held) error) (err error) {
-	work, cancel := h.Context(ctx)
+	// Before anything that calls a method of the context, which may panic.
 	defer func() {
-		cancel()
 		// Released also if the caller's context has ended.
 		if unlock := h.Unlock(context.WithoutCancel(ctx)); unlock != nil {
 			err = errors.Join(err, unlock)
 		}
 	}()
+	work, cancel := h.Context(ctx)
+	defer cancel()
 	return f(work, h)
 }

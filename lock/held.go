@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"maps"
 	"sync"
 )
 
@@ -106,15 +107,14 @@ func (h *Held) Check() error {
 // [Held.Check] then says which. Unlock does not close it.
 func (h *Held) Lost() <-chan struct{} {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.lost == nil {
 		h.lost = make(chan struct{})
 		if _, lost := h.fault.(*LostError); lost {
-			defer close(h.lost)
+			close(h.lost)
 		}
 	}
-	lost := h.lost
-	h.mu.Unlock()
-	return lost
+	return h.lost
 }
 
 // Context returns a context for the work that needs the lock: it ends with
@@ -163,8 +163,9 @@ func (h *Held) Unlock(ctx context.Context) error {
 func (h *Held) unlock() { _ = h.Unlock(context.Background()) }
 
 // Upgrade raises the mode of every request to its [Join] with m, at once or not
-// at all: it never waits. Two holders that both want to upgrade are both
-// refused, until one of them unlocks.
+// at all: it never waits. It is judged like a [Locker].TryLock of the raised
+// requests, so it is refused also by who waits for this grant. Two holders that
+// both want to upgrade are both refused, until one of them unlocks.
 //
 // Errors: [ErrConflict] as a [ConflictError], [ErrInvalid], those of Check and
 // of the context. After an error the grant is as it was.
@@ -188,7 +189,14 @@ func (h *Held) convert(ctx context.Context, m Mode, do func(context.Context, Mod
 	if err := h.Check(); err != nil {
 		return err
 	}
-	return do(ctx, m)
+	err := do(ctx, m)
+	if err == ErrNotHeld {
+		// It has ended since. How, the driver does not say: lost is not released.
+		if fault := h.Check(); fault != nil {
+			return fault
+		}
+	}
+	return err
 }
 
 func (h *Held) lose(why *LostError) bool {
@@ -196,31 +204,45 @@ func (h *Held) lose(why *LostError) bool {
 }
 
 // end tells the holder why, and reports whether it was the first to say that it
-// is over. A revocation is told once and is not the end.
-func (h *Held) end(why error, over bool) bool {
+// is over. A revocation is told once and is not the end. Whoever comes second
+// says nothing new, but does not return before the holder has been told either.
+func (h *Held) end(why error, over bool) (first bool) {
 	h.mu.Lock()
-	if h.over || !over && h.fault != nil {
-		h.mu.Unlock()
-		return false
+	if first = !h.over && (over || h.fault == nil); first {
+		_, told := h.fault.(*LostError)
+		h.fault, h.over = why, over
+		// Under the lock. Bad schedule without it: a revocation sets the fault
+		// and sleeps, a Break finds that the holder was told, grants the lock to
+		// another, and only then the revocation closes the channel.
+		if _, loss := why.(*LostError); loss && !told && h.lost != nil {
+			close(h.lost)
+		}
 	}
-	_, told := h.fault.(*LostError)
-	h.fault, h.over = why, over
-	var lost chan struct{}
-	if _, loss := why.(*LostError); loss && !told {
-		lost = h.lost
-	}
-	cancels := h.cancels
-	h.cancels = nil
+	why = h.fault
+	cancels := maps.Clone(h.cancels)
 	h.mu.Unlock()
+	if len(cancels) == 0 {
+		return first
+	}
 
 	// Not under the lock: cancelling runs code of contexts, which may ask this
-	// Held for its state. A Lost that comes meanwhile sees the fault and
-	// returns a closed channel of its own making only if there was none yet.
-	if lost != nil {
-		close(lost)
-	}
+	// Held for its state. And they are forgotten only then, so that who comes
+	// second, as in the schedule above, ends them too.
 	for cancel := range cancels {
 		(*cancel)(why)
 	}
-	return true
+	h.mu.Lock()
+	h.cancels = nil // none has come: there is a fault
+	h.mu.Unlock()
+	return first
+}
+
+// loss returns why the grant was lost, nil if it was not.
+func (h *Held) loss() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if why, lost := h.fault.(*LostError); lost && h.over {
+		return why
+	}
+	return nil
 }

@@ -112,7 +112,8 @@ type Snapshot struct {
 	// Nodes is how many nodes, keys or rows the locker keeps. Without holders
 	// and waiters it is 0.
 	Nodes int `json:"nodes"`
-	// LastToken is the token of the latest grant; 0: there was none. A tree
-	// that follows this one starts above it: see [Config.FirstToken].
+	// LastToken is the token of the latest grant, or of one before this
+	// locker's first; 0: there was none. A tree that follows this one starts
+	// above it: see [Config.FirstToken].
 	LastToken Token `json:"lastToken"`
 }

@@ -61,7 +61,13 @@ func (t *Tree) released(c *claim) *Released {
 	if o := t.config.Observer; o == nil || o.Released == nil {
 		return nil
 	}
-	return &Released{Options: c.options, Requests: c.present(), Token: c.token, Held: t.clock() - c.since, Err: c.cause}
+	why := c.cause
+	if c.held != nil {
+		// Not what Break set out to do: the holder can have unlocked it first, or
+		// unlock it, being told, before Break does. No Held locks a tree.
+		why = c.held.loss()
+	}
+	return &Released{Options: c.options, Requests: c.present(), Token: c.token, Held: t.clock() - c.since, Err: why}
 }
 
 func (t *Tree) tellRefused(err error, options *Options) {

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -22,9 +23,9 @@ func (t *Tree) refuseAt(n *node, rs []Request, o *Options) error {
 }
 
 // refusal names who is in the way of the requests, from n on. If they have a
-// claim of their own, it is not in its own way, nor is, while it waits, what
-// came after it. For an id in use, the claim is who is in the way. The tree is
-// locked.
+// claim of their own, it is not in its own way, nor is what came after it, unless
+// it holds and asks for more. For an id in use, the claim is who is in the way.
+// The tree is locked.
 func (t *Tree) refusal(n *node, rs []Request, o *Options, why error, own *claim) *ConflictError {
 	err := &ConflictError{Err: why}
 	if len(rs) == 1 {
@@ -40,8 +41,12 @@ func (t *Tree) refusal(n *node, rs []Request, o *Options, why error, own *claim)
 	}
 	var room [defaultMaxHolders]*entry
 	found := room[:0]
+	// Only an upgrade and a try know a claim of their own with ErrConflict, and
+	// of a try it waits. A wait that is given up can have been granted, and even
+	// released by another call, meanwhile: what came later is not in its way.
+	upgrade := why == ErrConflict && own != nil && own.state == held
 	collect := func(e *entry) bool {
-		if own != nil && why != ErrIDInUse && (e.claim == own || own.state == waiting && e.claim.arrival > own.arrival) {
+		if own != nil && why != ErrIDInUse && (e.claim == own || !upgrade && e.claim.arrival > own.arrival) {
 			return true
 		}
 		if slices.Contains(found, e) {
@@ -158,10 +163,10 @@ func (t *Tree) Revoke(ctx context.Context, token Token, reason string) error {
 		return ErrNotHeld
 	case c.held == nil:
 		return &InvalidError{What: "token", Value: token.String(), Reason: "is of a Hold, whose holder cannot be told: break it"}
-	case c.held.Check() == ErrNotHeld:
-		return ErrNotHeld
 	}
-	c.lose(&LostError{Token: token, Reason: reason, Err: ErrRevoked})
+	if !c.lose(&LostError{Token: token, Reason: reason, Err: ErrRevoked}) && !errors.Is(c.held.Check(), ErrRevoked) {
+		return ErrNotHeld // released or broken meanwhile; one that was revoked before is as asked
+	}
 	return nil
 }
 
@@ -177,8 +182,9 @@ func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 		t.mu.Unlock()
 		return ErrNotHeld
 	}
-	c.cause = why
-	if c.held != nil {
+	if c.held == nil {
+		c.cause = why
+	} else {
 		// The claim stays in everybody's way until its holder has been told.
 		// Who repeats its id meanwhile does not get a grant that is lost, but
 		// waits behind it or is refused.
@@ -188,10 +194,10 @@ func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 			return ErrNotHeld // released, or broken by another, meanwhile
 		}
 		t.mu.Lock()
-	}
-	if c.state != held {
-		t.mu.Unlock()
-		return ErrNotHeld
+		if c.state != held { // the holder, being told, was faster
+			t.mu.Unlock()
+			return nil
+		}
 	}
 	done := t.release(c)
 	t.mu.Unlock()

@@ -1,0 +1,260 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// sentinels are one for each reaction.
+var sentinels = []error{
+	lock.ErrConflict, lock.ErrQueueFull, lock.ErrIDInUse, lock.ErrInvalid,
+	lock.ErrNotHeld, lock.ErrLost, lock.ErrRevoked, lock.ErrStaleToken,
+	context.Canceled, context.DeadlineExceeded,
+}
+
+// sentinel is the only one that an error matches.
+func sentinel(t testing.TB, err error) error {
+	t.Helper()
+	var match []error
+	for _, s := range sentinels {
+		if errors.Is(err, s) {
+			match = append(match, s)
+		}
+	}
+	require.Len(t, match, 1, "%v", err)
+	require.True(t, strings.HasPrefix(err.Error(), "lock: "), err)
+	return match[0]
+}
+
+// G12, G2: bad input is refused by every method, before anything else, with a
+// text that says what is wrong.
+func TestBadInput(t *testing.T) {
+	inBubble(t, &lock.Config{MaxWaiters: 1}, func(t *testing.T, tree *lock.Tree) {
+		holder := take(t, tree, "X at /a", &lock.Options{ID: "used"})
+		waiter := wait(t.Context(), tree, "X at /", nil)
+		many := make([]lock.Request, lock.MaxRequests+1)
+		for i := range many {
+			many[i] = req("S at /z")
+		}
+		lists := []struct {
+			rs   []lock.Request
+			text string
+		}{
+			{nil, `lock: list "" has no request`},
+			{[]lock.Request{}, `lock: list "" has no request`},
+			{many, `lock: list "1001 requests" has more than 1000`},
+			{[]lock.Request{{}}, `lock: path "" is the zero Path`},
+			{[]lock.Request{{Mode: lock.X}}, `lock: path "" is the zero Path`},
+			{[]lock.Request{{Path: lock.Root()}}, `lock: mode "Mode(0)" is none of IS, IX, S, SIX and X`},
+			{[]lock.Request{req("S at /b"), {Path: lock.Root(), Mode: 13}}, `lock: mode "Mode(13)" is none of IS, IX, S, SIX and X`},
+			{[]lock.Request{{Path: lock.Root(), Mode: lock.X | 8}}, `lock: mode "Mode(13)" is none of IS, IX, S, SIX and X`},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // bad input is told also to whoever has given up
+		bad := func(err error, text string) {
+			t.Helper()
+			require.EqualError(t, err, text)
+			require.Equal(t, lock.ErrInvalid, sentinel(t, err))
+		}
+		unchanged(t, tree, func() {
+			for _, c := range lists {
+				for _, call := range []func(context.Context, []lock.Request, *lock.Options) (*lock.Held, error){tree.TryLockAll, tree.LockAll} {
+					h, err := call(ctx, c.rs, nil)
+					bad(err, c.text)
+					require.Nil(t, h)
+				}
+				if len(c.rs) == 1 {
+					for _, call := range []func(context.Context, lock.Request, *lock.Options) (*lock.Held, error){tree.TryLock, tree.Lock} {
+						h, err := call(ctx, c.rs[0], nil)
+						bad(err, c.text)
+						require.Nil(t, h)
+					}
+					h, err := tree.Try(c.rs[0].Path, c.rs[0].Mode)
+					bad(err, c.text)
+					require.Zero(t, h)
+				}
+			}
+			for text, o := range map[string]*lock.Options{
+				`lock: id "` + strings.Repeat("x", 77) + `..." is longer than 1024 bytes`: {ID: strings.Repeat("x", lock.MaxText+1)},
+				`lock: owner "\xff" is not UTF-8`:                                         {Owner: "\xff"},
+				`lock: reason "a\x00b" has a NUL`:                                         {Reason: "a\x00b"},
+			} {
+				_, err := tree.TryLock(ctx, req("S at /z"), o)
+				bad(err, text)
+				_, err = tree.Lock(ctx, req("S at /z"), o)
+				bad(err, text)
+				_, err = tree.TryLockAll(ctx, reqs("S at /z", "S at /y"), o)
+				bad(err, text)
+				_, err = tree.LockAll(ctx, reqs("S at /z", "S at /y"), o)
+				bad(err, text)
+			}
+			_, err := tree.Holders(ctx, lock.Path{}, lock.At)
+			bad(err, `lock: path "" is the zero Path`)
+			for _, s := range []lock.Scope{0, 8, 255} {
+				_, err = tree.Holders(ctx, lock.Root(), s)
+				bad(err, fmt.Sprintf("lock: scope %q is none of Above, At and Below, or more than these", s))
+			}
+		})
+		long := &lock.Options{ID: strings.Repeat("x", lock.MaxText), Owner: "ü\n"}
+		_, err := tree.TryLock(t.Context(), req("S at /z"), long)
+		require.Equal(t, lock.ErrConflict, sentinel(t, err), "as long as it may be")
+		unlock(t, holder)
+		unlock(t, waiter.granted(t))
+		unlock(t, take(t, tree, "X at /", long))
+	})
+}
+
+// Every refusal: its sentinel, its text, its details; nothing is left of it.
+func TestRefusals(t *testing.T) {
+	inBubble(t, &lock.Config{MaxWaiters: 1, MaxHolders: 4}, func(t *testing.T, tree *lock.Tree) {
+		ctx := t.Context()
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		ann := &lock.Options{ID: "d-1", Owner: "ann", Reason: "deploy"}
+		h := take(t, tree, "X at /a/b", ann)
+		list, err := tree.TryLockAll(ctx, reqs("S at /c", "S at /d", "S at /e"), &lock.Options{ID: "l-1"})
+		require.NoError(t, err)
+		v, err := tree.Try(lock.MustParse("/f"), lock.IX)
+		require.NoError(t, err)
+		waiter := wait(ctx, tree, "IX at /c", by("bob"))
+
+		const since = "since 00:00:00"
+		for _, c := range []struct {
+			call func() error
+			want error
+			text string
+			more bool
+		}{
+			{
+				func() error { _, err := tree.TryLock(ctx, req("S at /a"), nil); return err },
+				lock.ErrConflict, "lock: S at /a: conflict; X at /a/b held by ann (deploy) " + since + ", token 1", false,
+			},
+			{
+				func() error { _, err := tree.TryLockAll(ctx, reqs("X at /f", "X at /g"), nil); return err },
+				lock.ErrConflict, "lock: X at /f, X at /g: conflict; IX at /f held " + since + ", token 3", false,
+			},
+			{
+				func() error { _, err := tree.TryLock(ctx, req("X at /"), nil); return err },
+				lock.ErrConflict, "", true,
+			},
+			{
+				func() error { _, err := tree.Lock(ctx, req("X at /c"), nil); return err },
+				lock.ErrQueueFull,
+				"lock: X at /c: too many are waiting; S at /c held by l-1 " + since + ", token 2; IX at /c awaited by bob " + since, false,
+			},
+			{
+				func() error { _, err := tree.Lock(ctx, req("X at /b"), ann); return err },
+				lock.ErrIDInUse, "lock: X at /b: the id is in use for other requests; X at /a/b held by ann (deploy) " + since + ", token 1", false,
+			},
+			{
+				func() error {
+					_, err := tree.LockAll(ctx, reqs("S at /c", "S at /d"), &lock.Options{ID: "l-1"})
+					return err
+				},
+				lock.ErrIDInUse, "lock: S at /c, S at /d: the id is in use for other requests; " +
+					"S at /c held by l-1 " + since + ", token 2; S at /d held by l-1 " + since + ", token 2; S at /e held by l-1 " + since + ", token 2", false,
+			},
+			{
+				func() error { return list.Upgrade(ctx, lock.X) },
+				lock.ErrConflict, "lock: X at /c, X at /d, X at /e: conflict; IX at /c awaited by bob " + since, false,
+			},
+			{
+				func() error { _, err := tree.Lock(ended, req("X at /"), nil); return err },
+				context.Canceled, "lock: given up: context canceled", false,
+			},
+			{
+				func() error { return tree.Revoke(ctx, v.Token(), "") },
+				lock.ErrInvalid, `lock: token "3" is of a Hold, whose holder cannot be told: break it`, false,
+			},
+			{func() error { return tree.Break(ctx, 99, "") }, lock.ErrNotHeld, "lock: not held", false},
+		} {
+			unchanged(t, tree, func() {
+				err := c.call()
+				require.Equal(t, c.want, sentinel(t, err))
+				if c.text != "" {
+					require.EqualError(t, err, c.text)
+				}
+				if refusal, ok := errors.AsType[*lock.ConflictError](err); ok {
+					require.Equal(t, c.more, refusal.More)
+					require.LessOrEqual(t, len(refusal.Holders), 4)
+					require.NotEmpty(t, refusal.Holders)
+				}
+			})
+		}
+		require.NoError(t, tree.Revoke(ctx, 1, "please"))
+		require.Equal(t, lock.ErrRevoked, sentinel(t, h.Check()))
+		require.EqualError(t, h.Check(), "lock: revoked: token 1: please")
+		require.NoError(t, tree.Break(ctx, 1, ""))
+		require.Equal(t, lock.ErrLost, sentinel(t, h.Check()))
+		require.EqualError(t, h.Unlock(ctx), "lock: lost: token 1")
+		unlock(t, list)
+		unlock(t, waiter.granted(t))
+		require.Equal(t, lock.ErrNotHeld, sentinel(t, list.Check()))
+		require.True(t, v.Unlock())
+		require.Equal(t, lock.ErrStaleToken, sentinel(t, new(lock.Fence).Admit(0)))
+	})
+}
+
+// A text of many requests and holders is cut; the error has them all.
+func TestLongRefusalsAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := lock.NewTree(&lock.Config{MaxHolders: 100})
+		var list []lock.Request
+		for i := range 20 {
+			text := fmt.Sprintf("X at /k%02d", i)
+			list = append(list, req(text))
+			take(t, tree, text, nil)
+		}
+		_, err := tree.TryLockAll(t.Context(), list, nil)
+		require.EqualError(t, err, "lock: X at /k00, X at /k01, X at /k02 and 17 more: conflict; "+
+			"X at /k00 held since 00:00:00, token 1; X at /k01 held since 00:00:00, token 2; X at /k02 held since 00:00:00, token 3; and more")
+		refusal, _ := errors.AsType[*lock.ConflictError](err)
+		require.Len(t, refusal.Holders, 20)
+		require.Equal(t, list, refusal.Requests)
+		require.False(t, refusal.More)
+
+		few := new(lock.Tree) // names 16
+		for i := range 17 {
+			take(t, few, fmt.Sprintf("X at /k%02d", i), nil)
+		}
+		_, err = few.TryLock(t.Context(), req("X at /"), nil)
+		refusal, _ = errors.AsType[*lock.ConflictError](err)
+		require.Len(t, refusal.Holders, 16)
+		require.True(t, refusal.More)
+
+		few = new(lock.Tree) // also of an id
+		_, err = few.TryLockAll(t.Context(), list, &lock.Options{ID: "list"})
+		require.NoError(t, err)
+		_, err = few.TryLock(t.Context(), req("X at /"), &lock.Options{ID: "list"})
+		require.ErrorIs(t, err, lock.ErrIDInUse)
+		refusal, _ = errors.AsType[*lock.ConflictError](err)
+		require.Len(t, refusal.Holders, 16)
+		require.True(t, refusal.More)
+	})
+}
+
+// G6: of one holder, whatever of the list meets it, there is one entry; and the
+// owner learns that he is in his own way.
+func TestHoldersAreNamedOnce(t *testing.T) {
+	var tree lock.Tree
+	h, err := tree.TryLockAll(t.Context(), reqs("X at /a", "X at /b"), by("ann"))
+	require.NoError(t, err)
+	other := take(t, &tree, "X at /c", by("bob"))
+	_, err = tree.TryLockAll(t.Context(), reqs("S at /a", "S at /a/x", "IS at /b/y", "S at /c"), by("ann"))
+	require.Equal(t, []string{"X at /a held by ann", "X at /b held by ann", "X at /c held by bob"}, names(t, err))
+	refusal, _ := errors.AsType[*lock.ConflictError](err)
+	require.Equal(t, []bool{true, true, false}, []bool{refusal.Holders[0].Mine, refusal.Holders[1].Mine, refusal.Holders[2].Mine})
+	_, err = tree.TryLock(t.Context(), req("X at /a"), nil)
+	refusal, _ = errors.AsType[*lock.ConflictError](err)
+	require.False(t, refusal.Holders[0].Mine, "nobody is not an owner")
+	unlock(t, h, other)
+	idle(t, &tree)
+}

@@ -1,0 +1,144 @@
+package lock_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// rights is what a mode allows at its node: to announce reading or writing
+// below, to read all, to write all. Everything else about modes follows.
+var rights = map[lock.Mode]string{lock.IS: "a", lock.IX: "ab", lock.S: "ar", lock.SIX: "abr", lock.X: "abrw"}
+
+func subset(a, b string) bool {
+	has := map[rune]bool{}
+	for _, r := range b {
+		has[r] = true
+	}
+	for _, r := range a {
+		if !has[r] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestCoversAndJoin(t *testing.T) {
+	for _, a := range lock.Modes {
+		for _, b := range lock.Modes {
+			require.Equal(t, subset(rights[b], rights[a]), a.Covers(b), "%v covers %v", a, b)
+			var least lock.Mode
+			for _, m := range lock.Modes {
+				if m.Covers(a) && m.Covers(b) && (least == 0 || least.Covers(m)) {
+					least = m
+				}
+			}
+			require.Equal(t, least, lock.Join(a, b), "%v and %v", a, b)
+			if a.Covers(b) { // who is stronger goes with less
+				for _, m := range lock.Modes {
+					require.False(t, lock.Compatible(a, m) && !lock.Compatible(b, m), "%v %v %v", a, b, m)
+				}
+			}
+		}
+		require.True(t, a.Covers(a.Intent()))
+		require.Equal(t, a.Intent(), a.Intent().Intent())
+		for _, b := range lock.Modes {
+			require.Equal(t, lock.Compatible(a, b), lock.Compatible(b, a))
+			require.True(t, lock.Compatible(a.Intent(), b.Intent()), "intentions never conflict")
+		}
+	}
+}
+
+func TestMatrixIsThatOfThePaper(t *testing.T) {
+	got := ""
+	for _, a := range lock.Modes {
+		got += fmt.Sprintf("%-4v", a)
+		for _, b := range lock.Modes {
+			got += map[bool]string{true: " yes", false: " -"}[lock.Compatible(a, b)]
+		}
+		got += "\n"
+	}
+	require.Equal(t, ""+
+		"IS   yes yes yes yes -\n"+
+		"IX   yes yes - - -\n"+
+		"S    yes - yes - -\n"+
+		"SIX  yes - - - -\n"+
+		"X    - - - - -\n", got)
+}
+
+func TestModeAsText(t *testing.T) {
+	for _, m := range lock.Modes {
+		require.True(t, m.Valid())
+		parsed, err := lock.ParseMode(m.String())
+		require.NoError(t, err)
+		require.Equal(t, m, parsed)
+		text, err := json.Marshal(map[lock.Mode]lock.Mode{m: m})
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf(`{"%v":"%v"}`, m, m), string(text))
+		back := map[lock.Mode]lock.Mode{}
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, map[lock.Mode]lock.Mode{m: m}, back)
+	}
+	for _, name := range []string{"", "x", "XX", "SX", "IXS", " X", "0"} {
+		_, err := lock.ParseMode(name)
+		require.ErrorIs(t, err, lock.ErrInvalid, name)
+		require.EqualError(t, err, fmt.Sprintf("lock: mode %q is none of IS, IX, S, SIX and X", name))
+		m := lock.S
+		require.ErrorIs(t, m.UnmarshalText([]byte(name)), lock.ErrInvalid)
+		require.Equal(t, lock.S, m)
+	}
+	for _, m := range badModes {
+		require.False(t, m.Valid())
+		require.Equal(t, fmt.Sprintf("Mode(%d)", m), m.String())
+		_, err := m.MarshalText()
+		require.ErrorIs(t, err, lock.ErrInvalid)
+	}
+}
+
+// badModes include numbers that are a valid mode in their lower bits.
+var badModes = []lock.Mode{0, lock.X + 1, 7, 8, 8 + lock.X, 16 + lock.IS, 255}
+
+func TestScopeAsText(t *testing.T) {
+	for s, want := range map[lock.Scope]string{
+		lock.Above: "Above", lock.At | lock.Below: "At|Below", lock.Above | lock.At | lock.Below: "Above|At|Below",
+		0: "Scope(0)", 8: "Scope(8)", 9: "Above|Scope(8)",
+	} {
+		require.Equal(t, want, s.String())
+	}
+}
+
+func TestNormalize(t *testing.T) {
+	list := func(texts ...string) (rs []lock.Request) {
+		for _, text := range texts {
+			var mode, path string
+			_, err := fmt.Sscanf(text, "%s %s", &mode, &path)
+			require.NoError(t, err)
+			m, err := lock.ParseMode(mode)
+			require.NoError(t, err)
+			rs = append(rs, lock.Request{Path: lock.MustParse(path), Mode: m})
+		}
+		return rs
+	}
+	for _, c := range []struct{ in, want []lock.Request }{
+		{list("X /a"), list("X /a")},
+		{list("X /b", "S /a"), list("S /a", "X /b")},
+		{list("X /a", "X /a"), list("X /a")},
+		{list("IX /a", "S /a"), list("SIX /a")},
+		{list("S /a", "IS /", "IX /a", "X /a/b"), list("IS /", "SIX /a", "X /a/b")},
+		{list("X /a-b", "X /a/b", "X /a"), list("X /a", "X /a/b", "X /a-b")},
+	} {
+		before := append([]lock.Request(nil), c.in...)
+		got, err := lock.Normalize(c.in)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+		require.Equal(t, before, c.in, "the list itself is not changed")
+		again, err := lock.Normalize(got)
+		require.NoError(t, err)
+		require.Equal(t, got, again)
+	}
+	require.Equal(t, "SIX at /a/b", list("SIX /a/b")[0].String())
+}

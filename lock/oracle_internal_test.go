@@ -1,0 +1,226 @@
+package lock
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// long reports whether tests are to try harder and take their time.
+var long = os.Getenv("INTERLOCK_LONG") != ""
+
+// goTogether is the matrix once more, as it is printed in the document of the
+// package.
+var goTogether = func() map[[2]string]bool {
+	const printed = `
+		      IS  IX  S   SIX X
+		IS    yes yes yes yes -
+		IX    yes yes -   -   -
+		S     yes -   yes -   -
+		SIX   yes -   -   -   -
+		X     -   -   -   -   -`
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	columns := strings.Fields(lines[0])
+	m := map[[2]string]bool{}
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		for i, cell := range cells[1:] {
+			m[[2]string{cells[0], columns[i]}] = cell == "yes"
+		}
+	}
+	return m
+}()
+
+// marked says how a request marks the tree, node by node: this is the rule
+// itself. The names of nodes are lists of segments, so that no prefix of a text
+// is taken for an ancestor.
+func marked(r Request) map[string]string {
+	var segments []string
+	if text := r.Path.String(); text != "/" {
+		segments = strings.Split(text, "/")[1:]
+	}
+	intention := map[string]string{"IS": "IS", "S": "IS", "IX": "IX", "SIX": "IX", "X": "IX"}[r.Mode.String()]
+	marks := map[string]string{}
+	for i := range segments {
+		marks[fmt.Sprintf("%q", segments[:i])] = intention
+	}
+	marks[fmt.Sprintf("%q", segments)] = r.Mode.String()
+	return marks
+}
+
+var knownMarks sync.Map // Request -> map[string]string
+
+// marks is marked, once for every request.
+func marks(r Request) map[string]string {
+	if m, ok := knownMarks.Load(r); ok {
+		return m.(map[string]string)
+	}
+	m := marked(r)
+	knownMarks.Store(r, m)
+	return m
+}
+
+// conflict is the oracle of the tests: two requests conflict if some node is
+// marked by both in modes that do not go together.
+func conflict(a, b map[string]string) bool {
+	for node, m := range a {
+		if other, both := b[node]; both && !goTogether[[2]string{m, other}] {
+			return true
+		}
+	}
+	return false
+}
+
+// check compares everything that a trie stores with what its entries say, and
+// returns the first fault, or nothing.
+func check(t *trie) string {
+	if t.root.key != "" || t.root.parent != nil {
+		return "the root is not the root"
+	}
+	nodes := -1 // the root does not count
+	fault, _, _ := checkNode(&t.root, &nodes)
+	if fault != "" {
+		return fault
+	}
+	if nodes != t.nodes {
+		return fmt.Sprintf("%d nodes, %d are counted", nodes, t.nodes)
+	}
+	spares := 0
+	for n := t.spare; n != nil; n = n.parent {
+		if spares++; n.key != "" || n.first != nil || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} || n.counts != (perMode[int32]{}) {
+			return fmt.Sprintf("a spare node is not empty: %+v", n)
+		}
+		for _, kid := range n.kids[:cap(n.kids)] {
+			if kid != nil {
+				return "a spare node keeps a child alive"
+			}
+		}
+	}
+	if spares != t.spares || spares > maxSpare {
+		return fmt.Sprintf("%d spare nodes, %d are counted", spares, t.spares)
+	}
+	return ""
+}
+
+// checkNode returns the first fault at n and below, and how many entries of
+// each class there are.
+func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
+	*nodes++
+	var counts perMode[int32]
+	var marks modeSet
+	var prev *entry
+	for e := n.first; e != nil; prev, e = e, e.next {
+		if e.node != n || e.prev != prev || !e.mode.Valid() {
+			return fmt.Sprintf("the entries of %q are not linked", n.key), all, 0
+		}
+		counts[e.mode]++
+		marks |= e.mode.bit()
+		all[class(e.mode)]++
+	}
+	if counts != n.counts || marks != n.marks {
+		return fmt.Sprintf("%q counts %v %b, has %v %b", n.key, n.counts, n.marks, counts, marks), all, 0
+	}
+	var below [2]int
+	one := func(kid *node) string {
+		if kid.parent != n || len(kid.key) < len(n.key)+2 || kid.key[:len(n.key)] != n.key || kid.key[len(n.key)] != '/' {
+			return fmt.Sprintf("%q is not below %q", kid.key, n.key)
+		}
+		if found, _ := n.kid(kid.key); found != kid {
+			return fmt.Sprintf("%q is not found from %q", kid.key, n.key)
+		}
+		fault, some, _ := checkNode(kid, nodes)
+		below[0] += some[0]
+		below[1] += some[1]
+		return fault
+	}
+	for _, kid := range n.kids {
+		if fault := one(kid); fault != "" {
+			return fault, all, 0
+		}
+	}
+	for name, kid := range n.byName {
+		if name != firstSegment(kid.key, len(n.key)) {
+			return fmt.Sprintf("%q is below %q as %q", kid.key, n.key, name), all, 0
+		}
+		if unsafe.StringData(name) != unsafe.StringData(kid.key[len(n.key):]) {
+			return fmt.Sprintf("the name of %q is part of another text, and keeps it alive", kid.key), all, 0
+		}
+		if fault := one(kid); fault != "" {
+			return fault, all, 0
+		}
+	}
+	switch kids = len(n.kids) + len(n.byName); {
+	case below != n.below:
+		return fmt.Sprintf("below %q are %v, %v are counted", n.key, below, n.below), all, 0
+	case n.byName == nil && len(n.kids) > mostKids, n.byName != nil && (len(n.byName) <= fewKids || len(n.kids) > 0):
+		return fmt.Sprintf("%q has %d children in a list, %d in a map", n.key, len(n.kids), len(n.byName)), all, 0
+	case n.parent != nil && n.first == nil && kids < 2:
+		return fmt.Sprintf("%q is not needed", n.key), all, 0
+	}
+	all[0] += below[0]
+	all[1] += below[1]
+	return "", all, kids
+}
+
+// checkTree is check, and what a tree counts beside its trie.
+func checkTree(t *Tree) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if fault := check(&t.trie); fault != "" {
+		return fault
+	}
+	present := map[*claim]int{}
+	var all []*entry
+	t.trie.walk("", func(_ Scope, e *entry) { all = append(all, e) })
+	heldNow, waitingNow, named := 0, 0, 0
+	for _, e := range all {
+		if present[e.claim]++; present[e.claim] > 1 {
+			continue
+		}
+		switch e.claim.state {
+		case held:
+			heldNow++
+		case waiting:
+			waitingNow++
+		default:
+			return "a claim that is gone is in the trie"
+		}
+		if id := e.claim.options.ID; id != "" {
+			if named++; t.ids[id] != e.claim {
+				return fmt.Sprintf("id %q is not that of its claim", id)
+			}
+		}
+	}
+	if t.ids != nil && named == 0 {
+		return "a map of no ids is kept"
+	}
+	if heldNow != t.held || waitingNow != t.waiting || named != len(t.ids) {
+		return fmt.Sprintf("held %d, waiting %d, named %d; counted are %d, %d, %d", heldNow, waitingNow, named, t.held, t.waiting, len(t.ids))
+	}
+	for c, n := range present {
+		if n != len(c.entries) {
+			return fmt.Sprintf("%d of %d entries of a claim are present", n, len(c.entries))
+		}
+		blockers := 0
+		for i := 0; c.state == waiting && i < len(c.entries); i++ {
+			for _, e := range all {
+				if e.claim != c && e.claim.arrival < c.arrival && c.entries[i].request().Conflicts(e.request()) {
+					blockers++
+				}
+			}
+		}
+		if c.state == waiting && (blockers == 0 || blockers != c.blockers) || c.state == held && c.blockers != 0 {
+			return fmt.Sprintf("arrival %d, state %d, counts %d blockers of %d", c.arrival, c.state, c.blockers, blockers)
+		}
+	}
+	spares := 0
+	for c := t.spare; c != nil; c = c.spare {
+		spares++
+	}
+	if spares != t.spares || spares > maxSpare {
+		return fmt.Sprintf("%d spare claims, %d are counted", spares, t.spares)
+	}
+	return ""
+}

@@ -1,0 +1,172 @@
+package lock_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// ends calls f in a goroutine of its own and returns what it panicked with; nil
+// if it ended by Goexit or returned.
+func ends(f func()) (value any) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		f()
+	}()
+	return <-done
+}
+
+// waysOut are ways not to return.
+var waysOut = map[string]struct {
+	do   func()
+	want any
+}{
+	"panic":  {func() { panic("out") }, "out"},
+	"Goexit": {runtime.Goexit, nil},
+}
+
+// outAt is a function that goes out at its nth call, and not again.
+func outAt(n int, out func()) func() {
+	return func() {
+		if n--; n == 0 {
+			out()
+		}
+	}
+}
+
+// G2, G4: a context whose methods do not return leaves no trace, wherever it
+// happens.
+func TestContextsThatPanic(t *testing.T) {
+	for name, way := range waysOut {
+		for n := 1; n <= 6; n++ {
+			t.Run(name, func(t *testing.T) {
+				inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
+					out := outAt(n, way.do)
+					ended := false
+					bad := bad{t.Context(), func() {
+						if ended {
+							out()
+						}
+					}, &ended}
+					holder := take(t, tree, "X at /a", nil)
+					var got any
+					returned := false
+					go func() {
+						got = ends(func() {
+							_, err := tree.Lock(bad, req("X at /"), &lock.Options{ID: "id"})
+							require.ErrorIs(t, err, context.Canceled)
+							returned = true
+						})
+					}()
+					synctest.Wait()
+					behind := wait(t.Context(), tree, "IS at /b", nil)
+					behind.waits(t)
+					ended = true
+					unlock(t, holder)
+					unlock(t, behind.granted(t))
+					if !returned { // as many calls there are not, beyond some n
+						require.Equal(t, way.want, got)
+					}
+					require.True(t, n > 1 || !returned, "it is not even asked")
+				})
+			})
+			t.Run(name+" in Done", func(t *testing.T) {
+				inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
+					holder := take(t, tree, "X at /a", nil)
+					out := outAt(n, way.do)
+					ctx, cancel := context.WithCancel(t.Context())
+					cancelled := odd{Context: ctx, done: func() <-chan struct{} { out(); return ctx.Done() }}
+					go ends(func() { _, _ = tree.Lock(cancelled, req("X at /a"), nil) })
+					synctest.Wait()
+					cancel()
+					synctest.Wait()
+					require.Zero(t, snapshot(t, tree).Waiting)
+					unlock(t, holder)
+				})
+			})
+		}
+	}
+}
+
+// bad is a context that has ended by itself, and all of whose methods go out.
+type bad struct {
+	context.Context
+	out   func()
+	ended *bool
+}
+
+func (c bad) Err() error {
+	if c.out(); *c.ended {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (c bad) Value(key any) any { c.out(); return c.Context.Value(key) }
+
+// Observers that do not return: a grant that its caller never learns of goes
+// back, a wait ends, and everything else stands.
+func TestObserversThatPanic(t *testing.T) {
+	for name, way := range waysOut {
+		t.Run(name, func(t *testing.T) {
+			var o lock.Observer
+			inBubble(t, &lock.Config{Observer: &o}, func(t *testing.T, tree *lock.Tree) {
+				ctx := t.Context()
+				quiet := func() { o = lock.Observer{} }
+
+				o.Granted = func(lock.Granted) { way.do() }
+				for _, f := range []func(){
+					func() { _, _ = tree.TryLock(ctx, req("X at /"), &lock.Options{ID: "id"}) },
+					func() { _, _ = tree.Lock(ctx, req("X at /"), nil) },
+					func() { _, _ = tree.LockAll(ctx, reqs("X at /a", "S at /b"), nil) },
+					func() { _, _ = tree.Try(lock.Root(), lock.X) },
+				} {
+					require.Equal(t, way.want, ends(f))
+					idle(t, tree)
+				}
+				quiet()
+				h := take(t, tree, "S at /", nil)
+				o.Granted = func(lock.Granted) { way.do() }
+				require.Equal(t, way.want, ends(func() { _ = h.Upgrade(ctx, lock.X) }))
+				quiet()
+				require.Equal(t, reqs("X at /"), h.Requests(), "it has happened, and its caller has the handle")
+
+				o.Refused = func(lock.Refused) { way.do() }
+				unchanged(t, tree, func() {
+					require.Equal(t, way.want, ends(func() { _, _ = tree.TryLock(ctx, req("X at /a"), nil) }))
+					require.Equal(t, way.want, ends(func() { _, _ = tree.Try(lock.Root(), lock.X) }))
+				})
+				c, cancel := context.WithCancel(ctx)
+				go ends(func() { _, _ = tree.Lock(c, req("X at /a"), nil) })
+				synctest.Wait()
+				cancel()
+				synctest.Wait()
+				require.Zero(t, snapshot(t, tree).Waiting)
+
+				quiet()
+				o.Waiting = func(lock.Waiting) { way.do() }
+				unchanged(t, tree, func() {
+					require.Equal(t, way.want, ends(func() { _, _ = tree.Lock(ctx, req("X at /a"), &lock.Options{ID: "id"}) }))
+				})
+
+				quiet()
+				a, b := wait(ctx, tree, "X at /a", nil), wait(ctx, tree, "X at /b", nil)
+				o.Released = func(lock.Released) { way.do() }
+				o.Granted = func(lock.Granted) { way.do() }
+				require.Equal(t, way.want, ends(func() { _ = h.Unlock(ctx) }))
+				a.granted(t) // whoever was granted is awake, whoever is told
+				b.granted(t)
+				require.Equal(t, way.want, ends(func() { _ = tree.Break(ctx, a.held.Token(), "") }))
+				require.ErrorIs(t, a.held.Check(), lock.ErrLost)
+				quiet()
+				unlock(t, b.held)
+			})
+		})
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package lock
+
+// The race detector makes long walks slow.
+const raceEnabled = true

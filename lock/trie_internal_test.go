@@ -1,0 +1,358 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hostile are paths whose texts are prefixes of each other, or sort around the
+// slash, and some that are deep.
+var hostile = []string{
+	"/", "/a", "/ab", "/a-b", "/a!", "/a0", "/a.", "/A", "/b",
+	"/a/b", "/a/b!", "/a/b0", "/a/bc", "/a/a", "/ab/b", "/a-b/c", "/a!/b",
+	"/a/b/c", "/a/b/c/d", "/a/b/c/d/e", "/a/b/c-/d", "/a/b/x/d", "/é/ü", "/é/ü/b",
+	"/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", "/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/b",
+	strings.Repeat("/a", MaxDepth), strings.Repeat("/b", MaxDepth),
+}
+
+func requests(paths []string) (rs []Request) {
+	for _, p := range paths {
+		for _, m := range Modes {
+			rs = append(rs, Request{MustParse(p), m})
+		}
+	}
+	return rs
+}
+
+// Every pair of requests, against the oracle: by the function, by the trie with
+// one of them in it, and by the trie with others around them that do not matter.
+func TestEveryPairConflictsAsTheMarksSay(t *testing.T) {
+	rs := requests(hostile)
+	pairs, conflicts := 0, 0
+	for _, a := range rs {
+		var tree Tree
+		h, err := tree.Try(a.Path, a.Mode)
+		require.NoError(t, err)
+		for _, b := range rs {
+			want := conflict(marks(a), marks(b))
+			if got := a.Conflicts(b); got != want {
+				t.Fatalf("%v, %v: conflict %v, want %v", a, b, got, want)
+			}
+			other, err := tree.Try(b.Path, b.Mode)
+			if errors.Is(err, ErrConflict) != want || !want && err != nil {
+				t.Fatalf("%v held, %v asked: %v, want conflict %v", a, b, err, want)
+			}
+			if fault := check(&tree.trie); fault != "" {
+				t.Fatalf("%v, %v: %s", a, b, fault)
+			}
+			other.Unlock()
+			pairs++
+			if want {
+				conflicts++
+			}
+		}
+		h.Unlock()
+		require.Zero(t, tree.trie.nodes)
+	}
+	require.GreaterOrEqual(t, pairs, 5000)
+	t.Logf("%d pairs, %d conflict", pairs, conflicts)
+}
+
+// words is a walk through every word of toggles: a letter takes its request if
+// it is not held, and gives it back if it is. It goes depth first and takes back
+// each letter, so that no word is replayed.
+type words struct {
+	t        *testing.T
+	tree     Tree
+	rs       []Request
+	against  []uint // by request: those that it conflicts with, by the oracle
+	hold     []Hold
+	held     uint
+	n, tries int
+}
+
+func (w *words) toggle(i int) (undo func()) {
+	if w.held&(1<<i) != 0 {
+		if !w.hold[i].Unlock() {
+			w.t.Fatalf("%v, held %b: not released", w.rs[i], w.held)
+		}
+		w.held &^= 1 << i
+		return func() { w.take(i) }
+	}
+	if !w.take(i) {
+		return func() {}
+	}
+	return func() { w.hold[i].Unlock(); w.held &^= 1 << i }
+}
+
+func (w *words) take(i int) bool {
+	w.tries++
+	h, err := w.tree.Try(w.rs[i].Path, w.rs[i].Mode)
+	if free := w.held&w.against[i] == 0; free != (err == nil) {
+		w.t.Fatalf("%v, held %b: %v, want granted %v", w.rs[i], w.held, err, free)
+	}
+	if err != nil {
+		return false
+	}
+	w.hold[i] = h
+	w.held |= 1 << i
+	return true
+}
+
+func (w *words) walk(letters int) {
+	w.n++
+	if fault := check(&w.tree.trie); fault != "" {
+		w.t.Fatalf("held %b: %s", w.held, fault)
+	}
+	if w.held == 0 && (w.tree.trie.nodes != 0 || w.tree.held != 0) {
+		w.t.Fatalf("nothing is held, and %d nodes are kept", w.tree.trie.nodes)
+	}
+	if letters == 0 {
+		return
+	}
+	for i := range w.rs {
+		undo := w.toggle(i)
+		w.walk(letters - 1)
+		undo()
+	}
+}
+
+// Every word of six letters over ten requests, 10^6 of them and the shorter ones
+// on the way. The race detector, which has nothing to find in one goroutine,
+// makes it several times slower: below it the words have five letters, except in
+// the long run.
+func TestEveryWordOfToggles(t *testing.T) {
+	letters := 6
+	if raceEnabled && !long {
+		letters = 5
+	}
+	alphabets := map[string][]Request{
+		"all modes, around one path": {
+			{Root(), IS},
+			{Root(), IX},
+			{MustParse("/a"), S},
+			{MustParse("/a"), X},
+			{MustParse("/a/b"), SIX},
+			{MustParse("/a/b"), IX},
+			{MustParse("/a/b/c/d"), X},
+			{MustParse("/a/b/c/e"), IS},
+			{MustParse("/ab"), X},
+			{MustParse("/a/b/c/d"), S},
+		},
+		"X, many shapes": {
+			{MustParse("/a/b/c/d"), X},
+			{MustParse("/a/b/c/e"), X},
+			{MustParse("/a/b/x"), X},
+			{MustParse("/a/bc"), X},
+			{MustParse("/a-b/c"), X},
+			{MustParse("/ab"), X},
+			{MustParse("/c/d/e/f/g"), X},
+			{MustParse("/c/d/e/f/h"), X},
+			{MustParse("/c/d"), IX},
+			{MustParse("/a/b/c"), IX},
+		},
+	}
+	for name, rs := range alphabets {
+		t.Run(name, func(t *testing.T) {
+			w := &words{t: t, rs: rs, hold: make([]Hold, len(rs))}
+			for _, a := range rs {
+				var set uint
+				for j, b := range rs {
+					if conflict(marks(a), marks(b)) {
+						set |= 1 << j
+					}
+				}
+				w.against = append(w.against, set)
+			}
+			w.walk(letters)
+			require.Zero(t, w.held)
+			require.Zero(t, w.tree.trie.nodes)
+			t.Logf("%d words, %d tries", w.n, w.tries)
+		})
+	}
+}
+
+// filled is a tree with the requests that are compatible, and these.
+func filled(t *testing.T, random *rand.Rand, rs []Request, n int) (*Tree, []Request) {
+	tree := new(Tree)
+	var have []Request
+	for range n {
+		r := rs[random.IntN(len(rs))]
+		if _, err := tree.Try(r.Path, r.Mode); err == nil {
+			have = append(have, r)
+		}
+	}
+	require.Empty(t, checkTree(tree))
+	return tree, have
+}
+
+// What is visited is what conflicts, each once; and what is walked over is what
+// is above, at and below.
+func TestVisitFindsWhatConflicts(t *testing.T) {
+	rs := requests(hostile)
+	for i := range 40 {
+		kid := MustParse(fmt.Sprintf("/a/%d", i)) // many children, so that there are maps
+		rs = append(rs, Request{kid, IS}, Request{kid, IX}, Request{kid, X})
+	}
+	conflicts := map[[2]Request]bool{}
+	for _, a := range rs {
+		for _, b := range rs {
+			conflicts[[2]Request{a, b}] = conflict(marks(a), marks(b))
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		tree, have := filled(t, random, rs, 60)
+		for _, r := range rs {
+			var want, got []string
+			for _, h := range have {
+				if conflicts[[2]Request{r, h}] {
+					want = append(want, h.String())
+				}
+			}
+			whole := tree.trie.root.visit(r.Path.key(), r.Mode, func(e *entry) bool {
+				got = append(got, e.request().String())
+				return true
+			})
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(want, got) || !whole {
+				t.Fatalf("%v: visited %v, want %v", r, got, want)
+			}
+			at, found := tree.trie.find(r.Path.key(), r.Mode)
+			if found != (len(want) > 0) {
+				t.Fatalf("%v: conflict %v, want %v", r, found, want)
+			}
+			if found { // begun where find stopped, it finds the same
+				var again []string
+				at.node.visit(r.Path.key(), r.Mode, func(e *entry) bool { again = append(again, e.request().String()); return true })
+				slices.Sort(again)
+				require.Equal(t, want, again)
+				calls := 0
+				require.False(t, tree.trie.root.visit(r.Path.key(), r.Mode, func(*entry) bool { calls++; return false }))
+				require.Equal(t, 1, calls)
+			}
+
+			scopes := map[Scope][]string{}
+			tree.trie.walk(r.Path.key(), func(s Scope, e *entry) { scopes[s] = append(scopes[s], e.request().String()) })
+			wanted := map[Scope][]string{}
+			for _, h := range have {
+				switch {
+				case h.Path == r.Path:
+					wanted[At] = append(wanted[At], h.String())
+				case h.Path.Covers(r.Path):
+					wanted[Above] = append(wanted[Above], h.String())
+				case r.Path.Covers(h.Path):
+					wanted[Below] = append(wanted[Below], h.String())
+				}
+			}
+			for s := range scopes {
+				slices.Sort(scopes[s])
+			}
+			for s := range wanted {
+				slices.Sort(wanted[s])
+			}
+			require.Equal(t, wanted, scopes, r.String())
+		}
+	}
+}
+
+// A node changes from a list of children to a map and back, at every number of
+// them, and while children are forked and merged below it.
+func TestManyChildren(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for most := range 3 * mostKids {
+		var tree Tree
+		for _, below := range []string{"", "/p/q"} {
+			var holds []Hold
+			take := func(path string) {
+				h, err := tree.Try(MustParse(path), X)
+				require.NoError(t, err)
+				holds = append(holds, h)
+				require.Empty(t, check(&tree.trie))
+			}
+			for i := range most {
+				take(fmt.Sprintf("%s/k%d/x/y", below, i))
+			}
+			for i := range most { // a fork in every edge
+				take(fmt.Sprintf("%s/k%d/x/z", below, i))
+			}
+			random.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
+			for _, h := range holds {
+				require.True(t, h.Unlock())
+				require.Empty(t, check(&tree.trie))
+			}
+			require.Zero(t, tree.trie.nodes)
+		}
+	}
+}
+
+// Only what is needed is there: requests, and forks.
+func TestNodesAreRequestsAndForks(t *testing.T) {
+	var tree Tree
+	common := strings.Repeat("/s", 20)
+	take := func(path string, nodes int) Hold {
+		h, err := tree.Try(MustParse(path), IX)
+		require.NoError(t, err)
+		require.Equal(t, nodes, tree.trie.nodes, path)
+		require.Empty(t, check(&tree.trie))
+		return h
+	}
+	deep := take(common+"/a/a", 1)
+	fork := take(common+"/b/b", 3)
+	third := take(common+"/c/c", 4)
+	inside := take(common, 4)                 // the fork itself
+	above := take(strings.Repeat("/s", 7), 5) // in the edge
+	root := take("/", 5)
+	for _, step := range []struct {
+		h     Hold
+		nodes int
+	}{{fork, 4}, {inside, 4}, {third, 2}, {root, 2}, {above, 1}, {deep, 0}} {
+		require.True(t, step.h.Unlock())
+		require.Equal(t, step.nodes, tree.trie.nodes)
+		require.Empty(t, check(&tree.trie))
+	}
+}
+
+// G3: an idle tree keeps a bounded number of spare nodes and claims, whatever it
+// held before, and their memory is no more than that.
+func TestMemoryIsGivenBack(t *testing.T) {
+	inUse := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var tree Tree
+	before := inUse()
+	holds := make([]Hold, 0, 10_000)
+	for i := range cap(holds) {
+		h, err := tree.Try(MustParse(fmt.Sprintf("/%s%d/%d/x/y", strings.Repeat("long", 20), i%100, i)), X)
+		require.NoError(t, err)
+		holds = append(holds, h)
+	}
+	for i, h := range holds {
+		require.True(t, h.Unlock())
+		if i%1000 == 0 {
+			require.Empty(t, checkTree(&tree))
+		}
+	}
+	holds = nil
+	require.Empty(t, checkTree(&tree))
+	require.Zero(t, tree.trie.nodes)
+	require.Nil(t, tree.trie.root.byName)
+	require.LessOrEqual(t, tree.trie.spares, maxSpare)
+	require.LessOrEqual(t, tree.spares, maxSpare)
+	if after := inUse(); after > before { // no test of this package runs beside another
+		require.Less(t, after-before, uint64(256<<10))
+	}
+	runtime.KeepAlive(&tree)
+}
