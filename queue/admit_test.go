@@ -1,0 +1,178 @@
+package queue_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+func TestAdmitReservesAndVanishes(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
+		since := time.Now()
+		submit(t, q, "vm1", takes("migrate", time.Hour, nil))
+		answer := make(chan error)
+		refused := make(chan error)
+		destroy := takes("destroy", time.Second, nil)
+		destroy.Admit = func(context.Context) error { return <-answer }
+		destroy.Settle = func(context.Context, queue.Outcome, error) { t.Error("settled, but never accepted") }
+		go func() {
+			_, err := q.SubmitAll(t.Context(), []string{"vm1", "disk"}, destroy)
+			refused <- err
+		}()
+		synctest.Wait()
+		// The place counts, in the order of the submits.
+		_, err := q.Submit(t.Context(), "vm1", takes("third", 0, nil))
+		require.ErrorIs(t, err, queue.ErrFull)
+		behind := submit(t, q, "disk", takes("behind", time.Second, nil))
+		require.Equal(t, queue.Admitting, q.Inspect("disk")[0].State)
+		require.Equal(t, 1, behind.Info().Ahead)
+		require.Equal(t, queue.Stats{Keys: 2, Running: 1, Waiting: 2, Admitting: 1}, q.Stats())
+
+		answer <- errBoom
+		err = <-refused
+		var e *queue.RefusedError
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, &queue.RefusedError{
+			Reason: queue.ErrConflict, Name: "destroy", Key: "vm1", Running: "migrate", Since: since, Err: errBoom,
+		}, e)
+		require.NoError(t, behind.Wait(t.Context()), "the place has vanished")
+		require.Len(t, q.Inspect("vm1"), 1)
+		require.Empty(t, q.Inspect("disk"))
+	})
+}
+
+func TestAdmitPanics(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		act := takes("act", 0, nil)
+		act.Admit = func(context.Context) error { panic(errBoom) }
+		require.PanicsWithValue(t, errBoom, func() { _, _ = q.Submit(t.Context(), "a", act) })
+		requireEmpty(t, q)
+		act = takes("act", 0, nil)
+		act.Admit = func(context.Context) error { runtime.Goexit(); return nil }
+		go func() { _, _ = q.Submit(t.Context(), "a", act) }()
+		synctest.Wait()
+		requireEmpty(t, q)
+		require.NoError(t, submit(t, q, "a", takes("next", 0, nil)).Wait(t.Context()))
+	})
+}
+
+func TestAdmitGetsTheSubmittersContext(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		act := takes("act", 0, nil)
+		act.Admit = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		_, err := q.Submit(ctx, "a", act)
+		require.ErrorIs(t, err, queue.ErrConflict)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		// Admit that agrees has the last word, whatever the context says.
+		act = takes("act", 0, nil)
+		act.Admit = func(context.Context) error { return nil }
+		ticket, err := q.Submit(ctx, "a", act)
+		require.NoError(t, err)
+		require.NoError(t, ticket.Wait(t.Context()))
+	})
+}
+
+func TestPreemptWhileAdmitting(t *testing.T) {
+	// A delete comes while a normal action before it is being admitted: that one
+	// was accepted, and is superseded; one that came after the delete is not.
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		answers := map[string]chan error{"before": make(chan error), "delete": make(chan error)}
+		var outcomes notes
+		submits := func(act *queue.Action) {
+			if answer := answers[act.Name]; answer != nil {
+				act.Admit = func(context.Context) error { return <-answer }
+			}
+			act.Settle = func(_ context.Context, o queue.Outcome, _ error) { outcomes.add(act.Name + " " + o.String()) }
+			go func() { _, _ = q.Submit(t.Context(), "a", act) }()
+			synctest.Wait()
+		}
+		submits(stubborn("running", time.Minute, nil))
+		submits(takes("before", time.Second, nil))
+		deletes := takes("delete", time.Second, nil)
+		deletes.Preempt = queue.PreemptQueued
+		submits(deletes)
+		submits(takes("after", time.Second, nil))
+		answers["delete"] <- nil
+		synctest.Wait()
+		require.Empty(t, outcomes.all())
+		answers["before"] <- nil
+		synctest.Wait()
+		require.Equal(t, []string{"before superseded"}, outcomes.all())
+		require.NoError(t, q.Terminate(t.Context()))
+		require.Equal(t, []string{"before superseded", "running ok", "delete ok", "after ok"}, outcomes.all())
+	})
+}
+
+func TestRepeatedID(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		answer := make(chan error)
+		admits := 0
+		act := takes("act", time.Minute, nil)
+		act.ID = "request-1"
+		act.Admit = func(context.Context) error { admits++; return <-answer }
+		type reply struct {
+			ticket *queue.Ticket[string]
+			err    error
+		}
+		replies := make(chan reply)
+		again := func() {
+			go func() {
+				ticket, err := q.Submit(t.Context(), "a", act)
+				replies <- reply{ticket, err}
+			}()
+			synctest.Wait()
+		}
+		again()
+		again() // waits for the admission of the first
+		require.Equal(t, 1, admits)
+		answer <- errBoom // of the first: the second tries for itself
+		require.ErrorIs(t, (<-replies).err, errBoom)
+		synctest.Wait()
+		require.Equal(t, 2, admits)
+		again()
+		answer <- nil
+		one, two := <-replies, <-replies
+		require.NoError(t, one.err)
+		require.NoError(t, two.err)
+		require.Same(t, one.ticket, two.ticket)
+		require.Equal(t, 2, admits)
+
+		// Also where a new one would be refused.
+		go func() { _ = q.Terminate(t.Context()) }()
+		synctest.Wait()
+		same, err := q.Submit(t.Context(), "other", act)
+		require.NoError(t, err)
+		require.Same(t, one.ticket, same)
+
+		// While it is being admitted, the wait for it can be given up.
+		require.NoError(t, same.Wait(t.Context()))
+		_, err = q.Submit(t.Context(), "a", act)
+		require.ErrorIs(t, err, queue.ErrTerminated, "an ID is known until its action has ended")
+	})
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		act := takes("act", time.Minute, nil)
+		act.ID = "request-1"
+		act.Admit = func(context.Context) error { time.Sleep(time.Minute); return nil }
+		go func() { _, _ = q.Submit(t.Context(), "a", act) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := q.Submit(ctx, "a", act)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}

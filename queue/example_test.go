@@ -1,0 +1,339 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+func Example() {
+	ctx := context.Background()
+	var q queue.Queuer[string] // one for the whole process
+
+	done := func(context.Context) error { return nil }
+	for _, name := range []string{"create", "start", "resize"} {
+		_, err := q.Submit(ctx, "vm1", &queue.Action{Name: name, Run: done, Settle: func(_ context.Context, o queue.Outcome, _ error) {
+			fmt.Println(name, o)
+		}})
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := q.Terminate(ctx); err != nil {
+		panic(err)
+	}
+	_, err := q.Submit(ctx, "vm1", &queue.Action{Run: done})
+	fmt.Println(err)
+	// Output:
+	// create ok
+	// start ok
+	// resize ok
+	// queue: terminated, 0 waiting
+}
+
+// A state is checked and set when an action is admitted. So a migration that
+// leaves the state alone is hidden from users: one of their requests is accepted
+// meanwhile and waits, the next one finds the object in transition.
+func ExampleQueuer_Submit_admission() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	state := "RUNNING" // in a store, and changed by a compare-and-set
+
+	request := func(name, via, to string) (*queue.Ticket[string], error) {
+		return q.Submit(ctx, "vm1", &queue.Action{
+			Name: name,
+			Admit: func(context.Context) error {
+				if state != "RUNNING" {
+					return fmt.Errorf("vm1 is %s", state)
+				}
+				state = via
+				return nil
+			},
+			Run: func(context.Context) error { fmt.Println(name); return nil },
+			Settle: func(_ context.Context, o queue.Outcome, _ error) {
+				if o == queue.OK {
+					state = to
+				}
+			},
+		})
+	}
+
+	hold := make(chan struct{})
+	_, _ = q.Submit(ctx, "vm1", &queue.Action{Name: "migrate", Run: func(context.Context) error {
+		<-hold
+		fmt.Println("migrate")
+		return nil
+	}})
+	destroy, _ := request("destroy", "DESTROYING", "DESTROYED")
+	_, err := request("stop", "STOPPING", "HALTED")
+
+	var refused *queue.RefusedError
+	fmt.Println(errors.Is(err, queue.ErrConflict), errors.As(err, &refused))
+	fmt.Println(refused.Err, "|", refused.Waiting, "waiting")
+	close(hold)
+	fmt.Println(destroy.Wait(ctx), state)
+	// Output:
+	// true true
+	// vm1 is DESTROYING | 1 waiting
+	// migrate
+	// destroy
+	// <nil> DESTROYED
+}
+
+// A disk action takes the disk and the VM that it is attached to. The disk's own
+// lane keeps its order while it moves from one to the other.
+func ExampleQueuer_SubmitAll() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	for _, a := range []struct {
+		name string
+		keys []string
+	}{
+		{"detach from vm1", []string{"disk7", "vm1"}},
+		{"attach to vm2", []string{"disk7", "vm2"}},
+		{"resize", []string{"disk7", "vm2"}},
+	} {
+		_, err := q.SubmitAll(ctx, a.keys, &queue.Action{Run: func(context.Context) error {
+			fmt.Println(a.name)
+			return nil
+		}})
+		if err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(q.Stop(ctx, "disk7"))
+	// Output:
+	// detach from vm1
+	// attach to vm2
+	// resize
+	// <nil>
+}
+
+func ExampleNew() {
+	q, err := queue.New(&queue.Config[string]{
+		MaxRunning: 64,
+		MaxPerKey:  16,
+		Classes: map[string]queue.Limit{
+			"aws":       {MaxChildren: 10},
+			"aws/seoul": {MaxRunning: 30},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	act := &queue.Action{Class: "aws/tokyo", Run: func(context.Context) error { return nil }}
+	_, err = q.Submit(context.Background(), "vm1", act)
+	fmt.Println(err)
+	_, err = queue.New(&queue.Config[string]{MaxRunning: -1})
+	fmt.Println(err)
+	// Output:
+	// queue: invalid Class: unknown: aws/tokyo
+	// queue: invalid MaxRunning: negative
+}
+
+func ExampleDo() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	size, err := queue.Do(ctx, q, "disk7", func(context.Context) (int, error) { return 40, nil })
+	fmt.Println(size, err)
+
+	// Inside an action, waiting for what waits for that action is refused.
+	_, err = queue.Do(ctx, q, "disk7", func(ctx context.Context) (int, error) {
+		return queue.Do(ctx, q, "disk7", func(context.Context) (int, error) { return 0, nil })
+	})
+	fmt.Println(errors.Is(err, queue.ErrWouldDeadlock))
+	// Output:
+	// 40 <nil>
+	// true
+}
+
+func ExampleThen() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	image, _ := queue.Go(ctx, q, "image", func(context.Context) (string, error) { return "debian", nil })
+	vm, _ := queue.Then(ctx, q, "vm1", image, func(_ context.Context, image string) (string, error) {
+		return "vm1 of " + image, nil
+	})
+	fmt.Println(vm.Wait(ctx))
+
+	// What comes after a failure fails with it and does not run.
+	image, _ = queue.Go(ctx, q, "image", func(context.Context) (string, error) { return "", errors.New("no such image") })
+	vm, _ = queue.Then(ctx, q, "vm2", image, func(context.Context, string) (string, error) { panic("not called") })
+	_, err := vm.Wait(ctx)
+	fmt.Println(err)
+	// Output:
+	// vm1 of debian <nil>
+	// no such image
+}
+
+// A delete gets through: what waits in front of it is ended, what runs is told to
+// end and waited for.
+func ExamplePreempt() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	running := make(chan struct{})
+	start, _ := q.Submit(ctx, "lease", &queue.Action{Run: func(ctx context.Context) error {
+		close(running)
+		<-ctx.Done() // it hangs
+		return context.Cause(ctx)
+	}})
+	<-running
+	update, _ := q.Submit(ctx, "lease", &queue.Action{Run: func(context.Context) error { return nil }})
+	remove, _ := q.Submit(ctx, "lease", &queue.Action{
+		Preempt: queue.PreemptRunning,
+		Run:     func(context.Context) error { return nil },
+	})
+	fmt.Println(remove.Wait(ctx))
+	fmt.Println(start.Err())
+	fmt.Println(update.Err())
+	// Output:
+	// <nil>
+	// queue: preempted
+	// queue: superseded
+}
+
+func ExampleRetry() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	ticket, _ := q.Submit(ctx, "vm1", &queue.Action{
+		Retry: queue.Retry{Attempts: 3, Backoff: []time.Duration{time.Millisecond}},
+		Run: func(ctx context.Context) error {
+			attempt := queue.Current[string](ctx).Info().Attempt
+			fmt.Println("attempt", attempt)
+			if attempt < 2 {
+				return errors.New("busy")
+			}
+			return nil
+		},
+	})
+	_, _ = q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error { fmt.Println("next"); return nil }})
+	_ = q.Terminate(ctx)
+	fmt.Println(ticket.Outcome())
+	// Output:
+	// attempt 1
+	// attempt 2
+	// next
+	// ok
+}
+
+func ExampleQueuer_Resume() {
+	ctx := context.Background()
+	q := queue.Must(&queue.Config[string]{OnFailure: queue.Halt})
+	failed, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error { return errors.New("no space left") }})
+	next, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error { return nil }})
+	fmt.Println(failed.Wait(ctx))
+	fmt.Println(next.Outcome(), q.Stats().Halted)
+	fmt.Println(q.Resume("vm1"), next.Wait(ctx))
+	// Output:
+	// no space left
+	// pending 1
+	// true <nil>
+}
+
+func ExampleQueuer_Inspect() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	hold, running := make(chan struct{}), make(chan struct{})
+	_, _ = q.Submit(ctx, "vm1", &queue.Action{Name: "migrate", Run: func(context.Context) error {
+		close(running)
+		<-hold
+		return nil
+	}})
+	stop, _ := q.Submit(ctx, "vm1", &queue.Action{Name: "stop", Run: func(context.Context) error { return nil }})
+	<-running
+	for _, i := range q.Inspect("vm1") {
+		fmt.Println(i.Seq, i.Name, i.State)
+	}
+	for key, lane := range q.All() {
+		fmt.Println(key, lane.Running, lane.Waiting)
+	}
+	fmt.Println(stop.Cancel(errors.New("not needed")), stop.Err())
+	close(hold)
+	_ = q.Terminate(ctx)
+	// Output:
+	// 1 migrate running
+	// 2 stop waiting
+	// vm1 migrate 1
+	// withdrawn queue: canceled: not needed
+}
+
+func ExampleQueuer_Stop() {
+	q := queue.Must[string](nil)
+	hold := make(chan struct{})
+	_, _ = q.Submit(context.Background(), "vm1", &queue.Action{Run: func(context.Context) error { <-hold; return nil }})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	err := q.Stop(ctx, "vm1")
+	var left *queue.DrainError
+	fmt.Println(errors.As(err, &left), left.Running, left.Waiting)
+	close(hold)
+	fmt.Println(q.Stop(context.Background(), "vm1"))
+	// Output:
+	// true 1 0
+	// <nil>
+}
+
+func ExampleQueuer_Abort() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	ticket, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}})
+	q.Abort(errors.New("shutting down"))
+	fmt.Println(q.Terminate(ctx), "|", ticket.Err())
+	// Output:
+	// <nil> | queue: aborted: shutting down
+}
+
+// An action that ignores its context cannot be ended. It can be given up.
+func ExampleQueuer_Abandon() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	hold, running := make(chan struct{}), make(chan struct{})
+	stuck, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error {
+		close(running)
+		<-hold
+		return nil
+	}})
+	next, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error { return nil }})
+	<-running
+	fmt.Println(q.Abandon("vm1"), stuck.Wait(ctx), next.Wait(ctx))
+	fmt.Println(q.Stats().Abandoned)
+	close(hold)
+	// Output:
+	// true queue: abandoned <nil>
+	// 1
+}
+
+// A handler and a payload instead of a closure: what an engine could keep.
+func ExampleHandler() {
+	ctx := context.Background()
+	q := queue.Must(&queue.Config[string]{Handlers: map[string]queue.Handler{
+		"resize": func(_ context.Context, payload []byte) error {
+			fmt.Println("to", string(payload))
+			return nil
+		},
+	}})
+	ticket, _ := q.Submit(ctx, "disk7", &queue.Action{Handler: "resize", Payload: []byte("40G")})
+	fmt.Println(ticket.Wait(ctx))
+	// Output:
+	// to 40G
+	// <nil>
+}
+
+func ExampleObserver() {
+	ctx := context.Background()
+	q := queue.Must(&queue.Config[string]{Observer: queue.Observer[string]{
+		Started:  func(e queue.Started[string]) { fmt.Println(e.Keys, e.Name, "started") },
+		Finished: func(e queue.Finished[string]) { fmt.Println(e.Keys, e.Name, e.Outcome) },
+	}})
+	_, _ = q.Submit(ctx, "vm1", &queue.Action{Name: "stop", Run: func(context.Context) error { return nil }})
+	_ = q.Terminate(ctx)
+	// Output:
+	// [vm1] stop started
+	// [vm1] stop ok
+}

@@ -1,0 +1,50 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestExpireTooLate is the schedule in which the timer of QueueTimeout has fired
+// and gets the lock only when the action has had its first attempt.
+func TestExpireTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := Must(&Config[string]{MaxRunning: 1})
+		fails := &Action{
+			QueueTimeout: time.Hour,
+			Retry:        Retry{Attempts: 2},
+			Run:          func(context.Context) error { time.Sleep(time.Second); return errors.ErrUnsupported },
+		}
+		first, err := q.Submit(t.Context(), "a", fails)
+		require.NoError(t, err)
+		_, err = q.Submit(t.Context(), "b", &Action{Run: func(context.Context) error { time.Sleep(time.Minute); return nil }})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, Waiting, first.Info().State, "for its second turn")
+		first.expire()
+		require.Equal(t, errors.ErrUnsupported, first.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+// TestAgainTooLate is the same for the timer of a back-off.
+func TestAgainTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q Queuer[string]
+		ticket, err := q.Submit(t.Context(), "a", &Action{
+			Retry: Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}},
+			Run:   func(context.Context) error { return errors.ErrUnsupported },
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, Withdrawn, ticket.Cancel(nil))
+		ticket.again()
+		require.Equal(t, Canceled, ticket.Outcome())
+		require.Zero(t, q.Stats())
+	})
+}

@@ -1,0 +1,228 @@
+package queue_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+func TestRetry(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		start := time.Now()
+		var at []time.Duration
+		act := &queue.Action{
+			Retry: queue.Retry{Attempts: 5, Backoff: []time.Duration{time.Second, time.Minute}},
+			Run: func(ctx context.Context) error {
+				at = append(at, time.Since(start))
+				if queue.Current[string](ctx).Info().Attempt < 4 {
+					return errBoom
+				}
+				return nil
+			},
+		}
+		ticket := submit(t, q, "a", act)
+		behind := submit(t, q, "a", takes("behind", 0, nil))
+		time.Sleep(time.Millisecond)
+		info := ticket.Info()
+		require.Equal(t, queue.Retrying, info.State)
+		require.Equal(t, errBoom, info.Err)
+		require.Equal(t, queue.Pending, info.Outcome)
+		require.NoError(t, behind.Wait(t.Context()))
+		require.Equal(t, queue.OK, ticket.Outcome(), "it was not overtaken")
+		require.NoError(t, ticket.Err())
+		s := time.Second
+		require.Equal(t, []time.Duration{0, s, 61 * s, 121 * s}, at)
+	})
+}
+
+func TestRetryIf(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		asked := 0
+		act := takes("act", 0, errBoom)
+		act.Retry = queue.Retry{Attempts: 3, If: func(err error) bool { asked++; return err != errBoom }}
+		require.Equal(t, errBoom, submit(t, q, "a", act).Wait(t.Context()))
+		require.Equal(t, 1, asked)
+		// Panics are not tried again, time-outs are.
+		attempts := 0
+		panics := &queue.Action{Retry: queue.Retry{Attempts: 3}, Run: func(context.Context) error { attempts++; panic(1) }}
+		require.ErrorIs(t, submit(t, q, "a", panics).Wait(t.Context()), queue.ErrPanic)
+		require.Equal(t, 1, attempts)
+		late := takes("late", time.Hour, nil)
+		late.Timeout = time.Minute
+		late.Retry.Attempts = 3
+		ticket := submit(t, q, "a", late)
+		start := time.Now()
+		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrTimeout)
+		require.Equal(t, 3*time.Minute, time.Since(start))
+		require.Equal(t, 3, ticket.Info().Attempt)
+		requireEmpty(t, q)
+	})
+}
+
+func TestTimeoutOfStubborn(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		for want, returns := range map[queue.Outcome]error{queue.OK: nil, queue.Failed: errBoom, queue.TimedOut: context.DeadlineExceeded} {
+			act := stubborn("stubborn", time.Hour, returns)
+			act.Timeout = time.Minute
+			require.Equal(t, want, outcome(t, submit(t, q, "a", act)))
+		}
+	})
+}
+
+func TestHaltResumeSkip(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var halted []string
+		q := makeQueue(t, &queue.Config[string]{OnFailure: queue.Halt, Observer: queue.Observer[string]{
+			Halted: func(h queue.Halted[string]) { halted = append(halted, h.Key+" "+h.Failed.Name) },
+		}})
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("fails", 0, errBoom))
+		require.NoError(t, err)
+		one := submit(t, q, "a", takes("one", 0, nil))
+		two := submit(t, q, "a", takes("two", 0, errBoom))
+		go_on := takes("goes on", 0, errBoom)
+		go_on.OnFailure = queue.Continue
+		three := submit(t, q, "a", go_on)
+		four := submit(t, q, "a", takes("four", 0, nil))
+		synctest.Wait()
+		require.Equal(t, []string{"a fails", "b fails"}, halted)
+		require.Equal(t, queue.Stats{Keys: 2, Waiting: 4, Halted: 2}, q.Stats())
+		require.True(t, q.Skip("a"))
+		require.Equal(t, queue.Skipped, outcome(t, one))
+		require.ErrorIs(t, one.Err(), queue.ErrSkipped)
+		require.Equal(t, queue.Failed, outcome(t, two))
+		require.Equal(t, queue.Pending, three.Outcome())
+		require.True(t, q.Resume("a"))
+		require.Equal(t, queue.Failed, outcome(t, three))
+		require.Equal(t, queue.OK, outcome(t, four))
+		require.False(t, q.Resume("a"))
+		require.False(t, q.Skip("a"))
+		require.True(t, q.Skip("b"))
+		require.False(t, q.Skip("b"))
+		requireEmpty(t, q)
+	})
+}
+
+func TestAbandon(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+		require.False(t, q.Abandon("a"))
+		var settled []queue.Outcome
+		act := stubborn("stuck", time.Hour, nil)
+		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { settled = append(settled, o) }
+		stuck, err := q.SubmitAll(t.Context(), []string{"a", "b"}, act)
+		require.NoError(t, err)
+		behind := submit(t, q, "b", takes("behind", 0, nil))
+		synctest.Wait()
+		require.False(t, q.Abandon("c"))
+		require.True(t, q.Abandon("b"))
+		require.ErrorIs(t, stuck.Wait(t.Context()), queue.ErrAbandoned)
+		require.NoError(t, behind.Wait(t.Context()))
+		require.Equal(t, queue.Stats{Abandoned: 1}, q.Stats())
+		time.Sleep(2 * time.Hour)
+		require.Equal(t, queue.Abandoned, stuck.Outcome(), "the late result is not looked at")
+		require.Equal(t, []queue.Outcome{queue.Abandoned}, settled)
+		require.Zero(t, q.Stats())
+
+		// One that hangs in Settle keeps the outcome it had.
+		act = takes("hangs", 0, nil)
+		act.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Hour) }
+		hangs := submit(t, q, "a", act)
+		synctest.Wait()
+		require.True(t, q.Abandon("a"))
+		require.NoError(t, hangs.Wait(t.Context()))
+		require.Equal(t, 1, q.Stats().Abandoned)
+		time.Sleep(2 * time.Hour)
+		require.Zero(t, q.Stats())
+
+		// Waiting ones are not to be abandoned, but cancelled.
+		fails := takes("fails", 0, errBoom)
+		fails.OnFailure = queue.Halt
+		submit(t, q, "a", fails)
+		waits := submit(t, q, "a", takes("waits", 0, nil))
+		synctest.Wait()
+		require.False(t, q.Abandon("a"))
+		waits.Cancel(nil)
+	})
+}
+
+func TestPanicsElsewhere(t *testing.T) {
+	// In Guard, Settle and Retry.If: the outcome of that action, nothing else.
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		rows := map[string]*queue.Action{
+			"guard":            {Guard: func(context.Context) error { panic(errBoom) }},
+			"settle":           {Settle: func(context.Context, queue.Outcome, error) { panic(errBoom) }},
+			"if":               {Retry: queue.Retry{Attempts: 2, If: func(error) bool { panic(errBoom) }}},
+			"goexit in guard":  {Guard: func(context.Context) error { runtime.Goexit(); return nil }},
+			"goexit in settle": {Settle: func(context.Context, queue.Outcome, error) { runtime.Goexit() }},
+		}
+		for name, act := range rows {
+			act.Run = func(context.Context) error {
+				if name == "if" {
+					return errBoom
+				}
+				return nil
+			}
+			ticket := submit(t, q, "a", act)
+			behind := submit(t, q, "a", takes("behind", 0, nil))
+			require.NoError(t, behind.Wait(t.Context()), name)
+			require.Equal(t, queue.Panicked, ticket.Outcome(), name)
+			require.ErrorIs(t, ticket.Err(), queue.ErrPanic)
+		}
+		// Settle of one that waits runs in the goroutine of whoever ends it.
+		hold := submit(t, q, "a", takes("hold", time.Hour, nil))
+		act := takes("waits", 0, nil)
+		act.Settle = func(context.Context, queue.Outcome, error) { panic(errBoom) }
+		waits := submit(t, q, "a", act)
+		require.Equal(t, queue.Withdrawn, waits.Cancel(nil))
+		require.ErrorIs(t, waits.Err(), queue.ErrPanic)
+		hold.Cancel(nil)
+		<-hold.Done()
+		requireEmpty(t, q)
+	})
+}
+
+func TestHandlers(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Handlers: map[string]queue.Handler{
+			"fail": func(_ context.Context, payload []byte) error {
+				if string(payload) == "boom" {
+					return errBoom
+				}
+				return nil
+			},
+		}})
+		require.Equal(t, errBoom, submit(t, q, "a", &queue.Action{Handler: "fail", Payload: []byte("boom")}).Wait(t.Context()))
+		require.NoError(t, submit(t, q, "a", &queue.Action{Handler: "fail"}).Wait(t.Context()))
+	})
+}
+
+func TestExpire(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+		submit(t, q, "a", takes("a", time.Minute, nil))
+		var settled []queue.Outcome
+		act := takes("b", time.Hour, errBoom)
+		act.QueueTimeout = time.Second
+		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { settled = append(settled, o) }
+		for _, key := range []string{"a", "b"} { // behind one that runs, and ready
+			require.ErrorIs(t, submit(t, q, key, act).Wait(t.Context()), queue.ErrExpired)
+		}
+		require.Equal(t, []queue.Outcome{queue.Expired, queue.Expired}, settled)
+		// Once started, it has all the time in the world, also between attempts.
+		act = takes("c", time.Minute, errBoom)
+		act.QueueTimeout = 2 * time.Minute
+		act.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}}
+		require.Equal(t, errBoom, submit(t, q, "c", act).Wait(t.Context()))
+		requireEmpty(t, q)
+	})
+}

@@ -1,0 +1,69 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+var errBoom = errors.New("boom")
+
+// in runs the test with virtual time.
+func in(t *testing.T, f func(t *testing.T)) { synctest.Test(t, f) }
+
+func makeQueue(t *testing.T, config *queue.Config[string]) *queue.Queuer[string] {
+	t.Helper()
+	q, err := queue.New(config)
+	require.NoError(t, err)
+	// A test that fails in virtual time must not leave anybody asleep.
+	t.Cleanup(func() { q.Abort(nil) })
+	return q
+}
+
+func submit(t *testing.T, q *queue.Queuer[string], key string, act *queue.Action) *queue.Ticket[string] {
+	t.Helper()
+	ticket, err := q.Submit(t.Context(), key, act)
+	require.NoError(t, err)
+	return ticket
+}
+
+// takes is an action that takes a while, obeys its context, and returns err.
+func takes(name string, d time.Duration, err error) *queue.Action {
+	return &queue.Action{Name: name, Run: func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}}
+}
+
+// stubborn does not obey.
+func stubborn(name string, d time.Duration, err error) *queue.Action {
+	return &queue.Action{Name: name, Run: func(context.Context) error {
+		time.Sleep(d)
+		return err
+	}}
+}
+
+// requireEmpty is that nothing is left of anything.
+func requireEmpty(t *testing.T, q *queue.Queuer[string]) {
+	t.Helper()
+	require.Zero(t, q.Stats())
+	for k, l := range q.All() {
+		t.Errorf("key %v left: %+v", k, l)
+	}
+}
+
+func outcome(t *testing.T, ticket *queue.Ticket[string]) queue.Outcome {
+	t.Helper()
+	_ = ticket.Wait(t.Context())
+	return ticket.Outcome()
+}

@@ -1,0 +1,112 @@
+package queue_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+func TestInvalidConfig(t *testing.T) {
+	for name, config := range map[string]*queue.Config[string]{
+		"running":     {MaxRunning: -1},
+		"per key":     {MaxPerKey: -1},
+		"waiting":     {MaxWaiting: -1},
+		"class":       {Classes: map[string]queue.Limit{"a": {MaxRunning: -1}}},
+		"children":    {Classes: map[string]queue.Limit{"a": {MaxChildren: -1}}},
+		"path":        {Classes: map[string]queue.Limit{"a//b": {}}},
+		"path begin":  {Classes: map[string]queue.Limit{"/a": {}}},
+		"policy":      {OnFailure: queue.Halt + 1},
+		"nil handler": {Handlers: map[string]queue.Handler{"a": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := queue.New(config)
+			require.ErrorIs(t, err, queue.ErrInvalid)
+			require.Panics(t, func() { queue.Must(config) })
+		})
+	}
+}
+
+func TestInvalidSubmit(t *testing.T) {
+	var told []error
+	q := makeQueue(t, &queue.Config[string]{Observer: queue.Observer[string]{
+		Refused: func(r queue.Refused[string]) { told = append(told, r.Err) },
+	}})
+	run := func(context.Context) error { t.Error("runs"); return nil }
+	var noTicket *queue.Ticket[string]
+	var noFuture *queue.Future[int]
+	keys := []string{"a", "b"}
+	type row struct {
+		field string
+		keys  []string
+		act   *queue.Action
+	}
+	rows := []row{
+		{"Action", keys, nil},
+		{"keys", nil, &queue.Action{Run: run}},
+		{"keys", []string{"a", "b", "a"}, &queue.Action{Run: run}},
+		{"Run", keys, &queue.Action{}},
+		{"Run", keys, &queue.Action{Run: run, Handler: "h"}},
+		{"Handler", keys, &queue.Action{Handler: "unknown"}},
+		{"Class", keys, &queue.Action{Run: run, Class: "unknown"}},
+		{"After", keys, &queue.Action{Run: run, After: noTicket}},
+		{"After", keys, &queue.Action{Run: run, After: noFuture}},
+		{"Preempt", keys, &queue.Action{Run: run, Preempt: 9}},
+		{"OnFailure", keys, &queue.Action{Run: run, OnFailure: 9}},
+		{"Timeout", keys, &queue.Action{Run: run, Timeout: -1}},
+		{"QueueTimeout", keys, &queue.Action{Run: run, QueueTimeout: -1}},
+		{"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Attempts: -1}}},
+		{"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Backoff: []time.Duration{-1}}}},
+	}
+	for _, r := range rows {
+		ticket, err := q.SubmitAll(t.Context(), r.keys, r.act)
+		require.Nil(t, ticket)
+		require.ErrorIs(t, err, queue.ErrInvalid)
+		var invalid *queue.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, r.field, invalid.Field)
+		require.Contains(t, err.Error(), "queue: invalid "+r.field)
+	}
+	require.Len(t, told, len(rows))
+	requireEmpty(t, q)
+
+	for _, act := range []*queue.Action{{Run: run}, {Handler: "h"}, {ID: "x"}} {
+		_, err := queue.GoAll(t.Context(), q, keys, act, func(context.Context) (int, error) { return 0, nil })
+		require.ErrorIs(t, err, queue.ErrInvalid)
+	}
+	_, err := queue.Go[int](t.Context(), q, "a", nil)
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	_, err = queue.Then(t.Context(), q, "a", noFuture, func(context.Context, int) (int, error) { return 0, nil })
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	requireEmpty(t, q)
+}
+
+func TestInvalidKeys(t *testing.T) {
+	act := &queue.Action{Run: func(context.Context) error { return nil }}
+	var floats queue.Queuer[float64]
+	_, err := floats.Submit(t.Context(), math.NaN(), act)
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	_, err = floats.SubmitAll(t.Context(), []float64{1, math.NaN()}, act)
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	require.Zero(t, floats.Stats())
+
+	// A key that cannot be compared panics, and leaves the queue usable.
+	var anything queue.Queuer[any]
+	require.Panics(t, func() { _, _ = anything.Submit(t.Context(), []int{1}, act) })
+	ticket, err := anything.Submit(t.Context(), 1, act)
+	require.NoError(t, err)
+	require.NoError(t, ticket.Wait(t.Context()))
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "ok", queue.OK.String())
+	require.Equal(t, "abandoned", queue.Abandoned.String())
+	require.Equal(t, "invalid", queue.Outcome(99).String())
+	require.Equal(t, "ended", queue.Ended.String())
+	require.Equal(t, "withdrawn", queue.Withdrawn.String())
+	require.Equal(t, "late", queue.Late.String())
+}

@@ -1,0 +1,380 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// checks sets the number of cases, unless one was asked for on the command line.
+func checks(t *testing.T, normal, long string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if given {
+		return
+	}
+	if os.Getenv("INTERLOCK_LONG") != "" {
+		normal = long
+	}
+	before := flag.Lookup("rapid.checks").Value.String()
+	if err := flag.Set("rapid.checks", normal); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
+}
+
+var modelKeys = []string{"a", "b", "c", "d"}
+
+// TestModel drives a queue and the naive reference with the same operations, in
+// virtual time, and compares all that can be seen after each of them: so what
+// runs is what the reference says, no more (first in all lanes, limits) and no
+// less (maximality, nobody overtakes in ready order).
+func TestModel(t *testing.T) {
+	checks(t, "10000", "1000000")
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &model{
+			ref: &reference{
+				halted: map[string]bool{},
+				limits: map[string]queue.Limit{
+					"":    {MaxRunning: rapid.IntRange(1, 4).Draw(rt, "running"), MaxChildren: rapid.IntRange(0, 2).Draw(rt, "children")},
+					"p":   {MaxChildren: rapid.IntRange(0, 1).Draw(rt, "children of p")},
+					"p/x": {MaxRunning: rapid.IntRange(0, 2).Draw(rt, "running in p/x")},
+					"p/y": {}, "r": {},
+				},
+				perKey: rapid.SampledFrom([]int{0, 0, 3}).Draw(rt, "per key"),
+				all:    rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "waiting"),
+			},
+			observed: rapid.Bool().Draw(rt, "observed"),
+		}
+		script := rapid.SliceOfN(rapid.Custom(draw), 1, 40).Draw(rt, "script")
+		var wrong string
+		synctest.Test(t, func(t *testing.T) { wrong = m.play(t.Context(), script) })
+		if wrong != "" {
+			rt.Fatal(wrong)
+		}
+	})
+}
+
+// step is one operation; which action it is about is counted among those there
+// are.
+type step struct {
+	do     string
+	n      int
+	keys   []string
+	act    refAction
+	parent bool
+	settle bool
+}
+
+func draw(t *rapid.T) step {
+	s := step{
+		do: rapid.SampledFrom([]string{
+			"submit", "submit", "submit", "submit", "ok", "ok", "ok", "error", "panic",
+			"cancel", "sleep", "resume", "skip", "abandon",
+		}).Draw(t, "do"),
+		n: rapid.IntRange(0, 20).Draw(t, "n"),
+	}
+	if s.do != "submit" {
+		return s
+	}
+	s.keys = rapid.SliceOfNDistinct(rapid.SampledFrom(modelKeys), 1, 3, rapid.ID).Draw(t, "keys")
+	s.parent = rapid.IntRange(0, 5).Draw(t, "after") == 0
+	s.settle = rapid.Bool().Draw(t, "settle")
+	s.act = refAction{
+		class:    rapid.SampledFrom([]string{"", "p", "p/x", "p/y", "r"}).Draw(t, "class"),
+		preempt:  rapid.SampledFrom([]queue.Preempt{0, 0, 0, 0, queue.PreemptQueued, queue.PreemptRunning}).Draw(t, "preempt"),
+		halts:    rapid.IntRange(0, 3).Draw(t, "halts") == 0,
+		obeys:    rapid.Bool().Draw(t, "obeys"),
+		attempts: rapid.IntRange(0, 3).Draw(t, "attempts"),
+		backoff:  rapid.IntRange(0, 2).Draw(t, "backoff"),
+	}
+	return s
+}
+
+type model struct {
+	ref      *reference
+	observed bool
+	q        *queue.Queuer[string]
+	acts     []*modelAction
+}
+
+type modelAction struct {
+	*refAction
+	ticket   *queue.Ticket[string]
+	gate     chan queue.Outcome
+	accepted bool
+	gone     bool // abandoned
+	inside   atomic.Int32
+	settled  []queue.Outcome
+	finished []queue.Outcome
+}
+
+// Nanoseconds keep apart what would happen at once, in the order of the ids. A
+// moment is long against them, and a unit against a moment.
+const (
+	moment = time.Microsecond
+	unit   = time.Second
+)
+
+func (m *model) play(ctx context.Context, script []step) string {
+	config := &queue.Config[string]{MaxPerKey: m.ref.perKey, MaxWaiting: m.ref.all, Classes: m.ref.limits}
+	if m.observed {
+		config.Observer.Finished = func(e queue.Finished[string]) {
+			var id int
+			fmt.Sscan(e.Name, &id)
+			m.acts[id].finished = append(m.acts[id].finished, e.Outcome)
+		}
+	}
+	m.q = queue.Must(config)
+	defer func() {
+		m.q.Abort(nil)
+		for _, a := range m.acts {
+			close(a.gate)
+		}
+	}()
+	for i, s := range script {
+		what := m.do(ctx, s)
+		time.Sleep(moment)
+		m.ref.sleep(int(moment))
+		synctest.Wait()
+		if diff := m.compare(); diff != "" {
+			return fmt.Sprintf("step %d, %s: reference -, queue +\n%s", i, what, diff)
+		}
+	}
+	return m.drain(ctx)
+}
+
+func (m *model) do(ctx context.Context, s step) string {
+	pick := func(fits func(*modelAction) bool) *modelAction {
+		var list []*modelAction
+		for _, a := range m.acts {
+			if a.accepted && fits(a) {
+				list = append(list, a)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		return list[s.n%len(list)]
+	}
+	key := modelKeys[s.n%len(modelKeys)]
+	switch s.do {
+	case "submit":
+		return m.submit(ctx, s, pick(func(*modelAction) bool { return true }))
+	case "ok", "error", "panic":
+		a := pick(func(a *modelAction) bool { return a.state == queue.Running })
+		if a == nil {
+			return "nothing"
+		}
+		o := map[string]queue.Outcome{"ok": queue.OK, "error": queue.Failed, "panic": queue.Panicked}[s.do]
+		a.gate <- o
+		m.ref.finish(a.refAction, o)
+		return fmt.Sprint(s.do, " of ", a.id)
+	case "cancel":
+		a := pick(func(*modelAction) bool { return true })
+		if a == nil {
+			return "nothing"
+		}
+		got, want := a.ticket.Cancel(nil), m.ref.cancel(a.refAction)
+		if got != want {
+			return fmt.Sprint("cancel of ", a.id, " is ", got, ", not ", want)
+		}
+		return fmt.Sprint("cancel of ", a.id)
+	case "sleep":
+		time.Sleep(time.Duration(s.n%3) * unit)
+		m.ref.sleep(s.n % 3 * int(unit))
+	case "resume", "skip":
+		do := m.q.Resume
+		if s.do == "skip" {
+			do = m.q.Skip
+		}
+		if do(key) != m.ref.resume(key, s.do == "skip") {
+			return s.do + " gives another answer"
+		}
+	case "abandon":
+		lane := m.ref.inLane(key)
+		if m.q.Abandon(key) != m.ref.abandon(key) {
+			return s.do + " gives another answer"
+		}
+		if len(lane) > 0 {
+			m.acts[lane[0].id].gone = true
+		}
+	}
+	return s.do + " " + key
+}
+
+func (m *model) submit(ctx context.Context, s step, parent *modelAction) string {
+	ref := s.act
+	a := &modelAction{refAction: &ref, gate: make(chan queue.Outcome, 1)}
+	a.id, a.keys = len(m.acts), s.keys
+	a.backoff *= int(unit)
+	if a.backoff > 0 {
+		a.backoff += a.id // no two at the same time
+	}
+	act := &queue.Action{
+		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
+		Retry: queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{time.Duration(a.backoff)}},
+	}
+	if a.halts {
+		act.OnFailure = queue.Halt
+	}
+	if s.settle {
+		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { a.settled = append(a.settled, o) }
+	}
+	if s.parent && parent != nil {
+		act.After, a.parent = parent.ticket, parent.refAction
+	}
+	m.acts = append(m.acts, a)
+	var err error
+	a.ticket, err = m.q.SubmitAll(ctx, a.keys, act)
+	a.accepted = err == nil
+	if want := m.ref.submit(a.refAction); want != a.accepted {
+		return fmt.Sprint("submit of ", a.id, " gives ", err)
+	}
+	return fmt.Sprintf("submit %+v", ref)
+}
+
+func (a *modelAction) run(ctx context.Context) error {
+	if a.inside.Add(1) > 1 {
+		return errors.New("runs twice at once")
+	}
+	defer a.inside.Add(-1)
+	var obeyed <-chan struct{}
+	if a.obeys {
+		obeyed = ctx.Done()
+	}
+	select {
+	case o := <-a.gate:
+		switch o {
+		case queue.Failed:
+			return errBoom
+		case queue.Panicked:
+			panic(errBoom)
+		}
+		return nil
+	case <-obeyed:
+		time.Sleep(time.Duration(a.id))
+		return context.Cause(ctx)
+	}
+}
+
+// view is what can be seen from outside.
+type view struct {
+	Actions map[int]string
+	Lanes   map[string][]string
+	Stats   queue.Stats
+}
+
+func (m *model) compare() string {
+	want := view{Actions: map[int]string{}, Lanes: map[string][]string{}}
+	got := view{Actions: map[int]string{}, Lanes: map[string][]string{}}
+	for _, a := range m.acts {
+		if !a.accepted {
+			if a.state != queue.Admitting {
+				want.Actions[a.id] = "accepted"
+			}
+			continue
+		}
+		i := a.ticket.Info()
+		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt)
+		got.Actions[a.id] = fmt.Sprint(i.State, a.ticket.Outcome(), i.Attempt)
+		if a.state == queue.Ended {
+			// Settled and told exactly once, and nobody who waits hangs.
+			select {
+			case <-a.ticket.Done():
+			default:
+				got.Actions[a.id] += ", not done"
+			}
+			for what, list := range map[string][]queue.Outcome{"settled": a.settled, "finished": a.finished} {
+				if len(list) > 1 || len(list) == 1 && list[0] != a.outcome || what == "finished" && m.observed && len(list) == 0 {
+					got.Actions[a.id] += fmt.Sprint(", ", what, list)
+				}
+			}
+		}
+		if (a.inside.Load() > 0) != (a.state == queue.Running || a.gone) && !a.gone {
+			got.Actions[a.id] += fmt.Sprint(", inside ", a.inside.Load())
+		}
+	}
+	keys := map[string]bool{}
+	for _, k := range modelKeys {
+		for _, a := range m.ref.inLane(k) {
+			want.Lanes[k] = append(want.Lanes[k], fmt.Sprint(a.id, " ", a.state))
+		}
+		for _, i := range m.q.Inspect(k) {
+			got.Lanes[k] = append(got.Lanes[k], fmt.Sprint(i.Name, " ", i.State))
+		}
+		if m.ref.halted[k] || len(want.Lanes[k]) > 0 {
+			keys[k] = true
+		}
+	}
+	want.Stats = queue.Stats{
+		Keys: len(keys), Running: m.ref.count(running), Halted: len(m.ref.halted),
+		Retrying: m.ref.count(func(a *refAction) bool { return a.state == queue.Retrying }),
+	}
+	want.Stats.Waiting = len(m.ref.list) - want.Stats.Running
+	got.Stats = m.q.Stats()
+	got.Stats.Abandoned, got.Stats.OldestWaiting, got.Stats.LongestRunning = 0, 0, 0
+	return cmp.Diff(want, got)
+}
+
+// drain ends everything there is, and looks whether anything is left.
+func (m *model) drain(ctx context.Context) string {
+	for _, k := range modelKeys {
+		if m.q.Resume(k) != m.ref.resume(k, false) {
+			return "resume gives another answer"
+		}
+		synctest.Wait()
+	}
+	for range 10_000 {
+		if len(m.ref.list) == 0 {
+			break
+		}
+		time.Sleep(3 * unit)
+		m.ref.sleep(3 * int(unit))
+		i := slices.IndexFunc(m.ref.list, running)
+		if i < 0 {
+			return "reference: nobody runs"
+		}
+		a := m.acts[m.ref.list[i].id]
+		a.gate <- queue.OK
+		m.ref.finish(a.refAction, queue.OK)
+		time.Sleep(moment)
+		m.ref.sleep(int(moment))
+		synctest.Wait()
+		if diff := m.compare(); diff != "" {
+			return "drain: reference -, queue +\n" + diff
+		}
+	}
+	for _, a := range m.acts {
+		if a.accepted {
+			// In virtual time a wait that hangs is a deadlock of the bubble.
+			_ = a.ticket.Wait(ctx)
+			if a.gone {
+				select {
+				case a.gate <- queue.OK:
+				default:
+				}
+			}
+		}
+	}
+	if err := m.q.Terminate(ctx); err != nil {
+		return err.Error()
+	}
+	synctest.Wait()
+	if s := m.q.Stats(); s != (queue.Stats{}) {
+		return fmt.Sprintf("left: %+v", s)
+	}
+	return ""
+}

@@ -1,0 +1,148 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+func TestObserver(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var log notes
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
+			Accepted: func(e queue.Accepted[string]) { log.add(fmt.Sprint(e.Name, " accepted ", e.Keys, e.Ahead)) },
+			Refused:  func(e queue.Refused[string]) { log.add(fmt.Sprint(e.Name, " refused ", e.Keys)) },
+			Started:  func(e queue.Started[string]) { log.add(fmt.Sprint(e.Name, " started after ", e.Waited)) },
+			Retried: func(e queue.Retried[string]) {
+				log.add(fmt.Sprint(e.Name, " ", e.Failed, " ", e.Reason, " ", e.Backoff))
+			},
+			Finished: func(e queue.Finished[string]) { log.add(fmt.Sprint(e.Name, " ", e.Outcome, " ran ", e.Ran)) },
+		}})
+		fails := takes("fails", time.Second, errBoom)
+		fails.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Minute}}
+		submit(t, q, "a", fails)
+		synctest.Wait()
+		next := submit(t, q, "a", takes("next", time.Second, nil))
+		last := submit(t, q, "a", takes("last", time.Second, nil))
+		last.Cancel(nil)
+		refused := takes("no", 0, nil)
+		refused.Admit = func(context.Context) error { return errBoom }
+		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, refused)
+		require.Error(t, err)
+		require.NoError(t, next.Wait(t.Context()))
+		require.Equal(t, []string{
+			"fails accepted [a] 0",
+			"fails started after 0s",
+			"next accepted [a] 1",
+			"last accepted [a] 2",
+			"last canceled ran 0s",
+			"no refused [a b]",
+			"fails error boom 1m0s",
+			"fails started after 1m0s",
+			"fails error ran 1s",
+			"next started after 1m2s",
+			"next ok ran 1s",
+		}, log.all())
+	})
+}
+
+// TestObserverCallsBack is that no lock is held when observers, Settle, Guard and
+// Admit run: all of them may use the queue.
+func TestObserverCallsBack(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var q *queue.Queuer[string]
+		look := func() {
+			q.Stats()
+			q.Inspect("a")
+			q.Resume("a")
+			for range q.All() {
+			}
+		}
+		q = makeQueue(t, &queue.Config[string]{OnFailure: queue.Halt, Observer: queue.Observer[string]{
+			Accepted: func(queue.Accepted[string]) { look() },
+			Refused:  func(queue.Refused[string]) { look() },
+			Started:  func(queue.Started[string]) { look() },
+			Retried:  func(queue.Retried[string]) { look() },
+			Finished: func(queue.Finished[string]) { look() },
+			Halted:   func(queue.Halted[string]) { look() },
+		}})
+		act := &queue.Action{
+			Admit:  func(context.Context) error { look(); return nil },
+			Guard:  func(context.Context) error { look(); return nil },
+			Settle: func(context.Context, queue.Outcome, error) { look() },
+			Retry:  queue.Retry{Attempts: 2, If: func(error) bool { look(); return true }},
+			Run:    func(context.Context) error { look(); return errBoom },
+		}
+		require.Equal(t, errBoom, submit(t, q, "a", act).Wait(t.Context()))
+		_, err := q.Submit(t.Context(), "a", nil)
+		require.Error(t, err)
+		q.Resume("a")
+		requireEmpty(t, q)
+	})
+}
+
+// TestObserverGoexit is that a goroutine that is lost in an observer takes no
+// action with it.
+func TestObserverGoexit(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
+			Finished: func(queue.Finished[string]) { runtime.Goexit() },
+		}})
+		a := submit(t, q, "a", takes("a", time.Second, nil))
+		b := submit(t, q, "a", takes("b", time.Second, nil))
+		require.NoError(t, a.Wait(t.Context()))
+		require.NoError(t, b.Wait(t.Context()))
+		requireEmpty(t, q)
+	})
+}
+
+func TestInspect(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 3, Classes: map[string]queue.Limit{"x/y": {}}})
+		start := time.Now()
+		act := takes("run", time.Minute, nil)
+		act.ID, act.Class = "id", "x/y"
+		ticket, err := q.SubmitAll(t.Context(), []string{"a", "b"}, act)
+		require.NoError(t, err)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		submit(t, q, "a", takes("wait", 0, nil))
+		time.Sleep(time.Second)
+		require.Equal(t, queue.Info[string]{
+			Keys: []string{"a", "b"}, Name: "run", ID: "id", Class: "x/y", Seq: 1, State: queue.Running,
+			Attempt: 1, Accepted: start, Started: start,
+		}, q.Inspect("a")[0])
+		require.Equal(t, queue.Info[string]{
+			Keys: []string{"a"}, Name: "wait", Seq: 2, State: queue.Waiting, Ahead: 1, Accepted: start.Add(time.Second),
+		}, q.Inspect("a")[1])
+		require.Len(t, q.Inspect("b"), 1)
+		require.Empty(t, q.Inspect("c"))
+		lanes := map[string]queue.LaneInfo{}
+		for k, l := range q.All() {
+			lanes[k] = l
+		}
+		require.Equal(t, map[string]queue.LaneInfo{
+			"a": {Waiting: 1, Running: "run", Since: start, Oldest: start.Add(time.Second)},
+			"b": {Running: "run", Since: start},
+		}, lanes)
+		for range q.All() {
+			break
+		}
+		require.Equal(t, queue.Stats{
+			Keys: 2, Running: 1, Waiting: 1, OldestWaiting: time.Second, LongestRunning: 2 * time.Second,
+		}, q.Stats())
+		require.NoError(t, q.Terminate(t.Context()))
+		info := ticket.Info()
+		require.Equal(t, []string{"a", "b"}, info.Keys, "also after the lanes have gone")
+		require.Equal(t, start.Add(time.Minute), info.Ended)
+		require.Equal(t, queue.Ended, info.State)
+		require.Equal(t, queue.OK, info.Outcome)
+	})
+}

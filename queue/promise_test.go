@@ -1,0 +1,431 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// The promises of the package documentation, by their numbers.
+
+func TestPromise1Order(t *testing.T) {
+	// Several goroutines submit to some keys at once. What runs on a key is in
+	// the order of Seq, and every goroutine's own submits are in its own order.
+	const producers, keys, each = 4, 7, 200
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
+	type run struct {
+		seq         uint64
+		producer, n int
+	}
+	ran := make([][]run, keys) // no lock: promise 2
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for n := range each {
+				k := (n + p) % keys
+				submit(t, q, strconv.Itoa(k), &queue.Action{Run: func(ctx context.Context) error {
+					ran[k] = append(ran[k], run{queue.Current[string](ctx).Seq(), p, n})
+					return nil
+				}})
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, q.Terminate(t.Context()))
+	total := 0
+	for _, list := range ran {
+		total += len(list)
+		require.True(t, slices.IsSortedFunc(list, func(a, b run) int { return int(a.seq) - int(b.seq) }))
+		for p := range producers {
+			own := slices.DeleteFunc(slices.Clone(list), func(r run) bool { return r.producer != p })
+			require.True(t, slices.IsSortedFunc(own, func(a, b run) int { return a.n - b.n }))
+		}
+	}
+	require.Equal(t, producers*each, total)
+}
+
+func TestPromise2Exclusion(t *testing.T) {
+	// A plain variable per key, no lock: the race detector is the judge. Actions
+	// of one key, of two, with retries and panics.
+	const keys = 5
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 4})
+	var at [keys]int
+	touch := func(ks ...int) {
+		for _, k := range ks {
+			at[k]++
+			if at[k] != 1 {
+				t.Error("two at once")
+			}
+		}
+		runtime.Gosched()
+		for _, k := range ks {
+			at[k]--
+		}
+	}
+	for i := range 600 {
+		a, b := i%keys, (i+1+i/keys%(keys-1))%keys
+		one := &queue.Action{Run: func(context.Context) error { touch(a); return nil }}
+		two := &queue.Action{Retry: queue.Retry{Attempts: 3}, Run: func(context.Context) error { touch(a, b); return errBoom }}
+		three := &queue.Action{Run: func(context.Context) error { touch(a); panic("boom") }}
+		submit(t, q, strconv.Itoa(a), one)
+		submit(t, q, strconv.Itoa(a), three)
+		if a != b {
+			_, err := q.SubmitAll(t.Context(), []string{strconv.Itoa(b), strconv.Itoa(a)}, two)
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, q.Terminate(t.Context()))
+}
+
+func TestPromise3NoLoss(t *testing.T) {
+	// Every way to end, all at once: each accepted action is settled once, with
+	// the outcome of its ticket.
+	in(t, func(t *testing.T) {
+		var finished atomic.Int64
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 3, Observer: queue.Observer[string]{
+			Finished: func(queue.Finished[string]) { finished.Add(1) },
+		}})
+		type fate struct {
+			ticket  *queue.Ticket[string]
+			settled *[]queue.Outcome
+		}
+		var fates []fate
+		add := func(key string, act *queue.Action) *queue.Ticket[string] {
+			own, settled := *act, new([]queue.Outcome)
+			own.Settle = func(_ context.Context, o queue.Outcome, err error) {
+				*settled = append(*settled, o)
+				if (o == queue.OK) != (err == nil) {
+					t.Errorf("%v with %v", o, err)
+				}
+			}
+			ticket := submit(t, q, key, &own)
+			fates = append(fates, fate{ticket, settled})
+			return ticket
+		}
+		add("a", takes("ok", time.Second, nil))
+		add("a", takes("error", time.Second, errBoom))
+		add("a", &queue.Action{Run: func(context.Context) error { panic(1) }})
+		add("a", &queue.Action{Run: func(context.Context) error { runtime.Goexit(); return nil }})
+		late := takes("late", time.Hour, nil)
+		late.Timeout = time.Second
+		add("a", late)
+		expires := takes("expires", time.Second, nil)
+		expires.QueueTimeout = time.Second / 2
+		add("a", expires)
+		guarded := takes("guarded", time.Second, nil)
+		guarded.Guard = func(context.Context) error { return errBoom }
+		add("a", guarded)
+		require.Equal(t, queue.Withdrawn, add("a", takes("cancelled", time.Second, nil)).Cancel(nil))
+		add("b", takes("preempted", time.Hour, nil))
+		synctest.Wait()
+		add("b", takes("superseded", time.Second, nil))
+		delete := takes("delete", time.Second, nil)
+		delete.Preempt = queue.PreemptRunning
+		add("b", delete)
+		stuck := add("c", stubborn("stuck", time.Hour, nil))
+		synctest.Wait()
+		require.True(t, q.Abandon("c"))
+		time.Sleep(time.Minute)
+		add("d", takes("aborted", time.Hour, nil))
+		add("d", takes("aborted waiting", time.Hour, nil))
+		synctest.Wait()
+		q.Abort(nil)
+		require.NoError(t, q.Terminate(t.Context()))
+		require.Equal(t, queue.Abandoned, stuck.Outcome())
+
+		seen := map[queue.Outcome]int{}
+		for _, f := range fates {
+			require.Equal(t, []queue.Outcome{f.ticket.Outcome()}, *f.settled, f.ticket.Info().Name)
+			seen[f.ticket.Outcome()]++
+		}
+		require.Equal(t, map[queue.Outcome]int{
+			queue.OK: 2, queue.Failed: 1, queue.Panicked: 2, queue.TimedOut: 1, queue.Canceled: 1,
+			queue.Superseded: 1, queue.Preempted: 1, queue.Aborted: 2, queue.Expired: 1, queue.Skipped: 1, queue.Abandoned: 1,
+		}, seen)
+		require.EqualValues(t, len(fates), finished.Load())
+		time.Sleep(2 * time.Hour) // the stuck one comes back
+		synctest.Wait()
+		require.Zero(t, q.Stats())
+		require.EqualValues(t, len(fates), finished.Load())
+	})
+}
+
+func TestPromise4NoSilence(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var told []error
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2, Observer: queue.Observer[string]{
+			Refused: func(r queue.Refused[string]) { told = append(told, r.Err) },
+		}})
+		since := time.Now()
+		submit(t, q, "vm1", takes("migrate", time.Minute, nil))
+		submit(t, q, "vm1", takes("stop", time.Minute, nil))
+		time.Sleep(time.Second)
+		before := q.Inspect("vm1")
+
+		_, full := q.Submit(t.Context(), "vm1", takes("reboot", 0, nil))
+		require.ErrorIs(t, full, queue.ErrFull)
+		_, conflict := q.SubmitAll(t.Context(), []string{"disk", "vm2"}, &queue.Action{
+			Run:   func(context.Context) error { return nil },
+			Admit: func(context.Context) error { return errBoom },
+		})
+		require.ErrorIs(t, conflict, queue.ErrConflict)
+		require.ErrorIs(t, conflict, errBoom)
+		go func() { _ = q.Stop(t.Context(), "vm1") }()
+		synctest.Wait()
+		_, stopping := q.Submit(t.Context(), "vm1", takes("start", 0, nil))
+		require.ErrorIs(t, stopping, queue.ErrStopping)
+		go func() { _ = q.Terminate(t.Context()) }()
+		synctest.Wait()
+		_, terminated := q.Submit(t.Context(), "vm3", takes("start", 0, nil))
+		require.ErrorIs(t, terminated, queue.ErrTerminated)
+
+		for i, err := range []error{full, conflict, stopping, terminated} {
+			var refused *queue.RefusedError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, told[i], err)
+		}
+		var refused *queue.RefusedError
+		require.ErrorAs(t, full, &refused)
+		require.Equal(t, &queue.RefusedError{
+			Reason: queue.ErrFull, Name: "reboot", Key: "vm1", Running: "migrate", Since: since, Waiting: 1,
+		}, refused)
+		require.EqualError(t, full, "queue: full: key vm1: reboot refused: migrate runs since 2000-01-01T00:00:00Z, 1 waiting")
+		require.Equal(t, before, q.Inspect("vm1"))
+		require.Equal(t, 1, q.Stats().Keys)
+	})
+}
+
+func TestPromise5NothingWhenIdle(t *testing.T) {
+	const n = 20_000
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
+	goroutines := runtime.NumGoroutine()
+	act := &queue.Action{Run: func(context.Context) error { return nil }}
+	hold := make(chan struct{})
+	first := submit(t, q, "first", &queue.Action{Run: func(context.Context) error { <-hold; return nil }})
+	keys := names(n)
+	use := func() {
+		for _, k := range keys {
+			submit(t, q, k, act)
+		}
+		for q.Stats().Keys > 1 {
+			runtime.Gosched()
+		}
+	}
+	allocated := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := allocated()
+	use()
+	// One key stays busy: that the others are idle must be enough. A byte a key
+	// is the goal; the race detector and testing itself have their share here.
+	require.Less(t, allocated()-before, int64(n*4))
+	close(hold)
+	require.NoError(t, first.Wait(t.Context()))
+	requireEmpty(t, q)
+	for runtime.NumGoroutine() > goroutines {
+		runtime.Gosched()
+	}
+	runtime.KeepAlive(keys)
+}
+
+func TestPromise6Isolation(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		boom := submit(t, q, "a", &queue.Action{Run: func(context.Context) error { panic(errBoom) }})
+		exit := submit(t, q, "a", &queue.Action{Run: func(context.Context) error { runtime.Goexit(); return nil }})
+		after := submit(t, q, "a", takes("after", time.Second, nil))
+		require.ErrorIs(t, boom.Wait(t.Context()), queue.ErrPanic)
+		require.ErrorIs(t, boom.Err(), errBoom)
+		var p *queue.PanicError
+		require.ErrorAs(t, boom.Err(), &p)
+		require.Contains(t, string(p.Stack), "TestPromise6Isolation")
+		require.ErrorAs(t, exit.Wait(t.Context()), &p)
+		require.True(t, p.Goexit)
+		require.NoError(t, after.Wait(t.Context()))
+		requireEmpty(t, q)
+	})
+}
+
+func TestPromise6StuckKeyDelaysNobody(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 2})
+		stuck := submit(t, q, "stuck", takes("stuck", time.Hour, nil))
+		for range 10 {
+			submit(t, q, "stuck", takes("behind", 0, nil))
+		}
+		start := time.Now()
+		var delayed []string
+		for i := range 1000 {
+			name := fmt.Sprint("key-", i)
+			submit(t, q, name, &queue.Action{Run: func(context.Context) error {
+				if time.Since(start) > 0 {
+					delayed = append(delayed, name)
+				}
+				return nil
+			}})
+		}
+		synctest.Wait()
+		require.Equal(t, queue.Stats{Keys: 1, Running: 1, Waiting: 10}, q.Stats())
+		require.Empty(t, delayed)
+		require.Equal(t, queue.Signalled, stuck.Cancel(nil))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+func TestPromise7Fairness(t *testing.T) {
+	// A newcomer starts after one turn of every key that was ready before it,
+	// whatever their backlog.
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+		var ran []string
+		act := func(name string) *queue.Action {
+			return &queue.Action{Run: func(context.Context) error {
+				ran = append(ran, name)
+				time.Sleep(time.Second)
+				return nil
+			}}
+		}
+		for i := range 100 {
+			for _, k := range []string{"a", "b", "c"} {
+				submit(t, q, k, act(fmt.Sprint(k, i)))
+			}
+		}
+		submit(t, q, "new", act("new"))
+		require.NoError(t, q.Terminate(t.Context()))
+		require.Equal(t, []string{"a0", "b0", "c0", "new", "a1", "b1", "c1", "a2"}, ran[:8])
+	})
+}
+
+func TestPromise8Progress(t *testing.T) {
+	// Actions over the same keys in every order, from several goroutines, with
+	// limits: all of them end.
+	q := makeQueue(t, &queue.Config[string]{MaxRunning: 2, Classes: map[string]queue.Limit{
+		"p": {MaxChildren: 1}, "p/x": {MaxRunning: 1}, "p/y": {},
+	}})
+	keys := []string{"a", "b", "c", "d"}
+	var ran atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				ks := slices.Clone(keys)
+				ks[0], ks[(i+g)%4] = ks[(i+g)%4], ks[0]
+				ks[1], ks[(i/4)%4] = ks[(i/4)%4], ks[1]
+				_, err := q.SubmitAll(t.Context(), ks[:2+i%3], &queue.Action{
+					Class: []string{"p/x", "p/y", ""}[(i+g)%3],
+					Run:   func(context.Context) error { ran.Add(1); return nil },
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, q.Terminate(t.Context()))
+	require.EqualValues(t, 800, ran.Load())
+	requireEmpty(t, q)
+}
+
+func TestPromise8WaitInside(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		var self, mine, other, do, stop, terminate, fine error
+		outer := submit(t, q, "a", &queue.Action{Name: "outer", Run: func(ctx context.Context) error {
+			self = queue.Current[string](ctx).Wait(ctx)
+			behind := submit(t, q, "a", takes("behind", time.Second, nil))
+			mine = behind.Wait(ctx)
+			both, err := q.SubmitAll(ctx, []string{"a", "b"}, takes("both", time.Second, nil))
+			require.NoError(t, err)
+			last := submit(t, q, "b", takes("last", time.Second, nil))
+			inner, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			other = last.Wait(inner)
+			_, do = queue.Do(ctx, q, "a", func(context.Context) (int, error) { return 1, nil })
+			stop = q.Stop(ctx, "b")
+			terminate = q.Terminate(ctx)
+			both.Cancel(nil)
+			last.Cancel(nil)
+			_, fine = queue.Do(ctx, q, "c", func(context.Context) (int, error) { return 1, nil })
+			return fine
+		}})
+		require.NoError(t, outer.Wait(t.Context()))
+		for _, err := range []error{self, mine, other, do, stop, terminate} {
+			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
+		}
+		require.NoError(t, fine)
+		require.NoError(t, q.Terminate(t.Context()))
+		requireEmpty(t, q)
+	})
+}
+
+func TestPromise8Cycles(t *testing.T) {
+	in(t, func(t *testing.T) {
+		// a waits for what is behind b, b wants to wait for what is behind a.
+		q := makeQueue(t, nil)
+		var second error
+		hold := make(chan struct{})
+		waits := func(key string, err *error) *queue.Action {
+			return &queue.Action{Name: key, Run: func(ctx context.Context) error {
+				<-hold
+				if key == "b" {
+					time.Sleep(time.Second)
+				}
+				other := map[string]string{"a": "b", "b": "a"}[key]
+				_, e := queue.Do(ctx, q, other, func(context.Context) (int, error) { return 0, nil })
+				if err != nil {
+					*err = e
+				}
+				return nil
+			}}
+		}
+		submit(t, q, "a", waits("a", nil))
+		b := submit(t, q, "b", waits("b", &second))
+		close(hold)
+		require.NoError(t, b.Wait(t.Context()))
+		require.ErrorIs(t, second, queue.ErrWouldDeadlock)
+	})
+	in(t, func(t *testing.T) {
+		// All that may run wait for what can only start when one of them ends.
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 2})
+		var errs [2]error
+		var tickets [2]*queue.Ticket[string]
+		for i := range errs {
+			tickets[i] = submit(t, q, fmt.Sprint(i), &queue.Action{Run: func(ctx context.Context) error {
+				time.Sleep(time.Duration(i+1) * time.Second)
+				_, errs[i] = queue.Do(ctx, q, fmt.Sprint("other", i), func(context.Context) (int, error) { return 0, nil })
+				return nil
+			}})
+		}
+		require.NoError(t, tickets[0].Wait(t.Context()))
+		require.NoError(t, errs[0])
+		require.ErrorIs(t, errs[1], queue.ErrWouldDeadlock)
+	})
+	in(t, func(t *testing.T) {
+		// No room, and only the one who asks could make some.
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
+		var err error
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			_, err = q.Submit(ctx, "a", &queue.Action{Wait: true, Run: func(context.Context) error { return nil }})
+			return nil
+		}})
+		require.NoError(t, outer.Wait(t.Context()))
+		require.True(t, errors.Is(err, queue.ErrWouldDeadlock), err)
+	})
+}

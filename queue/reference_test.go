@@ -1,0 +1,304 @@
+package queue_test
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// reference is the naive queue: one list of all actions in the order of their
+// acceptance, and every question answered by going over it.
+type reference struct {
+	limits map[string]queue.Limit // with "" for the root
+	perKey int
+	all    int // MaxWaiting
+
+	list   []*refAction // not ended, in order
+	halted map[string]bool
+	now    int
+	turn   int
+}
+
+type refAction struct {
+	id       int
+	keys     []string
+	class    string
+	preempt  queue.Preempt
+	halts    bool
+	obeys    bool
+	attempts int
+	backoff  int
+	parent   *refAction
+
+	state    queue.State
+	outcome  queue.Outcome
+	turn     int // 0: not ready
+	attempt  int
+	signal   queue.Outcome
+	wake     int
+	children []*refAction
+	told     bool // that its parent has ended as OK
+}
+
+func (r *reference) inLane(key string) (list []*refAction) {
+	for _, a := range r.list {
+		if slices.Contains(a.keys, key) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func (r *reference) count(state func(*refAction) bool) (n int) {
+	for _, a := range r.list {
+		if state(a) {
+			n++
+		}
+	}
+	return n
+}
+
+func running(a *refAction) bool { return a.state == queue.Running }
+
+// submit reports whether the action was accepted.
+func (r *reference) submit(a *refAction) bool {
+	if a.preempt == queue.NoPreempt {
+		for _, k := range a.keys {
+			if r.perKey > 0 && len(r.inLane(k)) >= r.perKey {
+				return false
+			}
+		}
+		if r.all > 0 && len(r.list)-r.count(running) >= r.all {
+			return false
+		}
+	}
+	a.state = queue.Waiting
+	var waiting, stopped []*refAction
+	if a.preempt != queue.NoPreempt {
+		for _, k := range a.keys {
+			for _, o := range r.inLane(k) {
+				switch {
+				case o.preempt != queue.NoPreempt:
+				case o.state == queue.Running:
+					if a.preempt == queue.PreemptRunning && !slices.Contains(stopped, o) {
+						stopped = append(stopped, o)
+					}
+				case !slices.Contains(waiting, o):
+					waiting = append(waiting, o)
+				}
+			}
+		}
+	}
+	r.list = append(r.list, a)
+	r.over(waiting, queue.Superseded)
+	r.ready(a)
+	r.start()
+	if a.parent != nil {
+		switch {
+		case a.parent.outcome == queue.Pending:
+			a.parent.children = append(a.parent.children, a)
+		case a.parent.outcome != queue.OK:
+			r.over([]*refAction{a}, queue.Failed)
+		default:
+			a.told = true
+			r.ready(a)
+		}
+		r.start()
+	}
+	// Those that obey do so in the order of their ids.
+	slices.SortFunc(stopped, func(a, b *refAction) int { return a.id - b.id })
+	for _, o := range stopped {
+		r.tell(o, queue.Preempted)
+	}
+	return true
+}
+
+// tell tells a running action to end.
+func (r *reference) tell(a *refAction, o queue.Outcome) {
+	if a.signal == queue.Pending {
+		a.signal = o
+	}
+	if a.obeys {
+		r.over([]*refAction{a}, a.signal)
+	}
+}
+
+// finish is an attempt that returns by itself.
+func (r *reference) finish(a *refAction, o queue.Outcome) {
+	if o == queue.Failed && a.attempt < a.attempts && a.signal == queue.Pending {
+		a.turn = 0
+		a.state = queue.Retrying
+		a.wake = r.now + a.backoff
+		if a.backoff == 0 {
+			a.state = queue.Waiting
+			r.ready(a)
+		}
+		r.start()
+		return
+	}
+	if (o == queue.Failed || o == queue.Panicked) && a.halts && a.signal == queue.Pending {
+		for _, k := range a.keys {
+			r.halted[k] = true
+		}
+	}
+	r.over([]*refAction{a}, o)
+}
+
+// over ends actions; none of them starts when one before it ends. Each gives up
+// its places, what may start does, and those that come after it are told.
+func (r *reference) over(list []*refAction, o queue.Outcome) {
+	for _, a := range list {
+		a.state, a.outcome, a.turn = queue.Ended, o, 0
+	}
+	for _, a := range list {
+		r.list = slices.DeleteFunc(r.list, func(b *refAction) bool { return a == b })
+		for _, k := range a.keys {
+			if lane := r.inLane(k); len(lane) > 0 {
+				r.ready(lane[0])
+			}
+		}
+		r.start()
+		for _, c := range a.children {
+			if c.state != queue.Waiting {
+				continue
+			}
+			if o != queue.OK {
+				r.over([]*refAction{c}, queue.Failed)
+				continue
+			}
+			c.told = true
+			r.ready(c)
+			r.start()
+		}
+	}
+}
+
+// ready gives the action a turn if it is first in all its lanes.
+func (r *reference) ready(a *refAction) {
+	if a.state != queue.Waiting || a.turn > 0 || a.parent != nil && !a.told {
+		return
+	}
+	for _, k := range a.keys {
+		if lane := r.inLane(k); r.halted[k] || len(lane) == 0 || lane[0] != a {
+			return
+		}
+	}
+	r.turn++
+	a.turn = r.turn
+}
+
+// start starts, by turns, whoever has room.
+func (r *reference) start() {
+	for {
+		var best *refAction
+		for _, a := range r.list {
+			if a.turn > 0 && a.state == queue.Waiting && (best == nil || a.turn < best.turn) && r.room(a.class) {
+				best = a
+			}
+		}
+		if best == nil {
+			return
+		}
+		best.state = queue.Running
+		best.attempt++
+	}
+}
+
+// path gives the class and all above it.
+func path(class string) []string {
+	list := []string{class}
+	for i := len(class) - 1; i >= 0; i-- {
+		if class[i] == '/' {
+			list = append(list, class[:i])
+		}
+	}
+	if class != "" {
+		list = append(list, "")
+	}
+	return list
+}
+
+func (r *reference) room(class string) bool {
+	below := func(node string) func(*refAction) bool {
+		return func(a *refAction) bool { return running(a) && slices.Contains(path(a.class), node) }
+	}
+	nodes := path(class)
+	for i, node := range nodes {
+		limit := r.limits[node]
+		if limit.MaxRunning > 0 && r.count(below(node)) >= limit.MaxRunning {
+			return false
+		}
+		if i == 0 || limit.MaxChildren == 0 || r.count(below(nodes[i-1])) > 0 {
+			continue
+		}
+		active := map[string]bool{}
+		for _, a := range r.list {
+			p := path(a.class)
+			if j := slices.Index(p, node); running(a) && j > 0 {
+				active[p[j-1]] = true
+			}
+		}
+		if len(active) >= limit.MaxChildren {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reference) cancel(a *refAction) queue.Cancellation {
+	switch a.state {
+	case queue.Running:
+		r.tell(a, queue.Canceled)
+		return queue.Signalled
+	case queue.Waiting, queue.Retrying:
+		r.over([]*refAction{a}, queue.Canceled)
+		return queue.Withdrawn
+	}
+	return queue.Late
+}
+
+func (r *reference) resume(key string, skip bool) bool {
+	if !r.halted[key] {
+		return false
+	}
+	lane := r.inLane(key)
+	if skip && len(lane) > 0 && (lane[0].state == queue.Waiting || lane[0].state == queue.Retrying) {
+		r.over(lane[:1], queue.Skipped)
+	}
+	delete(r.halted, key)
+	if lane := r.inLane(key); len(lane) > 0 {
+		r.ready(lane[0])
+	}
+	r.start()
+	return true
+}
+
+func (r *reference) abandon(key string) bool {
+	lane := r.inLane(key)
+	if len(lane) == 0 || lane[0].state != queue.Running {
+		return false
+	}
+	r.over(lane[:1], queue.Abandoned)
+	return true
+}
+
+// sleep lets time go by.
+func (r *reference) sleep(d int) {
+	until := r.now + d
+	for {
+		var next *refAction
+		for _, a := range r.list {
+			if a.state == queue.Retrying && a.wake <= until && (next == nil || a.wake < next.wake) {
+				next = a
+			}
+		}
+		if next == nil {
+			r.now = until
+			return
+		}
+		r.now = next.wake
+		next.state = queue.Waiting
+		r.ready(next)
+		r.start()
+	}
+}
