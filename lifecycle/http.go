@@ -7,23 +7,26 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // HTTPStatus maps an error of this library to a status code, nil to 200.
 //
-//	400  ErrInvalid, fsm.ErrUnknownEvent, fsm.ErrUnknownState, lock.ErrInvalid
+//	400  ErrInvalid, fsm.ErrUnknownEvent, fsm.ErrUnknownState, lock.ErrInvalid,
+//	     queue.ErrInvalid
 //	403  fsm.ErrWrongActor, fsm.ErrForcedOnly
 //	404  ErrNotFound
 //	409  ErrConflict, ErrBusy, ErrExists, ErrStale, fsm.ErrNotAllowed,
 //	     lock.ErrConflict, lock.ErrIDInUse, lock.ErrNotHeld, lock.ErrLost,
-//	     lock.ErrRevoked, lock.ErrStaleToken
+//	     lock.ErrRevoked, lock.ErrStaleToken, queue.ErrConflict,
+//	     queue.ErrStopping, queue.ErrWouldDeadlock
 //	412  ErrPrecondition
 //	422  fsm.ErrGuard
-//	429  lock.ErrQueueFull
+//	429  lock.ErrQueueFull, queue.ErrFull
 //	499  the caller went away (context.Canceled)
 //	500  ErrForeign, and every error that is not listed
 //	501  errors.ErrUnsupported: the store lacks a capability
-//	503  ErrClosed
+//	503  ErrClosed, queue.ErrTerminated
 //	504  ErrUnknownOutcome, context.DeadlineExceeded
 //
 // The first that matches counts, in the order of the sentinels below.
@@ -72,6 +75,12 @@ var httpStatus = []struct {
 	{lock.ErrLost, http.StatusConflict},
 	{lock.ErrRevoked, http.StatusConflict},
 	{lock.ErrStaleToken, http.StatusConflict},
+	{queue.ErrInvalid, http.StatusBadRequest},
+	{queue.ErrFull, http.StatusTooManyRequests},
+	{queue.ErrTerminated, http.StatusServiceUnavailable},
+	{queue.ErrStopping, http.StatusConflict},
+	{queue.ErrConflict, http.StatusConflict},
+	{queue.ErrWouldDeadlock, http.StatusConflict},
 	{errors.ErrUnsupported, http.StatusNotImplemented},
 	{ErrClosed, http.StatusServiceUnavailable},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout},

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // TestHTTPStatus: every sentinel, alone, wrapped, joined and inside an Error.
@@ -52,6 +53,14 @@ func TestHTTPStatus(t *testing.T) {
 		{&lock.LostError{Err: lock.ErrLost}, http.StatusConflict},
 		{&lock.LostError{Err: lock.ErrRevoked}, http.StatusConflict},
 		{&lock.StaleTokenError{}, http.StatusConflict},
+
+		{&queue.InvalidError{}, http.StatusBadRequest},
+		{&queue.RefusedError{Reason: queue.ErrFull}, http.StatusTooManyRequests},
+		{&queue.RefusedError{Reason: queue.ErrStopping}, http.StatusConflict},
+		{&queue.RefusedError{Reason: queue.ErrTerminated}, http.StatusServiceUnavailable},
+		{&queue.RefusedError{Reason: queue.ErrConflict, Err: lifecycle.ErrNotFound}, http.StatusNotFound},
+		{&queue.RefusedError{Reason: queue.ErrConflict, Err: errors.New("no")}, http.StatusConflict},
+		{queue.ErrWouldDeadlock, http.StatusConflict},
 
 		{&lifecycle.ConflictError{}, http.StatusConflict},
 		{&lifecycle.PreconditionError{}, http.StatusPreconditionFailed},
