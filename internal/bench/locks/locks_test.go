@@ -17,9 +17,11 @@ import (
 // sync.Mutex.
 func mutexPairs(pairs int) func(int) {
 	var mu sync.Mutex
+	held := 0
 	return func(n int) {
 		for range n * pairs {
 			mu.Lock()
+			held++
 			mu.Unlock()
 		}
 	}
@@ -27,9 +29,14 @@ func mutexPairs(pairs int) func(int) {
 
 func rwMutexPairs(n int) {
 	var mu sync.RWMutex
+	seen, value := 0, 1
 	for range n {
 		mu.RLock()
+		seen += value
 		mu.RUnlock()
+	}
+	if seen != n {
+		panic("the lock did not let a reader in")
 	}
 }
 
