@@ -101,10 +101,21 @@ func (c *claim) Unlock(context.Context) error {
 	return nil
 }
 
+// covers reports whether the claim holds what is asked for, at the same nodes: a
+// downgrade may have left less. The tree is locked.
+func (c *claim) covers(rs []Request) bool {
+	for i, r := range rs {
+		if !c.entries[i].mode.Covers(r.Mode) {
+			return false
+		}
+	}
+	return true
+}
+
 // Upgrade implements [Grant].
 func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return Ended(ctx)
 	}
 	t := c.tree
 	t.mu.Lock()
@@ -114,25 +125,23 @@ func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 		t.mu.Unlock()
 		return ErrNotHeld
 	}
-	raised := false
-	for i := range c.entries {
-		e := &c.entries[i]
-		to := Join(e.mode, m)
-		raised = raised || to != e.mode
-		free := t.trie.root.visit(e.node.key, to, func(o *entry) bool { return o.claim == c })
+	raised := c.raisedBy(m)
+	for _, r := range raised {
+		free := t.trie.root.visit(r.Path.key(), r.Mode, func(o *entry) bool { return o.claim == c })
 		if !free {
-			return t.refuse(c.raisedBy(m), &c.options, ErrConflict, c) // unlocks
+			return t.refuse(raised, &c.options, ErrConflict, c) // unlocks
 		}
 	}
-	if !raised {
+	if len(raised) == 0 {
 		t.mu.Unlock()
 		return nil
 	}
 	for i := range c.entries {
 		e := &c.entries[i]
-		to := Join(e.mode, m)
-		e.node.unmark(e)
-		e.node.mark(e, to)
+		if to := Join(e.mode, m); to != e.mode {
+			e.node.unmark(e)
+			e.node.mark(e, to)
+		}
 	}
 	// Nobody conflicts with the new modes, so no claim waits for this one and
 	// no count of blockers changes. To the resource it is a new grant: one that
@@ -147,18 +156,21 @@ func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 	return nil
 }
 
-func (c *claim) raisedBy(m Mode) []Request {
-	rs := c.present()
-	for i := range rs {
-		rs[i].Mode = Join(rs[i].Mode, m)
+// raisedBy returns the requests that a join with m raises, as they are then.
+func (c *claim) raisedBy(m Mode) (raised []Request) {
+	for i := range c.entries {
+		r := c.entries[i].request()
+		if to := Join(r.Mode, m); to != r.Mode {
+			raised = append(raised, Request{r.Path, to})
+		}
 	}
-	return rs
+	return raised
 }
 
 // Downgrade implements [Grant].
 func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return Ended(ctx)
 	}
 	t := c.tree
 	t.mu.Lock()

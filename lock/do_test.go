@@ -41,7 +41,8 @@ func TestDo(t *testing.T) {
 				require.Error(t, inside.Err())
 				idle(t, &tree)
 			}
-			require.NoError(t, do(ctx, &tree, func(_ context.Context, h *lock.Held) error { return h.Unlock(ctx) }))
+			err := do(ctx, &tree, func(_ context.Context, h *lock.Held) error { return h.Unlock(ctx) })
+			require.ErrorIs(t, err, lock.ErrNotHeld, "the rest of the function ran without the lock")
 			require.PanicsWithValue(t, "out", func() {
 				_ = do(ctx, &tree, func(context.Context, *lock.Held) error { panic("out") })
 			})

@@ -40,7 +40,7 @@
 //   - G7, tokens grow: of two grants that conflict, the later has the greater
 //     token, also after an upgrade.
 //   - G8, loss is told first: before anybody else is granted what was taken away,
-//     [Held.Check] fails and [Held.Lost] is closed.
+//     [Held.Check] fails and [Held.Lost] is closed. (A [Hold] has nobody to tell.)
 //   - G9, late writes are refused: a write that a [Fence] guards is refused once a
 //     grant of a later token has passed it. No clock is involved.
 //   - G10, lists are atomic: all requests of a list or none, whatever their order;

@@ -37,7 +37,7 @@ type ConflictError struct {
 	// Holders are held or waiting requests that have to go before these can be
 	// granted, in the order of their arrival, at least one and at most
 	// [Config.MaxHolders]; none if a wait was given up in the moment of its
-	// grant. For ErrIDInUse, the requests that have the id.
+	// grant, or the context had ended before. For ErrIDInUse, the requests that have the id.
 	Holders []Holder
 	More    bool // there are more of them
 	// Err is ErrConflict, ErrQueueFull, ErrIDInUse, or, if a wait was given up,
@@ -63,16 +63,26 @@ func (e *ConflictError) Error() string {
 		b.WriteString(r.String())
 	}
 	b.WriteString(": ")
-	b.WriteString(strings.TrimPrefix(e.Err.Error(), "lock: "))
+	b.WriteString(strings.TrimPrefix(textOf(e.Err), "lock: "))
 	for i, h := range e.Holders {
 		if i == 3 {
 			b.WriteString("; and more")
-			break
+			return b.String()
 		}
 		b.WriteString("; ")
 		b.WriteString(h.String())
 	}
+	if e.More {
+		b.WriteString("; and more")
+	}
 	return b.String()
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return "error"
+	}
+	return err.Error()
 }
 
 func (e *ConflictError) Unwrap() error { return e.Err }
@@ -103,9 +113,9 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	text := e.Err.Error() + ": token " + e.Token.String()
+	text := textOf(e.Err) + ": token " + e.Token.String()
 	if e.Reason != "" {
-		text += ": " + e.Reason
+		text += ": " + shown(e.Reason)
 	}
 	return text
 }
@@ -126,8 +136,9 @@ func (e *StaleTokenError) Error() string {
 // Is makes errors.Is(e, ErrStaleToken) true.
 func (e *StaleTokenError) Is(target error) bool { return target == ErrStaleToken }
 
-// String says who it is in one line: "X at /a/b held by deploy-7 since
-// 15:04:05 (token 12)".
+// String says who it is in one line: "X at /a/b held by deploy-7 (version 12)
+// since 2026-01-02T15:04:05Z, token 12". Texts that would break the line are
+// quoted.
 func (h Holder) String() string {
 	var b strings.Builder
 	b.WriteString(Request{h.Path, h.Mode}.String())
@@ -136,16 +147,16 @@ func (h Holder) String() string {
 	} else {
 		b.WriteString(" held")
 	}
-	switch {
-	case h.Owner != "":
-		b.WriteString(" by " + h.Owner)
-	case h.ID != "":
-		b.WriteString(" by " + h.ID)
+	if h.Owner != "" {
+		b.WriteString(" by " + shown(h.Owner))
+	}
+	if h.ID != "" && h.ID != h.Owner {
+		b.WriteString(" as " + shown(h.ID))
 	}
 	if h.Reason != "" {
-		b.WriteString(" (" + h.Reason + ")")
+		b.WriteString(" (" + shown(h.Reason) + ")")
 	}
-	b.WriteString(" since " + h.Since.Format(time.TimeOnly))
+	b.WriteString(" since " + h.Since.Format(time.RFC3339))
 	if !h.Waiting {
 		b.WriteString(", token " + h.Token.String())
 	}

@@ -106,14 +106,16 @@ func ExampleFence() {
 	fmt.Println(fence.Admit(next.Token()))
 	fmt.Println(fence.Admit(old.Token()))
 
-	restarted := lock.NewTree(&lock.Config{FirstToken: fence.Highest() + 1})
+	// A restart begins above every token that was granted before it, also to who
+	// has written nothing so far: here by a number of the restart.
+	restarted := lock.NewTree(&lock.Config{FirstToken: 2 << 32})
 	after, _ := restarted.TryLock(ctx, r, nil)
 	fmt.Println(after.Token(), fence.Admit(after.Token()))
 	// Output:
 	// <nil>
 	// <nil>
 	// lock: token 1 is stale: token 2 was here before
-	// 3 <nil>
+	// 8589934592 <nil>
 }
 
 // Who is there is told without asking for a lock.

@@ -31,6 +31,6 @@ func (f *Fence) Admit(t Token) error {
 	}
 }
 
-// Highest returns the highest token that has passed, 0 if none has. A service
-// that restarts and keeps it passes Highest+1 as [Config.FirstToken].
+// Highest returns the highest token that has passed, 0 if none has. It is not
+// the highest that was granted: see [Config].FirstToken.
 func (f *Fence) Highest() Token { return Token(f.highest.Load()) }

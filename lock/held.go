@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 )
@@ -25,6 +26,9 @@ type Held struct {
 
 // Grant is the driver's side of a [Held]: what an engine implements, and nobody
 // else needs. Its methods are called without any lock held, from any goroutine.
+//
+// An engine that cannot know whether a conversion was written, because the
+// answer is lost, has lost the grant: it calls lose before it returns.
 type Grant interface {
 	// Requests returns what is held, in the form of [Normalize].
 	Requests() []Request
@@ -55,6 +59,10 @@ func NewHeld(g Grant) (h *Held, lose func(*LostError) bool) {
 // Token returns the fencing token of the grant. It stays readable after the
 // end. An upgrade is a new grant and has a new token.
 func (h *Held) Token() Token { return h.grant.Token() }
+
+// Grant returns the driver's side: how the code of an engine gets from a handle
+// to what it keeps for it, such as the key that a transaction compares.
+func (h *Held) Grant() Grant { return h.grant }
 
 // Requests returns what is held, or was: in the order of [Path.Compare],
 // requests for one node joined.
@@ -190,7 +198,7 @@ func (h *Held) convert(ctx context.Context, m Mode, do func(context.Context, Mod
 		return err
 	}
 	err := do(ctx, m)
-	if err == ErrNotHeld {
+	if errors.Is(err, ErrNotHeld) {
 		// It has ended since. How, the driver does not say: lost is not released.
 		if fault := h.Check(); fault != nil {
 			return fault

@@ -318,7 +318,7 @@ func TestWhileTheHolderIsTold(t *testing.T) {
 			unchanged(t, tree, func() {
 				_, err := tree.TryLock(t.Context(), req("X at /a"), o)
 				require.ErrorIs(t, err, lock.ErrConflict, "not a grant that is lost")
-				require.Equal(t, []string{"X at /a held by d"}, names(t, err))
+				require.Equal(t, []string{"X at /a held as d"}, names(t, err))
 				require.ErrorIs(t, tree.Revoke(t.Context(), 1, ""), lock.ErrNotHeld)
 				require.ErrorIs(t, tree.Break(t.Context(), 1, ""), lock.ErrNotHeld)
 			})

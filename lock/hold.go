@@ -17,7 +17,7 @@ type Hold struct {
 // Errors: [ErrConflict], [ErrInvalid]. After an error nothing is held.
 func (t *Tree) Try(p Path, m Mode) (Hold, error) {
 	if !p.Valid() || !m.Valid() {
-		return Hold{}, Request{p, m}.check()
+		return Hold{}, Request{p, m}.Validate()
 	}
 	key := p.key()
 	t.mu.Lock()

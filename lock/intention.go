@@ -63,7 +63,13 @@ type Unlocker struct {
 }
 
 // Mode returns the mode in which the lock was taken.
-func (u *Unlocker) Mode() Mode { return u.mode }
+// Of one that holds nothing it is 0.
+func (u *Unlocker) Mode() Mode {
+	if u == nil {
+		return 0
+	}
+	return u.mode
+}
 
 // Unlock gives the lock back, once: every further call does nothing, whoever
 // holds the lock by then. It reports whether it was this call.

@@ -46,11 +46,12 @@ type Locker interface {
 
 	// Revoke asks the holder of a token to stop: its [Held.Lost] and contexts
 	// end, [Held.Check] fails with [ErrRevoked]. It holds until it unlocks. The
-	// error is [ErrNotHeld] if nobody holds that token.
+	// error is [ErrNotHeld] if nobody holds that token, as after an upgrade, which
+	// has another; and [ErrInvalid] for a reason that is no text.
 	Revoke(ctx context.Context, t Token, reason string) error
 	// Break takes the grant away, after its holder was told [ErrLost], and
 	// grants what waited for it. A holder that does not listen still works: let
-	// what it writes to check the token, see [Fence]. The error is [ErrNotHeld].
+	// what it writes to check the token, see [Fence]. Errors: those of Revoke.
 	Break(ctx context.Context, t Token, reason string) error
 }
 
@@ -69,6 +70,14 @@ const (
 	At                      // on the node itself
 	Below                   // on the descendants
 )
+
+// Validate returns [ErrInvalid] for the empty scope and for unknown bits.
+func (s Scope) Validate() error {
+	if s == 0 || s&^(Above|At|Below) != 0 {
+		return &InvalidError{What: "scope", Value: s.String(), Reason: "is none of Above, At and Below, or more than these"}
+	}
+	return nil
+}
 
 // String returns the names of its parts, joined with "|".
 func (s Scope) String() string {
@@ -94,7 +103,8 @@ type Holder struct {
 	Reason string `json:"reason,omitempty"`
 	// Token of the grant; 0 while it waits.
 	Token Token `json:"token,omitempty"`
-	// Since when it holds, or waits.
+	// Since when it holds, or waits: the time of day when the locker was first
+	// used, and what has passed since by the monotonic clock.
 	Since   time.Time `json:"since"`
 	Waiting bool      `json:"waiting,omitempty"`
 	// Mine: its owner is that of the request that was refused, and is not empty.

@@ -78,7 +78,9 @@ func (m *model) acquire(wait bool) {
 		}
 	}
 	switch {
-	case own != nil && !slices.Equal(own.asked, norm):
+	case own != nil && (!slices.Equal(own.asked, norm) || !own.waiting && slices.ContainsFunc(norm, func(r Request) bool {
+		return !slices.ContainsFunc(own.rs, func(h Request) bool { return h.Path == r.Path && h.Mode.Covers(r.Mode) })
+	})):
 		var theirs []string
 		for _, r := range own.rs {
 			theirs = append(theirs, own.describe(r))
@@ -183,11 +185,14 @@ func (m *model) upgrade() {
 	}
 	to := m.mode()
 	rs := slices.Clone(i.rs)
+	var raised []Request
 	for n := range rs {
-		rs[n].Mode = Join(rs[n].Mode, to)
+		if rs[n].Mode = Join(rs[n].Mode, to); rs[n] != i.rs[n] {
+			raised = append(raised, rs[n])
+		}
 	}
 	err := i.held.Upgrade(m.ctx, to)
-	if others, holders := m.inTheWay(rs, i, nil); i.revoked {
+	if others, holders := m.inTheWay(raised, i, nil); i.revoked {
 		require.ErrorIs(m, err, ErrRevoked)
 	} else if len(others) > 0 {
 		m.conflicts(err, ErrConflict, holders)

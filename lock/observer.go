@@ -14,6 +14,7 @@ type Observer struct {
 	Granted  func(Granted)
 	Refused  func(Refused)
 	Waiting  func(Waiting)
+	Revoked  func(Revoked)
 	Released func(Released)
 }
 
@@ -37,6 +38,16 @@ type Refused struct {
 type Waiting struct {
 	Options
 	Requests []Request
+	Holders  []Holder // who is in the way, as in a [ConflictError]
+	More     bool     // and there are more of them
+}
+
+// Revoked is a grant whose holder was asked to stop. It is held until it is
+// released.
+type Revoked struct {
+	Options
+	Token  Token
+	Reason string
 }
 
 // Released is a grant that has ended.
@@ -86,10 +97,13 @@ func (t *Tree) tellRefusedTry(r Request) {
 	}
 }
 
-func (t *Tree) tellWaiting(c *claim) {
-	if o := t.config.Observer; o != nil && o.Waiting != nil {
-		o.Waiting(Waiting{Options: c.options, Requests: c.asked})
+// waitingEvent makes the event, if somebody wants it. The tree is locked.
+func (t *Tree) waitingEvent(c *claim) *Waiting {
+	if o := t.config.Observer; o == nil || o.Waiting == nil {
+		return nil
 	}
+	refused := t.refusal(&t.trie.root, c.asked, &c.options, nil, c)
+	return &Waiting{Options: c.options, Requests: refused.Requests, Holders: refused.Holders, More: refused.More}
 }
 
 func (t *Tree) tellReleased(event *Released) {

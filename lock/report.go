@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -108,11 +109,11 @@ func (t *Tree) Holders(ctx context.Context, p Path, s Scope) ([]Holder, error) {
 	if !p.Valid() {
 		return nil, invalidPath("", "is the zero Path")
 	}
-	if s == 0 || s&^(Above|At|Below) != 0 {
-		return nil, &InvalidError{What: "scope", Value: s.String(), Reason: "is none of Above, At and Below, or more than these"}
+	if err := s.Validate(); err != nil {
+		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, ended(ctx)
+		return nil, Ended(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +138,7 @@ func (t *Tree) holders(entries []*entry, owner string) []Holder {
 // Snapshot implements [Locker].
 func (t *Tree) Snapshot(ctx context.Context) (Snapshot, error) {
 	if ctx.Err() != nil {
-		return Snapshot{}, ended(ctx)
+		return Snapshot{}, Ended(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,34 +154,48 @@ func (t *Tree) Snapshot(ctx context.Context) (Snapshot, error) {
 // [ErrInvalid].
 func (t *Tree) Revoke(ctx context.Context, token Token, reason string) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return Ended(ctx)
+	}
+	if err := checkText("reason", reason); err != nil {
+		return err
 	}
 	t.mu.Lock()
 	c := t.claimOf(token)
 	t.mu.Unlock()
 	switch {
 	case c == nil:
-		return ErrNotHeld
+		return notHeld(token)
 	case c.held == nil:
 		return &InvalidError{What: "token", Value: token.String(), Reason: "is of a Hold, whose holder cannot be told: break it"}
 	}
-	if !c.lose(&LostError{Token: token, Reason: reason, Err: ErrRevoked}) && !errors.Is(c.held.Check(), ErrRevoked) {
-		return ErrNotHeld // released or broken meanwhile; one that was revoked before is as asked
+	if c.lose(&LostError{Token: token, Reason: reason, Err: ErrRevoked}) {
+		if o := t.config.Observer; o != nil && o.Revoked != nil {
+			o.Revoked(Revoked{c.options, token, reason})
+		}
+		return nil
+	}
+	if !errors.Is(c.held.Check(), ErrRevoked) {
+		return notHeld(token) // released or broken meanwhile; one that was revoked before is as asked
 	}
 	return nil
 }
 
+func notHeld(token Token) error { return fmt.Errorf("%w: token %d", ErrNotHeld, token) }
+
 // Break implements [Locker].
 func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return Ended(ctx)
+	}
+	if err := checkText("reason", reason); err != nil {
+		return err
 	}
 	why := &LostError{Token: token, Reason: reason, Err: ErrLost}
 	t.mu.Lock()
 	c := t.claimOf(token)
 	if c == nil {
 		t.mu.Unlock()
-		return ErrNotHeld
+		return notHeld(token)
 	}
 	if c.held == nil {
 		c.cause = why
@@ -191,7 +206,7 @@ func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 		c.leaving = true
 		t.mu.Unlock()
 		if !c.lose(why) {
-			return ErrNotHeld // released, or broken by another, meanwhile
+			return notHeld(token) // released, or broken by another, meanwhile
 		}
 		t.mu.Lock()
 		if c.state != held { // the holder, being told, was faster

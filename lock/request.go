@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -15,7 +16,7 @@ type Request struct {
 	Mode Mode `json:"mode"`
 }
 
-func (r Request) String() string { return r.Mode.String() + " at " + r.Path.String() }
+func (r Request) String() string { return r.Mode.String() + " at " + shown(r.Path.String()) }
 
 // Conflicts reports whether the two cannot be held at once by two holders.
 func (r Request) Conflicts(other Request) bool {
@@ -31,7 +32,8 @@ func (r Request) Conflicts(other Request) bool {
 	return false
 }
 
-func (r Request) check() error {
+// Validate returns [ErrInvalid] for the zero Path and for a mode that is none.
+func (r Request) Validate() error {
 	if !r.Path.Valid() {
 		return invalidPath("", "is the zero Path")
 	}
@@ -44,10 +46,12 @@ func (r Request) check() error {
 // Options say who asks. Nil means the zero Options: an anonymous request that
 // is never repeated.
 type Options struct {
-	// ID names the acquisition. The same id with the same requests is the same
-	// grant, with the same token: who does not know whether an earlier call was
-	// granted repeats it. The first release ends it for all its handles, and the
-	// id is free again. With other requests it is [ErrIDInUse]. Empty: no name.
+	// ID names the acquisition. The same id with the same requests, as first
+	// asked for, is the same grant: who does not know whether an earlier call was
+	// granted repeats it. The first release ends it for all its handles, so that
+	// two who work at once must not share an id; and the id is free again. A grant
+	// that was upgraded meanwhile is returned as it is. With other requests, or if
+	// it was lowered below them, it is [ErrIDInUse]. Empty: no name.
 	ID string
 	// Owner and Reason are shown to whoever is in the way of the grant. They
 	// decide nothing.
@@ -58,25 +62,46 @@ type Options struct {
 const (
 	// MaxRequests is the number of requests that a list may have.
 	MaxRequests = 1000
-	// MaxText is the number of bytes that each text of [Options] may have.
+	// MaxText is the number of bytes that each text of [Options] may have, and
+	// the reason of a Revoke or Break.
 	MaxText = 1024
 )
 
-func (o *Options) check() error {
+// Validate returns [ErrInvalid] for a text that is longer than [MaxText], not
+// UTF-8, or has a NUL. Nil options are valid.
+func (o *Options) Validate() error {
 	if o == nil {
 		return nil
 	}
 	for _, text := range [...]struct{ what, value string }{{"id", o.ID}, {"owner", o.Owner}, {"reason", o.Reason}} {
-		switch {
-		case len(text.value) > MaxText:
-			return &InvalidError{text.what, text.value, "is longer than " + strconv.Itoa(MaxText) + " bytes"}
-		case !utf8.ValidString(text.value):
-			return &InvalidError{text.what, text.value, "is not UTF-8"}
-		case strings.ContainsRune(text.value, 0):
-			return &InvalidError{text.what, text.value, "has a NUL"}
+		if err := checkText(text.what, text.value); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func checkText(what, value string) error {
+	switch {
+	case len(value) > MaxText:
+		return &InvalidError{what, value, "is longer than " + strconv.Itoa(MaxText) + " bytes"}
+	case !utf8.ValidString(value):
+		return &InvalidError{what, value, "is not UTF-8"}
+	case strings.ContainsRune(value, 0):
+		return &InvalidError{what, value, "has a NUL"}
+	}
+	return nil
+}
+
+// shown is a text of somebody else's for a line of a log: what would break the
+// line, or turn it around, is quoted.
+func shown(text string) string {
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			return strconv.Quote(text)
+		}
+	}
+	return text
 }
 
 // Normalize checks a list and brings it into the one form of its meaning: in
@@ -93,7 +118,7 @@ func Normalize(requests []Request) ([]Request, error) {
 		}
 	}
 	for _, r := range requests {
-		if err := r.check(); err != nil {
+		if err := r.Validate(); err != nil {
 			return nil, err
 		}
 	}

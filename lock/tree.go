@@ -17,8 +17,9 @@ import (
 type Tree struct {
 	config Config // never changes after NewTree
 
-	// mu is held for a few dozen instructions: never across a wait, a channel
-	// operation, a callback or a clock that somebody injects.
+	// mu is held for as long as it takes to look at the requests that a call is
+	// about (all of them for Snapshot, Revoke and Break): never across a wait, a
+	// channel operation or a callback.
 	mu      sync.Mutex
 	trie    trie
 	ids     map[string]*claim // of claims with an id
@@ -34,8 +35,10 @@ type Tree struct {
 // Config is for [NewTree]. Nil, and the zero Config, mean the defaults.
 type Config struct {
 	// FirstToken is the least token that the tree grants. Default: 1. A service
-	// that restarts passes one more than the greatest that it has seen (see
-	// [Snapshot].LastToken, [Fence]), so that grants from before are refused.
+	// that restarts passes one that is greater than every token that was granted
+	// before, also to holders that have written nothing so far; a [Fence] knows
+	// only those that have. Keep a bound ahead of [Snapshot].LastToken in a store
+	// and raise it in time, or count the restarts in the upper bits: restarts<<32.
 	FirstToken Token
 	// MaxWaiters is how many acquisitions may wait at once; one more is
 	// [ErrQueueFull]. Default, 0: no limit.
@@ -70,7 +73,7 @@ var _ Locker = (*Tree)(nil)
 
 // TryLock implements [Locker].
 func (t *Tree) TryLock(ctx context.Context, r Request, o *Options) (*Held, error) {
-	if err := r.check(); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	return t.acquire(ctx, []Request{r}, o, false)
@@ -78,7 +81,7 @@ func (t *Tree) TryLock(ctx context.Context, r Request, o *Options) (*Held, error
 
 // Lock implements [Locker].
 func (t *Tree) Lock(ctx context.Context, r Request, o *Options) (*Held, error) {
-	if err := r.check(); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	return t.acquire(ctx, []Request{r}, o, true)
@@ -104,14 +107,14 @@ func (t *Tree) LockAll(ctx context.Context, rs []Request, o *Options) (*Held, er
 
 // acquire is all four. The requests are normalized.
 func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool) (*Held, error) {
-	if err := o.check(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, ended(ctx)
 	}
 	if o == nil {
 		o = new(Options)
+	}
+	if ctx.Err() != nil {
+		return nil, &ConflictError{Requests: slices.Clone(rs), Err: Ended(ctx)}
 	}
 	t.mu.Lock()
 	if o.ID != "" {
@@ -145,8 +148,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 	}
 	c.state, c.granted, c.waiters = waiting, make(chan struct{}), 1
 	t.waiting++
-	t.mu.Unlock()
-	return t.wait(ctx, c, true)
+	return t.wait(ctx, c, t.waitingEvent(c)) // unlocks
 }
 
 // deliver tells the observer of a grant that did not wait. If that panics, the
@@ -200,7 +202,7 @@ func (t *Tree) enter(rs []Request, o *Options) *claim {
 // join is a repeated acquisition. The tree is locked; join unlocks it.
 func (t *Tree) join(ctx context.Context, c *claim, rs []Request, o *Options, wait bool) (*Held, error) {
 	switch {
-	case !slices.Equal(c.asked, rs):
+	case !slices.Equal(c.asked, rs), c.state == held && !c.covers(rs):
 		return nil, t.refuse(rs, o, ErrIDInUse, c)
 	case c.state == held:
 		c.handles++
@@ -210,12 +212,13 @@ func (t *Tree) join(ctx context.Context, c *claim, rs []Request, o *Options, wai
 		return nil, t.refuse(rs, o, ErrConflict, c)
 	}
 	c.waiters++
-	t.mu.Unlock()
-	return t.wait(ctx, c, false)
+	return t.wait(ctx, c, nil) // unlocks
 }
 
-// wait returns the claim's handle when it is granted, or withdraws it.
-func (t *Tree) wait(ctx context.Context, c *claim, first bool) (*Held, error) {
+// wait returns the claim's handle when it is granted, or withdraws it. The tree
+// is locked; wait unlocks it, and tells the observer of a new claim.
+func (t *Tree) wait(ctx context.Context, c *claim, event *Waiting) (*Held, error) {
+	t.mu.Unlock()
 	// However this call ends, also by a panic or Goexit in the context's
 	// methods, it leaves its place in the queue.
 	left := false
@@ -225,18 +228,22 @@ func (t *Tree) wait(ctx context.Context, c *claim, first bool) (*Held, error) {
 			t.finish(done)
 		}
 	}()
-	if first {
-		t.tellWaiting(c)
+	if event != nil {
+		t.config.Observer.Waiting(*event)
 	}
+	granted := false
 	select {
 	case <-c.granted:
+		granted = true
 	case <-ctx.Done():
 	}
-	if ctx.Err() != nil {
+	// Granted is asked too: a context whose Done is closed while its Err is nil
+	// breaks its contract, and must not get a lock for it.
+	if !granted || ctx.Err() != nil {
 		// Bad schedule: the grant and the end of the context come together, and
 		// the caller, who has given up, is told that it holds. The context wins;
 		// a grant that came meanwhile goes back, unless another call has it too.
-		why := ended(ctx) // may panic, and has not left then
+		why := Ended(ctx) // may panic, and has not left then
 		left = true
 		done, refused := t.leave(c, why)
 		t.finish(done)
@@ -384,10 +391,13 @@ func (t *Tree) finish(done finished) {
 	}
 }
 
-// ended is the error of a context that has ended: it matches ctx.Err() and the
-// cause.
-func ended(ctx context.Context) error {
+// Ended returns the error of a context that has ended, for use by engines: it
+// matches ctx.Err() and the cause.
+func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil { // of a context that is done, against its contract
+		err, cause = context.Canceled, context.Canceled
+	}
 	if cause == err {
 		return fmt.Errorf("lock: given up: %w", err)
 	}

@@ -1,7 +1,8 @@
 // Locks runs deploys and a teardown of one system against each other: deploys at
 // disjoint paths run side by side, one below another is refused and learns who is
 // in the way, a teardown waits its turn and is then alone, nobody overtakes it,
-// and a process that restarts finds the lock that it had.
+// and after a restart of the process the locks of what is in progress are taken
+// again, and asking for one a second time finds it.
 //
 // It prints the story and a time line of who held what, and fails if two that
 // conflict ever held at once.
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -34,17 +36,25 @@ func by(owner, reason string) *lock.Options {
 
 func run(ctx context.Context, out io.Writer) error {
 	line := newTimeLine()
-	tree := lock.NewTree(&lock.Config{Observer: line.observer()})
-	s := &story{ctx: ctx, tree: tree, line: line, out: out}
+	s := &story{ctx: ctx, line: line, out: out}
+	s.start()
 
 	s.say("two deploys of one system at disjoint paths, and one of another system")
-	api := s.deploy("/shop/api", "deploy-1", "version 12")
-	web := s.deploy("/shop/web", "deploy-2", "version 7")
-	blog := s.deploy("/blog", "deploy-3", "first version")
+	s.deploy("/shop/api", "deploy-1", "version 12")
+	s.deploy("/shop/web", "deploy-2", "version 7")
+	s.deploy("/blog", "deploy-3", "first version")
 
 	s.say("a deploy below deploy-1, and one of everything above it")
 	s.refused("/shop/api/db", "deploy-4")
 	s.refused("/shop", "deploy-5")
+
+	s.say("the process restarts: its records say what was in progress, and take it again")
+	before := s.restart()
+	s.say("deploy-2 does not know whether it was granted, and asks as it did before")
+	web := s.deploy("/shop/web", "deploy-2", "version 7")
+	if s.err == nil {
+		fmt.Fprintf(out, "  it has the lock, with a token above all from before: %t\n", web.Token() > before)
+	}
 
 	s.say("a teardown of the shop waits for the deploys that run")
 	down := s.wait("/shop", "teardown-1", "end of season")
@@ -52,28 +62,22 @@ func run(ctx context.Context, out io.Writer) error {
 	s.say("a deploy at a free path does not overtake it")
 	s.refused("/shop/jobs", "deploy-6")
 
-	s.say("the process of deploy-2 dies and starts again: it asks as it did before")
-	again := s.deploy("/shop/web", "deploy-2", "version 7")
-	if s.err == nil {
-		fmt.Fprintf(out, "  it has the lock with token %d, and had it with token %d\n", again.Token(), web.Token())
-	}
-
 	s.say("deploy-1 ends, then deploy-2: now the teardown is alone in its system")
-	s.end(api)
-	s.end(again)
-	gone := s.granted(down)
+	s.end("deploy-1")
+	s.end("deploy-2")
+	s.granted(down)
 	s.refused("/shop/web", "deploy-7")
 
 	s.say("the teardown ends, and the path is free")
-	s.end(gone)
-	jobs := s.deploy("/shop/jobs", "deploy-6", "version 1")
-	s.end(jobs)
-	s.end(blog)
+	s.end("teardown-1")
+	s.deploy("/shop/jobs", "deploy-6", "version 1")
+	s.end("deploy-6")
+	s.end("deploy-3")
 	if s.err != nil {
 		return s.err
 	}
 
-	left, err := tree.Snapshot(ctx)
+	left, err := s.tree.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,12 +88,18 @@ func run(ctx context.Context, out io.Writer) error {
 
 // story tells steps until one goes wrong.
 type story struct {
-	ctx  context.Context
-	tree *lock.Tree
-	line *timeLine
-	out  io.Writer
-	err  error
+	ctx      context.Context // of one run, which is one call
+	tree     *lock.Tree
+	line     *timeLine
+	out      io.Writer
+	restarts lock.Token
+	records  []record // of what is in progress: a service has them in its store
+	held     map[string]*lock.Held
+	err      error
 }
+
+// record is an action in progress, as it survives the process.
+type record struct{ path, owner, reason string }
 
 func (s *story) say(what string) {
 	if s.err == nil {
@@ -97,13 +107,42 @@ func (s *story) say(what string) {
 	}
 }
 
-// deploy takes the path at once.
+// start makes the locks of a new process. Its tokens are above all that another
+// has granted before it.
+func (s *story) start() {
+	s.tree = lock.NewTree(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
+	s.held = map[string]*lock.Held{}
+}
+
+// restart loses everything that was in memory, and takes the locks of all that is
+// in progress again. It returns the last token from before.
+func (s *story) restart() lock.Token {
+	if s.err != nil {
+		return 0
+	}
+	was, err := s.tree.Snapshot(s.ctx)
+	s.restarts++
+	s.start()
+	s.err = err
+	for _, r := range s.records {
+		h, err := s.tree.TryLock(s.ctx, at(r.path), by(r.owner, r.reason))
+		s.held[r.owner] = h
+		s.err = errors.Join(s.err, err)
+	}
+	s.line.step()
+	return was.LastToken
+}
+
+// deploy takes the path at once. It may be asked again.
 func (s *story) deploy(path, owner, reason string) *lock.Held {
 	if s.err != nil {
 		return nil
 	}
 	h, err := s.tree.TryLock(s.ctx, at(path), by(owner, reason))
-	s.err = err
+	if s.err = err; err == nil && s.held[owner] == nil {
+		s.records = append(s.records, record{path, owner, reason})
+	}
+	s.held[owner] = h
 	s.line.step()
 	return h
 }
@@ -132,8 +171,9 @@ func (s *story) refused(path, owner string) {
 
 // acquired is the end of a wait.
 type acquired struct {
-	held *lock.Held
-	err  error
+	owner string
+	held  *lock.Held
+	err   error
 }
 
 // wait asks for the path in a goroutine of its own, and returns when that stands
@@ -145,7 +185,7 @@ func (s *story) wait(path, owner, reason string) <-chan acquired {
 	result := make(chan acquired, 1)
 	go func() {
 		h, err := s.tree.Lock(s.ctx, at(path), by(owner, reason))
-		result <- acquired{h, err}
+		result <- acquired{owner, h, err}
 	}()
 	select {
 	case <-s.line.queued:
@@ -156,21 +196,23 @@ func (s *story) wait(path, owner, reason string) <-chan acquired {
 	return result
 }
 
-// granted returns what was waited for.
-func (s *story) granted(result <-chan acquired) *lock.Held {
+// granted waits for the end of a wait.
+func (s *story) granted(result <-chan acquired) {
 	if s.err != nil {
-		return nil
+		return
 	}
 	got := <-result
-	s.err = got.err
+	if s.err = got.err; got.err == nil {
+		s.held[got.owner] = got.held
+	}
 	s.line.step()
-	return got.held
 }
 
-// end unlocks.
-func (s *story) end(h *lock.Held) {
+// end unlocks what an action has, once its record says that it is over.
+func (s *story) end(owner string) {
 	if s.err == nil {
-		s.err = h.Unlock(s.ctx)
+		s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.owner == owner })
+		s.err = s.held[owner].Unlock(s.ctx)
 		s.line.step()
 	}
 }

@@ -23,22 +23,23 @@ func Example() {
 	//   deploy-4 is refused X at /shop/api/db: deploy-1 (version 12) holds X at /shop/api
 	//   deploy-5 is refused X at /shop: deploy-1 (version 12) holds X at /shop/api
 	//   deploy-5 is refused X at /shop: deploy-2 (version 7) holds X at /shop/web
+	// the process restarts: its records say what was in progress, and take it again
+	// deploy-2 does not know whether it was granted, and asks as it did before
+	//   it has the lock, with a token above all from before: true
 	// a teardown of the shop waits for the deploys that run
 	// a deploy at a free path does not overtake it
 	//   deploy-6 is refused X at /shop/jobs: teardown-1 (end of season) waits for X at /shop
-	// the process of deploy-2 dies and starts again: it asks as it did before
-	//   it has the lock with token 2, and had it with token 2
 	// deploy-1 ends, then deploy-2: now the teardown is alone in its system
 	//   deploy-7 is refused X at /shop/web: teardown-1 (end of season) holds X at /shop
 	// the teardown ends, and the path is free
 	//
 	// left: 0 held, 0 waiting, 0 nodes
 	//
-	// deploy-1   X at /shop/api  |████████        |
-	// deploy-2   X at /shop/web  | ████████       |
-	// deploy-3   X at /blog      |  █████████████ |
-	// teardown-1 X at /shop      |     ····███    |
-	// deploy-6   X at /shop/jobs |             █  |
+	// deploy-1   X at /shop/api  |█████████        |
+	// deploy-2   X at /shop/web  | █████████       |
+	// deploy-3   X at /blog      |  ██████████████ |
+	// teardown-1 X at /shop      |       ···███    |
+	// deploy-6   X at /shop/jobs |              █  |
 	//                             █ holds  · waits
 }
 

@@ -42,7 +42,9 @@ func (l *timeLine) observer() *lock.Observer {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if s := l.open(e.Owner); s != nil {
-				s.holds = l.now
+				if s.holds < 0 {
+					s.holds = l.now
+				} // else it was taken again after a restart
 				return
 			}
 			l.spans = append(l.spans, &span{e.Owner, e.Requests, -1, l.now, -1})

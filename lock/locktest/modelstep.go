@@ -28,7 +28,7 @@ func (m *model) acquire(s step) error {
 	known := m.oracle.withID(o.ID)
 	switch {
 	case known == nil:
-	case !slices.Equal(known.asked, c.asked):
+	case !slices.Equal(known.asked, c.asked), !known.waiting && !allAtLeast(known.has, c.asked):
 		return m.inUse(s, o, known)
 	case known.waiting && s.kind == tryStep:
 		err := m.try(s, o, nil)
@@ -264,9 +264,15 @@ func (m *model) pastConverting(g *grant, err error) error {
 }
 
 func (m *model) upgrade(g *grant, h *lock.Held, mode lock.Mode) error {
-	raised := slices.Clone(g.has)
-	for i := range raised {
-		raised[i].Mode = joined(raised[i].Mode, mode)
+	// Who is in the way is asked of what is raised only: a member of a list that
+	// stays as it is needs nothing.
+	after := slices.Clone(g.has)
+	var raised []lock.Request
+	for i := range after {
+		if to := joined(after[i].Mode, mode); to != after[i].Mode {
+			after[i].Mode = to
+			raised = append(raised, after[i])
+		}
 	}
 	err := h.Upgrade(m.Context(), mode)
 	if g.over != nil || g.revoked {
@@ -284,11 +290,11 @@ func (m *model) upgrade(g *grant, h *lock.Held, mode lock.Mode) error {
 	if err != nil {
 		return fmt.Errorf("with nobody in the way Upgrade of %s to %s: %w", g.has, mode, err)
 	}
-	if slices.Equal(raised, g.has) {
+	if len(raised) == 0 {
 		return m.over(g)
 	}
 	before := g.token
-	g.has = raised
+	g.has = after
 	if err := m.issue(g); err != nil {
 		return fmt.Errorf("held.Upgrade: %w", err)
 	}

@@ -173,7 +173,7 @@ func (n *naive) known(id string) *place {
 func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, o *lock.Options, wait bool) (*lock.Held, bool, error) {
 	switch {
 	case n.bend.idWhatever && !p.waiting:
-	case !slices.Equal(p.asked, asked):
+	case !slices.Equal(p.asked, asked), !p.waiting && !allAtLeast(p.has, asked):
 		return nil, true, n.refusal(asked, o, []*place{p}, lock.ErrIDInUse)
 	case p.waiting && n.bend.waitingIDQueues:
 		return nil, false, nil

@@ -66,13 +66,17 @@ func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
 		return lock.ErrNotHeld
 	}
 	raised := slices.Clone(p.has)
+	var asked []lock.Request
 	for i := range raised {
 		raised[i].Mode = lock.Join(raised[i].Mode, m)
 		if n.bend.upgradesReplace {
 			raised[i].Mode = m
 		}
+		if raised[i] != p.has[i] {
+			asked = append(asked, raised[i])
+		}
 	}
-	for blocked := n.inTheWay(raised, p); len(blocked) > 0; blocked = n.inTheWay(raised, p) {
+	for blocked := n.inTheWay(asked, p); len(blocked) > 0; blocked = n.inTheWay(asked, p) {
 		if n.bend.upgradesWait && ctx.Err() == nil {
 			n.mu.Unlock()
 			time.Sleep(time.Millisecond)
@@ -82,7 +86,7 @@ func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
 		if n.bend.upgradesStay {
 			p.has = raised
 		}
-		return n.refusal(raised, &p.o, blocked, lock.ErrConflict)
+		return n.refusal(asked, &p.o, blocked, lock.ErrConflict)
 	}
 	n.pause(n.bend.looksThenRaises)
 	if slices.Equal(raised, p.has) {

@@ -114,6 +114,17 @@ func canonical(rs []lock.Request) []lock.Request {
 	return list
 }
 
+// allAtLeast reports whether requests hold all that others, of the same nodes, ask
+// for.
+func allAtLeast(has, asked []lock.Request) bool {
+	for i := range asked {
+		if !atLeast(has[i].Mode, asked[i].Mode) {
+			return false
+		}
+	}
+	return true
+}
+
 // claim is one acquisition that is present in the oracle, or was.
 type claim struct {
 	options lock.Options
