@@ -50,7 +50,7 @@ func (t *Tree) refusal(n *node, rs []Request, o *Options, why error, own *claim)
 		if own != nil && why != ErrIDInUse && (e.claim == own || !upgrade && e.claim.arrival > own.arrival) {
 			return true
 		}
-		if slices.Contains(found, e) {
+		if len(rs) > 1 && slices.Contains(found, e) {
 			return true // another of the requests has met it before
 		}
 		if len(found) == limit {
