@@ -17,10 +17,28 @@ func (t *Tree) refuse(rs []Request, o *Options, why error, own *claim) error {
 
 // refuseAt is refuse for a single request that conflicts with nothing above n.
 func (t *Tree) refuseAt(n *node, rs []Request, o *Options) error {
-	err := t.refusal(n, rs, o, ErrConflict, nil)
+	var err *ConflictError
+	if e := n.only(rs[0]); e != nil { // by far most of them
+		err = &ConflictError{Err: ErrConflict}
+		err.request[0] = rs[0]
+		err.Requests = err.request[:]
+		t.describe(&err.holder[0], e, o.Owner)
+		err.Holders = err.holder[:]
+	} else {
+		err = t.refusal(n, rs, o, ErrConflict, nil)
+	}
 	t.mu.Unlock()
 	t.tellRefused(err, o)
 	return err
+}
+
+// only returns the entry at n that conflicts with a request for n, if it is the
+// only one there and nothing below conflicts. At n something does.
+func (n *node) only(r Request) *entry {
+	if n.first == nil || n.first.next != nil || len(n.key) != len(r.Path.key()) || n.conflictsBelow(conflicting[r.Mode&7]) {
+		return nil
+	}
+	return n.first
 }
 
 // refusal names who is in the way of the requests, from n on. If they have a
