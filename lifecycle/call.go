@@ -21,7 +21,13 @@ type call[S, E comparable, T any] struct {
 	change  Change[T]
 	payload T            // given to create and add, else read from the record
 	before  StoredRecord // the record that the request was decided on
-	told    bool         // before comes from the conflict of the attempt before
+	after   StoredRecord // what was written, or before, if nothing was
+	work    *Work        // what begins with the operation
+	steps   []byte       // what is to follow it
+	outcome Outcome      // of work, if the call writes one
+	ends    []int        // the events that say so; one of them is the event
+	creates bool         // if there is no object, the event makes it
+	told    bool         // before is known already: from a conflict, or from a list
 	sent    bool         // the last error is the store's answer to a commit, not somebody's own
 }
 
@@ -62,6 +68,23 @@ func (c *call[S, E, T]) run(ctx context.Context, q decide.Request) (Record[S, T]
 	}
 }
 
+// fire is run for Fire, by a caller that needs the stored record. The error is
+// complete.
+func (c *call[S, E, T]) fire(ctx context.Context, change *Change[T]) error {
+	_, err := c.run(ctx, c.request(change))
+	return err
+}
+
+// request is the decision to ask for when the call fires its event.
+func (c *call[S, E, T]) request(change *Change[T]) decide.Request {
+	q := decide.Request{Verb: decide.Fire, Event: c.m.machine.EventIndex(c.event), Actor: c.actor, Work: c.work != nil}
+	if change != nil {
+		c.change = *change
+		q.Force, q.Edits = change.Force, change.Edit != nil
+	}
+	return q
+}
+
 // lost returns the conflict with which the store answered a commit. A conflict
 // that a guard or Edit brought along from elsewhere is none.
 func (c *call[S, E, T]) lost(err error) (*ConflictError, bool) {
@@ -76,7 +99,7 @@ func (c *call[S, E, T]) check(q decide.Request) error {
 	if err := checkID(c.id); err != nil {
 		return err
 	}
-	if q.Verb != decide.Add && q.Event < 0 {
+	if q.Verb != decide.Add && q.Verb != decide.Override && q.Event < 0 {
 		return &fsm.TransitionError{
 			Machine: c.m.table.Name, Event: fmt.Sprint(c.event), Actor: c.actor, Row: -1, Err: fsm.ErrUnknownEvent,
 		}
@@ -94,7 +117,6 @@ func (c *call[S, E, T]) check(q decide.Request) error {
 func (c *call[S, E, T]) attempt(ctx context.Context, q decide.Request) (Record[S, T], decide.Decision, error) {
 	var none Record[S, T]
 	c.sent = false
-	q.Undo = q.Verb != decide.Add && slices.Contains(c.m.undo, c.event)
 	if !c.told {
 		if err := c.read(ctx); err != nil {
 			return none, decide.Decision{}, err
@@ -105,17 +127,33 @@ func (c *call[S, E, T]) attempt(ctx context.Context, q decide.Request) (Record[S
 	if err != nil {
 		return none, decide.Decision{}, err
 	}
+	if c.creates && !known.Exists && q.Verb == decide.Fire {
+		q.Verb = decide.Create
+	}
+	if c.outcome != 0 {
+		var ok bool
+		if q, ok = q.Outcome(c.m.table, known, decide.Outcome(c.outcome), c.ends); !ok {
+			return none, decide.Decision{}, fmt.Errorf("%w: no event says how the work ended", ErrInvalid)
+		}
+		c.event, c.actor = c.m.machine.EventAt(q.Event), q.Actor
+	}
 	if q.Verb == decide.Report && known.Exists && c.m.table.States[known.State].Kind.Resting() {
 		if q.Repeats, err = c.repeats(ctx, q); err != nil {
 			return none, decide.Decision{}, err
 		}
 	}
+	q.Undo = q.Verb != decide.Add && q.Verb != decide.Override && slices.Contains(c.m.undo, c.event)
 	d, err := c.decide(ctx, q, known)
 	switch {
 	case err != nil:
 		return none, d, err
 	case d.Err != nil:
 		return none, d, public(d.Err)
+	case q.Work && !d.Begins:
+		return none, d, fmt.Errorf("%w: %v in %s begins no operation to work in", ErrInvalid, c.event, c.before.State)
+	case q.Work && c.work.Run != nil && decide.Redoes(c.m.table, d.State, d.Origin):
+		return none, d, fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler, not a function",
+			ErrInvalid, c.m.table.States[d.State].Name)
 	}
 	if !d.Write {
 		if !c.before.Exists() && q.Verb != decide.Report {
@@ -138,15 +176,20 @@ func (c *call[S, E, T]) read(ctx context.Context) (err error) {
 
 // known is the record as decisions see it.
 func (c *call[S, E, T]) known() (decide.Record, error) {
+	return c.m.known(&c.before)
+}
+
+// known is a stored record as decisions see it.
+func (m *Manager[S, E, T]) known(r *StoredRecord) (decide.Record, error) {
 	rec := decide.Record{
-		Exists: c.before.Exists(), Sequence: c.before.Sequence,
-		Operation: uint64(c.before.Operation), Saved: c.before.Saved != nil,
+		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation), Saved: r.Saved != nil,
+		Work: r.Work != "", Steps: len(r.Steps) > 0, Owner: r.Owner, Epoch: r.Epoch,
 	}
 	if !rec.Exists {
 		return rec, nil
 	}
 	var err error
-	rec.State, rec.Origin, err = c.m.table.ParseStatus(c.before.State, c.before.Origin)
+	rec.State, rec.Origin, err = m.table.ParseStatus(r.State, r.Origin)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrForeign, err)
 	}
@@ -207,32 +250,65 @@ func (c *call[S, E, T]) commit(ctx context.Context, q decide.Request, d decide.D
 		Actor: c.actor, Reason: c.change.Reason,
 		Payload: c.before.Payload, Saved: c.before.Saved,
 	}
-	if q.Verb != decide.Add {
+	switch q.Verb {
+	case decide.Add:
+	case decide.Override:
+		to.Event = Overridden
+	default:
 		to.Event = c.m.table.Events[q.Event]
 	}
-	if !d.Begins && c.before.Exists() {
+	switch d.Work {
+	case decide.SameWork:
 		to.Owner, to.Epoch = c.before.Owner, c.before.Epoch
+		to.Work, to.Args, to.Steps = c.before.Work, c.before.Args, c.before.Steps
+	case decide.NewWork:
+		to.Owner, to.Epoch = c.m.self()
+		to.Work, to.Args, to.Steps = c.work.Handler, c.work.Args, c.steps
+	case decide.Redo:
+		to.Owner, to.Epoch = c.m.self()
+		to.Work, to.Args, to.Steps = c.before.Work, c.before.Args, c.before.Steps
+	case decide.NoWork:
 	}
 	payload, err := c.edit(q, d, &to)
 	if err != nil {
 		return none, err
 	}
-	commit := Commit{
-		Token: NewToken(), Require: c.change.Require, Messages: c.change.Messages,
-		Changes: []StoredChange{{
-			Expect: c.before.Revision, From: c.before.State, FromOrigin: c.before.Origin,
-			To: to, Within: d.Within, Remove: d.Removes,
-		}},
+	w := c.m.draft()
+	commit := &w.commit
+	commit.Token, commit.Require, commit.Messages = NewToken(), c.change.Require, c.change.Messages
+	w.changes[0] = StoredChange{
+		Expect: c.before.Revision, From: c.before.State, FromOrigin: c.before.Origin,
+		To: to, Within: d.Within, Remove: d.Removes,
 	}
-	if err := c.send(ctx, &commit); err != nil {
-		return none, err
+	if err := c.send(ctx, commit); err != nil {
+		return none, err // and w is not used again: a store may be at it still
 	}
-	written := &commit.Changes[0].To
+	written := &c.after
+	*written = commit.Changes[0].To
+	c.m.taken(written)
+	c.m.watchers.tell(written.Key)
 	if tell := c.m.observer.Changed; tell != nil {
 		tell(commit.Changes[0].Row(commit.Token))
 	}
+	c.m.drafts.Put(w)
 	status := fsm.Status[S]{State: c.m.machine.StateAt(d.State), Origin: c.m.machine.StateAt(d.Origin)}
 	return c.m.typed(written, status, payload), nil
+}
+
+// draft is a commit of one change, which is used again when it was written: it
+// is most of what a call would allocate.
+type draft struct {
+	commit  Commit
+	changes [1]StoredChange
+}
+
+func (m *Manager[S, E, T]) draft() *draft {
+	w, ok := m.drafts.Get().(*draft)
+	if !ok {
+		w = new(draft)
+	}
+	w.commit.Changes = w.changes[:]
+	return w
 }
 
 // target is where the object is heading: the state that the table says a
@@ -337,7 +413,7 @@ func (c *call[S, E, T]) fail(err error) error {
 	e := &Error{
 		Verb: c.verb, Machine: c.m.table.Name, ID: c.id, From: c.before.State, Actor: c.actor, Err: err,
 	}
-	if c.verb != "add" {
+	if c.verb != "add" && c.verb != "override" {
 		e.Event = fmt.Sprint(c.event)
 	}
 	if tell := c.m.observer.Refused; tell != nil {

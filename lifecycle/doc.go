@@ -3,11 +3,13 @@
 // users who ask at the same moment cannot move them wrongly.
 //
 //	user ──Create, Fire──▶ ┌─────────┐   read, decide, commit    ┌───────┐
-//	                       │ Manager │ ◀───────────────────────▶ │ Store │
-//	peer ─────Report─────▶ └─────────┘   one compare-and-set     └───────┘
-//	                            │        with its history row
-//	                            ▼
-//	                        Observer
+//	user ───────Do───────▶ │         │ ◀───────────────────────▶ │ Store │
+//	peer ─────Report─────▶ │ Manager │   one compare-and-set     └───────┘
+//	sweeper ───Sweep─────▶ │         │   with its history row
+//	                       └─────────┘
+//	                         │     │ work, in the object's turn, with a context
+//	                         ▼     ▼ that ends when the operation is taken away
+//	                    Observer  Queue
 //
 // A [Manager] has the operations: [Manager.Create] and [Manager.Add] make a
 // [Record], [Manager.Fire] moves it, [Manager.Report] takes what a peer says
@@ -22,6 +24,16 @@
 // what is under way. A report names the operation that it is about, and is told
 // apart: Applied, Repeated, Stale or Refused. Only an applied one changes
 // anything. Who needs no ids never sees them.
+//
+// [Manager.Do] begins an operation and does its work: the state is set when it is
+// admitted, before the work waits for its turn, and the outcome is written only
+// if the operation is still this one and this process still owns it. Its six
+// outcomes are [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and
+// [Lost]. What a process leaves behind when it dies, [Manager.Sweep] and
+// [Manager.Recover] find by deadlines and by owners ([Join]) and treat as the
+// table says: back to the origin, to a failed state, or the work once more, by
+// its name. [Manager.Explain] tells who owes the next move, and
+// [Manager.Override] is for the person who knows better.
 //
 // # Guarantees
 //
@@ -39,8 +51,12 @@
 //     sentinel, and means that nothing was written, [ErrUnknownOutcome] excepted.
 //   - A commit whose answer is lost is sent again with the same token, never with
 //     another one.
-//   - No lock is held across user code or a call of the store; the package starts
-//     no goroutine.
+//   - The outcome of work is written by who owns the operation, or not at all: a
+//     process that was declared dead and comes back is refused.
+//   - Clocks decide when a sweep looks, never who is right: every move is a
+//     compare-and-set on what was seen.
+//   - No lock is held across user code or a call of the store. The package starts
+//     no goroutine but those of the queue, one for each work that runs.
 //
 // # No guarantees
 //
@@ -48,7 +64,12 @@
 //     moment of the commit is what [Change.Require] is for.
 //   - History lasts as long as the store keeps it. A report that repeats one from
 //     before that is Refused instead of Repeated; it changes nothing either way.
-//   - Deadlines are kept in the records; nothing here looks at the clock by itself.
+//   - Deadlines are kept in the records; somebody has to call [Manager.Sweep], or
+//     run [Manager.Run].
+//   - Work that ignores its context cannot be ended. Its outcome then counts for
+//     nothing, but it holds the object's turn in this process until it returns.
+//   - The effects of work on the world are the work's: a process that is declared
+//     dead while it works may still act there. [Task] has what a fence needs.
 //   - Observers are told after the commit, and not at all if the process dies in
 //     between. What must not be lost goes into [Change.Messages].
 //

@@ -144,12 +144,14 @@ type PreconditionError struct {
 }
 
 // Error says what was needed and what is there.
-func (e *PreconditionError) Error() string {
+func (e *PreconditionError) Error() string { return ErrPrecondition.Error() + ": " + e.detail() }
+
+func (e *PreconditionError) detail() string {
 	needed := make([]string, len(e.States))
 	for i, s := range e.States {
 		needed[i] = stateOr(s)
 	}
-	return fmt.Sprintf("%v: %s is %s, not %s", ErrPrecondition, e.Current.Key.text(),
+	return fmt.Sprintf("%s is %s, not %s", e.Current.Key.text(),
 		stateOr(e.Current.State), strings.Join(needed, " or "))
 }
 

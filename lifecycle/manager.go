@@ -3,14 +3,18 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // MaxID is the longest id of an object in bytes.
@@ -18,9 +22,9 @@ const MaxID = 255
 
 // Manager moves the objects of one machine: S are its states, E its events, T
 // the payload of a record. [New] makes one; the zero Manager is not usable. It
-// is safe for concurrent use, keeps nothing of the objects in memory, starts no
-// goroutine, and needs no closing. Several managers, in several processes, may
-// work on one store.
+// is safe for concurrent use and needs no closing. Of the objects it keeps in
+// memory only the work that it does, and it starts no goroutine but for that
+// work. Several managers, in several processes, may work on one store.
 type Manager[S, E comparable, T any] struct {
 	machine  *fsm.Machine[S, E, T]
 	table    *fsm.Table
@@ -31,6 +35,17 @@ type Manager[S, E comparable, T any] struct {
 	plain    bool // values of T hold no references
 	empty    bool // and no bits
 	verdicts [decide.Refused + 1]atomic.Uint64
+
+	owner    *Owner
+	worker   fsm.Actor
+	events   decide.Events
+	handlers map[string]Handler
+	queue    Queue
+	observe  func(context.Context, StoredRecord) (E, fsm.Actor, error)
+	locks    func(context.Context, StoredRecord) ([]lock.Holder, error)
+	tasks    tasks
+	drafts   sync.Pool // of *draft
+	watchers watchers
 }
 
 // Config refines a [Manager]. The zero Config and nil are the defaults.
@@ -42,6 +57,37 @@ type Config[E comparable] struct {
 	Codec Codec
 	// Observer is told what happens. Default: nobody.
 	Observer Observer
+
+	// What follows is for [Manager.Do] and its like.
+
+	// Worker is the actor that says how work ended, by the first event of the
+	// list that the table lets it say in the object's state: Done if it
+	// succeeded, Failed if it returned an error or panicked. Canceled and
+	// TimedOut are tried before Failed for work that was told to end, or took
+	// too long. Where the table has none of them for work that did not succeed,
+	// the row of the deadline is taken at once, unless it does the work again.
+	// Default: none; then Do is refused.
+	Worker                           fsm.Actor
+	Done, Failed, Canceled, TimedOut []E
+	// Handlers are the functions that do work by name: after a crash, another
+	// process calls its own function of that name. Default: none.
+	Handlers map[string]Handler
+	// Owner is this process. Default: nobody; operations whose process died are
+	// then found by their deadline alone.
+	Owner *Owner
+	// Queue is where work waits for its turn: one at a time for each object.
+	// Managers of objects that share a limit share a queue. Default: a queue of
+	// this manager, with the queue's defaults.
+	Queue Queue
+	// Observe is asked about every object whose deadline or owner is gone: it may
+	// look at the outside world and choose the event that tells what happened
+	// there, and the actor who says it. Without an actor, the table's own row is
+	// taken; after an error the object stays as it is until the next sweep. It
+	// runs without a lock. Default: nobody looks.
+	Observe func(ctx context.Context, stuck StoredRecord) (E, fsm.Actor, error)
+	// Locks tells [Manager.Explain] who holds or awaits the locks that an
+	// object's work needs, see [LocksOf]. Default: it is not asked.
+	Locks func(context.Context, StoredRecord) ([]lock.Holder, error)
 }
 
 // New returns a manager of a machine's objects in a store. It panics without a
@@ -54,16 +100,33 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if config == nil {
 		config = &Config[E]{}
 	}
-	for _, e := range config.Undo {
-		if m.EventIndex(e) < 0 {
-			panic(fmt.Sprintf("lifecycle: New: %s has no event %v to undo by", m.Table().Name, e))
+	indexes := func(what string, events []E) (list []int) {
+		for _, e := range events {
+			i := m.EventIndex(e)
+			if i < 0 {
+				panic(fmt.Sprintf("lifecycle: New: %s has no event %v to %s by", m.Table().Name, e, what))
+			}
+			list = append(list, i)
 		}
+		return list
+	}
+	indexes("undo", config.Undo)
+	if _, ok := m.Table().ActorIndex(config.Worker); config.Worker != "" && !ok {
+		panic(fmt.Sprintf("lifecycle: New: %s has no actor %s to work", m.Table().Name, config.Worker))
 	}
 	payload := reflect.TypeFor[T]()
 	mgr := &Manager[S, E, T]{
 		machine: m, table: m.Table(), store: store, codec: config.Codec,
 		undo: slices.Clone(config.Undo), observer: config.Observer,
 		plain: isPlain(payload), empty: payload.Size() == 0,
+		owner: config.Owner, worker: config.Worker, queue: config.Queue, observe: config.Observe, locks: config.Locks, handlers: maps.Clone(config.Handlers),
+		events: decide.Events{
+			Done: indexes("end", config.Done), Failed: indexes("fail", config.Failed),
+			Canceled: indexes("cancel", config.Canceled), TimedOut: indexes("time out", config.TimedOut),
+		},
+	}
+	if mgr.queue == nil {
+		mgr.queue = queue.Must[Key](nil)
 	}
 	if mgr.codec == nil {
 		mgr.codec = JSON{}
@@ -146,12 +209,7 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, 
 func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
 	c := m.call("fire", id, actor)
 	c.event = e
-	q := decide.Request{Verb: decide.Fire, Event: m.machine.EventIndex(e), Actor: actor}
-	if change != nil {
-		c.change = *change
-		q.Force, q.Edits = change.Force, change.Edit != nil
-	}
-	return c.run(ctx, q)
+	return c.run(ctx, c.request(change))
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], ErrInvalid,

@@ -54,7 +54,7 @@ func TestOwner(t *testing.T) {
 	owner := func(rec lifecycle.Record[state, size]) string { return fmt.Sprint(rec.Owner, " ", rec.Epoch) }
 	require.Equal(t, "host-1 7", owner(must(m.Get(t.Context(), "a"))(t)))
 	require.Equal(t, "host-1 7", owner(must(m.Fire(t.Context(), "a", "progress", agent, nil))(t)))
-	require.Equal(t, "host-1 7", owner(must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)))
+	require.Equal(t, " 0", owner(must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)))
 	require.Equal(t, " 0", owner(must(m.Fire(t.Context(), "a", "retry", user, nil))(t)))
 	require.Equal(t, " 0", owner(must(m.Get(t.Context(), "a"))(t)))
 }

@@ -27,7 +27,8 @@ type Store interface {
 	// Commit writes all changes, their history rows and the messages, or
 	// nothing. It checks every change's expectation and every precondition, all
 	// as of one moment. On success it fills Revision, ChangedAt and Deadline of
-	// each change's record, except the ChangedAt of a quiet one.
+	// each change's record, except the ChangedAt of a quiet one. When it has
+	// returned nil, the store keeps nothing of c but what the records hold.
 	//
 	// Commit is idempotent in the token: a commit that was written before is
 	// not written again, and filled as the first time, as long as the history
@@ -95,6 +96,7 @@ type StoredRecord struct {
 	Epoch     uint64 // of the owner
 	Work      string // the handler that does it, empty if there is none to take up
 	Args      []byte // what the handler is called with; immutable, and nil equals none
+	Steps     []byte // what is to follow, in the manager's form; as Args
 	Deadline  time.Time
 	ChangedAt time.Time
 
@@ -135,18 +137,20 @@ type StoredChange struct {
 	// Remove removes the record instead of writing it; To.State is then the
 	// name of the absent state, for the history.
 	Remove bool
-	// Quiet: nothing happened to the object; only its owner or its deadline is
-	// another. To is then the record as it was read but for these, also in
-	// Sequence and ChangedAt. It gets a new revision and no row of history. Sent
+	// Quiet: nothing happened to the object; only its deadline is another, or who
+	// does the work (Owner, Epoch, Work, Args, Steps). To is then the record as it
+	// was read but for these, also in Sequence and ChangedAt, and in the deadline
+	// where Within is 0. It gets a new revision and no row of history. Sent
 	// again, it is a conflict: without a row nobody can tell what was written.
 	Quiet bool
 }
 
 // Stamp fills what is the store's to say, for use by stores.
 func (ch *StoredChange) Stamp(revision Revision, now time.Time) {
-	ch.To.Revision, ch.To.Deadline = revision, time.Time{}
-	if !ch.Quiet {
-		ch.To.ChangedAt = now
+	changed, deadline := ch.To.ChangedAt, ch.To.Deadline
+	ch.To.Revision, ch.To.ChangedAt, ch.To.Deadline = revision, now, time.Time{}
+	if ch.Quiet {
+		ch.To.ChangedAt, ch.To.Deadline = changed, deadline
 	}
 	if ch.Within > 0 {
 		ch.To.Deadline = now.Add(ch.Within)

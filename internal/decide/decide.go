@@ -19,10 +19,11 @@ import (
 type Verb uint8
 
 const (
-	Create Verb = iota // fire a row out of the absent state
-	Add                // put the object into the initial state; no row fires
-	Fire               // fire a row; begins an operation or goes on with one
-	Report             // go on with the named operation, never begin one
+	Create   Verb = iota // fire a row out of the absent state
+	Add                  // put the object into the initial state; no row fires
+	Fire                 // fire a row; begins an operation or goes on with one
+	Report               // go on with the named operation, never begin one
+	Override             // put the object into a state, whatever the table says
 )
 
 // Record is what a decision needs to know of an object. The zero Record is an
@@ -33,6 +34,10 @@ type Record struct {
 	Sequence      uint64
 	Operation     uint64 // the present operation or the last one
 	Saved         bool   // the payload from before the operation is kept
+	Work          bool   // a handler is named that does the operation's work
+	Steps         bool   // further steps are recorded
+	Owner         string // who does it
+	Epoch         uint64
 }
 
 // Request is one call.
@@ -45,6 +50,17 @@ type Request struct {
 	Edits     bool   // the payload is changed in the same commit
 	Undo      bool   // the event puts the payload from before the operation back
 	Repeats   bool   // Report: this event by this actor was accepted in this operation before
+	To        int    // Override: the state, by index
+
+	// Report by the process that does the work itself: it also has to be the
+	// owner still. Otherwise another process has taken the operation over.
+	Owned bool
+	Owner string
+	Epoch uint64
+
+	Work  bool // Fire, Create: a handler or closure of the caller does the work of the operation that begins
+	Steps bool // Report of the last but not the only step: others follow when the object rests
+	Sweep bool // the sweeper fires the row of a deadline
 }
 
 // Payload is what becomes of the payload from before the operation.
@@ -55,6 +71,16 @@ const (
 	Save                   // the present payload is saved, then edited
 	Restore                // the saved payload becomes the present one
 	Drop                   // nothing is saved any more
+)
+
+// Work is what becomes of the work of an operation.
+type Work uint8
+
+const (
+	NoWork   Work = iota // nobody here does anything: no owner, no handler
+	SameWork             // whoever did it goes on, here with the steps that follow
+	NewWork              // the caller's process does the caller's work
+	Redo                 // the caller's process does the recorded work once more
 )
 
 // Verdict is what a report was.
@@ -102,6 +128,7 @@ type Decision struct {
 	Sequence      uint64
 	Operation     uint64
 	Begins        bool          // a new operation
+	Work          Work          // who does the work from now on
 	Removes       bool          // the new state is an absent one
 	Within        time.Duration // the new state's deadline, 0 none
 	Payload       Payload
@@ -132,7 +159,7 @@ func (q Request) Candidates(t *fsm.Table, rec Record, rows []int) (_ []int, d De
 			return refuse(Refused, ErrNoEntry)
 		}
 		origin = state
-	case Fire:
+	case Fire, Override:
 		if !rec.Exists {
 			return refuse(Refused, ErrNotFound)
 		}
@@ -144,6 +171,8 @@ func (q Request) Candidates(t *fsm.Table, rec Record, rows []int) (_ []int, d De
 			return refuse(Refused, ErrStale)
 		case q.Operation == 0: // names none
 			return refuse(Refused, ErrStale)
+		case q.Owned && (q.Owner != rec.Owner || q.Epoch != rec.Epoch):
+			return refuse(Stale, ErrStale)
 		case !rec.Exists && q.Repeats:
 			return refuse(Repeated, nil)
 		case !rec.Exists:
@@ -151,6 +180,9 @@ func (q Request) Candidates(t *fsm.Table, rec Record, rows []int) (_ []int, d De
 		case q.Repeats && t.States[state].Kind.Resting():
 			return refuse(Repeated, nil) // the operation is over: its late message is no news
 		}
+	}
+	if q.Verb == Override {
+		return rows, q.override(t, rec), false
 	}
 	rows, err := t.Candidates(rows, state, origin, q.Event, q.Actor, q.Force)
 	switch {
@@ -192,7 +224,7 @@ func (q Request) take(t *fsm.Table, rec Record, state, origin, row int) Decision
 	d := Decision{Write: true, Row: row, Sequence: rec.Sequence + 1, Operation: rec.Operation}
 	d.State, d.Origin = t.After(state, origin, row)
 	from, to := t.States[state].Kind, t.States[d.State].Kind
-	d.Begins = to == fsm.Transitional && (from.Resting() || r.Supersede)
+	d.Begins = begins(t, state, d.State, row)
 	if d.Begins {
 		// Without an id a call begins an operation, with one it goes on with
 		// it: a late report must never start work anew.
@@ -203,9 +235,52 @@ func (q Request) take(t *fsm.Table, rec Record, state, origin, row int) Decision
 	}
 	d.Removes = to == fsm.Absent
 	d.Within, _ = t.Deadline(d.State, d.Origin)
+	d.Work = q.work(rec, to, d.Begins)
 	d.Payload = q.payload(rec, from, to, d.Begins)
 	// An undo that is work itself may fail too, and be undone again.
 	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved || d.Payload == Restore && !restsWell(to)
+	return d
+}
+
+// begins reports whether a row begins an operation.
+func begins(t *fsm.Table, from, to, row int) bool {
+	return t.States[to].Kind == fsm.Transitional && (t.States[from].Kind.Resting() || t.Rows[row].Supersede)
+}
+
+// work decides who does the work from now on. A deadline that begins the
+// operation anew, instead of ending it, has its work done again.
+func (q Request) work(rec Record, to fsm.Kind, begins bool) Work {
+	switch {
+	case to != fsm.Transitional && to != fsm.Absent && q.Owned && q.Steps:
+		return SameWork
+	case to != fsm.Transitional:
+		return NoWork
+	case begins && q.Work:
+		return NewWork
+	case begins && q.Sweep && rec.Work:
+		return Redo
+	case begins:
+		return NoWork
+	}
+	return SameWork
+}
+
+// override puts the object into a state. It is a new operation in every case, so
+// that nothing which was said about the old one counts any more.
+func (q Request) override(t *fsm.Table, rec Record) Decision {
+	d := Decision{
+		Write: true, Row: -1, State: q.To, Origin: q.To, Begins: true,
+		Sequence: rec.Sequence + 1, Operation: rec.Operation + 1,
+	}
+	from, to := t.States[rec.State].Kind, t.States[q.To].Kind
+	if to == fsm.Transitional {
+		// Where a return leads stays what it was: the last state of rest.
+		d.Origin = rec.Origin
+	}
+	d.Payload = q.payload(rec, from, to, true)
+	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved
+	d.Removes = to == fsm.Absent
+	d.Within, _ = t.Deadline(d.State, d.Origin)
 	return d
 }
 

@@ -124,15 +124,27 @@ func drawRecord(t *rapid.T, table *fsm.Table) decide.Record {
 		rec.State = rapid.IntRange(0, len(table.States)-1).Draw(t, "state")
 		rec.Origin = rapid.SampledFrom(table.Origins()[rec.State]).Draw(t, "origin")
 		rec.Saved = rapid.Bool().Draw(t, "saved")
+		rec.Work = rapid.Bool().Draw(t, "work")
+		rec.Steps = rec.Work && rapid.Bool().Draw(t, "steps")
+		rec.Owner, rec.Epoch = drawOwner(t)
 	}
 	return rec
+}
+
+// drawOwner draws nobody, or one of few processes, so that requests meet records.
+func drawOwner(t *rapid.T) (owner string, epoch uint64) {
+	owner = rapid.SampledFrom([]string{"", "p", "p", "q"}).Draw(t, "owner")
+	if owner != "" {
+		epoch = rapid.Uint64Range(1, 2).Draw(t, "epoch")
+	}
+	return owner, epoch
 }
 
 // drawRequest draws a request; a report is about an operation near the present
 // one.
 func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request {
 	q := decide.Request{
-		Verb:  rapid.SampledFrom([]decide.Verb{decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report}).Draw(t, "verb"),
+		Verb:  rapid.SampledFrom([]decide.Verb{decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report, decide.Report, decide.Override}).Draw(t, "verb"),
 		Event: rapid.IntRange(0, len(table.Events)-1).Draw(t, "event"),
 		Actor: rapid.SampledFrom([]fsm.Actor{"user", "agent", fsm.Sweeper, "nobody"}).Draw(t, "actor"),
 	}
@@ -140,12 +152,27 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 		q.Operation = rec.Operation + rapid.Uint64Range(0, 2).Draw(t, "ahead")
 		q.Operation -= min(rapid.Uint64Range(0, 2).Draw(t, "behind"), q.Operation)
 	}
+	switch q.Verb {
+	case decide.Fire, decide.Create:
+		q.Work = rapid.Bool().Draw(t, "begins with work")
+		q.Sweep = q.Verb == decide.Fire && !q.Work && rapid.Bool().Draw(t, "by a sweep")
+	case decide.Report:
+		if q.Owned = rapid.Bool().Draw(t, "owned"); q.Owned {
+			q.Owner, q.Epoch = drawOwner(t)
+			q.Steps = rapid.Bool().Draw(t, "steps follow")
+		}
+	case decide.Override:
+		q.To = rapid.IntRange(0, len(table.States)-1).Draw(t, "to")
+		q.Edits = rapid.Bool().Draw(t, "edits")
+	case decide.Add:
+	}
 	q.Repeats = rapid.Bool().Draw(t, "repeats") // means nothing but to a report
 	if q.Verb == decide.Fire {
 		q.Force = rapid.Bool().Draw(t, "force")
 		q.Edits = rapid.Bool().Draw(t, "edits")
 	}
-	q.Undo = rapid.IntRange(0, 3).Draw(t, "undo") == 0
+	// An override is no event of the table, and undoes nothing.
+	q.Undo = q.Verb != decide.Override && rapid.IntRange(0, 3).Draw(t, "undo") == 0
 	return q
 }
 

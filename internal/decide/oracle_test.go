@@ -45,14 +45,14 @@ func (o *oracle) decide() decide.Decision {
 		return decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 	case q.Verb == decide.Report && (q.Operation > rec.Operation || q.Operation == 0):
 		return o.refused(decide.ErrStale)
-	case q.Verb == decide.Report && q.Operation == 0:
-		return o.refused(decide.ErrStale)
+	case q.Verb == decide.Report && q.Owned && (q.Owner != rec.Owner || q.Epoch != rec.Epoch):
+		return decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 	case q.Verb == decide.Report && q.Repeats && (!rec.Exists || o.kind(rec.State).Resting()):
 		return decide.Decision{Row: -1, Verdict: decide.Repeated}
 	case !rec.Exists:
 		return o.refused(decide.ErrNotFound)
-	case q.Verb == decide.Report && q.Repeats && o.kind(rec.State).Resting():
-		return decide.Decision{Row: -1, Verdict: decide.Repeated}
+	case q.Verb == decide.Override:
+		return o.override()
 	}
 	d := o.fire(rec.State, rec.Origin)
 	if d.Err != nil && q.Verb == decide.Report && q.Repeats && d.Row < 0 {
@@ -137,7 +137,40 @@ func (o *oracle) written(row int, from fsm.Kind, state, origin int, supersede bo
 		d.Begins = true
 		d.Operation++
 	}
+	d.Work = o.worker(o.kind(state), d.Begins)
 	return d
+}
+
+// override is always a new operation, that nobody works in.
+func (o *oracle) override() decide.Decision {
+	to := o.q.To
+	d := decide.Decision{
+		Write: true, Row: -1, State: to, Origin: to, Begins: true,
+		Sequence: o.rec.Sequence + 1, Operation: o.rec.Operation + 1, Removes: o.kind(to) == fsm.Absent,
+	}
+	if !o.kind(to).Resting() {
+		d.Origin = o.rec.Origin
+	}
+	d.Within = o.within(to, d.Origin)
+	return d
+}
+
+// worker is who works after a change: the words of the constants.
+func (o *oracle) worker(to fsm.Kind, begins bool) decide.Work {
+	q := o.q
+	moreToDo := q.Owned && q.Steps && to.Resting() && to != fsm.Absent
+	goesOn := to == fsm.Transitional && !begins
+	switch {
+	case q.Verb == decide.Add:
+		return decide.NoWork
+	case moreToDo, goesOn:
+		return decide.SameWork
+	case begins && q.Work:
+		return decide.NewWork
+	case begins && q.Sweep && o.rec.Work:
+		return decide.Redo
+	}
+	return decide.NoWork
 }
 
 // within is the shortest deadline of the state that an object of this origin

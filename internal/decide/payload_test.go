@@ -160,6 +160,39 @@ func TestPayloadRule(t *testing.T) {
 	}
 }
 
+// TestPayloadOfOverride: an override keeps what an undo would bring back, as an
+// event would.
+func TestPayloadOfOverride(t *testing.T) {
+	cases := []struct {
+		name, from, to string
+		edits, saved   bool
+		want           decide.Payload
+		kept           bool
+	}{
+		{"to failed", "Making", "Bad", false, true, decide.Keep, true},
+		{"to failed with an edit", "Making", "Bad", true, true, decide.Keep, true},
+		{"to failed with the first edit", "Ready", "Bad", true, false, decide.Save, true},
+		{"to work with the first edit", "Ready", "Resizing", true, false, decide.Save, true},
+		{"to work", "Ready", "Resizing", false, false, decide.Drop, false},
+		{"to rest", "Making", "Ready", true, true, decide.Drop, false},
+		{"away", "Bad", "None", false, true, decide.Drop, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			origin := c.from
+			if c.from == "Making" {
+				origin = "None"
+			}
+			rec := record(t, disks, c.from, origin)
+			rec.Saved = c.saved
+			d := decision(disks, rec, decide.Request{Verb: decide.Override, To: stateOf(t, disks, c.to), Edits: c.edits}, nil)
+			require.True(t, d.Write)
+			require.Equal(t, c.want, d.Payload)
+			require.Equal(t, c.kept, d.Saved)
+		})
+	}
+}
+
 func event(t *testing.T, table *fsm.Table, name string) int {
 	t.Helper()
 	i, ok := table.EventIndex(name)

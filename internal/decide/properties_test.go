@@ -20,6 +20,22 @@ func after(rec decide.Record, d decide.Decision) decide.Record {
 	}
 }
 
+// later is after, with who works.
+func later(rec decide.Record, q decide.Request, d decide.Decision) decide.Record {
+	next := after(rec, d)
+	switch {
+	case !d.Write:
+		return rec
+	case d.Work == decide.SameWork:
+		next.Owner, next.Epoch, next.Work, next.Steps = rec.Owner, rec.Epoch, rec.Work, rec.Steps
+	case d.Work == decide.NewWork:
+		next.Owner, next.Epoch, next.Work, next.Steps = q.Owner, q.Epoch, true, q.Steps
+	case d.Work == decide.Redo:
+		next.Owner, next.Epoch, next.Work, next.Steps = q.Owner, q.Epoch, true, rec.Steps
+	}
+	return next
+}
+
 // TestLife lets random objects of random tables live and checks every decision
 // on the way.
 func TestLife(t *testing.T) {
@@ -31,7 +47,7 @@ func TestLife(t *testing.T) {
 			q := drawRequest(t, table, rec)
 			d := decision(table, rec, q, refuse)
 			checkDecision(t, table, rec, q, d)
-			rec = after(rec, d)
+			rec = later(rec, q, d)
 		}
 	})
 }
@@ -39,7 +55,7 @@ func TestLife(t *testing.T) {
 func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Request, d decide.Decision) {
 	fail := func(what string) { t.Fatalf("%s: %+v of %+v gives %+v", what, q, rec, d) }
 	if !d.Write {
-		if d.Begins || d.Removes || d.Sequence != 0 || d.Operation != 0 || d.Within != 0 || d.Payload != decide.Keep || d.Saved {
+		if d.Begins || d.Work != decide.NoWork || d.Removes || d.Sequence != 0 || d.Operation != 0 || d.Within != 0 || d.Payload != decide.Keep || d.Saved {
 			fail("a decision that writes nothing says what to write")
 		}
 		if q.Verb == decide.Report && d.Verdict == decide.Applied {
@@ -64,10 +80,23 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 	if entered && d.Payload != decide.Drop {
 		fail("an added object has a payload from before")
 	}
-	supersedes := !entered && table.Rows[d.Row].Supersede
-	begins := kind == fsm.Transitional && (from.Resting() || supersedes || entered)
+	overrides := q.Verb == decide.Override
+	supersedes := d.Row >= 0 && table.Rows[d.Row].Supersede
+	begins := overrides || kind == fsm.Transitional && (from.Resting() || supersedes || entered)
 	if d.Begins != begins {
-		fail("an operation begins where a transitional state is entered from a resting one, superseded, or added")
+		fail("an operation begins where a transitional state is entered from a resting one, superseded, added, or overridden")
+	}
+	if overrides && (d.Row >= 0 || d.Work != decide.NoWork || d.State != q.To) {
+		fail("an override takes a row, leaves work behind, or leads elsewhere")
+	}
+	if d.Work != decide.NoWork && d.Removes {
+		fail("work is left where there is no object")
+	}
+	if d.Work == decide.SameWork && kind.Resting() && !(q.Owned && q.Steps) {
+		fail("an object rests, nothing follows, and somebody works")
+	}
+	if (d.Work == decide.NewWork || d.Work == decide.Redo) && !d.Begins {
+		fail("work begins without an operation")
 	}
 	grown := d.Operation - rec.Operation
 	if d.Begins && grown != 1 || !d.Begins && grown != 0 {
@@ -109,6 +138,50 @@ func TestReportOfAnotherOperation(t *testing.T) {
 		}
 		if d.Write || d.Verdict != want || !errors.Is(d.Err, decide.ErrStale) {
 			t.Fatalf("%+v of %+v gives %+v", q, rec, d)
+		}
+	})
+}
+
+// TestOutcomeOfNoOwner: whatever the table says, an outcome by a process that does
+// not own the operation writes nothing and is stale.
+func TestOutcomeOfNoOwner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := drawTable(t)
+		rec := drawRecord(t, table)
+		rec.Operation++
+		q := drawRequest(t, table, rec)
+		q.Verb, q.Operation, q.Owned = decide.Report, rec.Operation, true
+		q.Owner, q.Epoch = drawOwner(t)
+		if q.Owner == rec.Owner && q.Epoch == rec.Epoch {
+			q.Epoch++
+		}
+		d := decision(table, rec, q, func(int) error { return nil })
+		if d.Write || d.Verdict != decide.Stale || !errors.Is(d.Err, decide.ErrStale) {
+			t.Fatalf("%+v of %+v gives %+v", q, rec, d)
+		}
+	})
+}
+
+// TestOverrideMakesStale: whatever was said about the object before an override
+// is stale afterwards, by its owner too, whatever happens in between.
+func TestOverrideMakesStale(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := drawTable(t)
+		rec := drawRecord(t, table)
+		rec.Exists = true
+		q := drawRequest(t, table, rec)
+		q.Verb, q.To = decide.Override, rapid.IntRange(0, len(table.States)-1).Draw(t, "to")
+		now := later(rec, q, decision(table, rec, q, nil))
+		for range rapid.IntRange(0, 3).Draw(t, "calls in between") {
+			q := drawRequest(t, table, now)
+			now = later(now, q, decision(table, now, q, func(int) error { return nil }))
+		}
+		late := drawRequest(t, table, rec)
+		late.Verb, late.Operation = decide.Report, rapid.Uint64Range(1, rec.Operation+1).Draw(t, "late")-1
+		late.Owner, late.Epoch = rec.Owner, rec.Epoch
+		d := decision(table, now, late, func(int) error { return nil })
+		if d.Write || d.Verdict != decide.Stale {
+			t.Fatalf("%+v of %+v, after an override of %+v, gives %+v", late, now, rec, d)
 		}
 	})
 }

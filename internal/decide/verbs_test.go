@@ -98,6 +98,7 @@ type verbCase struct {
 	opAfter  uint64
 	within   time.Duration
 	removes  bool
+	work     decide.Work
 }
 
 func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
@@ -109,6 +110,9 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 				if c.origin == "" {
 					rec = at(t, table, c.state)
 				}
+			}
+			if c.with.Owned || c.with.Sweep {
+				rec.Owner, rec.Epoch, rec.Work = "p", 2, true
 			}
 			q := c.with
 			q.Verb, q.Actor, q.Operation = verb, c.actor, c.op
@@ -128,7 +132,7 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 			if c.to != "" {
 				want.Write, want.Sequence, want.Operation = true, 8, c.opAfter
 				want.State, want.Origin = stateOf(t, table, c.to), stateOf(t, table, c.orig)
-				want.Begins, want.Removes, want.Within = c.opAfter > 3, c.removes, c.within
+				want.Begins, want.Removes, want.Within, want.Work = c.opAfter > 3, c.removes, c.within, c.work
 			}
 			if diff := cmp.Diff(want, d, cmpopts.EquateErrors()); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
@@ -176,7 +180,7 @@ func TestFire(t *testing.T) {
 		{name: "second guard", state: "Ready", event: "resize", actor: "user", refuses: []string{"larger"}, to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "all guards refuse", state: "Ready", event: "resize", actor: "user", refuses: []string{"larger", "same size"}, verdict: decide.Refused, err: fsm.ErrGuard},
 		{name: "rests on", state: "Ready", event: "rename", actor: "agent", to: "Ready", orig: "Ready", opAfter: 3},
-		{name: "goes on", state: "Making", origin: "None", event: "progress", actor: "agent", to: "Making", orig: "None", opAfter: 3, within: time.Hour},
+		{name: "goes on", state: "Making", origin: "None", event: "progress", actor: "agent", to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
 		{name: "ends", state: "Making", origin: "None", event: "done", actor: "agent", to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "supersedes", state: "Making", origin: "None", event: "delete", actor: "user", to: "Deleting", orig: "None", opAfter: 4},
 		{name: "returns", state: "Deleting", origin: "Bad", event: "refused", actor: "agent", to: "Bad", orig: "Bad", opAfter: 3},
@@ -206,7 +210,7 @@ func TestReport(t *testing.T) {
 	repeats := decide.Request{Repeats: true}
 	run(t, disks, decide.Report, []verbCase{
 		{name: "applied", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, to: "Ready", orig: "Ready", opAfter: 3},
-		{name: "applied though it was before", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour},
+		{name: "applied though it was before", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
 		{name: "removes", state: "Deleting", origin: "Ready", event: "done", actor: "agent", op: 3, to: "None", orig: "None", opAfter: 3, removes: true},
 		{name: "at rest", state: "Ready", event: "rename", actor: "agent", op: 3, to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "at rest, and was accepted", state: "Ready", event: "rename", actor: "agent", op: 3, with: repeats, verdict: decide.Repeated},
@@ -225,9 +229,72 @@ func TestReport(t *testing.T) {
 		{name: "only by force", state: "Bad", event: "repair", actor: "user", op: 3, verdict: decide.Refused, err: fsm.ErrForcedOnly},
 		{name: "guard", state: "Ready", event: "resize", actor: "user", op: 3, refuses: []string{"larger", "same size"}, verdict: decide.Refused, err: fsm.ErrGuard},
 		{name: "guard refuses what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, refuses: []string{"sound"}, verdict: decide.Repeated},
-		{name: "guard agrees to what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour},
+		{name: "guard agrees to what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
 		{name: "would begin an operation", state: "Ready", event: "delete", actor: "user", op: 3, verdict: decide.Refused, err: decide.ErrBegins},
 		{name: "would supersede", state: "Making", origin: "None", event: "delete", actor: "user", op: 3, verdict: decide.Refused, err: decide.ErrBegins},
+	})
+}
+
+// TestOwnReport: what the process says that does the work itself, of operation 3
+// of p in its second epoch.
+func TestOwnReport(t *testing.T) {
+	by := func(owner string, epoch uint64) decide.Request {
+		return decide.Request{Owned: true, Owner: owner, Epoch: epoch}
+	}
+	more := by("p", 2)
+	more.Steps = true
+	run(t, disks, decide.Report, []verbCase{
+		{name: "by the owner", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("p", 2), to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "by the owner, on the way", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: by("p", 2), to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
+		{name: "by an earlier life", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("p", 1), verdict: decide.Stale, err: decide.ErrStale},
+		{name: "by a later life", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("p", 3), verdict: decide.Stale, err: decide.ErrStale},
+		{name: "by another", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("q", 2), verdict: decide.Stale, err: decide.ErrStale},
+		{name: "by nobody", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("", 0), verdict: decide.Stale, err: decide.ErrStale},
+		{name: "of an older operation", state: "Making", origin: "None", event: "done", actor: "agent", op: 2, with: by("p", 2), verdict: decide.Stale, err: decide.ErrStale},
+		{name: "more is to follow", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: more, to: "Ready", orig: "Ready", opAfter: 3, work: decide.SameWork},
+		{name: "nothing follows a removal", state: "Deleting", origin: "Ready", event: "done", actor: "agent", op: 3, with: more, to: "None", orig: "None", opAfter: 3, removes: true},
+	})
+}
+
+func TestFireWithWork(t *testing.T) {
+	work, sweep := decide.Request{Work: true}, decide.Request{Sweep: true}
+	run(t, disks, decide.Create, []verbCase{
+		{name: "made", event: "make", actor: "user", with: work, to: "Making", orig: "None", opAfter: 4, within: time.Hour, work: decide.NewWork},
+	})
+	run(t, disks, decide.Fire, []verbCase{
+		{name: "begins", state: "Ready", event: "resize", actor: "user", with: work, to: "Resizing", orig: "Ready", opAfter: 4, within: time.Minute, work: decide.NewWork},
+		{name: "supersedes", state: "Making", origin: "None", event: "delete", actor: "user", with: work, to: "Deleting", orig: "None", opAfter: 4, work: decide.NewWork},
+		{name: "begins nothing", state: "Ready", event: "rename", actor: "user", with: work, to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "swept to rest", state: "Making", origin: "None", event: "late", actor: fsm.Sweeper, with: sweep, to: "Bad", orig: "Bad", opAfter: 3},
+	})
+	run(t, polls, decide.Fire, []verbCase{
+		{name: "swept to do it again", state: "Asking", origin: "Idle", event: "late", actor: fsm.Sweeper, with: sweep, to: "Asking", orig: "Idle", opAfter: 4, within: time.Minute, work: decide.Redo},
+		{name: "swept to give up", state: "Asking", origin: "Idle", event: "late", actor: fsm.Sweeper, with: sweep, refuses: []string{"not yet often"}, to: "Idle", orig: "Idle", opAfter: 3},
+	})
+}
+
+// polls asks again after a minute, and gives up some time.
+var polls = fsm.Must[int](spec{
+	Name: "poll", Initial: "Idle", Actors: actors,
+	States: []fsm.State[string]{{Name: "Idle"}, {Name: "Asking", Kind: fsm.Transitional}},
+	Rows: fsm.Rows(
+		fsm.Move("Idle", "ask", "Asking").By("user"),
+		fsm.Move("Asking", "late", "Asking").If(guard("not yet often")).After(time.Minute).Superseding(),
+		fsm.Return("Asking", "late").After(time.Minute),
+	),
+}).Table()
+
+func TestOverride(t *testing.T) {
+	to := func(state string) decide.Request { return decide.Request{To: stateOf(t, disks, state)} }
+	run(t, disks, decide.Override, []verbCase{
+		{name: "at rest", state: "Ready", actor: "ann", with: to("Bad"), to: "Bad", orig: "Bad", opAfter: 4},
+		{name: "into the same state", state: "Ready", actor: "ann", with: to("Ready"), to: "Ready", orig: "Ready", opAfter: 4},
+		{name: "out of work", state: "Making", origin: "None", actor: "ann", with: to("Ready"), to: "Ready", orig: "Ready", opAfter: 4},
+		{name: "into work", state: "Ready", actor: "ann", with: to("Resizing"), to: "Resizing", orig: "Ready", opAfter: 4, within: time.Minute},
+		{name: "from work into work", state: "Making", origin: "None", actor: "ann", with: to("Deleting"), to: "Deleting", orig: "None", opAfter: 4},
+		{name: "out of a final state", state: "Lost", actor: "ann", with: to("Ready"), to: "Ready", orig: "Ready", opAfter: 4},
+		{name: "away", state: "Making", origin: "None", actor: "ann", with: to("None"), to: "None", orig: "None", opAfter: 4, removes: true},
+		{name: "not there", actor: "ann", with: to("Ready"), verdict: decide.Refused, err: decide.ErrNotFound},
 	})
 }
 

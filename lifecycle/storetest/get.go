@@ -52,7 +52,7 @@ func full(k lifecycle.Key) lifecycle.StoredRecord {
 	return lifecycle.StoredRecord{
 		Key: k, State: "Being moved", Origin: "Held; \"high\"", Target: "Höhe ist 7'", Sequence: 1, Operation: 1<<60 + 1,
 		Owner: "process/1\\%s", Epoch: 1<<62 + 3, // not a float64
-		Work: "lift: \"high\"", Args: []byte("\x00\xff 'bytes'"),
+		Work: "lift: \"high\"", Args: []byte("\x00\xff 'bytes'"), Steps: []byte("[1, 2]"),
 		Actor: "the user", Event: "lift — slowly",
 		Reason:  "line one\nline \"two\", 50% of it's\ttabbed: ☂ 🏗",
 		Payload: lifecycle.RawPayload(`{"load":[1,2,3]}`), Saved: lifecycle.RawPayload(`{"load":null}`),

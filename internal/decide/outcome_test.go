@@ -1,0 +1,111 @@
+package decide_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// TestEventsOf: what is not said is a failure.
+func TestEventsOf(t *testing.T) {
+	e := decide.Events{Done: []int{1}, Failed: append(make([]int, 0, 8), 2, 3), Canceled: append(make([]int, 0, 8), 4), TimedOut: []int{5}}
+	for o, want := range map[decide.Outcome][]int{
+		decide.Succeeded: {1},
+		decide.Failed:    {2, 3},
+		decide.Panicked:  {2, 3},
+		decide.Canceled:  {4, 2, 3},
+		decide.TimedOut:  {5, 2, 3},
+		decide.Lost:      nil,
+	} {
+		require.Equal(t, want, e.Of(o))
+	}
+	// Nothing was written behind the lists, which all calls share.
+	require.Equal(t, []int{4, 0, 0}, e.Canceled[:3])
+}
+
+// TestOutcomeOracle: the request that says how work ended is the first one that
+// would not be refused if all guards agreed, else, for work that did not succeed,
+// the deadline's, else the first of all.
+func TestOutcomeOracle(t *testing.T) {
+	agree := func(int) error { return nil }
+	rapid.Check(t, func(t *rapid.T) {
+		table := drawTable(t)
+		for range 20 {
+			rec := drawRecord(t, table)
+			q := drawRequest(t, table, rec)
+			q.Verb, q.Repeats = decide.Report, false
+			q.Operation = rec.Operation - min(rapid.Uint64Range(0, 1).Draw(t, "behind"), rec.Operation)
+			events := rapid.SliceOfN(rapid.IntRange(0, len(table.Events)-1), 0, 3).Draw(t, "events")
+			outcome := rapid.SampledFrom([]decide.Outcome{decide.Succeeded, decide.Failed, decide.Canceled}).Draw(t, "outcome")
+			got, ok := q.Outcome(table, rec, outcome, events)
+			accepted := func(q decide.Request) bool {
+				d := (&oracle{table: table, rec: rec, q: q, refuse: agree}).decide()
+				return d.Verdict != decide.Refused || d.Err == decide.ErrBegins
+			}
+			want, wantOK := q, len(events) > 0
+			if wantOK {
+				want.Event = events[0]
+			}
+			i := slices.IndexFunc(events, func(e int) bool { q.Event = e; return accepted(q) })
+			switch {
+			case i >= 0:
+				want.Event = events[i]
+			case outcome != decide.Succeeded && rec.Exists && table.States[rec.State].Kind == fsm.Transitional:
+				// The table's own answer to work that nobody finishes.
+				_, row := table.Deadline(rec.State, rec.Origin)
+				if row < 0 || decide.Redoes(table, rec.State, rec.Origin) {
+					break
+				}
+				late := want
+				late.Event, late.Actor, late.Force = table.Rows[row].Event, fsm.Sweeper, table.Rows[row].Forced
+				if accepted(late) {
+					want, wantOK = late, true
+				}
+			}
+			if ok != wantOK || ok && got != want {
+				t.Fatalf("%d by %v of %+v: %+v, %v, not %+v, %v", outcome, events, rec, got, ok, want, wantOK)
+			}
+		}
+	})
+}
+
+// TestOutcome states the rule on the disks: the worker is the agent.
+func TestOutcome(t *testing.T) {
+	cases := []struct {
+		name, state string
+		origin      string
+		operation   uint64
+		events      []string
+		want        string
+		verdict     decide.Verdict
+		err         error
+	}{
+		{"the first", "Making", "None", 3, []string{"done", "refused"}, "done", decide.Applied, nil},
+		{"the first is for other states", "Deleting", "Bad", 3, []string{"progress", "refused", "gone"}, "refused", decide.Applied, nil},
+		{"by origin", "Deleting", "Ready", 3, []string{"gone", "done"}, "done", decide.Applied, nil},
+		{"none", "Making", "None", 3, []string{"gone", "refused"}, "gone", decide.Refused, fsm.ErrNotAllowed},
+		{"wrong actor", "Making", "None", 3, []string{"delete"}, "delete", decide.Refused, fsm.ErrWrongActor},
+		{"stale", "Making", "None", 2, []string{"gone", "done"}, "gone", decide.Stale, decide.ErrStale},
+		{"ignored at rest", "Ready", "Ready", 3, []string{"gone", "done"}, "done", decide.Repeated, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var events []int
+			for _, e := range c.events {
+				events = append(events, event(t, disks, e))
+			}
+			rec := record(t, disks, c.state, c.origin)
+			q, ok := decide.Request{Actor: "agent", Operation: c.operation}.Outcome(disks, rec, decide.Succeeded, events)
+			require.True(t, ok)
+			require.Equal(t, c.want, disks.Events[q.Event])
+			d := decision(disks, rec, q, nil)
+			require.Equal(t, c.verdict, d.Verdict)
+			require.ErrorIs(t, d.Err, c.err)
+		})
+	}
+}

@@ -1,0 +1,270 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+var nothing = lifecycle.Func(func(context.Context) error { return nil })
+
+// bootedVM makes a VM of the table of work that runs.
+func bootedVM(t *testing.T, m *lifecycle.Manager[state, event, size], id string) {
+	t.Helper()
+	for _, e := range []event{"create", "start"} {
+		h, err := m.Do(t.Context(), id, e, "user", nothing, nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// One user request is admitted during a hidden action, and waits; the second is
+// refused by its state.
+func TestHiddenActionAdmitsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		bootedVM(t, m, "a")
+		end := make(chan struct{})
+		migrate, err := m.DoHidden(t.Context(), "a", "migrate", lifecycle.Func(func(context.Context) error { <-end; return nil }), "running")
+		require.NoError(t, err)
+		synctest.Wait()
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("running"), rec.State, "nobody sees it")
+		stop, err := m.Do(t.Context(), "a", "stop", "user", nothing, nil)
+		require.NoError(t, err)
+		_, err = m.Do(t.Context(), "a", "reboot", "user", nothing, nil)
+		require.ErrorIs(t, err, lifecycle.ErrBusy)
+		synctest.Wait()
+		rec, err = m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("stopping"), rec.State, "admitted, and waiting")
+		close(end)
+		require.NoError(t, migrate.Wait(t.Context()))
+		rec, err = stop.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec.State)
+
+		// And one that waits is skipped if the object has gone elsewhere.
+		again, err := m.DoHidden(t.Context(), "a", "migrate", nothing, "stopped")
+		require.NoError(t, err)
+		require.NoError(t, again.Wait(t.Context()))
+		gate := make(chan struct{})
+		first, err := m.DoHidden(t.Context(), "a", "look", lifecycle.Func(func(context.Context) error { <-gate; return nil }))
+		require.NoError(t, err)
+		late, err := m.DoHidden(t.Context(), "a", "migrate", nothing, "stopped")
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), "a", "start", "user", nil)
+		require.NoError(t, err)
+		close(gate)
+		require.NoError(t, first.Wait(t.Context()))
+		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrSkipped)
+	})
+}
+
+func TestHiddenActionRefused(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
+		"noop": func(context.Context, []byte) error { return nil },
+	}})
+	bootedVM(t, m, "a")
+	for want, call := range map[error]func() error{
+		lifecycle.ErrNotFound: func() error { _, err := m.DoHidden(t.Context(), "none", "x", nothing); return err },
+		lifecycle.ErrBusy:     func() error { _, err := m.DoHidden(t.Context(), "a", "x", nothing, "stopped"); return err },
+		lifecycle.ErrInvalid:  func() error { _, err := m.DoHidden(t.Context(), "", "x", nothing); return err },
+		fsm.ErrUnknownState:   func() error { _, err := m.DoHidden(t.Context(), "a", "x", nothing, "nowhere"); return err },
+	} {
+		require.ErrorIs(t, call(), want)
+	}
+	_, err := m.DoHidden(t.Context(), "a", "x", lifecycle.Work{})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	ticket, err := m.DoHidden(t.Context(), "a", "x", lifecycle.Named("noop", nil))
+	require.NoError(t, err)
+	require.NoError(t, ticket.Wait(t.Context()))
+}
+
+// Who subscribes and then reads loses no answer, however fast; and changes by
+// other managers are seen within a second.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+		is := func(want state) func(lifecycle.Record[state, size]) bool {
+			return func(r lifecycle.Record[state, size]) bool { return r.State == want }
+		}
+		absent, err := m.Await(t.Context(), "a", is(""))
+		require.NoError(t, err)
+		require.Equal(t, "a", absent.ID)
+
+		began := time.Now()
+		go func() {
+			_, err := m.Create(t.Context(), "a", "create", "user", size{})
+			require.NoError(t, err)
+		}()
+		_, err = m.Await(t.Context(), "a", is("creating"))
+		require.NoError(t, err)
+		require.Zero(t, time.Since(began), "told at once")
+
+		go func() {
+			_, err := other.Report(t.Context(), "a", 1, "done", "worker", "")
+			require.NoError(t, err)
+		}()
+		_, err = m.Await(t.Context(), "a", is("stopped"))
+		require.NoError(t, err)
+		require.LessOrEqual(t, time.Since(began), time.Second)
+
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("too late"))
+		defer cancel()
+		last, err := m.Await(ctx, "a", is("running"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "too late")
+		require.Equal(t, state("stopped"), last.State, "what is known")
+		_, err = m.Await(t.Context(), "", is(""))
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	})
+}
+
+// A peer comes back with all it has: what is over, what is not, and what it has.
+func TestReconcile(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	for _, id := range []string{"done", "lost", "working", "late", "other"} {
+		_, err := m.Create(t.Context(), id, "create", "user", size{})
+		require.NoError(t, err)
+	}
+	for _, id := range []string{"here", "away"} {
+		bootedVM(t, m, id)
+	}
+	_, err := m.Override(t.Context(), "late", "stopped", "admin", "gave up", nil)
+	require.NoError(t, err)
+	account := []lifecycle.Said[event]{
+		{ID: "done", Operation: 1, Ended: true, Event: "done", Present: true},
+		{ID: "working", Operation: 1},
+		{ID: "late", Operation: 1, Ended: true, Event: "done", Present: true},
+		{ID: "here", Operation: 2, Present: true},
+		{ID: "stray", Present: true},
+		{ID: "stray", Present: true},
+	}
+	its := func(r lifecycle.Record[state, size]) bool { return r.ID != "other" }
+	for i, want := range []lifecycle.Verdict{lifecycle.Applied, lifecycle.Repeated} {
+		got, err := m.Reconcile(t.Context(), "worker", account, its)
+		require.NoError(t, err)
+		require.Equal(t, []lifecycle.Settled{{"done", 1, want}, {"late", 1, lifecycle.Stale}}, got.Settled, "time %d", i+1)
+		require.Equal(t, []string{"lost"}, ids(got.Resend), "it has never heard of it")
+		require.Equal(t, []string{"away"}, ids(got.Missing))
+		require.Equal(t, []string{"stray"}, got.Extra)
+	}
+	all, err := m.Reconcile(t.Context(), "worker", nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"lost", "other", "working"}, ids(all.Resend))
+	_, err = m.Reconcile(t.Context(), "worker", []lifecycle.Said[event]{{ID: "done", Operation: 1, Ended: true, Event: "nonsense"}}, nil)
+	require.ErrorIs(t, err, fsm.ErrUnknownEvent)
+}
+
+// Explain says who owes the next move and what is in the way, in text and JSON.
+func TestExplain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		owner, err := lifecycle.Join(t.Context(), store, "host-1", 0)
+		require.NoError(t, err)
+		var tree lock.Tree
+		_, err = tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.X}, &lock.Options{Owner: "backup"})
+		require.NoError(t, err)
+		gate := make(chan struct{})
+		m := workers(store, lifecycle.Config[event]{
+			Owner:    owner,
+			Handlers: map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { <-gate; return nil }},
+			Locks:    lifecycle.LocksOf(&tree, func(r lifecycle.StoredRecord) (lock.Path, error) { return lock.Root().Child(r.ID) }),
+		})
+		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Named("boot", nil), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		x, err := m.Explain(t.Context(), "a", m.Require("b", "running"))
+		require.NoError(t, err)
+		require.Equal(t, strings.TrimPrefix(`
+work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, came from none
+  last change: create by user in operation 1
+  the next move is owed by the process host-1, which is alive
+  work: boot
+  deadline: 2000-01-01T00:01:00Z; after 1m0s the sweeper fires late: it goes to failed
+  queue: create is running since 2000-01-01T00:00:00Z
+  lock: X at /a held by backup since 2000-01-01T00:00:00Z, token 1
+  precondition: work-vm "b" is absent, not running
+  user:
+    not done: only by worker
+    not fail: only by worker
+    not late: only by sweeper
+  worker:
+    done to stopped
+    fail to failed
+    not late: only by sweeper
+  sweeper:
+    not done: only by worker
+    not fail: only by worker
+    late to failed
+`, "\n"), withoutExtras(x.String()))
+		data, err := json.Marshal(x)
+		require.NoError(t, err)
+		var back lifecycle.Explanation
+		require.NoError(t, json.Unmarshal(data, &back))
+		require.Equal(t, x.String(), back.String(), "nothing that people read is lost in JSON")
+
+		require.NoError(t, owner.Leave(t.Context()))
+		x, err = m.Explain(t.Context(), "a")
+		require.NoError(t, err)
+		require.Contains(t, x.Owes, "which is dead")
+		close(gate)
+		_, _ = h.Wait(t.Context())
+		_, err = m.Explain(t.Context(), "nobody")
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		_, err = m.Explain(t.Context(), "")
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	})
+}
+
+// withoutExtras drops the lines of events that the table of work may gain.
+func withoutExtras(text string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, "inspect") && !strings.Contains(line, "rename") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+// A table without events of failure, as OpenvCloud's, goes back to the origin at
+// once when work fails: its answer to work that nobody finishes.
+func TestFailureByTheDeadlinesRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{Worker: ovc.Worker, Done: []ovc.Event{ovc.Done}})
+		_, err := m.Add(t.Context(), "vm", ovc.API, struct{}{})
+		require.NoError(t, err)
+		h, err := m.Do(t.Context(), "vm", ovc.Deploy, ovc.API, nothing, nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+		errNoHost := errors.New("no host")
+		h, err = m.Do(t.Context(), "vm", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error { return errNoHost }), nil)
+		require.NoError(t, err)
+		rec, err := h.Wait(t.Context())
+		require.ErrorIs(t, err, errNoHost)
+		failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
+		require.True(t, ok)
+		require.NoError(t, failed.Unwritten)
+		require.Equal(t, ovc.Running, rec.State)
+		require.Equal(t, fsm.Sweeper, rec.Actor)
+		require.Equal(t, "no host", rec.Reason)
+	})
+}

@@ -1,0 +1,281 @@
+package lifecycle_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// TestBeat: work that says that it gets on is not swept, however long it takes;
+// beats write no history and change no number.
+func TestBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+		running(t, m, "a")
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			for range 10 {
+				time.Sleep(50 * time.Second)
+				before := must(m.Get(ctx, "a"))(t)
+				require.NoError(t, lifecycle.TaskOf(ctx).Beat(ctx))
+				after := must(m.Get(ctx, "a"))(t)
+				require.Equal(t, time.Now().Add(time.Minute), after.Deadline)
+				require.NotEqual(t, before.Revision, after.Revision)
+				before.Deadline, before.Revision = after.Deadline, after.Revision
+				require.Equal(t, before, after)
+			}
+			return nil
+		}), nil))(t)
+		for range 20 {
+			time.Sleep(20 * time.Second)
+			require.Empty(t, must(other.Sweep(t.Context()))(t))
+		}
+		_, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"3: running -stop-> stopping by user", "3: stopping -done-> stopped by worker"}, story(t, m, "a", 4))
+	})
+}
+
+// TestBeatTakenAway: who beats for an operation that was taken away is told, and
+// the work's context ends.
+func TestBeatTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+		running(t, m, "a")
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			time.Sleep(2 * time.Minute)
+			require.NoError(t, ctx.Err(), "it is not known here yet")
+			require.ErrorIs(t, lifecycle.TaskOf(ctx).Beat(ctx), lifecycle.ErrStale)
+			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
+			return ctx.Err()
+		}), nil))(t)
+		time.Sleep(time.Minute + 1)
+		require.Len(t, must(other.Sweep(t.Context()))(t), 1)
+		before := all(t, store, "work-vm", "a")
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, before, all(t, store, "work-vm", "a"))
+	})
+}
+
+// TestBeatOfStore: what the store answers to a beat.
+func TestBeatOfStore(t *testing.T) {
+	cases := map[string]struct {
+		onCommit func(t *testing.T, s *hooked) func(n int, c *lifecycle.Commit, write func() error) error
+		is       error
+	}{
+		"an answer is lost": {onCommit: func(t *testing.T, s *hooked) func(int, *lifecycle.Commit, func() error) error {
+			return func(n int, c *lifecycle.Commit, write func() error) error {
+				if n == 1 {
+					return s.lose(t, c)
+				}
+				return write()
+			}
+		}},
+		"no answer is ever seen": {is: lifecycle.ErrUnknownOutcome, onCommit: func(t *testing.T, s *hooked) func(int, *lifecycle.Commit, func() error) error {
+			return func(_ int, c *lifecycle.Commit, _ func() error) error { return s.lose(t, c) }
+		}},
+		"it fails": {is: errBoom, onCommit: func(*testing.T, *hooked) func(int, *lifecycle.Commit, func() error) error {
+			return func(int, *lifecycle.Commit, func() error) error { return errBoom }
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				m := workers(store, lifecycle.Config[event]{})
+				running(t, m, "a")
+				h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+					time.Sleep(time.Second)
+					store.reset()
+					store.onCommit = c.onCommit(t, store)
+					err := lifecycle.TaskOf(ctx).Beat(ctx)
+					store.reset()
+					require.ErrorIs(t, err, c.is)
+					require.NoError(t, ctx.Err(), "nobody has taken it away")
+					return nil
+				}), nil))(t)
+				_, err := h.Wait(t.Context())
+				require.NoError(t, err)
+				require.Len(t, story(t, m, "a", 4), 2)
+			})
+		})
+	}
+}
+
+// TestRudeWork: work that ignores its context and never returns. The sweeper
+// takes the operation away at the deadline; the place in the queue stays, until
+// somebody abandons it.
+func TestRudeWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := new(queue.Queuer[lifecycle.Key])
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+		running(t, m, "a")
+		never := make(chan struct{})
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			<-never
+			lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 99; return nil })
+			return nil
+		}), nil))(t)
+		time.Sleep(time.Minute + 1)
+		require.Equal(t, lifecycle.Moved, must(m.Sweep(t.Context()))(t)[0].Remedy)
+		next := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t)
+		time.Sleep(time.Second)
+		soon, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := next.Wait(soon)
+		require.ErrorIs(t, err, queue.ErrPending, "never two at once")
+
+		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
+		_, err = h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		rec, err := next.Wait(t.Context())
+		require.NoError(t, err)
+		close(never)
+		synctest.Wait()
+		require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t), "what it returned at last counts for nothing")
+	})
+}
+
+// TestAbandoned: work that is abandoned while its operation is still its own has
+// been cancelled, whatever it does afterwards, also if it ends at that moment.
+func TestAbandoned(t *testing.T) {
+	for name, obeys := range map[string]bool{"obeys": true, "does not": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := new(queue.Queuer[lifecycle.Key])
+				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{}})
+				running(t, m, "a")
+				never := make(chan struct{})
+				work := lifecycle.Func(func(ctx context.Context) error {
+					if obeys {
+						return told(ctx)
+					}
+					<-never
+					return nil
+				})
+				h := must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{{"stop", work}, {"delete", lifecycle.Func(fine)}}, nil))(t)
+				synctest.Wait()
+				require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
+				rec, err := h.Wait(t.Context())
+				require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
+				require.ErrorIs(t, err, queue.ErrAbandoned)
+				require.Equal(t, state("running"), rec.State)
+				close(never)
+				synctest.Wait()
+				require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t))
+			})
+		})
+	}
+}
+
+// TestAbandonedChain: a chain that was abandoned, and that nobody could write the
+// outcome of, does not go on when its work returns at last: its place is not its
+// own any more. What it has done is written, if nobody was faster.
+func TestAbandonedChain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
+		q := new(queue.Queuer[lifecycle.Key])
+		never := make(chan struct{})
+		m := workers(store, lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{
+			"stop":   func(context.Context, []byte) error { <-never; return nil },
+			"delete": func(context.Context, []byte) error { t.Error("it went on"); return nil },
+		}})
+		running(t, m, "a")
+		h := must(m.DoSteps(t.Context(), "a", user, destroy(lifecycle.Named("stop", nil), lifecycle.Named("delete", nil)), nil))(t)
+		synctest.Wait()
+		store.dead.Store(true)
+		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
+		rec, err := h.Wait(t.Context())
+		require.ErrorIs(t, outcomeError(t, err).Unwritten, errDead)
+		store.dead.Store(false)
+		close(never)
+		synctest.Wait()
+		again, err := h.Wait(t.Context())
+		require.Equal(t, rec, again, "what was said stays said")
+		require.ErrorIs(t, err, queue.ErrAbandoned)
+		stored := must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}))(t)
+		require.Equal(t, "stopped", stored.State)
+		require.Empty(t, stored.Steps)
+	})
+}
+
+// TestOwnObject: work that turns to the manager for its own object. It is refused
+// as others are, and never waits for itself.
+func TestOwnObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		running(t, m, "a")
+		stopped(t, m, "b")
+		var h *lifecycle.Handle[state, size]
+		begin := make(chan struct{})
+		h = must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+			<-begin
+			_, err := m.Do(ctx, "a", "stop", user, lifecycle.Func(fine), nil)
+			require.ErrorIs(t, err, lifecycle.ErrBusy)
+			_, err = h.Wait(ctx)
+			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
+			other, err := m.Do(ctx, "b", "start", user, lifecycle.Func(fine), nil)
+			require.NoError(t, err)
+			rec, err := other.Wait(ctx)
+			require.NoError(t, err)
+			require.Equal(t, state("running"), rec.State)
+			return nil
+		}), nil))(t)
+		close(begin)
+		_, err := h.Wait(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// TestOwnObjectBehind: what the table lets in from inside waits behind, and cannot
+// be waited for.
+func TestOwnObjectBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		var drop *lifecycle.Handle[state, size]
+		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			var err error
+			drop, err = m.Do(ctx, "a", "delete", user, lifecycle.Func(fine), nil)
+			require.NoError(t, err)
+			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale, "it has taken the operation from itself")
+			_, err = drop.Wait(ctx)
+			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
+			return nil
+		}), nil))(t)
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		_, err = drop.Wait(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// TestPanicsLeaveNothing: a queue whose works panic and exit goes on.
+func TestPanicsLeaveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		running(t, m, "a")
+		for i := range 10 {
+			h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
+				if i%2 == 0 {
+					panic(i)
+				}
+				runtime.Goexit()
+				return nil
+			}), nil))(t)
+			_, err := h.Wait(t.Context())
+			require.Equal(t, lifecycle.Panicked, outcomeError(t, err).Outcome)
+		}
+		_, err := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t).Wait(t.Context())
+		require.NoError(t, err)
+	})
+}

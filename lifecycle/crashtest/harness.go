@@ -1,0 +1,224 @@
+package crashtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Harness says how to get at the stores. New is required; the zero value of
+// every other field is a default. It is a value and may be copied.
+type Harness struct {
+	// New returns a fresh, empty store, which shares nothing with any that it
+	// returned before; once for every point. A store that implements [io.Closer]
+	// is closed when its point is done.
+	New func(t testing.TB) lifecycle.Store
+
+	// Synctest says that the store does no I/O and lives by the clock of this
+	// process. Every point then runs in a bubble of testing/synctest.
+	Synctest bool
+
+	// Age lets d pass on the store's own clock; moving everything that is
+	// stored d into the past does as well. Required without Synctest.
+	Age func(t testing.TB, store lifecycle.Store, d time.Duration)
+
+	// Calm is how long nobody calls the store, without Synctest, until it is
+	// taken for granted that everybody waits. 0: 30 milliseconds.
+	Calm time.Duration
+
+	// Kinds are the faults to try. nil: all of them.
+	Kinds []Kind
+
+	// Only selects the points whose names contain it, to repeat what failed.
+	// Empty: all.
+	Only string
+}
+
+// Scenario is what happens, again for every point. A is what Start makes of a
+// process: a [lifecycle.Manager], or a struct with several. It is a value and
+// may be copied; its functions are called for one point at a time.
+type Scenario[A any] struct {
+	// Processes are the names of the processes that there are from the
+	// beginning. nil: one process, "alpha".
+	Processes []string
+
+	// Start is called in every process that starts: to join as an owner
+	// ([Process.Join]), if it is to be one, and to make its managers, by
+	// [Manage]. A process whose Start fails is started again.
+	Start func(ctx context.Context, p *Process) (A, error)
+
+	// Script is what the clients of these processes do. They outlive every
+	// process, and have to do the same things in the same order every time, as
+	// far as there is no fault: a write of the run without a fault that is not
+	// reached in a run with one is a failure. Its error is a failure where
+	// [World.Faultless], else it says nothing.
+	Script func(ctx context.Context, w *World[A]) error
+
+	// Ends are the states that objects may have in the end, whatever the fault;
+	// "" is to be absent. An object that is not named may have any state that is
+	// not transitional.
+	Ends map[lifecycle.Key][]string
+
+	// Check says what else is wrong in the end. It is asked in a process that
+	// lives. nil: nothing.
+	Check func(ctx context.Context, app A) error
+
+	// Tick is how often processes beat and sweep. 0: 10 seconds, a third of
+	// [lifecycle.DefaultTTL]. It has to be less than the time to live of owners.
+	Tick time.Duration
+
+	// Rounds is for how many ticks there may be unrest. 0: 1000.
+	Rounds int
+}
+
+// Coverage is what a run has tried.
+type Coverage struct {
+	Writes  int // durable writes of the run without a fault
+	Found   int // points: writes by kinds of fault
+	Covered int // those at which the fault happened
+}
+
+// String gives the numbers.
+func (c Coverage) String() string {
+	return fmt.Sprintf("%d writes, %d points found, %d covered", c.Writes, c.Found, c.Covered)
+}
+
+// Run performs the scenario once without a fault, and then once for every write
+// that was found in it and every kind of fault. It logs the coverage, and fails
+// the test where it is not complete, and for everything that is wrong in the end
+// at any point. It must not be called inside a bubble.
+func Run[A any](t *testing.T, h Harness, s Scenario[A]) Coverage {
+	t.Helper()
+	switch {
+	case h.New == nil:
+		panic("crashtest: Run needs a Harness with New")
+	case !h.Synctest && h.Age == nil:
+		panic("crashtest: Run needs a Harness with Synctest or Age")
+	case s.Start == nil || s.Script == nil:
+		panic("crashtest: Run needs a Scenario with Start and Script")
+	}
+	return explore(t, &h, s.plain(), func(try func(t testing.TB)) {
+		if h.Synctest {
+			synctest.Test(t, func(t *testing.T) { try(t) })
+		} else {
+			try(t)
+		}
+	})
+}
+
+// scenario is a Scenario without its type parameter.
+type scenario struct {
+	processes []string
+	start     func(ctx context.Context, p *Process) (any, error)
+	script    func(ctx context.Context, w *world) error
+	ends      map[lifecycle.Key][]string
+	check     func(ctx context.Context, app any) error
+	tick      time.Duration
+	rounds    int
+}
+
+func (s Scenario[A]) plain() *scenario {
+	plain := &scenario{
+		processes: s.Processes, ends: s.Ends, tick: cmp.Or(s.Tick, 10*time.Second), rounds: cmp.Or(s.Rounds, 1000),
+		start:  func(ctx context.Context, p *Process) (any, error) { return s.Start(ctx, p) },
+		script: func(ctx context.Context, w *world) error { return s.Script(ctx, &World[A]{w}) },
+		check:  func(context.Context, any) error { return nil },
+	}
+	if len(plain.processes) == 0 {
+		plain.processes = []string{"alpha"}
+	}
+	if s.Check != nil {
+		plain.check = func(ctx context.Context, app any) error { return s.Check(ctx, app.(A)) }
+	}
+	return plain
+}
+
+// maxFailures is at how many points a run fails before it is given up: they
+// mostly have one cause.
+const maxFailures = 20
+
+// explore is Run; inTime runs a try in a bubble where there is one.
+func explore(t testing.TB, h *Harness, s *scenario, inTime func(try func(t testing.TB))) Coverage {
+	t.Helper()
+	play := func(target *point) (w *world) {
+		inTime(func(t testing.TB) { w = perform(t, h, s, target) })
+		return w
+	}
+	first := play(nil)
+	for _, text := range first.wrong {
+		t.Errorf("without any fault: %s", text)
+	}
+	if len(first.wrong) > 0 {
+		return Coverage{}
+	}
+	kinds := h.Kinds
+	if kinds == nil {
+		kinds = Kinds()
+	}
+	c := Coverage{Writes: len(first.writes), Found: len(first.writes) * len(kinds)}
+	tried, failures := 0, 0
+	for n, write := range first.writes {
+		for _, k := range kinds {
+			p := &point{write: write, number: n + 1, of: len(first.writes), kind: k}
+			if !strings.Contains(p.String(), h.Only) {
+				continue
+			}
+			tried++
+			w := play(p)
+			if w.struck {
+				c.Covered++
+			}
+			for _, text := range w.wrong {
+				t.Errorf("%v: %s", p, text)
+			}
+			if len(w.wrong) > 0 {
+				failures++
+			}
+			if failures == maxFailures {
+				t.Errorf("crashtest: failures at %d points of %d tried, no more are tried", failures, tried)
+				return c
+			}
+		}
+	}
+	t.Logf("crashtest: %v", c)
+	if c.Covered != tried || h.Only == "" && tried != c.Found || tried == 0 {
+		t.Errorf("crashtest: %v, %d tried", c, tried)
+	}
+	return c
+}
+
+// point is a write and what happens there.
+type point struct {
+	write
+	number, of int
+	kind       Kind
+}
+
+func (p *point) String() string {
+	return fmt.Sprintf("%v write %d of %d (%v)", p.kind, p.number, p.of, p.write)
+}
+
+// perform performs the scenario with one fault, or none, and looks at the end.
+func perform(t testing.TB, h *Harness, s *scenario, target *point) *world {
+	store := h.New(t)
+	if store == nil {
+		t.Fatal("crashtest: New of the harness returned no store")
+	}
+	w := newWorld(t, h, s, store, target)
+	w.drive()
+	w.verify()
+	w.end()
+	if closer, ok := store.(io.Closer); ok {
+		if err := closer.Close(); err != nil {
+			w.blame("Close: %v", err)
+		}
+	}
+	return w
+}

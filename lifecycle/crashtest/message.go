@@ -1,0 +1,45 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// lineOf tells messages apart.
+func lineOf(m *lifecycle.Message) string { return fmt.Sprintf("%s %q %q", m.Topic, m.Key, m.Payload) }
+
+// messages looks whether what was to be told is there once for every commit that
+// told it. Of what was discarded nothing is known.
+func (w *world) messages() {
+	outbox, ok := w.inner.(lifecycle.Outbox)
+	if !ok || !w.inner.Capabilities().Messages {
+		return
+	}
+	there := map[string]int{}
+	for after := uint64(0); ; {
+		page, err := outbox.Messages(context.Background(), after, 100)
+		if err != nil {
+			w.blame("Messages: %v", err)
+			return
+		}
+		for i := range page {
+			there[lineOf(&page[i].Message)]++
+			after = page[i].Number
+		}
+		if len(page) < 100 {
+			break
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.discarded {
+		return
+	}
+	for m, n := range w.told {
+		if there[m] != n {
+			w.accuse("the message %s is there %d times, it was committed %d times", m, there[m], n)
+		}
+	}
+}

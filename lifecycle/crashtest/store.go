@@ -1,0 +1,177 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// store is the store as one process sees it: every call of a process that
+// stands still waits, every call of one that is gone never returns, and every
+// commit is numbered.
+type store struct {
+	p     *Process
+	inner lifecycle.Store
+}
+
+var (
+	_ lifecycle.Historian = (*store)(nil)
+	_ lifecycle.Outbox    = (*store)(nil)
+)
+
+// call performs one call of the store. A process that is gone meanwhile does not
+// learn the answer.
+func call[R any](s *store, do func() (R, error)) (R, error) {
+	var none R
+	if err := s.p.enter(); err != nil {
+		return none, err
+	}
+	result, err := do()
+	if gone := s.p.enter(); gone != nil {
+		return none, gone
+	}
+	return result, err
+}
+
+func (s *store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	return call(s, func() (lifecycle.StoredRecord, error) { return s.inner.Get(ctx, key) })
+}
+
+func (s *store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	return call(s, func() ([]lifecycle.StoredRecord, error) { return s.inner.List(ctx, q) })
+}
+
+func (s *store) Capabilities() lifecycle.Capabilities { return s.inner.Capabilities() }
+
+func (s *store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+	return call(s, func() ([]lifecycle.HistoryRow, error) {
+		h, ok := s.inner.(lifecycle.Historian)
+		if !ok {
+			return nil, errors.ErrUnsupported
+		}
+		return h.History(ctx, key, after, limit)
+	})
+}
+
+func (s *store) Messages(ctx context.Context, after uint64, limit int) ([]lifecycle.OutboxMessage, error) {
+	return call(s, func() ([]lifecycle.OutboxMessage, error) {
+		o, ok := s.inner.(lifecycle.Outbox)
+		if !ok {
+			return nil, errors.ErrUnsupported
+		}
+		return o.Messages(ctx, after, limit)
+	})
+}
+
+func (s *store) Discard(ctx context.Context, upTo uint64) error {
+	_, err := call(s, func() (struct{}, error) {
+		o, ok := s.inner.(lifecycle.Outbox)
+		if !ok {
+			return struct{}{}, errors.ErrUnsupported
+		}
+		s.p.w.mu.Lock()
+		s.p.w.discarded = true
+		s.p.w.mu.Unlock()
+		return struct{}{}, o.Discard(ctx, upTo)
+	})
+	return err
+}
+
+// Commit is where faults happen.
+func (s *store) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	w, p := s.p.w, s.p
+	if err := p.enter(); err != nil {
+		return err
+	}
+	kind := w.strikes(p, c)
+	switch kind {
+	case CrashBefore, DeathBefore:
+		p.stop(gone)
+	case Paused:
+		p.stop(paused)
+		// It is on its way: what has ended meanwhile does not stop it.
+		ctx = context.WithoutCancel(ctx)
+	case Refused:
+		return fmt.Errorf("%w: %s", ErrInjected, textOf(p.name, c))
+	case LostRequest:
+		return fmt.Errorf("%w: the request is lost", lifecycle.ErrUnknownOutcome)
+	case CrashAfter, DeathAfter, LostAnswer, NoAnswer:
+	}
+	if err := p.enter(); err != nil {
+		return err
+	}
+	// What the store fills in, the process sees only with the answer.
+	sent := *c
+	sent.Changes = slices.Clone(c.Changes)
+	err := s.inner.Commit(ctx, &sent)
+	lost := w.wrote(p, &sent, kind, err)
+	if err == nil && (kind == CrashAfter || kind == DeathAfter) {
+		p.stop(gone)
+	}
+	if gone := p.enter(); gone != nil {
+		return gone
+	}
+	if lost {
+		return fmt.Errorf("%w: the answer is lost", lifecycle.ErrUnknownOutcome)
+	}
+	if err == nil {
+		c.Changes = sent.Changes
+		w.learned(&sent)
+	}
+	return err
+}
+
+// strikes says whether the fault happens at this commit, and marks it.
+func (w *world) strikes(p *Process, c *lifecycle.Commit) Kind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := textOf(p.name, c)
+	if w.target == nil || w.struck || w.target.write != (write{text, w.times[text]}) {
+		return 0
+	}
+	w.struck = true
+	return w.target.kind
+}
+
+// wrote notes a commit that the store has answered, and reports whether the
+// answer is lost.
+func (w *world) wrote(p *Process, c *lifecycle.Commit, kind Kind, err error) (lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil && !w.tokens[c.Token] {
+		w.tokens[c.Token] = true
+		text := textOf(p.name, c)
+		if !w.done {
+			w.writes = append(w.writes, write{text, w.times[text]})
+		}
+		w.times[text]++
+		for i := range c.Changes {
+			w.keys[c.Changes[i].To.Key] = true
+		}
+		for i := range c.Messages {
+			w.told[lineOf(&c.Messages[i])]++
+		}
+	}
+	if err != nil && kind.after() {
+		w.struck = false // there was no write: the point is still to come
+		return false
+	}
+	if kind == NoAnswer {
+		w.mute[c.Token] = true
+	}
+	return kind == LostAnswer || w.mute[c.Token]
+}
+
+// learned notes a commit that a process knows to be written.
+func (w *world) learned(c *lifecycle.Commit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range c.Changes {
+		if !c.Changes[i].Quiet {
+			w.learnt = append(w.learnt, c.Changes[i].Row(c.Token))
+		}
+	}
+}

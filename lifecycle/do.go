@@ -1,0 +1,518 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Do fires an event that begins an operation, and does its work when the
+// object's turn has come. It returns as soon as the operation is admitted:
+//
+//	reserve a place in the queue   or ErrFull, ErrStopping: nothing written
+//	admit: one compare-and-set     or the errors of Fire:   nothing written
+//	work, in its turn
+//	outcome: one compare-and-set, by an event of Config, if the operation is
+//	still this one and this process still owns it
+//
+// The record has the new state before the work waits; who asks next is refused
+// by the table, or admitted behind it where the table allows that. If there is no
+// object and the event leads out of the absent state, Do makes it, with the zero
+// payload edited by the change.
+//
+// Work may call the manager for other objects. For its own, Do from inside is
+// refused by the table as from outside, and waiting for it by
+// [queue.ErrWouldDeadlock]. Work that ignores its context cannot be ended: it
+// keeps the object's place in the queue, the sweeper takes the operation away
+// from it at the deadline, and what it returns then counts for nothing.
+//
+// Errors: those of [Manager.Fire] and [Manager.Create]; [queue.ErrFull],
+// [queue.ErrStopping] and [queue.ErrTerminated]; [ErrStale] if this process has
+// lost its ownership; [ErrInvalid] for work that is none, a handler that is not
+// registered, a manager without Worker or Done, an event that begins no operation,
+// and a function where the table does work again after a crash.
+func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
+	return m.DoSteps(ctx, id, actor, []Step[E]{{Event: e, Work: work}}, change)
+}
+
+// Step is one of several operations that are done one after another.
+type Step[E comparable] struct {
+	Event E
+	Work  Work
+}
+
+// DoSteps is Do for a chain: every step is an operation of its own, whose event
+// is fired when the step before has succeeded, by the same actor. The chain keeps
+// the object's place in the queue, so that nothing that waits there comes in
+// between. It ends with the first step that does not succeed, and with the first
+// whose event is refused, because somebody moved the object at rest between two
+// steps.
+//
+// The steps that follow are kept in the record if all of them are named
+// handlers; a process that takes the operation over then goes on with them. Of
+// the works' Class, Preempt and QueueTimeout, those of the first count.
+func (m *Manager[S, E, T]) DoSteps(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
+	c := m.call("do", id, actor)
+	if err := m.checkSteps(steps); err != nil {
+		if len(steps) > 0 {
+			c.event = steps[0].Event
+		}
+		return nil, c.fail(err)
+	}
+	r := &operation[S, E, T]{m: m, id: id, actor: actor, steps: steps, handle: &Handle[S, T]{}}
+	return r.submit(ctx, steps[0].Work, func(ctx context.Context) error {
+		return r.admit(ctx, nil, change)
+	})
+}
+
+func (m *Manager[S, E, T]) checkSteps(steps []Step[E]) error {
+	switch {
+	case len(steps) == 0:
+		return fmt.Errorf("%w: no steps", ErrInvalid)
+	case m.worker == "" || len(m.events.Done) == 0:
+		return fmt.Errorf("%w: Config says no Worker, or no event for Done", ErrInvalid)
+	}
+	for i, s := range steps {
+		if err := m.checkWork(s.Work); err != nil {
+			return err
+		}
+		// That of the first step is refused with what is known of the object.
+		if i > 0 && m.machine.EventIndex(s.Event) < 0 {
+			return &fsm.TransitionError{Machine: m.table.Name, Event: fmt.Sprint(s.Event), Row: -1, Err: fsm.ErrUnknownEvent}
+		}
+	}
+	return nil
+}
+
+func (m *Manager[S, E, T]) checkWork(w Work) error {
+	switch {
+	case (w.Run == nil) == (w.Handler == ""):
+		return fmt.Errorf("%w: work needs a handler or a function, not both", ErrInvalid)
+	case w.Handler != "" && m.handlers[w.Handler] == nil:
+		return fmt.Errorf("%w: no handler %q", ErrInvalid, w.Handler)
+	case w.Timeout < 0 || w.QueueTimeout < 0:
+		return fmt.Errorf("%w: a negative time-out", ErrInvalid)
+	}
+	return nil
+}
+
+// Handle is an operation that [Manager.Do] has admitted. It is safe for
+// concurrent use, must not be copied, and may be forgotten.
+type Handle[S comparable, T any] struct {
+	admitted Record[S, T]
+	ticket   *queue.Ticket[Key]
+
+	// Written before the ticket is done, read afterwards.
+	last Record[S, T]
+	err  error
+}
+
+// Admitted returns the record as it was admitted.
+func (h *Handle[S, T]) Admitted() Record[S, T] { return h.admitted }
+
+// Operation returns the number of the operation, of a chain that of the first.
+func (h *Handle[S, T]) Operation() OpID { return h.admitted.Operation }
+
+// Done is closed when the outcome is decided.
+func (h *Handle[S, T]) Done() <-chan struct{} { return h.ticket.Done() }
+
+// Wait waits for the outcome and returns the record that it was written in, and
+// nil if the work succeeded. Otherwise the error is an [OutcomeError]; the record
+// is then the last that is known. If ctx ends first, the error is
+// [queue.ErrPending], and Wait may be called again; inside work that the
+// operation waits for, [queue.ErrWouldDeadlock].
+func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
+	err := h.ticket.Wait(ctx)
+	select {
+	case <-h.ticket.Done():
+		return h.last, h.err
+	default:
+		return h.admitted, err
+	}
+}
+
+// Cancel tells the work to end: it ends at once if it waits, and its context
+// ends if it runs. The outcome is Canceled, unless it succeeds all the same.
+func (h *Handle[S, T]) Cancel(cause error) { h.ticket.Cancel(cause) }
+
+// operation is an operation, or a chain of them, that this process does.
+type operation[S, E comparable, T any] struct {
+	m      *Manager[S, E, T]
+	id     string
+	actor  fsm.Actor
+	steps  []Step[E] // the present one, and those that follow
+	handle *Handle[S, T]
+
+	// Of the goroutine that does it: the submitter until it is admitted, then
+	// that of the queue, which writes what follows, steps and handle.last under
+	// mu. The bad schedule without it: the queue is told to abandon work that
+	// does not end, settles it, and meanwhile the work ends nevertheless.
+	mu      sync.Mutex
+	settled bool         // somebody else has the word: nothing here is written any more
+	rec     StoredRecord // as this process has last written it
+	task    *Task        // of the present step
+	closed  bool         // the outcome of the present step is decided
+	told    Outcome      // Lost or TimedOut, if that is why its work ended
+}
+
+// note writes the fields of the goroutine that does the operation, unless it was
+// abandoned.
+func (o *operation[S, E, T]) note(write func()) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.settled {
+		return fmt.Errorf("lifecycle: %w", queue.ErrAbandoned)
+	}
+	write()
+	return nil
+}
+
+// submit puts the operation into the queue. Its error is complete.
+func (o *operation[S, E, T]) submit(ctx context.Context, w Work, admit func(context.Context) error) (*Handle[S, T], error) {
+	c := o.m.call("do", o.id, o.actor)
+	if len(o.steps) > 0 {
+		c.event = o.steps[0].Event
+	}
+	if err := checkID(o.id); err != nil {
+		return nil, c.fail(err)
+	}
+	if o.m.owner != nil && o.m.owner.alive.Err() != nil {
+		return nil, c.fail(context.Cause(o.m.owner.alive))
+	}
+	ticket, err := o.m.queue.Submit(ctx, o.m.key(o.id), &queue.Action{
+		Name: fmt.Sprint(c.event), Class: w.Class, Preempt: w.Preempt, QueueTimeout: w.QueueTimeout,
+		Admit: admit, Guard: o.guard, Run: o.run, Settle: o.settle,
+	})
+	if err == nil {
+		o.handle.ticket = ticket
+		return o.handle, nil
+	}
+	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
+		return nil, refused.Err // of admit, and complete
+	}
+	return nil, c.fail(err)
+}
+
+// admit fires the event of the present step. With a record, it is decided on
+// that one and no other.
+func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change *Change[T]) error {
+	step := o.steps[0]
+	c := o.m.call("do", o.id, o.actor)
+	c.event, c.creates, c.work = step.Event, true, &step.Work
+	c.steps = o.m.encodeSteps(o.actor, o.steps[1:])
+	if on != nil {
+		c.before, c.told = *on, true
+	}
+	rec, err := c.run(ctx, c.request(change))
+	if err != nil {
+		return err
+	}
+	return o.begun(&c.after, rec)
+}
+
+// begun notes the operation whose work is to be done now.
+func (o *operation[S, E, T]) begun(r *StoredRecord, rec Record[S, T]) error {
+	t := &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch}
+	t.beat = func(ctx context.Context) error { return o.m.beat(ctx, t) }
+	return o.note(func() {
+		o.rec, o.closed, o.task = *r, false, t
+		// Before the guard reads the record: what is taken away later is told.
+		o.m.tasks.add(t)
+		if o.handle.admitted.Operation == 0 {
+			o.handle.admitted = rec
+		}
+		o.handle.last = rec
+	})
+}
+
+// guard is asked when the turn has come: the operation may have been taken away
+// while it waited.
+func (o *operation[S, E, T]) guard(ctx context.Context) error {
+	now, err := o.m.store.Get(ctx, o.rec.Key)
+	if err == nil && !o.m.owns(o.task, &now) {
+		err = errors.Join(stale(&now), o.note(func() { o.told = Lost }))
+	}
+	return err
+}
+
+// run does all steps. What it returns is the outcome of the last that it began.
+func (o *operation[S, E, T]) run(ctx context.Context) error {
+	for {
+		if err := o.work(ctx); err != nil || len(o.steps) == 1 {
+			return err
+		}
+		// From here on the store is asked on behalf of the table: what cancels
+		// the work does not cancel that it was done.
+		if err := o.end(context.WithoutCancel(ctx), Succeeded, nil); err != nil {
+			return err
+		}
+		err := o.note(func() { o.steps = o.steps[1:] })
+		switch {
+		case err != nil:
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		default:
+			err = o.admit(ctx, &o.rec, nil)
+		}
+		if err != nil {
+			o.release(context.WithoutCancel(ctx))
+			return err
+		}
+	}
+}
+
+// work does the work of the present step. Its context ends when the operation is
+// taken away, or the owner is lost.
+func (o *operation[S, E, T]) work(ctx context.Context) error {
+	w := &o.steps[0].Work
+	t := o.task
+	ctx, end := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
+	defer end(nil)
+	told := t.begins(func(cause error) { end(&toldError{t, Lost, cause}) })
+	if told != nil {
+		return errors.Join(o.note(func() { o.told = Lost }), told)
+	}
+	if w.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, w.Timeout, &toldError{t, TimedOut, queue.ErrTimeout})
+		defer stop()
+	}
+	if o.m.owner != nil {
+		defer context.AfterFunc(o.m.owner.alive, func() { t.tell(context.Cause(o.m.owner.alive)) })()
+	}
+	var err error
+	if w.Run != nil {
+		err = w.Run(ctx)
+	} else {
+		err = o.m.handlers[w.Handler](ctx, w.Args)
+	}
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	// It was told to end, and has: why says more than what it made of it.
+	cause := context.Cause(ctx)
+	if !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	// Not by errors.Is: work that waits for another operation, and returns that
+	// this one was lost or timed out, has failed itself.
+	if told, ok := cause.(*toldError); ok && told.task == t {
+		err = errors.Join(o.note(func() { o.told = told.outcome }), err)
+	}
+	return err
+}
+
+// toldError is the cause of a context whose work was told to end by this package.
+type toldError struct {
+	task    *Task
+	outcome Outcome
+	err     error
+}
+
+func (e *toldError) Error() string { return e.err.Error() }
+func (e *toldError) Unwrap() error { return e.err }
+
+// settle is told by the queue how the work ended, whatever it was.
+func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err error) {
+	o.mu.Lock()
+	o.settled = true
+	own := operation[S, E, T]{
+		m: o.m, id: o.id, actor: o.actor, steps: o.steps, handle: o.handle,
+		rec: o.rec, task: o.task, closed: o.closed, told: o.told,
+	}
+	o.mu.Unlock()
+	defer o.m.tasks.remove(own.task)
+	own.handle.err = own.settleNow(ctx, how, err)
+	// A chain that gives up although its step may be written must not be gone on
+	// with by whoever finds its steps in the record some day.
+	if failed, ok := errors.AsType[*OutcomeError](own.handle.err); ok && failed.Unwritten != nil && len(own.steps) > 1 {
+		o.m.tasks.unsettled(own.task)
+	}
+}
+
+func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, err error) error {
+	outcome := outcomeOf(how)
+	if o.told != 0 && outcome != Panicked {
+		outcome = o.told
+	}
+	failed := &OutcomeError{Key: o.rec.Key, Operation: o.rec.Operation, Outcome: outcome, Err: err}
+	if o.closed { // the chain ended between two steps
+		if inner, ok := errors.AsType[*OutcomeError](err); ok && inner.Key == o.rec.Key && inner.Operation == o.rec.Operation {
+			return inner
+		}
+		return failed
+	}
+	// The store and the observer are somebody else's code: if they panic, the
+	// queue reports it, and who waits must not read that all is well.
+	o.handle.err = &OutcomeError{Key: failed.Key, Operation: failed.Operation, Outcome: outcome, Err: err, Unwritten: errUnsettled}
+	// The base context of the queue may have ended: what happened is written
+	// nevertheless, or left to the sweeper after a moment.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
+	defer stop()
+	return o.end(ctx, outcome, err)
+}
+
+var errUnsettled = errors.New("lifecycle: the store or the observer panicked")
+
+// end writes the outcome of the present step, and returns nil if the work
+// succeeded and that is written.
+func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error) error {
+	failed := &OutcomeError{Key: o.rec.Key, Operation: o.task.Operation, Outcome: outcome, Err: why}
+	if outcome == Lost {
+		return failed
+	}
+	c := o.m.call("outcome", o.id, o.m.worker)
+	c.outcome, c.ends = outcome, o.m.events.Of(decide.Outcome(outcome))
+	q := decide.Request{
+		Verb: decide.Report, Actor: o.m.worker, Operation: uint64(o.task.Operation),
+		Owned: true, Owner: o.task.Owner, Epoch: o.task.Epoch,
+		Steps: outcome == Succeeded && len(o.steps) > 1,
+	}
+	if why != nil {
+		c.change.Reason = shortened(why.Error())
+	}
+	var edited error
+	if edit, ok := o.edit(outcome); ok {
+		c.change.Edit, q.Edits = func(payload *T) error {
+			edited = caught(edit, payload)
+			return edited
+		}, true
+	}
+	rec, d, err := c.conclude(ctx, q)
+	if edited != nil {
+		// Without its effect on the payload the work has not succeeded. Nothing
+		// was written yet.
+		outcome = Failed
+		if errors.Is(edited, queue.ErrPanic) {
+			outcome = Panicked
+		}
+		return o.end(ctx, outcome, edited)
+	}
+	applied := false
+	switch {
+	case err != nil:
+		failed.Unwritten = err
+	case d.Verdict == decide.Applied:
+		applied = true
+	case o.m.owns(o.task, &c.before) && d.Err != nil:
+		failed.Unwritten = public(d.Err)
+	case o.m.owns(o.task, &c.before):
+		failed.Unwritten = fmt.Errorf("%w: the table ignores %v", fsm.ErrNotAllowed, c.event)
+	default:
+		// Another operation, or none: somebody else has ended this one.
+		failed.Outcome = Lost
+		failed.Err = errors.Join(stale(&c.before), why)
+	}
+	abandoned := o.note(func() {
+		o.closed = true
+		if !applied {
+			return
+		}
+		o.rec, o.handle.last = c.after, rec
+		if d.Removes { // what follows, if anything, makes the object anew
+			o.rec.State, o.rec.Origin, o.rec.Payload, o.rec.Saved = "", "", nil, nil
+		}
+	})
+	switch {
+	case applied && abandoned != nil:
+		o.rec = c.after // nobody else looks at it any more
+		o.release(ctx)
+		return abandoned
+	case applied && outcome == Succeeded:
+		return nil
+	case abandoned != nil:
+		return errors.Join(abandoned, failed)
+	}
+	return failed
+}
+
+// caught calls an edit that runs where nobody sees it panic.
+func caught[T any](edit func(*T) error, payload *T) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return edit(payload)
+}
+
+// edit returns what the work wants to change in the payload.
+func (o *operation[S, E, T]) edit(outcome Outcome) (func(*T) error, bool) {
+	if outcome != Succeeded {
+		return nil, false
+	}
+	o.task.mu.Lock()
+	defer o.task.mu.Unlock()
+	edit, ok := o.task.edit.(func(*T) error)
+	return edit, ok
+}
+
+// release takes the steps that will not be done out of the record.
+func (o *operation[S, E, T]) release(ctx context.Context) {
+	if !o.rec.Exists() {
+		return
+	}
+	// If somebody was faster, the record is not this operation's any more; if
+	// the store fails, the next sweep tries again.
+	if err := o.m.release(ctx, &o.rec); err != nil && !errors.Is(err, ErrConflict) && o.task != nil {
+		o.m.tasks.unsettled(o.task)
+	}
+}
+
+// release takes owner, work and steps out of a record at rest.
+func (m *Manager[S, E, T]) release(ctx context.Context, r *StoredRecord) error {
+	to := *r
+	to.Owner, to.Epoch, to.Work, to.Args, to.Steps = "", 0, "", nil, nil
+	_, err := m.touch(ctx, r, &to, 0)
+	return err
+}
+
+// conclude is report for work's own outcome.
+func (c *call[S, E, T]) conclude(ctx context.Context, q decide.Request) (Record[S, T], decide.Decision, error) {
+	for attempt := 1; ; attempt++ {
+		rec, d, err := c.attempt(ctx, q)
+		if _, conflict := c.lost(err); conflict && attempt < maxAttempts {
+			continue
+		}
+		if d.Err != nil {
+			err = nil
+		}
+		return rec, d, err
+	}
+}
+
+func (m *Manager[S, E, T]) resting(r *StoredRecord) bool {
+	i, ok := m.table.StateIndex(r.State)
+	return ok && m.table.States[i].Kind.Resting()
+}
+
+// self returns who this process is, for records.
+func (m *Manager[S, E, T]) self() (owner string, epoch uint64) {
+	if m.owner == nil {
+		return "", 0
+	}
+	return m.owner.name, m.owner.epoch
+}
+
+// maxReason is how much of an error's text a record keeps.
+const maxReason = 1000
+
+func shortened(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxReason {
+		return text
+	}
+	end := maxReason
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "..."
+}

@@ -1,0 +1,205 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+)
+
+// A machine is deployed and stopped by functions of this process. The state says
+// so as soon as Do returns; the second request to stop is refused.
+func ExampleManager_Do() {
+	ctx := context.Background()
+	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
+		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+	})
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
+	deploy, err := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
+		return nil // call the hypervisor
+	}), nil)
+	fmt.Println(deploy.Admitted().State, err)
+	vm, err := deploy.Wait(ctx)
+	fmt.Println(vm.State, err)
+
+	hypervisor := make(chan struct{})
+	stop, _ := vms.Do(ctx, "vm1", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error {
+		<-hypervisor
+		return nil
+	}), nil)
+	_, err = vms.Do(ctx, "vm1", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	fmt.Println(errors.Is(err, lifecycle.ErrBusy))
+	close(hypervisor)
+	vm, err = stop.Wait(ctx)
+	fmt.Println(vm.State, err)
+	// Output:
+	// DEPLOYING <nil>
+	// RUNNING <nil>
+	// true
+	// HALTED <nil>
+}
+
+// A machine is stopped and destroyed, as two operations that nothing comes in
+// between.
+func ExampleManager_DoSteps() {
+	ctx := context.Background()
+	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
+		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+	})
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
+	_, _ = vms.Fire(ctx, "vm1", ovc.Deploy, ovc.API, nil)
+	_, _ = vms.Fire(ctx, "vm1", ovc.Done, ovc.Worker, nil)
+
+	say := func(what string) lifecycle.Work {
+		return lifecycle.Func(func(context.Context) error {
+			fmt.Println("the hypervisor is told to", what)
+			return nil
+		})
+	}
+	h, err := vms.DoSteps(ctx, "vm1", ovc.API, []lifecycle.Step[ovc.Event]{
+		{Event: ovc.Stop, Work: say("stop it")},
+		{Event: ovc.Destroy, Work: say("destroy it")},
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	vm, err := h.Wait(ctx)
+	fmt.Println(vm.State, "operation", vm.Operation, err)
+	// Output:
+	// the hypervisor is told to stop it
+	// the hypervisor is told to destroy it
+	// DESTROYED operation 3 <nil>
+}
+
+// Work by name is kept in the record with its arguments, so that every process
+// that has the handler can do it.
+func ExampleNamed() {
+	ctx := context.Background()
+	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
+		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+		Handlers: map[string]lifecycle.Handler{
+			"deploy": func(ctx context.Context, args []byte) error {
+				task := lifecycle.TaskOf(ctx)
+				fmt.Printf("operation %d deploys %s: %s\n", task.Operation, task.ID, args)
+				return nil
+			},
+		},
+	})
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
+	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Named("deploy", []byte(`{"image":"debian"}`)), nil)
+	vm, err := h.Wait(ctx)
+	fmt.Println(vm.State, err)
+	// Output:
+	// operation 1 deploys vm1: {"image":"debian"}
+	// RUNNING <nil>
+}
+
+// A process dies in the middle of its work and starts again under its name: it
+// begins a new epoch, and looks after what the old one has left.
+func ExampleManager_Recover() {
+	ctx := context.Background()
+	store := lifecycle.NewMemoryStore()
+	config := lifecycle.Config[ovc.Event]{Worker: ovc.Worker, Done: []ovc.Event{ovc.Done}}
+
+	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
+	vms := lifecycle.New(ovc.VM, store, &config)
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
+	died := make(chan struct{})
+	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
+		<-died
+		return nil
+	}), nil)
+
+	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
+	fmt.Println("epoch", config.Owner.Epoch())
+	again := lifecycle.New(ovc.VM, store, &config)
+	cases, err := again.Recover(ctx)
+	for _, c := range cases {
+		fmt.Println(c)
+	}
+	fmt.Println(err)
+
+	close(died) // it was not dead at all
+	_, err = h.Wait(ctx)
+	fmt.Println(errors.Is(err, lifecycle.ErrStale))
+	vm, _ := again.Get(ctx, "vm1")
+	fmt.Println(vm.State)
+	// Output:
+	// epoch 2
+	// ovc-vm "vm1" in DEPLOYING, operation 1: moved to VIRTUAL by stuck, owner host-1 is dead
+	// <nil>
+	// true
+	// VIRTUAL
+}
+
+// Any process looks after what others have left.
+func ExampleManager_Sweep() {
+	ctx := context.Background()
+	store := lifecycle.NewMemoryStore()
+	owner, _ := lifecycle.Join(ctx, store, "host-1", 0)
+	vms := lifecycle.New(ovc.VM, store, &lifecycle.Config[ovc.Event]{
+		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done}, Owner: owner,
+	})
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
+	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}), nil)
+	fmt.Println(owner.Leave(ctx)) // with work to do
+	_, err := h.Wait(ctx)
+	fmt.Println(errors.Is(err, lifecycle.ErrStale))
+
+	cases, err := lifecycle.New(ovc.VM, store, nil).Sweep(ctx)
+	fmt.Println(cases, err)
+	// Output:
+	// <nil>
+	// true
+	// [ovc-vm "vm1" in DEPLOYING, operation 1: moved to VIRTUAL by stuck, owner host-1 is dead] <nil>
+}
+
+// The manager of a cluster has lost its memory; an engineer has looked at the
+// cluster and says how it is. What the manager still sends counts for nothing.
+func ExampleManager_Override() {
+	ctx := context.Background()
+	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+
+	now, err := clusters.Override(ctx, "c1", edgecloud.Ready, "ann", "ticket 7: it is up", nil)
+	fmt.Println(now.State, "operation", now.Operation, err)
+	v, _ := clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, "no idea")
+	fmt.Println(v)
+	rows, _ := clusters.History(ctx, "c1", 1, 0)
+	fmt.Println(rows[0])
+	// Output:
+	// Ready operation 2 <nil>
+	// stale
+	// clusterinst "c1" #2 operation 2: CreateRequested -(override)-> Ready by ann: ticket 7: it is up
+}
+
+// Work puts what it has found out into the payload, in the commit that says that
+// it has succeeded.
+func ExampleEditOutcome() {
+	ctx := context.Background()
+	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+		Worker: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
+	})
+	h, err := clusters.Do(ctx, "c1", edgecloud.Create, edgecloud.User, lifecycle.Func(func(ctx context.Context) error {
+		lifecycle.EditOutcome(ctx, func(spec *edgecloud.ClusterSpec) error {
+			spec.Nodes = 5 // as many as there were
+			return nil
+		})
+		return nil
+	}), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := h.Wait(ctx)
+	fmt.Println(c.State, c.Payload.Nodes, err)
+	// Output:
+	// Ready 5 <nil>
+}

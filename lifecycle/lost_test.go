@@ -1,0 +1,170 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// TestLost: the ways in which an operation is taken away from its work. The
+// work's context ends, and nothing that it returns is written.
+func TestLost(t *testing.T) {
+	cases := map[string]struct {
+		take func(t *testing.T, m, other *sizedManager)
+		to   state
+		last string
+		told bool // at once; another process is noticed at the next heart-beat, or at the end
+	}{
+		"by the deadline": {
+			take: func(t *testing.T, m, _ *sizedManager) {
+				time.Sleep(time.Minute + 1)
+				require.Len(t, must(m.Sweep(t.Context()))(t), 1)
+			},
+			to: "stopped", last: "2: starting -late-> stopped by sweeper", told: true,
+		},
+		"by the deadline, elsewhere": {
+			take: func(t *testing.T, _, other *sizedManager) {
+				time.Sleep(time.Minute + 1)
+				require.Len(t, must(other.Sweep(t.Context()))(t), 1)
+			},
+			to: "stopped", last: "2: starting -late-> stopped by sweeper",
+		},
+		"by a delete": {
+			take: func(t *testing.T, m, _ *sizedManager) { must(m.Fire(t.Context(), "a", "delete", user, nil))(t) },
+			to:   "deleting", last: "3: starting -delete-> deleting by user", told: true,
+		},
+		"by an override": {
+			take: func(t *testing.T, m, _ *sizedManager) {
+				must(m.Override(t.Context(), "a", "running", "ann", "it runs, I see it", nil))(t)
+			},
+			to: "running", last: "3: starting -(override)-> running by ann", told: true,
+		},
+		"by an override into the same state": {
+			take: func(t *testing.T, m, _ *sizedManager) {
+				must(m.Override(t.Context(), "a", "starting", "ann", "begin anew", nil))(t)
+			},
+			to: "starting", last: "3: starting -(override)-> starting by ann", told: true,
+		},
+		"by a peer's report": {
+			take: func(t *testing.T, m, _ *sizedManager) {
+				require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "done", "worker", ""))(t))
+			},
+			to: "running", last: "2: starting -done-> running by worker", told: true,
+		},
+	}
+	for name, c := range cases {
+		for how, result := range map[string]error{"obeys": nil, "says it is done": errDone, "says it has failed": errBoom} {
+			t.Run(name+" and the work "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := lifecycle.NewMemoryStore()
+					m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+					stopped(t, m, "a")
+					end := make(chan struct{})
+					h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+						select {
+						case <-ctx.Done():
+							require.True(t, c.told)
+							require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
+						case <-end:
+							require.ErrorIs(t, lifecycle.TaskOf(ctx).Beat(ctx), lifecycle.ErrStale)
+							require.ErrorIs(t, ctx.Err(), context.Canceled)
+						}
+						switch result {
+						case nil:
+							return ctx.Err()
+						case errDone:
+							return nil
+						}
+						return result
+					}), nil))(t)
+					synctest.Wait()
+					c.take(t, m, other)
+					if !c.told {
+						close(end)
+					}
+					_, err := h.Wait(t.Context())
+					e := outcomeError(t, err)
+					require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
+					require.ErrorIs(t, err, lifecycle.ErrStale)
+					require.NoError(t, e.Unwritten)
+					require.Equal(t, c.to, must(m.Get(t.Context(), "a"))(t).State)
+					require.Equal(t, []string{"2: stopped -start-> starting by user", c.last}, story(t, m, "a", 2))
+				})
+			})
+		}
+	}
+}
+
+var errDone = errors.New("done")
+
+// TestLostWhileWaiting: work that was taken away before its turn does not run.
+func TestLostWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		q := new(queue.Queuer[lifecycle.Key])
+		m := workers(store, lifecycle.Config[event]{Queue: q})
+		stopped(t, m, "a")
+		end := make(chan struct{})
+		must(q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }}))(t)
+		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+			t.Error("it ran")
+			return nil
+		}), nil))(t)
+		must(workers(store, lifecycle.Config[event]{}).Override(t.Context(), "a", "running", "ann", "it runs", nil))(t)
+		before := all(t, store, "work-vm", "a")
+		close(end)
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		require.Equal(t, before, all(t, store, "work-vm", "a"))
+	})
+}
+
+// TestTurnUnknown: if the store cannot say at its turn whether the operation is
+// still its own, the work does not run.
+func TestTurnUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
+		q := new(queue.Queuer[lifecycle.Key])
+		m := workers(store, lifecycle.Config[event]{Queue: q})
+		stopped(t, m, "a")
+		end := make(chan struct{})
+		must(q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }}))(t)
+		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+			t.Error("it ran")
+			return nil
+		}), nil))(t)
+		store.dead.Store(true)
+		close(end)
+		_, err := h.Wait(t.Context())
+		e := outcomeError(t, err)
+		require.Equal(t, lifecycle.Canceled, e.Outcome)
+		require.ErrorIs(t, e.Err, errDead)
+		require.ErrorIs(t, e.Unwritten, errDead)
+	})
+}
+
+// TestPreempted: a delete that pre-empts ends the work in front of it, whose
+// operation it has superseded.
+func TestPreempted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		start := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(told), nil))(t)
+		synctest.Wait()
+		drop := must(m.Do(t.Context(), "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil))(t)
+		_, err := drop.Wait(t.Context())
+		require.NoError(t, err)
+		_, err = start.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		_, err = m.Get(t.Context(), "a")
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	})
+}

@@ -1,0 +1,336 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestOperationsModel plays random scripts on a few objects with a few processes
+// that die and come back, and checks against a naive memory of what was written,
+// and by whom: an object's history is a path of the table, but for overrides; no
+// outcome is written by who does not own the operation; what a handle says is
+// what was written; and in the end everything rests.
+func TestOperationsModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		script := rapid.SliceOfN(rapid.Custom(drawAct), 1, 40).Draw(rt, "script")
+		var wrong string
+		synctest.Test(t, func(t *testing.T) { wrong = play(t, script) })
+		if wrong != "" {
+			rt.Fatal(wrong)
+		}
+	})
+}
+
+// act is one line of a script.
+type act struct {
+	What            string
+	Object, Process int
+	Event           event
+	To              state
+	How             int // how a work ends, or what a report is about
+}
+
+func drawAct(t *rapid.T) act {
+	return act{
+		What: rapid.SampledFrom([]string{
+			"do", "do", "do", "do", "destroy", "fire", "report", "finish", "finish", "finish", "finish",
+			"sweep", "sweep", "recover", "override", "crash", "restart", "beat", "sleep", "cancel",
+		}).Draw(t, "what"),
+		Object:  rapid.IntRange(0, 1).Draw(t, "object"),
+		Process: rapid.IntRange(0, 2).Draw(t, "process"),
+		Event:   rapid.SampledFrom([]event{"create", "start", "stop", "reboot", "delete", "rename", "inspect"}).Draw(t, "event"),
+		To:      rapid.SampledFrom([]state{"none", "stopped", "running", "starting", "rebooting", "failed"}).Draw(t, "to"),
+		How:     rapid.IntRange(0, 3).Draw(t, "how"),
+	}
+}
+
+// mortal is the store as a process sees it that can die.
+type mortal struct {
+	*lifecycle.MemoryStore
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (s *mortal) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if s.dead.Load() {
+		return lifecycle.StoredRecord{}, errDead
+	}
+	return s.MemoryStore.Get(ctx, k)
+}
+
+func (s *mortal) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if s.dead.Load() {
+		return errDead
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+func (s *mortal) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if s.dead.Load() {
+		return nil, errDead
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+// life is one life of a process.
+type life struct {
+	store *mortal
+	owner *lifecycle.Owner
+	m     *sizedManager
+}
+
+// job is work that runs and waits to be told how to end.
+type job struct {
+	task *lifecycle.Task
+	end  chan int
+}
+
+// playground is what a script is played on.
+type playground struct {
+	store   *lifecycle.MemoryStore
+	lives   [3]*life
+	peer    *sizedManager
+	handles []held
+
+	mu     sync.Mutex
+	jobs   []*job
+	over   bool                    // work ends at once
+	writer map[lifecycle.Token]who // of every commit that was told
+	wrong  string
+}
+
+type held struct {
+	h  *lifecycle.Handle[state, size]
+	by *life
+	id string
+}
+
+// who is a life of a process by its name in records; nobody is the peer.
+type who struct {
+	owner string
+	epoch uint64
+}
+
+func (p *playground) fault(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wrong == "" {
+		p.wrong = fmt.Sprintf(format, args...)
+	}
+}
+
+// work is the handler of every process.
+func (p *playground) work(ctx context.Context, args []byte) error {
+	j := &job{task: lifecycle.TaskOf(ctx), end: make(chan int, 1)}
+	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return nil
+	}
+	p.jobs = append(p.jobs, j)
+	p.mu.Unlock()
+	how := 0
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case how = <-j.end:
+	}
+	switch how {
+	case 1:
+		return errBoom
+	case 2:
+		panic(errBoom)
+	}
+	return nil
+}
+
+// watch notes who wrote what.
+func (p *playground) watch(l who) func(lifecycle.HistoryRow) {
+	return func(row lifecycle.HistoryRow) {
+		p.mu.Lock()
+		p.writer[row.Token] = l
+		p.mu.Unlock()
+	}
+}
+
+func (p *playground) join(t *testing.T, i int) {
+	s := &mortal{MemoryStore: p.store}
+	o := must(lifecycle.Join(t.Context(), s, fmt.Sprint("p", i), 20*time.Second))(t)
+	w := who{o.Name(), o.Epoch()}
+	p.lives[i] = &life{store: s, owner: o, m: workers(&guarded{s, p, w}, lifecycle.Config[event]{
+		Owner: o, Handlers: map[string]lifecycle.Handler{"work": p.work}, Observer: lifecycle.Observer{Changed: p.watch(w)},
+	})}
+}
+
+// guarded looks at every outcome as it is written.
+type guarded struct {
+	*mortal
+	p *playground
+	w who
+}
+
+func (g *guarded) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	ch := &c.Changes[0]
+	before, err := g.MemoryStore.Get(ctx, ch.To.Key)
+	written := g.mortal.Commit(ctx, c)
+	if err == nil && written == nil && !ch.Quiet && ch.To.Actor == "worker" && (before.Owner != g.w.owner || before.Epoch != g.w.epoch) {
+		g.p.fault("%v wrote the outcome of %v, which %s of epoch %d owned", g.w, ch.To.Key, before.Owner, before.Epoch)
+	}
+	return written
+}
+
+func play(t *testing.T, script []act) string {
+	ctx := t.Context()
+	p := &playground{store: &lifecycle.MemoryStore{KeepHistory: -1}, writer: map[lifecycle.Token]who{}}
+	for i := range p.lives {
+		p.join(t, i)
+	}
+	p.peer = workers(p.store, lifecycle.Config[event]{})
+	for i, a := range script {
+		p.step(ctx, t, a)
+		synctest.Wait()
+		if p.wrong != "" {
+			return fmt.Sprintf("step %d, %+v: %s", i, a, p.wrong)
+		}
+	}
+	p.finish(ctx, t)
+	return p.wrong
+}
+
+func (p *playground) step(ctx context.Context, t *testing.T, a act) {
+	id, l := fmt.Sprint("vm", a.Object), p.lives[a.Process]
+	switch a.What {
+	case "do":
+		p.do(ctx, l, id, []lifecycle.Step[event]{{Event: a.Event, Work: lifecycle.Named("work", nil)}})
+	case "destroy":
+		p.do(ctx, l, id, []lifecycle.Step[event]{{Event: "stop", Work: lifecycle.Named("work", nil)}, {Event: "delete", Work: lifecycle.Named("work", nil)}})
+	case "fire":
+		_, _ = p.peer.Fire(ctx, id, a.Event, user, nil)
+	case "report":
+		now := must(p.store.Get(ctx, lifecycle.Key{Machine: "work-vm", ID: id}))(t)
+		about := now.Operation - min(now.Operation, lifecycle.OpID(a.How))
+		v, err := p.peer.Report(ctx, id, about, "done", "worker", "")
+		if err != nil || v == lifecycle.Applied && about != now.Operation {
+			p.fault("a report about %d of %d is %v, %v", about, now.Operation, v, err)
+		}
+	case "finish":
+		p.mu.Lock()
+		var j *job
+		if n := len(p.jobs); n > 0 {
+			k := a.Object % n
+			j = p.jobs[k]
+			p.jobs = slices.Delete(p.jobs, k, k+1)
+		}
+		p.mu.Unlock()
+		if j != nil {
+			j.end <- a.How
+		}
+	case "sweep":
+		_, err := l.m.Sweep(ctx)
+		p.unless(l, err)
+	case "recover":
+		_, err := l.m.Recover(ctx)
+		p.unless(l, err)
+	case "override":
+		_, _ = p.peer.Override(ctx, id, a.To, "ann", "because", nil)
+	case "crash":
+		l.store.dead.Store(true)
+	case "restart":
+		l.store.dead.Store(true)
+		p.join(t, a.Process)
+	case "beat":
+		for _, l := range p.lives {
+			_ = l.owner.Beat(ctx)
+		}
+	case "sleep":
+		time.Sleep(time.Duration(1+a.How) * 10 * time.Second)
+	case "cancel":
+		if n := len(p.handles); n > 0 {
+			p.handles[a.How%n].h.Cancel(errBoom)
+		}
+	}
+}
+
+// unless faults an error that a process has while it lives.
+func (p *playground) unless(l *life, err error) {
+	if err != nil && !l.store.dead.Load() {
+		p.fault("%v", err)
+	}
+}
+
+// do compares the admission with what the machine says about the object.
+func (p *playground) do(ctx context.Context, l *life, id string, steps []lifecycle.Step[event]) {
+	rec, err := p.peer.Get(ctx, id)
+	status := rec.Status
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		status = workVM.At("none")
+	}
+	next, refused := workVM.Next(ctx, status, steps[0].Event, user, nil)
+	table := workVM.Table()
+	begins := refused == nil && !next.Ignored && !rests(next.State) && (rests(status.State) || table.Rows[next.Row].Supersede)
+	lost := false
+	select {
+	case <-l.owner.Lost():
+		lost = true
+	default:
+	}
+	h, err := l.m.DoSteps(ctx, id, user, steps, nil)
+	if want := begins && !lost && !l.store.dead.Load(); want != (err == nil) {
+		p.fault("%v in %v: admitted should be %v, and is %v", steps[0].Event, status, want, err)
+	}
+	if err == nil {
+		p.handles = append(p.handles, held{h, l, id})
+	}
+}
+
+// finish lets all work end and checks what is left.
+func (p *playground) finish(ctx context.Context, t *testing.T) {
+	p.mu.Lock()
+	p.over = true
+	jobs := p.jobs
+	p.mu.Unlock()
+	for _, j := range jobs {
+		j.end <- 0
+	}
+	synctest.Wait()
+	p.join(t, 0) // one process at least lives
+	for range 5 {
+		time.Sleep(time.Hour)
+		must(p.lives[0].m.Sweep(ctx))(t)
+		synctest.Wait()
+		p.join(t, 0)
+	}
+	for i := range 2 {
+		id := fmt.Sprint("vm", i)
+		rows := must(p.store.History(ctx, lifecycle.Key{Machine: "work-vm", ID: id}, 0, 10000))(t)
+		p.checkPath(rows)
+		if now, err := p.peer.Get(ctx, id); err == nil && !rests(now.State) && now.State != "inspecting" && (now.State != "rebooting" || now.Owner != "") {
+			// Rebooting without work, by Fire or Override, is begun anew for ever.
+			p.fault("%s is %v in the end", id, now)
+		}
+		for _, h := range p.handles {
+			if h.id == id {
+				p.checkHandle(ctx, h, rows)
+			}
+		}
+	}
+	for _, l := range p.lives {
+		l.store.dead.Store(false)
+	}
+}
+
+func rests(s state) bool {
+	return workVM.Table().States[workVM.StateIndex(s)].Kind.Resting()
+}

@@ -1,0 +1,157 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestOverride: who and why are in record and history, and everything that was
+// said before is stale.
+func TestOverride(t *testing.T) {
+	cases := map[string]struct {
+		to       state
+		origin   state
+		deadline bool
+	}{
+		"rest":        {to: "Ready", origin: "Ready"},
+		"failed":      {to: "Failed", origin: "Failed"},
+		"transition":  {to: "Deleting", origin: "Ready", deadline: true},
+		"same":        {to: "Updating", origin: "Ready", deadline: true},
+		"to be there": {to: "Creating", origin: "Ready", deadline: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, store := vms(t)
+			updating(t, m, "a")
+			rec := must(m.Override(t.Context(), "a", c.to, "ann", "ticket 7", nil))(t)
+			require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t))
+			require.Equal(t, c.to, rec.State)
+			require.Equal(t, c.origin, rec.Origin)
+			require.Equal(t, fsm.Actor("ann"), rec.Actor)
+			require.Equal(t, "ticket 7", rec.Reason)
+			require.Equal(t, lifecycle.Overridden, rec.Event)
+			require.EqualValues(t, 3, rec.Operation)
+			require.Equal(t, c.deadline, !rec.Deadline.IsZero())
+			require.Equal(t, size{N: 2}, rec.Payload)
+			row := must(m.History(t.Context(), "a", 3, 0))(t)[0]
+			require.Equal(t, `vm "a" #4 operation 3: Updating -(override)-> `+string(c.to)+` by ann: ticket 7`, row.String())
+			before := all(t, store.MemoryStore, "vm", "a")
+			for _, e := range []event{"done", "fail", "progress"} {
+				require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 2, e, agent, ""))(t))
+			}
+			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
+		})
+	}
+}
+
+// TestOverrideAway: an absent state removes the object, and its numbers go on.
+func TestOverrideAway(t *testing.T) {
+	m, _ := vms(t)
+	updating(t, m, "a")
+	must(m.Override(t.Context(), "a", "None", "ann", "it never was", nil))(t)
+	_, err := m.Get(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
+	rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	require.EqualValues(t, 4, rec.Operation)
+}
+
+// TestOverrideOutOfFinal: the table has a forced row at most; an override needs
+// none.
+func TestOverrideOutOfFinal(t *testing.T) {
+	leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+	must(leases.Add(t.Context(), "l", user, size{}))(t)
+	must(leases.Override(t.Context(), "l", "Over", "ann", "paid back", nil))(t)
+	_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
+	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	rec := must(leases.Override(t.Context(), "l", "Active", "ann", "not quite", nil))(t)
+	require.False(t, rec.Deadline.IsZero(), "the deadline of the state holds as ever")
+}
+
+// TestOverrideUndo: what an undo brings back after an override is what it would
+// have brought back after an event.
+func TestOverrideUndo(t *testing.T) {
+	t.Run("the edit of the operation", func(t *testing.T) {
+		m, _ := vms(t)
+		updating(t, m, "a") // from 1 to 2
+		must(m.Override(t.Context(), "a", "Failed", "ann", "it hangs", nil))(t)
+		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+	})
+	t.Run("the edit of the override", func(t *testing.T) {
+		m, _ := vms(t)
+		ready(t, m, "a")
+		rec := must(m.Override(t.Context(), "a", "Failed", "ann", "it is really larger", resize(9)))(t)
+		require.Equal(t, size{N: 9}, rec.Payload)
+		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+	})
+	t.Run("nothing once all is well", func(t *testing.T) {
+		m, _ := vms(t)
+		updating(t, m, "a")
+		must(m.Override(t.Context(), "a", "Ready", "ann", "it is as it should be", nil))(t)
+		must(m.Override(t.Context(), "a", "Failed", "ann", "or is it", nil))(t)
+		require.Equal(t, size{N: 2}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+	})
+}
+
+// TestOverrideRefused: it skips the table, and nothing else.
+func TestOverrideRefused(t *testing.T) {
+	m, store := vms(t)
+	updating(t, m, "a")
+	before := all(t, store.MemoryStore, "vm", "a", "b")
+	for name, c := range map[string]struct {
+		id     string
+		to     state
+		actor  fsm.Actor
+		reason string
+		change *lifecycle.Change[size]
+		is     error
+	}{
+		"nobody":       {"a", "Ready", "", "because", nil, lifecycle.ErrInvalid},
+		"no reason":    {"a", "Ready", "ann", "", nil, lifecycle.ErrInvalid},
+		"no state":     {"a", "Nowhere", "ann", "because", nil, fsm.ErrUnknownState},
+		"no object":    {"b", "Ready", "ann", "because", nil, lifecycle.ErrNotFound},
+		"no id":        {"", "Ready", "ann", "because", nil, lifecycle.ErrInvalid},
+		"edit":         {"a", "Ready", "ann", "because", &lifecycle.Change[size]{Edit: func(*size) error { return errBoom }}, errBoom},
+		"precondition": {"a", "Ready", "ann", "because", &lifecycle.Change[size]{Require: []lifecycle.Precondition{m.Require("b", "Ready")}}, lifecycle.ErrPrecondition},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := m.Override(t.Context(), c.id, c.to, c.actor, c.reason, c.change)
+			require.ErrorIs(t, err, c.is)
+			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
+		})
+	}
+	store.reset()
+	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t) }
+	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	winner, ok := m.Winner(err)
+	require.True(t, ok)
+	require.Equal(t, "progress", winner.Event)
+}
+
+// TestOverrideOfWork: the owner is out of the record, and its outcome is refused.
+func TestOverrideOfWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		o := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: o})
+		other := workers(store, lifecycle.Config[event]{})
+		running(t, m, "a")
+		end := make(chan struct{})
+		work := func(context.Context) error { <-end; return nil }
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(work), nil))(t)
+		rec := must(other.Override(t.Context(), "a", "stopping", "ann", "somebody else does it", nil))(t)
+		require.Empty(t, rec.Owner)
+		close(end)
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t))
+		require.NoError(t, o.Leave(t.Context()))
+	})
+}

@@ -1,0 +1,316 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+func ownerKey(name string) lifecycle.Key {
+	return lifecycle.Key{Machine: "interlock.owner", ID: name}
+}
+
+// TestJoin: every join of a name is a new life; the one before is over.
+func TestJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		var last *lifecycle.Owner
+		for epoch := range uint64(4) {
+			o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+			require.Equal(t, "p", o.Name())
+			require.Equal(t, epoch+1, o.Epoch())
+			if last != nil {
+				require.ErrorIs(t, last.Beat(t.Context()), lifecycle.ErrStale)
+				<-last.Lost()
+				require.ErrorIs(t, last.Leave(t.Context()), lifecycle.ErrStale)
+				require.ErrorIs(t, last.Run(t.Context()), lifecycle.ErrStale)
+			}
+			require.NoError(t, o.Beat(t.Context()))
+			last = o
+		}
+		require.NoError(t, last.Leave(t.Context()))
+		<-last.Lost()
+		require.ErrorIs(t, last.Beat(t.Context()), lifecycle.ErrStale)
+		again := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		require.EqualValues(t, 5, again.Epoch(), "also after it has left")
+		require.Equal(t, time.Now().Add(lifecycle.DefaultTTL), must(store.Get(t.Context(), ownerKey("p")))(t).Deadline)
+		require.NoError(t, again.Leave(t.Context()))
+	})
+}
+
+func TestJoinInvalid(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	_, err := lifecycle.Join(t.Context(), store, "", 0)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = lifecycle.Join(t.Context(), store, "p", -1)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.NoError(t, store.Close())
+	_, err = lifecycle.Join(t.Context(), store, "p", 0)
+	require.ErrorIs(t, err, lifecycle.ErrClosed)
+}
+
+// TestJoinAtOnce: of two processes that join under one name at once, one is told.
+func TestJoinAtOnce(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+	store.reset()
+	var rival *lifecycle.Owner
+	store.afterGet = func(n int) {
+		if n == 1 {
+			rival = must(lifecycle.Join(t.Context(), store.MemoryStore, "p", 0))(t)
+		}
+	}
+	_, err := lifecycle.Join(t.Context(), store, "p", 0)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.NoError(t, rival.Beat(t.Context()))
+}
+
+// TestOwnerRun: a process that beats lives for ever, and its beats leave no
+// history; without them it is declared dead after its own time to live, by
+// whoever looks.
+func TestOwnerRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		quick := must(lifecycle.Join(t.Context(), store, "quick", time.Second))(t)
+		slow := must(lifecycle.Join(t.Context(), store, "slow", time.Hour))(t)
+		watcher := workers(store, lifecycle.Config[event]{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- quick.Run(ctx) }()
+		for range 100 {
+			time.Sleep(time.Second / 2)
+			require.Empty(t, must(watcher.Sweep(t.Context()))(t))
+		}
+		stop()
+		require.NoError(t, <-ended)
+		alive := must(store.Get(t.Context(), ownerKey("quick")))(t)
+		require.Equal(t, "alive", alive.State)
+		require.EqualValues(t, 1, alive.Sequence)
+		require.Len(t, must(store.History(t.Context(), ownerKey("quick"), 0, 100))(t), 1)
+
+		time.Sleep(time.Second + 1)
+		require.NoError(t, quick.Beat(t.Context()), "late, but nobody has looked")
+		time.Sleep(time.Second + 1)
+		must(watcher.Sweep(t.Context()))(t)
+		require.Equal(t, "dead", must(store.Get(t.Context(), ownerKey("quick")))(t).State)
+		require.Equal(t, "alive", must(store.Get(t.Context(), ownerKey("slow")))(t).State)
+		require.ErrorIs(t, quick.Run(t.Context()), lifecycle.ErrStale)
+		require.NoError(t, slow.Leave(t.Context()))
+		require.False(t, new(must(store.Get(t.Context(), ownerKey("slow")))(t)).Exists())
+
+		time.Sleep(24*time.Hour + 1)
+		must(watcher.Sweep(t.Context()))(t)
+		require.False(t, new(must(store.Get(t.Context(), ownerKey("quick")))(t)).Exists(), "dead owners are forgotten after a day")
+	})
+}
+
+// TestOwnerRunLost: Run ends when the ownership does, at the next beat.
+func TestOwnerRunLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+		ended := make(chan error, 1)
+		go func() { ended <- o.Run(t.Context()) }()
+		time.Sleep(time.Second)
+		must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+		require.ErrorIs(t, <-ended, lifecycle.ErrStale)
+		<-o.Lost()
+	})
+}
+
+// TestOwnerBeatOfStore: an answer that was lost is not an ownership that was.
+func TestOwnerBeatOfStore(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	o := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+	store.reset()
+	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+		if n%2 == 1 {
+			return store.lose(t, c)
+		}
+		return write()
+	}
+	require.NoError(t, o.Beat(t.Context()))
+	require.Equal(t, 2, store.commits)
+	require.NoError(t, o.Beat(t.Context()))
+	store.onCommit = func(int, *lifecycle.Commit, func() error) error { return errBoom }
+	require.ErrorIs(t, o.Beat(t.Context()), errBoom)
+	store.onCommit = func(_ int, c *lifecycle.Commit, _ func() error) error { return store.lose(t, c) }
+	require.ErrorIs(t, o.Beat(t.Context()), lifecycle.ErrUnknownOutcome)
+	select {
+	case <-o.Lost():
+		t.Fatal("lost by an error of the store")
+	default:
+	}
+	store.reset()
+	require.NoError(t, o.Beat(t.Context()))
+	// So may the answer to leaving.
+	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+		if n == 1 {
+			return store.lose(t, c)
+		}
+		return write()
+	}
+	store.commits = 0
+	require.NoError(t, o.Leave(t.Context()))
+}
+
+// TestZombie: a process that was declared dead and comes back. Its operations were
+// taken over; its beat fails, the context of its work ends, its outcome is refused
+// and it begins nothing new.
+func TestZombie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		zombie := must(lifecycle.Join(t.Context(), store, "zombie", time.Second))(t)
+		heir := must(lifecycle.Join(t.Context(), store, "heir", time.Hour))(t)
+		woken := make(chan struct{})
+		m := workers(store, lifecycle.Config[event]{Owner: zombie, Handlers: map[string]lifecycle.Handler{
+			"reboot": func(ctx context.Context, _ []byte) error {
+				<-woken
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
+				log.note("the zombie is told")
+				return nil // and does not listen
+			},
+		}})
+		n := workers(store, lifecycle.Config[event]{Owner: heir, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("the heir does")}})
+		running(t, m, "a")
+		h := must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil))(t)
+		require.Equal(t, "zombie", h.Admitted().Owner)
+		require.EqualValues(t, 1, h.Admitted().Epoch)
+		time.Sleep(time.Second + 1)
+		cases := must(n.Sweep(t.Context()))(t)
+		require.Len(t, cases, 1)
+		require.Equal(t, lifecycle.Redone, cases[0].Remedy)
+		require.True(t, cases[0].OwnerDead)
+		require.Equal(t, "zombie", cases[0].Owner)
+		require.EqualValues(t, 3, cases[0].Operation)
+		synctest.Wait()
+		before := all(t, store, "work-vm", "a")
+		require.Equal(t, "running", before.Records[0].State)
+
+		close(woken)
+		synctest.Wait()
+		require.Equal(t, []string{"the heir does it"}, log.list)
+		require.ErrorIs(t, zombie.Beat(t.Context()), lifecycle.ErrStale)
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, []string{"the heir does it", "the zombie is told"}, log.list)
+		require.Equal(t, before, all(t, store, "work-vm", "a"))
+
+		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		require.Equal(t, before, all(t, store, "work-vm", "a"))
+		require.NoError(t, heir.Leave(t.Context()))
+	})
+}
+
+// TestTwoLivesOfOneName: the second process of a name takes over what the first
+// was doing, while that one still runs.
+func TestTwoLivesOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		first := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: first})
+		running(t, m, "a")
+		stopped(t, m, "b")
+		end := make(chan struct{})
+		work := lifecycle.Func(func(context.Context) error { <-end; return nil })
+		a := must(m.Do(t.Context(), "a", "stop", user, work, nil))(t)
+		second := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		n := workers(store, lifecycle.Config[event]{Owner: second})
+		b := must(n.Do(t.Context(), "b", "start", user, work, nil))(t)
+		cases := must(n.Recover(t.Context()))(t)
+		require.Len(t, cases, 1)
+		require.Equal(t, "a", cases[0].ID)
+		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		require.Equal(t, "running", cases[0].To)
+		close(end)
+		_, err := a.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		_, err = b.Wait(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, second.Leave(t.Context()))
+	})
+}
+
+// TestLeave: what is left behind is taken over at once.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		o := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: o})
+		running(t, m, "a")
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil))(t)
+		require.NoError(t, o.Leave(t.Context()))
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome, "its work was told")
+		require.Equal(t, state("stopping"), must(m.Get(t.Context(), "a"))(t).State)
+		cases := must(workers(store, lifecycle.Config[event]{}).Sweep(t.Context()))(t)
+		require.Len(t, cases, 1)
+		require.Equal(t, `work-vm "a" in stopping, operation 3: moved to running by late, owner p is dead`, cases[0].String())
+	})
+}
+
+// TestOwnerJoinsDuringSweep: what a sweep has read of an owner before it joined
+// anew says nothing about the operations of its new life.
+func TestOwnerJoinsDuringSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		first := must(lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Second))(t)
+		m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: first})
+		running(t, m, "a")
+		running(t, m, "b")
+		must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil))(t)
+		time.Sleep(time.Second + 1)
+		var h *lifecycle.Handle[state, size]
+		lister := &clocked{hooked: store}
+		lister.beforeList = func(q lifecycle.Query) {
+			if q.Owner != "p" || h != nil {
+				return
+			}
+			// The sweep knows by now that p is dead, and goes to look for all that is p's.
+			second := must(lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Hour))(t)
+			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
+			h = must(n.Do(t.Context(), "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil))(t)
+		}
+		cases := must(workers(lister, lifecycle.Config[event]{}).Sweep(t.Context()))(t)
+		require.NotNil(t, h)
+		require.Len(t, cases, 1)
+		require.Equal(t, "a", cases[0].ID)
+		_, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, first.Beat(t.Context()), lifecycle.ErrStale) // and its work is told
+	})
+}
+
+// clocked is a store with somebody in front of its lists, and a clock of its own.
+type clocked struct {
+	*hooked
+	beforeList func(lifecycle.Query)
+	lists      int
+	// every: the store's clock is so wrong that every deadline is over.
+	every bool
+	fail  error
+}
+
+func (s *clocked) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	s.mu.Lock()
+	s.lists++
+	s.mu.Unlock()
+	if s.beforeList != nil {
+		s.beforeList(q)
+	}
+	if s.fail != nil {
+		return nil, s.fail
+	}
+	if s.every {
+		q.Overdue = false
+	}
+	return s.MemoryStore.List(ctx, q)
+}

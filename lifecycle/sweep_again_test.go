@@ -1,0 +1,103 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// polls are asked again until it was often enough; two tables that say so, with
+// the rows the one way round and the other.
+func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
+	few := fsm.When("few", func(_ context.Context, s *size) error {
+		if s.N > 2 {
+			return fmt.Errorf("%d is often enough", s.N)
+		}
+		return nil
+	})
+	enough := fsm.When("enough", func(_ context.Context, s *size) error {
+		if s.N <= 2 {
+			return fmt.Errorf("%d is not often enough", s.N)
+		}
+		return nil
+	})
+	rows := fsm.Rows(
+		fsm.Move[state, event]("asking", "late", "asking").If(few).After(time.Minute).Superseding(),
+		fsm.Return[state, event]("asking", "late").After(time.Minute),
+	)
+	if giveUpFirst {
+		rows = fsm.Rows(
+			fsm.Return[state, event]("asking", "late").If(enough).After(time.Minute),
+			fsm.Move[state, event]("asking", "late", "asking").After(time.Minute).Superseding(),
+		)
+	}
+	return fsm.Must[size](fsm.Spec[state, event]{
+		Name: name, Initial: "idle", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{{Name: "idle"}, {Name: "asking", Kind: fsm.Transitional}},
+		Rows: append(rows,
+			fsm.Move[state, event]("idle", "ask", "asking").By(user),
+			fsm.Return[state, event]("asking", "done").By("worker"),
+		),
+	})
+}
+
+// TestSweepAgainOrNot: which row of the deadline is taken is for the guards to
+// say. Where it begins anew the work is done, where it ends it is not.
+func TestSweepAgainOrNot(t *testing.T) {
+	for name, first := range map[string]bool{"again first": false, "give up first": true} {
+		for n, want := range map[int]lifecycle.Remedy{1: lifecycle.Redone, 3: lifecycle.Moved} {
+			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var log calls
+					store := lifecycle.NewMemoryStore()
+					machine := polls("poll", first)
+					config := func(h lifecycle.Handler) *lifecycle.Config[event] {
+						return &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"ask": h}}
+					}
+					m := lifecycle.New(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
+					must(m.Add(t.Context(), "p", user, size{N: n}))(t)
+					_, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
+					require.ErrorIs(t, err, lifecycle.ErrInvalid, "it may be done again by somebody else")
+					h := must(m.Do(t.Context(), "p", "ask", user, lifecycle.Named("ask", nil), nil))(t)
+					time.Sleep(time.Minute + 1)
+					other := lifecycle.New(machine, store, config(log.handler("asked")))
+					found := must(other.Sweep(t.Context()))(t)
+					synctest.Wait()
+					require.Len(t, found, 1)
+					require.Equal(t, want, found[0].Remedy, "%v", found[0])
+					require.Equal(t, want == lifecycle.Redone, len(log.list) == 1)
+					require.Equal(t, state("idle"), must(m.Get(t.Context(), "p"))(t).State)
+					_, err = h.Wait(t.Context())
+					require.ErrorIs(t, err, lifecycle.ErrStale)
+				})
+			})
+		}
+	}
+}
+
+// TestSweepRedoesFull: a sweeper without room in its queue takes nothing over.
+func TestSweepRedoesFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
+		handlers := map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { time.Sleep(time.Hour); return nil }}
+		m := workers(store, lifecycle.Config[event]{Queue: q, Handlers: handlers})
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		time.Sleep(time.Minute + 1)
+		before := all(t, store, "work-vm", "a")
+		found := must(m.Sweep(t.Context()))(t)
+		require.Equal(t, lifecycle.Unmoved, found[0].Remedy)
+		require.ErrorIs(t, found[0].Err, queue.ErrFull)
+		require.Equal(t, before, all(t, store, "work-vm", "a"))
+		time.Sleep(time.Hour)
+	})
+}

@@ -1,0 +1,363 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestSweepNothing: what is neither late nor orphaned is left alone, whatever
+// state it is in.
+func TestSweepNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		o := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: o})
+		running(t, m, "rests")
+		running(t, m, "owned")
+		must(m.Do(t.Context(), "owned", "stop", user, lifecycle.Func(fine), nil))(t)
+		synctest.Wait()
+		running(t, m, "nobody's")
+		must(m.Fire(t.Context(), "nobody's", "stop", user, nil))(t)
+		time.Sleep(time.Minute) // to the very deadline
+		before := all(t, store, "work-vm", "rests", "owned", "nobody's")
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		require.Empty(t, must(m.Recover(t.Context()))(t))
+		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "nobody's"))
+		time.Sleep(time.Nanosecond)
+		require.Len(t, must(m.Sweep(t.Context()))(t), 1)
+		require.NoError(t, o.Leave(t.Context()))
+	})
+}
+
+// TestSweepCases: what is done about each kind of stuck object, and what the case
+// says about it.
+func TestSweepCases(t *testing.T) {
+	again := map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { return nil }}
+	cases := []struct {
+		name     string
+		event    event // of a running VM, by named work where a handler is said
+		handler  string
+		sweeper  lifecycle.Config[event]
+		dead     bool // its owner, instead of being late
+		remedy   lifecycle.Remedy
+		text     string
+		state    state // in the end
+		errIs    error
+		overtake bool
+	}{
+		{
+			name: "late", event: "stop", remedy: lifecycle.Moved, state: "running",
+			text: `work-vm "a" in stopping, operation 3: moved to running by late`,
+		},
+		{
+			name: "orphaned", event: "stop", dead: true, remedy: lifecycle.Moved, state: "running",
+			text: `work-vm "a" in stopping, operation 3: moved to running by late, owner p is dead`,
+		},
+		{
+			name: "done again", event: "reboot", handler: "reboot", sweeper: lifecycle.Config[event]{Handlers: again},
+			remedy: lifecycle.Redone, state: "running",
+			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late`,
+		},
+		{
+			name: "done again for the dead", event: "reboot", handler: "reboot", dead: true, sweeper: lifecycle.Config[event]{Handlers: again},
+			remedy: lifecycle.Redone, state: "running",
+			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late, owner p is dead`,
+		},
+		{
+			name: "not done here", event: "reboot", handler: "reboot", remedy: lifecycle.LeftToOthers, state: "rebooting",
+			text: `work-vm "a" in rebooting, operation 3: left to others`,
+		},
+		{
+			name: "begun anew, without work", event: "reboot", remedy: lifecycle.Moved, state: "rebooting",
+			text: `work-vm "a" in rebooting, operation 3: moved to rebooting by late`,
+		},
+		{
+			name: "for a person", event: "inspect", remedy: lifecycle.LeftToPerson, state: "inspecting",
+			text: `work-vm "a" in inspecting, operation 3: left to a person: an engineer looks at it`,
+		},
+		{
+			name: "for a person, owner dead", event: "inspect", dead: true, remedy: lifecycle.LeftToPerson, state: "inspecting",
+			text: `work-vm "a" in inspecting, operation 3: left to a person, owner p is dead: an engineer looks at it`,
+		},
+		{
+			name: "observed", event: "stop", remedy: lifecycle.Moved, state: "stopped",
+			sweeper: lifecycle.Config[event]{Observe: func(_ context.Context, r lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				if r.State != "stopping" || r.ID != "a" || r.Operation != 3 {
+					return "", "", fmt.Errorf("asked about %v", r.Key)
+				}
+				return "done", "worker", nil
+			}},
+			text: `work-vm "a" in stopping, operation 3: moved to stopped by done`,
+		},
+		{
+			name: "observed nothing", event: "stop", remedy: lifecycle.Moved, state: "running",
+			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				return "done", "", nil // the event means nothing
+			}},
+			text: `work-vm "a" in stopping, operation 3: moved to running by late`,
+		},
+		{
+			name: "observer fails", event: "stop", remedy: lifecycle.Unmoved, state: "stopping", errIs: errBoom,
+			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				return "", "", errBoom
+			}},
+			text: `work-vm "a" in stopping, operation 3: unmoved: boom`,
+		},
+		{
+			name: "observer is wrong", event: "stop", remedy: lifecycle.Unmoved, state: "stopping", errIs: fsm.ErrNotAllowed,
+			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				return "start", "user", nil
+			}},
+		},
+		{
+			name: "observer is mad", event: "stop", remedy: lifecycle.Unmoved, state: "stopping", errIs: fsm.ErrUnknownEvent,
+			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				return "fly", "user", nil
+			}},
+		},
+		{
+			name: "overtaken", event: "stop", overtake: true, remedy: lifecycle.Overtaken, state: "stopped", errIs: lifecycle.ErrConflict,
+		},
+		{
+			name: "overtaken by its own work", event: "reboot", handler: "reboot", overtake: true,
+			sweeper: lifecycle.Config[event]{Handlers: again}, remedy: lifecycle.Overtaken, state: "running", errIs: lifecycle.ErrConflict,
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				ttl := 24 * time.Hour
+				if c.dead {
+					ttl = time.Second
+				}
+				o := must(lifecycle.Join(t.Context(), store.MemoryStore, "p", ttl))(t)
+				end := make(chan struct{})
+				m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
+					"reboot": func(context.Context, []byte) error { <-end; return nil },
+				}})
+				running(t, m, "a")
+				switch {
+				case c.handler != "":
+					must(m.Do(t.Context(), "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil))(t)
+				case c.dead:
+					must(m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil))(t)
+				default:
+					must(m.Fire(t.Context(), "a", c.event, user, nil))(t)
+				}
+				pause := time.Minute + 1
+				if c.dead {
+					pause = time.Second + 1 // long before the deadline
+				}
+				time.Sleep(pause)
+				if c.overtake {
+					done := false
+					store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
+						if commit.Changes[0].To.Machine == "work-vm" && !done {
+							done = true
+							require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 3, "done", "worker", ""))(t))
+						}
+						return write()
+					}
+				}
+				n := workers(store, c.sweeper)
+				found := must(n.Sweep(t.Context()))(t)
+				synctest.Wait()
+				require.Len(t, found, 1)
+				require.Equal(t, c.remedy, found[0].Remedy, "%v", found[0])
+				if c.text != "" {
+					require.Equal(t, c.text, found[0].String())
+				}
+				require.ErrorIs(t, found[0].Err, c.errIs)
+				require.Equal(t, c.dead, found[0].OwnerDead)
+				require.Equal(t, c.state, must(m.Get(t.Context(), "a"))(t).State)
+				close(end)
+				synctest.Wait()
+				path(t, workVM, "none", must(m.History(t.Context(), "a", 0, 0))(t))
+			})
+		})
+	}
+}
+
+// TestSweepTwice: a case that nothing can be done about is told in every sweep,
+// once, though the object is late and an orphan and belongs to a dead owner.
+func TestSweepTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		o := must(lifecycle.Join(t.Context(), store, "p", time.Second))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
+			"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) },
+		}})
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		time.Sleep(time.Hour)
+		n := workers(store, lifecycle.Config[event]{})
+		for range 3 {
+			found := must(n.Sweep(t.Context()))(t)
+			require.Len(t, found, 1)
+			require.Equal(t, lifecycle.LeftToOthers, found[0].Remedy)
+		}
+		require.ErrorIs(t, o.Beat(t.Context()), lifecycle.ErrStale)
+	})
+}
+
+// TestSweepPages: more stuck objects than a page holds, each moved once.
+func TestSweepPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
+		m := lifecycle.New(sizedVM, store, nil)
+		const many = 1234
+		for i := range many {
+			must(m.Create(t.Context(), fmt.Sprintf("vm-%04d", i), "create", user, size{}))(t)
+		}
+		time.Sleep(time.Hour + 1)
+		found := must(m.Sweep(t.Context()))(t)
+		require.Len(t, found, many)
+		for i, c := range found {
+			require.Equal(t, fmt.Sprintf("vm-%04d", i), c.ID)
+			require.Equal(t, lifecycle.Moved, c.Remedy)
+		}
+		require.Less(t, store.lists, 12)
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
+	})
+}
+
+// TestSweepRests: a deadline of a stable state, a lease that ends by the clock.
+func TestSweepRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+		must(leases.Add(t.Context(), "l", user, size{}))(t)
+		must(leases.Fire(t.Context(), "l", "start", agent, nil))(t)
+		time.Sleep(24 * time.Hour)
+		require.Empty(t, must(leases.Sweep(t.Context()))(t))
+		time.Sleep(time.Nanosecond)
+		require.Equal(t, "Ending", must(leases.Sweep(t.Context()))(t)[0].To)
+		time.Sleep(time.Minute + 1)
+		require.Equal(t, "Over", must(leases.Sweep(t.Context()))(t)[0].To)
+		require.Empty(t, must(leases.Sweep(t.Context()))(t))
+	})
+}
+
+// TestManualOfOneOrigin: a state in which a person looks after some objects, and
+// the clock after others.
+func TestManualOfOneOrigin(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
+		States: []fsm.State[state]{
+			{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional, Manual: "new ones are looked after"},
+		},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("new", "age", "old"),
+			fsm.Move[state, event]("new", "work", "busy").AlsoFrom("old"),
+			fsm.Return[state, event]("busy", "end"),
+			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
+		),
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)
+		must(m.Add(t.Context(), "n", user, size{}))(t)
+		must(m.Fire(t.Context(), "n", "work", user, nil))(t)
+		must(m.Add(t.Context(), "o", user, size{}))(t)
+		must(m.Fire(t.Context(), "o", "age", user, nil))(t)
+		must(m.Fire(t.Context(), "o", "work", user, nil))(t)
+		found := must(m.Sweep(t.Context()))(t)
+		require.Len(t, found, 1, "%v", found)
+		require.Equal(t, "n", found[0].ID)
+		require.Equal(t, lifecycle.LeftToPerson, found[0].Remedy)
+		time.Sleep(time.Hour + 1)
+		found = must(m.Sweep(t.Context()))(t)
+		require.Len(t, found, 2)
+		require.Equal(t, lifecycle.Moved, found[0].Remedy)
+		require.Equal(t, "o", found[0].ID)
+	})
+}
+
+// TestLeftAlone: an override may put an object where no row of the table leads on.
+// Every sweep says so.
+func TestLeftAlone(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
+		States: []fsm.State[state]{{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("new", "age", "old"),
+			fsm.Move[state, event]("old", "work", "busy"),
+			fsm.Return[state, event]("busy", "end"),
+			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
+		),
+	})
+	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)
+	must(m.Add(t.Context(), "n", user, size{}))(t)
+	require.Empty(t, must(m.Sweep(t.Context()))(t))
+	must(m.Override(t.Context(), "n", "busy", "ann", "it works", nil))(t)
+	for range 2 {
+		found := must(m.Sweep(t.Context()))(t)
+		require.Len(t, found, 1)
+		require.Equal(t, `job "n" in busy, operation 1: left alone`, found[0].String())
+	}
+	must(m.Fire(t.Context(), "n", "end", user, nil))(t)
+	require.Empty(t, must(m.Sweep(t.Context()))(t))
+}
+
+// TestRun: about every so often, jittered, until the context ends; a sweep that
+// fails is told and tried again.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
+		m := lifecycle.New(sizedVM, store, nil)
+		must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+		var pauses []time.Duration
+		var moved, failed int
+		last := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		err := m.Run(ctx, time.Minute, func(found []lifecycle.Case, err error) {
+			pauses = append(pauses, time.Since(last))
+			last = time.Now()
+			moved += len(found)
+			if err != nil {
+				require.ErrorIs(t, err, errBoom)
+				failed++
+			}
+			switch len(pauses) {
+			case 100:
+				store.fail = errBoom
+			case 101:
+				store.fail = nil
+			case 200:
+				stop()
+			}
+		})
+		require.NoError(t, err)
+		require.Equal(t, 1, moved)
+		require.Equal(t, 1, failed)
+		distinct := map[time.Duration]bool{}
+		for _, p := range pauses {
+			require.GreaterOrEqual(t, p, 48*time.Second)
+			require.LessOrEqual(t, p, 72*time.Second)
+			distinct[p] = true
+		}
+		require.Greater(t, len(distinct), 100)
+
+		ctx, stop = context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		calls := store.lists
+		require.NoError(t, m.Run(ctx, 0, nil), "it may have nobody to tell, and a default")
+		require.GreaterOrEqual(t, store.lists-calls, 5)
+	})
+}
+
+func TestRemedyTexts(t *testing.T) {
+	var got []string
+	for r := range lifecycle.Unmoved + 2 {
+		got = append(got, r.String())
+	}
+	require.Equal(t, "Remedy(0), moved, redone, continued, left to a person, left alone, left to others, overtaken, unmoved, Remedy(9)", strings.Join(got, ", "))
+}

@@ -1,0 +1,135 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestTwoSweepers: several at once do no work twice. Objects are done again by
+// one of them; the other is told that it was overtaken, or finds nothing.
+func TestTwoSweepers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		dead := must(lifecycle.Join(t.Context(), store, "dead", time.Second))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: dead, Handlers: map[string]lifecycle.Handler{
+			"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) },
+		}})
+		const many = 50
+		for i := range many {
+			id := fmt.Sprint(i)
+			running(t, m, id)
+			must(m.Do(t.Context(), id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil))(t)
+		}
+		time.Sleep(time.Minute + 1)
+		results := make(chan []lifecycle.Case, 2)
+		for i := range 2 {
+			go func() {
+				o := must(lifecycle.Join(t.Context(), store, fmt.Sprint("sweeper ", i), time.Hour))(t)
+				n := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")}})
+				results <- must(n.Sweep(t.Context()))(t)
+			}()
+		}
+		redone := 0
+		for range 2 {
+			for _, c := range <-results {
+				if c.Remedy == lifecycle.Redone {
+					redone++
+				} else {
+					require.Equal(t, lifecycle.Overtaken, c.Remedy, "%v", c)
+				}
+			}
+		}
+		synctest.Wait()
+		require.Equal(t, many, redone)
+		require.Len(t, log.list, many)
+		for i := range many {
+			require.Equal(t, 1, strings.Count(strings.Join(log.list, "\n")+"\n", fmt.Sprintf("again %d\n", i)))
+		}
+		require.ErrorIs(t, dead.Beat(t.Context()), lifecycle.ErrStale)
+	})
+}
+
+// TestWrongClock: a clock for which everything is late takes operations away too
+// early, and corrupts nothing: what was taken away counts for nothing, what was
+// not taken goes on.
+func TestWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}, every: true}
+		o := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: o})
+		for _, id := range []string{"a", "b"} {
+			running(t, m, id)
+		}
+		work := lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil })
+		a := must(m.Do(t.Context(), "a", "stop", user, work, nil))(t)
+		found := must(workers(store, lifecycle.Config[event]{}).Sweep(t.Context()))(t)
+		require.Len(t, found, 1)
+		require.Equal(t, "running", found[0].To)
+		_, err := a.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, state("running"), must(m.Get(t.Context(), "b"))(t).State)
+		require.ErrorIs(t, o.Beat(t.Context()), lifecycle.ErrStale, "also its owner was thought to be dead")
+		for _, id := range []string{"a", "b"} {
+			path(t, workVM, "none", must(m.History(t.Context(), id, 0, 0))(t))
+		}
+	})
+}
+
+// TestSweepErrors: the store's error and the context's end a sweep; what was done
+// until then is told.
+func TestSweepErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := lifecycle.New(sizedVM, store, nil)
+		for i := range 3 {
+			must(m.Create(t.Context(), fmt.Sprint(i), "create", user, size{}))(t)
+		}
+		time.Sleep(time.Hour + 1)
+		ctx, stop := context.WithCancelCause(t.Context())
+		store.reset()
+		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+			if n == 2 {
+				stop(errBoom)
+				return lifecycle.Ended(ctx)
+			}
+			return write()
+		}
+		found, err := m.Sweep(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errBoom)
+		require.Len(t, found, 2)
+		require.Equal(t, lifecycle.Unmoved, found[1].Remedy)
+		store.reset()
+		require.Len(t, must(m.Sweep(t.Context()))(t), 2)
+
+		_, err = m.Recover(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.NoError(t, store.Close())
+		_, err = m.Sweep(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrClosed)
+		require.ErrorIs(t, m.Run(t.Context(), -1, nil), lifecycle.ErrInvalid)
+	})
+}
+
+// TestSweepForeign: a record of another table is told, and left as it is.
+func TestSweepForeign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := lifecycle.New(sizedVM, store, nil)
+		plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Nowhere", Owner: "dead", Epoch: 3})
+		before := all(t, store, "vm", "a")
+		found := must(m.Sweep(t.Context()))(t)
+		require.Len(t, found, 1)
+		require.ErrorIs(t, found[0].Err, lifecycle.ErrForeign)
+		require.Equal(t, before, all(t, store, "vm", "a"))
+	})
+}

@@ -1,0 +1,94 @@
+package lifecycle_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+func hang(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(24 * time.Hour):
+		return nil
+	}
+}
+
+func ended(h *lifecycle.Handle[state, size]) bool {
+	select {
+	case <-h.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Another manager supersedes the operation: work here is never told.
+func TestWorkIsToldThatAnotherProcessHasTakenItsOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+		h, err = m.Do(t.Context(), "a", "start", "user", lifecycle.Func(hang), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = other.Do(t.Context(), "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = m.Sweep(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		told := ended(h)
+		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
+		require.True(t, told, "the work has not been told")
+	})
+}
+
+// between runs something after the n-th Get.
+type between struct {
+	*lifecycle.MemoryStore
+	armed atomic.Bool
+	run   func()
+}
+
+func (s *between) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := s.MemoryStore.Get(ctx, k)
+	if r.State == "starting" && s.armed.CompareAndSwap(true, false) {
+		s.run()
+	}
+	return r, err
+}
+
+// The operation is taken away after the guard has read the record, and before
+// the task is registered: taken finds nobody to tell.
+func TestWorkIsToldThatWasTakenAwayBeforeItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &between{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+		store.run = func() {
+			_, err := m.Do(context.Background(), "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+			require.NoError(t, err)
+		}
+		store.armed.Store(true)
+		h, err = m.Do(t.Context(), "a", "start", "user", lifecycle.Func(hang), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		told := ended(h)
+		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
+		require.True(t, told, "the work has not been told")
+	})
+}

@@ -1,0 +1,196 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestUnwritten: the outcomes that nobody can write. The object stays as it is,
+// the error says what happened and why it is not in the record, and the sweeper
+// finds the object.
+func TestUnwritten(t *testing.T) {
+	dead := func(n int, c *lifecycle.Commit, write func() error) error { return errBoom }
+	cases := map[string]struct {
+		event    event
+		work     error
+		onCommit func(n int, c *lifecycle.Commit, write func() error) error
+		outcome  lifecycle.Outcome
+		is       error
+		cancel   bool
+	}{
+		"no row":                        {event: "inspect", work: errDone, outcome: lifecycle.Failed, is: fsm.ErrNotAllowed},
+		"ignored":                       {event: "inspect", work: errDone, cancel: true, outcome: lifecycle.Canceled, is: fsm.ErrNotAllowed},
+		"the store fails":               {event: "stop", onCommit: dead, outcome: lifecycle.Succeeded, is: errBoom},
+		"the store fails after failure": {event: "stop", work: errDone, onCommit: dead, outcome: lifecycle.Failed, is: errBoom},
+		"all answers are lost": {event: "stop", outcome: lifecycle.Succeeded, is: lifecycle.ErrUnknownOutcome, onCommit: func(int, *lifecycle.Commit, func() error) error {
+			return lifecycle.ErrUnknownOutcome
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				m := workers(store, lifecycle.Config[event]{})
+				running(t, m, "a")
+				end := make(chan struct{})
+				h := must(m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil))(t)
+				synctest.Wait()
+				before := all(t, store.MemoryStore, "work-vm", "a")
+				store.onCommit = c.onCommit
+				if c.cancel {
+					h.Cancel(errDone)
+				}
+				close(end)
+				_, err := h.Wait(t.Context())
+				e := outcomeError(t, err)
+				require.Equal(t, c.outcome, e.Outcome)
+				require.ErrorIs(t, e.Unwritten, c.is)
+				_, refused := errors.AsType[*fsm.TransitionError](e.Unwritten)
+				require.Equal(t, name == "no row", refused)
+				require.ErrorIs(t, err, c.is)
+				require.Contains(t, err.Error(), "; not written: ")
+				if c.work != nil {
+					require.ErrorIs(t, err, c.work)
+				}
+				require.Equal(t, before, all(t, store.MemoryStore, "work-vm", "a"))
+				store.reset()
+				time.Sleep(time.Minute + 1)
+				cases := must(m.Sweep(t.Context()))(t)
+				require.Len(t, cases, 1)
+				if c.event == "inspect" {
+					require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+					return
+				}
+				require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+				require.Equal(t, state("running"), must(m.Get(t.Context(), "a"))(t).State)
+			})
+		})
+	}
+}
+
+// TestOutcomeAnswerLost: an outcome that was written, and whose answer was lost,
+// is settled by its token.
+func TestOutcomeAnswerLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		running(t, m, "a")
+		end := make(chan struct{})
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil))(t)
+		synctest.Wait()
+		store.reset()
+		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+			if n == 1 {
+				return store.lose(t, c)
+			}
+			return write()
+		}
+		close(end)
+		rec, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec.State)
+		require.Len(t, story(t, m, "a", 4), 2)
+		require.Equal(t, store.tokens[0], store.tokens[1])
+	})
+}
+
+// TestOutcomeOvertaken: somebody else's change in the same operation does not
+// lose the outcome; it is decided again.
+func TestOutcomeOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		handlers := map[string]lifecycle.Handler{}
+		other := workers(store.MemoryStore, lifecycle.Config[event]{})
+		end := make(chan struct{})
+		handlers["reboot"] = func(context.Context, []byte) error { <-end; return nil }
+		m := workers(store, lifecycle.Config[event]{Handlers: handlers})
+		running(t, m, "a")
+		h := must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		synctest.Wait()
+		store.reset()
+		store.afterGet = func(n int) {
+			if n == 1 {
+				require.Equal(t, lifecycle.Applied, must(other.Report(t.Context(), "a", 3, "progress", "worker", "half"))(t))
+			}
+		}
+		close(end)
+		_, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"3: running -reboot-> rebooting by user", "3: rebooting -progress-> rebooting by worker", "3: rebooting -done-> running by worker",
+		}, story(t, m, "a", 4))
+	})
+}
+
+// TestEditOutcome: an edit that fails, panics or is of another payload. Without
+// its effect the work has not succeeded.
+func TestEditOutcome(t *testing.T) {
+	cases := map[string]struct {
+		edit func(*size) error
+		work error
+		want lifecycle.Outcome
+		is   error
+		to   size
+	}{
+		"succeeds":             {edit: func(s *size) error { s.N = 7; return nil }, to: size{N: 7}},
+		"fails":                {edit: func(s *size) error { s.N = 7; return errBoom }, want: lifecycle.Failed, is: errBoom, to: size{N: 1}},
+		"panics":               {edit: func(s *size) error { panic(errBoom) }, want: lifecycle.Panicked, is: errBoom, to: size{N: 1}},
+		"exits":                {edit: func(s *size) error { runtime.Goexit(); return nil }, want: lifecycle.Succeeded, to: size{N: 1}},
+		"after the work fails": {edit: func(s *size) error { s.N = 7; return nil }, work: errBoom, want: lifecycle.Failed, is: errBoom, to: size{N: 1}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+				running(t, m, "a")
+				h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+					lifecycle.EditOutcome(ctx, c.edit)
+					return c.work
+				}), nil))(t)
+				_, err := h.Wait(t.Context())
+				now := must(m.Get(t.Context(), "a"))(t)
+				require.Equal(t, c.to, now.Payload)
+				if c.want == 0 {
+					require.NoError(t, err)
+					return
+				}
+				e := outcomeError(t, err)
+				require.Equal(t, c.want, e.Outcome, "%v", err)
+				if name == "exits" { // and takes along who would write another outcome
+					require.Error(t, e.Unwritten)
+					require.Equal(t, state("stopping"), now.State)
+					return
+				}
+				require.ErrorIs(t, err, c.is)
+				require.NoError(t, e.Unwritten)
+				require.Equal(t, state("running"), now.State)
+				require.Equal(t, "fail", now.Event)
+			})
+		})
+	}
+}
+
+// TestObserverPanics: who waits does not read that all is well.
+func TestObserverPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Observer{
+			Changed: func(row lifecycle.HistoryRow) {
+				if row.Sequence == 6 {
+					panic("the observer")
+				}
+			},
+		}})
+		running(t, m, "a")
+		_, err := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t).Wait(t.Context())
+		require.Error(t, outcomeError(t, err).Unwritten)
+	})
+}
