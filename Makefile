@@ -88,6 +88,12 @@ bench: ## measure every ratio that has a goal, judge none
 fuzz: ## run every fuzz test for FUZZTIME (60s)
 	@$(call in_each,$(CODE),sh "$(CURDIR)/$(TOOLS)/fuzz.sh" $(FUZZTIME))
 
+# What rapid finds is not to be kept or made smaller; no mutant is about
+# allocations, and to count them takes seconds.
+.PHONY: mutants
+mutants: ## break the queue on purpose, and fail if its tests see too little of it
+	@$(GO) run ./internal/mutants -timeout 40s ./queue -skip '^TestAllocations$$' -rapid.nofailfile -rapid.shrinktime=0s
+
 .PHONY: cover
 cover: ## how much of the root module its tests reach
 	@out=$$($(GO) test -coverprofile=coverage.out -coverpkg=./... ./...) || { echo "$$out"; exit 1; }

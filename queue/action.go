@@ -54,8 +54,9 @@ type Action struct {
 	Class string
 	// Preempt is for deletes.
 	Preempt Preempt
-	// Wait makes the submitter wait for room, first come first served, where it
-	// would have been refused with [ErrFull].
+	// Wait makes the submitter wait for room where it would have been refused with
+	// [ErrFull]. Who came first for a key goes first, also before submits that do
+	// not wait; who cannot go yet is not in the way of those with other keys.
 	Wait bool
 
 	// Timeout bounds one attempt. 0: no bound. An action that ignores its

@@ -101,3 +101,40 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)
 }
+
+// BenchmarkBlocked is the end of an action while submitters wait for room in
+// other lanes: what it costs must not depend on how many there are.
+func BenchmarkBlocked(b *testing.B) {
+	for _, n := range []int{0, 100, 10_000} {
+		b.Run(fmt.Sprint("submitters=", n), func(b *testing.B) {
+			q := queue.Must(&queue.Config[string]{MaxPerKey: 1, MaxRunning: n + 2})
+			hold := make(chan struct{})
+			stuck := &queue.Action{Run: func(context.Context) error { <-hold; return nil }}
+			act := &queue.Action{Wait: true, Run: func(context.Context) error { return nil }}
+			var wg sync.WaitGroup
+			for _, k := range names(n) {
+				if _, err := q.Submit(b.Context(), k, stuck); err != nil {
+					b.Fatal(err)
+				}
+				wg.Go(func() { _, _ = q.Submit(b.Context(), k, act) })
+			}
+			for q.Stats().Blocked < n {
+				runtime.Gosched()
+			}
+			for b.Loop() {
+				t, err := q.Submit(b.Context(), "free", act)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := t.Wait(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			close(hold)
+			wg.Wait()
+			if err := q.Terminate(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

@@ -3,7 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
-	"slices"
+	"math"
 )
 
 // submitter is a goroutine that waits in Submit for room.
@@ -12,7 +12,16 @@ type submitter[K comparable] struct {
 	ready  chan struct{} // closed when placed or reason is set
 	placed bool
 	reason error
+
+	arrival uint64
+	// short is why it cannot have its places, apart from MaxWaiting:
+	// lanes where it is not the first of the crowd or that have no room; gone,
+	// when it does not wait any more.
+	short int
+	roomy bool // it is in the heap
 }
+
+const gone = math.MaxInt
 
 // block waits until the ticket has a reserved place, and goes on as if it had
 // found one. REQUIRES: q.mu, and unlocks it.
@@ -24,12 +33,8 @@ func (q *Queuer[K]) block(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 		return nil, err
 	}
 	s := &submitter[K]{ticket: t, ready: make(chan struct{})}
-	q.blocked = append(q.blocked, s)
 	q.enter(t)
-	for e := range t.entries {
-		e.lane = q.laneOf(e.key)
-		e.lane.blocked++
-	}
+	q.join(s)
 	q.mu.Unlock()
 	select {
 	case <-s.ready:
@@ -73,32 +78,19 @@ func (t *Ticket[K]) shares(o *Ticket[K]) bool {
 	return false
 }
 
-// grant gives room to blocked submitters. One that does not fit keeps those
-// behind it from its lanes, but not from others. REQUIRES: q.mu.
+// grant gives room to blocked submitters, in the order in which they came. One
+// that does not fit keeps those behind it from its lanes, but not from others.
+// REQUIRES: q.mu.
 func (q *Queuer[K]) grant() {
-	q.scan++
-	for i := 0; i < len(q.blocked); {
+	for len(q.roomy) > 0 {
 		if q.maxWaiting > 0 && q.total-q.running >= q.maxWaiting {
 			return
 		}
-		s := q.blocked[i]
-		fits := true
-		for e := range s.ticket.entries {
-			if e.lane.scan == q.scan || q.maxPerKey > 0 && int(e.lane.depth) >= q.maxPerKey {
-				fits = false
-			}
-		}
-		if !fits {
-			for e := range s.ticket.entries {
-				e.lane.scan = q.scan
-			}
-			i++
+		s := q.roomy.pop()
+		if s.short > 0 {
 			continue
 		}
-		q.blocked = slices.Delete(q.blocked, i, i+1)
-		for e := range s.ticket.entries {
-			e.lane.blocked--
-		}
+		q.part(s)
 		q.place(s.ticket)
 		s.ticket.missing++ // its own goroutine confirms it
 		s.placed = true
@@ -108,11 +100,9 @@ func (q *Queuer[K]) grant() {
 
 // dismiss sends a blocked submitter away. REQUIRES: q.mu.
 func (q *Queuer[K]) dismiss(s *submitter[K], reason error) {
-	if i := slices.Index(q.blocked, s); i >= 0 {
-		q.blocked = slices.Delete(q.blocked, i, i+1)
-	}
+	q.part(s)
+	s.short = gone
 	for e := range s.ticket.entries {
-		e.lane.blocked--
 		q.tidy(e.lane)
 		e.lane = nil
 	}

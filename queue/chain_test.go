@@ -3,6 +3,8 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -123,5 +125,88 @@ func TestDo(t *testing.T) {
 		q.Abort(nil)
 		_, err = queue.Do(t.Context(), q, "a", func(context.Context) (int, error) { return 0, nil })
 		require.True(t, errors.Is(err, queue.ErrTerminated))
+	})
+}
+
+func TestChildrenInOrder(t *testing.T) {
+	for _, err := range []error{nil, errBoom} {
+		in(t, func(t *testing.T) {
+			q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+			parent := submit(t, q, "a", takes("parent", time.Second, err))
+			var ended notes
+			for _, key := range []string{"b", "c", "d", "e"} {
+				child := takes(key, time.Second, nil)
+				child.After = parent
+				child.Settle = func(context.Context, queue.Outcome, error) { ended.add(key) }
+				submit(t, q, key, child)
+			}
+			require.NoError(t, q.Terminate(t.Context()))
+			require.Equal(t, []string{"b", "c", "d", "e"}, ended.all())
+		})
+	}
+}
+
+// A long chain fails at its first action, in memory that does not depend on its
+// length: a stack that grows with it would be at its bound at last.
+func TestLongChainFails(t *testing.T) {
+	const n = 100_000
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	for name, settle := range map[string]func(context.Context, queue.Outcome, error){
+		"quiet": nil, "settled": func(context.Context, queue.Outcome, error) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			qs := [2]*queue.Queuer[string]{makeQueue(t, nil), makeQueue(t, nil)}
+			hold := make(chan struct{})
+			last := submit(t, qs[0], "0", &queue.Action{Run: func(context.Context) error { <-hold; return errBoom }})
+			for i := 1; i < n; i++ {
+				last = submit(t, qs[i%2], strconv.Itoa(i%10), &queue.Action{
+					After: last, Settle: settle, Run: func(context.Context) error { return nil },
+				})
+			}
+			close(hold)
+			require.Equal(t, errBoom, last.Wait(t.Context()))
+			for _, q := range qs {
+				require.NoError(t, q.Terminate(t.Context()))
+			}
+		})
+	}
+}
+
+// A Settle that calls Goexit takes its goroutine with it, not those that were to
+// be told or to run after it.
+func TestGoexitInSettleOfOthers(t *testing.T) {
+	exits := func(context.Context, queue.Outcome, error) { runtime.Goexit() }
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		parent := submit(t, q, "a", stubborn("parent", time.Second, errBoom))
+		next := submit(t, q, "a", takes("next", time.Second, nil))
+		var children []*queue.Ticket[string]
+		for _, key := range []string{"b", "c", "d"} {
+			child := takes(key, 0, nil)
+			child.After, child.Settle = parent, exits
+			children = append(children, submit(t, q, key, child))
+		}
+		for _, child := range children {
+			require.ErrorIs(t, child.Wait(t.Context()), queue.ErrPanic)
+		}
+		require.NoError(t, next.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+		requireEmpty(t, q)
+	})
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		running := submit(t, q, "a", takes("running", time.Hour, nil))
+		synctest.Wait()
+		for range 3 {
+			act := takes("waiting", 0, nil)
+			act.Settle = exits
+			submit(t, q, "a", act)
+		}
+		act := takes("delete", 0, nil)
+		act.Preempt = queue.PreemptRunning
+		go func() { _, _ = q.Submit(t.Context(), "a", act) }()
+		require.ErrorIs(t, running.Wait(t.Context()), queue.ErrPreempted)
+		require.NoError(t, q.Terminate(t.Context()))
+		requireEmpty(t, q)
 	})
 }

@@ -49,6 +49,10 @@
 //   - A deadlock that goes through another queue, through a channel, or through
 //     waiting for [Ticket.Done] is not seen.
 //   - An ID is known until its action has ended, no longer.
+//   - Actions that end by one cause while they wait (superseded, aborted, or after
+//     a failed parent) are settled one after the other: a Settle that hangs holds
+//     up the ends of the others.
+//   - A chain of futures holds its ancestors: whoever keeps the last one keeps all.
 //   - A lane that stands still after a failure does so until somebody resumes it:
 //     pre-empting actions wait, too, and so do Stop and Terminate.
 //

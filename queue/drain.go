@@ -37,13 +37,8 @@ func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 		l.drained = make(chan struct{})
 	}
 	done := l.drained
-	for _, s := range slices.Clone(q.blocked) {
-		for e := range s.ticket.entries {
-			if e.lane == l {
-				q.dismiss(s, ErrStopping)
-				break
-			}
-		}
+	for l.crowd != nil {
+		q.dismiss(l.crowd.first.ticket.rare.submitter, ErrStopping)
 	}
 	q.grant()
 	if q.lanes[key] == l {
@@ -115,8 +110,10 @@ func (q *Queuer[K]) Terminate(ctx context.Context) error {
 // close takes no more actions and sends blocked submitters away. REQUIRES: q.mu.
 func (q *Queuer[K]) close() {
 	q.closed = true
-	for len(q.blocked) > 0 {
-		q.dismiss(q.blocked[len(q.blocked)-1], ErrTerminated)
+	for _, l := range q.lanes {
+		for l.crowd != nil {
+			q.dismiss(l.crowd.first.ticket.rare.submitter, ErrTerminated)
+		}
 	}
 	if q.total == 0 {
 		q.sweep()
@@ -159,7 +156,8 @@ func (q *Queuer[K]) Abort(cause error) {
 	slices.SortFunc(all, func(a, b *Ticket[K]) int { return cmp.Compare(a.seq, b.seq) })
 	loud := q.claim(slices.Clone(all), end, now)
 	q.mu.Unlock()
+	// The running ones after those that waited, so that they end last; also if
+	// somebody's Settle does not return.
+	defer q.stop(all, end, Aborted)
 	q.retireAll(loud)
-	// The running ones after those that waited, so that they end last.
-	q.stop(all, end, Aborted)
 }

@@ -39,7 +39,7 @@ func (q *Queuer[K]) pump(now int64) (mine *Ticket[K]) {
 			go q.work(t)
 		}
 	}
-	if len(q.blocked) > 0 {
+	if len(q.roomy) > 0 {
 		q.grant()
 	}
 	return mine
@@ -121,21 +121,29 @@ func (t *Ticket[K]) stopTimer() {
 	}
 }
 
-// withdraw ends one that does not run. REQUIRES: q.mu and that it waits, and
-// unlocks.
-func (q *Queuer[K]) withdraw(t *Ticket[K], o Outcome, err error, now int64) {
+// withdraw ends one that does not run, and adds its children to those that are to
+// be told. REQUIRES: q.mu and that it waits, and unlocks.
+func (q *Queuer[K]) withdraw(t *Ticket[K], o Outcome, err error, now int64, f *family) {
 	t.decide(o, err)
-	if !q.quiet(t) {
+	var next *Ticket[K]
+	if q.quiet(t) {
+		next = q.end(t, now)
 		q.mu.Unlock()
-		q.retireAll([]*Ticket[K]{t})
-		return
+		t.childrenTo(f)
+	} else {
+		q.mu.Unlock()
+		next = q.retire(t, f)
 	}
-	next := q.end(t, now)
-	q.mu.Unlock()
 	if next != nil {
 		go q.work(next)
 	}
-	t.tellChildren()
+}
+
+// withdrawAlone is withdraw where nobody else is to be told.
+func (q *Queuer[K]) withdrawAlone(t *Ticket[K], o Outcome, err error, now int64) {
+	var f family
+	defer f.tell() // also if its Settle does not return
+	q.withdraw(t, o, err, now, &f)
 }
 
 // decide gives one that does not run its outcome; nobody else can from here on.
@@ -173,19 +181,43 @@ func (q *Queuer[K]) claim(list []*Ticket[K], end *EndError, now int64) (loud []*
 	return nil
 }
 
-// retireAll does the second part for some that did not run.
+// retireAll does the second part for some that did not run, for all of them also
+// if the Settle of one does not return.
 func (q *Queuer[K]) retireAll(list []*Ticket[K]) {
-	for _, t := range list {
-		if next := q.retire(t); next != nil {
+	defer func() {
+		if len(list) > 0 {
+			q.retireAll(list)
+		}
+	}()
+	for len(list) > 0 {
+		t := list[0]
+		list = list[1:]
+		if next := q.retireOne(t); next != nil {
 			go q.work(next)
 		}
 	}
 }
 
+// retireOne is retire, and tells the children.
+func (q *Queuer[K]) retireOne(t *Ticket[K]) (next *Ticket[K]) {
+	var f family
+	defer func() {
+		if len(f) == 0 {
+			return
+		}
+		if next != nil {
+			go q.work(next) // as in tellChildren
+			next = nil
+		}
+		f.tell()
+	}()
+	return q.retire(t, &f)
+}
+
 // retire tells whoever is to be told about the outcome, and lets the ticket give
-// up its places, also if what it calls does not return. It returns what the
-// caller has to run next, or nil.
-func (q *Queuer[K]) retire(t *Ticket[K]) (next *Ticket[K]) {
+// up its places, also if what it calls does not return. It adds the children to
+// those that are to be told, and returns what the caller has to run next, or nil.
+func (q *Queuer[K]) retire(t *Ticket[K], f *family) (next *Ticket[K]) {
 	told := false
 	defer func() {
 		now := q.now()
@@ -197,7 +229,7 @@ func (q *Queuer[K]) retire(t *Ticket[K]) (next *Ticket[K]) {
 		}
 		next = q.end(t, now)
 		q.mu.Unlock()
-		t.tellChildren()
+		t.childrenTo(f)
 		if !told && next != nil {
 			// This goroutine is on its way out.
 			go q.work(next)
@@ -303,5 +335,5 @@ func (t *Ticket[K]) expire() {
 		t.q.mu.Unlock()
 		return
 	}
-	t.q.withdraw(t, Expired, &EndError{Outcome: Expired}, now)
+	t.q.withdrawAlone(t, Expired, &EndError{Outcome: Expired}, now)
 }

@@ -86,7 +86,10 @@ type LaneInfo struct {
 }
 
 func (q *Queuer[K]) laneInfo(l *lane[K]) LaneInfo {
-	i := LaneInfo{Waiting: int(l.depth), Blocked: int(l.blocked), Halted: l.halted, Stopping: l.stopping}
+	i := LaneInfo{Waiting: int(l.depth), Halted: l.halted, Stopping: l.stopping}
+	if l.crowd != nil {
+		i.Blocked = l.crowd.n
+	}
 	e := l.head
 	if e != nil && e.ticket.holds {
 		i.Waiting--
@@ -151,7 +154,7 @@ func (q *Queuer[K]) Stats() Stats {
 	defer q.mu.Unlock()
 	s := Stats{
 		Keys: len(q.lanes), Running: q.running, Waiting: q.total - q.running,
-		Blocked: len(q.blocked), Abandoned: q.stray,
+		Blocked: q.blocked, Abandoned: q.stray,
 	}
 	for _, l := range q.lanes {
 		if l.halted {

@@ -5,15 +5,14 @@ type lane[K comparable] struct {
 	key        K
 	head, tail *entry[K]
 	depth      int32 // entries
-	blocked    int32 // submitters that want room here
-	scan       uint32
 	halted     bool
 	stopping   bool
+	crowd      *crowd[K]     // submitters that want room here, nil: none
 	drained    chan struct{} // made by who waits for depth == 0
 	free       *lane[K]
 }
 
-// entry is the place of a ticket in one lane.
+// entry is the place of a ticket in one lane, or in the crowd in front of it.
 type entry[K comparable] struct {
 	ticket     *Ticket[K]
 	lane       *lane[K]
@@ -53,7 +52,7 @@ func (q *Queuer[K]) laneOf(key K) *lane[K] {
 // tidy removes the lane if nothing needs it. Go's maps never shrink: one that has
 // become much too large is made anew, so that what was busy once costs nothing.
 func (q *Queuer[K]) tidy(l *lane[K]) {
-	if l.depth > 0 || l.blocked > 0 || l.halted && !l.stopping {
+	if l.depth > 0 || l.crowd != nil || l.halted && !l.stopping {
 		return
 	}
 	if l.drained != nil {
@@ -90,6 +89,9 @@ func (l *lane[K]) append(e *entry[K]) bool {
 	}
 	l.tail = e
 	l.depth++
+	if l.crowd != nil && int(l.depth) == e.ticket.q.maxPerKey {
+		l.crowd.first.ticket.rare.submitter.short++
+	}
 	return e.prev == nil && !l.halted
 }
 
@@ -111,4 +113,7 @@ func (l *lane[K]) remove(e *entry[K]) {
 	}
 	e.next, e.prev = nil, nil
 	l.depth--
+	if l.crowd != nil && int(l.depth) == e.ticket.q.maxPerKey-1 {
+		e.ticket.q.roomFor(l.crowd.first)
+	}
 }

@@ -99,6 +99,7 @@ func draw(t *rapid.T) step {
 		obeys:    rapid.Bool().Draw(t, "obeys"),
 		attempts: rapid.IntRange(0, 3).Draw(t, "attempts"),
 		backoff:  rapid.IntRange(0, 2).Draw(t, "backoff"),
+		patience: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "patience"),
 	}
 	return s
 }
@@ -143,6 +144,8 @@ func (m *model) play(ctx context.Context, script []step) string {
 		for _, a := range m.acts {
 			close(a.gate)
 		}
+		// Time stands still once the test is over: whoever still obeys needs some.
+		time.Sleep(moment)
 	}()
 	for i, s := range script {
 		what := m.do(ctx, s)
@@ -223,9 +226,14 @@ func (m *model) submit(ctx context.Context, s step, parent *modelAction) string 
 	if a.backoff > 0 {
 		a.backoff += a.id // no two at the same time
 	}
+	a.patience *= int(unit)
+	if a.patience > 0 {
+		a.patience += int(moment)/2 + a.id // nor at that of a back-off
+	}
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
-		Retry: queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{time.Duration(a.backoff)}},
+		QueueTimeout: time.Duration(a.patience),
+		Retry:        queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{time.Duration(a.backoff)}},
 	}
 	if a.halts {
 		act.OnFailure = queue.Halt

@@ -50,8 +50,8 @@ func (q *Queuer[K]) Skip(key K) bool {
 	if next != nil {
 		go q.work(next)
 	}
+	defer q.Resume(key) // also if Settle does not return
 	q.retireAll(loud)
-	q.Resume(key)
 	return true
 }
 
@@ -87,10 +87,9 @@ func (q *Queuer[K]) Abandon(key K) bool {
 		q.stray++
 		next := q.end(t, now)
 		q.mu.Unlock()
-		if next != nil {
+		if next = t.tellChildren(next); next != nil {
 			go q.work(next)
 		}
-		t.tellChildren()
 		return true
 	}
 	q.mu.Unlock()

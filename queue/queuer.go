@@ -41,8 +41,9 @@ type Queuer[K comparable] struct {
 	last    *Ticket[K] // the running ones, by start
 	stray   int        // goroutines of abandoned actions that have not returned
 
-	blocked []*submitter[K] // in the order in which they came
-	scan    uint32          // marks lanes, see grant
+	blocked int      // submitters that wait for room
+	arrival uint64   // of the last one
+	roomy   roomy[K] // those for whom there is room in their lanes
 
 	closed  bool // terminated or aborted
 	aborted *EndError

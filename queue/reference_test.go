@@ -28,6 +28,7 @@ type refAction struct {
 	obeys    bool
 	attempts int
 	backoff  int
+	patience int // QueueTimeout
 	parent   *refAction
 
 	state    queue.State
@@ -36,6 +37,7 @@ type refAction struct {
 	attempt  int
 	signal   queue.Outcome
 	wake     int
+	expires  int
 	children []*refAction
 	told     bool // that its parent has ended as OK
 }
@@ -73,6 +75,7 @@ func (r *reference) submit(a *refAction) bool {
 		}
 	}
 	a.state = queue.Waiting
+	a.expires = r.now + a.patience
 	var waiting, stopped []*refAction
 	if a.preempt != queue.NoPreempt {
 		for _, k := range a.keys {
@@ -288,7 +291,14 @@ func (r *reference) sleep(d int) {
 	for {
 		var next *refAction
 		for _, a := range r.list {
-			if a.state == queue.Retrying && a.wake <= until && (next == nil || a.wake < next.wake) {
+			switch {
+			case a.state == queue.Retrying:
+			case a.state == queue.Waiting && a.attempt == 0 && a.patience > 0:
+				a.wake = a.expires
+			default:
+				continue
+			}
+			if a.wake <= until && (next == nil || a.wake < next.wake) {
 				next = a
 			}
 		}
@@ -297,6 +307,10 @@ func (r *reference) sleep(d int) {
 			return
 		}
 		r.now = next.wake
+		if next.state == queue.Waiting {
+			r.over([]*refAction{next}, queue.Expired)
+			continue
+		}
 		next.state = queue.Waiting
 		r.ready(next)
 		r.start()

@@ -115,7 +115,7 @@ func (q *Queuer[K]) refusal(t *Ticket[K]) (in *lane[K], reason error) {
 	if q.maxPerKey > 0 {
 		for e := range t.entries {
 			// Whoever waits for room here came earlier.
-			if l := e.lane; l != nil && (l.blocked > 0 || int(l.depth) >= q.maxPerKey) {
+			if l := e.lane; l != nil && (l.crowd != nil || int(l.depth) >= q.maxPerKey) {
 				return l, ErrFull
 			}
 		}
@@ -227,11 +227,11 @@ func (q *Queuer[K]) confirm(t *Ticket[K], now int64) {
 	switch {
 	case q.aborted != nil:
 		// Aborted while it was being admitted.
-		q.withdraw(t, Aborted, q.aborted, now)
+		q.withdrawAlone(t, Aborted, q.aborted, now)
 		return
 	case t.rare != nil && t.rare.signal != nil:
 		// Superseded while it was being admitted.
-		q.withdraw(t, t.rare.signal.Outcome, t.rare.signal, now)
+		q.withdrawAlone(t, t.rare.signal.Outcome, t.rare.signal, now)
 		return
 	}
 	var waiting, running []*Ticket[K]
@@ -250,14 +250,26 @@ func (q *Queuer[K]) confirm(t *Ticket[K], now int64) {
 	if next != nil {
 		go q.work(next)
 	}
+	if len(waiting) > 0 || len(running) > 0 || t.act.After != nil {
+		q.follow(t, waiting, running)
+	}
+}
+
+// follow ends what a new ticket ends, and lets it follow its parent; each of that
+// also if somebody's Settle does not return.
+func (q *Queuer[K]) follow(t *Ticket[K], waiting, running []*Ticket[K]) {
+	defer func() {
+		if len(running) > 0 {
+			// After those that waited, so that they end first.
+			q.stop(running, &EndError{Outcome: Preempted}, Superseded)
+		}
+	}()
+	defer func() {
+		if t.act.After != nil {
+			t.act.After.adopt(t)
+		}
+	}()
 	q.retireAll(waiting)
-	if t.act.After != nil {
-		t.act.After.adopt(t)
-	}
-	if len(running) > 0 {
-		// After those that waited, so that they end first.
-		q.stop(running, &EndError{Outcome: Preempted}, Superseded)
-	}
 }
 
 // ahead returns what a pre-empting ticket ends. REQUIRES: q.mu.

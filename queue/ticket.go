@@ -45,12 +45,13 @@ type Ticket[K comparable] struct {
 
 // rare is what most tickets do without.
 type rare[K comparable] struct {
-	more     []entry[K]
-	timer    *time.Timer // of QueueTimeout, then of the back-off
-	signal   *EndError   // why it was told to end; the first one counts
-	waits    []*Ticket[K]
-	children []child
-	gate     chan struct{} // closed when Admit has answered; for a repeated ID
+	more      []entry[K]
+	timer     *time.Timer // of QueueTimeout, then of the back-off
+	signal    *EndError   // why it was told to end; the first one counts
+	waits     []*Ticket[K]
+	submitter *submitter[K] // while it waits for room
+	children  []child
+	gate      chan struct{} // closed when Admit has answered; for a repeated ID
 }
 
 // extra returns the rare part. REQUIRES: q.mu.
@@ -200,7 +201,7 @@ func (t *Ticket[K]) Cancel(cause error) Cancellation {
 		return Signalled
 	case Waiting, Retrying:
 		end.Err = t.err // of the last attempt
-		q.withdraw(t, Canceled, end, now)
+		q.withdrawAlone(t, Canceled, end, now)
 		return Withdrawn
 	}
 	q.mu.Unlock()

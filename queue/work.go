@@ -107,12 +107,11 @@ func (w *worker[K]) finish(outcome Outcome, err error, now int64) *Ticket[K] {
 	if !q.quiet(t) {
 		t.state = Ending
 		q.mu.Unlock()
-		return q.retire(t)
+		return q.retireOne(t)
 	}
 	next := q.end(t, now)
 	q.mu.Unlock()
-	t.tellChildren()
-	return next
+	return t.tellChildren(next)
 }
 
 // retry sends the action into its back-off. REQUIRES: q.mu, and unlocks it.
