@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// process is one process of the service: its way to the store, its name among
+// the owners, its queue and its manager. Here it can be killed and paused.
+type process struct {
+	link  *link
+	vms   *lifecycle.Manager[ovc.State, ovc.Event, struct{}]
+	life  context.Context // ends when it is killed
+	die   context.CancelFunc
+	ended chan struct{} // closed when its heart beats no more
+
+	mu     sync.Mutex
+	holdUp chan struct{} // while not nil, the hypervisor answers when it is closed
+}
+
+func start(ctx context.Context, store *lifecycle.MemoryStore, name string, ttl time.Duration) (*process, error) {
+	p := &process{link: &link{MemoryStore: store}, ended: make(chan struct{})}
+	owner, err := lifecycle.Join(ctx, p.link, name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	p.life, p.die = context.WithCancel(ctx)
+	p.vms = lifecycle.New(ovc.VM, p.link, &lifecycle.Config[ovc.Event]{
+		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+		Handlers: map[string]lifecycle.Handler{"hypervisor": p.hypervisor},
+		Owner:    owner,
+		Queue:    queue.Must(&queue.Config[lifecycle.Key]{Base: p.life}),
+	})
+	go func() {
+		defer close(p.ended)
+		_ = owner.Run(p.life) // until it dies, or finds that it was declared dead
+	}()
+	return p, nil
+}
+
+// hypervisor does what the arguments say. It does not look at its context, as
+// calls of other people's services often do not, unless the process dies.
+func (p *process) hypervisor(context.Context, []byte) error {
+	p.mu.Lock()
+	answer := p.holdUp
+	p.mu.Unlock()
+	if answer == nil {
+		return nil
+	}
+	select {
+	case <-answer:
+		return nil
+	case <-p.life.Done():
+		return p.life.Err()
+	}
+}
+
+// hold lets the hypervisor take its time.
+func (p *process) hold() {
+	p.mu.Lock()
+	p.holdUp = make(chan struct{})
+	p.mu.Unlock()
+}
+
+// kill ends the process: nothing of it reaches the store any more.
+func (p *process) kill() {
+	p.link.set(true, nil)
+	p.die()
+}
+
+// pause stops it at its next call of the store.
+func (p *process) pause() { p.link.set(false, make(chan struct{})) }
+
+// resume lets it go on where it was, and the hypervisor answer.
+func (p *process) resume() {
+	p.link.set(false, nil)
+	p.mu.Lock()
+	close(p.holdUp)
+	p.holdUp = nil
+	p.mu.Unlock()
+}
+
+// link is a process' way to the store.
+type link struct {
+	*lifecycle.MemoryStore
+
+	mu     sync.Mutex
+	dead   bool
+	paused chan struct{} // closed when the pause is over; nil: there is none
+}
+
+var errDead = errors.New("the process is dead")
+
+func (l *link) set(dead bool, paused chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.paused != nil {
+		close(l.paused)
+	}
+	l.dead, l.paused = dead, paused
+}
+
+// pass returns when a call may go through.
+func (l *link) pass() error {
+	for {
+		l.mu.Lock()
+		dead, paused := l.dead, l.paused
+		l.mu.Unlock()
+		if dead {
+			return errDead
+		}
+		if paused == nil {
+			return nil
+		}
+		<-paused
+	}
+}
+
+// Get implements [lifecycle.Store].
+func (l *link) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if err := l.pass(); err != nil {
+		return lifecycle.StoredRecord{}, err
+	}
+	return l.MemoryStore.Get(ctx, k)
+}
+
+// Commit implements [lifecycle.Store].
+func (l *link) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if err := l.pass(); err != nil {
+		return err
+	}
+	return l.MemoryStore.Commit(ctx, c)
+}
+
+// List implements [lifecycle.Store].
+func (l *link) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if err := l.pass(); err != nil {
+		return nil, err
+	}
+	return l.MemoryStore.List(ctx, q)
+}
