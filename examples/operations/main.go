@@ -23,7 +23,7 @@ import (
 func main() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	if err := run(ctx, os.Stdout, 100, time.Second/2); err != nil {
+	if err := run(ctx, os.Stdout, 100, 2*time.Second); err != nil {
 		fmt.Fprintln(os.Stderr, "operations:", err)
 		os.Exit(1)
 	}

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,25 +18,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func Example() {
-	if err := run(context.Background(), os.Stdout, 100, time.Second/2); err != nil {
-		panic(err)
-	}
-	// Output:
-	// 100 VMs are deployed, by whichever process is asked
-	// ann stops every fifth, and bob reboots the next
-	// ann pauses some at beta, bob stops some at gamma; the hypervisor takes its time
-	// bob asks for what ann is at, and for what has been stopped
-	//   HTTP 409: lifecycle: do ovc-vm "vm-002": reboot by api in PAUSING: lifecycle: cannot execute action at this time
-	//   HTTP 409: lifecycle: do ovc-vm "vm-000": pause by api in HALTED: fsm: not allowed
-	// the agent does the rest by itself, and says so twice; once about an operation of yesterday
-	//   its reports: 20 applied, 20 repeated, 20 stale
-	// beta is killed, and gamma is paused, both in the middle
-	//   vm-002 is PAUSING; the next move is owed by the process beta, which is alive
-	// alpha finds 20 of beta and 20 of gamma, and puts them back
-	// gamma comes back, and finishes what it was at
-	//   20 of its outcomes are refused: the operations are not its own any more
-	// in the end: 60 are RUNNING, 20 HALTED and 20 PAUSED, and every history is a path of the table
+// The story, told in virtual time: no process is declared dead because the
+// machine is busy.
+func TestStory(t *testing.T) {
+	want, err := os.ReadFile("testdata/story.txt")
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		require.NoError(t, run(t.Context(), &out, 100, 30*time.Second))
+		require.Equal(t, string(want), out.String())
+	})
 }
 
 // verify is what makes the program fail, so it must see what is wrong.
