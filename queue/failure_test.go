@@ -226,3 +226,61 @@ func TestExpire(t *testing.T) {
 		requireEmpty(t, q)
 	})
 }
+
+// A back-off keeps the place in every lane: nobody comes in between, in the
+// second lane as little as in the first.
+func TestBackoffKeepsEveryLane(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		fails := true
+		act := &queue.Action{
+			Retry: queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Minute}},
+			Run: func(context.Context) error {
+				if fails {
+					fails = false
+					return errBoom
+				}
+				return nil
+			},
+		}
+		ticket, err := q.SubmitAll(t.Context(), []string{"disk", "vm", "net"}, act)
+		require.NoError(t, err)
+		var behind []*queue.Ticket[string]
+		for _, key := range []string{"disk", "vm", "net"} {
+			behind = append(behind, submit(t, q, key, takes("behind", 0, nil)))
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, queue.Retrying, ticket.Info().State)
+		for _, b := range behind {
+			require.Equal(t, queue.Waiting, b.Info().State)
+		}
+		for _, b := range behind {
+			require.NoError(t, b.Wait(t.Context()))
+			require.Equal(t, queue.OK, ticket.Outcome())
+		}
+		requireEmpty(t, q)
+	})
+}
+
+// A pre-empting action ends one that is between two attempts, at once.
+func TestPreemptEndsBackoff(t *testing.T) {
+	for _, preempt := range []queue.Preempt{queue.PreemptQueued, queue.PreemptRunning} {
+		in(t, func(t *testing.T) {
+			q := makeQueue(t, nil)
+			ticket := submit(t, q, "a", &queue.Action{
+				Retry: queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}},
+				Run:   func(context.Context) error { return errBoom },
+			})
+			time.Sleep(time.Second)
+			require.Equal(t, queue.Retrying, ticket.Info().State)
+			began := time.Now()
+			remove := submit(t, q, "a", &queue.Action{Preempt: preempt, Run: func(context.Context) error { return nil }})
+			require.NoError(t, remove.Wait(t.Context()))
+			require.Zero(t, time.Since(began))
+			require.Equal(t, queue.Superseded, ticket.Outcome())
+			require.ErrorIs(t, ticket.Err(), queue.ErrSuperseded)
+			require.ErrorIs(t, ticket.Err(), errBoom, "what the last attempt said is kept")
+			requireEmpty(t, q)
+		})
+	}
+}
