@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -156,6 +157,17 @@ func (t *Ticket[K]) Wait(ctx context.Context) error {
 		}
 		self.wait(t)
 		defer self.waited(t)
+	}
+	if self == nil && t.state == Running {
+		// One turn for an action that is about to end: it saves making a channel
+		// and being woken by it.
+		q.mu.Unlock()
+		runtime.Gosched()
+		q.mu.Lock()
+		if t.state == Ended {
+			defer q.mu.Unlock()
+			return t.err
+		}
 	}
 	done := t.ending()
 	q.mu.Unlock()
