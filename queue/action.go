@@ -104,8 +104,9 @@ const (
 	// PreemptQueued ends the actions in front that wait as [Superseded], except
 	// pre-empting ones, and runs after the running one.
 	PreemptQueued
-	// PreemptRunning cancels the running one too, unless it pre-empts itself. It
-	// still waits for it: never two at once.
+	// PreemptRunning cancels the running one too, also if that pre-empts itself: a
+	// second delete gets past one that hangs. It still waits for it: never two at
+	// once.
 	PreemptRunning
 )
 

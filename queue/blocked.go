@@ -26,12 +26,14 @@ const gone = math.MaxInt
 // block waits until the ticket has a reserved place, and goes on as if it had
 // found one. REQUIRES: q.mu, and unlocks it.
 func (q *Queuer[K]) block(ctx context.Context, t *Ticket[K]) (*Ticket[K], error) {
-	if self := acting(ctx, q); self != nil && self.state == Running && self.shares(t) {
+	// An action that waited for room could be what the room waits for: by its
+	// keys, by its share of the limits, or because somebody waits for it. So none
+	// of this queue's own does.
+	if self := acting(ctx, q); self != nil && self.state == Running {
 		q.mu.Unlock()
-		err := fmt.Errorf("%w: no room behind %s", ErrWouldDeadlock, or(self.act.Name, "an action"))
-		q.tellRefused(t.keys(), t.act, err)
-		return nil, err
+		return nil, q.tellDeadlock(t, self)
 	}
+	t.blocked = true
 	s := &submitter[K]{ticket: t, ready: make(chan struct{})}
 	q.enter(t)
 	q.join(s)
@@ -41,6 +43,7 @@ func (q *Queuer[K]) block(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
+	t.blocked = false
 	// A place that was given while the context ended is taken: whoever gave it
 	// has counted it.
 	if s.placed {
@@ -66,16 +69,12 @@ func (q *Queuer[K]) block(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 	return nil, refused
 }
 
-// shares reports whether the two have a key in common. REQUIRES: q.mu.
-func (t *Ticket[K]) shares(o *Ticket[K]) bool {
-	for e := range t.entries {
-		for f := range o.entries {
-			if e.key == f.key {
-				return true
-			}
-		}
-	}
-	return false
+// tellDeadlock refuses a submit inside an action that might wait for itself.
+func (q *Queuer[K]) tellDeadlock(t, self *Ticket[K]) error {
+	err := fmt.Errorf("%w: %s would wait for room inside %s", ErrWouldDeadlock,
+		or(t.act.Name, "an action"), or(self.act.Name, "an action"))
+	q.tellRefused(t.keys(), t.act, err)
+	return err
 }
 
 // grant gives room to blocked submitters, in the order in which they came. One

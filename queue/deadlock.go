@@ -5,8 +5,9 @@ package queue
 //
 // It looks at what the target depends on and asks who is free to end: a running
 // action is free if all it waits for are free (self is not), a waiting one if
-// those directly in front of it are free, its parent is, and in every full class
-// above it somebody who runs is. Whoever is not free by these rules, applied
+// those directly in front of it are free, its parent is, in every full class
+// above it somebody who runs is, and where there are as many children as may be,
+// all that runs in one of them is. Whoever is not free by these rules, applied
 // until nothing changes, never will be. REQUIRES: q.mu.
 func (q *Queuer[K]) deadlock(self, target *Ticket[K]) bool {
 	reach := []*Ticket[K]{target}
@@ -35,8 +36,9 @@ func (q *Queuer[K]) deadlock(self, target *Ticket[K]) bool {
 		if p := t.parent(); p != nil {
 			add(p)
 		}
-		for c := t.class; c != nil; c = c.parent {
-			if c.full() {
+		var from *class[K]
+		for c := t.class; c != nil; from, c = c, c.parent {
+			if c.full() || c.crowded(from) {
 				for r := q.first; r != nil; r = r.next {
 					if r.class.below(c) {
 						add(r)
@@ -80,7 +82,11 @@ func (q *Queuer[K]) isFree(t *Ticket[K], free map[*Ticket[K]]bool) bool {
 	if p := t.parent(); p != nil && !ok(p) {
 		return false
 	}
-	for c := t.class; c != nil; c = c.parent {
+	var from *class[K]
+	for c := t.class; c != nil; from, c = c, c.parent {
+		if c.crowded(from) && !q.childEnds(c, ok) {
+			return false
+		}
 		if !c.full() {
 			continue
 		}
@@ -106,6 +112,30 @@ func (t *Ticket[K]) parent() *Ticket[K] {
 
 func (c *class[K]) full() bool {
 	return c.limit.MaxRunning > 0 && c.running >= c.limit.MaxRunning
+}
+
+// crowded reports whether a child that has nothing running may not begin.
+func (c *class[K]) crowded(child *class[K]) bool {
+	return child != nil && child.running == 0 && c.limit.MaxChildren > 0 && c.active >= c.limit.MaxChildren
+}
+
+// childEnds reports whether in some child of the class all that runs will end.
+// REQUIRES: q.mu.
+func (q *Queuer[K]) childEnds(c *class[K], ends func(*Ticket[K]) bool) bool {
+	stuck := map[*class[K]]bool{}
+	for r := q.first; r != nil; r = r.next {
+		for d := r.class; d.parent != nil; d = d.parent {
+			if d.parent == c {
+				stuck[d] = stuck[d] || !ends(r)
+			}
+		}
+	}
+	for _, s := range stuck {
+		if !s {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *class[K]) below(top *class[K]) bool {

@@ -2,7 +2,9 @@ package queue_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,4 +285,84 @@ func TestPreemptEndsBackoff(t *testing.T) {
 			requireEmpty(t, q)
 		})
 	}
+}
+
+// A repeated ID waits for the answer of the first one's admission, however the
+// two meet: in real time, because the race is between two instructions.
+func TestRepeatedIDsMeetAdmissions(t *testing.T) {
+	q := queue.Must[string](nil)
+	for i := range 500 {
+		act := &queue.Action{
+			ID:    fmt.Sprint("id ", i),
+			Admit: func(context.Context) error { runtime.Gosched(); return nil },
+			Run:   func(context.Context) error { return nil },
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				ticket, err := q.Submit(t.Context(), "a", act)
+				if err != nil || ticket.Wait(t.Context()) != nil {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	requireEmpty(t, q)
+}
+
+// An action that waits inside for a class whose children are full of itself is
+// told, and so is one that would wait for room.
+func TestWaitingInsideIsRefused(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxChildren: 1}, "aws/a": {}, "aws/b": {}}})
+		outer := submit(t, q, "a", &queue.Action{Class: "aws/a", Run: func(ctx context.Context) error {
+			inner, err := q.Submit(ctx, "b", &queue.Action{Class: "aws/b", Run: func(context.Context) error { return nil }})
+			if err != nil {
+				return err
+			}
+			return inner.Wait(ctx)
+		}})
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+	})
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, MaxWaiting: 1})
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			_, err := q.Submit(ctx, "b", &queue.Action{Wait: true, Run: func(context.Context) error { return nil }})
+			return err
+		}})
+		submit(t, q, "c", takes("waits", 0, nil))
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+	})
+}
+
+// What is told to end while its guard is asked ends by that: a pre-empted action
+// must leave the state to its successor, which a skipped one would put back.
+func TestPreemptWhileGuardIsAsked(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		ticket := submit(t, q, "a", &queue.Action{
+			Guard: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			Run:   func(context.Context) error { return nil },
+		})
+		synctest.Wait()
+		remove := submit(t, q, "a", &queue.Action{Preempt: queue.PreemptRunning, Run: func(context.Context) error { return nil }})
+		require.NoError(t, remove.Wait(t.Context()))
+		require.Equal(t, queue.Preempted, ticket.Outcome())
+	})
+}
+
+// A second delete gets past one that hangs.
+func TestPreemptRunningPreempts(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		first := takes("delete", time.Hour, nil)
+		first.Preempt = queue.PreemptQueued
+		hangs := submit(t, q, "a", first)
+		second := submit(t, q, "a", &queue.Action{Preempt: queue.PreemptRunning, Run: func(context.Context) error { return nil }})
+		began := time.Now()
+		require.NoError(t, second.Wait(t.Context()))
+		require.Zero(t, time.Since(began))
+		require.Equal(t, queue.Preempted, hangs.Outcome())
+	})
 }

@@ -81,7 +81,7 @@ func (r *reference) submit(a *refAction) bool {
 		for _, k := range a.keys {
 			for _, o := range r.inLane(k) {
 				switch {
-				case o.preempt != queue.NoPreempt:
+				case o.preempt != queue.NoPreempt && o.state != queue.Running:
 				case o.state == queue.Running:
 					if a.preempt == queue.PreemptRunning && !slices.Contains(stopped, o) {
 						stopped = append(stopped, o)

@@ -83,13 +83,19 @@ func (q *Queuer[K]) known(ctx context.Context, act *Action) (*Ticket[K], error) 
 			q.mu.Unlock()
 			return t, nil
 		}
+		if self := acting(ctx, q); self != nil && self.state == Running && t.blocked {
+			// Its first submitter waits for room, maybe for this action's.
+			q.mu.Unlock()
+			return nil, q.tellDeadlock(t, self)
+		}
 		r := t.extra()
 		if r.gate == nil {
 			r.gate = make(chan struct{})
 		}
+		gate := r.gate // open sets the field to nil, maybe before the select
 		q.mu.Unlock()
 		select {
-		case <-r.gate:
+		case <-gate:
 		case <-ctx.Done():
 			q.mu.Lock()
 			return nil, q.refuse(t, ErrConflict, t.entry.lane, context.Cause(ctx))
@@ -277,8 +283,8 @@ func (q *Queuer[K]) ahead(t *Ticket[K]) (waiting, running []*Ticket[K]) {
 	for own := range t.entries {
 		for e := own.lane.head; e != own; e = e.next {
 			o := e.ticket
-			if o.act.Preempt != NoPreempt {
-				continue
+			if o.act.Preempt != NoPreempt && o.state != Running {
+				continue // those that wait keep their own order
 			}
 			switch o.state {
 			case Admitting:

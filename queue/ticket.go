@@ -33,6 +33,7 @@ type Ticket[K comparable] struct {
 	state   State
 	outcome Outcome
 	queued  bool // is in the list of its class
+	blocked bool // its submitter waits for room
 	holds   bool // counts in its class and is in the list of the running
 	halts   bool // its failure brings its lanes to a stand
 

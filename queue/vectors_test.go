@@ -316,7 +316,7 @@ func (s *stage) action(op operation) *queue.Action {
 		Preempt: map[string]queue.Preempt{"queued": queue.PreemptQueued, "running": queue.PreemptRunning}[op.Preempt],
 	}
 	if op.Timeout == op.Takes && op.Timeout > 0 {
-		act.Timeout++ // at the limit is not over it
+		act.Timeout += time.Millisecond / 2 // at the limit is not over it
 	}
 	if op.Retry != nil {
 		act.Retry.Attempts = op.Retry.Max

@@ -168,6 +168,9 @@ func (t *Ticket[K]) judge(r *result) (Outcome, error) {
 	switch {
 	case r.panicked != nil:
 		return Panicked, r.panicked
+	case r.skipped && t.rare != nil && t.rare.signal != nil:
+		// Told to end while its guard was asked: by that, and not by the guard.
+		return t.rare.signal.Outcome, &EndError{t.rare.signal.Outcome, t.rare.signal.Cause, r.err}
 	case r.skipped:
 		return Skipped, &EndError{Outcome: Skipped, Err: r.err}
 	}
