@@ -366,3 +366,26 @@ func TestPreemptRunningPreempts(t *testing.T) {
 		require.Equal(t, queue.Preempted, hangs.Outcome())
 	})
 }
+
+// A refusal says what runs, in whichever of the lanes it does.
+func TestRefusalFindsTheLaneThatIsBusy(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxWaiting: 1})
+		submit(t, q, "vm", takes("migrate", time.Hour, nil))
+		time.Sleep(time.Second)
+		no := func(context.Context) error { return errBoom }
+		_, err := q.SubmitAll(t.Context(), []string{"disk", "vm"}, &queue.Action{Name: "resize", Admit: no, Run: no})
+		var refused *queue.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, "vm", refused.Key)
+		require.Equal(t, "migrate", refused.Running)
+		require.False(t, refused.Since.IsZero())
+		submit(t, q, "vm", takes("waits", 0, nil))
+		_, err = q.Submit(t.Context(), "vm", &queue.Action{Name: "reboot", Run: no})
+		require.ErrorIs(t, err, queue.ErrFull)
+		require.ErrorAs(t, err, &refused)
+		require.Nil(t, refused.Key, "the queue as a whole refuses")
+		require.Equal(t, "migrate", refused.Running)
+		require.Equal(t, 1, refused.Waiting)
+	})
+}

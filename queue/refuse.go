@@ -1,5 +1,7 @@
 package queue
 
+import "time"
+
 // check says what is wrong with a submit, whatever the state of the queue.
 func (q *Queuer[K]) check(key K, more []K, act *Action) (*class[K], error) {
 	if act == nil {
@@ -68,8 +70,15 @@ func (q *Queuer[K]) refuse(t *Ticket[K], reason error, in *lane[K], err error) e
 // has a place. REQUIRES: q.mu.
 func (q *Queuer[K]) refusedError(t *Ticket[K], reason error, in *lane[K], err error) *RefusedError {
 	e := &RefusedError{Reason: reason, Name: t.act.Name, Err: err}
+	if reason == ErrConflict {
+		in = q.busiest(t, in)
+	}
 	if in == nil {
 		e.Waiting = q.total - q.running
+		// What runs for one of the keys is of interest all the same.
+		if l := q.busiest(t, nil); l != nil && reason == ErrFull {
+			e.Running, e.Since = q.holder(l, t)
+		}
 		return e
 	}
 	e.Key = in.key
@@ -93,4 +102,34 @@ func (q *Queuer[K]) tellRefused(keys []K, act *Action, err error) {
 		}
 		f(e)
 	}
+}
+
+// busiest returns the lane of the ticket's keys in which something runs, else one
+// in which something waits, else the given one. REQUIRES: q.mu.
+func (q *Queuer[K]) busiest(t *Ticket[K], otherwise *lane[K]) *lane[K] {
+	waits := otherwise
+	for e := range t.entries {
+		l := q.lanes[e.key]
+		if l == nil {
+			continue
+		}
+		if _, since := q.holder(l, t); !since.IsZero() {
+			return l
+		}
+		if l.head != nil && l.head.ticket != t && (waits == nil || waits == otherwise) {
+			waits = l
+		}
+	}
+	return waits
+}
+
+// holder returns what runs in a lane besides the ticket, and since when; the zero
+// time if nothing does. REQUIRES: q.mu.
+func (q *Queuer[K]) holder(l *lane[K], t *Ticket[K]) (name string, since time.Time) {
+	for o := l.head; o != nil; o = o.next {
+		if o.ticket != t && o.ticket.holds {
+			return o.ticket.act.Name, q.at(o.ticket.started)
+		}
+	}
+	return "", time.Time{}
 }
