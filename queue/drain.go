@@ -17,6 +17,7 @@ import (
 func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 	q.prepare()
 	self := acting(ctx, q)
+	hashable(key)
 	q.mu.Lock()
 	l := q.lanes[key]
 	if l == nil {

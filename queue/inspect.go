@@ -61,6 +61,7 @@ func (t *Ticket[K]) infoBehind(counted *entry[K], ahead int) Info[K] {
 // Inspect lists the actions of a key in their order: the running one, then those
 // that wait. Empty if there are none.
 func (q *Queuer[K]) Inspect(key K) []Info[K] {
+	hashable(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lanes[key]

@@ -110,3 +110,24 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "withdrawn", queue.Withdrawn.String())
 	require.Equal(t, "late", queue.Late.String())
 }
+
+// A key that no map takes is a mistake of the program, and no reason to stay
+// locked.
+func TestUnhashableKeys(t *testing.T) {
+	q := queue.Must[any](nil)
+	bad := []int{1}
+	act := &queue.Action{Run: func(context.Context) error { return nil }}
+	for name, call := range map[string]func(){
+		"Submit":  func() { _, _ = q.Submit(t.Context(), bad, act) },
+		"Stop":    func() { _ = q.Stop(t.Context(), bad) },
+		"Resume":  func() { q.Resume(bad) },
+		"Skip":    func() { q.Skip(bad) },
+		"Abandon": func() { q.Abandon(bad) },
+		"Inspect": func() { q.Inspect(bad) },
+	} {
+		require.Panics(t, call, name)
+		ticket, err := q.Submit(t.Context(), "good", act)
+		require.NoError(t, err, name)
+		require.NoError(t, ticket.Wait(t.Context()), name)
+	}
+}

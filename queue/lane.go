@@ -117,3 +117,7 @@ func (l *lane[K]) remove(e *entry[K]) {
 		e.ticket.q.roomFor(l.crowd.first)
 	}
 }
+
+// hashable panics for a key that no map takes, such as a slice in an interface,
+// before the queue is locked: it would stay so.
+func hashable[K comparable](key K) { _ = map[K]bool{}[key] }

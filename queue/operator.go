@@ -5,6 +5,7 @@ package queue
 func (q *Queuer[K]) Resume(key K) bool {
 	q.prepare()
 	now := q.now()
+	hashable(key)
 	q.mu.Lock()
 	l := q.lanes[key]
 	if l == nil || !l.halted {
@@ -33,6 +34,7 @@ func (q *Queuer[K]) Resume(key K) bool {
 func (q *Queuer[K]) Skip(key K) bool {
 	q.prepare()
 	now := q.now()
+	hashable(key)
 	q.mu.Lock()
 	l := q.lanes[key]
 	if l == nil || !l.halted {
@@ -65,6 +67,7 @@ func (q *Queuer[K]) Skip(key K) bool {
 func (q *Queuer[K]) Abandon(key K) bool {
 	q.prepare()
 	now := q.now()
+	hashable(key)
 	q.mu.Lock()
 	l := q.lanes[key]
 	if l == nil || l.head == nil {
