@@ -125,14 +125,9 @@ func (w *words) walk(letters int) {
 }
 
 // Every word of six letters over ten requests, 10^6 of them and the shorter ones
-// on the way. The race detector, which has nothing to find in one goroutine,
-// makes it several times slower: below it the words have five letters, except in
-// the long run.
+// on the way.
 func TestEveryWordOfToggles(t *testing.T) {
-	letters := 6
-	if raceEnabled && !long {
-		letters = 5
-	}
+	const letters = 6
 	alphabets := map[string][]Request{
 		"all modes, around one path": {
 			{Root(), IS},
