@@ -158,12 +158,12 @@ func (o *oracle) override() decide.Decision {
 // worker is who works after a change: the words of the constants.
 func (o *oracle) worker(to fsm.Kind, begins bool) decide.Work {
 	q := o.q
-	moreToDo := q.Owned && q.Steps && to.Resting() && to != fsm.Absent
+	stepsFollow := q.Owned && q.Steps && to.Resting() && to != fsm.Absent
 	goesOn := to == fsm.Transitional && !begins
 	switch {
 	case q.Verb == decide.Add:
 		return decide.NoWork
-	case moreToDo, goesOn:
+	case stepsFollow, goesOn:
 		return decide.SameWork
 	case begins && q.Work:
 		return decide.NewWork

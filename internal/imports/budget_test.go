@@ -90,7 +90,7 @@ var budget = []line{
 		why: "tests that documented tables are those that run",
 	},
 	{
-		pkg: "lifecycle/storetest", kit: true, may: []string{"lifecycle", "fsm"},
+		pkg: "lifecycle/storetest", kit: true, may: []string{"lifecycle", "fsm", "internal/shrink"},
 		why: "the conformance suite of store drivers",
 	},
 	{
@@ -98,7 +98,7 @@ var budget = []line{
 		why: "crashes at every write of a service, in the tests of that service",
 	},
 	{
-		pkg: "lock/locktest", kit: true, may: []string{"lock"},
+		pkg: "lock/locktest", kit: true, may: []string{"lock", "internal/shrink"},
 		why: "the conformance suite of lock engines",
 	},
 	{
@@ -122,6 +122,14 @@ var budget = []line{
 	{
 		pkg: "internal/imports",
 		why: "tests only",
+	},
+	{
+		pkg: "internal/shrink",
+		why: "the suites make failing sequences short in one way",
+	},
+	{
+		pkg: "internal/suitetest", kit: true,
+		why: "the tests of the suites watch tests that fail; nothing else does",
 	},
 	{
 		pkg: "internal/mutants",

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
+	"github.com/interlock-go/interlock/internal/shrink"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -36,35 +36,9 @@ func randomSequences(t *trial) {
 			steps[k] = draw(random.IntN, most)
 		}
 		if err := play(steps); err != nil {
-			t.Fatal(report(seed, steps, err, play))
+			t.Fatal(shrink.Report(seed, steps, err, play))
 		}
 	}
-}
-
-// report tells a failing sequence of calls after it was made short.
-func report(seed uint64, steps []step, err error, play func([]step) error) string {
-	steps, err = shorten(steps, err, play)
-	var b strings.Builder
-	fmt.Fprintf(&b, "a random sequence (Seed %d) fails: %v\n", seed, err)
-	for i, s := range steps {
-		fmt.Fprintf(&b, "%3d %s\n", i+1, s)
-	}
-	return b.String()
-}
-
-// shorten takes steps away as long as what is left fails too.
-func shorten(steps []step, err error, play func([]step) error) ([]step, error) {
-	for size := len(steps) / 2; size > 0; size /= 2 {
-		for at := 0; at+size <= len(steps); {
-			fewer := slices.Concat(steps[:at], steps[at+size:])
-			if shorter := play(fewer); shorter != nil {
-				steps, err = fewer, shorter
-			} else {
-				at += size
-			}
-		}
-	}
-	return steps, err
 }
 
 // model is what a store is to hold, in the most naive form.

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,27 +27,6 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 			require.NoError(t, newModel(t.Context(), s, 1).play(steps))
 		}))
 	}
-}
-
-func TestShortenFindsTheShortest(t *testing.T) {
-	fail := errors.New("it fails")
-	steps := make([]step, 20)
-	for i := range steps {
-		steps[i].limit = i
-	}
-	play := func(steps []step) error { // fails where 3 comes before 11
-		three := false
-		for _, s := range steps {
-			three = three || s.limit == 3
-			if three && s.limit == 11 {
-				return fail
-			}
-		}
-		return nil
-	}
-	short, err := shorten(steps, play(steps), play)
-	require.Equal(t, fail, err)
-	require.Equal(t, []step{{limit: 3}, {limit: 11}}, short)
 }
 
 // A failure tells a sequence that a person can follow, and how to repeat it.

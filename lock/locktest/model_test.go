@@ -60,27 +60,6 @@ func TestStepsDoSomething(t *testing.T) {
 	}
 }
 
-func TestShortenFindsTheShortest(t *testing.T) {
-	fail := errors.New("it fails")
-	steps := make([]step, 20)
-	for i := range steps {
-		steps[i].pick = i
-	}
-	play := func(steps []step) error { // fails where 3 comes before 11
-		three := false
-		for _, s := range steps {
-			three = three || s.pick == 3
-			if three && s.pick == 11 {
-				return fail
-			}
-		}
-		return nil
-	}
-	short, err := shorten(steps, play(steps), play)
-	require.Equal(t, fail, err)
-	require.Equal(t, []step{{pick: 3}, {pick: 11}}, short)
-}
-
 // A failure tells a sequence that a person can follow, and how to repeat it.
 func TestReportTellsTheSequence(t *testing.T) {
 	said := judgeAll(t, classics.barging.harness(), "Model/").failed["Model/random_sequences_agree"]

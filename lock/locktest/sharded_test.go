@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -151,9 +152,9 @@ func (g *shardedGrant) Downgrade(ctx context.Context, m lock.Mode) error {
 func TestShardedIsCaught(t *testing.T) {
 	h := Harness{New: func(_ testing.TB, c lock.Config) lock.Locker { return newSharded(c) }, MaxHolders: true}
 	var count verdicts
-	r := watch(t, func(t testing.TB) { count = histories(newTrial(t, &h, false, nil), nil) })
+	r := suitetest.Record(t, func(t testing.TB) { count = histories(newTrial(t, &h, false, nil), nil) })
 	require.True(t, r.Failed())
-	require.Contains(t, r.text(), "has no order")
+	require.Contains(t, r.Text(), "has no order")
 	require.NotZero(t, count.illegal)
 	require.Equal(t, verdicts{legal: 400 - count.illegal, illegal: count.illegal}, count)
 	t.Logf("of 400 histories %d are illegal", count.illegal)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/suitetest"
 )
 
 func TestVectorsOfTheSuite(t *testing.T) {
@@ -108,16 +110,16 @@ func TestWrongVectorsFail(t *testing.T) {
 		list, err := parseVectors(of(steps))
 		require.NoError(t, err, steps)
 		h := treeHarness()
-		var r *recorder
+		var r *suitetest.Recorder
 		list[0].inTime(t, &h, func(tb testing.TB, bubble bool) {
-			r = watch(tb, func(t testing.TB) { list[0].try(t, &h, bubble) })
+			r = suitetest.Record(tb, func(t testing.TB) { list[0].try(t, &h, bubble) })
 		})
 		if said == "" {
-			require.False(t, r.Failed(), "%s\n%s", steps, r.text())
+			require.False(t, r.Failed(), "%s\n%s", steps, r.Text())
 			continue
 		}
 		require.True(t, r.Failed(), steps)
-		require.Contains(t, r.text(), said, steps)
+		require.Contains(t, r.Text(), said, steps)
 	}
 }
 
@@ -175,8 +177,8 @@ func TestMoreVectors(t *testing.T) {
 			h := treeHarness()
 			h.Synctest = synctest
 			list[0].inTime(t, &h, func(tb testing.TB, bubble bool) {
-				r := watch(tb, func(t testing.TB) { list[0].try(t, &h, bubble) })
-				require.False(t, r.Failed(), r.text())
+				r := suitetest.Record(tb, func(t testing.TB) { list[0].try(t, &h, bubble) })
+				require.False(t, r.Failed(), r.Text())
 			})
 		}
 	}
@@ -193,8 +195,8 @@ func TestVectorsOrderGrants(t *testing.T) {
 		list, err := parseVectors(of(strings.Replace(steps, "GRANTED", order, 1)))
 		require.NoError(t, err)
 		list[0].inTime(t, &h, func(tb testing.TB, bubble bool) {
-			r := watch(tb, func(t testing.TB) { list[0].try(t, &h, bubble) })
-			require.Equal(t, fails, r.Failed(), r.text())
+			r := suitetest.Record(tb, func(t testing.TB) { list[0].try(t, &h, bubble) })
+			require.Equal(t, fails, r.Failed(), r.Text())
 		})
 	}
 }
