@@ -104,45 +104,6 @@ func (m *Manager[S, E, T]) checkWork(w Work) error {
 	return nil
 }
 
-// Handle is an operation that [Manager.Do] has admitted. It is safe for
-// concurrent use, must not be copied, and may be forgotten.
-type Handle[S comparable, T any] struct {
-	admitted Record[S, T]
-	ticket   *queue.Ticket[Key]
-
-	// Written before the ticket is done, read afterwards.
-	last Record[S, T]
-	err  error
-}
-
-// Admitted returns the record as it was admitted.
-func (h *Handle[S, T]) Admitted() Record[S, T] { return h.admitted }
-
-// Operation returns the number of the operation, of a chain that of the first.
-func (h *Handle[S, T]) Operation() OpID { return h.admitted.Operation }
-
-// Done is closed when the outcome is decided.
-func (h *Handle[S, T]) Done() <-chan struct{} { return h.ticket.Done() }
-
-// Wait waits for the outcome and returns the record that it was written in, and
-// nil if the work succeeded. Otherwise the error is an [OutcomeError]; the record
-// is then the last that is known. If ctx ends first, the error is
-// [queue.ErrPending], and Wait may be called again; inside work that the
-// operation waits for, [queue.ErrWouldDeadlock].
-func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
-	err := h.ticket.Wait(ctx)
-	select {
-	case <-h.ticket.Done():
-		return h.last, h.err
-	default:
-		return h.admitted, err
-	}
-}
-
-// Cancel tells the work to end: it ends at once if it waits, and its context
-// ends if it runs. The outcome is Canceled, unless it succeeds all the same.
-func (h *Handle[S, T]) Cancel(cause error) { h.ticket.Cancel(cause) }
-
 // operation is an operation, or a chain of them, that this process does.
 type operation[S, E comparable, T any] struct {
 	m      *Manager[S, E, T]

@@ -3,11 +3,7 @@ package queue
 // Resume lets a lane go on that a failed action brought to a stand, and reports
 // whether it stood still. The failed action has ended; the next one starts.
 func (q *Queuer[K]) Resume(key K) bool {
-	q.prepare()
-	now := q.now()
-	hashable(key)
-	q.mu.Lock()
-	l := q.lanes[key]
+	l, now := q.enterLane(key)
 	if l == nil || !l.halted {
 		q.mu.Unlock()
 		return false
@@ -32,11 +28,7 @@ func (q *Queuer[K]) Resume(key K) bool {
 // Skip is [Queuer.Resume] without the next action: the first one that waits ends
 // as [Skipped], and the one after it starts. If nothing waits it is the same.
 func (q *Queuer[K]) Skip(key K) bool {
-	q.prepare()
-	now := q.now()
-	hashable(key)
-	q.mu.Lock()
-	l := q.lanes[key]
+	l, now := q.enterLane(key)
 	if l == nil || !l.halted {
 		q.mu.Unlock()
 		return false
@@ -65,11 +57,7 @@ func (q *Queuer[K]) Skip(key K) bool {
 // refused by what it works on; see [Ticket.Seq]. It reports whether there was
 // something to abandon.
 func (q *Queuer[K]) Abandon(key K) bool {
-	q.prepare()
-	now := q.now()
-	hashable(key)
-	q.mu.Lock()
-	l := q.lanes[key]
+	l, now := q.enterLane(key)
 	if l == nil || l.head == nil {
 		q.mu.Unlock()
 		return false
@@ -97,4 +85,13 @@ func (q *Queuer[K]) Abandon(key K) bool {
 	}
 	q.mu.Unlock()
 	return false
+}
+
+// enterLane locks the queue and returns the lane of a key, nil if it has none.
+func (q *Queuer[K]) enterLane(key K) (l *lane[K], now int64) {
+	q.prepare()
+	hashable(key)
+	now = q.now()
+	q.mu.Lock()
+	return q.lanes[key], now
 }
