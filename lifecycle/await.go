@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,11 +49,15 @@ func (m *Manager[S, E, T]) Await(ctx context.Context, id string, want func(Recor
 
 // watchers are told of the commits of this manager, by key.
 type watchers struct {
+	// How many there are, for who commits: if a commit sees none, whoever comes
+	// later reads after the commit.
+	n    atomic.Int32
 	mu   sync.Mutex
 	keys map[Key]map[chan struct{}]struct{}
 }
 
 func (w *watchers) add(k Key) chan struct{} {
+	w.n.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.keys == nil {
@@ -69,6 +74,7 @@ func (w *watchers) add(k Key) chan struct{} {
 }
 
 func (w *watchers) remove(k Key, c chan struct{}) {
+	w.n.Add(-1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.keys[k], c)
@@ -79,6 +85,9 @@ func (w *watchers) remove(k Key, c chan struct{}) {
 
 // tell wakes who waits for a key.
 func (w *watchers) tell(k Key) {
+	if w.n.Load() == 0 {
+		return
+	}
 	w.mu.Lock()
 	var wake []chan struct{}
 	for c := range w.keys[k] {

@@ -140,11 +140,10 @@ func worlds(n int) (hand, fire, do, parts func(int), m *lifecycle.Manager[state,
 	return hand, fire, do, parts, m
 }
 
-// idleBytes is what an object at rest keeps in memory, with one row of history.
-func idleBytes() float64 {
+// idleBytes is what an object at rest keeps in memory.
+func idleBytes(store *lifecycle.MemoryStore) float64 {
 	const n = 100_000
 	ids := benchIDs(n)
-	store := &lifecycle.MemoryStore{KeepHistory: 1}
 	m := lifecycle.New(benchVM, store, nil)
 	heap := func() uint64 {
 		var s runtime.MemStats
@@ -213,7 +212,7 @@ var benchSweep = fsm.Must[size](fsm.Spec[state, event]{
 })
 
 func BenchmarkRatios(*testing.B) {
-	idle := idleBytes() // first: the heap of the others would come and go meanwhile
+	bare := idleBytes(&lifecycle.MemoryStore{NoHistory: true}) // first: the heap of the others would come and go meanwhile
 	hand, fire, do, parts, _ := worlds(1000)
 	bigHand, bigFire, _, _, big := worlds(1_000_000)
 	figures := ratio.Measure([]ratio.Pair{
@@ -230,7 +229,7 @@ func BenchmarkRatios(*testing.B) {
 	figures = append(figures, ratio.Measure([]ratio.Pair{
 		{Name: "lifecycle/sweep-of-2000-to-1000000", Goal: 1.5, Base: few, Subject: many},
 	}, &ratio.Config{Rounds: 51, Slice: 5 * time.Millisecond})...)
-	figure("bytes-of-an-idle-object-with-one-row-of-history", idle, 800)
+	figure("bytes-of-an-idle-object-without-history", bare, 512)
 	must0(ratio.Print(os.Stdout, figures))
 	must0(ratio.PrintMachine(os.Stdout))
 }

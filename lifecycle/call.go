@@ -18,17 +18,24 @@ type call[S, E comparable, T any] struct {
 	id      string
 	event   E // meaningless for add
 	actor   fsm.Actor
-	change  Change[T]
+	q       decide.Request
+	change  *Change[T]   // nil is none
+	reason  string       // of the change, or said otherwise
 	payload T            // given to create and add, else read from the record
 	before  StoredRecord // the record that the request was decided on
-	after   StoredRecord // what was written, or before, if nothing was
-	work    *Work        // what begins with the operation
-	steps   []byte       // what is to follow it
-	outcome Outcome      // of work, if the call writes one
-	ends    []int        // the events that say so; one of them is the event
-	creates bool         // if there is no object, the event makes it
-	told    bool         // before is known already: from a conflict, or from a list
-	sent    bool         // the last error is the store's answer to a commit, not somebody's own
+	known   decide.Record
+	d       decide.Decision // the last
+	draft   *draft          // that was written; nil if nothing was
+	rec     Record[S, T]    // as it is now, if there is no error
+	work    *Work           // what begins with the operation
+	steps   []byte          // what is to follow it
+	outcome Outcome         // of work, if the call writes one
+	// and then the report, and the events to say it by: one of them is the event
+	outcomeOf decide.Request
+	ends      []int
+	creates   bool // if there is no object, the event makes it
+	told      bool // before is known already: from a conflict, or from a list
+	sent      bool // the last error is the store's answer to a commit, not somebody's own
 }
 
 // How often a call reads again what has changed under it: a report, because it
@@ -37,30 +44,30 @@ type call[S, E comparable, T any] struct {
 const maxAttempts = 16
 
 func (m *Manager[S, E, T]) call(verb, id string, actor fsm.Actor) *call[S, E, T] {
-	return &call[S, E, T]{m: m, verb: verb, id: id, actor: actor}
+	return &call[S, E, T]{m: m, verb: verb, id: id, actor: actor, q: decide.Request{Actor: actor}}
 }
 
 // run performs the request. The error is complete.
-func (c *call[S, E, T]) run(ctx context.Context, q decide.Request) (Record[S, T], error) {
-	if err := c.check(q); err != nil {
-		return Record[S, T]{}, c.fail(err)
+func (c *call[S, E, T]) run(ctx context.Context) error {
+	if err := c.check(); err != nil {
+		return c.fail(err)
 	}
 	for attempt := 1; ; attempt++ {
-		rec, d, err := c.attempt(ctx, q)
+		err := c.attempt(ctx)
 		if err == nil {
-			return rec, nil
+			return nil
 		}
-		if d.Err == decide.ErrExists {
-			return Record[S, T]{}, c.fail(&existsError{&ConflictError{Current: c.before}})
+		if c.d.Err == decide.ErrExists {
+			return c.fail(&existsError{&ConflictError{Current: c.before}})
 		}
 		lost, conflict := c.lost(err)
 		switch {
 		case !conflict || c.before.Exists():
-			return Record[S, T]{}, c.fail(err)
+			return c.fail(err)
 		case lost.Current.Exists():
-			return Record[S, T]{}, c.fail(&existsError{lost})
+			return c.fail(&existsError{lost})
 		case attempt == maxAttempts:
-			return Record[S, T]{}, c.fail(err)
+			return c.fail(err)
 		}
 		// Only the numbers of the absent object moved on, which changes nothing
 		// for who wants to create it.
@@ -68,21 +75,34 @@ func (c *call[S, E, T]) run(ctx context.Context, q decide.Request) (Record[S, T]
 	}
 }
 
-// fire is run for Fire, by a caller that needs the stored record. The error is
-// complete.
-func (c *call[S, E, T]) fire(ctx context.Context, change *Change[T]) error {
-	_, err := c.run(ctx, c.request(change))
-	return err
+// fires makes the call one that fires its event.
+func (c *call[S, E, T]) fires(change *Change[T]) {
+	c.q.Verb, c.q.Event, c.q.Work = decide.Fire, c.m.machine.EventIndex(c.event), c.work != nil
+	c.changes(change)
 }
 
-// request is the decision to ask for when the call fires its event.
-func (c *call[S, E, T]) request(change *Change[T]) decide.Request {
-	q := decide.Request{Verb: decide.Fire, Event: c.m.machine.EventIndex(c.event), Actor: c.actor, Work: c.work != nil}
+// changes says what the call does besides moving the object.
+func (c *call[S, E, T]) changes(change *Change[T]) {
 	if change != nil {
-		c.change = *change
-		q.Force, q.Edits = change.Force, change.Edit != nil
+		c.change, c.reason = change, change.Reason
+		c.q.Force, c.q.Edits = change.Force, change.Edit != nil
 	}
-	return q
+}
+
+// after is the record that was written, or nil.
+func (c *call[S, E, T]) after() *StoredRecord {
+	if c.draft == nil {
+		return nil
+	}
+	return &c.draft.commit.Changes[0].To
+}
+
+// done gives back what the call has used. Nobody looks at it any more.
+func (c *call[S, E, T]) done() {
+	if c.draft != nil {
+		c.m.drafts.Put(c.draft)
+		c.draft = nil
+	}
 }
 
 // lost returns the conflict with which the store answered a commit. A conflict
@@ -95,7 +115,8 @@ func (c *call[S, E, T]) lost(err error) (*ConflictError, bool) {
 }
 
 // check refuses what is wrong whatever the object's state.
-func (c *call[S, E, T]) check(q decide.Request) error {
+func (c *call[S, E, T]) check() error {
+	q := &c.q
 	if err := checkID(c.id); err != nil {
 		return err
 	}
@@ -114,69 +135,64 @@ func (c *call[S, E, T]) check(q decide.Request) error {
 }
 
 // attempt reads the record, decides and commits, once.
-func (c *call[S, E, T]) attempt(ctx context.Context, q decide.Request) (Record[S, T], decide.Decision, error) {
-	var none Record[S, T]
-	c.sent = false
+func (c *call[S, E, T]) attempt(ctx context.Context) error {
+	c.sent, c.draft, c.d = false, nil, decide.Decision{}
 	if !c.told {
 		if err := c.read(ctx); err != nil {
-			return none, decide.Decision{}, err
+			return err
 		}
 	}
 	c.told = false
-	known, err := c.known()
-	if err != nil {
-		return none, decide.Decision{}, err
+	var err error
+	if c.known, err = c.m.known(&c.before); err != nil {
+		return err
 	}
-	if c.creates && !known.Exists && q.Verb == decide.Fire {
-		q.Verb = decide.Create
+	q := &c.q
+	if c.creates && q.Verb <= decide.Fire {
+		q.Verb = decide.Fire
+		if !c.known.Exists {
+			q.Verb = decide.Create
+		}
 	}
 	if c.outcome != 0 {
 		var ok bool
-		if q, ok = q.Outcome(c.m.table, known, decide.Outcome(c.outcome), c.ends); !ok {
-			return none, decide.Decision{}, fmt.Errorf("%w: no event says how the work ended", ErrInvalid)
+		if c.q, ok = c.outcomeOf.Outcome(c.m.table, &c.known, decide.Outcome(c.outcome), c.ends); !ok {
+			return fmt.Errorf("%w: no event says how the work ended", ErrInvalid)
 		}
 		c.event, c.actor = c.m.machine.EventAt(q.Event), q.Actor
 	}
-	if q.Verb == decide.Report && known.Exists && c.m.table.States[known.State].Kind.Resting() {
-		if q.Repeats, err = c.repeats(ctx, q); err != nil {
-			return none, decide.Decision{}, err
+	if q.Verb == decide.Report && c.known.Exists && c.m.table.States[c.known.State].Kind.Resting() {
+		if q.Repeats, err = c.repeats(ctx); err != nil {
+			return err
 		}
 	}
-	q.Undo = q.Verb != decide.Add && q.Verb != decide.Override && slices.Contains(c.m.undo, c.event)
-	d, err := c.decide(ctx, q, known)
+	q.Undo = len(c.m.undo) > 0 && q.Verb != decide.Add && q.Verb != decide.Override && slices.Contains(c.m.undo, c.event)
+	if err = c.decide(ctx); err != nil {
+		return err
+	}
+	d := &c.d
 	switch {
-	case err != nil:
-		return none, d, err
 	case d.Err != nil:
-		return none, d, public(d.Err)
+		return public(d.Err)
 	case q.Work && !d.Begins:
-		return none, d, fmt.Errorf("%w: %v in %s begins no operation to work in", ErrInvalid, c.event, c.before.State)
+		return fmt.Errorf("%w: %v in %s begins no operation to work in", ErrInvalid, c.event, c.before.State)
 	case q.Work && c.work.Run != nil && decide.Redoes(c.m.table, d.State, d.Origin):
-		return none, d, fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler, not a function",
+		return fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler, not a function",
 			ErrInvalid, c.m.table.States[d.State].Name)
+	case d.Write:
+		return c.commit(ctx)
+	case c.before.Exists():
+		c.rec, err = c.m.record(&c.before)
+		return err
+	case q.Verb != decide.Report:
+		return ErrNotFound // the table ignores the event, and there is no object
 	}
-	if !d.Write {
-		if !c.before.Exists() && q.Verb != decide.Report {
-			return none, d, ErrNotFound // the table ignores the event, and there is no object
-		}
-		if !c.before.Exists() {
-			return none, d, nil // a repeated report about an object that is gone
-		}
-		rec, err := c.m.record(&c.before)
-		return rec, d, err
-	}
-	rec, err := c.commit(ctx, q, d)
-	return rec, d, err
+	return nil // a repeated report about an object that is gone
 }
 
 func (c *call[S, E, T]) read(ctx context.Context) (err error) {
 	c.before, err = c.m.store.Get(ctx, c.m.key(c.id))
 	return err
-}
-
-// known is the record as decisions see it.
-func (c *call[S, E, T]) known() (decide.Record, error) {
-	return c.m.known(&c.before)
 }
 
 // known is a stored record as decisions see it.
@@ -199,29 +215,40 @@ func (m *Manager[S, E, T]) known(r *StoredRecord) (decide.Record, error) {
 // decide runs the guards that the request's candidates ask for, and decides.
 // The payload is a fresh copy afterwards: a guard that changed its copy against
 // the rules has changed nothing.
-func (c *call[S, E, T]) decide(ctx context.Context, q decide.Request, rec decide.Record) (decide.Decision, error) {
+func (c *call[S, E, T]) decide(ctx context.Context) error {
 	var buf [4]int
-	rows, d, ok := q.Candidates(c.m.table, rec, buf[:0])
+	rows, d, ok := c.q.Candidates(c.m.table, &c.known, buf[:0])
 	if !ok {
-		return d, nil
+		c.d = d
+		return nil
 	}
 	var space [4]error
 	results := space[:0]
 	for _, row := range rows {
 		var reason error
 		if c.m.table.Rows[row].Guard != "" {
-			payload, err := c.present()
-			if err != nil {
-				return d, err
+			var err error
+			if reason, err = c.guard(ctx, row); err != nil {
+				return err
 			}
-			reason = c.m.machine.Check(ctx, row, &payload)
 		}
 		results = append(results, reason)
 		if reason == nil {
 			break
 		}
 	}
-	return q.Decide(c.m.table, rec, rows, results), nil
+	c.d = c.q.Decide(c.m.table, &c.known, rows, results)
+	return nil
+}
+
+// guard asks the guard of a row. It stands by itself because what the guard sees
+// is allocated, and most rows have none.
+func (c *call[S, E, T]) guard(ctx context.Context, row int) (reason, err error) {
+	payload, err := c.present()
+	if err != nil {
+		return nil, err
+	}
+	return c.m.machine.Check(ctx, row, &payload), nil
 }
 
 // present returns a copy of the payload that the object has, or is to be
@@ -241,21 +268,36 @@ func (c *call[S, E, T]) present() (T, error) {
 }
 
 // commit writes what was decided. The error is that of the store or of Edit.
-func (c *call[S, E, T]) commit(ctx context.Context, q decide.Request, d decide.Decision) (Record[S, T], error) {
-	var none Record[S, T]
-	states := c.m.table.States
-	to := StoredRecord{
-		Key: c.before.Key, State: states[d.State].Name, Origin: states[d.Origin].Name,
-		Target: c.target(d), Sequence: d.Sequence, Operation: OpID(d.Operation),
-		Actor: c.actor, Reason: c.change.Reason,
-		Payload: c.before.Payload, Saved: c.before.Saved,
+func (c *call[S, E, T]) commit(ctx context.Context) error {
+	w := c.m.draft()
+	payload, err := c.plan(w)
+	if err != nil {
+		return err
 	}
-	switch q.Verb {
+	if err := c.send(ctx, &w.commit); err != nil {
+		return err // and w is not used again: a store may be at it still
+	}
+	c.written(w, payload)
+	return nil
+}
+
+// plan fills the commit that was decided.
+func (c *call[S, E, T]) plan(w *draft) (payload T, err error) {
+	states, d, ch := c.m.table.States, &c.d, &w.changes[0]
+	ch.Expect, ch.From, ch.FromOrigin = c.before.Revision, c.before.State, c.before.Origin
+	ch.Within, ch.Remove = d.Within, d.Removes
+	to := &ch.To
+	to.Key, to.State, to.Origin, to.Target = c.before.Key, states[d.State].Name, states[d.Origin].Name, c.target()
+	to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
+	to.Actor, to.Reason = c.actor, c.reason
+	to.Payload, to.Saved = c.before.Payload, c.before.Saved
+	switch c.q.Verb {
 	case decide.Add:
+		to.Event = ""
 	case decide.Override:
 		to.Event = Overridden
 	default:
-		to.Event = c.m.table.Events[q.Event]
+		to.Event = c.m.table.Events[c.q.Event]
 	}
 	switch d.Work {
 	case decide.SameWork:
@@ -268,31 +310,28 @@ func (c *call[S, E, T]) commit(ctx context.Context, q decide.Request, d decide.D
 		to.Owner, to.Epoch = c.m.self()
 		to.Work, to.Args, to.Steps = c.before.Work, c.before.Args, c.before.Steps
 	case decide.NoWork:
+		to.Owner, to.Epoch = "", 0
+		to.Work, to.Args, to.Steps = "", nil, nil
 	}
-	payload, err := c.edit(q, d, &to)
-	if err != nil {
-		return none, err
+	w.commit.Token, w.commit.Require, w.commit.Messages = NewToken(), nil, nil
+	if c.change != nil {
+		w.commit.Require, w.commit.Messages = c.change.Require, c.change.Messages
 	}
-	w := c.m.draft()
-	commit := &w.commit
-	commit.Token, commit.Require, commit.Messages = NewToken(), c.change.Require, c.change.Messages
-	w.changes[0] = StoredChange{
-		Expect: c.before.Revision, From: c.before.State, FromOrigin: c.before.Origin,
-		To: to, Within: d.Within, Remove: d.Removes,
-	}
-	if err := c.send(ctx, commit); err != nil {
-		return none, err // and w is not used again: a store may be at it still
-	}
-	written := &c.after
-	*written = commit.Changes[0].To
-	c.m.taken(written)
-	c.m.watchers.tell(written.Key)
+	return c.edit(to)
+}
+
+// written notes that a commit was, and tells it.
+func (c *call[S, E, T]) written(w *draft, payload T) {
+	c.draft = w
+	to := &w.commit.Changes[0].To
+	c.m.taken(to)
+	c.m.watchers.tell(to.Key)
 	if tell := c.m.observer.Changed; tell != nil {
-		tell(commit.Changes[0].Row(commit.Token))
+		tell(w.commit.Changes[0].Row(w.commit.Token))
 	}
-	c.m.drafts.Put(w)
-	status := fsm.Status[S]{State: c.m.machine.StateAt(d.State), Origin: c.m.machine.StateAt(d.Origin)}
-	return c.m.typed(written, status, payload), nil
+	c.rec.State, c.rec.Origin = c.m.machine.StateAt(c.d.State), c.m.machine.StateAt(c.d.Origin)
+	c.m.fill(&c.rec, to)
+	c.rec.Payload = payload
 }
 
 // draft is a commit of one change, which is used again when it was written: it
@@ -313,7 +352,8 @@ func (m *Manager[S, E, T]) draft() *draft {
 
 // target is where the object is heading: the state that the table says a
 // transitional state leads to, or else what was said before in this operation.
-func (c *call[S, E, T]) target(d decide.Decision) string {
+func (c *call[S, E, T]) target() string {
+	d := &c.d
 	st := &c.m.table.States[d.State]
 	switch {
 	case st.Kind != fsm.Transitional:
@@ -328,8 +368,8 @@ func (c *call[S, E, T]) target(d decide.Decision) string {
 
 // edit sets the payloads of the record to write, and returns a copy of the
 // present one for the caller.
-func (c *call[S, E, T]) edit(q decide.Request, d decide.Decision, to *StoredRecord) (payload T, err error) {
-	switch d.Payload {
+func (c *call[S, E, T]) edit(to *StoredRecord) (payload T, err error) {
+	switch c.d.Payload {
 	case decide.Save:
 		to.Saved = c.before.Payload
 		if to.Saved == nil {
@@ -339,7 +379,7 @@ func (c *call[S, E, T]) edit(q decide.Request, d decide.Decision, to *StoredReco
 		to.Payload = c.before.Saved
 	case decide.Keep, decide.Drop:
 	}
-	if !d.Saved {
+	if !c.d.Saved {
 		to.Saved = nil
 	}
 	if !c.before.Exists() {
@@ -347,7 +387,17 @@ func (c *call[S, E, T]) edit(q decide.Request, d decide.Decision, to *StoredReco
 			return payload, err
 		}
 	}
-	if payload, err = c.m.unpack(to.Payload); err != nil || !q.Edits {
+	if c.q.Edits {
+		return c.edited(to)
+	}
+	return c.m.unpack(to.Payload)
+}
+
+// edited has the payload of the record to write edited. It stands by itself
+// because what Edit sees is allocated, and most calls edit nothing.
+func (c *call[S, E, T]) edited(to *StoredRecord) (T, error) {
+	payload, err := c.m.unpack(to.Payload)
+	if err != nil {
 		return payload, err
 	}
 	if err := c.change.Edit(&payload); err != nil {

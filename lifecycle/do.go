@@ -172,15 +172,17 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	if on != nil {
 		c.before, c.told = *on, true
 	}
-	rec, err := c.run(ctx, c.request(change))
-	if err != nil {
+	c.fires(change)
+	if err := c.run(ctx); err != nil {
 		return err
 	}
-	return o.begun(&c.after, rec)
+	err := o.begun(c.after(), &c.rec)
+	c.done()
+	return err
 }
 
 // begun notes the operation whose work is to be done now.
-func (o *operation[S, E, T]) begun(r *StoredRecord, rec Record[S, T]) error {
+func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
 	t := &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch}
 	t.beat = func(ctx context.Context) error { return o.m.beat(ctx, t) }
 	return o.note(func() {
@@ -188,9 +190,9 @@ func (o *operation[S, E, T]) begun(r *StoredRecord, rec Record[S, T]) error {
 		// Before the guard reads the record: what is taken away later is told.
 		o.m.tasks.add(t)
 		if o.handle.admitted.Operation == 0 {
-			o.handle.admitted = rec
+			o.handle.admitted = *rec
 		}
-		o.handle.last = rec
+		o.handle.last = *rec
 	})
 }
 
@@ -332,22 +334,22 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	}
 	c := o.m.call("outcome", o.id, o.m.worker)
 	c.outcome, c.ends = outcome, o.m.events.Of(decide.Outcome(outcome))
-	q := decide.Request{
+	c.outcomeOf = decide.Request{
 		Verb: decide.Report, Actor: o.m.worker, Operation: uint64(o.task.Operation),
 		Owned: true, Owner: o.task.Owner, Epoch: o.task.Epoch,
 		Steps: outcome == Succeeded && len(o.steps) > 1,
 	}
 	if why != nil {
-		c.change.Reason = shortened(why.Error())
+		c.reason = shortened(why.Error())
 	}
 	var edited error
 	if edit, ok := o.edit(outcome); ok {
-		c.change.Edit, q.Edits = func(payload *T) error {
+		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error {
 			edited = caught(edit, payload)
 			return edited
-		}, true
+		}}, true
 	}
-	rec, d, err := c.conclude(ctx, q)
+	err := c.conclude(ctx)
 	if edited != nil {
 		// Without its effect on the payload the work has not succeeded. Nothing
 		// was written yet.
@@ -361,10 +363,10 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	switch {
 	case err != nil:
 		failed.Unwritten = err
-	case d.Verdict == decide.Applied:
+	case c.d.Verdict == decide.Applied:
 		applied = true
-	case o.m.owns(o.task, &c.before) && d.Err != nil:
-		failed.Unwritten = public(d.Err)
+	case o.m.owns(o.task, &c.before) && c.d.Err != nil:
+		failed.Unwritten = public(c.d.Err)
 	case o.m.owns(o.task, &c.before):
 		failed.Unwritten = fmt.Errorf("%w: the table ignores %v", fsm.ErrNotAllowed, c.event)
 	default:
@@ -377,14 +379,14 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 		if !applied {
 			return
 		}
-		o.rec, o.handle.last = c.after, rec
-		if d.Removes { // what follows, if anything, makes the object anew
+		o.rec, o.handle.last = *c.after(), c.rec
+		if c.d.Removes { // what follows, if anything, makes the object anew
 			o.rec.State, o.rec.Origin, o.rec.Payload, o.rec.Saved = "", "", nil, nil
 		}
 	})
 	switch {
 	case applied && abandoned != nil:
-		o.rec = c.after // nobody else looks at it any more
+		o.rec = *c.after() // nobody else looks at it any more
 		o.release(ctx)
 		return abandoned
 	case applied && outcome == Succeeded:
@@ -437,16 +439,16 @@ func (m *Manager[S, E, T]) release(ctx context.Context, r *StoredRecord) error {
 }
 
 // conclude is report for work's own outcome.
-func (c *call[S, E, T]) conclude(ctx context.Context, q decide.Request) (Record[S, T], decide.Decision, error) {
+func (c *call[S, E, T]) conclude(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
-		rec, d, err := c.attempt(ctx, q)
+		err := c.attempt(ctx)
 		if _, conflict := c.lost(err); conflict && attempt < maxAttempts {
 			continue
 		}
-		if d.Err != nil {
-			err = nil
+		if c.d.Err != nil {
+			return nil
 		}
-		return rec, d, err
+		return err
 	}
 }
 

@@ -182,7 +182,10 @@ func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (Record[S, T], error) {
 	c := m.call("create", id, actor)
 	c.event, c.payload = e, payload
-	return c.run(ctx, decide.Request{Verb: decide.Create, Event: m.machine.EventIndex(e), Actor: actor})
+	c.q.Verb, c.q.Event = decide.Create, m.machine.EventIndex(e)
+	err := c.run(ctx)
+	c.done()
+	return c.rec, err
 }
 
 // Add makes a record in the machine's initial state, for machines whose initial
@@ -192,7 +195,10 @@ func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm
 func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (Record[S, T], error) {
 	c := m.call("add", id, actor)
 	c.payload = payload
-	return c.run(ctx, decide.Request{Verb: decide.Add, Actor: actor})
+	c.q.Verb = decide.Add
+	err := c.run(ctx)
+	c.done()
+	return c.rec, err
 }
 
 // Fire moves an object by event e, if the table lets this actor. The order is
@@ -209,7 +215,10 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, 
 func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
 	c := m.call("fire", id, actor)
 	c.event = e
-	return c.run(ctx, c.request(change))
+	c.fires(change)
+	err := c.run(ctx)
+	c.done()
+	return c.rec, err
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], ErrInvalid,

@@ -29,13 +29,16 @@ type MemoryStore struct {
 	KeepHistory int // rows of history kept for each object; 0: DefaultKeepHistory; less: all
 	KeepRemoved int // removed objects still known; 0: DefaultKeepRemoved; less: none
 
+	// NoHistory saves the memory of history: the store is no [Historian], and a
+	// commit that is sent again is known as long as it is the object's last.
+	NoHistory bool
+
 	// mu guards everything below. No user code and no I/O runs under it.
 	mu       sync.Mutex
 	closed   bool
 	shelves  map[string]*shelf // by machine
-	revision uint64            // of the last commit
 	removed  []grave           // in order of removal, some of them risen again
-	floor    uint64            // >= every sequence and operation number of a forgotten key
+	floor    uint64            // >= every sequence, operation and revision number of a forgotten key
 	outbox   []OutboxMessage
 	messages uint64 // number of the last message
 }
@@ -48,39 +51,12 @@ var (
 // NewMemoryStore returns an empty store with the defaults.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
-// shelf holds the objects of one machine.
-type shelf struct {
-	entries map[string]*entry  // by id, removed ones included
-	order   ordered            // those that exist
-	states  map[string]*bucket // those that exist, by state
-}
-
-// entry is one object, or what is remembered of a removed one.
-//
-// Invariant: rec.Exists() == (bucket != nil && bucket.entries[at] == e).
-type entry struct {
-	rec     StoredRecord
-	past    []HistoryRow // a ring once it is full
-	oldest  int          // index of the first row in past
-	bucket  *bucket
-	at      int
-	removal uint64 // the store's revision at which it was removed
-}
-
-// bucket is the set of objects in one state.
-type bucket struct{ entries []*entry }
-
-// grave is a removal.
-type grave struct {
-	key     Key
-	removal uint64
-}
-
 const maxChanges = 1 << 12 // of a commit in memory, which holds everybody up
 
-// Capabilities says that everything is supported and the clock is the process'.
+// Capabilities says that everything is supported, but for history where it is not
+// wanted, and that the clock is the process'.
 func (s *MemoryStore) Capabilities() Capabilities {
-	return Capabilities{Changes: maxChanges, History: true, Messages: true}
+	return Capabilities{Changes: maxChanges, History: !s.NoHistory, Messages: true}
 }
 
 // Close makes every later call fail with [ErrClosed] and frees the records. It
@@ -106,13 +82,14 @@ func (s *MemoryStore) enter(ctx context.Context) error {
 }
 
 // Get implements [Store].
-func (s *MemoryStore) Get(ctx context.Context, key Key) (StoredRecord, error) {
-	if err := s.enter(ctx); err != nil {
-		return StoredRecord{}, err
+func (s *MemoryStore) Get(ctx context.Context, key Key) (r StoredRecord, err error) {
+	if err = s.enter(ctx); err != nil {
+		return r, err
 	}
 	defer s.mu.Unlock()
 	if e := s.entry(key); e != nil {
-		return e.rec, nil
+		e.record(key.Machine, &r)
+		return r, nil
 	}
 	return s.unknown(key), nil
 }
@@ -144,17 +121,20 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 		return err
 	}
 	defer s.mu.Unlock()
+	var few [4]*entry
+	entries := few[:0] // nil for an object of which nothing is known
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		current := s.current(ch.To.Key)
-		if current.Revision == ch.Expect && current.State == ch.From {
+		e := s.entry(ch.To.Key)
+		if s.expected(ch, e) {
+			entries = append(entries, e)
 			continue
 		}
 		// A revision that has moved on may have been moved by this very commit.
 		if s.written(c) {
 			return nil
 		}
-		return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: current}
+		return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
 	}
 	for _, p := range c.Require {
 		if current := s.current(p.Key); !slices.Contains(p.States, current.State) {
@@ -163,7 +143,7 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 	}
 	now := time.Now()
 	for i := range c.Changes {
-		s.write(c, &c.Changes[i], now)
+		s.write(c, &c.Changes[i], entries[i], now)
 	}
 	for _, msg := range c.Messages {
 		s.messages++
@@ -201,92 +181,100 @@ func checkCommit(c *Commit) error {
 	return nil
 }
 
-func (s *MemoryStore) current(key Key) StoredRecord {
+func (s *MemoryStore) current(key Key) (r StoredRecord) {
 	if e := s.entry(key); e != nil {
-		return e.rec
+		e.record(key.Machine, &r)
+		return r
 	}
 	return s.unknown(key)
 }
 
+// expected reports whether a change finds what it expects in its entry.
+func (s *MemoryStore) expected(ch *StoredChange, e *entry) bool {
+	if e != nil {
+		return e.revision == ch.Expect && e.state() == ch.From
+	}
+	return ch.From == "" && s.unknown(ch.To.Key).Revision == ch.Expect
+}
+
 // written fills a commit as it was written before, if it was.
 func (s *MemoryStore) written(c *Commit) bool {
-	rows := make([]*HistoryRow, len(c.Changes))
+	rows := make([]*kept, len(c.Changes))
 	for i := range c.Changes {
 		e := s.entry(c.Changes[i].To.Key)
 		if e == nil {
 			return false
 		}
-		// Rows are dense: the one that this change would have written has a place.
-		at := c.Changes[i].To.Sequence - e.past[e.oldest].Sequence
-		if at >= uint64(len(e.past)) {
-			return false
-		}
-		rows[i] = &e.past[(e.oldest+int(at))%len(e.past)]
-		if rows[i].Token != c.Token {
+		rows[i] = e.past.numbered(c.Changes[i].To.Sequence)
+		if rows[i] == nil || rows[i].token != c.Token {
 			return false
 		}
 	}
 	for i := range c.Changes {
-		c.Changes[i].Stamp(rows[i].Revision, rows[i].At)
+		c.Changes[i].Stamp(revision(rows[i].revision), time.Unix(0, rows[i].nanos))
 	}
 	return true
 }
 
 // write makes one change. Its expectation holds.
-func (s *MemoryStore) write(c *Commit, ch *StoredChange, now time.Time) {
-	s.revision++
-	ch.Stamp(Revision(strconv.FormatUint(s.revision, 10)), now)
-	sh := s.shelf(ch.To.Machine)
-	e := sh.entries[ch.To.ID]
+func (s *MemoryStore) write(c *Commit, ch *StoredChange, e *entry, now time.Time) {
+	var sh *shelf
 	if e == nil {
-		e = &entry{rec: StoredRecord{Key: ch.To.Key}}
+		sh = s.shelf(ch.To.Machine)
+		e = &entry{id: ch.To.ID, shelf: sh}
 		sh.entries[ch.To.ID] = e
 	}
+	sh = e.shelf
+	// The number goes on from that of a forgotten object, because the sequence does.
+	e.number = max(e.number+1, ch.To.Sequence)
+	ch.Stamp(revision(e.number), now)
+	before := e.state()
+	move := e.move
 	if !ch.Quiet {
-		s.remember(e, c, ch)
+		move = sh.move(ch)
+		e.past.add(kept{
+			sequence: ch.To.Sequence, token: c.Token, nanos: now.UnixNano(), revision: e.number,
+			operation: ch.To.Operation, move: move, reason: ch.To.Reason,
+		}, s.keepHistory())
 	}
-	before := e.rec.State
-	e.rec = ch.To
+	e.set(&ch.To, move, ch.Remove)
 	if ch.Remove {
-		e.rec.State, e.rec.Origin, e.rec.Target = "", "", ""
-		e.rec.Payload, e.rec.Saved, e.rec.Deadline = nil, nil, time.Time{}
-		e.removal = s.revision
-		s.removed = append(s.removed, grave{key: e.rec.Key, removal: s.revision})
+		s.removed = append(s.removed, grave{key: ch.To.Key, number: e.number})
 	}
-	if before == e.rec.State {
+	state := e.state()
+	if before == state {
 		return
 	}
 	if before != "" {
 		e.bucket.remove(e)
 	}
 	switch {
-	case e.rec.State == "" && before != "":
+	case state == "" && before != "":
 		sh.order.remove(e)
-	case e.rec.State != "" && before == "":
+	case state != "" && before == "":
 		sh.order.insert(e)
 	}
-	if e.rec.State != "" {
-		sh.bucket(e.rec.State).add(e)
+	if state != "" {
+		sh.bucket(state).add(e)
 	}
 }
 
-// remember adds the history row of a change to its entry.
-func (s *MemoryStore) remember(e *entry, c *Commit, ch *StoredChange) {
-	row := ch.Row(c.Token)
-	keep := s.KeepHistory
-	if keep == 0 {
-		keep = DefaultKeepHistory
+// keepHistory is how many rows of an object are kept; less than 0: all.
+func (s *MemoryStore) keepHistory() int {
+	switch {
+	case s.NoHistory:
+		return 1 // a commit that is sent again is known by its token
+	case s.KeepHistory == 0:
+		return DefaultKeepHistory
 	}
-	if keep < 0 || len(e.past) < keep {
-		e.past = append(e.past, row)
-		return
-	}
-	e.past[e.oldest] = row
-	e.oldest = (e.oldest + 1) % len(e.past)
+	return s.KeepHistory
 }
 
 // forget drops the oldest removed objects that are too many.
 func (s *MemoryStore) forget() {
+	if len(s.removed) == 0 {
+		return
+	}
 	keep := s.KeepRemoved
 	if keep == 0 {
 		keep = DefaultKeepRemoved
@@ -295,44 +283,10 @@ func (s *MemoryStore) forget() {
 		g := s.removed[0]
 		s.removed = s.removed[1:]
 		e := s.entry(g.key)
-		if e == nil || e.rec.Exists() || e.removal != g.removal {
+		if e == nil || e.state() != "" || e.number != g.number {
 			continue // it rose again; a later removal has a grave of its own
 		}
-		s.floor = max(s.floor, e.rec.Sequence, uint64(e.rec.Operation))
+		s.floor = max(s.floor, e.number, uint64(e.operation))
 		delete(s.shelves[g.key.Machine].entries, g.key.ID)
 	}
-}
-
-func (s *MemoryStore) shelf(machine string) *shelf {
-	sh := s.shelves[machine]
-	if sh == nil {
-		if s.shelves == nil {
-			s.shelves = make(map[string]*shelf)
-		}
-		sh = &shelf{entries: make(map[string]*entry), states: make(map[string]*bucket)}
-		s.shelves[machine] = sh
-	}
-	return sh
-}
-
-func (sh *shelf) bucket(state string) *bucket {
-	b := sh.states[state]
-	if b == nil {
-		b = &bucket{}
-		sh.states[state] = b
-	}
-	return b
-}
-
-func (b *bucket) add(e *entry) {
-	e.bucket, e.at = b, len(b.entries)
-	b.entries = append(b.entries, e)
-}
-
-func (b *bucket) remove(e *entry) {
-	last := b.entries[len(b.entries)-1]
-	b.entries[e.at], last.at = last, e.at
-	b.entries[len(b.entries)-1] = nil
-	b.entries = b.entries[:len(b.entries)-1]
-	e.bucket = nil
 }

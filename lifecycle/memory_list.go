@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,34 +32,36 @@ func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error)
 		for _, state := range distinct(q.States) {
 			if b := sh.states[state]; b != nil {
 				for _, e := range b.entries {
-					if q.selects(&e.rec, now) {
+					if e.selected(&q, now) {
 						few = append(few, e)
 					}
 				}
 			}
 		}
-		slices.SortFunc(few, func(a, b *entry) int { return cmp.Compare(a.rec.ID, b.rec.ID) })
+		slices.SortFunc(few, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
 		for _, e := range few[:min(len(few), q.Limit)] {
-			found = append(found, e.rec)
+			found = append(found, StoredRecord{})
+			e.record(q.Machine, &found[len(found)-1])
 		}
 		return found, nil
 	}
 	sh.order.from(q.After, func(e *entry) bool {
-		if q.selects(&e.rec, now) {
-			found = append(found, e.rec)
+		if e.selected(&q, now) {
+			found = append(found, StoredRecord{})
+			e.record(q.Machine, &found[len(found)-1])
 		}
 		return len(found) < q.Limit
 	})
 	return found, nil
 }
 
-// selects reports whether a query selects a record.
-func (q *Query) selects(r *StoredRecord, now time.Time) bool {
-	return r.ID > q.After &&
-		(len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
-		(q.UnchangedFor <= 0 || now.Sub(r.ChangedAt) >= q.UnchangedFor) &&
-		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline)) &&
-		(q.Owner == "" || q.Owner == r.Owner)
+// selected reports whether a query selects an object.
+func (e *entry) selected(q *Query, now time.Time) bool {
+	return e.id > q.After &&
+		(len(q.States) == 0 || slices.Contains(q.States, e.state())) &&
+		(q.UnchangedFor <= 0 || now.Sub(e.changedAt) >= q.UnchangedFor) &&
+		(!q.Overdue || !e.deadline.IsZero() && now.After(e.deadline)) &&
+		(q.Owner == "" || e.job != nil && q.Owner == e.job.owner)
 }
 
 func (sh *shelf) inStates(states []string) (n int) {
@@ -80,15 +83,17 @@ func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit 
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	if s.NoHistory {
+		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
+	}
 	e := s.entry(key)
 	if e == nil {
 		return nil, nil
 	}
 	var rows []HistoryRow
-	for i := range e.past {
-		row := &e.past[(e.oldest+i)%len(e.past)]
-		if row.Sequence > after && len(rows) < limit {
-			rows = append(rows, *row)
+	for i := range e.past.len() {
+		if k := e.past.at(i); k.sequence > after && len(rows) < limit {
+			rows = append(rows, k.row(key))
 		}
 	}
 	return rows, nil
@@ -137,19 +142,19 @@ const pieceSize = 512
 // place returns the piece and the index at which an id is or belongs.
 func (o *ordered) place(id string) (piece, at int) {
 	piece, _ = slices.BinarySearchFunc(o.pieces, id, func(p []*entry, id string) int {
-		return strings.Compare(p[len(p)-1].rec.ID, id)
+		return strings.Compare(p[len(p)-1].id, id)
 	})
 	if piece == len(o.pieces) {
 		return piece, 0
 	}
 	at, _ = slices.BinarySearchFunc(o.pieces[piece], id, func(e *entry, id string) int {
-		return strings.Compare(e.rec.ID, id)
+		return strings.Compare(e.id, id)
 	})
 	return piece, at
 }
 
 func (o *ordered) insert(e *entry) {
-	piece, at := o.place(e.rec.ID)
+	piece, at := o.place(e.id)
 	if piece == len(o.pieces) { // beyond the last one
 		if piece == 0 {
 			o.pieces = append(o.pieces, nil)
@@ -169,7 +174,7 @@ func (o *ordered) insert(e *entry) {
 }
 
 func (o *ordered) remove(e *entry) {
-	piece, at := o.place(e.rec.ID)
+	piece, at := o.place(e.id)
 	o.pieces[piece] = slices.Delete(o.pieces[piece], at, at+1)
 	if len(o.pieces[piece]) == 0 {
 		o.pieces = slices.Delete(o.pieces, piece, piece+1)
@@ -181,7 +186,7 @@ func (o *ordered) from(after string, yield func(*entry) bool) {
 	piece, at := o.place(after)
 	for ; piece < len(o.pieces); piece, at = piece+1, 0 {
 		for _, e := range o.pieces[piece][at:] {
-			if e.rec.ID > after && !yield(e) {
+			if e.id > after && !yield(e) {
 				return
 			}
 		}

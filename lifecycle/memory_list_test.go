@@ -20,10 +20,10 @@ func (o *ordered) check(t require.TestingT) {
 		require.NotEmpty(t, piece, "piece %d", i)
 		require.LessOrEqual(t, len(piece), pieceSize, "piece %d", i)
 		for _, e := range piece {
-			if !first && e.rec.ID <= last { // for speed not by require
-				require.Fail(t, "not in order", "%q comes after %q", e.rec.ID, last)
+			if !first && e.id <= last { // for speed not by require
+				require.Fail(t, "not in order", "%q comes after %q", e.id, last)
 			}
-			last, first = e.rec.ID, false
+			last, first = e.id, false
 		}
 	}
 }
@@ -35,11 +35,11 @@ func TestOrderedIsASortedSlice(t *testing.T) {
 		var o ordered
 		var naive []*entry // sorted
 		find := func(id string) (int, bool) {
-			return slices.BinarySearchFunc(naive, id, func(e *entry, id string) int { return cmp.Compare(e.rec.ID, id) })
+			return slices.BinarySearchFunc(naive, id, func(e *entry, id string) int { return cmp.Compare(e.id, id) })
 		}
 		insert := func(id string) {
 			if at, there := find(id); !there {
-				e := &entry{rec: StoredRecord{Key: Key{ID: id}}}
+				e := &entry{id: id}
 				naive = slices.Insert(naive, at, e)
 				o.insert(e)
 			}
@@ -190,7 +190,7 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	require.LessOrEqual(t, cap(s.outbox), 8)
 	require.Len(t, s.shelves, 1)
 	for _, e := range sh.entries {
-		require.LessOrEqual(t, cap(e.past), 2)
+		require.LessOrEqual(t, cap(e.past.rows), 2)
 	}
 }
 
@@ -210,9 +210,9 @@ func TestEntriesStandInTheirBuckets(t *testing.T) {
 			}}))
 			sh, there := s.shelves["m"], 0
 			for _, e := range sh.entries {
-				require.Equal(t, e.rec.Exists(), e.bucket != nil && e.bucket.entries[e.at] == e)
-				if e.rec.Exists() {
-					require.Same(t, sh.states[e.rec.State], e.bucket)
+				require.Equal(t, e.state() != "", e.bucket != nil && e.bucket.entries[e.at] == e)
+				if e.state() != "" {
+					require.Same(t, sh.states[e.state()], e.bucket)
 					there++
 				}
 			}

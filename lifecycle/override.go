@@ -24,19 +24,17 @@ const Overridden = "(override)"
 // is written then, but for [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
 	c := m.call("override", id, actor)
-	q := decide.Request{Verb: decide.Override, Actor: actor, To: m.machine.StateIndex(to)}
-	if change != nil {
-		c.change = *change
-		q.Edits = change.Edit != nil
-	}
-	c.change.Reason = reason
+	c.changes(change)
+	c.q.Verb, c.q.To, c.q.Force, c.reason = decide.Override, m.machine.StateIndex(to), false, reason
 	switch {
 	case actor == "" || reason == "":
 		return Record[S, T]{}, c.fail(fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
-	case q.To < 0:
+	case c.q.To < 0:
 		return Record[S, T]{}, c.fail(&fsm.TransitionError{
 			Machine: m.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
 		})
 	}
-	return c.run(ctx, q)
+	err := c.run(ctx)
+	c.done()
+	return c.rec, err
 }

@@ -93,10 +93,12 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 	o := &Owner{name: name, ttl: ttl, records: New(ownersMachine(ttl), store, nil)}
 	c := o.records.call("join", name, process)
 	c.event, c.creates = ownerJoin, true
-	if err := c.fire(ctx, nil); err != nil {
+	c.fires(nil)
+	if err := c.run(ctx); err != nil {
 		return nil, err
 	}
-	o.rec, o.epoch = c.after, uint64(c.after.Operation)
+	o.rec = *c.after()
+	o.epoch = uint64(o.rec.Operation)
 	alive, end := context.WithCancelCause(context.Background())
 	o.alive, o.lost = alive, func() { end(fmt.Errorf("%w: %s is no owner any more", ErrStale, name)) }
 	return o, nil

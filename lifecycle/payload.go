@@ -70,12 +70,16 @@ func (m *Manager[S, E, T]) unpack(p Payload) (v T, err error) {
 	case *plainPayload[T]:
 		return p.value, nil
 	}
+	return m.decode(p)
+}
+
+func (m *Manager[S, E, T]) decode(p Payload) (v T, err error) {
 	data, err := p.Bytes()
 	if err == nil && len(data) > 0 {
 		err = m.codec.Unmarshal(data, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("lifecycle: payload of %s is not a %T: %w", m.table.Name, v, err)
+		return v, fmt.Errorf("lifecycle: payload of %s is not a %v: %w", m.table.Name, reflect.TypeFor[T](), err)
 	}
 	return v, nil
 }

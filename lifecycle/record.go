@@ -37,15 +37,17 @@ func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 	if err != nil {
 		return Record[S, T]{}, err
 	}
-	return m.typed(r, status, payload), nil
+	rec := Record[S, T]{Status: status, Payload: payload}
+	m.fill(&rec, r)
+	return rec, nil
 }
 
-func (m *Manager[S, E, T]) typed(r *StoredRecord, status fsm.Status[S], payload T) Record[S, T] {
-	return Record[S, T]{
-		ID: r.ID, Status: status, Target: r.Target, Revision: r.Revision, Sequence: r.Sequence,
-		Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch, Deadline: r.Deadline,
-		ChangedAt: r.ChangedAt, Actor: r.Actor, Event: r.Event, Reason: r.Reason, Payload: payload,
-	}
+// fill sets everything but status and payload.
+func (m *Manager[S, E, T]) fill(rec *Record[S, T], r *StoredRecord) {
+	rec.ID, rec.Target, rec.Revision, rec.Sequence = r.ID, r.Target, r.Revision, r.Sequence
+	rec.Operation, rec.Owner, rec.Epoch = r.Operation, r.Owner, r.Epoch
+	rec.Deadline, rec.ChangedAt = r.Deadline, r.ChangedAt
+	rec.Actor, rec.Event, rec.Reason = r.Actor, r.Event, r.Reason
 }
 
 // Winner returns the record that won, from an error that matches [ErrConflict]

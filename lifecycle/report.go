@@ -65,14 +65,13 @@ func (m *Manager[S, E, T]) Verdicts() Verdicts {
 // the store's. The verdict is then Refused.
 func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID, e E, actor fsm.Actor, reason string) (Verdict, error) {
 	c := m.call("report", id, actor)
-	c.event, c.change.Reason = e, reason
-	q := decide.Request{
-		Verb: decide.Report, Event: m.machine.EventIndex(e), Actor: actor, Operation: uint64(operation),
-	}
-	d, err := c.report(ctx, q)
-	if err != nil {
+	c.event, c.reason = e, reason
+	c.q.Verb, c.q.Event, c.q.Operation = decide.Report, m.machine.EventIndex(e), uint64(operation)
+	if err := c.report(ctx); err != nil {
 		return Refused, c.fail(err)
 	}
+	c.done()
+	d := &c.d
 	m.verdicts[d.Verdict].Add(1)
 	if tell := m.observer.Reported; tell != nil {
 		tell(Reported{
@@ -84,40 +83,41 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 }
 
 // report reads, decides and commits until the object holds still.
-func (c *call[S, E, T]) report(ctx context.Context, q decide.Request) (decide.Decision, error) {
-	if err := c.check(q); err != nil {
-		return decide.Decision{}, err
+func (c *call[S, E, T]) report(ctx context.Context) error {
+	if err := c.check(); err != nil {
+		return err
 	}
 	for attempt := 1; ; attempt++ {
-		_, d, err := c.attempt(ctx, q)
+		err := c.attempt(ctx)
 		_, conflict := c.lost(err)
 		switch {
 		case conflict && attempt < maxAttempts:
 			continue
-		case d.Err == nil:
-			return d, err
-		case d.Verdict == decide.Refused && !q.Repeats:
+		case c.d.Err == nil:
+			return err
+		case c.d.Verdict == decide.Refused && !c.q.Repeats:
 			// Only a report that the table refuses is asked whether it was
 			// accepted before: accepted reports, the usual case, pay nothing.
-			if q.Repeats, err = c.repeats(ctx, q); err != nil {
-				return d, err
+			if c.q.Repeats, err = c.repeats(ctx); err != nil {
+				return err
 			}
-			if q.Repeats {
+			if c.q.Repeats {
 				continue
 			}
 			// A guard that was left alone by its caller has decided nothing.
 			if ctx.Err() != nil {
-				return d, Ended(ctx)
+				return Ended(ctx)
 			}
 		}
-		return d, nil
+		return nil
 	}
 }
 
 // repeats reports whether this event by this actor was accepted in this
 // operation. The record knows the last change; the history, where the store
 // keeps one, those before.
-func (c *call[S, E, T]) repeats(ctx context.Context, q decide.Request) (bool, error) {
+func (c *call[S, E, T]) repeats(ctx context.Context) (bool, error) {
+	q := &c.q
 	if c.before.Operation != OpID(q.Operation) {
 		return false, nil
 	}

@@ -340,7 +340,7 @@ func (s *sweeper[S, E, T]) care(ctx context.Context, r *StoredRecord, sight deci
 		s.tell(found)
 		return nil
 	}
-	q, care := decide.Sweep(s.m.table, known, sight)
+	q, care := decide.Sweep(s.m.table, &known, sight)
 	switch care {
 	case decide.LeaveAlone:
 		return nil
@@ -386,12 +386,12 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		found.Event = m.table.Events[q.Event]
 	}
 	c := m.call("sweep", r.ID, q.Actor)
-	c.before, c.told = *r, true
+	c.before, c.told, c.q = *r, true, q
 	if q.Event >= 0 {
 		c.event = m.machine.EventAt(q.Event)
 	}
 	if !q.Sweep || r.Work == "" || !decide.Redoes(m.table, known.State, known.Origin) {
-		_, err := c.run(ctx, q)
+		err := c.run(ctx)
 		found.settle(Moved, err)
 		found.To = c.moved(found.Err)
 		return
@@ -408,14 +408,14 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor, handle: &Handle[S, T]{}}
 	o.steps = append([]Step[E]{{c.event, Work{Handler: r.Work, Args: r.Args}}}, rest...)
 	_, err = o.submit(ctx, Work{}, func(ctx context.Context) error {
-		rec, err := c.run(ctx, q)
+		err := c.run(ctx)
 		switch {
 		case err != nil:
 			return err
-		case c.after.Operation == r.Operation:
+		case c.rec.Operation == r.Operation:
 			return errMoved // the guards chose a row that ends it
 		}
-		return o.begun(&c.after, rec)
+		return o.begun(c.after(), &c.rec)
 	})
 	if err == errMoved {
 		found.settle(Moved, nil)
@@ -481,8 +481,8 @@ func (c *Case) settle(remedy Remedy, err error) {
 
 // moved returns the state that a call has moved its object to.
 func (c *call[S, E, T]) moved(err error) string {
-	if err != nil {
+	if err != nil || c.draft == nil {
 		return ""
 	}
-	return c.after.State
+	return c.after().State
 }

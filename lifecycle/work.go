@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/decide"
@@ -211,6 +212,9 @@ func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 // tasks are the operations whose work waits or runs in this manager: from their
 // admission, so that what is taken away while it waits is told too.
 type tasks struct {
+	// How many may run, for who commits: if a commit sees none, the work of
+	// whoever comes later begins by reading the record.
+	n       atomic.Int32
 	mu      sync.Mutex
 	running map[Key]*Task
 	loose   map[Key]*Task // chains that ended without knowing what was written
@@ -223,6 +227,7 @@ func (ts *tasks) add(t *Task) {
 		ts.running = map[Key]*Task{}
 	}
 	ts.running[t.Key] = t
+	ts.n.Store(int32(len(ts.running)))
 }
 
 func (ts *tasks) remove(t *Task) {
@@ -230,11 +235,15 @@ func (ts *tasks) remove(t *Task) {
 	defer ts.mu.Unlock()
 	if ts.running[t.Key] == t {
 		delete(ts.running, t.Key)
+		ts.n.Store(int32(len(ts.running)))
 	}
 }
 
 // of returns the task that runs for a key, or nil.
 func (ts *tasks) of(k Key) *Task {
+	if ts.n.Load() == 0 {
+		return nil
+	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.running[k]

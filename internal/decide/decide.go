@@ -137,7 +137,7 @@ type Decision struct {
 
 // Candidates appends to rows those whose guards the caller runs in order until
 // one agrees. Where ok is false there is nothing to run and d is final.
-func (q Request) Candidates(t *fsm.Table, rec Record, rows []int) (_ []int, d Decision, ok bool) {
+func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d Decision, ok bool) {
 	refuse := func(verdict Verdict, err error) ([]int, Decision, bool) {
 		return rows, Decision{Row: -1, Verdict: verdict, Err: err}, false
 	}
@@ -198,7 +198,7 @@ func (q Request) Candidates(t *fsm.Table, rec Record, rows []int) (_ []int, d De
 
 // Decide takes the candidates and the results of their guards, nil for a guard
 // that agrees or is not there. Results beyond the first nil are not looked at.
-func (q Request) Decide(t *fsm.Table, rec Record, rows []int, guards []error) Decision {
+func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) Decision {
 	state, origin := rec.State, rec.Origin
 	if q.Verb == Create {
 		state = absent(t)
@@ -216,7 +216,7 @@ func (q Request) Decide(t *fsm.Table, rec Record, rows []int, guards []error) De
 }
 
 // take is the decision for a row that agrees.
-func (q Request) take(t *fsm.Table, rec Record, state, origin, row int) Decision {
+func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decision {
 	r := &t.Rows[row]
 	if r.Then == fsm.ThenIgnore {
 		return Decision{Row: row, Verdict: Repeated}
@@ -249,7 +249,7 @@ func begins(t *fsm.Table, from, to, row int) bool {
 
 // work decides who does the work from now on. A deadline that begins the
 // operation anew, instead of ending it, has its work done again.
-func (q Request) work(rec Record, to fsm.Kind, begins bool) Work {
+func (q *Request) work(rec *Record, to fsm.Kind, begins bool) Work {
 	switch {
 	case to != fsm.Transitional && to != fsm.Absent && q.Owned && q.Steps:
 		return SameWork
@@ -267,7 +267,7 @@ func (q Request) work(rec Record, to fsm.Kind, begins bool) Work {
 
 // override puts the object into a state. It is a new operation in every case, so
 // that nothing which was said about the old one counts any more.
-func (q Request) override(t *fsm.Table, rec Record) Decision {
+func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Row: -1, State: q.To, Origin: q.To, Begins: true,
 		Sequence: rec.Sequence + 1, Operation: rec.Operation + 1,
@@ -284,7 +284,7 @@ func (q Request) override(t *fsm.Table, rec Record) Decision {
 	return d
 }
 
-func (q Request) add(t *fsm.Table, rec Record) Decision {
+func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Row: -1, State: t.Initial, Origin: t.Initial,
 		Sequence: rec.Sequence + 1, Operation: rec.Operation, Payload: Drop,
@@ -301,7 +301,7 @@ func (q Request) add(t *fsm.Table, rec Record) Decision {
 // the first edit of an operation and kept while the object is in transition or
 // failed, so that an undo after the failure finds it; a retry out of a failure
 // keeps the last good one, not the one that failed.
-func (q Request) payload(rec Record, from, to fsm.Kind, begins bool) Payload {
+func (q *Request) payload(rec *Record, from, to fsm.Kind, begins bool) Payload {
 	switch {
 	case q.Undo && rec.Saved:
 		return Restore

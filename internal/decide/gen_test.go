@@ -179,7 +179,7 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 // decision runs both steps of a decision as the manager does; refuse says which
 // guards refuse.
 func decision(table *fsm.Table, rec decide.Record, q decide.Request, refuse func(row int) error) decide.Decision {
-	rows, d, ok := q.Candidates(table, rec, nil)
+	rows, d, ok := q.Candidates(table, &rec, nil)
 	if !ok {
 		return d
 	}
@@ -194,5 +194,5 @@ func decision(table *fsm.Table, rec decide.Record, q decide.Request, refuse func
 			break
 		}
 	}
-	return q.Decide(table, rec, rows, results)
+	return q.Decide(table, &rec, rows, results)
 }

@@ -41,7 +41,7 @@ func (e Events) Of(o Outcome) []int {
 // finishes counts at once: the event of the deadline, by the sweeper. If there is
 // neither, it is the report by the first of the events, which is refused and says
 // why; it is false if there are no events.
-func (q Request) Outcome(t *fsm.Table, rec Record, o Outcome, events []int) (Request, bool) {
+func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Request, bool) {
 	q.Verb = Report
 	for _, e := range events {
 		q.Event = e

@@ -42,7 +42,7 @@ func TestOutcomeOracle(t *testing.T) {
 			q.Operation = rec.Operation - min(rapid.Uint64Range(0, 1).Draw(t, "behind"), rec.Operation)
 			events := rapid.SliceOfN(rapid.IntRange(0, len(table.Events)-1), 0, 3).Draw(t, "events")
 			outcome := rapid.SampledFrom([]decide.Outcome{decide.Succeeded, decide.Failed, decide.Canceled}).Draw(t, "outcome")
-			got, ok := q.Outcome(table, rec, outcome, events)
+			got, ok := q.Outcome(table, &rec, outcome, events)
 			accepted := func(q decide.Request) bool {
 				d := (&oracle{table: table, rec: rec, q: q, refuse: agree}).decide()
 				return d.Verdict != decide.Refused || d.Err == decide.ErrBegins
@@ -100,7 +100,7 @@ func TestOutcome(t *testing.T) {
 				events = append(events, event(t, disks, e))
 			}
 			rec := record(t, disks, c.state, c.origin)
-			q, ok := decide.Request{Actor: "agent", Operation: c.operation}.Outcome(disks, rec, decide.Succeeded, events)
+			q, ok := decide.Request{Actor: "agent", Operation: c.operation}.Outcome(disks, &rec, decide.Succeeded, events)
 			require.True(t, ok)
 			require.Equal(t, c.want, disks.Events[q.Event])
 			d := decision(disks, rec, q, nil)

@@ -22,7 +22,7 @@ const (
 // Sweep decides what a sweeper does about an object. The row of the deadline is
 // the policy, also where the owner died before the deadline: it returns to the
 // origin, goes to a failed state, or begins the operation anew.
-func Sweep(t *fsm.Table, rec Record, s Sight) (Request, Care) {
+func Sweep(t *fsm.Table, rec *Record, s Sight) (Request, Care) {
 	if !rec.Exists || !s.Overdue && !s.OwnerDead {
 		return Request{}, LeaveAlone
 	}
@@ -43,7 +43,8 @@ func Sweep(t *fsm.Table, rec Record, s Sight) (Request, Care) {
 
 // Redoes reports whether the deadline of a state may begin its operation anew:
 // then somebody must be able to do the work once more, whoever began it. Which of
-// the rows of its event is taken is for the guards to say, so every one counts.
+// the rows of its event is taken is for the guards to say, so every one counts that
+// they can choose.
 func Redoes(t *fsm.Table, state, origin int) bool {
 	_, row := t.Deadline(state, origin)
 	if row < 0 {
@@ -55,6 +56,9 @@ func Redoes(t *fsm.Table, state, origin int) bool {
 		next, _ := t.After(state, origin, row)
 		if begins(t, state, next, row) {
 			return true
+		}
+		if t.Rows[row].Guard == "" {
+			break // it is always taken, and those behind it never
 		}
 	}
 	return false

@@ -35,7 +35,7 @@ func TestSweepOracle(t *testing.T) {
 		table := drawTable(t)
 		for range 20 {
 			rec, s := drawRecord(t, table), drawSight(t)
-			q, care := decide.Sweep(table, rec, s)
+			q, care := decide.Sweep(table, &rec, s)
 			want, late := decide.LeaveAlone, -1
 			if rec.Exists {
 				o := &oracle{table: table, rec: rec}
@@ -77,7 +77,7 @@ func TestSweepLeavesAlone(t *testing.T) {
 		if rec.Exists {
 			s = decide.Sight{}
 		}
-		if q, care := decide.Sweep(table, rec, s); care != decide.LeaveAlone || q != (decide.Request{}) {
+		if q, care := decide.Sweep(table, &rec, s); care != decide.LeaveAlone || q != (decide.Request{}) {
 			t.Fatalf("%+v of %+v: %v, %+v", s, rec, care, q)
 		}
 	})
@@ -91,7 +91,7 @@ func TestRedoes(t *testing.T) {
 		table := drawTable(t)
 		rec := drawRecord(t, table)
 		rec.Exists = true
-		q, care := decide.Sweep(table, rec, decide.Sight{Overdue: true})
+		q, care := decide.Sweep(table, &rec, decide.Sight{Overdue: true})
 		some := false
 		if care == decide.FireEvent {
 			// Every guard that there is decides alone, so all sets of refusals
@@ -143,7 +143,7 @@ func TestSweep(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rec := record(t, c.table, c.state, c.origin)
 			rec.Steps = c.steps
-			q, care := decide.Sweep(c.table, rec, c.sight)
+			q, care := decide.Sweep(c.table, &rec, c.sight)
 			require.Equal(t, c.want, care)
 			if c.event != "" {
 				require.Equal(t, c.event, c.table.Events[q.Event])

@@ -324,11 +324,12 @@ func TestBusyIsOfFire(t *testing.T) {
 // nothing to run, so that it can be reused.
 func TestCandidatesAppend(t *testing.T) {
 	q := decide.Request{Verb: decide.Fire, Event: event(t, disks, "resize"), Actor: "user"}
-	rows, _, ok := q.Candidates(disks, at(t, disks, "Ready"), []int{-7})
+	ready := at(t, disks, "Ready")
+	rows, _, ok := q.Candidates(disks, &ready, []int{-7})
 	require.True(t, ok)
 	require.Len(t, rows, 3)
 	require.Equal(t, -7, rows[0])
-	rows, _, ok = q.Candidates(disks, decide.Record{}, []int{-7})
+	rows, _, ok = q.Candidates(disks, &decide.Record{}, []int{-7})
 	require.False(t, ok)
 	require.Equal(t, []int{-7}, rows)
 }
@@ -344,9 +345,9 @@ func TestNoAllocation(t *testing.T) {
 	var sink decide.Decision
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for _, q := range []decide.Request{accepted, stale, wrong} {
-			rows, d, ok := q.Candidates(disks, rec, buf[:0])
+			rows, d, ok := q.Candidates(disks, &rec, buf[:0])
 			if ok {
-				d = q.Decide(disks, rec, rows, guards)
+				d = q.Decide(disks, &rec, rows, guards)
 			}
 			sink = d
 		}
@@ -361,11 +362,11 @@ func ExampleRequest() {
 	rec := decide.Record{Exists: true, State: state, Origin: state, Sequence: 7, Operation: 3}
 	q := decide.Request{Verb: decide.Fire, Event: resize, Actor: "user"}
 
-	rows, _, _ := q.Candidates(disks, rec, nil)
+	rows, _, _ := q.Candidates(disks, &rec, nil)
 	for _, row := range rows {
 		fmt.Println("run the guard:", disks.Rows[row].Guard)
 	}
-	d := q.Decide(disks, rec, rows, []error{nil})
+	d := q.Decide(disks, &rec, rows, []error{nil})
 	fmt.Println("write:", disks.States[d.State].Name, "operation", d.Operation, "deadline", d.Within)
 	// Output:
 	// run the guard: larger

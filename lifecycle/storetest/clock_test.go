@@ -17,11 +17,17 @@ import (
 type clocked struct {
 	*bent
 	ahead   time.Duration
-	stamped map[lifecycle.Revision]time.Duration // how far it was at the commit
+	stamped map[stamp]time.Duration // how far it was at the commit
+}
+
+// stamp names a commit of one object.
+type stamp struct {
+	lifecycle.Key
+	revision lifecycle.Revision
 }
 
 func newClocked() *clocked {
-	c := &clocked{bent: newBent(), stamped: map[lifecycle.Revision]time.Duration{}}
+	c := &clocked{bent: newBent(), stamped: map[stamp]time.Duration{}}
 	c.has.OwnClock = true
 	c.whole(func(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
 		seen := *r
@@ -44,7 +50,7 @@ func newClocked() *clocked {
 		defer c.mu.Unlock()
 		rows, err := history(ctx, k, after, limit)
 		for i := range rows {
-			rows[i].At = rows[i].At.Add(c.stamped[rows[i].Revision])
+			rows[i].At = rows[i].At.Add(c.stamped[stamp{k, rows[i].Revision}])
 		}
 		return rows, err
 	}
@@ -55,12 +61,13 @@ func (c *clocked) show(r *lifecycle.StoredRecord) {
 	if r.ChangedAt.IsZero() {
 		return
 	}
-	if _, known := c.stamped[r.Revision]; !known {
-		c.stamped[r.Revision] = c.ahead
+	at := stamp{r.Key, r.Revision}
+	if _, known := c.stamped[at]; !known {
+		c.stamped[at] = c.ahead
 	}
-	r.ChangedAt = r.ChangedAt.Add(c.stamped[r.Revision])
+	r.ChangedAt = r.ChangedAt.Add(c.stamped[at])
 	if !r.Deadline.IsZero() {
-		r.Deadline = r.Deadline.Add(c.stamped[r.Revision])
+		r.Deadline = r.Deadline.Add(c.stamped[at])
 	}
 }
 
