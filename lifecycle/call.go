@@ -25,17 +25,22 @@ type call[S, E comparable, T any] struct {
 	before  StoredRecord // the record that the request was decided on
 	known   decide.Record
 	d       decide.Decision // the last
-	draft   *draft          // that was written; nil if nothing was
-	rec     Record[S, T]    // as it is now, if there is no error
-	work    *Work           // what begins with the operation
-	steps   []byte          // what is to follow it
-	outcome Outcome         // of work, if the call writes one
+	wrote   bool
+	rec     Record[S, T] // as it is now, if there is no error
+	work    *Work        // what begins with the operation
+	steps   []byte       // what is to follow it
+	outcome Outcome      // of work, if the call writes one
+	task    *Task        // and its task
 	// and then the report, and the events to say it by: one of them is the event
 	outcomeOf decide.Request
 	ends      []int
 	creates   bool // if there is no object, the event makes it
 	told      bool // before is known already: from a conflict, or from a list
 	sent      bool // the last error is the store's answer to a commit, not somebody's own
+	lent      bool // a store may still be at the draft
+
+	draft Commit
+	one   [1]StoredChange // of the draft
 }
 
 // How often a call reads again what has changed under it: a report, because it
@@ -43,8 +48,27 @@ type call[S, E comparable, T any] struct {
 // still absent. Who is overtaken this often gives up with the conflict.
 const maxAttempts = 16
 
+// call returns a call that is used again when it is done: with the record before
+// and the commit it is most of what a request would put on the stack, and a
+// goroutine's first stack is small.
 func (m *Manager[S, E, T]) call(verb, id string, actor fsm.Actor) *call[S, E, T] {
-	return &call[S, E, T]{m: m, verb: verb, id: id, actor: actor, q: decide.Request{Actor: actor}}
+	c, ok := m.calls.Get().(*call[S, E, T])
+	if !ok {
+		c = new(call[S, E, T])
+	}
+	c.m, c.verb, c.id, c.actor, c.q.Actor = m, verb, id, actor, actor
+	return c
+}
+
+// done gives the call back. Nobody looks at it any more. A call that is not given
+// back is garbage, no more.
+func (c *call[S, E, T]) done() {
+	if c.lent {
+		return
+	}
+	m := c.m
+	*c = call[S, E, T]{}
+	m.calls.Put(c)
 }
 
 // run performs the request. The error is complete.
@@ -75,6 +99,15 @@ func (c *call[S, E, T]) run(ctx context.Context) error {
 	}
 }
 
+// finish is run for a caller that needs no more of the call.
+func (c *call[S, E, T]) finish(ctx context.Context) (rec Record[S, T], err error) {
+	if err = c.run(ctx); err == nil {
+		rec = c.rec
+	}
+	c.done()
+	return rec, err
+}
+
 // fires makes the call one that fires its event.
 func (c *call[S, E, T]) fires(change *Change[T]) {
 	c.q.Verb, c.q.Event, c.q.Work = decide.Fire, c.m.machine.EventIndex(c.event), c.work != nil
@@ -89,21 +122,8 @@ func (c *call[S, E, T]) changes(change *Change[T]) {
 	}
 }
 
-// after is the record that was written, or nil.
-func (c *call[S, E, T]) after() *StoredRecord {
-	if c.draft == nil {
-		return nil
-	}
-	return &c.draft.commit.Changes[0].To
-}
-
-// done gives back what the call has used. Nobody looks at it any more.
-func (c *call[S, E, T]) done() {
-	if c.draft != nil {
-		c.m.drafts.Put(c.draft)
-		c.draft = nil
-	}
-}
+// after is the record that was written. Something was.
+func (c *call[S, E, T]) after() *StoredRecord { return &c.draft.Changes[0].To }
 
 // lost returns the conflict with which the store answered a commit. A conflict
 // that a guard or Edit brought along from elsewhere is none.
@@ -136,7 +156,7 @@ func (c *call[S, E, T]) check() error {
 
 // attempt reads the record, decides and commits, once.
 func (c *call[S, E, T]) attempt(ctx context.Context) error {
-	c.sent, c.draft, c.d = false, nil, decide.Decision{}
+	c.sent, c.wrote, c.d = false, false, decide.Decision{}
 	if !c.told {
 		if err := c.read(ctx); err != nil {
 			return err
@@ -182,12 +202,21 @@ func (c *call[S, E, T]) attempt(ctx context.Context) error {
 	case d.Write:
 		return c.commit(ctx)
 	case c.before.Exists():
-		c.rec, err = c.m.record(&c.before)
-		return err
+		return c.unmoved()
 	case q.Verb != decide.Report:
 		return ErrNotFound // the table ignores the event, and there is no object
 	}
 	return nil // a repeated report about an object that is gone
+}
+
+// unmoved is the result of an event that the table ignores.
+//
+//go:noinline
+func (c *call[S, E, T]) unmoved() (err error) {
+	// Not inlined, like what is said of errors: records are big, and whoever
+	// calls from a new goroutine has a small stack that is dear to grow.
+	c.rec, err = c.m.record(&c.before)
+	return err
 }
 
 func (c *call[S, E, T]) read(ctx context.Context) (err error) {
@@ -269,21 +298,23 @@ func (c *call[S, E, T]) present() (T, error) {
 
 // commit writes what was decided. The error is that of the store or of Edit.
 func (c *call[S, E, T]) commit(ctx context.Context) error {
-	w := c.m.draft()
-	payload, err := c.plan(w)
+	payload, err := c.plan()
 	if err != nil {
 		return err
 	}
-	if err := c.send(ctx, &w.commit); err != nil {
-		return err // and w is not used again: a store may be at it still
+	c.lent = true
+	if err := c.send(ctx, &c.draft); err != nil {
+		return err
 	}
-	c.written(w, payload)
+	c.lent = false
+	c.written(payload)
 	return nil
 }
 
 // plan fills the commit that was decided.
-func (c *call[S, E, T]) plan(w *draft) (payload T, err error) {
-	states, d, ch := c.m.table.States, &c.d, &w.changes[0]
+func (c *call[S, E, T]) plan() (payload T, err error) {
+	states, d, ch := c.m.table.States, &c.d, &c.one[0]
+	c.draft.Changes = c.one[:]
 	ch.Expect, ch.From, ch.FromOrigin = c.before.Revision, c.before.State, c.before.Origin
 	ch.Within, ch.Remove = d.Within, d.Removes
 	to := &ch.To
@@ -313,41 +344,25 @@ func (c *call[S, E, T]) plan(w *draft) (payload T, err error) {
 		to.Owner, to.Epoch = "", 0
 		to.Work, to.Args, to.Steps = "", nil, nil
 	}
-	w.commit.Token, w.commit.Require, w.commit.Messages = NewToken(), nil, nil
+	c.draft.Token, c.draft.Require, c.draft.Messages = NewToken(), nil, nil
 	if c.change != nil {
-		w.commit.Require, w.commit.Messages = c.change.Require, c.change.Messages
+		c.draft.Require, c.draft.Messages = c.change.Require, c.change.Messages
 	}
 	return c.edit(to)
 }
 
 // written notes that a commit was, and tells it.
-func (c *call[S, E, T]) written(w *draft, payload T) {
-	c.draft = w
-	to := &w.commit.Changes[0].To
-	c.m.taken(to)
+func (c *call[S, E, T]) written(payload T) {
+	c.wrote = true
+	to := c.after()
+	c.m.taken(to, c.task)
 	c.m.watchers.tell(to.Key)
 	if tell := c.m.observer.Changed; tell != nil {
-		tell(w.commit.Changes[0].Row(w.commit.Token))
+		tell(c.draft.Changes[0].Row(c.draft.Token))
 	}
 	c.rec.State, c.rec.Origin = c.m.machine.StateAt(c.d.State), c.m.machine.StateAt(c.d.Origin)
 	c.m.fill(&c.rec, to)
 	c.rec.Payload = payload
-}
-
-// draft is a commit of one change, which is used again when it was written: it
-// is most of what a call would allocate.
-type draft struct {
-	commit  Commit
-	changes [1]StoredChange
-}
-
-func (m *Manager[S, E, T]) draft() *draft {
-	w, ok := m.drafts.Get().(*draft)
-	if !ok {
-		w = new(draft)
-	}
-	w.commit.Changes = w.changes[:]
-	return w
 }
 
 // target is where the object is heading: the state that the table says a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -60,16 +61,16 @@ type Step[E comparable] struct {
 // handlers; a process that takes the operation over then goes on with them. Of
 // the works' Class, Preempt and QueueTimeout, those of the first count.
 func (m *Manager[S, E, T]) DoSteps(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
-	c := m.call("do", id, actor)
 	if err := m.checkSteps(steps); err != nil {
+		c := m.call("do", id, actor)
 		if len(steps) > 0 {
 			c.event = steps[0].Event
 		}
 		return nil, c.fail(err)
 	}
-	r := &operation[S, E, T]{m: m, id: id, actor: actor, steps: steps, handle: &Handle[S, T]{}}
-	return r.submit(ctx, steps[0].Work, func(ctx context.Context) error {
-		return r.admit(ctx, nil, change)
+	o := &operation[S, E, T]{m: m, id: id, actor: actor, steps: steps}
+	return o.submit(ctx, &steps[0].Work, func(ctx context.Context) error {
+		return o.admit(ctx, nil, change)
 	})
 }
 
@@ -110,7 +111,8 @@ type operation[S, E comparable, T any] struct {
 	id     string
 	actor  fsm.Actor
 	steps  []Step[E] // the present one, and those that follow
-	handle *Handle[S, T]
+	handle Handle[S, T]
+	action queue.Action
 
 	// Of the goroutine that does it: the submitter until it is admitted, then
 	// that of the queue, which writes what follows, steps and handle.last under
@@ -120,6 +122,7 @@ type operation[S, E comparable, T any] struct {
 	settled bool         // somebody else has the word: nothing here is written any more
 	rec     StoredRecord // as this process has last written it
 	task    *Task        // of the present step
+	first   Task         // that of the first one
 	closed  bool         // the outcome of the present step is decided
 	told    Outcome      // Lost or TimedOut, if that is why its work ended
 }
@@ -137,35 +140,45 @@ func (o *operation[S, E, T]) note(write func()) error {
 }
 
 // submit puts the operation into the queue. Its error is complete.
-func (o *operation[S, E, T]) submit(ctx context.Context, w Work, admit func(context.Context) error) (*Handle[S, T], error) {
-	c := o.m.call("do", o.id, o.actor)
+func (o *operation[S, E, T]) submit(ctx context.Context, w *Work, admit func(context.Context) error) (*Handle[S, T], error) {
+	var event E
 	if len(o.steps) > 0 {
-		c.event = o.steps[0].Event
+		event = o.steps[0].Event
 	}
-	if err := checkID(o.id); err != nil {
+	fail := func(err error) (*Handle[S, T], error) {
+		c := o.m.call("do", o.id, o.actor)
+		c.event = event
 		return nil, c.fail(err)
 	}
-	if o.m.owner != nil && o.m.owner.alive.Err() != nil {
-		return nil, c.fail(context.Cause(o.m.owner.alive))
+	if err := checkID(o.id); err != nil {
+		return fail(err)
 	}
-	ticket, err := o.m.queue.Submit(ctx, o.m.key(o.id), &queue.Action{
-		Name: fmt.Sprint(c.event), Class: w.Class, Preempt: w.Preempt, QueueTimeout: w.QueueTimeout,
+	if o.m.owner != nil && o.m.owner.alive.Err() != nil {
+		return fail(context.Cause(o.m.owner.alive))
+	}
+	name := ""
+	if i := o.m.machine.EventIndex(event); i >= 0 {
+		name = o.m.table.Events[i]
+	}
+	o.action = queue.Action{
+		Name: name, Class: w.Class, Preempt: w.Preempt, QueueTimeout: w.QueueTimeout,
 		Admit: admit, Guard: o.guard, Run: o.run, Settle: o.settle,
-	})
+	}
+	ticket, err := o.m.queue.Submit(ctx, o.m.key(o.id), &o.action)
 	if err == nil {
 		o.handle.ticket = ticket
-		return o.handle, nil
+		return &o.handle, nil
 	}
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return nil, refused.Err // of admit, and complete
 	}
-	return nil, c.fail(err)
+	return fail(err)
 }
 
 // admit fires the event of the present step. With a record, it is decided on
 // that one and no other.
 func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change *Change[T]) error {
-	step := o.steps[0]
+	step := &o.steps[0]
 	c := o.m.call("do", o.id, o.actor)
 	c.event, c.creates, c.work = step.Event, true, &step.Work
 	c.steps = o.m.encodeSteps(o.actor, o.steps[1:])
@@ -183,8 +196,11 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 
 // begun notes the operation whose work is to be done now.
 func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
-	t := &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch}
-	t.beat = func(ctx context.Context) error { return o.m.beat(ctx, t) }
+	t := &o.first
+	if o.task != nil {
+		t = new(Task)
+	}
+	t.Key, t.Operation, t.Owner, t.Epoch, t.beats = r.Key, r.Operation, r.Owner, r.Epoch, o.m
 	return o.note(func() {
 		o.rec, o.closed, o.task = *r, false, t
 		// Before the guard reads the record: what is taken away later is told.
@@ -199,11 +215,24 @@ func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
 // guard is asked when the turn has come: the operation may have been taken away
 // while it waited.
 func (o *operation[S, E, T]) guard(ctx context.Context) error {
-	now, err := o.m.store.Get(ctx, o.rec.Key)
-	if err == nil && !o.m.owns(o.task, &now) {
-		err = errors.Join(stale(&now), o.note(func() { o.told = Lost }))
+	growStack()
+	c := o.m.call("guard", o.id, o.actor)
+	defer c.done()
+	err := c.read(ctx)
+	if err == nil && !o.m.owns(o.task, &c.before) {
+		err = errors.Join(stale(&c.before), o.note(func() { o.told = Lost }))
 	}
 	return err
+}
+
+// growStack makes the stack of a new goroutine as big as an outcome needs, while
+// there is little on it. It would grow twice otherwise, at its deepest, and each
+// time every frame is adjusted: that takes longer than the outcome.
+//
+//go:noinline
+func growStack() {
+	var room [5 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // run does all steps. What it returns is the outcome of the last that it began.
@@ -237,12 +266,12 @@ func (o *operation[S, E, T]) run(ctx context.Context) error {
 func (o *operation[S, E, T]) work(ctx context.Context) error {
 	w := &o.steps[0].Work
 	t := o.task
-	ctx, end := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
-	defer end(nil)
-	told := t.begins(func(cause error) { end(&toldError{t, Lost, cause}) })
+	own, told := t.begins(ctx)
+	defer own.finish()
 	if told != nil {
 		return errors.Join(o.note(func() { o.told = Lost }), told)
 	}
+	ctx = own
 	if w.Timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, w.Timeout, &toldError{t, TimedOut, queue.ErrTimeout})
@@ -285,18 +314,33 @@ func (e *toldError) Unwrap() error { return e.err }
 
 // settle is told by the queue how the work ended, whatever it was.
 func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err error) {
-	o.mu.Lock()
-	o.settled = true
-	own := operation[S, E, T]{
-		m: o.m, id: o.id, actor: o.actor, steps: o.steps, handle: o.handle,
-		rec: o.rec, task: o.task, closed: o.closed, told: o.told,
+	own := o
+	if how == queue.Abandoned {
+		// The work may go on for as long as it likes, with an operation that
+		// nobody looks at any more.
+		o.mu.Lock()
+		o.settled = true
+		own = &operation[S, E, T]{
+			m: o.m, id: o.id, actor: o.actor, steps: o.steps, rec: o.rec, task: o.task, closed: o.closed, told: o.told,
+		}
+		own.handle.last = o.handle.last
+		o.mu.Unlock()
 	}
-	o.mu.Unlock()
 	defer o.m.tasks.remove(own.task)
-	own.handle.err = own.settleNow(ctx, how, err)
+	// The store and the observer are somebody else's code: if they panic, the
+	// queue reports it, and who waits must not read that all is well.
+	panics := true
+	defer func() {
+		if panics {
+			o.handle.err = own.failed(outcomeOf(how), err, errUnsettled)
+		}
+	}()
+	failed := own.settleNow(ctx, how, err)
+	panics = false
+	o.handle.last, o.handle.err = own.handle.last, failed
 	// A chain that gives up although its step may be written must not be gone on
 	// with by whoever finds its steps in the record some day.
-	if failed, ok := errors.AsType[*OutcomeError](own.handle.err); ok && failed.Unwritten != nil && len(own.steps) > 1 {
+	if failed, ok := errors.AsType[*OutcomeError](failed); ok && failed.Unwritten != nil && len(own.steps) > 1 {
 		o.m.tasks.unsettled(own.task)
 	}
 }
@@ -306,34 +350,34 @@ func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, e
 	if o.told != 0 && outcome != Panicked {
 		outcome = o.told
 	}
-	failed := &OutcomeError{Key: o.rec.Key, Operation: o.rec.Operation, Outcome: outcome, Err: err}
 	if o.closed { // the chain ended between two steps
 		if inner, ok := errors.AsType[*OutcomeError](err); ok && inner.Key == o.rec.Key && inner.Operation == o.rec.Operation {
 			return inner
 		}
-		return failed
+		return o.failed(outcome, err, nil)
 	}
-	// The store and the observer are somebody else's code: if they panic, the
-	// queue reports it, and who waits must not read that all is well.
-	o.handle.err = &OutcomeError{Key: failed.Key, Operation: failed.Operation, Outcome: outcome, Err: err, Unwritten: errUnsettled}
 	// The base context of the queue may have ended: what happened is written
 	// nevertheless, or left to the sweeper after a moment.
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
-	defer stop()
-	return o.end(ctx, outcome, err)
+	brief := briefly(ctx, settleFor)
+	defer brief.finish()
+	return o.end(brief, outcome, err)
 }
 
 var errUnsettled = errors.New("lifecycle: the store or the observer panicked")
 
+// failed is the error of an operation that did not succeed.
+func (o *operation[S, E, T]) failed(outcome Outcome, why, unwritten error) *OutcomeError {
+	return &OutcomeError{Key: o.rec.Key, Operation: o.rec.Operation, Outcome: outcome, Err: why, Unwritten: unwritten}
+}
+
 // end writes the outcome of the present step, and returns nil if the work
 // succeeded and that is written.
 func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error) error {
-	failed := &OutcomeError{Key: o.rec.Key, Operation: o.task.Operation, Outcome: outcome, Err: why}
 	if outcome == Lost {
-		return failed
+		return o.failed(Lost, why, nil)
 	}
 	c := o.m.call("outcome", o.id, o.m.worker)
-	c.outcome, c.ends = outcome, o.m.events.Of(decide.Outcome(outcome))
+	c.outcome, c.task, c.ends = outcome, o.task, o.m.events.Of(decide.Outcome(outcome))
 	c.outcomeOf = decide.Request{
 		Verb: decide.Report, Actor: o.m.worker, Operation: uint64(o.task.Operation),
 		Owned: true, Owner: o.task.Owner, Epoch: o.task.Epoch,
@@ -342,37 +386,42 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	if why != nil {
 		c.reason = shortened(why.Error())
 	}
-	var edited error
+	var edited *editError
 	if edit, ok := o.edit(outcome); ok {
-		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error {
-			edited = caught(edit, payload)
-			return edited
-		}}, true
+		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error { return caught(edit, payload) }}, true
 	}
 	err := c.conclude(ctx)
-	if edited != nil {
+	if errors.As(err, &edited) {
 		// Without its effect on the payload the work has not succeeded. Nothing
 		// was written yet.
 		outcome = Failed
-		if errors.Is(edited, queue.ErrPanic) {
+		if errors.Is(edited.err, queue.ErrPanic) {
 			outcome = Panicked
 		}
-		return o.end(ctx, outcome, edited)
+		return o.end(ctx, outcome, edited.err)
 	}
+	return o.ended(ctx, c, outcome, why, err)
+}
+
+// ended notes what became of the outcome: the call has written it, or err or its
+// decision says why not.
+func (o *operation[S, E, T]) ended(ctx context.Context, c *call[S, E, T], outcome Outcome, why, err error) error {
+	var failed *OutcomeError
 	applied := false
 	switch {
 	case err != nil:
-		failed.Unwritten = err
+		failed = o.failed(outcome, why, err)
 	case c.d.Verdict == decide.Applied:
-		applied = true
+		if applied = true; outcome != Succeeded {
+			failed = o.failed(outcome, why, nil)
+		}
 	case o.m.owns(o.task, &c.before) && c.d.Err != nil:
-		failed.Unwritten = public(c.d.Err)
+		failed = o.failed(outcome, why, public(c.d.Err))
 	case o.m.owns(o.task, &c.before):
-		failed.Unwritten = fmt.Errorf("%w: the table ignores %v", fsm.ErrNotAllowed, c.event)
+		failed = o.failed(outcome, why, fmt.Errorf("%w: the table ignores %v", fsm.ErrNotAllowed, c.event))
 	default:
 		// Another operation, or none: somebody else has ended this one.
-		failed.Outcome = Lost
-		failed.Err = errors.Join(stale(&c.before), why)
+		failed = o.failed(Lost, errors.Join(stale(&c.before), why), nil)
 	}
 	abandoned := o.note(func() {
 		o.closed = true
@@ -389,7 +438,8 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 		o.rec = *c.after() // nobody else looks at it any more
 		o.release(ctx)
 		return abandoned
-	case applied && outcome == Succeeded:
+	case failed == nil:
+		c.done()
 		return nil
 	case abandoned != nil:
 		return errors.Join(abandoned, failed)
@@ -397,11 +447,20 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	return failed
 }
 
+// editError is the failure of what the work wanted to change in the payload.
+type editError struct{ err error }
+
+func (e *editError) Error() string { return e.err.Error() }
+func (e *editError) Unwrap() error { return e.err }
+
 // caught calls an edit that runs where nobody sees it panic.
 func caught[T any](edit func(*T) error, payload *T) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
+		}
+		if err != nil {
+			err = &editError{err}
 		}
 	}()
 	return edit(payload)

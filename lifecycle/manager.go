@@ -44,7 +44,7 @@ type Manager[S, E comparable, T any] struct {
 	observe  func(context.Context, StoredRecord) (E, fsm.Actor, error)
 	locks    func(context.Context, StoredRecord) ([]lock.Holder, error)
 	tasks    tasks
-	drafts   sync.Pool // of *draft
+	calls    sync.Pool // of *call
 	watchers watchers
 }
 
@@ -183,9 +183,7 @@ func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm
 	c := m.call("create", id, actor)
 	c.event, c.payload = e, payload
 	c.q.Verb, c.q.Event = decide.Create, m.machine.EventIndex(e)
-	err := c.run(ctx)
-	c.done()
-	return c.rec, err
+	return c.finish(ctx)
 }
 
 // Add makes a record in the machine's initial state, for machines whose initial
@@ -196,9 +194,7 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, 
 	c := m.call("add", id, actor)
 	c.payload = payload
 	c.q.Verb = decide.Add
-	err := c.run(ctx)
-	c.done()
-	return c.rec, err
+	return c.finish(ctx)
 }
 
 // Fire moves an object by event e, if the table lets this actor. The order is
@@ -216,9 +212,7 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 	c := m.call("fire", id, actor)
 	c.event = e
 	c.fires(change)
-	err := c.run(ctx)
-	c.done()
-	return c.rec, err
+	return c.finish(ctx)
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], ErrInvalid,

@@ -130,15 +130,11 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 			entries = append(entries, e)
 			continue
 		}
-		// A revision that has moved on may have been moved by this very commit.
-		if s.written(c) {
-			return nil
-		}
-		return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
+		return s.again(c, i)
 	}
 	for _, p := range c.Require {
-		if current := s.current(p.Key); !slices.Contains(p.States, current.State) {
-			return &PreconditionError{Precondition: p, Current: current}
+		if !slices.Contains(p.States, s.state(p.Key)) {
+			return s.unmet(p)
 		}
 	}
 	now := time.Now()
@@ -179,6 +175,30 @@ func checkCommit(c *Commit) error {
 		seen[to.Key] = true
 	}
 	return nil
+}
+
+// again is the answer to a commit whose change does not find what it expects: a
+// revision that has moved on may have been moved by this very commit.
+//
+//go:noinline
+func (s *MemoryStore) again(c *Commit, change int) error {
+	if s.written(c) {
+		return nil
+	}
+	ch := &c.Changes[change]
+	return &ConflictError{Change: change, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
+}
+
+//go:noinline
+func (s *MemoryStore) unmet(p Precondition) error {
+	return &PreconditionError{Precondition: p, Current: s.current(p.Key)}
+}
+
+func (s *MemoryStore) state(key Key) string {
+	if e := s.entry(key); e != nil {
+		return e.state()
+	}
+	return ""
 }
 
 func (s *MemoryStore) current(key Key) (r StoredRecord) {

@@ -34,7 +34,5 @@ func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor 
 			Machine: m.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
 		})
 	}
-	err := c.run(ctx)
-	c.done()
-	return c.rec, err
+	return c.finish(ctx)
 }

@@ -70,8 +70,7 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 	if err := c.report(ctx); err != nil {
 		return Refused, c.fail(err)
 	}
-	c.done()
-	d := &c.d
+	d := c.d
 	m.verdicts[d.Verdict].Add(1)
 	if tell := m.observer.Reported; tell != nil {
 		tell(Reported{
@@ -79,6 +78,7 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 			Event: fmt.Sprint(e), Actor: actor, Reason: reason, Verdict: Verdict(d.Verdict), Err: public(d.Err),
 		})
 	}
+	c.done()
 	return Verdict(d.Verdict), nil
 }
 

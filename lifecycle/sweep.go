@@ -405,9 +405,9 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		found.Remedy, found.Err = Unmoved, err
 		return
 	}
-	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor, handle: &Handle[S, T]{}}
+	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor}
 	o.steps = append([]Step[E]{{c.event, Work{Handler: r.Work, Args: r.Args}}}, rest...)
-	_, err = o.submit(ctx, Work{}, func(ctx context.Context) error {
+	_, err = o.submit(ctx, &Work{}, func(ctx context.Context) error {
 		err := c.run(ctx)
 		switch {
 		case err != nil:
@@ -440,8 +440,8 @@ func (s *sweeper[S, E, T]) next(ctx context.Context, r *StoredRecord, found *Cas
 		found.Remedy = LeftToOthers
 		return
 	}
-	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor, steps: steps, handle: &Handle[S, T]{}}
-	_, err = o.submit(ctx, steps[0].Work, func(ctx context.Context) error {
+	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor, steps: steps}
+	_, err = o.submit(ctx, &steps[0].Work, func(ctx context.Context) error {
 		err := o.admit(ctx, r, nil)
 		if err == nil {
 			found.To = o.rec.State
@@ -481,7 +481,7 @@ func (c *Case) settle(remedy Remedy, err error) {
 
 // moved returns the state that a call has moved its object to.
 func (c *call[S, E, T]) moved(err error) string {
-	if err != nil || c.draft == nil {
+	if err != nil || !c.wrote {
 		return ""
 	}
 	return c.after().State

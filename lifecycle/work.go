@@ -149,12 +149,17 @@ type Task struct {
 	Owner     string // empty: the manager has none
 	Epoch     uint64
 
-	beat func(context.Context) error
+	beats beater
 
 	mu   sync.Mutex
-	end  func(cause error) // ends the work's context; nil while it waits
-	told error             // why the operation is not this one's any more
-	edit any               // func(*T) error
+	ctx  *workContext // nil while it waits
+	told error        // why the operation is not this one's any more
+	edit any          // func(*T) error
+}
+
+// beater is a [Manager].
+type beater interface {
+	beat(context.Context, *Task) error
 }
 
 // tell ends the work, or keeps it from beginning.
@@ -163,20 +168,23 @@ func (t *Task) tell(cause error) {
 	if t.told == nil {
 		t.told = cause
 	}
-	end := t.end
+	var end context.CancelCauseFunc
+	if t.ctx != nil {
+		end = t.ctx.end
+	}
 	t.mu.Unlock()
 	if end != nil {
-		end(cause)
+		end(&toldError{t, Lost, cause})
 	}
 }
 
-// begins says how the work is ended from now on, and returns why it must not
-// even begin.
-func (t *Task) begins(end func(cause error)) error {
+// begins makes the context of the work, and returns why it must not even begin.
+func (t *Task) begins(ctx context.Context) (*workContext, error) {
+	c := &workContext{Context: ctx, task: t}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.end = end
-	return t.told
+	t.ctx = c
+	return c, t.told
 }
 
 type taskKey struct{}
@@ -191,7 +199,7 @@ func TaskOf(ctx context.Context) *Task {
 // now on, and is how work says that it gets on. The error is [ErrStale] if the
 // operation was taken away, and the context of the work then ends; or the
 // store's.
-func (t *Task) Beat(ctx context.Context) error { return t.beat(ctx) }
+func (t *Task) Beat(ctx context.Context) error { return t.beats.beat(ctx, t) }
 
 // EditOutcome changes the payload in the commit of the outcome, if the work that
 // runs with this context succeeds. T must be the payload of the manager. The
@@ -250,9 +258,9 @@ func (ts *tasks) of(k Key) *Task {
 }
 
 // taken ends the work that a commit of this manager has taken the operation
-// from.
-func (m *Manager[S, E, T]) taken(now *StoredRecord) {
-	if t := m.tasks.of(now.Key); t != nil && !m.owns(t, now) {
+// from, unless the commit is by the task itself.
+func (m *Manager[S, E, T]) taken(now *StoredRecord, by *Task) {
+	if t := m.tasks.of(now.Key); t != nil && t != by && !m.owns(t, now) {
 		t.tell(stale(now))
 	}
 }
@@ -267,7 +275,7 @@ func (m *Manager[S, E, T]) lookAround(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.taken(&now)
+		m.taken(&now, nil)
 	}
 	for _, t := range loose {
 		now, err := m.store.Get(ctx, t.Key)
@@ -318,6 +326,7 @@ func (m *Manager[S, E, T]) owns(t *Task, r *StoredRecord) bool {
 	return r.Exists() && !m.resting(r) && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
+//go:noinline
 func stale(r *StoredRecord) error {
 	return fmt.Errorf("%w: %s is %s in operation %d", ErrStale, r.Key.text(), stateOr(r.State), r.Operation)
 }
