@@ -3,8 +3,6 @@ package lifecycle
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -114,7 +112,7 @@ func (s *MemoryStore) unknown(key Key) StoredRecord {
 
 // Commit implements [Store].
 func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
-	if err := checkCommit(c); err != nil {
+	if err := c.Check(s.Capabilities()); err != nil {
 		return err
 	}
 	if err := s.enter(ctx); err != nil {
@@ -147,33 +145,6 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 		s.outbox = append(s.outbox, OutboxMessage{Number: s.messages, Message: msg})
 	}
 	s.forget()
-	return nil
-}
-
-// checkCommit refuses what no store can do.
-func checkCommit(c *Commit) error {
-	switch n := len(c.Changes); {
-	case n == 0:
-		return fmt.Errorf("%w: a commit without changes", ErrInvalid)
-	case n+len(c.Require) > maxChanges:
-		return fmt.Errorf("%w: %d changes and preconditions in one commit, at most %d", errors.ErrUnsupported, n+len(c.Require), maxChanges)
-	case n == 1 && c.Changes[0].To.State != "" && !c.Changes[0].Quiet:
-		return nil // nearly every commit
-	}
-	seen := make(map[Key]bool, len(c.Changes))
-	for i := range c.Changes {
-		to := &c.Changes[i].To
-		if to.State == "" {
-			return fmt.Errorf("%w: change of %s without a state", ErrInvalid, to.Key.text())
-		}
-		if ch := &c.Changes[i]; ch.Quiet && (ch.Remove || ch.From != to.State) {
-			return fmt.Errorf("%w: a quiet change of %s from %s to %s", ErrInvalid, to.Key.text(), stateOr(ch.From), stateOr(to.State))
-		}
-		if seen[to.Key] {
-			return fmt.Errorf("%w: two changes of %s in one commit", ErrInvalid, to.Key.text())
-		}
-		seen[to.Key] = true
-	}
 	return nil
 }
 

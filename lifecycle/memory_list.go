@@ -100,34 +100,44 @@ func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit 
 }
 
 // Messages implements [Outbox].
-func (s *MemoryStore) Messages(ctx context.Context, after uint64, limit int) ([]OutboxMessage, error) {
+func (s *MemoryStore) Messages(ctx context.Context, limit int) ([]OutboxMessage, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	rest := s.outbox[s.upTo(after):]
-	return slices.Clone(rest[:min(len(rest), max(limit, 0))]), nil
+	return slices.Clone(s.outbox[:min(len(s.outbox), max(limit, 0))]), nil
 }
 
 // Discard implements [Outbox].
-func (s *MemoryStore) Discard(ctx context.Context, upTo uint64) error {
+func (s *MemoryStore) Discard(ctx context.Context, numbers ...uint64) error {
+	numbers = slices.Sorted(slices.Values(numbers))
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	s.outbox = slices.Delete(s.outbox, 0, s.upTo(upTo))
-	return nil
-}
-
-// upTo counts the messages numbered up to and including number.
-func (s *MemoryStore) upTo(number uint64) int {
-	n, found := slices.BinarySearchFunc(s.outbox, number, func(m OutboxMessage, number uint64) int {
+	if len(numbers) == 0 {
+		return nil
+	}
+	// Readers discard the oldest: what is kept of those moves up to the rest,
+	// which stays where it is, however long it has become.
+	first, found := slices.BinarySearchFunc(s.outbox, numbers[len(numbers)-1], func(m OutboxMessage, number uint64) int {
 		return cmp.Compare(m.Number, number)
 	})
 	if found {
-		n++
+		first++
 	}
-	return n
+	for at := first - 1; at >= 0; at-- {
+		if _, gone := slices.BinarySearch(numbers, s.outbox[at].Number); !gone {
+			first--
+			s.outbox[first] = s.outbox[at]
+		}
+	}
+	clear(s.outbox[:first])
+	s.outbox = s.outbox[first:]
+	if len(s.outbox) == 0 {
+		s.outbox = nil
+	}
+	return nil
 }
 
 // ordered is a set of entries sorted by id, in pieces that are short enough to

@@ -174,7 +174,7 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 		for _, state := range []string{"idle", "moving", "gone"} {
 			commit(id, state)
 		}
-		require.NoError(t, s.Discard(context.Background(), s.messages-1))
+		require.NoError(t, s.Discard(context.Background(), s.messages-1, s.messages-2, s.messages-3))
 	}
 	sh := s.shelves["m"]
 	require.LessOrEqual(t, len(sh.entries), keep)

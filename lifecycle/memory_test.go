@@ -130,13 +130,13 @@ func TestMemoryStoreAllCallsAtOnce(t *testing.T) {
 			return err
 		},
 		func(id string) error {
-			list, err := m.Messages(ctx, 0, 10)
+			list, err := m.Messages(ctx, 10)
 			for i := range list {
 				list[i].Number = 0
 			}
 			return err
 		},
-		func(id string) error { return m.Discard(ctx, 3) },
+		func(id string) error { return m.Discard(ctx, 3, 1) },
 		func(id string) error { m.Capabilities(); return nil },
 	}
 	for _, state := range []string{"idle", "moving", ""} {

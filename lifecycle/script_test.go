@@ -110,7 +110,7 @@ func (s *script) run(l *line) string {
 		time.Sleep(d) // of the bubble
 		s.printf("now +%s", time.Since(s.start))
 	case "messages":
-		messages, err := s.store.Messages(l.t.Context(), 0, 100)
+		messages, err := s.store.Messages(l.t.Context(), 100)
 		require.NoError(l.t, err)
 		for _, m := range messages {
 			s.printf("%d: %s %s %q", m.Number, m.Topic, m.Key, m.Payload)

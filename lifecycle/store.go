@@ -113,7 +113,7 @@ func (r *StoredRecord) Exists() bool { return r.State != "" }
 
 // Commit is one atomic write.
 type Commit struct {
-	Token    Token
+	Token    Token          // not the zero one
 	Changes  []StoredChange // at least one, no two of one key
 	Require  []Precondition
 	Messages []Message
@@ -229,17 +229,23 @@ type Historian interface {
 	History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error)
 }
 
-// Outbox is a store whose commits carry messages.
+// Outbox is a store whose commits carry messages. Whoever tells them discards
+// each once it is told, by its number: a message is told at least once.
 type Outbox interface {
-	// Messages returns messages numbered above after in order of their commits,
-	// at most limit of them.
-	Messages(ctx context.Context, after uint64, limit int) ([]OutboxMessage, error)
-	// Discard removes the messages numbered up to and including upTo.
-	Discard(ctx context.Context, upTo uint64) error
+	// Messages returns the oldest messages that are not discarded, at most limit
+	// of them. Those of one commit stand as they were given. A commit that was
+	// acknowledged before another one began stands before it, and so do the
+	// commits of one object; of commits at the same time either may come first,
+	// and a message may turn up before one that was returned already.
+	Messages(ctx context.Context, limit int) ([]OutboxMessage, error)
+	// Discard removes the messages of these numbers, and no other. A number of
+	// no message, or of one that is discarded, is no error.
+	Discard(ctx context.Context, numbers ...uint64) error
 }
 
-// OutboxMessage is a message of a commit with its number. Numbers grow; they
-// need not be dense.
+// OutboxMessage is a message of a commit with its number, which is that of no
+// other message. Numbers say nothing about order: where several transactions
+// draw them, the one that drew the lower number may commit later.
 type OutboxMessage struct {
 	Number uint64
 	Message

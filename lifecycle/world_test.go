@@ -122,7 +122,7 @@ func all(t *testing.T, store *lifecycle.MemoryStore, machine string, ids ...stri
 		e.Records = append(e.Records, must(store.Get(ctx, key))(t))
 		e.History = append(e.History, must(store.History(ctx, key, 0, 1000))(t))
 	}
-	e.Messages = must(store.Messages(ctx, 0, 1000))(t)
+	e.Messages = must(store.Messages(ctx, 1000))(t)
 	return e
 }
 

@@ -2,31 +2,62 @@ package suitetest
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
+	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Documented fails a test unless doc.go in the working directory lists exactly
 // these demands below the heading "Demands", numbered, in their order and words.
+// With UPDATE_DOCS=1 in the environment it writes the list anew.
 func Documented(t testing.TB, demands []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	source, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, listed, found := strings.Cut(file.Doc.Text(), "# Demands\n\n")
+	before, rest, found := strings.Cut(string(source), heading)
 	if !found {
 		t.Fatal("doc.go has no heading Demands")
 	}
-	listed, _, _ = strings.Cut(listed, "\n# ")
-	var want []string // a line each, to be pasted; gofmt may break them
+	listed := rest[:max(strings.Index(rest, "//\n// # "), 0)]
+	if listed == "" {
+		listed, _, _ = strings.Cut(rest, "package ")
+	}
+	var want strings.Builder
 	for i, d := range demands {
-		want = append(want, fmt.Sprintf("%d. %s", i+1, d))
+		paragraph(&want, fmt.Sprintf("//  %d. %s", i+1, d))
 	}
-	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	if words(listed) != words(strings.Join(want, " ")) {
-		t.Errorf("doc.go is to list:\n//  %s", strings.Join(want, "\n//  "))
+	words := func(text string) string { return strings.Join(strings.Fields(strings.ReplaceAll(text, "//", "")), " ") }
+	if words(listed) == words(want.String()) {
+		return // however the lines are broken
 	}
+	if os.Getenv("UPDATE_DOCS") == "" {
+		t.Errorf("UPDATE_DOCS=1 in the environment writes doc.go anew, which is to list:\n%s", want.String())
+		return
+	}
+	text := before + heading + want.String() + strings.TrimPrefix(rest, listed)
+	if err := os.WriteFile("doc.go", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const heading = "// # Demands\n//\n"
+
+// paragraph writes an item of a list in lines as gofmt leaves them.
+func paragraph(b *strings.Builder, item string) {
+	const width, indent = 81, "//    "
+	line := ""
+	for _, word := range strings.Split(item, " ") {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(line + "\n")
 }

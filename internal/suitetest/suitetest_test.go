@@ -2,6 +2,7 @@ package suitetest_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,13 @@ func TestDocumented(t *testing.T) {
 	require.True(t, suitetest.Record(t, func(t testing.TB) { suitetest.Documented(t, nil) }).Failed(), "there is no heading")
 	write("// Package p is a package.\n//\n// # Demands\n//\n//  1. a/b: It\n//     holds.\n//  2. a/c: So.\n//\n// # Rejected\n//\n// All.\npackage p\n")
 	suitetest.Documented(t, []string{"a/b: It holds.", "a/c: So."})
+	t.Setenv("UPDATE_DOCS", "") // of whoever runs the tests
 	for _, wrong := range [][]string{{"a/b: It holds."}, {"a/c: So.", "a/b: It holds."}, {"a/b: It holds.", "a/c: No."}} {
 		require.True(t, suitetest.Record(t, func(t testing.TB) { suitetest.Documented(t, wrong) }).Failed())
 	}
+	t.Setenv("UPDATE_DOCS", "1")
+	suitetest.Documented(t, []string{"b/new: " + strings.Repeat("word ", 14) + "long.", "b/d: So."})
+	text, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	require.Equal(t, "// Package p is a package.\n//\n// # Demands\n//\n//  1. b/new: word word word word word word word word word word word word word\n//     word long.\n//  2. b/d: So.\n//\n// # Rejected\n//\n// All.\npackage p\n", string(text))
 }

@@ -17,20 +17,20 @@ func (w *world) messages() {
 	if !ok || !w.inner.Capabilities().Messages {
 		return
 	}
-	there := map[string]int{}
-	for after := uint64(0); ; {
-		page, err := outbox.Messages(context.Background(), after, 100)
-		if err != nil {
+	var list []lifecycle.OutboxMessage
+	for limit := 128; ; limit *= 2 { // until it is fewer, and so all
+		var err error
+		if list, err = outbox.Messages(context.Background(), limit); err != nil {
 			w.blame("Messages: %v", err)
 			return
 		}
-		for i := range page {
-			there[lineOf(&page[i].Message)]++
-			after = page[i].Number
-		}
-		if len(page) < 100 {
+		if len(list) < limit {
 			break
 		}
+	}
+	there := map[string]int{}
+	for i := range list {
+		there[lineOf(&list[i].Message)]++
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

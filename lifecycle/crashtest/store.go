@@ -56,17 +56,17 @@ func (s *store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 	})
 }
 
-func (s *store) Messages(ctx context.Context, after uint64, limit int) ([]lifecycle.OutboxMessage, error) {
+func (s *store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	return call(s, func() ([]lifecycle.OutboxMessage, error) {
 		o, ok := s.inner.(lifecycle.Outbox)
 		if !ok {
 			return nil, errors.ErrUnsupported
 		}
-		return o.Messages(ctx, after, limit)
+		return o.Messages(ctx, limit)
 	})
 }
 
-func (s *store) Discard(ctx context.Context, upTo uint64) error {
+func (s *store) Discard(ctx context.Context, numbers ...uint64) error {
 	_, err := call(s, func() (struct{}, error) {
 		o, ok := s.inner.(lifecycle.Outbox)
 		if !ok {
@@ -75,7 +75,7 @@ func (s *store) Discard(ctx context.Context, upTo uint64) error {
 		s.p.w.mu.Lock()
 		s.p.w.discarded = true
 		s.p.w.mu.Unlock()
-		return struct{}{}, o.Discard(ctx, upTo)
+		return struct{}{}, o.Discard(ctx, numbers...)
 	})
 	return err
 }

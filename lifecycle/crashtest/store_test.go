@@ -42,7 +42,7 @@ func TestPoorStore(t *testing.T) {
 	p := &store{p: &Process{w: w}, inner: w.inner}
 	_, err := p.History(t.Context(), key("a"), 0, 1)
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, err = p.Messages(t.Context(), 0, 1)
+	_, err = p.Messages(t.Context(), 1)
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorIs(t, p.Discard(t.Context(), 1), errors.ErrUnsupported)
 }

@@ -19,8 +19,8 @@ type bent struct {
 	commit   func(context.Context, *lifecycle.Commit) error
 	list     func(context.Context, lifecycle.Query) ([]lifecycle.StoredRecord, error)
 	history  func(context.Context, lifecycle.Key, uint64, int) ([]lifecycle.HistoryRow, error)
-	messages func(context.Context, uint64, int) ([]lifecycle.OutboxMessage, error)
-	discard  func(context.Context, uint64) error
+	messages func(context.Context, int) ([]lifecycle.OutboxMessage, error)
+	discard  func(context.Context, ...uint64) error
 	edits    []func(c *lifecycle.Commit)
 }
 
@@ -82,11 +82,13 @@ func (b *bent) History(ctx context.Context, k lifecycle.Key, after uint64, limit
 	return b.history(ctx, k, after, limit)
 }
 
-func (b *bent) Messages(ctx context.Context, after uint64, limit int) ([]lifecycle.OutboxMessage, error) {
-	return b.messages(ctx, after, limit)
+func (b *bent) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
+	return b.messages(ctx, limit)
 }
 
-func (b *bent) Discard(ctx context.Context, upTo uint64) error { return b.discard(ctx, upTo) }
+func (b *bent) Discard(ctx context.Context, numbers ...uint64) error {
+	return b.discard(ctx, numbers...)
+}
 
 // now is the record as the inner store has it.
 func (b *bent) now(k lifecycle.Key) lifecycle.StoredRecord {

@@ -50,7 +50,7 @@ func commitDemands() []demand {
 		},
 		{
 			name: "Commit/malformed_is_refused", run: malformed,
-			says: "A commit without changes, with two changes of one key or with a change without a state, and a query without limit, are refused with ErrInvalid; nothing is written.",
+			says: "A commit without changes or without a token, with two changes of one key or with a change without a state, and a query without limit, are refused with ErrInvalid; nothing is written.",
 		},
 	}
 }
@@ -243,10 +243,13 @@ func malformed(t *trial) {
 	r := t.put(key("a"), idle)
 	nameless := change(r, "")
 	twice := commitOf(change(r, moving), change(r, broken))
+	unnamed := commitOf(change(r, moving))
+	unnamed.Token = lifecycle.Token{}
 	for what, c := range map[string]*lifecycle.Commit{
 		"without changes":             commitOf(),
 		"with a change without state": commitOf(nameless),
 		"with two changes of one key": twice,
+		"without a token":             unnamed,
 	} {
 		t.invalid("a commit "+what, t.store.Commit(t.Context(), c))
 	}

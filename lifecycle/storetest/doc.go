@@ -51,27 +51,27 @@
 //
 // # Demands
 //
-//  1. Capabilities/are_honest: What is declared is there: at least one change
-//     in a commit, Historian with History, Outbox with Messages.
+//  1. Capabilities/are_honest: What is declared is there: at least one change in
+//     a commit, Historian with History, Outbox with Messages.
 //  2. Capabilities/never_change: The declaration is the same before and after
 //     calls.
 //  3. Capabilities/undeclared_changes_are_refused: A commit with more changes
-//     and preconditions than declared is refused with errors.ErrUnsupported,
-//     and nothing of it is written.
+//     and preconditions than declared is refused with errors.ErrUnsupported, and
+//     nothing of it is written.
 //  4. Capabilities/undeclared_messages_are_refused: Without Messages, a commit
 //     that carries one is refused with errors.ErrUnsupported, and nothing of it
 //     is written.
 //  5. Get/absent_is_no_error: An object that does not exist is no error but a
 //     record with its key and without a state, and the same record every time.
-//  6. Get/returns_what_was_written: Every field of a record comes back as it
-//     was committed, also after other objects were written.
-//  7. Get/keeps_payloads: Payloads come back byte by byte, of whatever type
-//     they were given; a Saved payload that is empty is not one that is nil.
-//  8. Get/payloads_are_not_overwritten: The bytes of a payload that was
-//     returned stay what they are, whatever is called later.
-//  9. Get/absent_again_after_removal: A removed object is absent: without
-//     state, origin, target, deadline and payloads; its event and actor are
-//     those that removed it, or unknown.
+//  6. Get/returns_what_was_written: Every field of a record comes back as it was
+//     committed, also after other objects were written.
+//  7. Get/keeps_payloads: Payloads come back byte by byte, of whatever type they
+//     were given; a Saved payload that is empty is not one that is nil.
+//  8. Get/payloads_are_not_overwritten: The bytes of a payload that was returned
+//     stay what they are, whatever is called later.
+//  9. Get/absent_again_after_removal: A removed object is absent: without state,
+//     origin, target, deadline and payloads; its event and actor are those that
+//     removed it, or unknown.
 //  10. Get/sees_every_acknowledged_commit: A read that begins after a commit was
 //     acknowledged sees it.
 //  11. Commit/creates_moves_removes: A commit creates what does not exist, moves
@@ -94,9 +94,9 @@
 //     was.
 //  20. Commit/same_content_is_a_change: A commit that changes no field is a
 //     commit like any other: a new revision, one winner.
-//  21. Commit/malformed_is_refused: A commit without changes, with two changes
-//     of one key or with a change without a state, and a query without limit,
-//     are refused with ErrInvalid; nothing is written.
+//  21. Commit/malformed_is_refused: A commit without changes or without a token,
+//     with two changes of one key or with a change without a state, and a query
+//     without limit, are refused with ErrInvalid; nothing is written.
 //  22. Quiet/changes_owner_and_deadline: A quiet change writes owner, epoch and
 //     deadline, under a new revision, and leaves everything else, ChangedAt and
 //     the sequence number too.
@@ -166,19 +166,20 @@
 //     as many as asked for; an unknown object has none.
 //  53. Messages/come_with_the_commit: The messages of a commit are there when it
 //     is acknowledged, unchanged, in the order of the commits and within one as
-//     given, under growing numbers.
+//     given, each under a number of its own.
 //  54. Messages/are_copied: The bytes of a message are those at the commit,
 //     whatever the caller writes over them afterwards.
 //  55. Messages/not_with_a_refused_commit: A commit that was refused leaves no
 //     message.
 //  56. Messages/come_once: A commit that is sent again appends nothing.
-//  57. Messages/pages: Messages are read from above a number, at most as many as
-//     asked for; reading removes none.
-//  58. Messages/are_discarded_up_to_a_number: Discard removes the messages up to
-//     a number and no other; those to come are numbered above it; it may be
-//     repeated.
-//  59. Messages/a_reader_misses_none: A reader that goes on from the last number
-//     it has seen gets every message, while many goroutines commit.
+//  57. Messages/pages: The oldest messages are read, at most as many as asked
+//     for; reading removes none.
+//  58. Messages/are_discarded_by_number: Discard removes the messages of the
+//     numbers it is given, wherever they stand, and no other; numbers of none
+//     are no error, and none is given again.
+//  59. Messages/a_reader_misses_none: A reader that discards what it has read
+//     gets every message once, and those of one object in order, while many
+//     goroutines commit.
 //  60. List/returns_what_get_returns: A listed record is the present one, with
 //     all fields and payloads.
 //  61. List/of_one_machine: Only objects of the machine are listed, whatever

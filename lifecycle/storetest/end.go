@@ -34,8 +34,9 @@ func endDemands() []demand {
 	}
 }
 
-// calls makes every call of a store with a context.
-func (t *trial) calls(ctx context.Context, r lifecycle.StoredRecord) map[string]error {
+// calls makes every call of a store with a context. The numbers are those of
+// messages to be discarded.
+func (t *trial) calls(ctx context.Context, r lifecycle.StoredRecord, numbers ...uint64) map[string]error {
 	errs := map[string]error{}
 	_, errs["Get"] = t.store.Get(ctx, r.Key)
 	_, errs["List"] = t.store.List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
@@ -47,8 +48,8 @@ func (t *trial) calls(ctx context.Context, r lifecycle.StoredRecord) map[string]
 		_, errs["History"] = h.History(ctx, r.Key, 0, all)
 	}
 	if o, ok := t.store.(lifecycle.Outbox); ok {
-		_, errs["Messages"] = o.Messages(ctx, 0, all)
-		errs["Discard"] = o.Discard(ctx, ^uint64(0))
+		_, errs["Messages"] = o.Messages(ctx, all)
+		errs["Discard"] = o.Discard(ctx, numbers...)
 	}
 	return errs
 }
@@ -61,6 +62,10 @@ func endedIsRefused(t *trial) {
 	}
 	t.commit(ch)
 	r := ch.Changes[0].To
+	var numbers []uint64
+	if has.Messages {
+		numbers = t.told(t.messages(all), ch.Messages)
+	}
 	never := t.get(key("new"))
 
 	cause := errors.New("storetest: the cause")
@@ -69,7 +74,7 @@ func endedIsRefused(t *trial) {
 	late, stop := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer stop()
 	for ctx, want := range map[context.Context]error{cancelled: cause, late: context.DeadlineExceeded} {
-		for what, err := range t.calls(ctx, r) {
+		for what, err := range t.calls(ctx, r, numbers...) {
 			if !errors.Is(err, want) || !errors.Is(err, ctx.Err()) {
 				t.Errorf("%s with a context that has ended is to return an error that matches %q and its cause, %q, it returns: %v",
 					what, ctx.Err(), want, err)
@@ -83,7 +88,7 @@ func endedIsRefused(t *trial) {
 		}
 	}
 	if has.Messages {
-		t.told(t.messages(0, all), 0, ch.Messages)
+		t.told(t.messages(all), ch.Messages)
 	}
 }
 
@@ -196,7 +201,7 @@ func reopenKeeps(t *trial) {
 			t.newest(t.history(a.Key, 0, all), []lifecycle.HistoryRow{filled.Changes[0].Row(filled.Token)}, 1)
 		}
 		if has.Messages {
-			t.told(t.messages(0, all), 0, c.Messages)
+			t.told(t.messages(all), c.Messages)
 		}
 	}
 	again := t.move(left, idle)

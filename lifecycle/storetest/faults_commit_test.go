@@ -419,10 +419,10 @@ func messageFaults() []fault {
 					}
 					return err
 				}
-				b.messages = func(ctx context.Context, after uint64, limit int) ([]lifecycle.OutboxMessage, error) {
+				b.messages = func(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 					b.mu.Lock()
 					defer b.mu.Unlock()
-					list, err := b.inner.Messages(ctx, after, limit)
+					list, err := b.inner.Messages(ctx, limit)
 					for i := range list {
 						list[i].Message = told[list[i].Number-1]
 					}
@@ -461,44 +461,88 @@ func messageFaults() []fault {
 		{
 			name: "the limit of messages is ignored", demand: "Messages/pages",
 			plant: func(b *bent) {
-				b.messages = func(ctx context.Context, after uint64, _ int) ([]lifecycle.OutboxMessage, error) {
-					return b.inner.Messages(ctx, after, all)
+				b.messages = func(ctx context.Context, _ int) ([]lifecycle.OutboxMessage, error) {
+					return b.inner.Messages(ctx, all)
 				}
 			},
 		},
 		{
 			name: "reading discards", demand: "Messages/pages",
 			plant: func(b *bent) {
-				b.messages = func(ctx context.Context, after uint64, limit int) ([]lifecycle.OutboxMessage, error) {
-					list, err := b.inner.Messages(ctx, after, limit)
+				b.messages = func(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
+					list, err := b.inner.Messages(ctx, limit)
 					if err == nil {
-						err = b.inner.Discard(ctx, after)
+						for _, m := range list {
+							err = errors.Join(err, b.inner.Discard(ctx, m.Number))
+						}
 					}
 					return list, err
 				}
 			},
 		},
 		{
-			name: "discard takes one too many", demand: "Messages/are_discarded_up_to_a_number",
+			name: "discard takes all up to the highest number", demand: "Messages/are_discarded_by_number",
 			plant: func(b *bent) {
-				b.discard = func(ctx context.Context, upTo uint64) error { return b.inner.Discard(ctx, upTo+1) }
+				b.discard = func(ctx context.Context, numbers ...uint64) error {
+					for n := slices.Max(append(numbers, 0)); n > 0; n-- {
+						numbers = append(numbers, n)
+					}
+					return b.inner.Discard(ctx, numbers...)
+				}
 			},
 		},
 		{
-			name: "numbers are given before the commit", demand: "Messages/a_reader_misses_none",
+			name: "numbers of messages are places", demand: "Messages/are_discarded_by_number",
 			plant: func(b *bent) {
-				// What one of many writers says may be seen only after something
-				// with a higher number was: as if its transaction took longer.
-				passed := uint64(0)
-				b.messages = func(ctx context.Context, after uint64, limit int) ([]lifecycle.OutboxMessage, error) {
+				// Each is its place in the queue, which moves up as others go.
+				b.messages = func(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
+					list, err := b.inner.Messages(ctx, limit)
+					for i := range list {
+						list[i].Number = uint64(i + 1)
+					}
+					return list, err
+				}
+				b.discard = func(ctx context.Context, numbers ...uint64) error {
 					b.mu.Lock()
 					defer b.mu.Unlock()
-					list, err := b.inner.Messages(ctx, after, limit)
+					list, err := b.inner.Messages(ctx, all)
+					for i := range list {
+						if err == nil && slices.Contains(numbers, uint64(i+1)) {
+							err = b.inner.Discard(ctx, list[i].Number)
+						}
+					}
+					return err
+				}
+			},
+		},
+		{
+			name: "a reader goes on after the highest number", demand: "Messages/a_reader_misses_none",
+			plant: func(b *bent) {
+				// A number is drawn before the commit: what one of many writers says
+				// may be seen only after something with a higher number was.
+				highest := uint64(0)
+				b.messages = func(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
+					b.mu.Lock()
+					defer b.mu.Unlock()
+					list, err := b.inner.Messages(ctx, limit+1)
 					list = slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool {
-						return strings.HasPrefix(m.Key, "writer-") && m.Number%5 == 0 && m.Number >= passed
+						return m.Number < highest || strings.HasPrefix(m.Key, "writer-") && m.Number%5 == 0 && m.Number > highest
 					})
+					list = list[:min(limit, len(list))]
 					if len(list) > 0 {
-						passed = max(passed, list[len(list)-1].Number)
+						highest = max(highest, list[len(list)-1].Number)
+					}
+					return list, err
+				}
+			},
+		},
+		{
+			name: "messages of one object in no order", demand: "Messages/a_reader_misses_none",
+			plant: func(b *bent) {
+				b.messages = func(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
+					list, err := b.inner.Messages(ctx, limit)
+					if len(list) > 2 && strings.HasPrefix(list[0].Key, "writer-") {
+						slices.Reverse(list)
 					}
 					return list, err
 				}

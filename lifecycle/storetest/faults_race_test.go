@@ -25,8 +25,8 @@ func endFaults() []fault {
 		{
 			name: "an ended context does not stop a discard", demand: "Context/ended_is_refused",
 			plant: func(b *bent) {
-				b.discard = func(ctx context.Context, upTo uint64) error {
-					return errors.Join(b.inner.Discard(context.WithoutCancel(ctx), upTo), context.Cause(ctx))
+				b.discard = func(ctx context.Context, numbers ...uint64) error {
+					return errors.Join(b.inner.Discard(context.WithoutCancel(ctx), numbers...), context.Cause(ctx))
 				}
 			},
 		},

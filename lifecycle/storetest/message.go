@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -11,7 +12,7 @@ func messageDemands() []demand {
 	return []demand{
 		{
 			name: "Messages/come_with_the_commit", run: messagesCome, needs: needMessages,
-			says: "The messages of a commit are there when it is acknowledged, unchanged, in the order of the commits and within one as given, under growing numbers.",
+			says: "The messages of a commit are there when it is acknowledged, unchanged, in the order of the commits and within one as given, each under a number of its own.",
 		},
 		{
 			name: "Messages/are_copied", run: messagesAreCopied, needs: needMessages,
@@ -27,15 +28,15 @@ func messageDemands() []demand {
 		},
 		{
 			name: "Messages/pages", run: messagePages, needs: needMessages,
-			says: "Messages are read from above a number, at most as many as asked for; reading removes none.",
+			says: "The oldest messages are read, at most as many as asked for; reading removes none.",
 		},
 		{
-			name: "Messages/are_discarded_up_to_a_number", run: messagesDiscarded, needs: needMessages,
-			says: "Discard removes the messages up to a number and no other; those to come are numbered above it; it may be repeated.",
+			name: "Messages/are_discarded_by_number", run: messagesDiscarded, needs: needMessages,
+			says: "Discard removes the messages of the numbers it is given, wherever they stand, and no other; numbers of none are no error, and none is given again.",
 		},
 		{
 			name: "Messages/a_reader_misses_none", run: readerMissesNone, needs: needMessages,
-			says: "A reader that goes on from the last number it has seen gets every message, while many goroutines commit.",
+			says: "A reader that discards what it has read gets every message once, and those of one object in order, while many goroutines commit.",
 		},
 	}
 }
@@ -55,33 +56,33 @@ func (t *trial) say(k lifecycle.Key, texts ...string) []lifecycle.Message {
 	return c.Messages
 }
 
-// told demands messages and returns the number of the last.
-func (t *trial) told(got []lifecycle.OutboxMessage, after uint64, want []lifecycle.Message) uint64 {
+// told demands messages and returns their numbers.
+func (t *trial) told(got []lifecycle.OutboxMessage, want []lifecycle.Message) (numbers []uint64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("there are %d messages, not %d", len(got), len(want))
 	}
 	for i := range got {
 		same(t, fmt.Sprintf("message %d of %d", i+1, len(want)), got[i].Message, want[i])
-		if got[i].Number <= after {
-			t.Fatalf("message %d has number %d after number %d", i+1, got[i].Number, after)
+		if slices.Contains(numbers, got[i].Number) {
+			t.Fatalf("two messages have the number %d", got[i].Number)
 		}
-		after = got[i].Number
+		numbers = append(numbers, got[i].Number)
 	}
-	return after
+	return numbers
 }
 
 func messagesCome(t *trial) {
-	t.told(t.messages(0, all), 0, nil)
+	t.told(t.messages(all), nil)
 	want := t.say(key("a"), "one")
-	t.told(t.messages(0, all), 0, want)
+	t.told(t.messages(all), want)
 	want = append(want, t.say(key("b"), "two", "three", "two")...)
-	t.told(t.messages(0, all), 0, want)
+	t.told(t.messages(all), want)
 	t.put(key("c"), idle) // says nothing
 	c := commitOf(removal(t.get(key("a"))))
 	c.Messages = []lifecycle.Message{message("four"), {}}
 	t.commit(c)
-	t.told(t.messages(0, all), 0, append(want, c.Messages...))
+	t.told(t.messages(all), append(want, c.Messages...))
 }
 
 func messagesAreCopied(t *trial) {
@@ -90,7 +91,7 @@ func messagesAreCopied(t *trial) {
 	c.Messages = []lifecycle.Message{{Topic: "t", Payload: buffer}}
 	t.commit(c)
 	copy(buffer, "two")
-	t.told(t.messages(0, all), 0, []lifecycle.Message{{Topic: "t", Payload: []byte("one")}})
+	t.told(t.messages(all), []lifecycle.Message{{Topic: "t", Payload: []byte("one")}})
 }
 
 func messagesOfRefused(t *trial) {
@@ -100,7 +101,7 @@ func messagesOfRefused(t *trial) {
 	c := commitOf(change(first, broken))
 	c.Messages = []lifecycle.Message{message("refused")}
 	t.refused(c, "an outdated revision")
-	t.told(t.messages(0, all), 0, want)
+	t.told(t.messages(all), want)
 	if t.store.Capabilities().Changes >= 2 {
 		c = commitOf(change(now, broken))
 		c.Messages = []lifecycle.Message{message("refused")}
@@ -108,10 +109,10 @@ func messagesOfRefused(t *trial) {
 		if err := send(t.Context(), t.store, c); err == nil {
 			t.Error("a commit whose precondition does not hold was written")
 		}
-		t.told(t.messages(0, all), 0, want)
+		t.told(t.messages(all), want)
 	}
 	want = append(want, t.say(key("b"), "two")...)
-	t.told(t.messages(0, all), 0, want)
+	t.told(t.messages(all), want)
 }
 
 func messagesComeOnce(t *trial) {
@@ -119,10 +120,10 @@ func messagesComeOnce(t *trial) {
 	c.Messages = []lifecycle.Message{message("one"), message("two")}
 	sent, filled := t.sent(c)
 	t.repeat(sent, filled, "at once")
-	t.told(t.messages(0, all), 0, c.Messages)
+	t.told(t.messages(all), c.Messages)
 	want := append(again(c).Messages, t.say(key("b"), "three")...)
 	t.repeat(sent, filled, "after another object's commit")
-	t.told(t.messages(0, all), 0, want)
+	t.told(t.messages(all), want)
 }
 
 func messagePages(t *trial) {
@@ -130,39 +131,46 @@ func messagePages(t *trial) {
 	for i := range 4 {
 		want = append(want, t.say(key("a"), fmt.Sprint("x", i), fmt.Sprint("y", i))...)
 	}
-	numbers := []uint64{0}
-	for _, m := range t.messages(0, all) {
-		numbers = append(numbers, m.Number)
-	}
-	t.told(t.messages(0, all), 0, want)
-	for limit := 1; limit <= len(want)+1; limit++ {
-		for i, after := range numbers {
-			t.told(t.messages(after, limit), after, want[i:min(i+limit, len(want))])
+	numbers := t.told(t.messages(all), want)
+	for range want {
+		for limit := 1; limit <= len(want)+1; limit++ {
+			page := min(limit, len(want))
+			if got := t.told(t.messages(limit), want[:page]); !slices.Equal(got, numbers[:page]) {
+				t.Fatalf("the messages were numbered %d, a page of %d has %d", numbers, limit, got)
+			}
 		}
+		t.discard(numbers[0])
+		numbers, want = numbers[1:], want[1:]
 	}
 }
 
 func messagesDiscarded(t *trial) {
-	outbox := t.store.(lifecycle.Outbox)
-	want := t.say(key("a"), "one", "two", "three", "four")
-	list := t.messages(0, all)
-	t.told(list, 0, want)
-	for discarded := 1; discarded <= len(want); discarded++ {
-		upTo := list[discarded-1].Number
+	want := t.say(key("a"), "0", "1", "2", "3", "4", "5", "6")
+	numbers := t.told(t.messages(all), want)
+	highest := slices.Max(numbers)
+	t.discard()
+	t.discard(highest+1000, 0)
+	t.told(t.messages(all), want)
+	for _, gone := range [][]int{{3}, {3, 0}, {6, 1}, {2, 6, 2}, {5, 4}} {
+		var these []uint64
+		for _, i := range gone {
+			these = append(these, numbers[i])
+			want[i] = lifecycle.Message{}
+		}
+		left := slices.DeleteFunc(slices.Clone(want), func(m lifecycle.Message) bool { return m.Topic == "" })
 		for range 2 {
-			if err := outbox.Discard(t.Context(), upTo); err != nil {
-				t.Fatalf("Discard up to %d: %v", upTo, err)
-			}
-			t.told(t.messages(0, all), upTo, want[discarded:])
+			t.discard(these...)
+			t.told(t.messages(all), left)
 		}
-		if err := outbox.Discard(t.Context(), list[0].Number); err != nil {
-			t.Fatalf("Discard of what is discarded: %v", err)
-		}
-		t.told(t.messages(0, all), upTo, want[discarded:])
 	}
-	last := list[len(list)-1].Number
-	want = t.say(key("a"), "five")
-	t.told(t.messages(last, all), last, want)
+	want = t.say(key("a"), "7")
+	for _, n := range t.told(t.messages(all), want) {
+		if slices.Contains(numbers, n) {
+			t.Errorf("number %d, of a message that is discarded, is given again", n)
+		}
+	}
+	t.discard(numbers...)
+	t.told(t.messages(all), want)
 }
 
 func readerMissesNone(t *trial) {
@@ -177,9 +185,9 @@ func readerMissesNone(t *trial) {
 			t.chatter(i, each)
 			return
 		}
-		var last uint64
+		outbox := t.store.(lifecycle.Outbox)
 		for done := false; ; {
-			list, err := t.store.(lifecycle.Outbox).Messages(t.Context(), last, 3)
+			list, err := outbox.Messages(t.Context(), 3)
 			if err != nil {
 				t.Errorf("Messages: %v", err)
 				return
@@ -188,9 +196,15 @@ func readerMissesNone(t *trial) {
 				return
 			}
 			done = writing.Load() == 0 // what comes after this is read once more
+			var numbers []uint64
 			for _, m := range list {
-				got, last = append(got, m), max(last, m.Number)
+				numbers = append(numbers, m.Number)
 			}
+			if err := outbox.Discard(t.Context(), numbers...); err != nil {
+				t.Errorf("Discard: %v", err)
+				return
+			}
+			got = append(got, list...)
 		}
 	})
 	heard := map[string]int{} // by writer, how many of its messages

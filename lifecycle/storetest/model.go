@@ -211,7 +211,7 @@ func (m *model) messages(limit int) ([]lifecycle.OutboxMessage, error) {
 	if !m.has.Messages {
 		return nil, nil
 	}
-	got, err := m.store.(lifecycle.Outbox).Messages(m.ctx, 0, limit)
+	got, err := m.store.(lifecycle.Outbox).Messages(m.ctx, limit)
 	if err != nil {
 		return nil, fmt.Errorf("store.Messages: %w", err)
 	}
@@ -227,15 +227,25 @@ func (m *model) messages(limit int) ([]lifecycle.OutboxMessage, error) {
 	return got, nil
 }
 
+// discard removes every other of the oldest messages.
 func (m *model) discard(limit int) error {
 	got, err := m.messages(limit)
 	if err != nil || len(got) == 0 {
 		return err
 	}
-	if err := m.store.(lifecycle.Outbox).Discard(m.ctx, got[len(got)-1].Number); err != nil {
+	var numbers []uint64
+	var left []lifecycle.Message
+	for i := range got {
+		if i%2 == 0 {
+			numbers = append(numbers, got[i].Number)
+		} else {
+			left = append(left, m.outbox[i])
+		}
+	}
+	if err := m.store.(lifecycle.Outbox).Discard(m.ctx, numbers...); err != nil {
 		return fmt.Errorf("store.Discard: %w", err)
 	}
-	m.outbox = m.outbox[len(got):]
+	m.outbox = append(left, m.outbox[len(got):]...)
 	return nil
 }
 
@@ -246,12 +256,14 @@ func (m *model) emptyOutbox() error {
 	}
 	outbox := m.store.(lifecycle.Outbox)
 	for {
-		list, err := outbox.Messages(m.ctx, 0, all)
+		list, err := outbox.Messages(m.ctx, all)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		if err := outbox.Discard(m.ctx, list[len(list)-1].Number); err != nil {
-			return err
+		for i := range list {
+			if err := outbox.Discard(m.ctx, list[i].Number); err != nil {
+				return err
+			}
 		}
 	}
 }

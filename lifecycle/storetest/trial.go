@@ -184,13 +184,20 @@ func (t *trial) history(k lifecycle.Key, after uint64, limit int) []lifecycle.Hi
 	return rows
 }
 
-func (t *trial) messages(after uint64, limit int) []lifecycle.OutboxMessage {
+func (t *trial) messages(limit int) []lifecycle.OutboxMessage {
 	t.Helper()
-	list, err := t.store.(lifecycle.Outbox).Messages(t.Context(), after, limit)
+	list, err := t.store.(lifecycle.Outbox).Messages(t.Context(), limit)
 	if err != nil {
 		t.Fatalf("Messages: %v", err)
 	}
 	return list
+}
+
+func (t *trial) discard(numbers ...uint64) {
+	t.Helper()
+	if err := t.store.(lifecycle.Outbox).Discard(t.Context(), numbers...); err != nil {
+		t.Fatalf("Discard of %d: %v", numbers, err)
+	}
 }
 
 // together runs n goroutines that start at the same moment, and waits for them.

@@ -1,0 +1,87 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+func TestCommitCheck(t *testing.T) {
+	to := func(id, state string) lifecycle.StoredChange {
+		return lifecycle.StoredChange{To: lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "m", ID: id}, State: state}}
+	}
+	quiet := func(from string, remove bool) lifecycle.StoredChange {
+		ch := to("a", "idle")
+		ch.From, ch.Quiet, ch.Remove = from, true, remove
+		return ch
+	}
+	other := []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "m", ID: "z"}}}
+	has := lifecycle.Capabilities{Changes: 2}
+	for name, test := range map[string]struct {
+		commit lifecycle.Commit
+		want   error
+		text   string
+	}{
+		"one change":        {lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}}, nil, ""},
+		"two changes":       {lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("b", "idle")}}, nil, ""},
+		"with precondition": {lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}, Require: other}, nil, ""},
+		"quiet":             {lifecycle.Commit{Changes: []lifecycle.StoredChange{quiet("idle", false)}}, nil, ""},
+		"nothing": {
+			lifecycle.Commit{Require: other},
+			lifecycle.ErrInvalid,
+			"lifecycle: invalid request: a commit without changes",
+		},
+		"too many": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("b", "idle")}, Require: other},
+			errors.ErrUnsupported,
+			"unsupported operation: 3 changes and preconditions in one commit, at most 2",
+		},
+		"messages": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}, Messages: make([]lifecycle.Message, 1)},
+			errors.ErrUnsupported,
+			"unsupported operation: messages in a commit",
+		},
+		"no state": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "")}},
+			lifecycle.ErrInvalid,
+			`lifecycle: invalid request: change of m "a" without a state`,
+		},
+		"no state in the second": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("b", "")}},
+			lifecycle.ErrInvalid,
+			`lifecycle: invalid request: change of m "b" without a state`,
+		},
+		"twice": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("a", "moving")}},
+			lifecycle.ErrInvalid,
+			`lifecycle: invalid request: two changes of m "a" in one commit`,
+		},
+		"quiet move": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{quiet("", false)}},
+			lifecycle.ErrInvalid,
+			`lifecycle: invalid request: a quiet change of m "a" from absent to idle`,
+		},
+		"quiet removal": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{quiet("idle", true)}},
+			lifecycle.ErrInvalid,
+			`lifecycle: invalid request: a quiet change of m "a" from idle to idle`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := test.commit
+			if c.Token = lifecycle.NewToken(); test.want == nil {
+				require.NoError(t, c.Check(has))
+			} else {
+				err := c.Check(has)
+				require.ErrorIs(t, err, test.want)
+				require.EqualError(t, err, test.text)
+			}
+		})
+	}
+	unnamed := lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}}
+	require.ErrorIs(t, unnamed.Check(has), lifecycle.ErrInvalid)
+	require.ErrorContains(t, unnamed.Check(has), "without a token")
+}
