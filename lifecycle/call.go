@@ -156,6 +156,14 @@ func (c *call[S, E, T]) check() error {
 
 // attempt reads the record, decides and commits, once.
 func (c *call[S, E, T]) attempt(ctx context.Context) error {
+	if err := c.prepare(ctx); err != nil || !c.d.Write {
+		return err
+	}
+	return c.commit(ctx)
+}
+
+// prepare reads the record and decides. What is to be written is not yet.
+func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	c.sent, c.wrote, c.d = false, false, decide.Decision{}
 	if !c.told {
 		if err := c.read(ctx); err != nil {
@@ -200,7 +208,7 @@ func (c *call[S, E, T]) attempt(ctx context.Context) error {
 		return fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler, not a function",
 			ErrInvalid, c.m.table.States[d.State].Name)
 	case d.Write:
-		return c.commit(ctx)
+		return nil
 	case c.before.Exists():
 		return c.unmoved()
 	case q.Verb != decide.Report:
@@ -465,10 +473,11 @@ const settleFor = time.Second
 // never will be: another one has its place in the history.
 func (c *call[S, E, T]) disproved(ctx context.Context, commit *Commit, err error) bool {
 	historian, ok := c.m.historian()
-	if _, conflict := errors.AsType[*ConflictError](err); !ok || !conflict {
+	conflict, is := errors.AsType[*ConflictError](err)
+	if !ok || !is {
 		return false
 	}
-	to := &commit.Changes[0].To
+	to := &commit.Changes[conflict.Change].To
 	rows, err := historian.History(ctx, to.Key, to.Sequence-1, 1)
 	return err == nil && len(rows) == 1 && rows[0].Sequence == to.Sequence && rows[0].Token != commit.Token
 }

@@ -1,0 +1,232 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// two is a manager of VMs and one of leases over one store, with a VM that is
+// Ready and a lease that is Active.
+func two(t *testing.T) (*sizedManager, *sizedManager, *hooked) {
+	m, store := vms(t)
+	leases := lifecycle.New(lease, store, nil)
+	ready(t, m, "v")
+	must(leases.Add(t.Context(), "l", user, size{}))(t)
+	must(leases.Fire(t.Context(), "l", "start", agent, nil))(t)
+	return m, leases, store
+}
+
+// everythingOf is what a store has of VMs and leases, and their history.
+func everythingOf(t *testing.T, store lifecycle.Store) (list []any) {
+	for _, machine := range []string{"vm", "lease"} {
+		for _, r := range must(store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100}))(t) {
+			rows := must(store.(lifecycle.Historian).History(t.Context(), r.Key, 0, 100))(t)
+			list = append(list, r.Key, r.Revision, r.State, rows)
+		}
+	}
+	return append(list, must(store.(lifecycle.Outbox).Messages(t.Context(), 100))(t))
+}
+
+func TestTogether(t *testing.T) {
+	m, leases, store := two(t)
+	var told []lifecycle.HistoryRow
+	watched := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
+		Changed: func(row lifecycle.HistoryRow) { told = append(told, row) },
+	}})
+	v := watched.Firing("v", "update", user, &lifecycle.Change[size]{
+		Edit: func(s *size) error { s.N = 7; return nil }, Reason: "grow",
+		Require:  []lifecycle.Precondition{leases.Require("l", "Active")},
+		Messages: []lifecycle.Message{{Topic: "first"}},
+	})
+	l := leases.Firing("l", "end", user, &lifecycle.Change[size]{Messages: []lifecycle.Message{{Topic: "second"}}})
+	w := watched.Creating("w", "create", user, size{N: 3}, &lifecycle.Change[size]{Reason: "a twin"})
+	n := leases.Adding("n", user, size{N: 4}, nil)
+	ignored := leases.Firing("l2", "start", agent, nil)
+	must(leases.Add(t.Context(), "l2", user, size{}))(t)
+	must(leases.Fire(t.Context(), "l2", "start", agent, nil))(t)
+	require.NoError(t, lifecycle.Together(t.Context(), v, l, w, n, ignored))
+
+	for _, c := range []struct {
+		m     *sizedManager
+		got   lifecycle.Record[state, size]
+		state state
+		size  int
+	}{
+		{m, v.Record(), "Updating", 7}, {leases, l.Record(), "Ending", 0}, {m, w.Record(), "Creating", 3},
+		{leases, n.Record(), "Starting", 4}, {leases, ignored.Record(), "Active", 0},
+	} {
+		require.Equal(t, c.state, c.got.State)
+		require.Equal(t, c.size, c.got.Payload.N)
+		require.Empty(t, cmp.Diff(must(c.m.Get(t.Context(), c.got.ID))(t), c.got))
+	}
+	require.Equal(t, "a twin", w.Record().Reason)
+	require.Len(t, told, 2)
+	tokens := map[lifecycle.Token]bool{}
+	for _, of := range []struct {
+		m  *sizedManager
+		id string
+	}{{m, "v"}, {leases, "l"}, {m, "w"}, {leases, "n"}} {
+		rows := must(of.m.History(t.Context(), of.id, 0, 0))(t)
+		tokens[rows[len(rows)-1].Token] = true
+	}
+	require.Len(t, tokens, 1, "one commit")
+	messages := must(store.Messages(t.Context(), 10))(t)
+	require.Len(t, messages, 2)
+	require.Equal(t, "first", messages[0].Topic)
+}
+
+// Whatever fails, it fails for all, and the error says whose.
+func TestTogetherFails(t *testing.T) {
+	other := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), nil)
+	for name, c := range map[string]struct {
+		parts func(m, leases *sizedManager) []lifecycle.AnyPart
+		is    error
+		id    string
+	}{
+		"no parts": {func(m, leases *sizedManager) []lifecycle.AnyPart { return nil }, lifecycle.ErrInvalid, ""},
+		"refused": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), leases.Firing("l", "end", agent, nil)}
+		}, fsm.ErrWrongActor, "l"},
+		"not there": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), leases.Firing("x", "end", user, nil)}
+		}, lifecycle.ErrNotFound, "x"},
+		"there already": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Creating("v", "create", user, size{}, nil)}
+		}, lifecycle.ErrExists, "v"},
+		"unknown event": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "fly", user, nil)}
+		}, fsm.ErrUnknownEvent, "v"},
+		"edit fails": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
+				Edit: func(*size) error { return errBoom },
+			})}
+		}, errBoom, "v"},
+		"condition fails": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
+				Require: []lifecycle.Precondition{m.Require("w", "Ready")},
+			})}
+		}, lifecycle.ErrPrecondition, "l"},
+		"condition is on the state before": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
+				Require: []lifecycle.Precondition{leases.Require("l", "Ending")},
+			})}
+		}, lifecycle.ErrPrecondition, "l"},
+		"one object twice": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), m.Firing("v", "delete", user, nil)}
+		}, lifecycle.ErrInvalid, "v"},
+		"two stores": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), other.Firing("v", "update", user, nil)}
+		}, lifecycle.ErrInvalid, "v"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, leases, store := two(t)
+			before := everythingOf(t, store)
+			parts := c.parts(m, leases)
+			err := lifecycle.Together(t.Context(), parts...)
+			require.ErrorIs(t, err, c.is)
+			if c.id != "" {
+				var e *lifecycle.Error
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, c.id, e.ID)
+			}
+			for _, p := range parts {
+				if p, ok := p.(interface {
+					Record() lifecycle.Record[state, size]
+				}); ok {
+					require.Zero(t, p.Record())
+				}
+			}
+			require.Empty(t, cmp.Diff(before, everythingOf(t, store)))
+		})
+	}
+}
+
+// Somebody moves one of the objects between reading and writing.
+func TestTogetherIsOvertaken(t *testing.T) {
+	m, leases, store := two(t)
+	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+		store.onCommit = nil
+		must(leases.Fire(t.Context(), "l", "touch", user, nil))(t)
+		return write()
+	}
+	v, l := m.Firing("v", "update", user, nil), leases.Firing("l", "end", user, nil)
+	err := lifecycle.Together(t.Context(), v, l)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	winner, ok := leases.Winner(err)
+	require.True(t, ok)
+	require.Equal(t, "touch", winner.Event)
+	require.Equal(t, state("Ready"), must(m.Get(t.Context(), "v"))(t).State)
+}
+
+// A lost answer is looked for by the token, and nothing is written twice.
+func TestTogetherWithLostAnswers(t *testing.T) {
+	for _, written := range []bool{true, false} {
+		m, leases, store := two(t)
+		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+			store.onCommit = nil
+			if written {
+				require.NoError(t, write())
+			}
+			return lifecycle.ErrUnknownOutcome
+		}
+		v, l := m.Firing("v", "update", user, nil), leases.Firing("l", "end", user, nil)
+		require.NoError(t, lifecycle.Together(t.Context(), v, l))
+		require.Empty(t, cmp.Diff(must(m.Get(t.Context(), "v"))(t), v.Record()))
+		require.Empty(t, cmp.Diff(must(leases.Get(t.Context(), "l"))(t), l.Record()))
+		require.EqualValues(t, 3, v.Record().Sequence)
+	}
+	// Nobody ever knows.
+	m, leases, store := two(t)
+	store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnknownOutcome }
+	err := lifecycle.Together(t.Context(), m.Firing("v", "update", user, nil), leases.Firing("l", "end", user, nil))
+	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+}
+
+// Of many that swap the same two objects, each swap is whole.
+func TestTogetherAtOnce(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	a, b := lifecycle.New(lease, store, nil), lifecycle.New(sizedVM, store, nil)
+	must(a.Add(t.Context(), "x", user, size{}))(t)
+	must(a.Fire(t.Context(), "x", "start", agent, nil))(t)
+	must(b.Create(t.Context(), "x", "import", user, size{}))(t)
+	var wg sync.WaitGroup
+	won := make([]int, 8)
+	add := func(s *size) error { s.N++; return nil }
+	for i := range won {
+		wg.Go(func() {
+			for range 200 {
+				x := a.Firing("x", "touch", user, &lifecycle.Change[size]{Edit: add})
+				y := b.Firing("x", "touch", user, &lifecycle.Change[size]{Edit: add})
+				parts := []lifecycle.AnyPart{x, y}
+				if i%2 == 0 {
+					parts[0], parts[1] = y, x
+				}
+				switch err := lifecycle.Together(context.Background(), parts...); {
+				case err == nil:
+					won[i]++
+					if x.Record().Payload.N != y.Record().Payload.N {
+						panic("half of a commit")
+					}
+				case !errors.Is(err, lifecycle.ErrConflict):
+					panic(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	sum := 0
+	for _, n := range won {
+		sum += n
+	}
+	require.Positive(t, sum)
+	require.Equal(t, sum, must(a.Get(t.Context(), "x"))(t).Payload.N)
+	require.Equal(t, sum, must(b.Get(t.Context(), "x"))(t).Payload.N)
+}
