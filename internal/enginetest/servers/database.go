@@ -1,0 +1,102 @@
+package servers
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
+)
+
+// Variables of the environment that say where the servers are.
+const (
+	postgresDSN = "INTERLOCK_POSTGRES_DSN"
+	mysqlDSN    = "INTERLOCK_MYSQL_DSN"
+)
+
+// Postgres returns the DSN, for the driver pgx, of a database that is this
+// test's own. It is dropped at the end of the test, connections or not.
+func Postgres(t testing.TB) (dsn string) {
+	t.Helper()
+	server := os.Getenv(postgresDSN)
+	if server == "" {
+		missing(t, "PostgreSQL", "set "+postgresDSN+", or call make engines")
+	}
+	name := newName()
+	create(t, "pgx", server, "CREATE DATABASE "+name, "DROP DATABASE "+name+" WITH (FORCE)")
+	return postgresDatabase(server, name)
+}
+
+// MySQL returns the DSN, for the driver mysql, of a database that is this test's
+// own. It is dropped at the end of the test. The parameters are those of the
+// variable; who needs others changes them.
+func MySQL(t testing.TB) (dsn string) {
+	t.Helper()
+	server := os.Getenv(mysqlDSN)
+	if server == "" {
+		missing(t, "MySQL or MariaDB", "set "+mysqlDSN+", or call make engines")
+	}
+	config, err := mysql.ParseDSN(server)
+	if err != nil {
+		t.Fatalf("%s: %v", mysqlDSN, err)
+	}
+	name := newName()
+	create(t, "mysql", server, "CREATE DATABASE "+name, "DROP DATABASE "+name)
+	config.DBName = name
+	return config.FormatDSN()
+}
+
+// newName returns a name that needs no quotes and is nobody else's, also on a
+// server that several test processes use.
+func newName() string {
+	random := make([]byte, 6)
+	rand.Read(random) // never fails
+	return "interlock_" + hex.EncodeToString(random)
+}
+
+// postgresDatabase returns a DSN for another database, in both of its forms: a
+// URL, or words of which the last of a kind counts.
+func postgresDatabase(dsn, name string) string {
+	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
+		return dsn + " dbname=" + name
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn // it was understood a moment ago
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// create performs one statement now and another at the end of the test, on
+// connections of their own, so that none is open in between.
+func create(t testing.TB, driver, dsn, first, last string) {
+	t.Helper()
+	if err := perform(driver, dsn, first); err != nil {
+		t.Fatalf("%s: %v", first, err)
+	}
+	t.Cleanup(func() {
+		if err := perform(driver, dsn, last); err != nil {
+			t.Errorf("%s: %v", last, err)
+		}
+	})
+}
+
+func perform(driver, dsn, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(ctx, statement)
+	return err
+}
