@@ -1,0 +1,129 @@
+// Command engines runs a command with the engines of this machine:
+//
+//	go run ./engines make -C ../.. test
+//
+// A server whose DSN is in the environment is used as it is. Else one that
+// listens on its usual port of this machine and takes us without a password is
+// used. Else one is started from the installed binaries, in a directory of its
+// own that is removed afterwards. The command gets INTERLOCK_POSTGRES_DSN and
+// INTERLOCK_MYSQL_DSN, and its exit status is ours; status 2 is a server that
+// could not be had, before the command has run, unless it is not installed: then
+// the command runs without it and is free to complain.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
+
+	"github.com/interlock-go/interlock/internal/enginetest/private"
+)
+
+// engine is a server that the command is to have.
+type engine struct {
+	name     string
+	variable string // of the environment: its DSN
+	driver   string
+	usual    string // DSN of one that the machine may run
+	start    func(*private.Config) (*private.Server, error)
+}
+
+var all = []engine{
+	{"PostgreSQL", "INTERLOCK_POSTGRES_DSN", "pgx", "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable", private.StartPostgres},
+	{"MariaDB or MySQL", "INTERLOCK_MYSQL_DSN", "mysql", "root@tcp(127.0.0.1:3306)/", private.StartMariaDB},
+}
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: engines COMMAND [ARGUMENT]...")
+		os.Exit(2)
+	}
+	// A refused connection is an answer here.
+	_ = mysql.SetLogger(log.New(io.Discard, "", 0))
+	// What is pressed at a terminal reaches the command too, whose end is ours;
+	// who asks us alone to end means the command. To ignore signals would be
+	// inherited by the command.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	status := run(ctx, all, os.Args[1:], os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// run runs the command with the engines, and returns the exit status. When the
+// context ends, the command is asked to end.
+func run(ctx context.Context, engines []engine, command []string, says io.Writer) int {
+	env := os.Environ()
+	for _, e := range engines {
+		dsn, how, end, err := e.find()
+		if err != nil {
+			fmt.Fprintln(says, "engines:", err)
+			return 2
+		}
+		defer func() {
+			if err := end(); err != nil {
+				fmt.Fprintln(says, "engines:", err)
+			}
+		}()
+		fmt.Fprintf(says, "engines: %s: %s\n", e.name, how)
+		if dsn != "" {
+			env = append(env, e.variable+"="+dsn)
+		}
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &ended) && ended.Exited():
+		return ended.ExitCode()
+	default:
+		fmt.Fprintln(says, "engines:", err)
+		return 2
+	}
+}
+
+// find returns the DSN of a server, "" if there is none, and how it was found.
+func (e engine) find() (dsn, how string, end func() error, err error) {
+	nothing := func() error { return nil }
+	if dsn := os.Getenv(e.variable); dsn != "" {
+		return dsn, "the one of " + e.variable, nothing, nil
+	}
+	if e.answers() {
+		return e.usual, "the one of this machine", nothing, nil
+	}
+	s, err := e.start(nil)
+	switch {
+	case errors.Is(err, private.ErrMissing):
+		return "", "missing: " + err.Error(), nothing, nil
+	case err != nil:
+		return "", "", nil, err
+	}
+	return s.DSN(), "started for this command", s.Close, nil
+}
+
+// answers reports whether the usual server takes us.
+func (e engine) answers() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	db, err := sql.Open(e.driver, e.usual)
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	return db.PingContext(ctx) == nil
+}
