@@ -41,15 +41,25 @@ demo: ## show the main job: run examples/quickstart
 
 .PHONY: test
 test: vet fmt-check tidy-check ## check and test every module, with the race detector
-	@$(find_race); $(call in_each,$(CODE),$(GO) test $$race -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); })
+	@$(find_race); ( $(call in_each,$(CODE),$(GO) test $$race -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(untested); exit $$status
 
 # The race detector allocates on its own account: what is pinned of allocations
 # is judged without it. Only what fails is of interest the second time.
 pinned = { out=$$($(GO) test -run 'Alloc|CostsTheSame' ./... 2>&1) || { echo "$$out"; false; }; }
 
+# Says in one line what was left out: tests that are skipped say nothing here.
+untested = out=; \
+	[ -n "$$INTERLOCK_POSTGRES_DSN" ] || out="PostgreSQL (INTERLOCK_POSTGRES_DSN)"; \
+	[ -n "$$INTERLOCK_MYSQL_DSN" ] || out="$${out:+$$out, }MariaDB or MySQL (INTERLOCK_MYSQL_DSN)"; \
+	[ -z "$$out" ] || echo "make $@: not run on $$out: set what is in brackets, or call make engines"
+
+.PHONY: engines
+engines: ## make test with PostgreSQL and MariaDB: of this machine, or started for it
+	@REQUIRE_ENGINES=1 $(GO) run -C internal/enginetest ./engines $(MAKE) -C "$(CURDIR)" --no-print-directory test
+
 .PHONY: long
 long: ## the same tests without limits: sets INTERLOCK_LONG=1
-	@$(find_race); $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...)
+	@$(find_race); ( $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
 .PHONY: lint
 lint: vet ## vet, staticcheck, and functions that nothing reaches

@@ -3,6 +3,7 @@ package private_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -102,37 +103,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// Nobody answers while it is paused, on connections old and new; what was asked
-// meanwhile is answered afterwards.
-func TestPause(t *testing.T) {
-	for _, e := range engines[:] {
-		if e.config == nil {
-			continue
-		}
-		t.Run(e.name, func(t *testing.T) {
-			s := e.start(t, e.config)
-			db := open(t, e.driver, s)
-			conn, err := db.Conn(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, s.Pause())
-
-			answer := make(chan error, 1)
-			go func() { answer <- conn.PingContext(context.Background()) }()
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			require.Error(t, db.PingContext(ctx), "a new connection")
-			require.Error(t, ctx.Err(), "it ended because nobody answered")
-			require.Empty(t, answer, "an old connection")
-
-			require.NoError(t, s.Continue())
-			require.NoError(t, <-answer)
-			require.NoError(t, db.PingContext(t.Context()))
-			require.NoError(t, conn.Close())
-		})
-	}
-}
-
-// Every method in every state that it is not for changes nothing.
+// What a server does on the way, in one go: to make one takes a second.
 func TestStates(t *testing.T) {
 	for _, e := range engines {
 		if e.config == nil {
@@ -140,60 +111,81 @@ func TestStates(t *testing.T) {
 		}
 		t.Run(e.name, func(t *testing.T) {
 			s := e.start(t, e.config)
+
+			// Every method in a state that it is not for changes nothing.
 			require.ErrorIs(t, s.Start(), private.ErrState)
 			require.ErrorIs(t, s.Continue(), private.ErrState)
+			db := open(t, e.driver, s)
+			conn, err := db.Conn(t.Context())
+			require.NoError(t, err)
 			require.NoError(t, s.Pause())
 			require.True(t, s.Running())
 			require.ErrorIs(t, s.Pause(), private.ErrState)
 			require.ErrorIs(t, s.Start(), private.ErrState)
+
+			// Nobody answers while it is paused, on connections old and new. What was
+			// asked meanwhile is answered afterwards.
+			answer := make(chan error, 1)
+			go func() { answer <- conn.PingContext(context.Background()) }()
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			require.Error(t, db.PingContext(ctx), "a new connection")
+			require.Error(t, ctx.Err(), "it ended because nobody answered")
+			require.Empty(t, answer, "an old connection")
 			require.NoError(t, s.Continue())
-			require.NoError(t, open(t, e.driver, s).Ping())
+			require.NoError(t, <-answer)
+			require.NoError(t, db.PingContext(t.Context()))
+			require.NoError(t, conn.Close())
+
 			require.NoError(t, s.Kill())
 			for _, do := range []func() error{s.Kill, s.Stop, s.Pause, s.Continue} {
 				require.ErrorIs(t, do(), private.ErrState)
 			}
 			require.NoError(t, s.Start())
-			require.NoError(t, open(t, e.driver, s).Ping())
+			require.NoError(t, db.PingContext(t.Context()))
+
+			// A server on whose port somebody else is does not start, and does not
+			// take his answers for its own.
+			other := e.start(t, e.config)
+			require.NotEqual(t, s.Addr(), other.Addr())
+			require.NoError(t, other.Kill())
+			private.MoveTo(other, s)
+			require.Error(t, other.Start())
+			require.False(t, other.Running())
+			require.NoError(t, db.PingContext(t.Context()))
 		})
 	}
 }
 
-// A server on whose port somebody else is does not start, and does not take his
-// answers for its own.
-func TestAnotherServerAnswers(t *testing.T) {
-	for _, e := range engines {
-		if e.config == nil {
-			continue
-		}
-		t.Run(e.name, func(t *testing.T) {
-			one, two := e.start(t, e.config), e.start(t, e.config)
-			require.NotEqual(t, one.Addr(), two.Addr())
-			require.NoError(t, two.Kill())
-			private.MoveTo(two, one)
-			require.Error(t, two.Start())
-			require.False(t, two.Running())
-			require.NoError(t, open(t, e.driver, one).Ping())
-		})
-	}
-}
-
+// What the caller sets comes after Fast.
 func TestSettings(t *testing.T) {
-	// What the caller sets comes after Fast.
-	p := servers.PrivatePostgres(t, &private.Config{Fast: true, Settings: map[string]string{
-		"default_transaction_isolation": "serializable", "fsync": "on",
-	}})
-	var value string
-	db := open(t, "pgx", p)
-	require.NoError(t, db.QueryRow("SHOW default_transaction_isolation").Scan(&value))
-	require.Equal(t, "serializable", value)
-	require.NoError(t, db.QueryRow("SHOW fsync").Scan(&value))
-	require.Equal(t, "on", value)
-
-	m := servers.PrivateMariaDB(t, &private.Config{Fast: true, Settings: map[string]string{
-		"transaction-isolation": "SERIALIZABLE",
-	}})
-	require.NoError(t, open(t, "mysql", m).QueryRow("SELECT @@tx_isolation").Scan(&value))
-	require.Equal(t, "SERIALIZABLE", value)
+	for _, test := range []struct {
+		engine   int
+		settings map[string]string
+		query    string
+		want     [2]string
+	}{
+		{
+			1,
+			map[string]string{"default_transaction_isolation": "serializable", "fsync": "on"},
+			"SELECT current_setting('default_transaction_isolation'), current_setting('fsync')",
+			[2]string{"serializable", "on"},
+		},
+		{
+			3,
+			map[string]string{"transaction-isolation": "SERIALIZABLE", "innodb-flush-log-at-trx-commit": "1"},
+			"SELECT @@tx_isolation, @@innodb_flush_log_at_trx_commit",
+			[2]string{"SERIALIZABLE", "1"},
+		},
+	} {
+		e := engines[test.engine]
+		t.Run(e.name, func(t *testing.T) {
+			s := e.start(t, &private.Config{Fast: true, Settings: test.settings})
+			var got [2]string
+			require.NoError(t, open(t, e.driver, s).QueryRow(test.query).Scan(&got[0], &got[1]))
+			require.Equal(t, test.want, got)
+		})
+	}
 }
 
 // What a server says when it does not start is in the error, and nothing is
@@ -204,7 +196,6 @@ func TestDoesNotStart(t *testing.T) {
 			continue
 		}
 		t.Run(e.name, func(t *testing.T) {
-			e.start(t, nil)                  // or it is missing
 			dir, err := os.MkdirTemp("", "") // not t.TempDir, which only we may enter
 			require.NoError(t, err)
 			defer os.Remove(dir)
@@ -215,6 +206,9 @@ func TestDoesNotStart(t *testing.T) {
 				start = private.StartMariaDB
 			}
 			_, err = start(&private.Config{Settings: map[string]string{"no_such": "1"}})
+			if errors.Is(err, private.ErrMissing) {
+				e.start(t, nil) // says so
+			}
 			require.ErrorContains(t, err, e.bad)
 			left, err := os.ReadDir(dir)
 			require.NoError(t, err)
