@@ -5,10 +5,12 @@
 // A server whose DSN is in the environment is used as it is. Else one that
 // listens on its usual port of this machine and takes us without a password is
 // used. Else one is started from the installed binaries, in a directory of its
-// own that is removed afterwards. The command gets INTERLOCK_POSTGRES_DSN and
-// INTERLOCK_MYSQL_DSN, and its exit status is ours; status 2 is a server that
-// could not be had, before the command has run, unless it is not installed: then
-// the command runs without it and is free to complain.
+// own, and ended and removed after the command. The command gets
+// INTERLOCK_POSTGRES_DSN and INTERLOCK_MYSQL_DSN; one that is not installed it
+// does not get, and is free to complain.
+//
+// The exit status is the command's. It is 2 if a server did not start, before
+// the command has run, and if the command did not run or was killed.
 package main
 
 import (

@@ -125,7 +125,8 @@ func (s *Server) Running() bool { return s.process != nil && s.process.running()
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // DSN returns what the driver (pgx for PostgreSQL, mysql for MariaDB) opens the
-// server with, as a user who may do everything. It stays the same.
+// server with, as a user who may do everything. It stays the same, and holds
+// [Server.Addr] literally: who puts a proxy in between replaces that.
 func (s *Server) DSN() string { return s.engine.dsn(s.port) }
 
 // Log returns the end of what the server wrote, and "" when there is nothing.
