@@ -10,14 +10,13 @@
 //     [Config.Fast] too.
 //   - Killed or paused means all of its processes, those of its connections
 //     included.
-//   - No process is left behind: not after [Server.Close], and not when the
-//     process that started it panics, exits or is killed.
+//   - Nothing is left behind, neither processes nor files: not after
+//     [Server.Close], and not when the process that started it panics, exits or is
+//     killed.
 //
 // What it does not guarantee:
 //   - Anything on other systems than Linux: there is no engine there,
 //     [ErrMissing].
-//   - That its directory, and a few bytes of shared memory of PostgreSQL, are
-//     removed when Close is not called.
 //   - That a killed server says anything about a loss of power: what the
 //     operating system was given is still there.
 package private

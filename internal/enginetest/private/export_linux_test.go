@@ -1,7 +1,5 @@
 package private
 
-import "path/filepath"
-
 // Processes returns the server's processes.
 func Processes(s *Server) ([]int, error) {
 	pids, err := descendants(s.process.cmd.Process.Pid)
@@ -19,6 +17,3 @@ func Dir(s *Server) string { return s.dir }
 
 // MoveTo gives a server the address of another.
 func MoveTo(s, other *Server) { s.port = other.port }
-
-// Forget removes what a killed PostgreSQL leaves outside of its directory.
-func Forget(dir string) error { return forget(filepath.Join(dir, "data")) }

@@ -17,13 +17,13 @@ type process struct {
 	ended chan struct{} // closed when it was reaped
 	err   error         // how it ended: written before ended is closed
 
-	stopped []int     // while it is paused: its descendants
-	guard   *exec.Cmd // while it is paused: kills them if we die
-	release *os.File  // while it is paused: tells the guard that it is not needed
+	guard   *guard
+	halted  bool  // pause was called, and resume was not
+	stopped []int // while it is halted: its descendants
 }
 
 // launch starts a command that dies when we do.
-func launch(command []string, dir string, env []string, log *os.File, who owner) (*process, error) {
+func launch(command []string, dir string, env []string, log *os.File, who owner, g *guard) (*process, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -31,7 +31,7 @@ func launch(command []string, dir string, env []string, log *os.File, who owner)
 		Pdeathsig:  syscall.SIGKILL,
 		Credential: who.credential,
 	}
-	p := &process{cmd: cmd, ended: make(chan struct{})}
+	p := &process{cmd: cmd, guard: g, ended: make(chan struct{})}
 	started := make(chan error)
 	// What the kernel calls the parent's death is the end of the thread that
 	// forked. Go ends threads while the process lives: one that belongs to a
@@ -99,14 +99,15 @@ func (p *process) freeze() ([]int, error) {
 	return descendants(p.cmd.Process.Pid)
 }
 
-func (p *process) paused() bool { return p.guard != nil }
+func (p *process) paused() bool { return p.halted }
 
 func (p *process) pause() error {
 	stopped, err := p.freeze()
 	if err != nil {
 		return err
 	}
-	if err := p.watch(stopped); err != nil {
+	p.halted, p.stopped = true, stopped
+	if err := p.guard.watch(stopped); err != nil { // first: we may die in between
 		return err
 	}
 	for _, pid := range stopped {
@@ -128,7 +129,7 @@ func (p *process) resume() error {
 	for _, pid := range p.stopped {
 		errs = append(errs, signal(pid, syscall.SIGCONT))
 	}
-	errs = append(errs, p.send(syscall.SIGCONT), p.unwatch())
+	errs = append(errs, p.send(syscall.SIGCONT), p.forgetStopped())
 	return errors.Join(errs...)
 }
 
@@ -151,41 +152,15 @@ func (p *process) kill() error {
 	for _, pid := range pids {
 		errs = append(errs, until(func() bool { return gone(pid) }))
 	}
-	return errors.Join(append(errs, p.unwatch())...)
+	return errors.Join(append(errs, p.forgetStopped())...)
 }
 
-// watch starts a guard. When we die, the kernel kills the process, and its
-// descendants end when they notice; those that are stopped never notice. The
-// guard is a shell that waits for a line of ours: if its input ends without one,
-// we are gone, and it kills them.
-func (p *process) watch(pids []int) error {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer read.Close()
-	guard := exec.Command("/bin/sh", "-c", `read -r line || kill -KILL "$@"`, "sh")
-	for _, pid := range pids {
-		guard.Args = append(guard.Args, fmt.Sprint(pid))
-	}
-	guard.Stdin = read
-	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what kills our group spares it
-	if err := guard.Start(); err != nil {
-		return errors.Join(err, write.Close())
-	}
-	p.stopped, p.guard, p.release = pids, guard, write
-	return nil
-}
-
-// unwatch ends the guard, if there is one.
-func (p *process) unwatch() error {
-	if p.guard == nil {
+func (p *process) forgetStopped() error {
+	if !p.halted {
 		return nil
 	}
-	_, err := p.release.WriteString("\n")
-	err = errors.Join(err, p.release.Close(), p.guard.Wait())
-	p.stopped, p.guard, p.release = nil, nil, nil
-	return err
+	p.halted, p.stopped = false, nil
+	return p.guard.watch(nil)
 }
 
 // until polls for something that the kernel tells nobody about.

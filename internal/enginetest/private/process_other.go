@@ -21,9 +21,16 @@ func ordinary([]string) (owner, error) {
 
 func (owner) own(string) error { return nil }
 
+type guard struct{}
+
+func newGuard(string) (*guard, error) { return nil, ErrMissing }
+func (*guard) dismiss() error         { return ErrMissing }
+
 type process struct{}
 
-func launch([]string, string, []string, *os.File, owner) (*process, error) { return nil, ErrMissing }
+func launch([]string, string, []string, *os.File, owner, *guard) (*process, error) {
+	return nil, ErrMissing
+}
 
 func (*process) running() bool                            { return false }
 func (*process) wait(time.Duration) (ended bool, _ error) { return true, nil }

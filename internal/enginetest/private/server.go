@@ -22,6 +22,7 @@ type Server struct {
 	dir     string // of everything it has
 	data    string // in dir
 	owner   owner
+	guard   *guard
 	port    int
 	process *process // the last one that was started; nil before
 }
@@ -42,10 +43,15 @@ func start(e *engine) (_ *Server, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.dir, err = filepath.EvalSymlinks(dir); err != nil { // as the server will say it
+	real, err := filepath.EvalSymlinks(dir) // as the server will say it
+	if err != nil {
 		return nil, fmt.Errorf("private: %s: %w", e.name, err)
 	}
+	s.dir = real
 	s.data = filepath.Join(s.dir, "data")
+	if s.guard, err = newGuard(s.dir); err != nil {
+		return nil, fmt.Errorf("private: %s: %w", e.name, err)
+	}
 	if err := owner.own(s.dir); err != nil {
 		return nil, fmt.Errorf("private: %s: %w", e.name, err)
 	}
@@ -111,7 +117,7 @@ func (s *Server) run(command []string) (*process, error) {
 	}
 	defer log.Close() // the process has its own
 	env := []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH") + ":/usr/bin:/bin", "HOME=" + s.dir, "TMPDIR=" + s.dir}
-	p, err := launch(command, s.dir, env, log, s.owner)
+	p, err := launch(command, s.dir, env, log, s.owner, s.guard)
 	if err != nil {
 		return nil, fmt.Errorf("in %s: %w", s.dir, err) // which may be where the server's user must not be
 	}
@@ -263,7 +269,7 @@ func (s *Server) Continue() error {
 }
 
 // Close kills the server if it runs, and removes all that it has. It may be
-// called again.
+// called again, also after an error.
 func (s *Server) Close() error {
 	var err error
 	if s.Running() {
@@ -271,6 +277,12 @@ func (s *Server) Close() error {
 	}
 	if removed := os.RemoveAll(s.dir); removed != nil {
 		err = errors.Join(err, fmt.Errorf("private: close %s: %w", s.engine.name, removed))
+	}
+	if s.guard != nil && err == nil { // else it has something to do when we end
+		if err = s.guard.dismiss(); err != nil {
+			err = fmt.Errorf("private: close %s: %w", s.engine.name, err)
+		}
+		s.guard = nil
 	}
 	return err
 }
