@@ -60,8 +60,11 @@ func TestTogether(t *testing.T) {
 		state state
 		size  int
 	}{
-		{m, v.Record(), "Updating", 7}, {leases, l.Record(), "Ending", 0}, {m, w.Record(), "Creating", 3},
-		{leases, n.Record(), "Starting", 4}, {leases, ignored.Record(), "Active", 0},
+		{m, v.Record(), "Updating", 7},
+		{leases, l.Record(), "Ending", 0},
+		{m, w.Record(), "Creating", 3},
+		{leases, n.Record(), "Starting", 4},
+		{leases, ignored.Record(), "Active", 0},
 	} {
 		require.Equal(t, c.state, c.got.State)
 		require.Equal(t, c.size, c.got.Payload.N)

@@ -78,7 +78,7 @@ func files(t *testing.T) iter.Seq2[string, []byte] {
 			switch {
 			case d.IsDir() && strings.HasPrefix(name, ".") && name != "." && name != ".ci" && name != ".github":
 				return fs.SkipDir
-			case !d.Type().IsRegular(), ignored(name):
+			case !d.Type().IsRegular(), name == ".git", ignored(name): // a worktree has a file .git
 				return nil
 			}
 			content, err := os.ReadFile(file)
