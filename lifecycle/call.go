@@ -140,6 +140,9 @@ func (c *call[S, E, T]) check() error {
 	if err := checkID(c.id); err != nil {
 		return err
 	}
+	if err := c.checkTexts(); err != nil {
+		return err
+	}
 	if q.Verb != decide.Add && q.Verb != decide.Override && q.Event < 0 {
 		return &fsm.TransitionError{
 			Machine: c.m.table.Name, Event: fmt.Sprint(c.event), Actor: c.actor, Row: -1, Err: fsm.ErrUnknownEvent,
@@ -149,6 +152,29 @@ func (c *call[S, E, T]) check() error {
 		return &fsm.TransitionError{
 			Machine: c.m.table.Name, To: c.m.table.States[c.m.table.Initial].Name, Actor: c.actor, Row: -1,
 			Err: fsm.ErrWrongActor,
+		}
+	}
+	return nil
+}
+
+// checkTexts refuses what comes from the caller and is to be kept as text.
+func (c *call[S, E, T]) checkTexts() error {
+	if c.reason != "" {
+		if err := checkText("reason", c.reason); err != nil {
+			return err
+		}
+	}
+	if c.change == nil {
+		return nil
+	}
+	for i := range c.change.Require {
+		if err := checkID(c.change.Require[i].ID); err != nil {
+			return err
+		}
+	}
+	for i := range c.change.Messages {
+		if err := errors.Join(checkText("topic", c.change.Messages[i].Topic), checkText("key", c.change.Messages[i].Key)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -171,6 +197,9 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 		}
 	}
 	c.told = false
+	if c.change != nil && c.change.Expect != "" && c.change.Expect != c.before.Revision {
+		return &ConflictError{Expect: c.change.Expect, From: c.before.State, Current: c.before}
+	}
 	var err error
 	if c.known, err = c.m.known(&c.before); err != nil {
 		return err
@@ -454,7 +483,7 @@ func (c *call[S, E, T]) send(ctx context.Context, commit *Commit) error {
 			unknown = err
 			if ctx.Err() != nil { // the store can still be asked, for a moment
 				var stop context.CancelFunc
-				ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), settleFor)
+				ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), askAgainFor)
 				defer stop()
 			}
 			continue
@@ -466,8 +495,8 @@ func (c *call[S, E, T]) send(ctx context.Context, commit *Commit) error {
 	return &UnknownOutcomeError{Token: commit.Token, Err: unknown}
 }
 
-// settleFor is how long a lost answer is looked for when the caller has gone.
-const settleFor = time.Second
+// askAgainFor is how long a lost answer is looked for when the caller has gone.
+const askAgainFor = time.Second
 
 // disproved reports whether a conflict proves that a commit was not written and
 // never will be: another one has its place in the history.

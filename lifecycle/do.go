@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -243,10 +244,13 @@ func (o *operation[S, E, T]) run(ctx context.Context) error {
 		}
 		// From here on the store is asked on behalf of the table: what cancels
 		// the work does not cancel that it was done.
-		if err := o.end(context.WithoutCancel(ctx), Succeeded, nil); err != nil {
+		brief := briefly(ctx, outcomeWithin)
+		err := o.end(brief, Succeeded, nil)
+		brief.finish()
+		if err != nil {
 			return err
 		}
-		err := o.note(func() { o.steps = o.steps[1:] })
+		err = o.note(func() { o.steps = o.steps[1:] })
 		switch {
 		case err != nil:
 		case ctx.Err() != nil:
@@ -255,7 +259,9 @@ func (o *operation[S, E, T]) run(ctx context.Context) error {
 			err = o.admit(ctx, &o.rec, nil)
 		}
 		if err != nil {
-			o.release(context.WithoutCancel(ctx))
+			brief := briefly(ctx, outcomeWithin)
+			o.release(brief)
+			brief.finish()
 			return err
 		}
 	}
@@ -312,6 +318,11 @@ type toldError struct {
 func (e *toldError) Error() string { return e.err.Error() }
 func (e *toldError) Unwrap() error { return e.err }
 
+// outcomeWithin is how long a store may take to write an outcome, on behalf of
+// nobody who waits. Then the object is left to the sweeper: a store that hangs
+// must not hold up the queue for good.
+const outcomeWithin = 10 * time.Second
+
 // settle is told by the queue how the work ended, whatever it was.
 func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err error) {
 	own := o
@@ -357,8 +368,8 @@ func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, e
 		return o.failed(outcome, err, nil)
 	}
 	// The base context of the queue may have ended: what happened is written
-	// nevertheless, or left to the sweeper after a moment.
-	brief := briefly(ctx, settleFor)
+	// nevertheless, or left to the sweeper.
+	brief := briefly(ctx, outcomeWithin)
 	defer brief.finish()
 	return o.end(brief, outcome, err)
 }

@@ -137,7 +137,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 // Machine returns the machine.
 func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
 
-// Change is what a call does besides moving the object. Nil is nothing.
+// Change is what a call does besides moving the object. Nil is nothing. Nothing
+// of it happens with an event that the table ignores. Texts are UTF-8 without
+// NUL, or [ErrInvalid].
 type Change[T any] struct {
 	// Edit changes the payload, in the same commit. It works on a copy; if it
 	// fails, nothing is written and its error is returned. It runs once for
@@ -151,6 +153,10 @@ type Change[T any] struct {
 	Messages []Message
 	// Force takes rows that are forced only, too.
 	Force bool
+	// Expect is the revision that the object must have: of the record that the
+	// caller has seen and decided on. It is ErrConflict if it has another one.
+	// Default: whatever it has.
+	Expect Revision
 }
 
 // Require is the precondition that an object of this manager is in one of the
@@ -247,10 +253,17 @@ func checkID(id string) error {
 		return fmt.Errorf("%w: empty id", ErrInvalid)
 	case len(id) > MaxID:
 		return fmt.Errorf("%w: id of %d bytes, more than %d", ErrInvalid, len(id), MaxID)
-	case !utf8.ValidString(id):
-		return fmt.Errorf("%w: id %q is not UTF-8", ErrInvalid, id)
-	case strings.ContainsRune(id, 0):
-		return fmt.Errorf("%w: NUL in id %q", ErrInvalid, id)
+	}
+	return checkText("id", id)
+}
+
+// checkText refuses what not every store can hold as text.
+func checkText(what, text string) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%w: %s %q is not UTF-8", ErrInvalid, what, text)
+	case strings.ContainsRune(text, 0):
+		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, text)
 	}
 	return nil
 }

@@ -305,13 +305,13 @@ func (q *Request) payload(rec *Record, from, to fsm.Kind, begins bool) Payload {
 	switch {
 	case q.Undo && rec.Saved:
 		return Restore
-	case restsWell(to):
-		return Drop
+	case restsWell(to), from == fsm.Absent:
+		return Drop // there is nothing to undo
 	case begins && from != fsm.Failed && from != fsm.Transitional && q.Edits:
 		return Save
 	case begins && from != fsm.Failed && from != fsm.Transitional:
 		return Drop
-	case q.Edits && !rec.Saved && from != fsm.Absent:
+	case q.Edits && !rec.Saved:
 		return Save
 	}
 	return Keep

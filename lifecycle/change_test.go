@@ -1,0 +1,64 @@
+package lifecycle_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Who names the revision that was seen changes what was seen, and nothing else.
+func TestExpect(t *testing.T) {
+	m, _ := vms(t)
+	seen := ready(t, m, "a")
+	now := must(m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))(t)
+	_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	winner, ok := m.Winner(err)
+	require.True(t, ok)
+	require.Equal(t, now.Revision, winner.Revision)
+	_, err = m.Override(t.Context(), "a", "Failed", user, "broken", &lifecycle.Change[size]{Expect: seen.Revision})
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	err = lifecycle.Together(t.Context(), m.Firing("a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.Equal(t, now, must(m.Get(t.Context(), "a"))(t))
+}
+
+// Texts that some store could not keep are refused by every one.
+func TestTexts(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	commits := store.commits
+	for name, change := range map[string]lifecycle.Change[size]{
+		"reason with NUL":       {Reason: "a\x00b"},
+		"reason not UTF-8":      {Reason: "a\xffb"},
+		"required id is empty":  {Require: []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm"}}}},
+		"required id too long":  {Require: []lifecycle.Precondition{m.Require(strings.Repeat("x", lifecycle.MaxID+1))}},
+		"topic with NUL":        {Messages: []lifecycle.Message{{Topic: "\x00"}}},
+		"message key not UTF-8": {Messages: []lifecycle.Message{{Topic: "t", Key: "\xff"}}},
+	} {
+		_, err := m.Fire(t.Context(), "a", "touch", user, &change)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		_, err = m.Override(t.Context(), "a", "Failed", user, change.Reason+"\x00", &change)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+	}
+	_, err := m.Report(t.Context(), "a", 1, "done", agent, "\xff")
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Equal(t, commits, store.commits)
+	// Bytes are bytes.
+	must(m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{
+		Messages: []lifecycle.Message{{Topic: "t", Payload: []byte("\x00\xff")}},
+	}))(t)
+}
+
+// What an object is made with is edited, and nothing is kept from before: there
+// was nothing.
+func TestCreationSavesNothing(t *testing.T) {
+	m, store := vms(t)
+	made := m.Creating("a", "create", user, size{N: 1}, resize(5))
+	require.NoError(t, lifecycle.Together(t.Context(), made))
+	require.Equal(t, 5, made.Record().Payload.N)
+	require.Nil(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"}))(t).Saved)
+}
