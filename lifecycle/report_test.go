@@ -136,3 +136,22 @@ func TestVerdictString(t *testing.T) {
 		require.Equal(t, want, v.String())
 	}
 }
+
+// What is said about the last operation of an object that is gone says nothing
+// about another one that is made under its name.
+func TestReportOfAFormerLife(t *testing.T) {
+	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), &lifecycle.MemoryStore{NoHistory: true}} {
+		m := lifecycle.New(sizedVM, store, nil)
+		must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+		gone := must(m.Fire(t.Context(), "a", "delete", user, nil))(t).Operation
+		must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+		again := must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+		for range 2 {
+			for _, e := range []event{"done", "touch"} {
+				v := must(m.Report(t.Context(), "a", gone, e, agent, ""))(t)
+				require.Equal(t, lifecycle.Stale, v)
+			}
+		}
+		require.Equal(t, again, must(m.Get(t.Context(), "a"))(t))
+	}
+}

@@ -78,7 +78,9 @@ func (k Key) text() string { return fmt.Sprintf("%s %q", k.Machine, k.ID) }
 // ever repeated for a key.
 type Revision string
 
-// OpID numbers the operations of one object. Zero is no operation.
+// OpID numbers the operations of one object. Zero is no operation. An object that
+// is made at rest where another one was before has the number after that one's
+// last, without an operation: what is said about the other's is stale.
 type OpID uint64
 
 // StoredRecord is a record as it crosses the driver interface: with names, not

@@ -165,6 +165,8 @@ func path[S, E comparable, T any](t *testing.T, m *fsm.Machine[S, E, T], absent 
 		require.Equal(t, row.Origin, table.States[o2].Name, "%v", row)
 		if table.States[s2].Kind == fsm.Transitional && (table.States[s].Kind.Resting() || table.Rows[candidates[0]].Supersede) {
 			operation++
+		} else if row.From == "" && operation > 0 {
+			operation++ // a new life, with a number of its own
 		}
 		require.Equal(t, operation, row.Operation, "%v", row)
 		state, origin = row.To, row.Origin

@@ -232,6 +232,8 @@ func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decisi
 			return Decision{Row: row, Verdict: Refused, Err: ErrBegins}
 		}
 		d.Operation++
+	} else if q.Verb == Create {
+		d.Operation = anew(rec)
 	}
 	d.Removes = to == fsm.Absent
 	d.Within, _ = t.Deadline(d.State, d.Origin)
@@ -287,14 +289,24 @@ func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Row: -1, State: t.Initial, Origin: t.Initial,
-		Sequence: rec.Sequence + 1, Operation: rec.Operation, Payload: Drop,
+		Sequence: rec.Sequence + 1, Operation: anew(rec), Payload: Drop,
 	}
 	if t.States[t.Initial].Kind == fsm.Transitional {
 		d.Begins = true
-		d.Operation++
+		d.Operation = rec.Operation + 1
 	}
 	d.Within, _ = t.Deadline(d.State, d.Origin)
 	return d
+}
+
+// anew is the operation of an object that is made at rest: none, or, where an
+// object of this key was before, a number of which nobody was ever told. What is
+// said about that one's last operation is stale.
+func anew(rec *Record) uint64 {
+	if rec.Operation == 0 {
+		return 0
+	}
+	return rec.Operation + 1
 }
 
 // payload decides about the payload from before the operation. It is saved by

@@ -136,6 +136,8 @@ func (o *oracle) written(row int, from fsm.Kind, state, origin int, supersede bo
 		}
 		d.Begins = true
 		d.Operation++
+	} else if (o.q.Verb == decide.Create || o.q.Verb == decide.Add) && o.rec.Operation > 0 {
+		d.Operation++ // nothing that was said of the object before is about this one
 	}
 	d.Work = o.worker(o.kind(state), d.Begins)
 	return d

@@ -99,8 +99,9 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 		fail("work begins without an operation")
 	}
 	grown := d.Operation - rec.Operation
-	if d.Begins && grown != 1 || !d.Begins && grown != 0 {
-		fail("the operation id grows by one with every operation, and only then")
+	anew := !rec.Exists && rec.Operation > 0 // a life after another one
+	if (d.Begins || anew) && grown != 1 || !d.Begins && !anew && grown != 0 {
+		fail("the operation id grows by one with every operation and every further life, and only then")
 	}
 	if d.Removes != (kind == fsm.Absent) {
 		fail("a record is removed by entering an absent state, and only so")

@@ -192,6 +192,9 @@ func step(t *fsm.Table, before, row *lifecycle.HistoryRow) string {
 			continue
 		}
 		begins := t.States[to].Kind == fsm.Transitional && (t.States[state].Kind.Resting() || t.Rows[c].Supersede)
+		if row.From == "" && before != nil {
+			begins = begins || before.Operation > 0 // a new life, with a number of its own
+		}
 		if before == nil || begins == (row.Operation > before.Operation) {
 			return ""
 		}
