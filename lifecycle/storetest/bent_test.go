@@ -5,6 +5,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -157,12 +160,17 @@ type fault struct {
 	name   string
 	demand string
 	plant  func(b *bent)
-	store  func() lifecycle.Store                // instead of plant
+	store  func() lifecycle.Store // instead of plant
+	remote func(r *remote)        // instead of plant, on the other side of a connection
+	engine func(e *engine)
 	reopen func(lifecycle.Store) lifecycle.Store // of the harness
 }
 
-func (f *fault) harness() Harness {
-	h := Harness{
+func (f *fault) harness(t testing.TB) Harness {
+	if f.remote != nil || f.engine != nil {
+		return f.remoteHarness(t)
+	}
+	return Harness{
 		Synctest: true, Attempts: 40, Sequences: 20, Seed: 1,
 		New: func(testing.TB) lifecycle.Store {
 			if f.store != nil {
@@ -182,5 +190,34 @@ func (f *fault) harness() Harness {
 			return store
 		},
 	}
-	return h
+}
+
+// remoteHarness is that of a remote store, with everything a harness can have.
+// The engine is the real test's, outside of any bubble.
+func (f *fault) remoteHarness(t testing.TB) Harness {
+	e := startEngine(t)
+	if f.engine != nil {
+		f.engine(e)
+	}
+	open := func(address, database string) *remote {
+		r := newRemote(address, database)
+		if f.remote != nil {
+			f.remote(r)
+		}
+		return r
+	}
+	return Harness{
+		Attempts: 40, Sequences: 5, Seed: 1, WrongClock: true, patience: 2 * time.Second,
+		New: func(testing.TB) lifecycle.Store { return open(e.address(), e.database()) },
+		Through: func(_ testing.TB, p *Proxy) lifecycle.Store {
+			p.To("tcp", e.address())
+			return open(p.Addr(), e.database())
+		},
+		Reopen: func(t testing.TB, store lifecycle.Store) lifecycle.Store {
+			r := store.(*remote)
+			require.NoError(t, r.Close())
+			return open(r.address, r.database)
+		},
+		Restart: func(t testing.TB, _ lifecycle.Store) { e.restart(t) },
+	}
 }

@@ -101,7 +101,7 @@ func TestOwnClockIsAsked(t *testing.T) {
 // Where no clock can be moved, milliseconds and hours are all that is demanded.
 func TestRealTime(t *testing.T) {
 	real := func(f fault) outcome {
-		h := f.harness()
+		h := f.harness(t)
 		h.Synctest = false
 		return judge(t, h, "Time/list_by_age", "Time/list_overdue", "Time/filters_combine",
 			"Commit/fills_the_record", "Commit/deadline_counts_from_the_change")

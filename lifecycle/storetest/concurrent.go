@@ -27,6 +27,10 @@ func concurrentDemands() []demand {
 			says: "Reads, commits and the records in conflicts agree on one order that contradicts nobody's time.",
 		},
 		{
+			name: "Concurrent/who_came_back_is_not_taken", run: cameBack,
+			says: "Who moves what was listed in a state does not move an object that has left it and come back meanwhile, however often many do so at once.",
+		},
+		{
 			name: "Concurrent/changes_in_any_order", run: anyOrder, changes: 2,
 			says: "Commits of two objects, named in either order, do not block each other; the objects always move together.",
 		},
@@ -182,6 +186,68 @@ func noWriteSkew(t *trial) {
 		})
 		if won.Load() != 1 {
 			t.Fatalf("of two commits that exclude each other %d were written", won.Load())
+		}
+	}
+}
+
+// cameBack lets objects leave a state and come back to it, as one that is done
+// and begun again, while sweeps of several goroutines move what they have listed
+// there.
+func cameBack(t *trial) {
+	const objects, sweeps = 6, 4
+	var moves [objects]atomic.Int64
+	first := map[string]lifecycle.StoredRecord{}
+	index := map[string]int{}
+	for i := range objects {
+		r := t.put(key(writerID(i)), moving)
+		first[r.ID], index[r.ID] = r, i
+	}
+	var walking atomic.Int64
+	walking.Store(objects)
+	// advance commits, and counts what is acknowledged; a conflict is a fair answer.
+	advance := func(r *lifecycle.StoredRecord, state string) bool {
+		c := commitOf(change(*r, state))
+		err := send(t.Context(), t.store, c)
+		conflict, lost := errors.AsType[*lifecycle.ConflictError](err)
+		switch {
+		case err == nil:
+			moves[index[r.ID]].Add(1)
+			*r = c.Changes[0].To
+		case lost:
+			*r = conflict.Current
+		default:
+			t.Errorf("Commit: %v", err)
+		}
+		return err == nil || lost
+	}
+	together(objects+sweeps, func(i int) {
+		if i < objects { // leaves and comes back, with the same content
+			defer walking.Add(-1)
+			r := first[writerID(i)]
+			for range t.attempts {
+				if !advance(&r, idle) || !advance(&r, moving) {
+					return
+				}
+			}
+			return
+		}
+		for walking.Load() > 0 && !t.Failed() {
+			listed, err := t.store.List(t.Context(), lifecycle.Query{Machine: machine, States: []string{moving}, Limit: all})
+			if err != nil {
+				t.Errorf("List: %v", err)
+				return
+			}
+			for k := range listed {
+				if !advance(&listed[k], broken) {
+					return
+				}
+			}
+		}
+	})
+	for id, r := range first {
+		now := t.get(r.Key)
+		if got, want := now.Sequence-r.Sequence, moves[index[id]].Load(); got != uint64(want) {
+			t.Errorf("%d moves of %q were acknowledged, it has made %d", want, id, got)
 		}
 	}
 }

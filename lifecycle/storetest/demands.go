@@ -19,6 +19,8 @@ func demands() []demand {
 		timeDemands(),
 		nameDemands(),
 		endDemands(),
+		networkDemands(),
+		restartDemands(),
 		concurrentDemands(),
 		modelDemands(),
 	)

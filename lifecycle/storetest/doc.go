@@ -204,46 +204,87 @@
 //     which is over, and no other.
 //  71. Time/filters_combine: An object is listed only if every filter of the
 //     query selects it, and pages are full nevertheless.
-//  72. Names/hostile_ids: Any id of 1 to 255 bytes of UTF-8 without NUL names an
+//  72. Time/by_the_clock_of_the_store: With OwnClock, ages, deadlines and
+//     ChangedAt are by the clock of the store, also where the clock of this
+//     process is wrong by years.
+//  73. Names/hostile_ids: Any id of 1 to 255 bytes of UTF-8 without NUL names an
 //     object of its own: blanks, slashes, wildcards, quotes, other scripts; ids
 //     that differ in case, in a trailing blank, in the last of 255 bytes or in
 //     composition are different.
-//  73. Names/hostile_states: The same goes for the names of states, in records,
+//  74. Names/hostile_states: The same goes for the names of states, in records,
 //     conditions and queries.
-//  74. Names/hostile_machines: The same goes for the names of machines; machine
+//  75. Names/hostile_machines: The same goes for the names of machines; machine
 //     and id together never name another object's machine and id.
-//  75. Names/machines_do_not_see_each_other: Objects of two machines with one id
+//  76. Names/machines_do_not_see_each_other: Objects of two machines with one id
 //     are two objects: with records, numbers and history of their own.
-//  76. Names/big_payload: A payload of 1 MiB is kept, by itself, and read and
+//  77. Names/big_payload: A payload of 1 MiB is kept, by itself, and read and
 //     listed.
-//  77. Context/ended_is_refused: A call with a context that has ended returns
+//  78. Names/big_fields: Payloads, saved payloads, arguments, steps and messages
+//     are kept at the sizes where columns end: 255 bytes and 64 KiB, one byte
+//     less and one more, up to 1 MiB; and so is a reason of 8 KiB.
+//  79. Context/ended_is_refused: A call with a context that has ended returns
 //     its cause, and nothing is written or discarded.
-//  78. Context/ending_meanwhile_is_all_or_nothing: A commit whose context ends
+//  80. Context/ending_meanwhile_is_all_or_nothing: A commit whose context ends
 //     meanwhile is written if it returns nil, and not if it returns an error
 //     other than ErrUnknownOutcome.
-//  79. Close/refuses_every_call: After Close every call returns ErrClosed; Close
+//  81. Context/ending_at_any_look: So it is wherever the store looks at the
+//     context, from the first time to the last; an error then matches the
+//     context's and its cause, or is ErrUnknownOutcome, and a read is right or
+//     fails.
+//  82. Close/refuses_every_call: After Close every call returns ErrClosed; Close
 //     may be called twice.
-//  80. Close/during_calls: Calls that Close meets are done, or refused with
+//  83. Close/during_calls: Calls that Close meets are done, or refused with
 //     ErrClosed.
-//  81. Reopen/keeps_everything: What was acknowledged is there after the store
+//  84. Reopen/keeps_everything: What was acknowledged is there after the store
 //     was opened again: records, numbers, tokens, history and messages.
-//  82. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
+//  85. Network/cut_before_a_request: Where the connection is cut before any one
+//     of the requests of a commit, the store says truly whether it was written,
+//     or ErrUnknownOutcome; it is never a conflict, and the next call finds
+//     another connection.
+//  86. Network/cut_in_a_request: So it is where the engine gets only a part of
+//     the request.
+//  87. Network/lost_answers: So it is where the engine has done what it was
+//     asked, and its answer is lost.
+//  88. Network/cut_in_an_answer: So it is where half of the answer arrives; what
+//     is acknowledged is filled as it was written.
+//  89. Network/reads_are_right_or_fail: A read whose connection is cut at any
+//     place returns what is there, or an error; never less, nor an object that
+//     is absent for want of an answer.
+//  90. Network/contexts_end_at_every_request: A commit whose context ends while
+//     any one of its requests, or the answer, is held up returns before that
+//     goes on. What it says stays true when the request arrives late.
+//  91. Network/comes_back: While there is no connection every call fails,
+//     without ErrClosed; when there is one again the same store goes on.
+//  92. Network/cuts_under_load_are_exact: Where connections of many goroutines
+//     are cut at random, what they were told agrees on one order, and every
+//     commit in the history is one of theirs: none lost, none twice, no conflict
+//     with oneself.
+//  93. Restart/keeps_what_was_acknowledged: What was acknowledged is there after
+//     the engine was killed and started again, and the same store goes on:
+//     records, numbers, tokens, history and messages.
+//  94. Restart/during_commits_is_exact: Where the engine is killed and started
+//     again while many goroutines commit, what they were told agrees on one
+//     order, and every commit in the history is one of theirs.
+//  95. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
 //     every revision has one winner, the sequence is dense, every loser gets a
 //     record that is newer than the one it expected.
-//  83. Concurrent/one_creation_wins: Of goroutines that create one object, one
+//  96. Concurrent/one_creation_wins: Of goroutines that create one object, one
 //     does; and of those that remove it, one does.
-//  84. Concurrent/right_revision_never_conflicts: Who alone writes an object,
+//  97. Concurrent/right_revision_never_conflicts: Who alone writes an object,
 //     knowing its revision, meets no conflict, whatever others do to other
 //     objects.
-//  85. Concurrent/reads_and_writes_are_linearizable: Reads, commits and the
+//  98. Concurrent/reads_and_writes_are_linearizable: Reads, commits and the
 //     records in conflicts agree on one order that contradicts nobody's time.
-//  86. Concurrent/changes_in_any_order: Commits of two objects, named in either
+//  99. Concurrent/who_came_back_is_not_taken: Who moves what was listed in a
+//     state does not move an object that has left it and come back meanwhile,
+//     however often many do so at once.
+//  100. Concurrent/changes_in_any_order: Commits of two objects, named in either
 //     order, do not block each other; the objects always move together.
-//  87. Concurrent/preconditions_hold_at_the_commit: Of two commits each of which
-//     requires that the other has not happened, one happens.
-//  88. Model/random_sequences_agree: Random sequences of calls are answered like
-//     a naive model answers them; the shortest sequence found that is not is
-//     told.
+//  101. Concurrent/preconditions_hold_at_the_commit: Of two commits each of
+//     which requires that the other has not happened, one happens.
+//  102. Model/random_sequences_agree: Random sequences of calls are answered
+//     like a naive model answers them; the shortest sequence found that is not
+//     is told.
 //
 // # Rejected
 //

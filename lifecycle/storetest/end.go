@@ -20,6 +20,10 @@ func endDemands() []demand {
 			says: "A commit whose context ends meanwhile is written if it returns nil, and not if it returns an error other than ErrUnknownOutcome.",
 		},
 		{
+			name: "Context/ending_at_any_look", run: endingAtAnyLook,
+			says: "So it is wherever the store looks at the context, from the first time to the last; an error then matches the context's and its cause, or is ErrUnknownOutcome, and a read is right or fails.",
+		},
+		{
 			name: "Close/refuses_every_call", run: closedRefuses, needs: needCloser,
 			says: "After Close every call returns ErrClosed; Close may be called twice.",
 		},

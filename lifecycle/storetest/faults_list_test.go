@@ -350,6 +350,22 @@ func nameFaults() []fault {
 			},
 		},
 		{
+			name: "reasons end at 255 characters", demand: "Names/big_fields",
+			plant: func(b *bent) {
+				b.eachChange(func(ch *lifecycle.StoredChange) {
+					if text := []rune(ch.To.Reason); len(text) > 255 {
+						ch.To.Reason = string(text[:255])
+					}
+				})
+			},
+		},
+		{
+			name: "arguments end at 64 KiB", demand: "Names/big_fields",
+			plant: func(b *bent) {
+				b.eachChange(func(ch *lifecycle.StoredChange) { ch.To.Args = ch.To.Args[:min(len(ch.To.Args), 1<<16-1)] })
+			},
+		},
+		{
 			name: "payloads end at 64 KiB", demand: "Names/big_payload",
 			plant: func(b *bent) {
 				b.shown(func(r *lifecycle.StoredRecord) {

@@ -59,6 +59,32 @@ func endFaults() []fault {
 			},
 		},
 		{
+			name: "the context is asked once more at the end", demand: "Context/ending_at_any_look",
+			plant: func(b *bent) {
+				b.commit = func(ctx context.Context, c *lifecycle.Commit) error {
+					if err := b.limited(ctx, c); err != nil {
+						return err
+					}
+					if ctx.Err() != nil {
+						return lifecycle.Ended(ctx)
+					}
+					return nil
+				}
+			},
+		},
+		{
+			name: "a list ends with its context", demand: "Context/ending_at_any_look",
+			plant: func(b *bent) {
+				b.list = func(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+					found, err := b.inner.List(ctx, q)
+					if err == nil && ctx.Err() != nil {
+						return nil, nil
+					}
+					return found, err
+				}
+			},
+		},
+		{
 			name: "a closed store still reads", demand: "Close/refuses_every_call",
 			plant: func(b *bent) {
 				b.history = func(ctx context.Context, k lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
@@ -192,6 +218,19 @@ func concurrentFaults() []fault {
 						return old, err
 					}
 					return r, err
+				}
+			},
+		},
+		{
+			name: "under load only the state is compared", demand: "Concurrent/who_came_back_is_not_taken",
+			plant: func(b *bent) {
+				b.commit = func(ctx context.Context, c *lifecycle.Commit) error {
+					ch := &c.Changes[0]
+					runtime.Gosched()
+					if now := b.now(ch.To.Key); len(c.Changes) > 1 || now.State != ch.From {
+						return b.limited(ctx, c)
+					}
+					return b.force(ctx, c)
 				}
 			},
 		},

@@ -36,6 +36,23 @@ type Harness struct {
 	// survives.
 	Reopen func(t testing.TB, store lifecycle.Store) lifecycle.Store
 
+	// Through returns a fresh, empty store as New does, whose connections to its
+	// engine all go through the proxy: it calls [Proxy.To] with the engine's
+	// address, and opens the store at [Proxy.Addr]. Nil: nothing is demanded of
+	// lost answers and cut connections.
+	Through func(t testing.TB, proxy *Proxy) lifecycle.Store
+
+	// Restart kills the engine below a store, as rudely as the harness likes, and
+	// starts it again over what it has kept. The store stays open, and other
+	// goroutines use it meanwhile. Nil: nothing is demanded of that.
+	Restart func(t testing.TB, store lifecycle.Store)
+
+	// WrongClock says that New and the store work in a bubble of
+	// testing/synctest although the engine is outside of it: there the clock of
+	// this process says the year 2000. It is of use for a store that declares
+	// OwnClock. False: a clock that is wrong is not tried.
+	WrongClock bool
+
 	// Attempts is how often each of 64 goroutines tries to move one object, and
 	// the measure of every other demand with concurrent callers. 0: 100.
 	Attempts int
@@ -47,6 +64,10 @@ type Harness struct {
 	// Seed is where the random sequences begin, to repeat what failed. 0: a new
 	// seed every time; a failure tells it.
 	Seed uint64
+
+	// patience is how long what must come is waited for, in the tests of this
+	// package. 0: a minute.
+	patience time.Duration
 }
 
 // Run tests a store: one subtest for every demand, named as in the package's
@@ -83,6 +104,7 @@ type demand struct {
 	needs   need
 	changes int  // how many changes and preconditions its commits have; 0: one
 	timed   bool // it runs in a bubble where the harness allows it
+	wrong   bool // it runs in a bubble that the engine is outside of
 	run     func(t *trial)
 }
 
@@ -99,6 +121,9 @@ const (
 	needMessages
 	needCloser
 	needReopen
+	needThrough
+	needRestart
+	needOwnClock
 )
 
 // missing says what the store or the harness lacks, nothing if all is there.
@@ -116,13 +141,21 @@ func (d *demand) missing(store lifecycle.Store, h *Harness) string {
 		return "the store is no io.Closer"
 	case d.needs&needReopen != 0 && h.Reopen == nil:
 		return "the harness has no Reopen"
+	case d.needs&needThrough != 0 && h.Through == nil:
+		return "the harness has no Through"
+	case d.needs&needRestart != 0 && h.Restart == nil:
+		return "the harness has no Restart"
+	case d.needs&needOwnClock != 0 && !has.OwnClock:
+		return "the store declares no OwnClock"
+	case d.wrong && !h.WrongClock:
+		return "the harness has no WrongClock"
 	}
 	return ""
 }
 
 // inTime runs a try of a demand with the time that it needs.
 func (d *demand) inTime(t *testing.T, h *Harness, try func(t testing.TB, bubble bool)) {
-	if d.timed && h.Synctest {
+	if d.timed && h.Synctest || d.wrong && h.WrongClock {
 		synctest.Test(t, func(t *testing.T) { try(t, true) })
 		return
 	}
@@ -146,7 +179,7 @@ func (d *demand) try(t testing.TB, h *Harness, bubble bool) {
 	}
 	d.run(&trial{
 		TB: t, h: h, store: store, bubble: bubble,
-		attempts: cmp.Or(h.Attempts, 100), sequences: cmp.Or(h.Sequences, 40),
+		attempts: cmp.Or(h.Attempts, 100), sequences: cmp.Or(h.Sequences, 40), patience: cmp.Or(h.patience, time.Minute),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -17,6 +18,7 @@ type observation struct {
 	called, returned int64
 	wrote            bool // it became so by this call
 	expected         lifecycle.Revision
+	token            lifecycle.Token // of what it wrote
 	record           lifecycle.StoredRecord
 }
 
@@ -93,42 +95,38 @@ func outOfOrder(seen []observation) string {
 }
 
 // observe lets several clients read and move a few objects, and returns what
-// each call said, by object.
-func (t *trial) observe(clients, objects, calls int) [][]observation {
+// each call said, by object. Where connections break, more is not nil, and calls
+// go on while it returns true. A call may fail then: a read is not counted, and a
+// commit is sent again until it is settled, and is one call from the first time to
+// the last.
+func (t *trial) observe(clients, objects, calls int, more func() bool) [][]observation {
 	var clock atomic.Int64
 	logs := make([][][]observation, clients)
 	together(clients, func(client int) {
 		logs[client] = make([][]observation, objects)
 		known := make([]lifecycle.StoredRecord, objects)
 		random := rand.New(rand.NewPCG(uint64(client), 0))
-		for range calls {
+		for call := 0; call < calls || more != nil && more() && !t.Failed(); call++ {
 			n := random.IntN(objects)
+			r := &known[n]
 			o := observation{called: clock.Add(1)}
-			if r := &known[n]; r.Machine == "" || random.IntN(3) == 0 {
-				got, err := t.store.Get(t.Context(), key(fmt.Sprint("object", n)))
-				o.returned = clock.Add(1)
-				if err != nil {
-					t.Errorf("Get: %v", err)
-					return
-				}
-				o.record = got
+			var err error
+			if r.Machine == "" || random.IntN(3) == 0 {
+				o.record, err = t.store.Get(t.Context(), key(fmt.Sprint("object", n)))
 			} else {
-				c := commitOf(change(*r, fmt.Sprintf("by %d", client)))
-				err := send(t.Context(), t.store, c)
-				o.returned = clock.Add(1)
-				conflict, lost := errors.AsType[*lifecycle.ConflictError](err)
-				switch {
-				case err == nil:
-					o.wrote, o.expected, o.record = true, r.Revision, c.Changes[0].To
-				case lost:
-					o.record = conflict.Current
-				default:
-					t.Errorf("Commit: %v", err)
-					return
-				}
+				err = t.alter(&o, *r, fmt.Sprintf("by %d", client), more != nil)
 			}
-			known[n] = o.record
-			logs[client][n] = append(logs[client][n], o)
+			o.returned = clock.Add(1)
+			switch {
+			case err == nil:
+				*r = o.record
+				logs[client][n] = append(logs[client][n], o)
+			case more == nil || errors.Is(err, errUnsettled):
+				t.Error(err)
+				return
+			default:
+				time.Sleep(time.Millisecond) // an engine that starts is not helped by haste
+			}
 		}
 	})
 	seen := make([][]observation, objects)
@@ -138,6 +136,25 @@ func (t *trial) observe(clients, objects, calls int) [][]observation {
 		}
 	}
 	return seen
+}
+
+// alter moves an object from the record that is known, and notes what was said:
+// that it was written, or what is there instead. It returns an error if the
+// commit came to nothing.
+func (t *trial) alter(o *observation, known lifecycle.StoredRecord, state string, breaks bool) error {
+	c := commitOf(change(known, state))
+	var err error
+	if breaks {
+		_, err = t.settle(t.Context(), c)
+	} else {
+		err = send(t.Context(), t.store, c)
+	}
+	if conflict, lost := errors.AsType[*lifecycle.ConflictError](err); lost {
+		o.record = conflict.Current
+		return nil
+	}
+	o.wrote, o.expected, o.token, o.record = err == nil, known.Revision, c.Token, c.Changes[0].To
+	return err
 }
 
 func linearizable(t *trial) {
@@ -150,7 +167,7 @@ func linearizable(t *trial) {
 		}
 		first[n] = r.Sequence
 	}
-	seen := t.observe(clients, objects, 2*t.attempts)
+	seen := t.observe(clients, objects, 2*t.attempts, nil)
 	for n := range seen {
 		if why := contradiction(first[n], seen[n]); why != "" {
 			t.Errorf("%d calls about object %d have no order: %s", len(seen[n]), n, why)

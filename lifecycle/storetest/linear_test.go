@@ -120,7 +120,7 @@ func TestContradiction(t *testing.T) {
 func TestObservationsOfMemory(t *testing.T) {
 	try := &trial{TB: t, h: &Harness{}, store: lifecycle.NewMemoryStore(), attempts: 100}
 	first := try.put(key("object0"), idle)
-	seen := try.observe(8, 1, 100)[0]
+	seen := try.observe(8, 1, 100, nil)[0]
 	require.Empty(t, contradiction(first.Sequence, seen))
 	require.True(t, porcupine.CheckOperations(register(first.Sequence), operations(seen)))
 	commits, reads := 0, 0

@@ -35,7 +35,7 @@ func TestReportTellsTheSequence(t *testing.T) {
 		if f.demand != "Model/random_sequences_agree" {
 			continue
 		}
-		said := judge(t, f.harness(), f.demand).failed[f.demand]
+		said := judge(t, f.harness(t), f.demand).failed[f.demand]
 		require.Contains(t, said, "(Seed 1)")
 		require.Regexp(t, `(?m)^  1 commit m`, said)
 		require.NotRegexp(t, `(?m)^  6 `, said, "five steps are enough to show it")

@@ -31,6 +31,10 @@ func nameDemands() []demand {
 			name: "Names/big_payload", run: bigPayload,
 			says: "A payload of 1 MiB is kept, by itself, and read and listed.",
 		},
+		{
+			name: "Names/big_fields", run: bigFields,
+			says: "Payloads, saved payloads, arguments, steps and messages are kept at the sizes where columns end: 255 bytes and 64 KiB, one byte less and one more, up to 1 MiB; and so is a reason of 8 KiB.",
+		},
 	}
 }
 
@@ -162,11 +166,7 @@ func machinesApart(t *trial) {
 }
 
 func bigPayload(t *trial) {
-	payload := make([]byte, 1<<20)
-	random := rand.New(rand.NewPCG(1, 2)) // what does not compress
-	for i := range payload {
-		payload[i] = byte(random.Uint32())
-	}
+	payload := noise(1 << 20)
 	small := t.put(key("a"), idle)
 	ch := change(t.get(key("b")), moving)
 	ch.To.Payload = lifecycle.RawPayload(payload)
@@ -179,4 +179,47 @@ func bigPayload(t *trial) {
 	same(t, "the listed record with a big payload", found[1], big)
 	big = t.move(big, idle)
 	t.stays("a commit that replaces a big payload", big, small)
+}
+
+// noise is bytes that do not compress.
+func noise(n int) []byte {
+	data := make([]byte, n)
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return data
+}
+
+func bigFields(t *trial) {
+	r := t.get(key("a"))
+	var said []lifecycle.Message
+	for _, size := range []int{254, 255, 256, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 20} {
+		data := noise(size)
+		for field, set := range map[string]func(*lifecycle.StoredRecord){
+			"the payload":       func(r *lifecycle.StoredRecord) { r.Payload = lifecycle.RawPayload(data) },
+			"the saved payload": func(r *lifecycle.StoredRecord) { r.Saved = lifecycle.RawPayload(data) },
+			"the arguments":     func(r *lifecycle.StoredRecord) { r.Args = data },
+			"the steps":         func(r *lifecycle.StoredRecord) { r.Steps = data },
+			"the reason":        func(r *lifecycle.StoredRecord) { r.Reason = strings.Repeat("ü", min(size, 8<<10)/2) },
+		} {
+			ch := change(r, moving)
+			set(&ch.To)
+			r = t.write(ch)
+			same(t, fmt.Sprintf("a record with %d bytes in %s", size, field), t.get(r.Key), r)
+			if t.store.Capabilities().History {
+				rows := t.history(r.Key, r.Sequence-1, all)
+				if len(rows) != 1 || rows[0].Reason != r.Reason {
+					t.Fatalf("the row of a change with %d bytes in %s has not its reason", size, field)
+				}
+			}
+		}
+		if t.store.Capabilities().Messages {
+			c := commitOf(change(r, idle))
+			c.Messages = []lifecycle.Message{{Topic: "t", Payload: data}}
+			t.commit(c)
+			r, said = c.Changes[0].To, append(said, c.Messages...)
+		}
+	}
+	t.toldAll(said)
 }

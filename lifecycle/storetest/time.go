@@ -20,6 +20,10 @@ func timeDemands() []demand {
 			name: "Time/filters_combine", run: filtersCombine, timed: true,
 			says: "An object is listed only if every filter of the query selects it, and pages are full nevertheless.",
 		},
+		{
+			name: "Time/by_the_clock_of_the_store", run: storesClock, needs: needOwnClock, wrong: true,
+			says: "With OwnClock, ages, deadlines and ChangedAt are by the clock of the store, also where the clock of this process is wrong by years.",
+		},
 	}
 }
 
@@ -169,4 +173,36 @@ func filtersCombine(t *trial) {
 	t.found(q, "a", "c", "d")
 	q.After = "d"
 	t.found(q, "e", "g")
+}
+
+// storesClock runs where the clock of this process stands still at the beginning
+// of the year 2000: whatever is reckoned by it is years off.
+func storesClock(t *trial) {
+	a := t.due(key("a"), moving, hour)
+	if d := time.Since(a.ChangedAt); d.Abs() < hour {
+		t.Errorf("ChangedAt is %v from the clock of this process, which is wrong by years", -d)
+	}
+	same(t, "a record with a deadline", t.get(a.Key), a)
+	t.found(unchangedFor(hour))
+	t.found(overdue())
+	b := t.due(key("b"), moving, time.Millisecond)
+	if d := b.ChangedAt.Sub(a.ChangedAt); d < 0 || d > hour {
+		t.Errorf("between two commits one after the other the clock of the store goes %v", d)
+	}
+	// The real time passes while the store is asked, but no clock here tells it.
+	const most = 10_000
+	for tries := 0; ; tries++ {
+		if got := t.ids(overdue()); len(got) == 1 && got[0] == "b" {
+			break
+		}
+		if tries == most {
+			t.Fatalf("a deadline of a millisecond is not over after %d queries", most)
+		}
+	}
+	for tries := 0; len(t.ids(unchangedFor(time.Millisecond))) < 2; tries++ {
+		if tries == most {
+			t.Fatalf("two objects are not a millisecond old after %d queries", most)
+		}
+	}
+	t.found(unchangedFor(hour))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -18,6 +19,7 @@ type trial struct {
 	bubble    bool // time is that of a bubble
 	attempts  int
 	sequences int
+	patience  time.Duration
 }
 
 // The machine and the states of most objects here.
