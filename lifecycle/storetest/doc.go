@@ -13,6 +13,24 @@
 //		})
 //	}
 //
+// With more in its [Harness] the same run cuts connections at every request and
+// loses answers (Through, by a [Proxy]), kills the engine (Restart), opens what is
+// left (Reopen), moves the store's clock (Age), and lets the clock of the process
+// be wrong (WrongClock):
+//
+//	storetest.Run(t, storetest.Harness{
+//		New: func(t testing.TB) lifecycle.Store { return open(t, server.Addr()) },
+//		Through: func(t testing.TB, proxy *storetest.Proxy) lifecycle.Store {
+//			proxy.To("tcp", server.Addr())
+//			return open(t, proxy.Addr())
+//		},
+//		Restart: func(t testing.TB, _ lifecycle.Store) { server.Kill(); server.Start() },
+//	})
+//
+// [Differential] makes the same random calls, of stores and of managers, to two
+// stores, most often this one and [lifecycle.MemoryStore], and compares the
+// answers.
+//
 // Every demand below is a subtest of its name: -run 'TestStore/Numbers' runs a
 // group, -run 'TestStore/Get/absent_is_no_error' one of them.
 //
@@ -24,15 +42,22 @@
 //     sequence that fails is made short first, and can be repeated by its seed.
 //   - What is not tested for want of a capability or of a function of the harness
 //     is skipped by a line that says so, never in silence.
-//   - Nothing is asserted about how long anything takes.
+//   - Connections are cut at places that are counted, not timed: before, in and
+//     behind every request of a commit, and in its answer.
+//   - Nothing is asserted about how long anything takes, but that it ends: what
+//     must come is waited for, for a minute.
 //   - It needs the standard library only.
 //
 // What it does not guarantee:
 //   - That a store which passes is right. Races are found by trying; run it with
 //     the race detector, often, and with more [Harness.Attempts].
-//   - Anything about answers that are lost, connections that are cut and engines
-//     that are killed: no fault is brought in from outside.
-//   - That what was acknowledged is durable, but for [Harness.Reopen].
+//   - Anything about answers that are lost and engines that are killed, without
+//     [Harness.Through] and [Harness.Restart].
+//   - That what was acknowledged survives more than Reopen and Restart do: a process
+//     that is killed leaves to the operating system what it has written, a machine
+//     without power does not.
+//   - That every request of a protocol that sends several at once is cut: a request
+//     is what comes from the store between two answers.
 //
 // # Beyond the interface
 //

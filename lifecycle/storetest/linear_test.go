@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
@@ -134,4 +135,28 @@ func TestObservationsOfMemory(t *testing.T) {
 	require.Equal(t, 800, commits+reads)
 	require.Positive(t, commits)
 	require.Positive(t, reads)
+}
+
+// So it is of what clients see whose connections are cut: a commit that is sent
+// again until it is settled is one call.
+func TestObservationsUnderCuts(t *testing.T) {
+	e := startEngine(t)
+	p := NewProxy(t)
+	p.To("tcp", e.address())
+	try := &trial{TB: t, h: &Harness{}, store: newRemote(p.Addr(), "a"), attempts: 100, patience: time.Minute}
+	closeLater(t, try.store)
+	first := try.put(key("object0"), idle)
+	p.CutAtRandom(10, 1)
+	seen := try.observe(8, 1, 50, func() bool { return p.Cuts() < 20 })[0]
+	p.CutAtRandom(0, 0)
+	require.Empty(t, contradiction(first.Sequence, seen))
+	require.True(t, porcupine.CheckOperations(register(first.Sequence), operations(seen)))
+	require.GreaterOrEqual(t, p.Cuts(), 20)
+	commits := 0
+	for _, o := range seen {
+		if o.wrote {
+			commits++
+		}
+	}
+	require.Positive(t, commits)
 }
