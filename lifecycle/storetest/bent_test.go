@@ -207,7 +207,7 @@ func (f *fault) remoteHarness(t testing.TB) Harness {
 		return r
 	}
 	return Harness{
-		Attempts: 40, Sequences: 5, Seed: 1, WrongClock: true, patience: 2 * time.Second,
+		Attempts: 20, Sequences: 5, Seed: 1, WrongClock: true, patience: 2 * time.Second,
 		New: func(testing.TB) lifecycle.Store { return open(e.address(), e.database()) },
 		Through: func(_ testing.TB, p *Proxy) lifecycle.Store {
 			p.To("tcp", e.address())

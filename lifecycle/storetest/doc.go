@@ -246,7 +246,7 @@
 //     listed.
 //  78. Names/big_fields: Payloads, saved payloads, arguments, steps and messages
 //     are kept at the sizes where columns end: 255 bytes and 64 KiB, one byte
-//     less and one more, up to 1 MiB; and so is a reason of 8 KiB.
+//     less and one more; and so is a reason of 8 KiB.
 //  79. Context/ended_is_refused: A call with a context that has ended returns
 //     its cause, and nothing is written or discarded.
 //  80. Context/ending_meanwhile_is_all_or_nothing: A commit whose context ends

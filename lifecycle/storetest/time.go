@@ -190,7 +190,7 @@ func storesClock(t *trial) {
 		t.Errorf("between two commits one after the other the clock of the store goes %v", d)
 	}
 	// The real time passes while the store is asked, but no clock here tells it.
-	const most = 10_000
+	const most = 5_000
 	for tries := 0; ; tries++ {
 		if got := t.ids(overdue()); len(got) == 1 && got[0] == "b" {
 			break
