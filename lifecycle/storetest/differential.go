@@ -78,6 +78,12 @@ func two(t testing.TB, reference, other *Harness) (stores [2]lifecycle.Store, bo
 	}
 }
 
+// revision names a revision of an object; those of two objects may be alike.
+type revision struct {
+	object   int
+	revision lifecycle.Revision
+}
+
 // names gives each value that is seen the number at which it was seen first.
 type names[K comparable] map[K]int
 

@@ -159,7 +159,7 @@ type foreman struct {
 	outbox *player // of the store itself
 	run    int
 	base   [craneObjects]lifecycle.Record[string, load] // where this life began
-	names  names[lifecycle.Revision]
+	names  names[revision]
 	tokens names[lifecycle.Token]
 	calls  int
 }
@@ -167,7 +167,7 @@ type foreman struct {
 func newForeman(t testing.TB, store lifecycle.Store, has lifecycle.Capabilities, run int) *foreman {
 	return &foreman{
 		TB: t, has: has, run: run, outbox: newPlayer(t, store, has, run),
-		names: names[lifecycle.Revision]{}, tokens: names[lifecycle.Token]{},
+		names: names[revision]{}, tokens: names[lifecycle.Token]{},
 		m: lifecycle.New(cranes, store, &lifecycle.Config[string]{
 			Undo: []string{"undo"}, Worker: "worker", Done: []string{"done"}, Failed: []string{"fail"},
 		}),
@@ -313,7 +313,7 @@ func (f *foreman) tell(o int, r lifecycle.Record[string, load], err error) strin
 		return line
 	}
 	line := fmt.Sprintf("%s from %s, target %q, #%d, operation %d, revision %d, owner %q %d, by %s with %q: %q, %+v",
-		r.State, r.Origin, r.Target, r.Sequence-f.base[o].Sequence, r.Operation-f.base[o].Operation, f.names.of(r.Revision),
+		r.State, r.Origin, r.Target, r.Sequence-f.base[o].Sequence, r.Operation-f.base[o].Operation, f.names.of(revision{o, r.Revision}),
 		r.Owner, r.Epoch, r.Actor, r.Event, r.Reason, r.Payload)
 	if !r.Deadline.IsZero() {
 		line += fmt.Sprintf(", due after %v", r.Deadline.Sub(r.ChangedAt))
@@ -344,7 +344,7 @@ func (f *foreman) history(o int) string {
 	lines := []string{class(err)}
 	for _, row := range rows[max(0, len(rows)-kept):] {
 		lines = append(lines, fmt.Sprintf("#%d revision %d token %d operation %d from %q/%q to %s/%s by %s with %q: %q",
-			row.Sequence-f.base[o].Sequence, f.names.of(row.Revision), f.tokens.of(row.Token), row.Operation-f.base[o].Operation,
+			row.Sequence-f.base[o].Sequence, f.names.of(revision{o, row.Revision}), f.tokens.of(row.Token), row.Operation-f.base[o].Operation,
 			row.From, row.FromOrigin, row.To, row.Origin, row.Actor, row.Event, row.Reason))
 	}
 	return strings.Join(lines, "; ")

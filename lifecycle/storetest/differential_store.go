@@ -32,7 +32,7 @@ type player struct {
 	keys    [modelObjects]lifecycle.Key
 	before  [modelObjects]lifecycle.Revision     // one that it had, and has no more
 	base    [modelObjects]lifecycle.StoredRecord // the absent one that this life began from
-	names   names[lifecycle.Revision]
+	names   names[revision]
 	tokens  names[lifecycle.Token]
 	sent    []*lifecycle.Commit
 	at      []int // how many changes were written when it was sent
@@ -40,7 +40,7 @@ type player struct {
 }
 
 func newPlayer(t testing.TB, store lifecycle.Store, has lifecycle.Capabilities, run int) *player {
-	p := &player{TB: t, store: store, has: has, names: names[lifecycle.Revision]{}, tokens: names[lifecycle.Token]{}}
+	p := &player{TB: t, store: store, has: has, names: names[revision]{}, tokens: names[lifecycle.Token]{}}
 	for o := range p.keys {
 		p.keys[o] = lifecycle.Key{Machine: fmt.Sprintf("duel %d of run %d", o%modelMachines, run), ID: string(rune('a' + o/modelMachines))}
 	}
@@ -96,7 +96,7 @@ func (p *player) tell(o int, r lifecycle.StoredRecord) string {
 		return fmt.Sprintf("%s absent", modelName(o))
 	}
 	line := fmt.Sprintf("%s %s, origin %s, target %q, #%d, operation %d, revision %d, work of %q in epoch %d: %q %q %q, by %s with %q: %q, payload %q",
-		modelName(o), r.State, r.Origin, r.Target, r.Sequence-p.base[o].Sequence, r.Operation-p.base[o].Operation, p.names.of(r.Revision),
+		modelName(o), r.State, r.Origin, r.Target, r.Sequence-p.base[o].Sequence, r.Operation-p.base[o].Operation, p.names.of(revision{o, r.Revision}),
 		r.Owner, r.Epoch, r.Work, r.Args, r.Steps, r.Actor, r.Event, r.Reason, bytesOf(r.Payload))
 	if r.Saved != nil {
 		line += fmt.Sprintf(", saved %q", bytesOf(r.Saved))
@@ -198,7 +198,7 @@ func (p *player) history(o int) string {
 	lines := []string{class(err)}
 	for _, row := range rows[max(0, len(rows)-kept):] {
 		lines = append(lines, fmt.Sprintf("#%d revision %d token %d operation %d from %q/%q to %s/%s by %s with %q: %q",
-			row.Sequence-p.base[o].Sequence, p.names.of(row.Revision), p.tokens.of(row.Token), row.Operation-p.base[o].Operation,
+			row.Sequence-p.base[o].Sequence, p.names.of(revision{o, row.Revision}), p.tokens.of(row.Token), row.Operation-p.base[o].Operation,
 			row.From, row.FromOrigin, row.To, row.Origin, row.Actor, row.Event, row.Reason))
 	}
 	return strings.Join(lines, "; ")
@@ -244,7 +244,7 @@ func (p *player) again(back int) string {
 	}
 	lines := []string{"written before"}
 	for i := range twin.Changes {
-		lines = append(lines, fmt.Sprintf("revision %d", p.names.of(twin.Changes[i].To.Revision)))
+		lines = append(lines, fmt.Sprintf("revision %d", p.names.of(revision{p.object(twin.Changes[i].To.Key), twin.Changes[i].To.Revision})))
 	}
 	return strings.Join(lines, "; ")
 }

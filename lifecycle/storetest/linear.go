@@ -120,6 +120,7 @@ func (t *trial) observe(clients, objects, calls int, more func() bool) [][]obser
 			switch {
 			case err == nil:
 				*r = o.record
+				t.progress.Add(1)
 				logs[client][n] = append(logs[client][n], o)
 			case more == nil || errors.Is(err, errUnsettled):
 				t.Error(err)

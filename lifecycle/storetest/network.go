@@ -252,7 +252,7 @@ func comesBack(t *trial) {
 	for round := range 3 {
 		p.Down()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a store may try for as long as it is given
-		for what, err := range t.calls(ctx, r) {
+		for what, err := range t.calls(ctx, r, 1) {
 			if err == nil || errors.Is(err, lifecycle.ErrClosed) || errors.Is(err, lifecycle.ErrConflict) {
 				t.Errorf("%s without a connection is to fail, and the store is not closed: %v", what, err)
 			}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -65,8 +66,21 @@ func restartDuring(t *trial) {
 		calling.Go(func() { calls(restarting.Load) })
 		defer calling.Wait()
 		defer restarting.Store(false) // also if the harness fails the test
-		for range restarts {
+		for i := range int64(restarts) {
+			t.progressed(i * int64(t.attempts))
 			t.h.Restart(t.TB, t.store)
 		}
+		t.progressed(restarts * int64(t.attempts))
 	})
+}
+
+// progressed waits until so many calls were answered.
+func (t *trial) progressed(calls int64) {
+	t.Helper()
+	for end := time.Now().Add(t.patience); t.progress.Load() < calls && !t.Failed(); {
+		if time.Now().After(end) {
+			t.Fatalf("for %v no more than %d calls are answered after the engine was restarted", t.patience, t.progress.Load())
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type trial struct {
 	attempts  int
 	sequences int
 	patience  time.Duration
+	progress  atomic.Int64 // calls that were answered, see observe
 }
 
 // The machine and the states of most objects here.
