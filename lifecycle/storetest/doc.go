@@ -289,7 +289,8 @@
 //     records, numbers, tokens, history and messages.
 //  94. Restart/during_commits_is_exact: Where the engine is killed and started
 //     again while many goroutines commit, what they were told agrees on one
-//     order, and every commit in the history is one of theirs.
+//     order, and every commit in the history is one of theirs. What was read and
+//     nobody was told to have written may be lost, and its revision with it.
 //  95. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
 //     every revision has one winner, the sequence is dense, every loser gets a
 //     record that is newer than the one it expected.

@@ -66,6 +66,27 @@ func contradiction(first uint64, seen []observation) string {
 	return outOfOrder(seen)
 }
 
+// withoutLost leaves out what was read before an engine had kept it, and lost
+// with it: some show a commit to others before it is on disk, and before anybody
+// is told of it. That is no contradiction as long as what comes instead has
+// another revision, so that nothing can be built upon it. What somebody was told
+// to have written stays.
+func withoutLost(first uint64, seen []observation) (kept []observation) {
+	last := first // that somebody was told to have written
+	made := map[uint64]lifecycle.Revision{}
+	known := map[lifecycle.Revision]bool{}
+	for i := range seen {
+		if o := &seen[i]; o.wrote {
+			made[o.record.Sequence], known[o.record.Revision] = o.record.Revision, true
+			last = max(last, o.record.Sequence)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(seen), func(o observation) bool {
+		instead, ok := made[o.record.Sequence]
+		return !o.wrote && !known[o.record.Revision] && (ok && instead != o.record.Revision || o.record.Sequence > last)
+	})
+}
+
 // outOfOrder finds a call that returned before another one began, although it
 // belongs behind it.
 func outOfOrder(seen []observation) string {

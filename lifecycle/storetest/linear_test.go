@@ -160,3 +160,36 @@ func TestObservationsUnderCuts(t *testing.T) {
 	}
 	require.Positive(t, commits)
 }
+
+// What an engine has shown before it kept it may be lost, but not its revision be
+// given to something else, nor what was acknowledged be lost.
+func TestWhatAnEngineLoses(t *testing.T) {
+	as := func(o observation, revision lifecycle.Revision) observation {
+		o.record.State, o.record.Revision = moving, revision
+		return o
+	}
+	for name, test := range map[string]struct {
+		seen []observation
+		want string
+	}{
+		"lost":                      {[]observation{as(saw(1, 2, 2), "lost"), wrote(3, 4, 2), saw(5, 6, 2)}, ""},
+		"and more was made":         {[]observation{as(saw(1, 2, 2), "lost"), wrote(3, 4, 2), wrote(5, 6, 3), saw(7, 8, 3)}, ""},
+		"and nothing comes instead": {[]observation{wrote(1, 2, 2), as(saw(3, 4, 3), "lost"), saw(5, 6, 2)}, ""},
+		"under a revision that is given again": {
+			[]observation{as(saw(1, 2, 2), at(2).Revision), wrote(3, 4, 2)},
+			`#2 was seen as crane "a" Moving at #2 at revision "C" and as crane "a" Idle at #2 at "C"`,
+		},
+		"acknowledged and lost": {
+			[]observation{as(wrote(1, 2, 2), "lost"), wrote(3, 4, 2)},
+			`#2 was seen as crane "a" Moving at #2 at revision "lost" and as crane "a" Idle at #2 at "C"`,
+		},
+		"built upon": {
+			[]observation{as(saw(1, 2, 2), "lost"), wrote(3, 4, 2), {called: 5, returned: 6, wrote: true, expected: "lost", record: at(3)}},
+			`#3 was made on revision "lost", which is not that of #2`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, contradiction(1, withoutLost(1, test.seen)))
+		})
+	}
+}

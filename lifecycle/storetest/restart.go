@@ -16,7 +16,7 @@ func restartDemands() []demand {
 		},
 		{
 			name: "Restart/during_commits_is_exact", run: restartDuring, needs: needRestart | needHistory,
-			says: "Where the engine is killed and started again while many goroutines commit, what they were told agrees on one order, and every commit in the history is one of theirs.",
+			says: "Where the engine is killed and started again while many goroutines commit, what they were told agrees on one order, and every commit in the history is one of theirs. What was read and nobody was told to have written may be lost, and its revision with it.",
 		},
 	}
 }
