@@ -289,8 +289,9 @@
 //     records, numbers, tokens, history and messages.
 //  94. Restart/during_commits_is_exact: Where the engine is killed and started
 //     again while many goroutines commit, what they were told agrees on one
-//     order, and every commit in the history is one of theirs. What was read and
-//     nobody was told to have written may be lost, and its revision with it.
+//     order, and every commit in the history is one of theirs. What was read
+//     before its writer was told of it may be lost, but its revision is then
+//     never that of anything else.
 //  95. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
 //     every revision has one winner, the sequence is dense, every loser gets a
 //     record that is newer than the one it expected.

@@ -66,24 +66,30 @@ func contradiction(first uint64, seen []observation) string {
 	return outOfOrder(seen)
 }
 
-// withoutLost leaves out what was read before an engine had kept it, and lost
-// with it: some show a commit to others before it is on disk, and before anybody
-// is told of it. That is no contradiction as long as what comes instead has
-// another revision, so that nothing can be built upon it. What somebody was told
-// to have written stays.
-func withoutLost(first uint64, seen []observation) (kept []observation) {
+// withoutEarly leaves out what was read before its writer was told of it, where
+// an engine is killed: some show a commit to others before it is on disk, lose it,
+// and may get it again when it is sent again. That is no contradiction as long as
+// what comes instead of it has another revision, so that nothing can be built upon
+// what is lost. What somebody was told to have written stays.
+func withoutEarly(first uint64, seen []observation) []observation {
 	last := first // that somebody was told to have written
-	made := map[uint64]lifecycle.Revision{}
-	known := map[lifecycle.Revision]bool{}
+	made := map[uint64]*observation{}
 	for i := range seen {
 		if o := &seen[i]; o.wrote {
-			made[o.record.Sequence], known[o.record.Revision] = o.record.Revision, true
-			last = max(last, o.record.Sequence)
+			made[o.record.Sequence], last = o, max(last, o.record.Sequence)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(seen), func(o observation) bool {
-		instead, ok := made[o.record.Sequence]
-		return !o.wrote && !known[o.record.Revision] && (ok && instead != o.record.Revision || o.record.Sequence > last)
+		by := made[o.record.Sequence]
+		switch {
+		case o.wrote:
+			return false
+		case by == nil:
+			return o.record.Sequence > last
+		case by.record.Revision != o.record.Revision:
+			return o.returned < by.returned
+		}
+		return o.returned < by.returned && by.record.State == o.record.State
 	})
 }
 
