@@ -19,8 +19,10 @@ import (
 // JSON for each request. It can be killed and started again, and keeps what it
 // has.
 type engine struct {
-	forgets  bool  // everything, when it is killed
-	tokens   bool  // the tokens only
+	forgets  bool // everything, when it is killed
+	tokens   bool // the tokens only
+	loses    int  // so many of the last commits, as if they were not on disk yet
+	log      map[string][]*lifecycle.Commit
 	lives    uint8 // that it knows no tokens of
 	serving  sync.WaitGroup
 	mu       sync.Mutex
@@ -32,7 +34,7 @@ type engine struct {
 
 // startEngine starts an engine that ends with the test.
 func startEngine(t testing.TB) *engine {
-	e := &engine{stores: map[string]*lifecycle.MemoryStore{}}
+	e := &engine{stores: map[string]*lifecycle.MemoryStore{}, log: map[string][]*lifecycle.Commit{}}
 	e.start(t, "127.0.0.1:0")
 	t.Cleanup(e.kill)
 	return e
@@ -79,6 +81,13 @@ func (e *engine) kill() {
 	e.serving.Wait()
 	if e.tokens {
 		e.lives++
+	}
+	for name, log := range e.log {
+		delete(e.stores, name)
+		e.log[name] = log[:max(0, len(log)-e.loses)]
+		for _, c := range e.log[name] {
+			_ = e.store(name).Commit(context.Background(), again(c))
+		}
 	}
 }
 
@@ -166,7 +175,13 @@ func (e *engine) perform(s *lifecycle.MemoryStore, q request, tell func(answer))
 			c.Changes = append(c.Changes, ch.StoredChange)
 		}
 		c.Token[0] += e.lives
+		sent := again(&c)
 		err := s.Commit(ctx, &c)
+		if err == nil && e.loses > 0 {
+			e.mu.Lock()
+			e.log[q.Database] = append(e.log[q.Database], sent)
+			e.mu.Unlock()
+		}
 		for i := range c.Changes {
 			if err == nil {
 				record(c.Changes[i].To)

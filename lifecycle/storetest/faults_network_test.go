@@ -94,6 +94,14 @@ func restartFaults() []fault {
 			engine: func(e *engine) { e.tokens = true },
 		},
 		{
+			name: "the last commits are not on disk yet", demand: "Restart/keeps_what_was_acknowledged",
+			engine: func(e *engine) { e.loses = 1 },
+		},
+		{
+			name: "the last commits are not on disk yet", demand: "Restart/during_commits_is_exact",
+			engine: func(e *engine) { e.loses = 5 },
+		},
+		{
 			name: "nothing survives the engine", demand: "Restart/during_commits_is_exact",
 			engine: func(e *engine) { e.forgets = true },
 		},

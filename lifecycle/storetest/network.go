@@ -318,5 +318,8 @@ func (t *trial) exactUnder(what string, loses bool, run func(calls func(more fun
 			}
 		}
 	}
+	if t.Failed() {
+		return
+	}
 	t.Logf("under %s, %d commits of %d goroutines are exact", what, total, clients)
 }
