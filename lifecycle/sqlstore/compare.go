@@ -1,0 +1,199 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// seen is what a locked row says.
+type seen struct {
+	state    string
+	revision lifecycle.Revision
+}
+
+// compare locks all objects of a commit in the order of their keys, and checks
+// what the commit expects of them as of one moment.
+func (s *session) compare(ctx context.Context, j *job) error {
+	if s.e.oneWriter {
+		// The lock of the whole database, before anything is read.
+		if _, err := s.q.ExecContext(ctx, "UPDATE "+s.l.table+" SET "+s.l.column[vID]+" = "+s.l.column[vID]+" WHERE 1 = 0"); err != nil {
+			return err
+		}
+	}
+	there := make(map[lifecycle.Key]seen, len(j.keys))
+	if err := s.lock(ctx, j.keys, there); err != nil {
+		return err
+	}
+	for i := range j.steps {
+		st := &j.steps[i]
+		now, ok := there[st.ch.To.Key]
+		switch {
+		case !ok && s.l.deletes:
+			r, err := s.record(ctx, st.ch.To.Key, s.st.get)
+			if err != nil {
+				return err
+			}
+			now = seen{revision: r.Revision}
+		case !ok:
+			now = seen{revision: revision(0)}
+		}
+		if now.state != st.ch.From || now.revision != st.ch.Expect {
+			return &missedError{i}
+		}
+	}
+	if err := s.required(ctx, j, there); err != nil || !s.e.ghosts {
+		return err
+	}
+	return s.hold(ctx, j, there)
+}
+
+func (s *session) required(ctx context.Context, j *job, there map[lifecycle.Key]seen) error {
+	for _, p := range j.c.Require {
+		if slices.Contains(p.States, there[p.Key].state) {
+			continue
+		}
+		now, err := s.record(ctx, p.Key, s.st.get)
+		if err != nil {
+			return err
+		}
+		return &lifecycle.PreconditionError{Precondition: p, Current: now.StoredRecord}
+	}
+	return nil
+}
+
+// hold makes rows for the required objects that have none, so that they can be
+// locked, and checks again: another commit may have made them meanwhile.
+func (s *session) hold(ctx context.Context, j *job, there map[lifecycle.Key]seen) error {
+	var missing []lockKey
+	for _, key := range j.keys {
+		if _, ok := there[key.Key]; !ok && !key.changes {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	st := s.e.ghost(s.l)
+	for _, key := range missing {
+		vals := vector{vMachine: key.Machine, vID: key.ID, vState: s.l.removed, vToken: make([]byte, len(lifecycle.Token{}))}
+		if _, err := s.exec(ctx, st, vals.of(st)); err != nil {
+			return err
+		}
+	}
+	if err := s.lock(ctx, missing, there); err != nil {
+		return err
+	}
+	return s.required(ctx, j, there)
+}
+
+// lock locks rows and reads them, run by run of keys that are locked alike.
+func (s *session) lock(ctx context.Context, keys []lockKey, there map[lifecycle.Key]seen) error {
+	const atOnce = 100
+	for len(keys) > 0 {
+		n := 1
+		for n < min(len(keys), atOnce) && keys[n].changes == keys[0].changes {
+			n++
+		}
+		mode := s.e.forShare
+		if keys[0].changes {
+			mode = s.e.forUpdate
+		}
+		st := s.e.locking(s.l, n, mode)
+		var args []any
+		if s.l.column[vMachine] == "" {
+			args = append(args, keys[0].Machine) // what the list says
+		}
+		for _, key := range keys[:n] {
+			if s.l.column[vMachine] != "" {
+				args = append(args, key.Machine)
+			}
+			args = append(args, key.ID)
+		}
+		rows, err := s.q.QueryContext(ctx, st.text, args...)
+		err = each(rows, err, func(rows *sql.Rows) error {
+			var key lifecycle.Key
+			var now seen
+			var rev int64
+			if err := rows.Scan(&key.Machine, &key.ID, &now.state, &rev); err != nil {
+				return err
+			}
+			if now.state == s.l.removed {
+				now.state = ""
+			}
+			now.revision = revision(rev)
+			if s.l.column[vRevision] == "" {
+				now.revision = stateRevision(now.state)
+			}
+			there[key] = now
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		keys = keys[n:]
+	}
+	return nil
+}
+
+// written reports whether a commit was written before, and notes when. A quiet
+// change leaves no trace by which it could be known again.
+func (s *session) written(ctx context.Context, j *job, first *found) (bool, error) {
+	if s.st.written == nil {
+		return s.last(ctx, j, first, false)
+	}
+	for i := range j.steps {
+		st := &j.steps[i]
+		if st.ch.Quiet {
+			return false, nil
+		}
+		token, at, err := s.place(ctx, st)
+		if err != nil || !bytes.Equal(token, j.c.Token[:]) {
+			return false, err
+		}
+		j.at[i] = at
+	}
+	return true, nil
+}
+
+// place reads the row of the history that a change would have written.
+func (s *session) place(ctx context.Context, st *step) (token []byte, at int64, err error) {
+	rows, err := s.query(ctx, s.st.written, st.vals.of(s.st.written))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var rev int64
+		return rows.Scan(&token, &rev, &at)
+	})
+	return token, at, err
+}
+
+// last reports whether the last change of every object was this commit's: all
+// that is known without a history.
+func (s *session) last(ctx context.Context, j *job, first *found, quiet bool) (bool, error) {
+	if s.l.column[vToken] == "" || s.l.column[vRevision] == "" {
+		return false, nil
+	}
+	for i := range j.steps {
+		st, now := &j.steps[i], first
+		if st.ch.Quiet && !quiet {
+			return false, nil
+		}
+		if now == nil || now.Key != st.ch.To.Key {
+			r, err := s.record(ctx, st.ch.To.Key, s.st.get)
+			if err != nil {
+				return false, err
+			}
+			now = &r
+		}
+		if !bytes.Equal(now.token, j.c.Token[:]) || now.Revision != revision(st.expect+1) {
+			return false, nil
+		}
+		j.at[i] = now.ChangedAt.UnixMicro()
+		if st.ch.Quiet {
+			j.at[i] = now.Deadline.UnixMicro() - micros(st.ch.Within)
+		}
+	}
+	return true, nil
+}

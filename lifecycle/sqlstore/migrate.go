@@ -1,0 +1,137 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Version is that of the tables which this package works with.
+const Version = 1
+
+// ErrSchema: the tables of the store are not there, or not those of [Version].
+var ErrSchema = errors.New("sqlstore: no tables of the version that is needed")
+
+//go:embed schema/*.sql
+var schemas embed.FS
+
+// Schema is the SQL that brings the tables from the version before to a version,
+// for users who run it with a tool of their own. The prefix is that of [Config];
+// empty is [DefaultPrefix].
+//
+// Errors: [ErrIdentifier], and [ErrSchema] for a version that there is not.
+func (d Dialect) Schema(prefix string, version int) (string, error) {
+	c, err := (&Config{Prefix: prefix}).resolved()
+	if err != nil {
+		return "", err
+	}
+	text, err := schemas.ReadFile(fmt.Sprintf("schema/%s_%d.sql", d, version))
+	if err != nil {
+		return "", fmt.Errorf("%w: there is no version %d for %s", ErrSchema, version, d)
+	}
+	return strings.ReplaceAll(string(text), DefaultPrefix, c.Prefix), nil
+}
+
+// Migrate brings the tables to [Version], from whatever they are; several
+// processes may do it at once. Of the configuration it needs the prefix.
+//
+// Errors: [ErrSchema] if the tables are of a newer version, [ErrIdentifier], and
+// those of the driver. PostgreSQL and SQLite then have the tables as they were;
+// MySQL, which has no transactions for tables, those of the statements that
+// went well.
+func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) (err error) {
+	c, err := config.resolved()
+	if err != nil {
+		return err
+	}
+	if err := d.check(db); err != nil {
+		return err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return failed(ctx, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	for _, text := range []string{d.begin, d.lock} {
+		if text == "" {
+			continue
+		}
+		if _, err := conn.ExecContext(ctx, text); err != nil {
+			return failed(ctx, err)
+		}
+	}
+	if err := d.migrate(ctx, conn, c.Prefix); err != nil {
+		// Also after the context has ended: the connection goes back to its pool.
+		_, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undo)
+		return errors.Join(err, undo)
+	}
+	_, err = conn.ExecContext(ctx, d.end)
+	return failed(ctx, err)
+}
+
+func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
+	at, err := version(ctx, q, e, prefix)
+	switch {
+	case err != nil && !errors.Is(err, ErrSchema):
+		return err
+	case at > Version:
+		return fmt.Errorf("%w: the tables %s* are of version %d, newer than %d", ErrSchema, prefix, at, Version)
+	}
+	for v := at + 1; v <= Version; v++ {
+		text, err := Dialect{e}.Schema(prefix, v)
+		if err != nil {
+			return err
+		}
+		for _, st := range strings.Split(text, ";\n") {
+			if strings.TrimSpace(st) == "" {
+				continue
+			}
+			if _, err := q.ExecContext(ctx, st); err != nil {
+				return failed(ctx, err)
+			}
+		}
+	}
+	return nil
+}
+
+// version reads the version of the tables: 0 and ErrSchema if there are none.
+func version(ctx context.Context, q querier, e *engine, prefix string) (v int, err error) {
+	names, err := e.columnsOf(ctx, q, prefix+"schema")
+	if err != nil {
+		return 0, err
+	}
+	if len(names) == 0 {
+		return 0, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
+	}
+	n := 0
+	rows, err := q.QueryContext(ctx, "SELECT "+e.quoted("version")+" FROM "+e.quoted(prefix+"schema"))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		n++
+		return rows.Scan(&v)
+	})
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%w: table %sschema has %d rows, not one", ErrSchema, prefix, n)
+	}
+	return v, failed(ctx, err)
+}
+
+// columnsOf returns the names of a table's columns; none if there is no such
+// table. The name may be qualified by a schema.
+func (e *engine) columnsOf(ctx context.Context, q querier, table string) (names []string, err error) {
+	var schema any
+	if before, after, ok := strings.Cut(table, "."); ok {
+		schema, table = before, after
+	}
+	query := fmt.Sprintf(e.columns, e.placeholder(1, ofText), e.placeholder(2, ofText))
+	rows, err := q.QueryContext(ctx, query, table, schema)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, failed(ctx, err)
+}

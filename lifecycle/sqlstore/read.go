@@ -1,0 +1,258 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Get implements [lifecycle.Store].
+func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if err := s.enter(ctx); err != nil {
+		return lifecycle.StoredRecord{}, err
+	}
+	defer s.leave()
+	return s.session(s.db).read(ctx, key)
+}
+
+// List implements [lifecycle.Store].
+func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	return s.session(s.db).list(ctx, q)
+}
+
+// History implements [lifecycle.Historian]. Rows are kept for ever.
+func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	return s.session(s.db).past(ctx, key, after, limit)
+}
+
+func (s *session) read(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if err := s.checkKey(key); err != nil {
+		return lifecycle.StoredRecord{}, err
+	}
+	r, err := s.record(ctx, key, s.st.get)
+	if err != nil {
+		return lifecycle.StoredRecord{}, failed(ctx, err)
+	}
+	return r.StoredRecord, nil
+}
+
+// found is a record with the token of the commit that wrote it.
+type found struct {
+	lifecycle.StoredRecord
+	token []byte
+}
+
+// record reads a record. One that is not there has the numbers with which a new
+// one goes on.
+func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) (r found, err error) {
+	var vals vector
+	vals[vMachine], vals[vID] = key.Machine, key.ID
+	there := false
+	rows, err := s.query(ctx, st, vals.of(st))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		there = true
+		r, err = s.scan(rows)
+		return err
+	})
+	if err != nil {
+		return found{}, err
+	}
+	if !there {
+		r.Key, r.Revision = key, revision(0)
+		if s.st.numbers != nil {
+			err = s.lastNumbers(ctx, &r, vals)
+		}
+	}
+	return r, err
+}
+
+// lastNumbers reads what the history has of an object without a row.
+func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) error {
+	rows, err := s.query(ctx, s.st.numbers, vals.of(s.st.numbers))
+	return each(rows, err, func(rows *sql.Rows) error {
+		var rev, sequence, operation, at int64
+		if err := rows.Scan(&rev, &sequence, &operation, &r.Actor, &r.Event, &r.Reason, &at, &r.token); err != nil {
+			return err
+		}
+		r.Revision, r.Sequence, r.Operation, r.ChangedAt = revision(rev), uint64(sequence), lifecycle.OpID(operation), clock(at)
+		return nil
+	})
+}
+
+// scan reads a row of builder.list.
+func (s *session) scan(rows *sql.Rows) (r found, err error) {
+	var rev, sequence, operation, epoch, saved int64
+	var deadline, changed sql.NullInt64
+	var payload, before []byte
+	var actor string
+	err = rows.Scan(
+		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &r.Owner, &epoch,
+		&r.Work, &r.Args, &r.Steps, &deadline, &changed, &actor, &r.Event, &r.Reason, &payload, &before, &r.token, &saved,
+	)
+	if err != nil {
+		return r, err
+	}
+	if r.State == s.l.removed {
+		r.State, r.Origin = "", ""
+	}
+	r.Revision, r.Sequence, r.Operation, r.Epoch = revision(rev), uint64(sequence), lifecycle.OpID(operation), uint64(epoch)
+	if s.l.column[vRevision] == "" {
+		r.Revision = stateRevision(r.State)
+	}
+	r.Actor = fsm.Actor(actor)
+	if changed.Valid && changed.Int64 != 0 {
+		r.ChangedAt = clock(changed.Int64)
+	}
+	if deadline.Valid {
+		r.Deadline = clock(deadline.Int64)
+	}
+	if payload != nil {
+		r.Payload = lifecycle.RawPayload(payload)
+	}
+	if saved != 0 {
+		r.Saved = lifecycle.RawPayload(before)
+	}
+	return r, nil
+}
+
+func revision(n int64) lifecycle.Revision { return lifecycle.Revision(strconv.FormatInt(n, 10)) }
+
+// stateRevision is the revision of a record in a table that keeps none: it is no
+// more than the state.
+func stateRevision(state string) lifecycle.Revision { return lifecycle.Revision("state " + state) }
+
+// clock is a time of the store.
+func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// micros is a duration as the tables keep it, rounded up.
+func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+
+func (s *session) list(ctx context.Context, q lifecycle.Query) (records []lifecycle.StoredRecord, err error) {
+	if q.Limit <= 0 {
+		return nil, fmt.Errorf("%w: limit %d of a query", lifecycle.ErrInvalid, q.Limit)
+	}
+	if err := s.l.answers(&q); err != nil {
+		return nil, err
+	}
+	if s.l.machine != "" && q.Machine != s.l.machine {
+		return nil, nil
+	}
+	if len(q.States) > 0 { // an absent object is in no state
+		q.States = slices.DeleteFunc(slices.Clone(q.States), func(state string) bool { return state == "" || state == s.l.removed })
+		if len(q.States) == 0 {
+			return nil, nil
+		}
+	}
+	query, args := s.listing(&q)
+	rows, err := s.q.QueryContext(ctx, query, args...)
+	err = each(rows, err, func(rows *sql.Rows) error {
+		r, err := s.scan(rows)
+		records = append(records, r.StoredRecord)
+		return err
+	})
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return records, nil
+}
+
+// listing is the statement of a query.
+func (s *session) listing(q *lifecycle.Query) (string, []any) {
+	l, b := s.l, &builder{e: s.e}
+	var args []any
+	arg := func(v value, x any) string {
+		args = append(args, x)
+		return b.arg(v)
+	}
+	b.write("SELECT ")
+	b.list(l)
+	if l.column[vMachine] == "" {
+		args = append(args, q.Machine)
+	}
+	b.write(" FROM ", l.table, " WHERE ")
+	if l.column[vMachine] != "" {
+		b.write(l.column[vMachine], " = ", arg(vMachine, q.Machine), " AND ")
+	}
+	b.write(l.column[vID], " > ", arg(vID, q.After))
+	if len(q.States) == 0 {
+		b.write(" AND ", l.column[vState], " <> ", arg(vState, l.removed))
+	} else {
+		b.write(" AND ", l.column[vState], " IN (")
+		for i, state := range q.States {
+			if i > 0 {
+				b.write(", ")
+			}
+			b.write(arg(vState, state))
+		}
+		b.write(")")
+	}
+	// The clock of the process, where the engine has none of its own.
+	now := func() string {
+		if s.e.ownClock {
+			return s.e.now
+		}
+		return arg(vNow, time.Now().UnixMicro())
+	}
+	if q.UnchangedFor > 0 {
+		b.write(" AND ", l.column[vChangedAt], " <= ", b.stored(l, now()+" - "+arg(vWithin, micros(q.UnchangedFor))))
+	}
+	if q.Overdue {
+		b.write(" AND ", l.column[vDeadline], " < ", b.stored(l, now()))
+	}
+	if q.Owner != "" {
+		// The second condition lets the index be used that has owned records only.
+		b.write(" AND ", l.column[vOwner], " = ", arg(vOwner, q.Owner), " AND ", l.column[vOwner], " <> ''")
+	}
+	b.write(" ORDER BY ", l.column[vID], " LIMIT ", arg(vNow, int64(q.Limit)))
+	return b.text.String(), args
+}
+
+func (s *session) past(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
+	if s.l.history == "" {
+		return nil, fmt.Errorf("%w: this store keeps no history", errUnsupported)
+	}
+	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
+		return nil, err
+	}
+	b := &builder{e: s.e}
+	b.write("SELECT ")
+	for i, c := range historyColumns {
+		if i > 0 {
+			b.write(", ")
+		}
+		b.write(s.e.quoted(c.name))
+	}
+	b.write(" FROM ", s.l.history, " WHERE ", s.e.quoted("machine"), " = ", b.arg(vMachine), " AND ", s.e.quoted("id"), " = ", b.arg(vID),
+		" AND ", s.e.quoted("sequence"), " > ", b.arg(vSequence), " ORDER BY ", s.e.quoted("sequence"), " LIMIT ", b.arg(vNow))
+	rows, err := s.q.QueryContext(ctx, b.text.String(), key.Machine, key.ID, int64(after), int64(limit))
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var h lifecycle.HistoryRow
+		var sequence, rev, operation, at int64
+		var token []byte
+		var actor string
+		err := rows.Scan(&h.Machine, &h.ID, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
+			&h.Event, &actor, &h.Reason, &at)
+		h.Sequence, h.Revision, h.Operation, h.Actor, h.At = uint64(sequence), revision(rev), lifecycle.OpID(operation), fsm.Actor(actor), clock(at)
+		copy(h.Token[:], token)
+		list = append(list, h)
+		return err
+	})
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return list, nil
+}
