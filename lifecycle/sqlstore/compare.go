@@ -107,11 +107,15 @@ func (s *session) lock(ctx context.Context, keys []lockKey, there map[lifecycle.
 		if s.l.column[vMachine] == "" {
 			args = append(args, keys[0].Machine) // what the list says
 		}
+		ofOne := st.args[len(args):][:(len(st.args)-len(args))/n] // those of one key
 		for _, key := range keys[:n] {
-			if s.l.column[vMachine] != "" {
-				args = append(args, key.Machine)
+			for _, v := range ofOne {
+				if v == vMachine {
+					args = append(args, key.Machine)
+				} else {
+					args = append(args, key.ID)
+				}
 			}
-			args = append(args, key.ID)
 		}
 		rows, err := s.q.QueryContext(ctx, st.text, args...)
 		err = each(rows, err, func(rows *sql.Rows) error {

@@ -21,6 +21,7 @@ var (
 		upsert: true, returning: true, ghosts: true, ownClock: true,
 		fromMicros: "('epoch'::timestamptz + %s * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
+		bytewise:   `%s COLLATE "C"`,
 		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
 		begin:      "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
 	}}
@@ -31,6 +32,8 @@ var (
 		ghosts: true, ownClock: true, prepares: true,
 		fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
+		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
+		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 		lock:       "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
 		undo: "SELECT RELEASE_LOCK('interlock schema')",
@@ -39,6 +42,7 @@ var (
 		name: "sqlite", quote: `"`, now: "NULL", // the process' clock is the engine's
 		upsert: true, prepares: true, oneWriter: true,
 		fromMicros: "%s", toMicros: "%s",
+		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY",
 		columns: "SELECT name FROM pragma_table_info(%s) WHERE %s IS NULL",
 		begin:   "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
 	}}
@@ -63,6 +67,7 @@ type engine struct {
 	oneWriter bool // at a time, in the whole database
 
 	fromMicros, toMicros string // a time of the engine's own type, both ways
+	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
 	columns              string // names of a table's columns
 
 	begin, lock, end, undo string // of a migration

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,8 +64,12 @@ func (s *keeper) job(c *lifecycle.Commit) (*job, error) {
 		}
 	}
 	for i := range c.Require {
-		if err := s.checkKey(c.Require[i].Key); err != nil {
+		p := &c.Require[i]
+		if err := s.checkKey(p.Key); err != nil {
 			return nil, err
+		}
+		if s.l.foreign && s.e.ghosts && slices.Contains(p.States, "") {
+			return nil, fmt.Errorf("%w: %q cannot be required to be absent from this table", errUnsupported, p.ID)
 		}
 	}
 	for i := range c.Messages {

@@ -68,9 +68,9 @@ type layout struct {
 	native   bool            // times are of the engine's own type, not microseconds
 	removed  string          // the state of a row whose object was removed
 	deletes  bool            // a removed object has no row
+	foreign  bool            // the table is the user's: of any collation, and with NULLs
 	history  string          // table; empty: none
 	messages string          // table; empty: none
-	numbers  string          // where the numbers of removed objects are: the history, if rows are deleted
 }
 
 // own is the layout of the store's own tables.
@@ -177,6 +177,10 @@ func (b *builder) read(l *layout, v value) string {
 		return "NULL"
 	case (v == vChangedAt || v == vDeadline) && l.native:
 		return fmt.Sprintf(b.e.toMicros, name)
+	case l.foreign && v.kind() == ofText:
+		return "COALESCE(" + name + ", '')"
+	case l.foreign && v.kind() == ofNumber && v != vDeadline && v != vChangedAt:
+		return "COALESCE(" + name + ", 0)"
 	}
 	return name
 }
@@ -186,7 +190,24 @@ func (b *builder) key(l *layout) {
 	if l.column[vMachine] != "" {
 		b.write(l.column[vMachine], " = ", b.arg(vMachine), " AND ")
 	}
-	b.write(l.column[vID], " = ", b.arg(vID))
+	b.equal(l, vID, vID)
+}
+
+// equal writes a comparison byte by byte. In a table of the user's the first half
+// of it is for the index.
+func (b *builder) equal(l *layout, v, is value) {
+	b.write(l.column[v], " = ", b.arg(is))
+	if l.foreign && b.e.exact != "" {
+		b.write(fmt.Sprintf(b.e.exact, l.column[v], b.arg(is)))
+	}
+}
+
+// id is the id of a row for comparisons of order.
+func (b *builder) id(l *layout) string {
+	if l.foreign {
+		return fmt.Sprintf(b.e.bytewise, l.column[vID])
+	}
+	return l.column[vID]
 }
 
 // one reports whether no more than one row can have a key: the tables are the
@@ -200,11 +221,5 @@ func (l *layout) answers(q *lifecycle.Query) error {
 			return fmt.Errorf("%w: the table has no column %s to select by", errUnsupported, columnNames[v])
 		}
 	}
-	return nil
-}
-
-// takes refuses a change that says what the table has no column for, if to lose
-// it would be unsound.
-func (l *layout) takes(ch *lifecycle.StoredChange) error {
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -106,8 +107,11 @@ func (s *session) scan(rows *sql.Rows) (r found, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.State == s.l.removed {
+	switch {
+	case r.State == s.l.removed:
 		r.State, r.Origin = "", ""
+	case r.Origin == "": // of a row that somebody else made
+		r.Origin = r.State
 	}
 	r.Revision, r.Sequence, r.Operation, r.Epoch = revision(rev), uint64(sequence), lifecycle.OpID(operation), uint64(epoch)
 	if s.l.column[vRevision] == "" {
@@ -178,6 +182,13 @@ func (s *session) listing(q *lifecycle.Query) (string, []any) {
 		args = append(args, x)
 		return b.arg(v)
 	}
+	list := func(states []string) string {
+		places := make([]string, len(states))
+		for i, state := range states {
+			places[i] = arg(vState, state)
+		}
+		return strings.Join(places, ", ")
+	}
 	b.write("SELECT ")
 	b.list(l)
 	if l.column[vMachine] == "" {
@@ -187,18 +198,16 @@ func (s *session) listing(q *lifecycle.Query) (string, []any) {
 	if l.column[vMachine] != "" {
 		b.write(l.column[vMachine], " = ", arg(vMachine, q.Machine), " AND ")
 	}
-	b.write(l.column[vID], " > ", arg(vID, q.After))
+	if q.After != "" || !l.foreign {
+		b.write(b.id(l), " > ", arg(vID, q.After), " AND ")
+	}
 	if len(q.States) == 0 {
-		b.write(" AND ", l.column[vState], " <> ", arg(vState, l.removed))
+		b.write(l.column[vState], " <> ", arg(vState, l.removed))
 	} else {
-		b.write(" AND ", l.column[vState], " IN (")
-		for i, state := range q.States {
-			if i > 0 {
-				b.write(", ")
-			}
-			b.write(arg(vState, state))
+		b.write(l.column[vState], " IN (", list(q.States), ")")
+		if l.foreign && s.e.exact != "" {
+			b.write(" AND ", fmt.Sprintf(s.e.bytewise, l.column[vState]), " IN (", list(q.States), ")")
 		}
-		b.write(")")
 	}
 	// The clock of the process, where the engine has none of its own.
 	now := func() string {
@@ -217,7 +226,7 @@ func (s *session) listing(q *lifecycle.Query) (string, []any) {
 		// The second condition lets the index be used that has owned records only.
 		b.write(" AND ", l.column[vOwner], " = ", arg(vOwner, q.Owner), " AND ", l.column[vOwner], " <> ''")
 	}
-	b.write(" ORDER BY ", l.column[vID], " LIMIT ", arg(vNow, int64(q.Limit)))
+	b.write(" ORDER BY ", b.id(l), " LIMIT ", arg(vNow, int64(q.Limit)))
 	return b.text.String(), args
 }
 

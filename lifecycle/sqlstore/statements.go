@@ -198,7 +198,8 @@ func (b *builder) condition(l *layout) {
 	if l.column[vRevision] != "" {
 		b.write(" AND ", l.column[vRevision], " = ", b.arg(vExpect))
 	}
-	b.write(" AND ", l.column[vState], " = ", b.arg(vFrom))
+	b.write(" AND ")
+	b.equal(l, vState, vFrom)
 }
 
 // insert writes the first row of an object. Where a row without numbers is there
@@ -247,9 +248,9 @@ func (b *builder) insert(l *layout) {
 	b.write(" WHERE ", l.table, ".", l.column[vRevision], " = ", b.arg(vExpect), " AND ", l.table, ".", l.column[vState], " = ", b.arg(vFrom))
 }
 
-// keys writes a condition on any of several objects, and returns the arguments.
-func (b *builder) keys(l *layout, keys []string) {
-	for i := range keys {
+// keys writes a condition on any of n objects.
+func (b *builder) keys(l *layout, n int) {
+	for i := range n {
 		if i > 0 {
 			b.write(" OR ")
 		}
@@ -263,13 +264,13 @@ func (b *builder) keys(l *layout, keys []string) {
 // keys, and reads their numbers and states.
 func (e *engine) locking(l *layout, n int, mode string) *statement {
 	b := &builder{e: e}
-	b.write("SELECT ", b.read(l, vMachine), ", ", l.column[vID], ", ", l.column[vState], ", ", b.read(l, vRevision), " FROM ", l.table, " WHERE ")
-	b.keys(l, make([]string, n))
+	b.write("SELECT ", b.read(l, vMachine), ", ", l.column[vID], ", ", b.read(l, vState), ", ", b.read(l, vRevision), " FROM ", l.table, " WHERE ")
+	b.keys(l, n)
 	b.write(" ORDER BY ")
 	if l.column[vMachine] != "" {
 		b.write(l.column[vMachine], ", ")
 	}
-	b.write(l.column[vID], mode)
+	b.write(b.id(l), mode)
 	return b.statement()
 }
 

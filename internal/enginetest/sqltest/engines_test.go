@@ -60,7 +60,7 @@ func missing(t testing.TB, variable string) string {
 func openSQLite(t testing.TB) func() *sql.DB {
 	file := filepath.Join(t.TempDir(), "store.db")
 	return func() *sql.DB {
-		return pool(t, "sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
+		return dial(t, "sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
 	}
 }
 
@@ -76,7 +76,7 @@ func openPostgres(t testing.TB) func() *sql.DB {
 	name := database()
 	around(t, "pgx", dsn, name)
 	require.True(t, strings.Contains(dsn, "://"), "the DSN of PostgreSQL is to be a URL")
-	return func() *sql.DB { return pool(t, "pgx", postgresDatabase(dsn, name)) }
+	return func() *sql.DB { return dial(t, "pgx", postgresDatabase(dsn, name)) }
 }
 
 // postgresDatabase puts a database into a URL.
@@ -94,7 +94,7 @@ func openMySQL(t testing.TB) func() *sql.DB {
 	name := database()
 	around(t, "mysql", config.FormatDSN(), name)
 	config.DBName = name
-	return func() *sql.DB { return pool(t, "mysql", config.FormatDSN()) }
+	return func() *sql.DB { return dial(t, "mysql", config.FormatDSN()) }
 }
 
 // around makes a database for the time of a test.
@@ -115,59 +115,77 @@ func around(t testing.TB, driver, dsn, name string) {
 	})
 }
 
-// pool opens a database until the test ends.
-func pool(t testing.TB, driver, dsn string) *sql.DB {
+func dial(t testing.TB, driver, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
 	require.NoError(t, err)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
+	return db
+}
+
+// pool opens a pool until the test ends.
+func pool(t testing.TB, open func() *sql.DB) *sql.DB {
+	db := open()
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
 
-// stores remembers the database of each store of a harness.
+// stores makes stores in one database, each in tables of its own prefix.
 type stores struct {
 	e      engine
-	config *sqlstore.Config
-	dbs    map[lifecycle.Store]*sql.DB
+	config sqlstore.Config
+	pool   func() *sql.DB
+	made   map[lifecycle.Store]made
+}
+
+type made struct {
+	db     *sql.DB
+	prefix string
+}
+
+func newStores(t testing.TB, e engine, config sqlstore.Config) *stores {
+	return &stores{e: e, config: config, pool: e.open(t), made: map[lifecycle.Store]made{}}
 }
 
 func (s *stores) new(t testing.TB) lifecycle.Store {
-	db := s.e.open(t)()
-	require.NoError(t, sqlstore.Migrate(t.Context(), db, s.e.dialect, s.config))
-	return s.over(t, db)
+	m := made{pool(t, s.pool), fmt.Sprintf("t%d_", databases.Add(1))}
+	config := s.config
+	config.Prefix = m.prefix
+	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &config))
+	return s.over(t, m)
 }
 
-func (s *stores) over(t testing.TB, db *sql.DB) lifecycle.Store {
-	store, err := sqlstore.Open(t.Context(), db, s.e.dialect, s.config)
+func (s *stores) over(t testing.TB, m made) lifecycle.Store {
+	config := s.config
+	config.Prefix = m.prefix
+	store, err := sqlstore.Open(t.Context(), m.db, s.e.dialect, &config)
 	require.NoError(t, err)
-	s.dbs[store] = db
+	s.made[store] = m
 	return store
 }
 
 // age moves all that is stored into the past.
 func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
 	t.Helper()
-	for _, text := range []string{
-		"UPDATE interlock_objects SET changed_at = changed_at - %d", "UPDATE interlock_objects SET deadline = deadline - %d",
-	} {
-		_, err := s.dbs[store].ExecContext(t.Context(), fmt.Sprintf(text, d.Microseconds()))
-		require.NoError(t, err)
+	m := s.made[store]
+	texts := []string{
+		"UPDATE %sobjects SET changed_at = changed_at - %d", "UPDATE %sobjects SET deadline = deadline - %d",
 	}
 	if store.Capabilities().History {
-		_, err := s.dbs[store].ExecContext(t.Context(), fmt.Sprintf("UPDATE interlock_history SET at = at - %d", d.Microseconds()))
+		texts = append(texts, "UPDATE %shistory SET at = at - %d")
+	}
+	for _, text := range texts {
+		_, err := m.db.ExecContext(t.Context(), fmt.Sprintf(text, m.prefix, d.Microseconds()))
 		require.NoError(t, err)
 	}
+}
+
+// reopen opens a store anew, by other connections.
+func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
+	return s.over(t, made{pool(t, s.pool), s.made[store].prefix})
 }
 
 func (s *stores) harness() storetest.Harness {
-	return storetest.Harness{
-		New: s.new, Age: s.age, Attempts: 20, Sequences: 20,
-		Reopen: func(t testing.TB, store lifecycle.Store) lifecycle.Store { return s.over(t, s.dbs[store]) },
-	}
-}
-
-func newStores(e engine, config *sqlstore.Config) *stores {
-	return &stores{e: e, config: config, dbs: map[lifecycle.Store]*sql.DB{}}
+	return storetest.Harness{New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20}
 }

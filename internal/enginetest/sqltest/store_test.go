@@ -8,11 +8,11 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) { storetest.Run(t, newStores(e, nil).harness()) })
+	onEach(t, func(t *testing.T, e engine) { storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness()) })
 }
 
 func TestStoreWithoutHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		storetest.Run(t, newStores(e, &sqlstore.Config{NoHistory: true}).harness())
+		storetest.Run(t, newStores(t, e, sqlstore.Config{NoHistory: true}).harness())
 	})
 }
