@@ -20,8 +20,8 @@ import (
 //
 //   - Revision is a number that changes with every commit. Without it only the
 //     state is compared, and an object that has left a state and come back looks
-//     as if it had never left (ABA). Therefore changes with an operation, and
-//     changes from a state to itself, are refused then, and no column below may
+//     as if it had never left (ABA). Therefore changes with an operation, quiet
+//     ones, and those from a state to itself are refused then, and no column below may
 //     be named that only operations need.
 //   - Sequence counts the commits. Without it the revision does. It is required
 //     with History, and with the columns that quiet changes write.
@@ -96,7 +96,7 @@ func (a Adapter) Open(ctx context.Context, db *sql.DB, d Dialect, config *Config
 	}
 	s, err := open(ctx, db, d.engine, l, c)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: table %s: %w", ErrSchema, a.Table, failed(ctx, err))
 	}
 	// An id that nobody has shows whether the columns are of the types they are to be.
 	_, err = s.session(db).record(ctx, lifecycle.Key{Machine: a.Machine, ID: "\u0001"}, s.st.get)
@@ -220,6 +220,8 @@ func (l *layout) takes(ch *lifecycle.StoredChange) error {
 	switch {
 	case ch.Remove && l.deletes && l.history == "":
 		return fmt.Errorf("%w: %q cannot be removed without a history where its numbers go on", errUnsupported, to.ID)
+	case l.column[vRevision] == "" && ch.Quiet:
+		return fmt.Errorf("%w: without a revision nothing but the state of %q can be changed", errUnsupported, to.ID)
 	case l.column[vRevision] == "" && ch.From == to.State:
 		return fmt.Errorf("%w: without a revision a change of %q from %s to itself would have no winner", errUnsupported, to.ID, ch.From)
 	}

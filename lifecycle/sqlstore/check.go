@@ -66,7 +66,7 @@ func (s *keeper) checkNames(ch *lifecycle.StoredChange) error {
 	if max(to.Sequence, uint64(to.Operation), to.Epoch) > maxNumber {
 		return fmt.Errorf("%w: a number of %q is above %d", lifecycle.ErrInvalid, to.ID, uint64(maxNumber))
 	}
-	if s.l.removed != "" && (to.State == s.l.removed) != ch.Remove {
+	if s.l.removed != "" && (ch.From == s.l.removed || to.State == s.l.removed && !ch.Remove) {
 		return fmt.Errorf("%w: state %q is that of removed objects", lifecycle.ErrInvalid, s.l.removed)
 	}
 	return nil

@@ -19,7 +19,7 @@ var (
 		now:     "(extract(epoch from statement_timestamp()) * 1000000)::bigint",
 		isolate: sql.LevelReadCommitted, forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
 		upsert: true, returning: true, ghosts: true, ownClock: true,
-		fromMicros: "('epoch'::timestamptz + %s * interval '1 microsecond')",
+		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
 		bytewise:   `%s COLLATE "C"`,
 		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",

@@ -58,9 +58,10 @@ func (e *engine) compile(l *layout) *statements {
 	s := &statements{
 		insert: e.writing(l, l.history != "", func(b *builder) { b.insert(l) }),
 		update: e.writing(l, l.history != "", func(b *builder) { b.update(l, written(l), true) }),
-		quiet:  e.writing(l, false, func(b *builder) { b.update(l, quietColumns, false) }),
 	}
-	s.quietly = s.quiet
+	if l.column[vRevision] != "" {
+		s.quiet = e.writing(l, false, func(b *builder) { b.update(l, quietColumns, false) })
+	}
 	if l.column[vDeadline] != "" {
 		s.quietly = e.writing(l, false, func(b *builder) { b.update(l, append(quietColumns, vDeadline), false) })
 	}

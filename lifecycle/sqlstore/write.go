@@ -80,7 +80,7 @@ func (s *session) begin(ctx context.Context, j *job) error {
 	switch {
 	case !s.e.ownClock:
 		j.now(processNow())
-	case s.l.column[vChangedAt] == "":
+	case s.l.column[vChangedAt] == "", s.l.deletes && !s.e.returning:
 		var now int64
 		rows, err := s.query(ctx, s.st.clock, nil)
 		if err := each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&now) }); err != nil {

@@ -1,0 +1,80 @@
+package sqltest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+func TestMigrate(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		config := &sqlstore.Config{Prefix: "app_"}
+		_, err := sqlstore.Open(t.Context(), db, e.dialect, config)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+		require.ErrorContains(t, err, "there is no table app_schema")
+
+		// Several processes start at once.
+		var group errgroup.Group
+		for range 4 {
+			group.Go(func() error { return sqlstore.Migrate(t.Context(), db, e.dialect, config) })
+		}
+		require.NoError(t, group.Wait())
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, config))
+		store, err := sqlstore.Open(t.Context(), db, e.dialect, config)
+		require.NoError(t, err)
+		require.NoError(t, store.Close())
+		_, err = sqlstore.Open(t.Context(), db, e.dialect, nil)
+		require.ErrorIs(t, err, sqlstore.ErrSchema, "tables of another prefix are not ours")
+
+		exec(t, db, "UPDATE app_schema SET version = 2")
+		_, err = sqlstore.Open(t.Context(), db, e.dialect, config)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+		require.ErrorContains(t, err, "version 2")
+		require.ErrorIs(t, sqlstore.Migrate(t.Context(), db, e.dialect, config), sqlstore.ErrSchema)
+		exec(t, db, "DELETE FROM app_schema")
+		_, err = sqlstore.Open(t.Context(), db, e.dialect, config)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+	})
+}
+
+// What users run by a tool of their own is what Migrate runs.
+func TestSchema(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		text, err := e.dialect.Schema("own_", sqlstore.Version)
+		require.NoError(t, err)
+		for _, statement := range strings.Split(text, ";\n") {
+			if strings.TrimSpace(statement) != "" {
+				exec(t, db, statement)
+			}
+		}
+		store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Prefix: "own_"})
+		require.NoError(t, err)
+		_, err = manage(store).Create(t.Context(), "a", place, customer, "one")
+		require.NoError(t, err)
+		require.NoError(t, store.Close())
+		_, err = e.dialect.Schema("", sqlstore.Version+1)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+	})
+}
+
+func TestPrefixIsAnIdentifier(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		for _, prefix := range []string{"a b", "1a", "a;b", `a"b`, "a`b", "a.b", "é", "a'", "--", strings.Repeat("a", 41), "a\x00"} {
+			config := &sqlstore.Config{Prefix: prefix}
+			require.ErrorIs(t, sqlstore.Migrate(t.Context(), db, e.dialect, config), sqlstore.ErrIdentifier, prefix)
+			_, err := sqlstore.Open(t.Context(), db, e.dialect, config)
+			require.ErrorIs(t, err, sqlstore.ErrIdentifier, prefix)
+			_, err = e.dialect.Schema(prefix, 1)
+			require.ErrorIs(t, err, sqlstore.ErrIdentifier, prefix)
+		}
+		longest := &sqlstore.Config{Prefix: strings.Repeat("a", 40)}
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, longest))
+	})
+}
