@@ -10,21 +10,17 @@ import (
 type verdict uint8
 
 const (
-	lost      verdict = iota // nothing: the engine may have done it, or may do it yet
-	refused                  // it was not done
-	again                    // it was not done, for others were in the way
-	duplicate                // it was not done, because the key exists
+	lostAnswer verdict = iota // nothing: the engine may have done it, or may do it yet
+	refused                   // it was not done
+	again                     // it was not done, for others were in the way
+	duplicate                 // it was not done, because the key exists
 )
 
 // judge reads an error without knowing the driver. PostgreSQL's tell their
 // SQLState, SQLite's their Code, by a method; MySQL's is a struct with a Number.
+// What a driver itself says of its connection is not believed: pgx has been seen
+// to call a COMMIT safe to retry that the engine had received and done.
 func judge(err error) verdict {
-	if e, ok := errors.AsType[interface {
-		error
-		SafeToRetry() bool // pgx: nothing was sent
-	}](err); ok && e.SafeToRetry() {
-		return again
-	}
 	if e, ok := errors.AsType[interface {
 		error
 		SQLState() string
@@ -46,7 +42,7 @@ func judge(err error) verdict {
 			return judgeMySQL(n.Uint())
 		}
 	}
-	return lost
+	return lostAnswer
 }
 
 func judgeState(state string) verdict {
@@ -56,10 +52,10 @@ func judgeState(state string) verdict {
 	case "23505":
 		return duplicate
 	case "40003", "57P01", "57P02", "57P03", "57P04", "57P05": // the answer of an engine that goes down
-		return lost
+		return lostAnswer
 	}
 	if strings.HasPrefix(state, "08") { // connection
-		return lost
+		return lostAnswer
 	}
 	return refused
 }
@@ -73,7 +69,7 @@ func judgeMySQL(number uint64) verdict {
 		return duplicate
 	// The engine goes down, the connection breaks or is killed.
 	case 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1184, 1317, 1927:
-		return lost
+		return lostAnswer
 	}
 	return refused
 }
@@ -87,7 +83,7 @@ func judgeSQLite(code int) verdict {
 	case 5, 6: // busy, locked
 		return again
 	case 9, 10: // interrupted, input or output
-		return lost
+		return lostAnswer
 	}
 	return refused
 }

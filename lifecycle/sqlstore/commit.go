@@ -41,6 +41,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 func (s *Store) commit(ctx context.Context, j *job) error {
 	end := time.Now().Add(s.config.RetryFor)
 	var unsure *unsureError // of the last attempt that nobody has answered
+	broken := 0             // attempts that came to nothing with their connection
 	for try := 0; ; try++ {
 		err := s.attempt(ctx, j)
 		if err == nil {
@@ -51,12 +52,17 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 				return nil
 			}
 		}
-		conflict, lost := errors.AsType[*lifecycle.ConflictError](err)
+		conflict, refused := errors.AsType[*lifecycle.ConflictError](err)
 		switch {
-		case lost && (unsure == nil || s.disproved(j, conflict)):
+		case refused && (unsure == nil || s.disproved(j, conflict)):
 			return conflict
 		case ctx.Err() == nil && (err == errAgain || judge(err) == again) && time.Now().Before(end):
 			if wait(ctx, try) {
+				continue
+			}
+		case ctx.Err() == nil && broken < mostBroken && judge(err) == lostAnswer && !answered(err):
+			// A pool may have connections that ended long ago.
+			if broken++; wait(ctx, try) {
 				continue
 			}
 		}
@@ -72,6 +78,14 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 		}
 		return failed(ctx, err)
 	}
+}
+
+const mostBroken = 3
+
+// answered reports whether an error is the answer to the commit, and no failure.
+func answered(err error) bool {
+	_, unmet := errors.AsType[*lifecycle.PreconditionError](err)
+	return unmet || errors.Is(err, errUnsupported) || errors.Is(err, lifecycle.ErrInvalid)
 }
 
 func unknown(j *job, err error) error {
@@ -130,7 +144,7 @@ func (s *Store) statement(ctx context.Context, j *job) error {
 		q = conn
 	}
 	err := s.session(q).write(ctx, j)
-	if _, ok := errors.AsType[*missedError](err); ok || err == nil || judge(err) != lost {
+	if _, ok := errors.AsType[*missedError](err); ok || err == nil || judge(err) != lostAnswer {
 		return err
 	}
 	return &unsureError{err}
@@ -154,7 +168,7 @@ func (s *Store) transaction(ctx context.Context, j *job) error {
 	switch err := finish(ctx, tx); {
 	case err == nil || errors.Is(err, sql.ErrTxDone): // ended by the context before it was sent
 		return err
-	case judge(err) == lost:
+	case judge(err) == lostAnswer:
 		return &unsureError{err}
 	default:
 		return err

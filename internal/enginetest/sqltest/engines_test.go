@@ -1,12 +1,13 @@
 package sqltest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,15 +26,20 @@ import (
 type engine struct {
 	name    string
 	dialect sqlstore.Dialect
-	// open returns an empty database of its own, with a way to more pools of it.
-	open func(t testing.TB) (pool func() *sql.DB)
+	// open returns a way to pools of an empty database of its own.
+	open func(t testing.TB) way
+	// address is where the server listens; nil for an engine without a network.
+	address func(t testing.TB) string
 }
+
+// way opens a pool, by another address than the server's if that is not empty.
+type way func(address string) *sql.DB
 
 func engines() []engine {
 	return []engine{
-		{"sqlite", sqlstore.SQLite, openSQLite},
-		{"postgres", sqlstore.Postgres, openPostgres},
-		{"mysql", sqlstore.MySQL, openMySQL},
+		{"sqlite", sqlstore.SQLite, openSQLite, nil},
+		{"postgres", sqlstore.Postgres, openPostgres, postgresAddress},
+		{"mysql", sqlstore.MySQL, openMySQL, mysqlAddress},
 	}
 }
 
@@ -57,9 +63,9 @@ func missing(t testing.TB, variable string) string {
 	return dsn
 }
 
-func openSQLite(t testing.TB) func() *sql.DB {
+func openSQLite(t testing.TB) way {
 	file := filepath.Join(t.TempDir(), "store.db")
-	return func() *sql.DB {
+	return func(string) *sql.DB {
 		return dial(t, "sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
 	}
 }
@@ -71,30 +77,50 @@ func database() string {
 	return fmt.Sprintf("interlock_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano(), databases.Add(1))
 }
 
-func openPostgres(t testing.TB) func() *sql.DB {
-	dsn := missing(t, "INTERLOCK_POSTGRES_DSN")
+const (
+	postgresDSN = "INTERLOCK_POSTGRES_DSN" // a URL
+	mysqlDSN    = "INTERLOCK_MYSQL_DSN"    // as go-sql-driver has it
+)
+
+func openPostgres(t testing.TB) way {
+	dsn, err := url.Parse(missing(t, postgresDSN))
+	require.NoError(t, err)
 	name := database()
-	around(t, "pgx", dsn, name)
-	require.True(t, strings.Contains(dsn, "://"), "the DSN of PostgreSQL is to be a URL")
-	return func() *sql.DB { return dial(t, "pgx", postgresDatabase(dsn, name)) }
+	around(t, "pgx", dsn.String(), name)
+	return func(address string) *sql.DB {
+		here := *dsn
+		here.Path, here.Host = "/"+name, cmp.Or(address, dsn.Host)
+		return dial(t, "pgx", here.String())
+	}
 }
 
-// postgresDatabase puts a database into a URL.
-func postgresDatabase(dsn, name string) string {
-	scheme, rest, _ := strings.Cut(dsn, "://")
-	rest, query, _ := strings.Cut(rest, "?")
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host + "/" + name + "?" + query
+func postgresAddress(t testing.TB) string {
+	dsn, err := url.Parse(missing(t, postgresDSN))
+	require.NoError(t, err)
+	return dsn.Host
 }
 
-func openMySQL(t testing.TB) func() *sql.DB {
-	config, err := mysql.ParseDSN(missing(t, "INTERLOCK_MYSQL_DSN"))
+func openMySQL(t testing.TB) way {
+	config, err := mysql.ParseDSN(missing(t, mysqlDSN))
 	require.NoError(t, err)
 	config.DBName = ""
 	name := database()
 	around(t, "mysql", config.FormatDSN(), name)
 	config.DBName = name
-	return func() *sql.DB { return dial(t, "mysql", config.FormatDSN()) }
+	return func(address string) *sql.DB {
+		here := config.Clone()
+		here.Addr = cmp.Or(address, here.Addr)
+		return dial(t, "mysql", here.FormatDSN())
+	}
+}
+
+func mysqlAddress(t testing.TB) string {
+	config, err := mysql.ParseDSN(missing(t, mysqlDSN))
+	require.NoError(t, err)
+	if config.Net != "tcp" {
+		t.Skip("skipped: the server is not reached by TCP")
+	}
+	return config.Addr
 }
 
 // around makes a database for the time of a test.
@@ -125,8 +151,10 @@ func dial(t testing.TB, driver, dsn string) *sql.DB {
 }
 
 // pool opens a pool until the test ends.
-func pool(t testing.TB, open func() *sql.DB) *sql.DB {
-	db := open()
+func pool(t testing.TB, open way) *sql.DB { return poolBy(t, open, "") }
+
+func poolBy(t testing.TB, open way, address string) *sql.DB {
+	db := open(address)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
@@ -135,7 +163,7 @@ func pool(t testing.TB, open func() *sql.DB) *sql.DB {
 type stores struct {
 	e      engine
 	config sqlstore.Config
-	pool   func() *sql.DB
+	pool   way
 	made   map[lifecycle.Store]made
 }
 
