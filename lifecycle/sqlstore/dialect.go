@@ -32,6 +32,7 @@ var (
 		ghosts: true, ownClock: true, prepares: true,
 		fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
+		hint:       " FORCE INDEX (%s)",
 		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
 		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
@@ -42,6 +43,7 @@ var (
 		name: "sqlite", quote: `"`, now: "NULL", // the process' clock is the engine's
 		upsert: true, prepares: true, oneWriter: true,
 		fromMicros: "%s", toMicros: "%s",
+		hint:  " INDEXED BY %s",
 		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY",
 		columns: "SELECT name FROM pragma_table_info(%s) WHERE %s IS NULL",
 		begin:   "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
@@ -68,6 +70,7 @@ type engine struct {
 
 	fromMicros, toMicros string // a time of the engine's own type, both ways
 	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
+	hint                 string // which index to use
 	columns              string // names of a table's columns
 
 	begin, lock, end, undo string // of a migration

@@ -63,6 +63,7 @@ func (v value) kind() kind {
 // layout is where records are kept. Names are quoted.
 type layout struct {
 	table    string
+	indexes  string          // what their names begin with, of the store's own tables
 	column   [columns]string // empty: there is none
 	machine  string          // of all objects, where no column says it
 	native   bool            // times are of the engine's own type, not microseconds
@@ -75,7 +76,7 @@ type layout struct {
 
 // own is the layout of the store's own tables.
 func (e *engine) own(prefix string, history bool) *layout {
-	l := &layout{table: e.quoted(prefix + "objects"), messages: e.quoted(prefix + "messages")}
+	l := &layout{table: e.quoted(prefix + "objects"), indexes: prefix + "objects", messages: e.quoted(prefix + "messages")}
 	for i, name := range columnNames {
 		l.column[i] = e.quoted(name)
 	}

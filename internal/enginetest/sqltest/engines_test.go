@@ -32,8 +32,12 @@ type engine struct {
 	address func(t testing.TB) string
 }
 
-// way opens a pool, by another address than the server's if that is not empty.
-type way func(address string) *sql.DB
+// way leads to a database: the driver, and the DSN by an address, or by the
+// server's own if that is empty.
+type way struct {
+	driver string
+	dsn    func(address string) string
+}
 
 func engines() []engine {
 	return []engine{
@@ -65,9 +69,9 @@ func missing(t testing.TB, variable string) string {
 
 func openSQLite(t testing.TB) way {
 	file := filepath.Join(t.TempDir(), "store.db")
-	return func(string) *sql.DB {
-		return dial(t, "sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)")
-	}
+	return way{"sqlite", func(string) string {
+		return "file:" + file + "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)"
+	}}
 }
 
 var databases atomic.Int64
@@ -87,11 +91,11 @@ func openPostgres(t testing.TB) way {
 	require.NoError(t, err)
 	name := database()
 	around(t, "pgx", dsn.String(), name)
-	return func(address string) *sql.DB {
+	return way{"pgx", func(address string) string {
 		here := *dsn
 		here.Path, here.Host = "/"+name, cmp.Or(address, dsn.Host)
-		return dial(t, "pgx", here.String())
-	}
+		return here.String()
+	}}
 }
 
 func postgresAddress(t testing.TB) string {
@@ -107,11 +111,11 @@ func openMySQL(t testing.TB) way {
 	name := database()
 	around(t, "mysql", config.FormatDSN(), name)
 	config.DBName = name
-	return func(address string) *sql.DB {
+	return way{"mysql", func(address string) string {
 		here := config.Clone()
 		here.Addr = cmp.Or(address, here.Addr)
-		return dial(t, "mysql", here.FormatDSN())
-	}
+		return here.FormatDSN()
+	}}
 }
 
 func mysqlAddress(t testing.TB) string {
@@ -141,20 +145,15 @@ func around(t testing.TB, driver, dsn, name string) {
 	})
 }
 
+// pool opens a pool of connections until the test ends.
+func pool(t testing.TB, w way) *sql.DB { return dial(t, w.driver, w.dsn("")) }
+
 func dial(t testing.TB, driver, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
 	require.NoError(t, err)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
-	return db
-}
-
-// pool opens a pool until the test ends.
-func pool(t testing.TB, open way) *sql.DB { return poolBy(t, open, "") }
-
-func poolBy(t testing.TB, open way, address string) *sql.DB {
-	db := open(address)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }

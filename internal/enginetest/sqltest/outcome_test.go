@@ -26,7 +26,7 @@ func onNetworks(t *testing.T, config *sqlstore.Config, run func(t *testing.T, e 
 		db := pool(t, way)
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		open := func(address string) *sqlstore.Store {
-			store, err := sqlstore.Open(t.Context(), poolBy(t, way, address), e.dialect, config)
+			store, err := sqlstore.Open(t.Context(), dial(t, way.driver, way.dsn(address)), e.dialect, config)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
 			return store

@@ -1,0 +1,171 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// overheard is a driver that remembers the last query.
+type overheard struct {
+	driver.Driver
+	query string
+	args  []any
+}
+
+func (o *overheard) Open(dsn string) (driver.Conn, error) {
+	c, err := o.Driver.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &overheardConn{c.(fullConn), o}, nil
+}
+
+// fullConn is what the drivers' connections are beside a driver.Conn.
+type fullConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+type overheardConn struct {
+	fullConn
+	o *overheard
+}
+
+func (c *overheardConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.o.query, c.o.args = query, nil
+	for _, a := range args {
+		c.o.args = append(c.o.args, a.Value)
+	}
+	return c.fullConn.QueryContext(ctx, query, args)
+}
+
+// overhear opens a database so that its queries can be asked for.
+func overhear(t *testing.T, db *sql.DB, dsn string) (*overheard, *sql.DB) {
+	o := &overheard{Driver: db.Driver()}
+	heard := sql.OpenDB(dsnConnector{o, dsn})
+	t.Cleanup(func() { require.NoError(t, heard.Close()) })
+	return o, heard
+}
+
+type dsnConnector struct {
+	driver *overheard
+	dsn    string
+}
+
+func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+
+func (c dsnConnector) Driver() driver.Driver { return c.driver }
+
+// plan asks the engine how it would answer a query.
+func plan(t *testing.T, e engine, db *sql.DB, query string, args []any) string {
+	explain := map[string]string{"sqlite": "EXPLAIN QUERY PLAN ", "postgres": "EXPLAIN ", "mysql": "EXPLAIN "}[e.name]
+	rows, err := db.QueryContext(t.Context(), explain+query, args...)
+	require.NoError(t, err)
+	defer rows.Close()
+	names, err := rows.Columns()
+	require.NoError(t, err)
+	var b strings.Builder
+	for rows.Next() {
+		vals, at := make([]sql.NullString, len(names)), make([]any, len(names))
+		for i := range vals {
+			at[i] = &vals[i]
+		}
+		require.NoError(t, rows.Scan(at...))
+		for i, v := range vals {
+			if names[i] == "possible_keys" {
+				continue
+			}
+			fmt.Fprintf(&b, "%s=%s ", names[i], v.String)
+		}
+		b.WriteString("\n")
+	}
+	require.NoError(t, rows.Err())
+	return b.String()
+}
+
+// Every query is answered by an index, never by reading the whole table.
+func TestListUsesIndexes(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		way := e.open(t)
+		db := pool(t, way)
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		fill(t, e, db)
+		o, heard := overhear(t, db, way.dsn(""))
+		store, err := sqlstore.Open(t.Context(), heard, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		for _, c := range []struct {
+			name  string
+			q     lifecycle.Query
+			index []string // any of them
+		}{
+			{"by key", lifecycle.Query{After: "id 02000"}, []string{"objects_pkey", "key=PRIMARY", "sqlite_autoindex_interlock_objects"}},
+			{"by state", lifecycle.Query{States: []string{"paying"}}, []string{"objects_state", "objects_age"}},
+			{"by age", lifecycle.Query{States: []string{"open"}, UnchangedFor: 60 * time.Hour}, []string{"objects_age"}},
+			{"overdue", lifecycle.Query{Overdue: true}, []string{"objects_deadline"}},
+			{"by owner", lifecycle.Query{Owner: "process 1"}, []string{"objects_owner"}},
+		} {
+			q := c.q
+			q.Machine, q.Limit = "order", 50
+			list, err := store.List(t.Context(), q)
+			require.NoError(t, err)
+			require.NotEmpty(t, list, c.name)
+			text := plan(t, e, db, o.query, o.args)
+			t.Logf("%s: %s", c.name, text)
+			found := false
+			for _, index := range c.index {
+				found = found || strings.Contains(text, index)
+			}
+			require.True(t, found, "%s is not by %q", c.name, c.index)
+			require.NotContains(t, text, "Seq Scan", c.name)
+			require.NotContains(t, text, "type=ALL", c.name)
+			require.NotRegexp(t, `detail=SCAN`, text, c.name)
+		}
+	})
+}
+
+// fill makes 10,000 objects, of which a few are worth looking for.
+func fill(t *testing.T, e engine, db *sql.DB) {
+	now := time.Now()
+	var b strings.Builder
+	for i := range 10_000 {
+		if i%500 == 0 {
+			b.Reset()
+			b.WriteString("INSERT INTO interlock_objects (machine, id, state, origin, target, revision, sequence, operation, owner, epoch, work, deadline, changed_at, actor, event, reason, token) VALUES ")
+		}
+		state, deadline, owner, age := "open", "NULL", "", 0
+		if i%100 == 0 {
+			state = "paying"
+			deadline = fmt.Sprint(now.Add(time.Duration(i-8000) * time.Minute).UnixMicro())
+			owner = fmt.Sprint("process ", i%7)
+		}
+		if i%250 == 1 {
+			age = 100
+		}
+		fmt.Fprintf(&b, "('%s', 'id %05d', '%s', 'open', '', 1, 1, 0, '%s', 0, '', %s, %d, '', '', '', 'sixteen bytes ok')",
+			[]string{"order", "order", "truck"}[i%3], i, state, owner, deadline, now.Add(-time.Duration(age)*time.Hour).UnixMicro())
+		if i%500 == 499 {
+			exec(t, db, b.String())
+		} else {
+			b.WriteString(", ")
+		}
+	}
+	if e.name == "mysql" {
+		exec(t, db, "ANALYZE TABLE interlock_objects")
+	} else {
+		exec(t, db, "ANALYZE interlock_objects")
+	}
+}
