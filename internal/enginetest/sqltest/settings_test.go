@@ -1,0 +1,174 @@
+package sqltest
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
+)
+
+// settings are connections as users have them. With INTERLOCK_LONG set, each runs
+// the whole conformance suite.
+var settings = []struct{ engine, name, query string }{
+	{"sqlite", "without waiting", "_pragma=journal_mode(WAL)"},
+	{"sqlite", "rollback journal", "_pragma=journal_mode(DELETE)&_pragma=synchronous(OFF)"},
+	{"sqlite", "immediate transactions", "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"},
+	{"postgres", "serializable", "default_transaction_isolation=serializable"},
+	{"postgres", "repeatable read", "default_transaction_isolation=repeatable read"},
+	{"postgres", "simple protocol", "default_query_exec_mode=simple_protocol"},
+	{"postgres", "unnamed statements", "default_query_exec_mode=exec"},
+	{"postgres", "time zone", "timezone=Asia/Kathmandu&synchronous_commit=off"},
+	{"mysql", "found rows", "clientFoundRows=true"},
+	{"mysql", "times and interpolation", "parseTime=true&loc=Asia%2FKathmandu&time_zone=%27%2B05%3A45%27&interpolateParams=true"},
+	{"mysql", "latin1", "charset=latin1"},
+	{"mysql", "lax", "sql_mode=%27%27"},
+	{"mysql", "serializable", "tx_isolation=%27SERIALIZABLE%27"},
+	{"mysql", "read committed", "tx_isolation=%27READ-COMMITTED%27"},
+	{"mysql", "snapshot isolation", "innodb_snapshot_isolation=1"},
+	{"mysql", "simultaneous assignment", "sql_mode=%27STRICT_TRANS_TABLES,SIMULTANEOUS_ASSIGNMENT%27"},
+}
+
+// with adds settings to a DSN.
+func (w way) with(query string) way {
+	return way{w.driver, func(address string) string {
+		dsn := w.dsn(address)
+		if w.driver == "sqlite" { // in place of those of the tests
+			dsn, _, _ = strings.Cut(dsn, "?")
+		}
+		if w.driver == "pgx" {
+			values, err := url.ParseQuery(query)
+			if err != nil {
+				panic(err)
+			}
+			query = strings.ReplaceAll(values.Encode(), "+", "%20")
+		}
+		if strings.Contains(dsn, "?") {
+			return dsn + "&" + query
+		}
+		return dsn + "?" + query
+	}}
+}
+
+func TestSettings(t *testing.T) {
+	long := os.Getenv("INTERLOCK_LONG") != ""
+	for _, s := range settings {
+		for _, e := range engines() {
+			if e.name != s.engine {
+				continue
+			}
+			t.Run(s.engine+"/"+s.name, func(t *testing.T) {
+				inner := e.open
+				e.open = func(t testing.TB) way { return inner(t).with(s.query) }
+				if long {
+					storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
+				}
+				w := e.open(t)
+				if strings.Contains(s.query, "tx_isolation") || strings.Contains(s.query, "snapshot") || strings.Contains(s.query, "SIMULTANEOUS") {
+					onMariaDB(t)
+				}
+				// The same database by two pools, as two processes have it.
+				first := pool(t, w)
+				second := pool(t, w)
+				require.NoError(t, sqlstore.Migrate(t.Context(), first, e.dialect, nil))
+				var both []*sqlstore.Store
+				first.SetMaxOpenConns(1)
+				one, err := sqlstore.Open(t.Context(), first, e.dialect, nil)
+				require.NoError(t, err)
+				other, err := sqlstore.Open(t.Context(), second, e.dialect, nil)
+				require.NoError(t, err)
+				both = append(both, one, other)
+				hammer(t, both)
+				require.NoError(t, one.Close())
+				require.NoError(t, other.Close())
+			})
+		}
+	}
+}
+
+// onMariaDB skips what MySQL calls otherwise, or has not.
+func onMariaDB(t testing.TB) {
+	var version string
+	db := dial(t, "mysql", missing(t, mysqlDSN))
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
+	if !strings.Contains(version, "MariaDB") {
+		t.Skipf("skipped: a setting of MariaDB, and this is %s", version)
+	}
+}
+
+// hammer has many writers move two objects, alone and together, through several
+// stores: every acknowledged commit is in the history, nothing but a conflict is
+// told, and the objects moved together as often as was said.
+func hammer(t *testing.T, stores []*sqlstore.Store) {
+	t.Helper()
+	const writers, each = 8, 15
+	a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
+	seen := lifecycle.Key{Machine: "order", ID: "never"}
+	require.NoError(t, stores[0].Commit(t.Context(), next(get(t, stores[0], a), 0)))
+	require.NoError(t, stores[1].Commit(t.Context(), next(get(t, stores[1], b), 0)))
+	var mu sync.Mutex
+	won := map[lifecycle.Key]uint64{a: 1, b: 1}
+	messages := 0
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			store := stores[w%len(stores)]
+			for i := range each {
+				ra, err := store.Get(t.Context(), a)
+				if err != nil {
+					t.Errorf("Get: %v", err)
+					return
+				}
+				rb, err := store.Get(t.Context(), b)
+				if err != nil {
+					t.Errorf("Get: %v", err)
+					return
+				}
+				c := next(ra, i%2)
+				switch w % 4 {
+				case 1:
+					c = next(rb, 0)
+				case 2:
+					c.Changes = append(c.Changes, next(rb, 0).Changes...)
+				case 3:
+					c.Changes = append(next(rb, 0).Changes, c.Changes...)
+					c.Require = []lifecycle.Precondition{{Key: seen, States: []string{""}}}
+				}
+				err = store.Commit(t.Context(), c)
+				mu.Lock()
+				if err == nil {
+					for _, ch := range c.Changes {
+						won[ch.To.Key]++
+					}
+					messages += len(c.Messages)
+				}
+				mu.Unlock()
+				if err != nil && !errors.Is(err, lifecycle.ErrConflict) {
+					t.Errorf("Commit: %v", err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for key, n := range won {
+		now := get(t, stores[0], key)
+		require.Equal(t, n, now.Sequence)
+		require.WithinDuration(t, time.Now(), now.ChangedAt, time.Minute)
+		rows, err := stores[1].History(t.Context(), key, 0, 1000)
+		require.NoError(t, err)
+		require.Len(t, rows, int(n))
+	}
+	list, err := stores[0].Messages(t.Context(), 1000)
+	require.NoError(t, err)
+	require.Len(t, list, messages)
+	require.Greater(t, won[a], uint64(writers), "too few commits to show anything")
+}
