@@ -214,16 +214,16 @@ func (l *layout) takes(ch *lifecycle.StoredChange) error {
 	}
 	for v := range columns {
 		if said[v] && l.column[v] == "" {
-			return fmt.Errorf("%w: the table has no column for what %q has as its %s", errUnsupported, to.ID, columnNames[v])
+			return fmt.Errorf("%w: the table has no column for what %q has as its %s", errors.ErrUnsupported, to.ID, columnNames[v])
 		}
 	}
 	switch {
 	case ch.Remove && l.deletes && l.history == "":
-		return fmt.Errorf("%w: %q cannot be removed without a history where its numbers go on", errUnsupported, to.ID)
+		return fmt.Errorf("%w: %q cannot be removed without a history where its numbers go on", errors.ErrUnsupported, to.ID)
 	case l.column[vRevision] == "" && ch.Quiet:
-		return fmt.Errorf("%w: without a revision nothing but the state of %q can be changed", errUnsupported, to.ID)
+		return fmt.Errorf("%w: without a revision nothing but the state of %q can be changed", errors.ErrUnsupported, to.ID)
 	case l.column[vRevision] == "" && ch.From == to.State:
-		return fmt.Errorf("%w: without a revision a change of %q from %s to itself would have no winner", errUnsupported, to.ID, ch.From)
+		return fmt.Errorf("%w: without a revision a change of %q from %s to itself would have no winner", errors.ErrUnsupported, to.ID, ch.From)
 	}
 	return nil
 }

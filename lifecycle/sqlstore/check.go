@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
-
-var errUnsupported = errors.ErrUnsupported
 
 const (
 	maxName   = 255           // bytes of what is in an index

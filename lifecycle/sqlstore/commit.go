@@ -85,7 +85,7 @@ const mostBroken = 3
 // answered reports whether an error is the answer to the commit, and no failure.
 func answered(err error) bool {
 	_, unmet := errors.AsType[*lifecycle.PreconditionError](err)
-	return unmet || errors.Is(err, errUnsupported) || errors.Is(err, lifecycle.ErrInvalid)
+	return unmet || errors.Is(err, errRows) || errors.Is(err, lifecycle.ErrInvalid)
 }
 
 func unknown(j *job, err error) error {

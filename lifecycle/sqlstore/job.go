@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ func (s *keeper) job(c *lifecycle.Commit) (*job, error) {
 			return nil, err
 		}
 		if s.l.foreign && s.e.ghosts && slices.Contains(p.States, "") {
-			return nil, fmt.Errorf("%w: %q cannot be required to be absent from this table", errUnsupported, p.ID)
+			return nil, fmt.Errorf("%w: %q cannot be required to be absent from this table", errors.ErrUnsupported, p.ID)
 		}
 	}
 	for i := range c.Messages {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -219,7 +220,7 @@ func (l *layout) one() bool { return l.column[vMachine] != "" }
 func (l *layout) answers(q *lifecycle.Query) error {
 	for v, asked := range map[value]bool{vChangedAt: q.UnchangedFor > 0, vDeadline: q.Overdue, vOwner: q.Owner != ""} {
 		if asked && l.column[v] == "" {
-			return fmt.Errorf("%w: the table has no column %s to select by", errUnsupported, columnNames[v])
+			return fmt.Errorf("%w: the table has no column %s to select by", errors.ErrUnsupported, columnNames[v])
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -30,7 +31,7 @@ func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
 // which began after the other was acknowledged, are in the order of the commits.
 func (s *session) messages(ctx context.Context, limit int) (list []lifecycle.OutboxMessage, err error) {
 	if s.l.messages == "" {
-		return nil, errUnsupported
+		return nil, errors.ErrUnsupported
 	}
 	if limit <= 0 {
 		return nil, nil
@@ -57,7 +58,7 @@ func (s *session) messages(ctx context.Context, limit int) (list []lifecycle.Out
 func (s *session) discard(ctx context.Context, numbers []uint64) error {
 	const atOnce = 500
 	if s.l.messages == "" {
-		return errUnsupported
+		return errors.ErrUnsupported
 	}
 	for len(numbers) > 0 {
 		n := min(len(numbers), atOnce)

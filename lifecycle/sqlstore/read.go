@@ -3,13 +3,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -86,7 +86,7 @@ func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) error 
 	rows, err := s.query(ctx, s.st.numbers, vals.of(s.st.numbers))
 	return each(rows, err, func(rows *sql.Rows) error {
 		var rev, sequence, operation, at int64
-		if err := rows.Scan(&rev, &sequence, &operation, &r.Actor, &r.Event, &r.Reason, &at, &r.token); err != nil {
+		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token); err != nil {
 			return err
 		}
 		r.Revision, r.Sequence, r.Operation, r.ChangedAt = revision(rev), uint64(sequence), lifecycle.OpID(operation), clock(at)
@@ -99,10 +99,9 @@ func (s *session) scan(rows *sql.Rows) (r found, err error) {
 	var rev, sequence, operation, epoch, saved int64
 	var deadline, changed sql.NullInt64
 	var payload, before []byte
-	var actor string
 	err = rows.Scan(
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &r.Owner, &epoch,
-		&r.Work, &r.Args, &r.Steps, &deadline, &changed, &actor, &r.Event, &r.Reason, &payload, &before, &r.token, &saved,
+		&r.Work, &r.Args, &r.Steps, &deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &payload, &before, &r.token, &saved,
 	)
 	if err != nil {
 		return r, err
@@ -117,7 +116,6 @@ func (s *session) scan(rows *sql.Rows) (r found, err error) {
 	if s.l.column[vRevision] == "" {
 		r.Revision = stateRevision(r.State)
 	}
-	r.Actor = fsm.Actor(actor)
 	if changed.Valid && changed.Int64 != 0 {
 		r.ChangedAt = clock(changed.Int64)
 	}
@@ -254,7 +252,7 @@ func (l *layout) index(q *lifecycle.Query) string {
 
 func (s *session) past(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
 	if s.l.history == "" {
-		return nil, fmt.Errorf("%w: this store keeps no history", errUnsupported)
+		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
 	}
 	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
 		return nil, err
@@ -274,10 +272,9 @@ func (s *session) past(ctx context.Context, key lifecycle.Key, after uint64, lim
 		var h lifecycle.HistoryRow
 		var sequence, rev, operation, at int64
 		var token []byte
-		var actor string
 		err := rows.Scan(&h.Machine, &h.ID, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
-			&h.Event, &actor, &h.Reason, &at)
-		h.Sequence, h.Revision, h.Operation, h.Actor, h.At = uint64(sequence), revision(rev), lifecycle.OpID(operation), fsm.Actor(actor), clock(at)
+			&h.Event, (*string)(&h.Actor), &h.Reason, &at)
+		h.Sequence, h.Revision, h.Operation, h.At = uint64(sequence), revision(rev), lifecycle.OpID(operation), clock(at)
 		copy(h.Token[:], token)
 		list = append(list, h)
 		return err

@@ -21,6 +21,9 @@ func (e *missedError) Error() string {
 // another commit came between; the next attempt sees it.
 var errAgain = errors.New("sqlstore: others were in the way")
 
+// errRows: the table of a user's lacks a unique index.
+var errRows = errors.New("more rows than one have a key, which needs a unique index")
+
 // unsureError: nobody has said whether it was written.
 type unsureError struct{ err error }
 
@@ -56,7 +59,7 @@ func (s *session) write(ctx context.Context, j *job) error {
 		case n == 0:
 			return &missedError{i}
 		case n > 1:
-			return fmt.Errorf("sqlstore: %d rows have the key of %q: the table needs a unique index on it", n, j.steps[i].ch.To.ID)
+			return fmt.Errorf("%w: %d have that of %q", errRows, n, j.steps[i].ch.To.ID)
 		}
 	}
 	if s.st.row != nil {

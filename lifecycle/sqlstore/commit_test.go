@@ -1,0 +1,277 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var crane = lifecycle.Key{Machine: "crane", ID: "a"}
+
+// moved is a commit that moves the crane on from revision 4.
+func moved() *lifecycle.Commit {
+	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
+		Expect: "4", From: "idle", FromOrigin: "idle", Within: time.Second,
+		To: lifecycle.StoredRecord{Key: crane, State: "moving", Origin: "idle", Sequence: 3},
+	}}}
+}
+
+// row is the crane as the table has it.
+func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
+	empty := []byte{}
+	return [][]driver.Value{{
+		"crane", "a", state, state, "", revision, sequence, int64(0), "", int64(0), "", empty, empty, nil,
+		int64(77), "", "", "", empty, empty, token[:], int64(0),
+	}}
+}
+
+const (
+	isUpdate  = "UPDATE `interlock_objects`"
+	isRow     = "INSERT INTO `interlock_history`"
+	isRecord  = "SELECT `machine`"
+	isHistory = "SELECT `token`"
+)
+
+// answers are a fake MySQL's, by how a statement begins; one after the other, and
+// the last again and again.
+func answers(by map[string][]reply) func(string, []driver.NamedValue) reply {
+	return func(query string, _ []driver.NamedValue) reply {
+		for prefix, list := range by {
+			if strings.HasPrefix(query, prefix) && len(list) > 0 {
+				if len(list) > 1 {
+					by[prefix] = list[1:]
+				}
+				return list[0]
+			}
+		}
+		return reply{affected: 1}
+	}
+}
+
+var (
+	done = reply{affected: 1, last: 1_000_000}
+	cut  = reply{err: io.ErrUnexpectedEOF}
+)
+
+func TestLostCommit(t *testing.T) {
+	c, other := moved(), lifecycle.NewToken()
+	for _, x := range []struct {
+		name     string
+		by       map[string][]reply
+		is       error // nil: written
+		commits  int
+		attempts int
+	}{
+		{
+			name: "the history has it", commits: 1, attempts: 1,
+			by: map[string][]reply{
+				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(5), int64(1_000_000)}}}},
+			},
+		},
+		{
+			name: "the history has it, at the second look", commits: 1, attempts: 1,
+			by: map[string][]reply{
+				"COMMIT": {cut}, isRecord: {cut, {rows: row("moving", 5, 3, c.Token)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(5), int64(1_000_000)}}}},
+			},
+		},
+		{
+			name: "another one has its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
+			by: map[string][]reply{
+				"COMMIT": {cut}, isRecord: {{rows: row("broken", 5, 3, other)}}, isHistory: {{rows: [][]driver.Value{{other[:], int64(5), int64(9)}}}},
+			},
+		},
+		{
+			name: "nobody has written it: it is sent again", commits: 2, attempts: 2,
+			by: map[string][]reply{
+				"COMMIT": {cut, done}, isRecord: {{rows: row("idle", 4, 2, other)}},
+			},
+		},
+		{
+			name: "nobody can be asked", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 1,
+			by: map[string][]reply{"COMMIT": {cut}, isRecord: {cut}, isUpdate: {done, cut}, "BEGIN": {{}, cut}},
+		},
+		{
+			name: "the engine refused", is: stateError("23514"), commits: 1, attempts: 1,
+			by: map[string][]reply{"COMMIT": {{err: stateError("23514")}}},
+		},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if len(x.by[isUpdate]) == 0 {
+				x.by[isUpdate] = []reply{done}
+			}
+			store, f, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, answers(x.by))
+			sent := *c
+			sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
+			err := store.Commit(t.Context(), &sent)
+			require.ErrorIs(t, err, x.is)
+			commits, updates := 0, 0
+			for _, q := range f.asked() {
+				if q == "COMMIT" {
+					commits++
+				}
+				if strings.HasPrefix(q, isUpdate) {
+					updates++
+				}
+			}
+			require.Equal(t, x.commits, commits)
+			require.Equal(t, x.attempts, updates)
+			if x.is == nil {
+				require.EqualValues(t, "5", sent.Changes[0].To.Revision)
+				require.Equal(t, time.Unix(1, 0).UTC(), sent.Changes[0].To.ChangedAt)
+				require.Equal(t, time.Unix(2, 0).UTC(), sent.Changes[0].To.Deadline)
+				return
+			}
+			require.Empty(t, sent.Changes[0].To.Revision, "nothing is filled")
+			if unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err); ok {
+				require.Equal(t, c.Token, unknown.Token)
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			}
+		})
+	}
+}
+
+// Without a history only the record's own token tells.
+func TestLostStatement(t *testing.T) {
+	c, other := moved(), lifecycle.NewToken()
+	for _, x := range []struct {
+		name    string
+		records [][][]driver.Value
+		updates []reply
+		is      error
+	}{
+		{"ours is the last", [][][]driver.Value{row("moving", 5, 3, c.Token)}, []reply{cut}, nil},
+		{"another's is in its place", [][][]driver.Value{row("broken", 5, 3, other)}, []reply{cut}, lifecycle.ErrConflict},
+		{"others came after it, or instead", [][][]driver.Value{row("broken", 6, 4, other)}, []reply{cut}, lifecycle.ErrUnknownOutcome},
+		{"nobody's", [][][]driver.Value{row("idle", 4, 2, other)}, []reply{cut, done}, nil},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var records []reply
+			for _, r := range x.records {
+				records = append(records, reply{rows: r})
+			}
+			store, _, _ := opened(t, MySQL, &Config{NoHistory: true, SettleFor: 50 * time.Millisecond},
+				answers(map[string][]reply{isUpdate: x.updates, isRecord: records}))
+			sent := *c
+			sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
+			require.ErrorIs(t, store.Commit(t.Context(), &sent), x.is)
+		})
+	}
+}
+
+// Who is in the way is waited for; for how long, the configuration says.
+func TestTriedAgain(t *testing.T) {
+	for _, err := range []error{&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020}, codeError(5), codeError(517), stateError("40001"), stateError("40P01")} {
+		by := func() map[string][]reply { return map[string][]reply{isUpdate: {{err: err}, {err: err}, done}} }
+		store, f, _ := opened(t, MySQL, nil, answers(by()))
+		require.NoError(t, store.Commit(t.Context(), moved()))
+		require.Equal(t, []string{
+			"BEGIN", isUpdate + " SET", "ROLLBACK", "BEGIN", isUpdate + " SET", "ROLLBACK",
+			"BEGIN", isUpdate + " SET", isRow, "COMMIT",
+		}, short(f.asked()))
+
+		store, f, _ = opened(t, MySQL, &Config{RetryFor: -1}, answers(by()))
+		require.ErrorIs(t, store.Commit(t.Context(), moved()), err)
+		require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.asked()))
+	}
+}
+
+func short(log []string) []string {
+	for i, q := range log {
+		if strings.HasPrefix(q, isRow) {
+			log[i] = isRow
+		}
+	}
+	return log
+}
+
+// More than one row is an error, and rolled back.
+func TestTwoRows(t *testing.T) {
+	store, f, _ := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{affected: 2, last: 1}}}))
+	require.ErrorContains(t, store.Commit(t.Context(), moved()), "more rows than one")
+	require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, f.asked())
+}
+
+// Inside of the user's transaction nothing is tried again, nor ended.
+func TestTxIsTheUsers(t *testing.T) {
+	deadlock := &numberError{Number: 1213}
+	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{err: deadlock}}}))
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	in := store.WithTx(tx)
+	require.Equal(t, store.Capabilities(), in.Capabilities())
+	err = in.Commit(t.Context(), moved())
+	require.ErrorIs(t, err, ErrRollback)
+	require.ErrorIs(t, err, deadlock)
+	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.asked())
+	require.NoError(t, tx.Rollback())
+
+	tx, err = db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	f.answer = answers(map[string][]reply{isRecord: {{}}, isHistory: {{}}, "SELECT `number`": {{}}})
+	in = store.WithTx(tx)
+	_, err = in.Get(t.Context(), crane)
+	require.NoError(t, err)
+	_, err = in.List(t.Context(), lifecycle.Query{Machine: "crane", Limit: 1})
+	require.NoError(t, err)
+	_, err = in.History(t.Context(), crane, 0, 1)
+	require.NoError(t, err)
+	_, err = in.Messages(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, in.Discard(t.Context(), 1))
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, store.Close())
+	require.ErrorIs(t, in.Commit(t.Context(), moved()), lifecycle.ErrClosed)
+}
+
+// A context that has ended is an answer too, and so is the end while it waits.
+func TestContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the cause")
+	store, f, _ := opened(t, SQLite, nil, func(query string, _ []driver.NamedValue) reply {
+		if strings.HasPrefix(query, "UPDATE") {
+			cancel(cause)
+			return reply{err: codeError(5)}
+		}
+		return reply{}
+	})
+	err := store.Commit(ctx, moved())
+	require.ErrorIs(t, err, cause)
+	require.ErrorIs(t, err, context.Canceled)
+	f.asked()
+	require.ErrorIs(t, store.Commit(ctx, moved()), cause)
+	require.Empty(t, f.asked())
+}
+
+// What the engines would not keep alike is refused before they are asked.
+func TestNames(t *testing.T) {
+	store, f, _ := opened(t, Postgres, nil, nil)
+	long := strings.Repeat("x", 256)
+	for _, change := range []func(*lifecycle.StoredChange){
+		func(ch *lifecycle.StoredChange) { ch.To.ID = "" },
+		func(ch *lifecycle.StoredChange) { ch.To.ID = long },
+		func(ch *lifecycle.StoredChange) { ch.To.ID = "a\x00" },
+		func(ch *lifecycle.StoredChange) { ch.To.Machine = "\xff" },
+		func(ch *lifecycle.StoredChange) { ch.To.State = long },
+		func(ch *lifecycle.StoredChange) { ch.From = "\x00" },
+		func(ch *lifecycle.StoredChange) { ch.To.Owner = long },
+		func(ch *lifecycle.StoredChange) { ch.To.Event = strings.Repeat("x", 1024) },
+		func(ch *lifecycle.StoredChange) { ch.To.Epoch = 1 << 63 },
+	} {
+		c := moved()
+		change(&c.Changes[0])
+		require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrInvalid)
+	}
+	_, err := store.Get(t.Context(), lifecycle.Key{Machine: "crane", ID: long})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Empty(t, f.asked())
+	require.Equal(t, "it\ufffds \ufffd \u2602", prose("it\x00s \xff \u2602"))
+	require.Equal(t, "plain", prose("plain"))
+}

@@ -1,0 +1,172 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fake is a database that answers as a test says: what engines do seldom and
+// never when they are asked to.
+type fake struct {
+	mu     sync.Mutex
+	log    []string // the first words of what it was asked
+	answer func(query string, args []driver.NamedValue) reply
+}
+
+type reply struct {
+	rows     [][]driver.Value
+	affected int64
+	last     int64
+	err      error
+}
+
+func (f *fake) ask(query string, args []driver.NamedValue) reply {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	words := strings.Fields(query)
+	f.log = append(f.log, strings.Join(words[:min(len(words), 3)], " "))
+	return f.answer(query, args)
+}
+
+// asked returns what was asked since the last time.
+func (f *fake) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	log := f.log
+	f.log = nil
+	return log
+}
+
+func (f *fake) Connect(context.Context) (driver.Conn, error) { return fakeConn{f}, nil }
+
+func (f *fake) Driver() driver.Driver { return nil }
+
+type fakeConn struct{ f *fake }
+
+func (c fakeConn) Close() error { return nil }
+
+func (c fakeConn) Begin() (driver.Tx, error) {
+	return c.BeginTx(context.Background(), driver.TxOptions{})
+}
+
+func (c fakeConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
+	return c, c.f.ask("BEGIN", nil).err
+}
+
+func (c fakeConn) Commit() error { return c.f.ask("COMMIT", nil).err }
+
+func (c fakeConn) Rollback() error { return c.f.ask("ROLLBACK", nil).err }
+
+func (c fakeConn) Prepare(query string) (driver.Stmt, error) { return fakeStmt{c, query}, nil }
+
+func (c fakeConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	r := c.f.ask(query, args)
+	return fakeResult(r), r.err
+}
+
+func (c fakeConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	r := c.f.ask(query, args)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return &fakeRows{r.rows}, nil
+}
+
+type fakeStmt struct {
+	c     fakeConn
+	query string
+}
+
+func (s fakeStmt) Close() error { return nil }
+
+func (s fakeStmt) NumInput() int { return -1 }
+
+func (s fakeStmt) Exec([]driver.Value) (driver.Result, error) { return nil, io.ErrUnexpectedEOF }
+
+func (s fakeStmt) Query([]driver.Value) (driver.Rows, error) { return nil, io.ErrUnexpectedEOF }
+
+func (s fakeStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.c.ExecContext(ctx, s.query, args)
+}
+
+func (s fakeStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	return s.c.QueryContext(ctx, s.query, args)
+}
+
+type fakeResult reply
+
+func (r fakeResult) LastInsertId() (int64, error) { return r.last, nil }
+
+func (r fakeResult) RowsAffected() (int64, error) { return r.affected, nil }
+
+type fakeRows struct{ rows [][]driver.Value }
+
+func (r *fakeRows) Columns() []string {
+	if len(r.rows) == 0 {
+		return nil
+	}
+	return make([]string, len(r.rows[0]))
+}
+
+func (r *fakeRows) Close() error { return nil }
+
+func (r *fakeRows) Next(dest []driver.Value) error {
+	if len(r.rows) == 0 {
+		return io.EOF
+	}
+	copy(dest, r.rows[0])
+	r.rows = r.rows[1:]
+	return nil
+}
+
+// The drivers' errors, as they look to one who does not know the drivers.
+type (
+	stateError string // PostgreSQL
+	codeError  int    // SQLite
+)
+
+func (e stateError) Error() string { return "SQLSTATE " + string(e) }
+
+func (e stateError) SQLState() string { return string(e) }
+
+func (e codeError) Error() string { return fmt.Sprint("code ", int(e)) }
+
+func (e codeError) Code() int { return int(e) }
+
+type numberError struct { // MySQL
+	Number  uint16
+	Message string
+}
+
+func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.Message) }
+
+// opened is a store in a fake database, whose tables are as they are to be; what
+// it is asked further is for the test to answer.
+func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
+	t.Helper()
+	f := &fake{answer: func(query string, args []driver.NamedValue) reply {
+		switch {
+		case strings.Contains(query, "information_schema"), strings.Contains(query, "pragma_table_info"):
+			return reply{rows: [][]driver.Value{{"version"}}}
+		case strings.HasPrefix(query, "SELECT "+d.quoted("version")):
+			return reply{rows: [][]driver.Value{{int64(Version)}}}
+		}
+		return reply{}
+	}}
+	db := sql.OpenDB(f)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	store, err := Open(t.Context(), db, d, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	f.asked()
+	f.answer = answer
+	return store, f, db
+}
