@@ -7,6 +7,7 @@ require (
 	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.23.0
 	modernc.org/sqlite v1.60.1
 )

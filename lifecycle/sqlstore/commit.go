@@ -82,10 +82,10 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 
 const mostBroken = 3
 
-// answered reports whether an error is the answer to the commit, and no failure.
+// answered reports whether an error is the answer to a call, and no failure.
 func answered(err error) bool {
 	_, unmet := errors.AsType[*lifecycle.PreconditionError](err)
-	return unmet || errors.Is(err, errRows) || errors.Is(err, lifecycle.ErrInvalid)
+	return unmet || errors.Is(err, errRows) || errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, errors.ErrUnsupported)
 }
 
 func unknown(j *job, err error) error {

@@ -183,6 +183,37 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
+// So it is for calls that read, and for one that may be repeated; and dead
+// connections in a pool are got rid of.
+func TestCallsAreMadeAgain(t *testing.T) {
+	for _, err := range []error{codeError(5), io.ErrUnexpectedEOF} {
+		failures := 0
+		store, _, _ := opened(t, SQLite, nil, func(query string, _ []driver.NamedValue) reply {
+			if failures++; failures%3 != 0 {
+				return reply{err: err}
+			}
+			return reply{}
+		})
+		_, got := store.Get(t.Context(), crane)
+		require.NoError(t, got)
+		_, got = store.List(t.Context(), lifecycle.Query{Machine: "crane", Limit: 1})
+		require.NoError(t, got)
+		_, got = store.History(t.Context(), crane, 0, 1)
+		require.NoError(t, got)
+		_, got = store.Messages(t.Context(), 1)
+		require.NoError(t, got)
+		require.NoError(t, store.Discard(t.Context(), 1, 2))
+		require.Equal(t, 15, failures)
+	}
+	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(1)} })
+	_, err := store.Get(t.Context(), crane)
+	require.ErrorIs(t, err, codeError(1))
+	require.Len(t, f.asked(), 1, "an error that is an answer")
+	_, err = store.List(t.Context(), lifecycle.Query{Machine: "crane"})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Empty(t, f.asked())
+}
+
 func short(log []string) []string {
 	for i, q := range log {
 		if strings.HasPrefix(q, isRow) {

@@ -9,21 +9,17 @@ import (
 )
 
 // Messages implements [lifecycle.Outbox].
-func (s *Store) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	return s.session(s.db).messages(ctx, limit)
+func (s *Store) Messages(ctx context.Context, limit int) (list []lifecycle.OutboxMessage, err error) {
+	err = s.call(ctx, func(in *session) error {
+		list, err = in.messages(ctx, limit)
+		return err
+	})
+	return list, err
 }
 
-// Discard implements [lifecycle.Outbox].
+// Discard implements [lifecycle.Outbox]. After an error some may be discarded.
 func (s *Store) Discard(ctx context.Context, numbers ...uint64) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
-	return s.session(s.db).discard(ctx, numbers)
+	return s.call(ctx, func(in *session) error { return in.discard(ctx, numbers) })
 }
 
 // messages reads in order of number. Numbers are drawn after the rows of the

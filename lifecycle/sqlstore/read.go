@@ -14,30 +14,56 @@ import (
 )
 
 // Get implements [lifecycle.Store].
-func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if err := s.enter(ctx); err != nil {
-		return lifecycle.StoredRecord{}, err
-	}
-	defer s.leave()
-	return s.session(s.db).read(ctx, key)
+func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredRecord, err error) {
+	err = s.call(ctx, func(in *session) error {
+		r, err = in.read(ctx, key)
+		return err
+	})
+	return r, err
 }
 
 // List implements [lifecycle.Store].
-func (s *Store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	return s.session(s.db).list(ctx, q)
+func (s *Store) List(ctx context.Context, q lifecycle.Query) (list []lifecycle.StoredRecord, err error) {
+	err = s.call(ctx, func(in *session) error {
+		list, err = in.list(ctx, q)
+		return err
+	})
+	return list, err
 }
 
 // History implements [lifecycle.Historian]. Rows are kept for ever.
-func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
+	err = s.call(ctx, func(in *session) error {
+		list, err = in.past(ctx, key, after, limit)
+		return err
+	})
+	return list, err
+}
+
+// call makes a call that may be made twice, until it is answered: as a commit,
+// it is tried again where others are in the way, or its connection has ended.
+func (s *Store) call(ctx context.Context, run func(*session) error) error {
 	if err := s.enter(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	defer s.leave()
-	return s.session(s.db).past(ctx, key, after, limit)
+	end, broken := time.Now().Add(s.config.RetryFor), 0
+	for try := 0; ; try++ {
+		err := run(s.session(s.db))
+		if err == nil || ctx.Err() != nil || answered(err) {
+			return err
+		}
+		switch v := judge(err); {
+		case v == again && time.Now().Before(end):
+		case v == lostAnswer && broken < mostBroken:
+			broken++
+		default:
+			return err
+		}
+		if !wait(ctx, try) {
+			return failed(ctx, err)
+		}
+	}
 }
 
 func (s *session) read(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
