@@ -48,6 +48,7 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 			return nil
 		}
 		if u, ok := errors.AsType[*unsureError](err); ok {
+			j.unsure = true
 			if err, unsure = s.settle(ctx, j), u; err == nil {
 				return nil
 			}
@@ -220,15 +221,6 @@ func (s *Store) settle(ctx context.Context, j *job) error {
 
 func (s *Store) ask(ctx context.Context, j *job) error {
 	q := s.session(s.db)
-	quiet := false
-	for i := range j.steps {
-		quiet = quiet || j.steps[i].ch.Quiet
-	}
-	if quiet {
-		if ours, err := q.last(ctx, j, nil, true); err != nil || ours {
-			return err
-		}
-	}
 	for i := range j.steps {
 		if err := q.refusal(ctx, j, i); err != errAgain {
 			return err
@@ -238,13 +230,14 @@ func (s *Store) ask(ctx context.Context, j *job) error {
 }
 
 // disproved reports whether a conflict proves that a commit, the answer to which
-// was lost, was not written and never will be. Every written change that is not
-// quiet is in the history; without one, only a record that another commit wrote
-// at this one's place says so.
+// was lost, was not written and never will be. Whatever is not quiet is in the
+// history, and the conflict was found after it was asked. Where only tokens of
+// records tell, the record of one object at this commit's place, with another
+// token, proves it; what came after is any number of other commits, and of
+// several objects each was read at its own moment.
 func (s *Store) disproved(j *job, conflict *lifecycle.ConflictError) bool {
-	st := &j.steps[conflict.Change]
-	if s.l.history != "" && !st.ch.Quiet {
+	if s.l.history != "" && !j.quiet() {
 		return true
 	}
-	return conflict.Current.Revision == revision(st.expect+1) // and the token is not ours
+	return len(j.steps) == 1 && conflict.Current.Revision == revision(j.steps[0].expect+1)
 }

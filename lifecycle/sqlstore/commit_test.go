@@ -166,6 +166,55 @@ func TestLostStatement(t *testing.T) {
 	}
 }
 
+// A quiet change is in no history.
+func TestLostQuietChange(t *testing.T) {
+	c, other := moved(), lifecycle.NewToken()
+	c.Changes[0].Quiet, c.Changes[0].To.State = true, "idle"
+	both := &lifecycle.Commit{Token: c.Token, Changes: append([]lifecycle.StoredChange{}, c.Changes...)}
+	both.Changes = append(both.Changes, moved().Changes...)
+	both.Changes[1].To.ID = "b"
+	for _, x := range []struct {
+		name    string
+		c       *lifecycle.Commit
+		records []reply
+		is      error
+	}{
+		{"ours is the last", c, []reply{{rows: row("idle", 5, 2, c.Token)}}, nil},
+		{"another's is in its place", c, []reply{{rows: row("idle", 5, 2, other)}}, lifecycle.ErrConflict},
+		{"others came after it, or instead", c, []reply{{rows: row("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
+		{"it lands while it is looked for", c, []reply{{rows: row("idle", 4, 2, other)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
+		{"of two objects the other has moved on", both, []reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}}, lifecycle.ErrUnknownOutcome},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			updates := []reply{done, {affected: 0}}
+			locked := []reply{{rows: [][]driver.Value{{"crane", "a", "idle", int64(4)}, {"crane", "b", "idle", int64(4)}}}, {}}
+			store, _, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, func(query string, args []driver.NamedValue) reply {
+				take := func(list *[]reply) reply {
+					r := (*list)[0]
+					if len(*list) > 1 {
+						*list = (*list)[1:]
+					}
+					return r
+				}
+				switch {
+				case query == "COMMIT":
+					return cut
+				case strings.HasPrefix(query, isUpdate) && x.c == c:
+					return take(&updates)
+				case strings.Contains(query, "FOR UPDATE"):
+					return take(&locked)
+				case strings.HasPrefix(query, isRecord):
+					return take(&x.records)
+				}
+				return done
+			})
+			sent := *x.c
+			sent.Changes = append([]lifecycle.StoredChange(nil), x.c.Changes...)
+			require.ErrorIs(t, store.Commit(t.Context(), &sent), x.is)
+		})
+	}
+}
+
 // Who is in the way is waited for; for how long, the configuration says.
 func TestTriedAgain(t *testing.T) {
 	for _, err := range []error{&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020}, codeError(5), codeError(517), stateError("40001"), stateError("40P01")} {

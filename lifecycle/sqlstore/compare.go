@@ -144,17 +144,16 @@ func (s *session) lock(ctx context.Context, keys []lockKey, there map[lifecycle.
 }
 
 // written reports whether a commit was written before, and notes when. A quiet
-// change leaves no trace by which it could be known again.
-func (s *session) written(ctx context.Context, j *job, first *found) (bool, error) {
-	if s.st.written == nil {
-		return s.last(ctx, j, first, false)
+// change leaves no trace but its token in the record.
+func (s *session) written(ctx context.Context, j *job, now *found) (bool, error) {
+	if j.quiet() && !j.unsure {
+		return false, nil
+	}
+	if s.st.written == nil || j.quiet() {
+		return s.last(ctx, j, now)
 	}
 	for i := range j.steps {
-		st := &j.steps[i]
-		if st.ch.Quiet {
-			return false, nil
-		}
-		token, at, err := s.place(ctx, st)
+		token, at, err := s.place(ctx, &j.steps[i])
 		if err != nil || !bytes.Equal(token, j.c.Token[:]) {
 			return false, err
 		}
@@ -174,17 +173,14 @@ func (s *session) place(ctx context.Context, st *step) (token []byte, at int64, 
 }
 
 // last reports whether the last change of every object was this commit's: all
-// that is known without a history.
-func (s *session) last(ctx context.Context, j *job, first *found, quiet bool) (bool, error) {
+// that is known without a history. One of the records is known already.
+func (s *session) last(ctx context.Context, j *job, known *found) (bool, error) {
 	if s.l.column[vToken] == "" || s.l.column[vRevision] == "" {
 		return false, nil
 	}
 	for i := range j.steps {
-		st, now := &j.steps[i], first
-		if st.ch.Quiet && !quiet {
-			return false, nil
-		}
-		if now == nil || now.Key != st.ch.To.Key {
+		st, now := &j.steps[i], known
+		if now.Key != st.ch.To.Key {
 			r, err := s.record(ctx, st.ch.To.Key, s.st.get)
 			if err != nil {
 				return false, err

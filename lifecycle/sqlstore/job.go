@@ -29,6 +29,14 @@ type job struct {
 	steps []step // in the order of the changes
 	keys  []lockKey
 	at    []int64 // by change: when it was written; set on success
+	// An answer was lost: what has this token may be of this very call, also where
+	// a commit that is sent again would be a conflict.
+	unsure bool
+}
+
+// quiet reports whether any change of the job is.
+func (j *job) quiet() bool {
+	return slices.ContainsFunc(j.steps, func(st step) bool { return st.ch.Quiet })
 }
 
 // step is one change.

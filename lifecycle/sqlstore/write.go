@@ -14,12 +14,12 @@ import (
 type missedError struct{ change int }
 
 func (e *missedError) Error() string {
-	return fmt.Sprintf("sqlstore: change %d has met another record", e.change)
+	return fmt.Sprintf("change %d has met another record", e.change)
 }
 
 // errAgain: what was read and what was written contradict each other, because
 // another commit came between; the next attempt sees it.
-var errAgain = errors.New("sqlstore: others were in the way")
+var errAgain = errors.New("others were in the way")
 
 // errRows: the table of a user's lacks a unique index.
 var errRows = errors.New("more rows than one have a key, which needs a unique index")
