@@ -91,6 +91,24 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
+func TestAdapterConcurrently(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		w := e.open(t)
+		db := pool(t, w)
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		a := userTable(t, db, e)
+		exec(t, db, "INSERT INTO shop_orders (no, status, rev, seq) VALUES ('other', 'open', 1, 1)")
+		var both []*sqlstore.Store
+		for _, db := range []*sql.DB{db, pool(t, w)} {
+			store, err := a.Open(t.Context(), db, e.dialect, nil)
+			require.NoError(t, err)
+			defer store.Close()
+			both = append(both, store)
+		}
+		hammer(t, both, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "other"}, States: []string{"open"}})
+	})
+}
+
 // Somebody who writes the state past the library is a conflict for whoever has
 // read before, never overwritten.
 func TestAdapterSecondWriter(t *testing.T) {

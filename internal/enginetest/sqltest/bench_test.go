@@ -91,7 +91,19 @@ func must(err error) {
 func BenchmarkRatios(b *testing.B) {
 	const objects, workers = 64, 16
 	var pairs []ratio.Pair
-	for _, e := range engines() {
+	durable := engines()[0]
+	inner := durable.open
+	durable.open = func(t testing.TB) way {
+		return inner(t).with("_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
+	}
+	for i, e := range append([]engine{durable}, engines()...) {
+		setting := e.name // with the settings of the server
+		switch i {
+		case 0:
+			setting = "sqlite-synchronous-full"
+		case 1:
+			setting = "sqlite-synchronous-normal"
+		}
 		if e.name == "postgres" && os.Getenv(postgresDSN) == "" || e.name == "mysql" && os.Getenv(mysqlDSN) == "" {
 			continue
 		}
@@ -143,10 +155,10 @@ func BenchmarkRatios(b *testing.B) {
 		}
 		lone := lifecycle.StoredRecord(get(b, store, lifecycle.Key{Machine: "lone", ID: "a"}))
 		pairs = append(pairs,
-			ratio.Pair{Name: "sqlstore/" + e.name + "/fire", Goal: 1.3, Base: times(func() { x.tx(0) }), Subject: times(func() { fire(0) })},
-			ratio.Pair{Name: "sqlstore/" + e.name + "/commit", Goal: 1.3, Base: times(func() { x.tx(0) }), Subject: times(func() { commit(store, &lone) })},
-			ratio.Pair{Name: "sqlstore/" + e.name + "/commit-without-history", Goal: 1.2, Base: times(func() { x.one(0) }), Subject: times(func() { commit(single, &plain) })},
-			ratio.Pair{Name: "sqlstore/" + e.name + "/fire-by-16-on-many", Goal: 1.3, Base: side(x.tx), Subject: side(fire)},
+			ratio.Pair{Name: "sqlstore/" + setting + "/fire", Goal: 1.3, Base: times(func() { x.tx(0) }), Subject: times(func() { fire(0) })},
+			ratio.Pair{Name: "sqlstore/" + setting + "/commit", Goal: 1.3, Base: times(func() { x.tx(0) }), Subject: times(func() { commit(store, &lone) })},
+			ratio.Pair{Name: "sqlstore/" + setting + "/commit-without-history", Goal: 1.2, Base: times(func() { x.one(0) }), Subject: times(func() { commit(single, &plain) })},
+			ratio.Pair{Name: "sqlstore/" + setting + "/fire-by-16-on-many", Goal: 1.3, Base: side(x.tx), Subject: side(fire)},
 		)
 		b.Cleanup(func() {
 			require.NoError(b, x.update.Close())

@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 				other, err := sqlstore.Open(t.Context(), second, e.dialect, nil)
 				require.NoError(t, err)
 				both = append(both, one, other)
-				hammer(t, both)
+				hammer(t, both, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "never"}, States: []string{""}})
 				require.NoError(t, one.Close())
 				require.NoError(t, other.Close())
 			})
@@ -104,14 +104,13 @@ func onMariaDB(t testing.TB) {
 	}
 }
 
-// hammer has many writers move two objects, alone and together, through several
-// stores: every acknowledged commit is in the history, nothing but a conflict is
+// hammer has many writers move two objects, alone and together, through two
+// stores, some of them under a precondition that holds: every acknowledged commit is in the history, nothing but a conflict is
 // told, and the objects moved together as often as was said.
-func hammer(t *testing.T, stores []*sqlstore.Store) {
+func hammer(t *testing.T, stores []*sqlstore.Store, holds lifecycle.Precondition) {
 	t.Helper()
 	const writers, each = 8, 15
 	a, b := lifecycle.Key{Machine: "order", ID: "a"}, lifecycle.Key{Machine: "order", ID: "b"}
-	seen := lifecycle.Key{Machine: "order", ID: "never"}
 	require.NoError(t, stores[0].Commit(t.Context(), next(get(t, stores[0], a), 0)))
 	require.NoError(t, stores[1].Commit(t.Context(), next(get(t, stores[1], b), 0)))
 	var mu sync.Mutex
@@ -140,7 +139,7 @@ func hammer(t *testing.T, stores []*sqlstore.Store) {
 					c.Changes = append(c.Changes, next(rb, 0).Changes...)
 				case 3:
 					c.Changes = append(next(rb, 0).Changes, c.Changes...)
-					c.Require = []lifecycle.Precondition{{Key: seen, States: []string{""}}}
+					c.Require = []lifecycle.Precondition{holds}
 				}
 				err = store.Commit(t.Context(), c)
 				mu.Lock()
