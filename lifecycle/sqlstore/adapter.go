@@ -39,9 +39,10 @@ import (
 // then it is a conflict for everybody who has read the row before. A state that
 // was changed without it is a conflict as well, until it is changed back.
 //
-// ID and State are text, unique and NOT NULL; names are compared byte by byte,
-// whatever the collation. Numbers are 64 bits wide, Args, Steps, Payload, Saved
-// and Token bytes. Columns that a new row does not name here need a default.
+// ID and State are text, ID is unique, and they, Revision and Sequence are NOT
+// NULL; names are compared byte by byte, whatever the collation. Numbers are 64
+// bits wide, Args, Steps, Payload, Saved and Token bytes. Columns of a new row
+// that are not named here need a default. In MySQL the table is InnoDB's.
 // An object cannot be required to be absent here on PostgreSQL and MySQL, where
 // a row that is not there cannot be locked.
 type Adapter struct {

@@ -81,9 +81,6 @@ func (s *keeper) job(c *lifecycle.Commit) (*job, error) {
 			return nil, fmt.Errorf("%w: %q cannot be required to be absent from this table", errors.ErrUnsupported, p.ID)
 		}
 	}
-	for i := range c.Messages {
-		c.Messages[i].Topic, c.Messages[i].Key = prose(c.Messages[i].Topic), prose(c.Messages[i].Key)
-	}
 	if len(c.Changes)+len(c.Require) > 1 {
 		j.keys = keysOf(c)
 	}

@@ -180,7 +180,7 @@ func (s *session) append(ctx context.Context, messages []lifecycle.Message) erro
 				b.write(", ")
 			}
 			b.write("(", b.arg(vTo), ", ", b.arg(vTo), ", ", b.arg(vPayload), ")")
-			args = append(args, m.Topic, m.Key, m.Payload)
+			args = append(args, prose(m.Topic), prose(m.Key), m.Payload)
 		}
 		if _, err := s.q.ExecContext(ctx, b.text.String(), args...); err != nil {
 			return err

@@ -54,6 +54,7 @@ func TestAdapter(t *testing.T) {
 				require.NoError(t, err)
 				defer store.Close()
 				m := manage(store)
+				never := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
 
 				_, err = m.Create(t.Context(), "a", place, customer, "one")
 				require.NoError(t, err)
@@ -75,10 +76,11 @@ func TestAdapter(t *testing.T) {
 				_, err = m.Get(t.Context(), "a")
 				require.ErrorIs(t, err, lifecycle.ErrNotFound)
 
-				next, err := m.Create(t.Context(), "a", place, customer, "two")
+				require.ErrorIs(t, store.Commit(t.Context(), next(never, 0)), lifecycle.ErrConflict, "decided before it was made and removed")
+				made, err := m.Create(t.Context(), "a", place, customer, "two")
 				require.NoError(t, err)
-				require.Equal(t, last.Sequence+1, next.Sequence)
-				require.NotEqual(t, last.Revision, next.Revision)
+				require.Equal(t, last.Sequence+1, made.Sequence)
+				require.NotEqual(t, last.Revision, made.Revision)
 				rows, err := m.History(t.Context(), "a", 0, 0)
 				require.NoError(t, err)
 				require.Len(t, rows, 5)
