@@ -163,7 +163,8 @@ type stores struct {
 	e      engine
 	config sqlstore.Config
 	pool   way
-	made   map[lifecycle.Store]made
+
+	made map[lifecycle.Store]made
 }
 
 type made struct {
@@ -175,8 +176,11 @@ func newStores(t testing.TB, e engine, config sqlstore.Config) *stores {
 	return &stores{e: e, config: config, pool: e.open(t), made: map[lifecycle.Store]made{}}
 }
 
-func (s *stores) new(t testing.TB) lifecycle.Store {
-	m := made{pool(t, s.pool), fmt.Sprintf("t%d_", databases.Add(1))}
+func (s *stores) new(t testing.TB) lifecycle.Store { return s.by(t, "") }
+
+// by makes a store whose connections go by an address.
+func (s *stores) by(t testing.TB, address string) lifecycle.Store {
+	m := made{dial(t, s.pool.driver, s.pool.dsn(address)), fmt.Sprintf("t%d_", databases.Add(1))}
 	config := s.config
 	config.Prefix = m.prefix
 	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &config))
@@ -214,5 +218,12 @@ func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
 }
 
 func (s *stores) harness() storetest.Harness {
-	return storetest.Harness{New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20}
+	h := storetest.Harness{New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20, WrongClock: s.e.address != nil}
+	if s.e.address != nil {
+		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store {
+			p.To("tcp", s.e.address(t))
+			return s.by(t, p.Addr())
+		}
+	}
+	return h
 }
