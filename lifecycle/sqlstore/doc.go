@@ -61,7 +61,8 @@
 // file. Who writes takes the lock of the database with the first statement, so
 // that no transaction is refused in its middle. One store lets its callers write
 // in turn; between processes the engine's lock decides, and waits are tried
-// again.
+// again. A database in memory belongs to one connection: set MaxOpenConns to 1,
+// and its idle time to for ever.
 //
 // # Without history
 //

@@ -40,8 +40,8 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 //
 // Errors: [ErrSchema] if the tables are of a newer version, [ErrIdentifier], and
 // those of the driver. PostgreSQL and SQLite then have the tables as they were;
-// MySQL, which has no transactions for tables, those of the statements that
-// went well.
+// MySQL, which has no transactions for tables, may have some of them, and the
+// next Migrate makes the others.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) (err error) {
 	c, err := config.resolved()
 	if err != nil {

@@ -42,6 +42,24 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// Tables are made one by one where the engine has no transactions for them:
+// what ended half way goes on.
+func TestMigrateAfterAnEndHalfWay(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name != "mysql" {
+			t.Skip("skipped: the engine makes all tables or none")
+		}
+		db := pool(t, e.open(t))
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		exec(t, db, "DELETE FROM interlock_schema")
+		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		require.NoError(t, store.Close())
+	})
+}
+
 // What users run by a tool of their own is what Migrate runs.
 func TestSchema(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {

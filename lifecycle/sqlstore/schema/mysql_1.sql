@@ -1,14 +1,15 @@
 -- Interlock, tables of version 1, for MariaDB and MySQL. Names are bytes: no
 -- collation takes two of them for one, and no trailing blank is lost.
+-- Where it ended half way, it can be run again: the version is written last.
 -- Times are microseconds since 1970: FROM_UNIXTIME(changed_at / 1e6) shows them.
 
-CREATE TABLE interlock_schema (
+CREATE TABLE IF NOT EXISTS interlock_schema (
 	version bigint NOT NULL
 ) ENGINE=InnoDB;
 
 -- One row for each object. A row without a state is an object that was removed,
 -- or one that a commit required to be absent: its numbers go on.
-CREATE TABLE interlock_objects (
+CREATE TABLE IF NOT EXISTS interlock_objects (
 	machine    varbinary(255) NOT NULL,
 	id         varbinary(255) NOT NULL,
 	state      varbinary(255) NOT NULL,
@@ -38,7 +39,7 @@ CREATE TABLE interlock_objects (
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;
 
 -- One row for each change. Rows are never changed.
-CREATE TABLE interlock_history (
+CREATE TABLE IF NOT EXISTS interlock_history (
 	machine     varbinary(255) NOT NULL,
 	id          varbinary(255) NOT NULL,
 	sequence    bigint NOT NULL,
@@ -56,7 +57,7 @@ CREATE TABLE interlock_history (
 	PRIMARY KEY (machine, id, sequence)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;
 
-CREATE TABLE interlock_messages (
+CREATE TABLE IF NOT EXISTS interlock_messages (
 	number  bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
 	topic   mediumblob NOT NULL,
 	subject mediumblob NOT NULL,
