@@ -69,7 +69,8 @@ type Columns struct {
 	Actor, Event, Reason, Payload, Saved, Token string
 }
 
-// Open returns the store in a user's table.
+// Open returns the store in a user's table. Of the configuration, NoHistory means
+// nothing here.
 //
 // Errors: [ErrIdentifier] for names, [ErrSchema] for a table that lacks one of
 // the columns or takes no text for an id, or if the history has no tables,

@@ -239,5 +239,5 @@ func (s *Store) disproved(j *job, conflict *lifecycle.ConflictError) bool {
 	if s.l.history != "" && !j.quiet() {
 		return true
 	}
-	return len(j.steps) == 1 && conflict.Current.Revision == revision(j.steps[0].expect+1)
+	return s.l.column[vToken] != "" && len(j.steps) == 1 && conflict.Current.Revision == revision(j.steps[0].expect+1)
 }

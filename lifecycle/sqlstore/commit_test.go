@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -164,6 +165,34 @@ func TestLostStatement(t *testing.T) {
 			require.ErrorIs(t, store.Commit(t.Context(), &sent), x.is)
 		})
 	}
+}
+
+// A table that keeps no token cannot tell whose the change is.
+func TestLostWithoutToken(t *testing.T) {
+	updated := false
+	f := &fake{answer: func(query string, _ []driver.NamedValue) reply {
+		updated = updated || strings.HasPrefix(query, "UPDATE")
+		switch {
+		case strings.Contains(query, "information_schema"):
+			return reply{rows: [][]driver.Value{{"id"}, {"state"}, {"rev"}}}
+		case strings.HasPrefix(query, "SELECT ?") && updated:
+			return reply{rows: row("moving", 5, 5, lifecycle.NewToken())}
+		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
+			return reply{rows: [][]driver.Value{{int64(1)}}}
+		case query == "COMMIT":
+			return cut
+		}
+		return done
+	}}
+	db := sql.OpenDB(f)
+	defer db.Close()
+	a := Adapter{Machine: "crane", Table: "cranes", Columns: Columns{ID: "id", State: "state", Revision: "rev"}}
+	store, err := a.Open(t.Context(), db, MySQL, &Config{SettleFor: 50 * time.Millisecond})
+	require.NoError(t, err)
+	defer store.Close()
+	c := moved()
+	c.Changes[0].Within, c.Changes[0].To.Origin = 0, "moving"
+	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
 }
 
 // A quiet change is in no history.
