@@ -121,6 +121,11 @@ func (s *Store) attempt(ctx context.Context, j *job) error {
 		err = s.statement(ctx, j)
 	} else {
 		err = s.transaction(ctx, j)
+		if missing, ok := errors.AsType[*missingError](err); ok {
+			if err = s.session(s.db).makeRows(ctx, missing.keys); err == nil {
+				err = s.transaction(ctx, j)
+			}
+		}
 	}
 	if s.turn != nil {
 		<-s.turn

@@ -65,29 +65,50 @@ func (s *session) required(ctx context.Context, j *job, there map[lifecycle.Key]
 	return nil
 }
 
-// hold makes rows for the required objects that have none, so that they can be
-// locked, and checks again: another commit may have made them meanwhile.
+// missingError: required objects have no row that could be locked.
+type missingError struct{ keys []lockKey }
+
+func (e *missingError) Error() string { return "required objects have no rows" }
+
+// hold sees to it that required objects that have no row stay absent. Only a row
+// can be locked: it is made before the transaction is begun again, so that all
+// rows of the commit are locked in the order of their keys. In a transaction of
+// the user's it is made at once, and two of them may deadlock.
 func (s *session) hold(ctx context.Context, j *job, there map[lifecycle.Key]seen) error {
 	var missing []lockKey
+	required := false
 	for _, key := range j.keys {
-		if _, ok := there[key.Key]; !ok && !key.changes {
+		if _, ok := there[key.Key]; !ok {
 			missing = append(missing, key)
+			required = required || !key.changes
 		}
 	}
-	if len(missing) == 0 {
+	switch {
+	case !required:
 		return nil
+	case !s.foreign:
+		return &missingError{missing}
 	}
-	st := s.e.ghost(s.l)
-	for _, key := range missing {
-		vals := vector{vMachine: key.Machine, vID: key.ID, vState: s.l.removed, vToken: make([]byte, len(lifecycle.Token{}))}
-		if _, err := s.exec(ctx, st, vals.of(st)); err != nil {
-			return err
-		}
+	missing = slices.DeleteFunc(missing, func(key lockKey) bool { return key.changes })
+	if err := s.makeRows(ctx, missing); err != nil {
+		return err
 	}
 	if err := s.lock(ctx, missing, there); err != nil {
 		return err
 	}
 	return s.required(ctx, j, there)
+}
+
+// makeRows makes rows without a state. To whoever reads, nothing has changed.
+func (s *session) makeRows(ctx context.Context, keys []lockKey) error {
+	st := s.e.ghost(s.l)
+	for _, key := range keys {
+		vals := vector{vMachine: key.Machine, vID: key.ID, vState: s.l.removed, vToken: make([]byte, len(lifecycle.Token{}))}
+		if _, err := s.exec(ctx, st, vals.of(st)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lock locks rows and reads them, run by run of keys that are locked alike.
