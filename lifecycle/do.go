@@ -187,12 +187,34 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 		c.before, c.told = *on, true
 	}
 	c.fires(change)
+	begun := false
+	defer func() {
+		if !begun && c.wrote { // the observer has panicked
+			o.forsake(ctx, c.after(), Panicked, errUnsettled)
+		}
+	}()
 	if err := c.run(ctx); err != nil {
 		return err
 	}
+	begun = true
 	err := o.begun(c.after(), &c.rec)
+	if err != nil { // abandoned meanwhile
+		o.forsake(ctx, c.after(), Canceled, err)
+	}
 	c.done()
 	return err
+}
+
+// forsake ends an operation that was admitted, and whose work nobody will begin.
+// If it cannot be written, the sweeper finds it.
+func (o *operation[S, E, T]) forsake(ctx context.Context, r *StoredRecord, outcome Outcome, why error) {
+	own := &operation[S, E, T]{
+		m: o.m, id: o.id, actor: o.actor, steps: o.steps, rec: *r,
+		task: &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch},
+	}
+	brief := briefly(ctx, outcomeWithin)
+	defer brief.finish()
+	_ = own.end(brief, outcome, why)
 }
 
 // begun notes the operation whose work is to be done now.
@@ -262,6 +284,11 @@ func (o *operation[S, E, T]) run(ctx context.Context) error {
 			brief := briefly(ctx, outcomeWithin)
 			o.release(brief)
 			brief.finish()
+			return err
+		}
+		// As of the first step. The bad schedule without it: the operation is
+		// taken away between its commit and begun, which finds nobody to tell.
+		if err = o.guard(ctx); err != nil {
 			return err
 		}
 	}
@@ -345,15 +372,17 @@ func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err 
 		if panics {
 			o.handle.err = own.failed(outcomeOf(how), err, errUnsettled)
 		}
+		// A chain that gives up although its step may be written must not be gone
+		// on with by whoever finds its steps in the record some day. It may be
+		// written and look lost: the observer of that commit has panicked.
+		failed, ok := errors.AsType[*OutcomeError](o.handle.err)
+		if ok && (failed.Unwritten != nil || failed.Outcome == Lost) && len(own.steps) > 1 {
+			o.m.tasks.unsettled(own.task)
+		}
 	}()
 	failed := own.settleNow(ctx, how, err)
 	panics = false
 	o.handle.last, o.handle.err = own.handle.last, failed
-	// A chain that gives up although its step may be written must not be gone on
-	// with by whoever finds its steps in the record some day.
-	if failed, ok := errors.AsType[*OutcomeError](failed); ok && failed.Unwritten != nil && len(own.steps) > 1 {
-		o.m.tasks.unsettled(own.task)
-	}
 }
 
 func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, err error) error {
