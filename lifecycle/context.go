@@ -14,43 +14,57 @@ type workContext struct {
 	task            *Task
 
 	// Guarded by task.mu.
-	std context.Context
-	end context.CancelCauseFunc
+	std  context.Context
+	end  context.CancelCauseFunc
+	over bool // the work has returned, and was not told before
 }
 
 func (c *workContext) standard() context.Context {
-	std, told := c.now()
-	if std != nil {
-		return std
-	}
-	std, end := context.WithCancelCause(c.Context)
-	c.task.mu.Lock()
-	if c.std != nil { // somebody was faster
-		std = c.std
+	for {
+		std, cause := c.now()
+		if std != nil {
+			return std
+		}
+		std, end := context.WithCancelCause(c.Context)
+		if cause != nil {
+			end(cause) // before anybody sees it: Err may have said so already
+		}
+		c.task.mu.Lock()
+		if c.std == nil && (c.endedLocked() == nil) == (cause == nil) {
+			// From here on, who tells the task or finishes finds the end.
+			c.std, c.end = std, end
+			c.task.mu.Unlock()
+			return std
+		}
 		c.task.mu.Unlock()
-		end(nil)
-		return std
+		end(nil) // somebody was faster, or it has ended meanwhile
 	}
-	c.std, c.end, told = std, end, c.task.told
-	c.task.mu.Unlock()
-	// Told before: nobody else ends it. Told after: tell has found the end.
-	if told != nil {
-		end(&toldError{c.task, Lost, told})
-	}
-	return std
 }
 
-// now returns the standard context, or nil, and what the task was told.
-func (c *workContext) now() (std context.Context, told error) {
+// now returns the standard context, or nil, and why it has to be one that has
+// ended, if it has.
+func (c *workContext) now() (std context.Context, cause error) {
 	c.task.mu.Lock()
 	defer c.task.mu.Unlock()
-	return c.std, c.task.told
+	return c.std, c.endedLocked()
 }
 
-// finish ends what is derived from the context.
+// REQUIRES: c.task.mu is held.
+func (c *workContext) endedLocked() error {
+	switch {
+	case c.over:
+		return context.Canceled
+	case c.task.told != nil:
+		return &toldError{c.task, Lost, c.task.told}
+	}
+	return nil
+}
+
+// finish ends the context, for what is derived from it and for who asks later.
 func (c *workContext) finish() {
 	c.task.mu.Lock()
 	end := c.end
+	c.over = c.task.told == nil
 	c.task.mu.Unlock()
 	if end != nil {
 		end(nil)
@@ -60,11 +74,11 @@ func (c *workContext) finish() {
 func (c *workContext) Done() <-chan struct{} { return c.standard().Done() }
 
 func (c *workContext) Err() error {
-	std, told := c.now()
+	std, cause := c.now()
 	switch {
 	case std != nil:
 		return std.Err()
-	case told != nil:
+	case cause != nil:
 		return context.Canceled
 	}
 	return c.Context.Err()
@@ -75,11 +89,11 @@ func (c *workContext) Value(key any) any {
 		return c.task
 	}
 	// What package context asks for is in the standard context, if there is one.
-	// A context that was told to end needs one, to say why.
-	switch std, told := c.now(); {
+	// A context that has ended needs one, to say why.
+	switch std, cause := c.now(); {
 	case std != nil:
 		return std.Value(key)
-	case told != nil:
+	case cause != nil:
 		return c.standard().Value(key)
 	}
 	return c.Context.Value(key)
@@ -94,6 +108,7 @@ type briefContext struct {
 	mu   sync.Mutex
 	std  context.Context
 	stop context.CancelFunc
+	over bool // finish was called
 }
 
 func briefly(ctx context.Context, limit time.Duration) *briefContext {
@@ -105,14 +120,18 @@ func (c *briefContext) standard() context.Context {
 	defer c.mu.Unlock()
 	if c.std == nil {
 		c.std, c.stop = context.WithDeadline(c.Context, c.until)
+		if c.over {
+			c.stop() // nobody's code: it has no children, and its parent no end
+		}
 	}
 	return c.std
 }
 
-// finish ends what is derived from the context.
+// finish ends the context, for what is derived from it and for who asks later.
 func (c *briefContext) finish() {
 	c.mu.Lock()
 	stop := c.stop
+	c.over = true
 	c.mu.Unlock()
 	if stop != nil {
 		stop()
@@ -125,11 +144,13 @@ func (c *briefContext) Done() <-chan struct{} { return c.standard().Done() }
 
 func (c *briefContext) Err() error {
 	c.mu.Lock()
-	std := c.std
+	std, over := c.std, c.over
 	c.mu.Unlock()
 	switch {
 	case std != nil:
 		return std.Err()
+	case over:
+		return context.Canceled
 	case !time.Now().Before(c.until):
 		return context.DeadlineExceeded
 	}
