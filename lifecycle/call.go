@@ -345,6 +345,7 @@ func (c *call[S, E, T]) commit(ctx context.Context) error {
 	}
 	c.lent = false
 	c.written(payload)
+	c.tell()
 	return nil
 }
 
@@ -388,18 +389,22 @@ func (c *call[S, E, T]) plan() (payload T, err error) {
 	return c.edit(to)
 }
 
-// written notes that a commit was, and tells it.
+// written notes that a commit was, and tells who waits for that or has to end.
 func (c *call[S, E, T]) written(payload T) {
 	c.wrote = true
 	to := c.after()
 	c.m.taken(to, c.task)
 	c.m.watchers.tell(to.Key)
-	if tell := c.m.observer.Changed; tell != nil {
-		tell(c.draft.Changes[0].Row(c.draft.Token))
-	}
 	c.rec.State, c.rec.Origin = c.m.machine.StateAt(c.d.State), c.m.machine.StateAt(c.d.Origin)
 	c.m.fill(&c.rec, to)
 	c.rec.Payload = payload
+}
+
+// tell tells the observer, who may panic, and therefore comes last.
+func (c *call[S, E, T]) tell() {
+	if tell := c.m.observer.Changed; tell != nil {
+		tell(c.draft.Changes[0].Row(c.draft.Token))
+	}
 }
 
 // target is where the object is heading: the state that the table says a

@@ -2,7 +2,9 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -23,11 +25,14 @@ func (p *Part[S, E, T]) Record() Record[S, T] { return p.c.rec }
 // AnyPart is a [Part] of any manager.
 type AnyPart interface {
 	store() Store
+	key() Key
 	check() error
 	prepare(ctx context.Context) (*StoredChange, *Change[struct{}], error)
 	send(ctx context.Context, commit *Commit) (lost *ConflictError, err error)
 	written(ch *StoredChange, token Token)
+	tell()
 	creates() bool
+	forget()
 	fail(err error) error
 }
 
@@ -82,10 +87,15 @@ func Together(ctx context.Context, parts ...AnyPart) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("%w: no parts of a commit", ErrInvalid)
 	}
+	seen := make(map[Key]bool, len(parts))
 	for _, p := range parts {
 		if p.store() != parts[0].store() {
 			return p.fail(fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid))
 		}
+		if seen[p.key()] { // also if the table ignores one of them
+			return p.fail(fmt.Errorf("%w: two parts about %s", ErrInvalid, p.key().text()))
+		}
+		seen[p.key()] = true
 		if err := p.check(); err != nil {
 			return p.fail(err)
 		}
@@ -102,6 +112,9 @@ func Together(ctx context.Context, parts ...AnyPart) error {
 		if lost != nil && culprit.creates() && lost.Current.Exists() {
 			err = &existsError{lost}
 		}
+		for _, p := range parts {
+			p.forget()
+		}
 		return culprit.fail(err)
 	}
 }
@@ -109,6 +122,7 @@ func Together(ctx context.Context, parts ...AnyPart) error {
 // together tries once. The culprit is the part that the error is about.
 func together(ctx context.Context, parts []AnyPart) (lost *ConflictError, culprit AnyPart, err error) {
 	var writes []AnyPart
+	var needs [][]Precondition // of each
 	commit := Commit{Token: NewToken()}
 	for _, p := range parts {
 		ch, also, err := p.prepare(ctx)
@@ -118,7 +132,7 @@ func together(ctx context.Context, parts []AnyPart) (lost *ConflictError, culpri
 		if ch == nil {
 			continue
 		}
-		writes = append(writes, p)
+		writes, needs = append(writes, p), append(needs, also.Require)
 		commit.Changes = append(commit.Changes, *ch)
 		commit.Require = append(commit.Require, also.Require...)
 		commit.Messages = append(commit.Messages, also.Messages...)
@@ -131,15 +145,34 @@ func together(ctx context.Context, parts []AnyPart) (lost *ConflictError, culpri
 	case lost != nil:
 		return lost, writes[lost.Change], err
 	case err != nil:
-		return nil, writes[0], err
+		return nil, writes[whose(err, needs)], err
 	}
 	for i, p := range writes {
 		p.written(&commit.Changes[i], commit.Token)
 	}
+	for _, p := range writes {
+		p.tell()
+	}
 	return nil, nil, nil
 }
 
+// whose returns the part whose condition has failed; of any other error, which is
+// about the whole commit, the first.
+func whose(err error, needs [][]Precondition) int {
+	failed, ok := errors.AsType[*PreconditionError](err)
+	if !ok {
+		return 0
+	}
+	return max(0, slices.IndexFunc(needs, func(list []Precondition) bool {
+		return slices.ContainsFunc(list, func(p Precondition) bool {
+			return p.Key == failed.Key && slices.Equal(p.States, failed.States)
+		})
+	}))
+}
+
 func (p *Part[S, E, T]) store() Store { return p.c.m.store }
+
+func (p *Part[S, E, T]) key() Key { return p.c.m.key(p.c.id) }
 
 func (p *Part[S, E, T]) check() error { return p.c.check() }
 
@@ -176,8 +209,12 @@ func (p *Part[S, E, T]) written(ch *StoredChange, token Token) {
 	p.c.written(p.payload)
 }
 
-func (p *Part[S, E, T]) fail(err error) error {
+func (p *Part[S, E, T]) tell() { p.c.tell() }
+
+// forget drops the record of an event that the table ignores.
+func (p *Part[S, E, T]) forget() {
 	var none Record[S, T]
-	p.c.rec = none // of an event that the table ignores
-	return p.c.fail(err)
+	p.c.rec = none
 }
+
+func (p *Part[S, E, T]) fail(err error) error { return p.c.fail(err) }

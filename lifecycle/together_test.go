@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -116,15 +118,21 @@ func TestTogetherFails(t *testing.T) {
 			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
 				Require: []lifecycle.Precondition{m.Require("w", "Ready")},
 			})}
-		}, lifecycle.ErrPrecondition, "l"},
+		}, lifecycle.ErrPrecondition, "v"},
 		"condition is on the state before": {func(m, leases *sizedManager) []lifecycle.AnyPart {
 			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
 				Require: []lifecycle.Precondition{leases.Require("l", "Ending")},
 			})}
-		}, lifecycle.ErrPrecondition, "l"},
+		}, lifecycle.ErrPrecondition, "v"},
 		"one object twice": {func(m, leases *sizedManager) []lifecycle.AnyPart {
 			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), m.Firing("v", "delete", user, nil)}
 		}, lifecycle.ErrInvalid, "v"},
+		"one object twice, once ignored": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "start", agent, nil), leases.Firing("l", "end", user, nil)}
+		}, lifecycle.ErrInvalid, "l"},
+		"one ignored, one refused": {func(m, leases *sizedManager) []lifecycle.AnyPart {
+			return []lifecycle.AnyPart{leases.Firing("l", "start", agent, nil), m.Firing("v", "update", agent, nil)}
+		}, fsm.ErrWrongActor, "v"},
 		"two stores": {func(m, leases *sizedManager) []lifecycle.AnyPart {
 			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), other.Firing("v", "update", user, nil)}
 		}, lifecycle.ErrInvalid, "v"},
@@ -232,4 +240,30 @@ func TestTogetherAtOnce(t *testing.T) {
 	require.Positive(t, sum)
 	require.Equal(t, sum, must(a.Get(t.Context(), "x"))(t).Payload.N)
 	require.Equal(t, sum, must(b.Get(t.Context(), "x"))(t).Payload.N)
+}
+
+// TestTogetherObserverPanics: who waits for another part hears of it all the same.
+func TestTogetherObserverPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		calm := workers(store, lifecycle.Config[event]{})
+		m := workers(store, lifecycle.Config[event]{Observer: on("stopped", func() { panic("the observer") })})
+		stopped(t, calm, "b")
+		must(calm.Fire(t.Context(), "b", "start", user, nil))(t)
+		running(t, calm, "a")
+		must(calm.Fire(t.Context(), "a", "stop", user, nil))(t)
+		var waited time.Duration
+		go func() {
+			began := time.Now()
+			_, _ = m.Await(t.Context(), "b", func(r lifecycle.Record[state, size]) bool { return r.State == "running" })
+			waited = time.Since(began)
+		}()
+		synctest.Wait()
+		a, b := m.Firing("a", "done", "worker", nil), m.Firing("b", "done", "worker", nil)
+		require.PanicsWithValue(t, "the observer", func() { _ = lifecycle.Together(t.Context(), a, b) })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Zero(t, waited)
+		require.Equal(t, state("running"), b.Record().State)
+	})
 }
