@@ -1,11 +1,13 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +44,7 @@ import (
 // registered, a manager without Worker or Done, an event that begins no operation,
 // and a function where the table does work again after a crash.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
-	return m.DoSteps(ctx, id, actor, []Step[E]{{Event: e, Work: work}}, change)
+	return m.do(ctx, id, actor, []Step[E]{{Event: e, Work: work}}, change)
 }
 
 // Step is one of several operations that are done one after another.
@@ -62,6 +64,14 @@ type Step[E comparable] struct {
 // handlers; a process that takes the operation over then goes on with them. Of
 // the works' Class, Preempt and QueueTimeout, those of the first count.
 func (m *Manager[S, E, T]) DoSteps(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
+	return m.do(ctx, id, actor, slices.Clone(steps), change)
+}
+
+// do keeps the steps.
+func (m *Manager[S, E, T]) do(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
+	for i := range steps {
+		steps[i].Work.Args = bytes.Clone(steps[i].Work.Args)
+	}
 	if err := m.checkSteps(steps); err != nil {
 		c := m.call("do", id, actor)
 		if len(steps) > 0 {
@@ -317,7 +327,7 @@ func (o *operation[S, E, T]) work(ctx context.Context) error {
 	if w.Run != nil {
 		err = w.Run(ctx)
 	} else {
-		err = o.m.handlers[w.Handler](ctx, w.Args)
+		err = o.m.handlers[w.Handler](ctx, bytes.Clone(w.Args)) // the record has these
 	}
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -513,8 +523,15 @@ func (o *operation[S, E, T]) edit(outcome Outcome) (func(*T) error, bool) {
 	}
 	o.task.mu.Lock()
 	defer o.task.mu.Unlock()
+	if o.task.edit == nil {
+		return nil, false
+	}
 	edit, ok := o.task.edit.(func(*T) error)
-	return edit, ok
+	if !ok {
+		wrong := fmt.Errorf("%w: EditOutcome with a %T, not of this manager's payload", ErrInvalid, o.task.edit)
+		edit = func(*T) error { return wrong }
+	}
+	return edit, true
 }
 
 // release takes the steps that will not be done out of the record.

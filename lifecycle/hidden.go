@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,8 +57,8 @@ func (m *Manager[S, E, T]) DoHidden(ctx context.Context, id, name string, work W
 	}
 	run := work.Run
 	if run == nil {
-		handler := m.handlers[work.Handler]
-		run = func(ctx context.Context) error { return handler(ctx, work.Args) }
+		handler, args := m.handlers[work.Handler], bytes.Clone(work.Args)
+		run = func(ctx context.Context) error { return handler(ctx, args) }
 	}
 	ticket, err := m.queue.Submit(ctx, m.key(id), &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,

@@ -70,6 +70,44 @@ func TestSteps(t *testing.T) {
 	})
 }
 
+// TestStepsAreKept: what the caller, or a handler, does with the steps and their
+// arguments changes nothing.
+func TestStepsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
+			"stop": func(ctx context.Context, args []byte) error {
+				time.Sleep(time.Second)
+				log.note("stop " + string(args))
+				args[0] = 'X'
+				require.Equal(t, "x", string(must(store.Get(ctx, lifecycle.TaskOf(ctx).Key))(t).Args))
+				return nil
+			},
+			"delete": log.handler("delete"),
+		}})
+		running(t, m, "a")
+		args := []byte("x")
+		steps := destroy(lifecycle.Named("stop", args), lifecycle.Named("delete", []byte("y")))
+		h := must(m.DoSteps(t.Context(), "a", user, steps, nil))(t)
+		args[0] = 'A'
+		steps[0], steps[1] = lifecycle.Step[event]{}, lifecycle.Step[event]{}
+		require.Equal(t, "x", string(must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}))(t).Args))
+		_, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"stop x", "delete y"}, log.list)
+
+		running(t, m, "b")
+		args = []byte("x")
+		must(m.Do(t.Context(), "b", "stop", user, lifecycle.Named("stop", args), nil))(t)
+		synctest.Wait()
+		require.Equal(t, "x", string(must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "b"}))(t).Args))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, []byte("x"), args)
+	})
+}
+
 // TestStepsAnew: a chain may remove the object and make it again.
 func TestStepsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

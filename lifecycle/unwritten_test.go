@@ -179,6 +179,20 @@ func TestEditOutcome(t *testing.T) {
 	}
 }
 
+// TestEditOutcomeOfAnotherPayload: the effect is not lost in silence.
+func TestEditOutcomeOfAnotherPayload(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	running(t, m, "a")
+	h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		require.True(t, lifecycle.EditOutcome(ctx, func(*string) error { return nil }))
+		return nil
+	}), nil))(t)
+	_, err := h.Wait(t.Context())
+	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Equal(t, state("running"), must(m.Get(t.Context(), "a"))(t).State)
+}
+
 // TestObserverPanics: who waits does not read that all is well.
 func TestObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 // exactly one of Handler and Run. It is a value and may be used many times.
 type Work struct {
 	// Handler is the name of a function in [Config.Handlers], and Args what it
-	// is called with. Both are kept in the record, so that another process can
-	// do the work when this one has died.
+	// is called with, each time with a copy. Both are kept in the record, so that
+	// another process can do the work when this one has died.
 	Handler string
 	Args    []byte
 	// Run is a function of this process, and dies with it. It is refused where
@@ -203,7 +203,8 @@ func (t *Task) Beat(ctx context.Context) error { return t.beats.beat(ctx, t) }
 
 // EditOutcome changes the payload in the commit of the outcome, if the work that
 // runs with this context succeeds. T must be the payload of the manager. The
-// last call counts. An edit that fails or panics makes the outcome a failure; it
+// last call counts. An edit that fails, panics or is of another payload
+// ([ErrInvalid]) makes the outcome a failure; it
 // runs once for every attempt to commit, without any lock. It reports whether
 // there is such work.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
