@@ -164,11 +164,13 @@ func idleBytes(store *lifecycle.MemoryStore) float64 {
 }
 
 // sweeps is a manager of so many objects, a thousand of which are at work, and a
-// sweep that finds ten of them late.
+// sweep that finds ten of them late, after a process has died.
 func sweeps(n int) func(int) {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.New(benchSweep, store, nil)
+	_, err := lifecycle.Join(ctx, store, "crashed", 1)
+	must0(err)
 	ids := benchIDs(n)
 	for i, id := range ids {
 		_, err := m.Add(ctx, id, "user", size{})

@@ -229,6 +229,7 @@ func (s *MemoryStore) write(c *Commit, ch *StoredChange, e *entry, now time.Time
 		}, s.keepHistory())
 	}
 	e.set(&ch.To, move, ch.Remove)
+	sh.mind(e)
 	if ch.Remove {
 		s.removed = append(s.removed, grave{key: ch.To.Key, number: e.number})
 	}

@@ -13,6 +13,7 @@ type shelf struct {
 	entries map[string]*entry  // by id, removed ones included
 	order   ordered            // those that exist
 	states  map[string]*bucket // those that exist, by state
+	owned   []*entry           // those that exist and have an owner: at rest, few have
 	moves   [64]*move          // those seen last, by a mark of their names
 }
 
@@ -20,7 +21,8 @@ type shelf struct {
 // rows of its history, in the least memory, because most of the time of a change
 // is spent waiting for it.
 //
-// Invariant: (state() != "") == (bucket != nil && bucket.entries[at] == e).
+// Invariants: (state() != "") == (bucket != nil && bucket.entries[at] == e);
+// (state() != "" && owner() != "") == (owned > 0 && shelf.owned[owned-1] == e).
 type entry struct {
 	id        string
 	move      *move // the last one
@@ -40,7 +42,8 @@ type entry struct {
 	past   past
 	shelf  *shelf
 	bucket *bucket
-	at     int
+	at     int32
+	owned  int32
 }
 
 // job is who does what about an object. It is immutable.
@@ -74,6 +77,13 @@ func (e *entry) state() string {
 		return ""
 	}
 	return e.move.to
+}
+
+func (e *entry) owner() string {
+	if e.job == nil {
+		return ""
+	}
+	return e.job.owner
 }
 
 // record fills a zero record with the object's.
@@ -221,7 +231,7 @@ func (sh *shelf) bucket(state string) *bucket {
 }
 
 func (b *bucket) add(e *entry) {
-	e.bucket, e.at = b, len(b.entries)
+	e.bucket, e.at = b, int32(len(b.entries))
 	b.entries = append(b.entries, e)
 }
 
@@ -231,4 +241,20 @@ func (b *bucket) remove(e *entry) {
 	b.entries[len(b.entries)-1] = nil
 	b.entries = b.entries[:len(b.entries)-1]
 	e.bucket = nil
+}
+
+// mind keeps the list of owned entries, after an entry was set.
+func (sh *shelf) mind(e *entry) {
+	has := e.owner() != "" && !e.removed
+	switch {
+	case has && e.owned == 0:
+		sh.owned = append(sh.owned, e)
+		e.owned = int32(len(sh.owned))
+	case !has && e.owned > 0:
+		last := sh.owned[len(sh.owned)-1]
+		sh.owned[e.owned-1], last.owned = last, e.owned
+		sh.owned[len(sh.owned)-1] = nil
+		sh.owned = sh.owned[:len(sh.owned)-1]
+		e.owned = 0
+	}
 }

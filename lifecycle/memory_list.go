@@ -25,16 +25,13 @@ func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error)
 	}
 	now := time.Now()
 	var found []StoredRecord
-	if in := sh.inStates(q.States); len(q.States) > 0 && in < len(sh.entries)/8 {
-		// Few are in these states: sorting them is cheaper than walking past
-		// all the others.
+	if lists, n := sh.where(&q); n < len(sh.entries)/8 {
+		// Sorting few is cheaper than walking past all the others.
 		var few []*entry
-		for _, state := range distinct(q.States) {
-			if b := sh.states[state]; b != nil {
-				for _, e := range b.entries {
-					if e.selected(&q, now) {
-						few = append(few, e)
-					}
+		for _, list := range lists {
+			for _, e := range list {
+				if e.selected(&q, now) {
+					few = append(few, e)
 				}
 			}
 		}
@@ -61,16 +58,26 @@ func (e *entry) selected(q *Query, now time.Time) bool {
 		(len(q.States) == 0 || slices.Contains(q.States, e.state())) &&
 		(q.UnchangedFor <= 0 || now.Sub(e.changedAt) >= q.UnchangedFor) &&
 		(!q.Overdue || !e.deadline.IsZero() && now.After(e.deadline)) &&
-		(q.Owner == "" || e.job != nil && q.Owner == e.job.owner)
+		(q.Owner == "" || q.Owner == e.owner())
 }
 
-func (sh *shelf) inStates(states []string) (n int) {
-	for _, state := range distinct(states) {
-		if b := sh.states[state]; b != nil {
-			n += len(b.entries)
+// where returns lists in which everything is that a query selects, each once, and
+// how many entries are in them; all entries, without lists, if it does not say.
+func (sh *shelf) where(q *Query) (lists [][]*entry, n int) {
+	n = len(sh.entries)
+	if len(q.States) > 0 {
+		n = 0
+		for _, state := range distinct(q.States) {
+			if b := sh.states[state]; b != nil {
+				lists = append(lists, b.entries)
+				n += len(b.entries)
+			}
 		}
 	}
-	return n
+	if q.Owner != "" && len(sh.owned) < n {
+		return [][]*entry{sh.owned}, len(sh.owned)
+	}
+	return lists, n
 }
 
 func distinct(names []string) []string {

@@ -114,12 +114,21 @@ func TestListIsAFilter(t *testing.T) {
 			}
 			return states[2]
 		}
+		owner := func(i int) string {
+			switch {
+			case i%30 == 1:
+				return "p"
+			case i%100 == 2:
+				return "q"
+			}
+			return ""
+		}
 		var all []StoredRecord
 		total := rapid.SampledFrom([]int{0, 10, pieceSize, 3 * pieceSize}).Draw(t, "objects")
 		scatter := rapid.SampledFrom([]int{1, 389, 7919}).Draw(t, "scatter")
 		for i := range total {
 			key := Key{Machine: "m", ID: fmt.Sprintf("%05d", i*scatter%7933)}
-			to := StoredRecord{Key: key, State: state(i), Sequence: 1, Operation: 1}
+			to := StoredRecord{Key: key, State: state(i), Sequence: 1, Operation: 1, Owner: owner(i)}
 			absent, err := s.Get(ctx, key)
 			require.NoError(t, err)
 			c := &Commit{Token: NewToken(), Changes: []StoredChange{{Expect: absent.Revision, To: to}}}
@@ -132,11 +141,13 @@ func TestListIsAFilter(t *testing.T) {
 			q := Query{
 				Machine: "m", Limit: rapid.SampledFrom([]int{1, 3, 100, 10_000}).Draw(t, "limit"),
 				States: rapid.SliceOfN(rapid.SampledFrom(append(states, "nobody's")), 0, 3).Draw(t, "states"),
+				Owner:  rapid.SampledFrom([]string{"", "p", "q", "nobody"}).Draw(t, "owner"),
 				After:  rapid.SampledFrom([]string{"", "00000", "00500", "03966+", "9"}).Draw(t, "after"),
 			}
 			var want []string
 			for _, r := range all {
-				if r.ID > q.After && (len(q.States) == 0 || slices.Contains(q.States, r.State)) && len(want) < q.Limit {
+				if r.ID > q.After && (len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
+					(q.Owner == "" || r.Owner == q.Owner) && len(want) < q.Limit {
 					want = append(want, r.ID)
 				}
 			}
@@ -194,6 +205,23 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 	}
 }
 
+// What an owner has is found without a walk past what is at rest, however many
+// objects there are: every sweep asks for each of the dead.
+func TestListOfAnOwnerIsShort(t *testing.T) {
+	var s MemoryStore
+	for i := range 100 {
+		to := StoredRecord{Key: Key{Machine: "m", ID: fmt.Sprint(i)}, State: "idle", Sequence: 1}
+		if i == 50 {
+			to.Owner = "p"
+		}
+		require.NoError(t, s.Commit(t.Context(), &Commit{Token: NewToken(), Changes: []StoredChange{{Expect: s.unknown(to.Key).Revision, To: to}}}))
+	}
+	_, n := s.shelves["m"].where(&Query{Machine: "m", Owner: "p"})
+	require.Equal(t, 1, n)
+	_, n = s.shelves["m"].where(&Query{Machine: "m"})
+	require.Equal(t, 100, n)
+}
+
 // Every entry stands where it says in the bucket of its state, and nowhere else.
 func TestEntriesStandInTheirBuckets(t *testing.T) {
 	ctx := t.Context()
@@ -205,17 +233,27 @@ func TestEntriesStandInTheirBuckets(t *testing.T) {
 			require.NoError(t, err)
 			state := rapid.SampledFrom([]string{"idle", "moving", "gone"}).Draw(t, "state")
 			to := StoredRecord{Key: key, State: state, Sequence: before.Sequence + 1}
-			require.NoError(t, s.Commit(ctx, &Commit{Token: NewToken(), Changes: []StoredChange{
-				{Expect: before.Revision, From: before.State, To: to, Remove: state == "gone" && before.Exists()},
-			}}))
-			sh, there := s.shelves["m"], 0
+			to.Owner = rapid.SampledFrom([]string{"", "p", "q"}).Draw(t, "owner")
+			ch := StoredChange{Expect: before.Revision, From: before.State, To: to, Remove: state == "gone" && before.Exists()}
+			if before.Exists() && rapid.Bool().Draw(t, "quiet") {
+				ch.To, ch.Quiet, ch.Remove = before, true, false
+				ch.To.Owner = to.Owner
+			}
+			require.NoError(t, s.Commit(ctx, &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
+			sh, there, owned := s.shelves["m"], 0, 0
 			for _, e := range sh.entries {
 				require.Equal(t, e.state() != "", e.bucket != nil && e.bucket.entries[e.at] == e)
 				if e.state() != "" {
 					require.Same(t, sh.states[e.state()], e.bucket)
 					there++
 				}
+				has := e.state() != "" && e.owner() != ""
+				require.Equal(t, has, e.owned > 0 && sh.owned[e.owned-1] == e)
+				if has {
+					owned++
+				}
 			}
+			require.Len(t, sh.owned, owned)
 			for _, b := range sh.states {
 				there -= len(b.entries)
 			}
