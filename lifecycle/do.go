@@ -382,11 +382,12 @@ func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err 
 		if panics {
 			o.handle.err = own.failed(outcomeOf(how), err, errUnsettled)
 		}
-		// A chain that gives up although its step may be written must not be gone
-		// on with by whoever finds its steps in the record some day. It may be
-		// written and look lost: the observer of that commit has panicked.
+		// What is not written may be left in transition. And a chain that gives up
+		// although its step may be written must not be gone on with by whoever
+		// finds its steps in the record some day; it may be written and look lost,
+		// when the observer of that commit has panicked.
 		failed, ok := errors.AsType[*OutcomeError](o.handle.err)
-		if ok && (failed.Unwritten != nil || failed.Outcome == Lost) && len(own.steps) > 1 {
+		if ok && (failed.Unwritten != nil || failed.Outcome == Lost && len(own.steps) > 1) {
 			o.m.tasks.unsettled(own.task)
 		}
 	}()

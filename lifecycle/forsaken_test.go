@@ -116,3 +116,38 @@ func TestObserverPanicsBetweenSteps(t *testing.T) {
 		require.NoError(t, owner.Leave(t.Context()))
 	})
 }
+
+// TestUnwrittenIsReported: work has ended and no row takes its outcome, in a state
+// without a deadline. Its process lives, and nobody is at it: every sweep of the
+// process says that a person has to look, until one has.
+func TestUnwrittenIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: owner})
+		running(t, m, "a")
+		end := make(chan struct{})
+		h := must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+			<-end
+			return errBoom
+		}), nil))(t)
+		synctest.Wait()
+		require.Empty(t, must(m.Sweep(t.Context()))(t), "it is at work")
+		close(end)
+		_, err := h.Wait(t.Context())
+		require.Error(t, outcomeError(t, err).Unwritten)
+		for range 2 {
+			cases := must(m.Sweep(t.Context()))(t)
+			require.Len(t, cases, 1)
+			require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+			require.Equal(t, "an engineer looks at it", cases[0].Manual)
+			require.False(t, cases[0].OwnerDead)
+		}
+		must(m.Override(t.Context(), "a", "running", user, "it is fine", nil))(t)
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil))(t)
+		synctest.Wait()
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		require.NoError(t, owner.Leave(t.Context()))
+	})
+}

@@ -265,14 +265,14 @@ func (s *sweeper[S, E, T]) ownedBy(ctx context.Context, name string) error {
 }
 
 // forNobody reports whether nobody here will ever move an object: no process
-// owns it, and the table has no deadline for it.
+// owns it, or this one has given it up, and the table has no deadline for it.
 func (m *Manager[S, E, T]) forNobody(r *StoredRecord) bool {
 	state, origin, err := m.table.ParseStatus(r.State, r.Origin)
 	row := -1
 	if err == nil {
 		_, row = m.table.Deadline(state, origin)
 	}
-	return r.Owner == "" && row < 0
+	return row < 0 && (r.Owner == "" || m.tasks.gaveUp(r))
 }
 
 // orphaned reports whether a record's owner is dead, or lives under another
@@ -332,7 +332,8 @@ func (s *sweeper[S, E, T]) care(ctx context.Context, r *StoredRecord, sight deci
 		return nil
 	}
 	found := Case{
-		Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, OwnerDead: sight.OwnerDead && r.Owner != "",
+		Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner,
+		OwnerDead: sight.OwnerDead && r.Owner != "" && !s.m.tasks.gaveUp(r),
 	}
 	known, err := s.m.known(r)
 	if err != nil {

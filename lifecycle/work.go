@@ -226,7 +226,7 @@ type tasks struct {
 	n       atomic.Int32
 	mu      sync.Mutex
 	running map[Key]*Task
-	loose   map[Key]*Task // chains that ended without knowing what was written
+	loose   map[Key]*Task // those that ended without knowing what was written
 }
 
 func (ts *tasks) add(t *Task) {
@@ -283,6 +283,9 @@ func (m *Manager[S, E, T]) lookAround(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if m.owns(t, &now) {
+			continue // until its deadline, or a person, moves it
+		}
 		left := m.resting(&now) && now.Operation == t.Operation && now.Owner == t.Owner && now.Epoch == t.Epoch && len(now.Steps) > 0
 		if left {
 			err = m.release(ctx, &now)
@@ -302,6 +305,15 @@ func (ts *tasks) all() (running, loose []*Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return slices.Collect(maps.Values(ts.running)), slices.Collect(maps.Values(ts.loose))
+}
+
+// gaveUp reports whether a record is as an operation here left it whose outcome
+// could not be written.
+func (ts *tasks) gaveUp(r *StoredRecord) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.loose[r.Key]
+	return t != nil && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
 // unsettled notes a loose end; settled forgets it.
