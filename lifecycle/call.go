@@ -204,6 +204,9 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	if c.known, err = c.m.known(&c.before); err != nil {
 		return err
 	}
+	if c.change != nil && c.change.Operation != 0 && c.before.Exists() && c.before.Operation != c.change.Operation {
+		return stale(&c.before)
+	}
 	q := &c.q
 	if c.creates && q.Verb <= decide.Fire {
 		q.Verb = decide.Fire

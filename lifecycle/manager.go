@@ -157,6 +157,11 @@ type Change[T any] struct {
 	// caller has seen and decided on. It is ErrConflict if it has another one.
 	// Default: whatever it has.
 	Expect Revision
+	// Operation is what the call goes on with: if it is not the object's, the
+	// error is [ErrStale]. Default: whatever the object is in. With it, who began
+	// an operation cannot move one that somebody else has begun since. It is for
+	// calls about an object that exists.
+	Operation OpID
 }
 
 // Require is the precondition that an object of this manager is in one of the
@@ -211,7 +216,7 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, 
 // The error is [ErrConflict] if somebody else moved the object meanwhile, with
 // the record that won (see [Manager.Winner]); Fire does not try again, because
 // the request may no longer make sense. Further: [ErrNotFound], [ErrBusy],
-// [ErrPrecondition], [ErrInvalid], [ErrUnknownOutcome], those of
+// [ErrPrecondition], [ErrStale], [ErrInvalid], [ErrUnknownOutcome], those of
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, but
 // for ErrUnknownOutcome.
 func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {

@@ -1,0 +1,31 @@
+package lifecycle_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// A call that goes on with an operation moves that one, and no other that has
+// begun since, whatever the table says.
+func TestChangeGoesOnWithAnOperation(t *testing.T) {
+	m, store := vms(t)
+	updating(t, m, "v")
+	of := must(m.Get(t.Context(), "v"))(t).Operation
+	for _, wrong := range []lifecycle.OpID{of - 1, of + 1} {
+		before := must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"}))(t)
+		_, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		err = lifecycle.Together(t.Context(), m.Firing("v", "done", agent, &lifecycle.Change[size]{Operation: wrong}))
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		_, err = m.Override(t.Context(), "v", "Ready", "ann", "she knows", &lifecycle.Change[size]{Operation: wrong})
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		require.Equal(t, before, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"}))(t))
+	}
+	rec := must(m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: of}))(t)
+	require.EqualValues(t, "Ready", rec.State)
+	_, err := m.Fire(t.Context(), "nobody", "done", agent, &lifecycle.Change[size]{Operation: of})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
