@@ -54,9 +54,16 @@ const (
 
 // Cloudlet is the content of a cloudlet. The zero value has never been
 // connected. A Cloudlet is a plain value.
+//
+// In the record of its creation it is what connects: NotifyID and Version of the
+// CRM that started last, and of the one before it if that has another version and
+// may still run. In the record of its upgrades it is what is to run: Version, and
+// OldVersion while that one is being replaced.
 type Cloudlet struct {
-	NotifyID int64  // of the CRM connection that counts; a new one with every start of a CRM
-	Version  string // of the CRM that the cloudlet is to run
+	NotifyID    int64  // of the CRM connection that counts; a greater one with every start of a CRM
+	Version     string // of the CRM
+	OldNotifyID int64
+	OldVersion  string
 }
 
 // CloudletCreate is the machine of a cloudlet that comes up, from its creation

@@ -1,0 +1,203 @@
+package edgecloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Account is all that a CRM has when it reconnects. What it does not name it does
+// not have. It is a plain value.
+type Account struct{ Clusters, Apps []Info }
+
+// Reconnected is what an account came to. The CRM is to be asked again for what
+// is in Resend: ClusterInsts before AppInsts, but for deletes the other way round.
+type Reconnected struct {
+	Clusters lifecycle.Reconciled[State, ClusterSpec]
+	Apps     lifecycle.Reconciled[State, AppSpec]
+}
+
+// Reconnect takes the account that a CRM gives first when it has connected, under
+// the notify id of that connection. Every state that it names is a message as for
+// [Instances.Receive], so that a controller that crashed, or a network that was
+// away, is nothing special: the threads of the CRM still run, and say how far they
+// are under the operations they were asked for.
+//
+// A CRM that crashed has no threads and knows no operations (Operation 0), only
+// what is there. Being there is not an outcome, and counts only where it leaves no
+// doubt (see [Resolve]) and is no older than the operation: until the CRM has
+// [Cloudlets.Gathered] nothing begins on the cloudlet, and so an account that
+// comes before that is newer than every operation there. In one that comes later
+// only operations count.
+//
+// Then the account is compared with the records: see [lifecycle.Reconciled] for
+// what is to be sent again, what is missing, and what nobody has asked for. It may
+// be given again.
+//
+// Errors: [lifecycle.ErrStale] for a connection that does not count any more,
+// [lifecycle.ErrNotFound], those of [Instances.Receive] and of
+// [lifecycle.Manager.Reconcile].
+func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID int64, all Account) (Reconnected, error) {
+	var r Reconnected
+	if _, err := c.Cloudlets.gathering(ctx, cloudlet, notifyID); err != nil {
+		return r, err
+	}
+	// The place of an AppInst is asked for once for each ClusterInst.
+	places := map[string]bool{}
+	in := func(s *AppSpec) (bool, error) {
+		here, known := places[s.ClusterInst]
+		if known {
+			return here, nil
+		}
+		at, err := c.placeOfApp(ctx, s)
+		places[s.ClusterInst] = at.cloudlet == cloudlet
+		return at.cloudlet == cloudlet, err
+	}
+	// AppInsts first: what of them is gone is gone before its ClusterInst.
+	var err error
+	if r.Apps, err = reconnect(ctx, c.Apps, cloudlet, notifyID, all.Apps, in); err != nil {
+		return r, err
+	}
+	r.Clusters, err = reconnect(ctx, c.Clusters, cloudlet, notifyID, all.Clusters, func(s *ClusterSpec) (bool, error) {
+		return s.Cloudlet == cloudlet, nil
+	})
+	return r, err
+}
+
+// gathering reports whether the CRM of a connection has not gathered its data yet.
+// The error is [lifecycle.ErrStale] if it is not the cloudlet's any more.
+func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (bool, error) {
+	at, err := c.start.Get(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if err := of(notifyID)(&at.Payload); err != nil || at.State == CloudletOffline {
+		return false, c.refused(id, StartUp, CRM, errors.Join(lifecycle.ErrStale, err))
+	}
+	return at.State == CloudletInit || at.State == CloudletInitOk, nil
+}
+
+// reconnect takes the account of one kind. Its function says whether an instance
+// is on the cloudlet.
+func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, notifyID int64, all []Info, its func(*T) (bool, error)) (lifecycle.Reconciled[State, T], error) {
+	var settled []lifecycle.Settled
+	receive := func(info Info) error {
+		v, err := in.Receive(ctx, info)
+		if err == nil {
+			settled = append(settled, lifecycle.Settled{ID: info.ID, Operation: info.Operation, Verdict: v})
+		}
+		return err
+	}
+	var said []lifecycle.Said[Event]
+	known := map[string]*Info{}
+	for i := range all {
+		info := &all[i]
+		known[info.ID] = info
+		if info.Operation != 0 {
+			if err := receive(*info); err != nil {
+				return lifecycle.Reconciled[State, T]{Settled: settled}, err
+			}
+		}
+		said = append(said, lifecycle.Said[Event]{
+			ID: info.ID, Operation: info.Operation, Present: info.present(),
+		})
+	}
+	var failed error
+	mine := func(rec Record[T]) bool {
+		here, err := its(&rec.Payload)
+		failed = errors.Join(failed, err)
+		return here
+	}
+	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{}) {
+		if err != nil {
+			return lifecycle.Reconciled[State, T]{Settled: settled}, err
+		}
+		info := known[rec.ID]
+		if !mine(rec) || info != nil && info.Operation == rec.Operation {
+			continue
+		}
+		says, ok := Resolve(rec.State, info != nil && info.present())
+		if !ok || says == "" {
+			continue
+		}
+		// The bad schedule: the account says that an object is not there; it is
+		// created, and then deleted: not being there is no outcome of that delete.
+		// So the record is read first, and then the cloudlet: while it gathers,
+		// nothing has begun since this CRM has connected.
+		gathers, err := in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
+		if err == nil && gathers {
+			err = receive(Info{ID: rec.ID, Operation: rec.Operation, State: says, Errors: lost(says)})
+		}
+		if err != nil {
+			return lifecycle.Reconciled[State, T]{Settled: settled}, err
+		}
+	}
+	r, err := in.m.Reconcile(ctx, CRM, said, mine)
+	r.Settled = settled
+	// What failed to be created is not missing.
+	kept := r.Missing[:0]
+	for _, rec := range r.Missing {
+		if rec.State != CreateError {
+			kept = append(kept, rec)
+		}
+	}
+	r.Missing = kept
+	return r, errors.Join(err, failed)
+}
+
+func (i *Info) present() bool { return i.says() != NotPresent && i.State != CreateError }
+
+func lost(says State) []string {
+	if says != UpdateError {
+		return nil
+	}
+	return []string{"the object is gone"}
+}
+
+// Resolve says what a CRM that knows nothing but what is there has to say about
+// an object that the controller has in a state: the state that settles it. An
+// empty state and true: it is to do what is asked for once more. False: nothing,
+// because nothing is asked of it.
+//
+//	controller               there         not there
+//	CreateRequested          Ready         do it
+//	Creating                 Ready         do it
+//	UpdateRequested          do it         UpdateError
+//	Updating                 do it         UpdateError
+//	DeleteRequested          do it         NotPresent
+//	Deleting                 do it         NotPresent
+//	all others               nothing       nothing
+//
+// That an object is there does not say that its update was done. The document
+// takes Ready for an answer there too; to do it again is the same in the end.
+func Resolve(controller State, there bool) (says State, asked bool) {
+	switch controller {
+	case CreateRequested, Creating:
+		if there {
+			return Ready, true
+		}
+		return "", true
+	case UpdateRequested, Updating:
+		if !there {
+			return UpdateError, true
+		}
+		return "", true
+	case DeleteRequested, Deleting:
+		if !there {
+			return NotPresent, true
+		}
+		return "", true
+	}
+	return "", false
+}
+
+// String tells a message in a line.
+func (i Info) String() string {
+	text := fmt.Sprintf("%s is %s", i.ID, i.State)
+	if i.Operation != 0 {
+		text += fmt.Sprintf(" in operation %d", i.Operation)
+	}
+	return text
+}

@@ -1,0 +1,179 @@
+package edgecloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var (
+	// ErrNoAnswer: the CRM did not even say that it has begun. The operation has
+	// failed.
+	ErrNoAnswer = errors.New("edgecloud: no answer")
+	// ErrStillWorking: time is up, but the CRM has begun. The operation goes on;
+	// look again later.
+	ErrStillWorking = errors.New("edgecloud: still working")
+)
+
+// Wait waits for the outcome of the operation that a request has begun, given as
+// the record that the request returned. What failed is undone, as the document's
+// controller does, unless the call says KeepError, or IgnoreCRMErrors, with which
+// the object is as if the operation had been done.
+//
+// If Patience ends first, it depends on what the CRM has said. Nothing at all is
+// [ErrNoAnswer]: the operation fails, and is undone. That it has begun is
+// [ErrStillWorking]: nothing is changed, because the CRM is busy with it.
+//
+// The record is the object as the operation has left it, the zero Record if it is
+// gone. Errors: [FailedError]; ErrStillWorking; [lifecycle.ErrStale] if the
+// operation was taken away, or the store's history does not tell any more how it
+// ended; [lifecycle.ErrInvalid] for a record that is no request's; and the
+// context's.
+func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], call *Call) (Record[T], error) {
+	if begun.Operation == 0 || begun.ID == "" || !inTransition(begun.State) {
+		if call.has(IgnoreCRM) {
+			return begun, nil // there is nothing to wait for
+		}
+		return Record[T]{}, in.refused("wait", begun.ID, "", fmt.Errorf("%w: no operation of %q is under way", lifecycle.ErrInvalid, begun.ID))
+	}
+	patient, stop := context.WithTimeoutCause(ctx, patience(call, begun.State), errImpatient)
+	defer stop()
+	rec, err := in.m.Await(patient, begun.ID, func(r Record[T]) bool {
+		return r.Operation != begun.Operation || !inTransition(r.State)
+	})
+	if err != nil {
+		if ctx.Err() != nil || !errors.Is(err, errImpatient) {
+			return rec, err
+		}
+		if rec, err = in.silent(ctx, &begun); err != nil {
+			return rec, err
+		}
+	}
+	if rec, err = in.ended(ctx, &begun, rec); err != nil {
+		return rec, err
+	}
+	switch rec.State {
+	case CreateError, UpdateError, DeleteError:
+		return in.failed(ctx, rec, call)
+	}
+	return rec, nil
+}
+
+var errImpatient = errors.New("edgecloud: out of patience")
+
+func patience(call *Call, s State) time.Duration {
+	switch {
+	case call != nil && call.Patience > 0:
+		return call.Patience
+	case s == CreateRequested || s == Creating:
+		return CreateTimeout
+	case s == UpdateRequested || s == Updating:
+		return UpdateTimeout
+	}
+	return DeleteTimeout
+}
+
+// silent is the end of patience: the operation fails if the CRM has not begun.
+// What the CRM says in the same moment wins or loses by the compare-and-set.
+func (in *Instances[T]) silent(ctx context.Context, begun *Record[T]) (Record[T], error) {
+	rec, err := in.m.Get(ctx, begun.ID)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return Record[T]{ID: begun.ID}, nil
+	case err != nil || rec.Operation != begun.Operation:
+		return rec, err
+	}
+	switch rec.State {
+	case Creating, Updating, Deleting:
+		return rec, fmt.Errorf("%w: %s %q is %s", ErrStillWorking, in.m.Machine().Table().Name, rec.ID, rec.State)
+	case CreateRequested, UpdateRequested, DeleteRequested, DeletePrepare:
+		_, err = in.m.Fire(ctx, rec.ID, TimedOut, fsm.Sweeper, &lifecycle.Change[T]{
+			Operation: begun.Operation, Reason: noAnswer,
+		})
+		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, fsm.ErrNotAllowed) {
+			return in.silent(ctx, begun) // the CRM, or somebody else, has been faster
+		}
+		if err != nil {
+			return rec, err
+		}
+		return in.m.Get(ctx, rec.ID)
+	}
+	return rec, nil
+}
+
+// ended returns the object as the operation has left it. If another operation has
+// begun since, or the object is gone, the history tells.
+func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[T]) (Record[T], error) {
+	if now.Operation == begun.Operation && now.Revision != "" {
+		return now, nil
+	}
+	gone := func(why error) (Record[T], error) {
+		return now, in.refused("wait", begun.ID, "", errors.Join(lifecycle.ErrStale, why))
+	}
+	var last lifecycle.HistoryRow
+	for after := begun.Sequence; ; {
+		rows, err := in.m.History(ctx, begun.ID, after, 0)
+		if err != nil {
+			return gone(err)
+		}
+		for _, row := range rows {
+			if row.Operation == begun.Operation {
+				last = row
+			}
+			after = row.Sequence
+		}
+		if len(rows) < lifecycle.MaxPage || rows[len(rows)-1].Operation > begun.Operation {
+			break
+		}
+	}
+	s := State(last.To)
+	if last.To == "" || inTransition(s) {
+		return gone(nil)
+	}
+	if s == NotPresent && begun.Target != string(NotPresent) {
+		// It failed, and somebody has undone it.
+		return now, &FailedError{Key: in.key(begun.ID), Operation: begun.Operation, State: CreateError, Undone: true}
+	}
+	rec := *begun
+	rec.Status, rec.Sequence, rec.Revision = in.m.Machine().At(s), last.Sequence, last.Revision
+	rec.Event, rec.Actor, rec.Reason, rec.ChangedAt, rec.Deadline = last.Event, last.Actor, last.Reason, last.At, time.Time{}
+	if last.Event == string(Undo) || last.Event == string(PrepareFailed) {
+		return rec, &FailedError{Key: in.key(begun.ID), Operation: begun.Operation, State: State(last.From), Undone: true}
+	}
+	if s == NotPresent {
+		return Record[T]{ID: begun.ID}, nil
+	}
+	return rec, nil
+}
+
+// failed does what is to be done about an operation that failed.
+func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (Record[T], error) {
+	failed := &FailedError{
+		Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State, Errors: Errors(rec),
+		Silent: rec.Event == string(TimedOut),
+	}
+	switch {
+	case call.has(IgnoreCRMErrors):
+		to := Ready
+		if rec.State == DeleteError {
+			to = NotPresent
+		}
+		after, err := in.m.Override(ctx, rec.ID, to, User, overriding(call), &lifecycle.Change[T]{Operation: rec.Operation})
+		if err != nil {
+			return rec, errors.Join(failed, err)
+		}
+		return after, nil
+	case call != nil && call.KeepError:
+		return rec, failed
+	}
+	after, err := in.Undo(ctx, rec.ID, rec.Operation, failed.Error())
+	if err != nil {
+		return rec, errors.Join(failed, err)
+	}
+	failed.Undone = true
+	return after, failed
+}
