@@ -3,8 +3,10 @@ package edgecloud
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -46,8 +48,18 @@ func (in *Instances[T]) prepared(ctx context.Context, marked *Record[T], call *C
 		part = in.m.Firing(marked.ID, Prepared, Controller, &lifecycle.Change[T]{
 			Operation: marked.Operation, Reason: call.reason(),
 		})
+		parts := []lifecycle.AnyPart{part}
+		if !in.apps() {
+			// Nothing is in it. Whoever has read its refs before this writes them
+			// in vain.
+			if _, err := in.c.clusterRefs.Get(ctx, marked.ID); err == nil {
+				parts = append(parts, in.c.clusterRefs.Firing(marked.ID, refsForget, Controller, nil))
+			} else if !errors.Is(err, lifecycle.ErrNotFound) {
+				return nil, err
+			}
+		}
 		if marked.Origin != CreateError { // of the operation, which the commit compares
-			return []lifecycle.AnyPart{part}, nil
+			return parts, nil
 		}
 		at, err := in.place(ctx, &marked.Payload)
 		if err != nil {
@@ -55,7 +67,7 @@ func (in *Instances[T]) prepared(ctx context.Context, marked *Record[T], call *C
 		}
 		of, parent := in.parent(at)
 		note, err := touching(ctx, of, parent, nil, unmakes(in.key(marked.ID)))
-		return []lifecycle.AnyPart{part, note}, err
+		return append(parts, note), err
 	})
 	if err != nil {
 		return Record[T]{}, err
@@ -99,7 +111,8 @@ func (in *Instances[T]) unprepare(ctx context.Context, marked *Record[T], used *
 }
 
 // ErrNeverMade: the object was never there, and there is nothing that a failed
-// delete could be undone to. Delete it again, by force.
+// delete could be undone to. Delete it again, by force. The error matches
+// [fsm.ErrNotAllowed] too.
 var ErrNeverMade = errors.New("edgecloud: never made")
 
 // Undo takes a failed operation back, as the document's controller does: a
@@ -126,7 +139,7 @@ func (in *Instances[T]) Undo(ctx context.Context, id string, op lifecycle.OpID, 
 			return Record[T]{}, err
 		}
 		if unmade {
-			return Record[T]{}, in.refused("fire", id, Undo, ErrNeverMade)
+			return Record[T]{}, in.refused("fire", id, Undo, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverMade))
 		}
 	}
 	return in.m.Fire(ctx, id, Undo, Controller, &lifecycle.Change[T]{Operation: op, Reason: reason})

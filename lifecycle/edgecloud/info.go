@@ -80,9 +80,7 @@ func (in *Instances[T]) Receive(ctx context.Context, info Info) (lifecycle.Verdi
 func (in *Instances[T]) receive(ctx context.Context, info *Info) (lifecycle.Verdict, error) {
 	machine := in.m.Machine()
 	if machine.StateIndex(info.says()) < 0 {
-		return lifecycle.Refused, &fsm.TransitionError{
-			Machine: machine.Table().Name, To: string(info.State), Actor: CRM, Row: -1, Err: fsm.ErrUnknownState,
-		}
+		return lifecycle.Refused, fmt.Errorf("%w: the CRM says that %s %q is %q", fsm.ErrUnknownState, machine.Table().Name, info.ID, info.State)
 	}
 	e, ok := info.event()
 	if !ok {
@@ -140,12 +138,15 @@ func Errors[T any](rec Record[T]) []string {
 		return nil
 	}
 	if rec.Event == string(TimedOut) && rec.Reason == "" {
-		return []string{noAnswer}
+		return []string{notFinished}
 	}
 	return strings.Split(rec.Reason, "\n")
 }
 
-const noAnswer = "no answer of the CRM in time"
+const (
+	noAnswer    = "no answer of the CRM in time"
+	notFinished = "the CRM has not finished in time"
+)
 
 // FailedError is an operation that failed. It matches [ErrFailed], and
 // [ErrNoAnswer] if the CRM did not give it up but was silent. It is a plain value.

@@ -248,8 +248,12 @@ func (in *Instances[T]) refused(verb, id string, e Event, err error) error {
 	if _, ok := errors.AsType[*lifecycle.Error](err); ok {
 		return err
 	}
+	actor := User
+	if e == Undo {
+		actor = Controller
+	}
 	return &lifecycle.Error{
-		Verb: verb, Machine: in.m.Machine().Table().Name, ID: id, Event: string(e), Actor: User, Err: err,
+		Verb: verb, Machine: in.m.Machine().Table().Name, ID: id, Event: string(e), Actor: actor, Err: err,
 	}
 }
 

@@ -115,8 +115,8 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 			return lifecycle.Reconciled[State, T]{Settled: settled}, err
 		}
 		info := known[rec.ID]
-		if !mine(rec) || info != nil && info.Operation == rec.Operation {
-			continue
+		if !mine(rec) || info != nil && (info.Operation == rec.Operation || info.Operation != 0 && info.present()) {
+			continue // an operation is named: it has been compared
 		}
 		says, ok := Resolve(rec.State, info != nil && info.present())
 		if !ok || says == "" {

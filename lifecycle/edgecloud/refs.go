@@ -31,8 +31,10 @@ type (
 )
 
 const (
-	refsKept refState = "Kept"
-	refsJoin refEvent = "Join"
+	refsNone   refState = "None"
+	refsKept   refState = "Kept"
+	refsWrite  refEvent = "Write"
+	refsForget refEvent = "Forget"
 )
 
 type refsManager = lifecycle.Manager[refState, refEvent, refs]
@@ -44,10 +46,14 @@ var (
 
 func refsMachine(name string) *fsm.Machine[refState, refEvent, refs] {
 	return fsm.Must[refs](fsm.Spec[refState, refEvent]{
-		Name: name, Title: "Edge cloud: who depends on an object", Initial: refsKept,
+		Name: name, Title: "Edge cloud: who depends on an object", Initial: refsNone,
 		Actors: []fsm.Actor{Controller},
-		States: []fsm.State[refState]{{Name: refsKept}},
-		Rows:   fsm.Rows(fsm.Move(refsKept, refsJoin, refsKept).By(Controller)),
+		States: []fsm.State[refState]{{Name: refsNone, Kind: fsm.Absent}, {Name: refsKept}},
+		Rows: fsm.Rows(
+			fsm.Move(refsNone, refsWrite, refsKept).By(Controller),
+			fsm.Move(refsKept, refsWrite, refsKept).By(Controller),
+			fsm.Move(refsKept, refsForget, refsNone).By(Controller),
+		),
 	})
 }
 
@@ -73,11 +79,11 @@ func touching(ctx context.Context, m *refsManager, parent string, looks look, ed
 	_, err := m.Get(ctx, parent)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return m.Adding(parent, Controller, refs{}, change), nil
+		return m.Creating(parent, refsWrite, Controller, refs{}, change), nil
 	case err != nil:
 		return nil, err
 	}
-	return m.Firing(parent, refsJoin, Controller, change), nil
+	return m.Firing(parent, refsWrite, Controller, change), nil
 }
 
 // joins adds a member. One that is made anew may be undone to Ready again.
@@ -115,7 +121,8 @@ func overtaken(err error) bool {
 	if !ok || e.Machine != cloudletRefs.Table().Name && e.Machine != clusterRefs.Table().Name {
 		return false
 	}
-	return errors.Is(err, lifecycle.ErrConflict) && !errors.Is(err, lifecycle.ErrUnknownOutcome)
+	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)
+	return moved && !errors.Is(err, lifecycle.ErrUnknownOutcome)
 }
 
 // together commits parts until nobody is faster. Parts are used once, so they are

@@ -105,6 +105,11 @@ func (in *Instances[T]) silent(ctx context.Context, begun *Record[T]) (Record[T]
 	return rec, nil
 }
 
+// requested reports whether a CRM was asked and has not said that it has begun.
+func requested(s State) bool {
+	return s == CreateRequested || s == UpdateRequested || s == DeleteRequested
+}
+
 // ended returns the object as the operation has left it. If another operation has
 // begun since, or the object is gone, the history tells.
 func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[T]) (Record[T], error) {
@@ -152,9 +157,13 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 
 // failed does what is to be done about an operation that failed.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (Record[T], error) {
-	failed := &FailedError{
-		Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State, Errors: Errors(rec),
-		Silent: rec.Event == string(TimedOut),
+	failed := &FailedError{Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State, Errors: Errors(rec)}
+	if rec.Event == string(TimedOut) {
+		// The sweeper has been there: it depends on where it found the object.
+		rows, err := in.m.History(ctx, rec.ID, rec.Sequence-1, 1)
+		if failed.Silent = err == nil && len(rows) == 1 && requested(State(rows[0].From)); failed.Silent {
+			failed.Errors = []string{noAnswer}
+		}
 	}
 	switch {
 	case call.has(IgnoreCRMErrors):
