@@ -182,8 +182,10 @@ func TestResourceManagerRunsNothingInParallelThatDepends(t *testing.T) {
 func TestResourceManagerRefuses(t *testing.T) {
 	r := edgecloud.NewResourceManager(newWorld(), (&heard{}).say)
 	for _, o := range []edgecloud.Order{
-		{}, order(clusterKey("c"), 0, edgecloud.Create), order(clusterKey(""), 1, edgecloud.Create),
-		order(clusterKey("c"), 1, edgecloud.Undo), {Key: appKey("a"), Operation: 1, Verb: edgecloud.Create},
+		{},
+		order(clusterKey("c"), 0, edgecloud.Create), order(clusterKey(""), 1, edgecloud.Create),
+		order(clusterKey("c"), 1, edgecloud.Undo),
+		{Key: appKey("a"), Operation: 1, Verb: edgecloud.Create},
 		{Key: appKey("a"), Operation: 1, Verb: edgecloud.Create, In: string(make([]byte, 200))},
 	} {
 		require.ErrorIs(t, r.Handle(t.Context(), o), lifecycle.ErrInvalid)

@@ -1,13 +1,23 @@
-// Package edgecloud has the tables of an edge cloud: clusters and apps that a
-// user asks a controller for and a remote resource manager (CRM) makes, and the
-// cloudlets on which that happens.
+// Package edgecloud is an edge cloud: clusters and apps that a user asks a
+// controller for and a remote resource manager (CRM) makes, and the cloudlets on
+// which that happens. It has the tables and the behaviour of the design document
+// "State Transitions for ClusterInst/AppInst", with its chapters on the upgrade
+// and the creation of cloudlets.
 //
-// The tables are those of the design document "State Transitions for
-// ClusterInst/AppInst", with its chapters on the upgrade and the creation of
-// cloudlets. [ClusterInst] and [AppInst] have the same rows.
+//	 user ──Create, Update, Delete──▶ ┌─────────────┐ ──Orders──▶ ┌─────────────────┐
+//	      ◀──────────Wait──────────── │ Coordinator │             │ ResourceManager │
+//	admin ──Upgrade, Repaired───────▶ │  (a store)  │ ◀──Answer── │   (a platform)  │
+//	                                  └─────────────┘ ◀─Reconnect └─────────────────┘
+//
+// [ClusterInst] and [AppInst] have the same rows; [CloudletCreate] and
+// [CloudletUpgrade] are the document's other tables. A [Coordinator] is the
+// controller: [Instances] has what users and CRMs say about ClusterInsts and
+// AppInsts, [Cloudlets] what is said about cloudlets. A [ResourceManager] is the
+// side of the CRM. Each is of use without the other.
 //
 // # Guarantees
 //
+// Of the tables:
 //   - Every row of the document is in the machine, with its actor. A test
 //     compares them, and no row is there that neither the document has nor this
 //     text names.
@@ -17,24 +27,42 @@
 //     updated ends in UpdateError, whoever says so and however late.
 //   - Working may be lost: Done is accepted without it.
 //
+// Of the coordinator:
+//   - A message of a CRM moves an object only in the operation that it is about.
+//     What is late, repeated or wrong changes nothing, and is counted.
+//   - Nothing that depends on each other is asked for at the same time. A change
+//     of an AppInst needs its ClusterInst Ready, or at rest to be deleted; an
+//     update of a ClusterInst needs its AppInsts at rest, a delete needs them
+//     gone; changes of both need their cloudlet Ready, connected and not in an
+//     upgrade or a failed one; and an upgrade needs all of them at rest. All of
+//     it holds at the moment of the commit, whoever asks at the same time, in
+//     however many processes.
+//   - Error states keep the errors, every other state has none. Undo brings the
+//     content back that the object had when it was last well.
+//   - Of two deletes one wins, and nothing that the other does later touches it.
+//   - Which CRM speaks is known by its connection. What is said under one that
+//     counts no more is refused.
+//   - What a request is allowed is in its [Call], and in nothing that is shared.
+//   - A crash of any side at any moment leaves nothing that the other side, the
+//     sweeper or a new process does not put right: a test kills the controller at
+//     every write.
+//
 // # No guarantees
 //
-//   - The table cannot tell a late message from a new one. It accepts Done in
-//     UpdateRequested although Working was lost, and so it would accept a Done
-//     that an earlier operation sent. Reports carry the id of their operation,
-//     and package lifecycle compares it.
-//   - Undo says that the previous content is back; the table does not look
-//     whether it is. An object that failed to be created and then failed to be
-//     deleted must not be undone to Ready: the controller knows which, the
-//     table does not.
-//   - An AppInst needs its ClusterInst, and nothing may change on a cloudlet
-//     that is upgraded: such conditions are about two objects, and belong to
-//     the commit and not to the table.
+//   - The tables cannot tell a late message from a new one, nor whether an object
+//     that is deleted was ever made. The Coordinator does; who moves objects by a
+//     manager of these machines alone has neither that nor any condition on other
+//     objects.
+//   - Somebody has to call [Coordinator.Sweep] now and then, and to send orders:
+//     nothing here has a goroutine or a network.
+//   - A failed operation whose controller died before it undid it stays in its
+//     error state, until somebody calls Undo, or tries by force.
+//   - An override makes the records say what the cloudlet may not have.
 //
 // # Beyond the document
 //
 // The document names the target Deleted once, beside a row for the same outcome
-// that leads to NotPresent. Here both lead to NotPresent.
+// that leads to NotPresent. Here both lead to NotPresent, and a CRM may say either.
 //
 // A CRM's response has two names, by what it says: [Working] and [Done].
 //
@@ -47,6 +75,30 @@
 //
 // The document lets only one actor move an object in each state, and then lets
 // up to three in its upgrade table. Its rows are kept.
+//
+// The document takes a Ready that a crashed CRM says for the answer to whatever
+// it was asked. Here messages carry operations, and what is merely there settles
+// a creation or a delete, never an update: it is asked for again (see [Resolve]).
+// It counts only before the CRM has gathered its data, because afterwards an
+// account may be older than the operation.
+//
+// An object that was never made and could not be deleted either is not undone to
+// Ready ([ErrNeverMade]). The document undoes every DeleteError to Ready.
+//
+// A cloudlet has two records, because the document has two states of it: what the
+// CRM says, and what the controller has decided. Notify ids grow: one that is
+// merely different might be an old one. The document has no condition that the
+// CRM be connected for an instance to be changed; without one nobody would answer.
+//
+// # Rejected
+//
+//   - An AppInst that waits for its ClusterInst: who asks is told at once, and a
+//     request that waits would be one more thing in transition.
+//   - A mark on a ClusterInst while its AppInsts are looked at: a process that
+//     dies leaves the mark. A small record of who depends on it, written with
+//     every change, makes one of the two fail instead, and try again.
+//   - Undoing in the sweeper: it does not know whether the person who asked wants
+//     to see the errors first.
 //
 // # Table of clusterinst
 //

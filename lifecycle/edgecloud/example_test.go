@@ -2,30 +2,62 @@ package edgecloud_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// A user asks for a cluster, and a CRM makes it. Its message that it has begun
-// is lost, its last one arrives twice.
+// A user asks for a cluster, and a CRM makes it. Its message that it has begun is
+// lost, and its last one arrives twice.
 func Example() {
 	ctx := context.Background()
-	spec := &edgecloud.ClusterSpec{Cloudlet: "berlin-1", Flavor: "small", Nodes: 3}
-	cluster := edgecloud.ClusterInst.Instance()
+	c := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil)
+	c.Cloudlets.StartUp(ctx, "berlin", 1, "v1") // its CRM connects, under notify id 1
+	c.Cloudlets.Acknowledge(ctx, "berlin", 1)
+	c.Cloudlets.Gathered(ctx, "berlin", 1)
 
-	cluster.Fire(ctx, edgecloud.Create, edgecloud.User, spec)
-	fmt.Println(cluster.State())
-	cluster.Fire(ctx, edgecloud.Done, edgecloud.CRM, spec)
-	fmt.Println(cluster.State())
-	_, err := cluster.Fire(ctx, edgecloud.Done, edgecloud.CRM, spec)
-	fmt.Println(err)
+	rec, _ := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
+	fmt.Println(rec.State)
+	_, err := c.Apps.Create(ctx, "a1", edgecloud.AppSpec{ClusterInst: "c1"}, nil)
+	fmt.Println(errors.Is(err, lifecycle.ErrPrecondition))
+
+	done := edgecloud.Info{ID: "c1", Operation: rec.Operation, State: edgecloud.Ready}
+	fmt.Println(c.Clusters.Receive(ctx, done))
+	fmt.Println(c.Clusters.Receive(ctx, done))
+	rec, _ = c.Clusters.Wait(ctx, rec, nil)
+	fmt.Println(rec.State)
 
 	// Output:
 	// CreateRequested
+	// true
+	// applied <nil>
+	// repeated <nil>
 	// Ready
-	// fsm: not allowed: clusterinst: Done in Ready by crm
+}
+
+// What fails is undone, with the content from before.
+func ExampleInstances_Wait() {
+	ctx := context.Background()
+	c := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil)
+	c.Cloudlets.StartUp(ctx, "berlin", 1, "v1")
+	c.Cloudlets.Gathered(ctx, "berlin", 1)
+	rec, _ := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
+	c.Clusters.Receive(ctx, edgecloud.Info{ID: "c1", Operation: rec.Operation, State: edgecloud.Ready})
+
+	rec, _ = c.Clusters.Update(ctx, "c1", func(s *edgecloud.ClusterSpec) error { s.Nodes = 7; return nil }, nil)
+	c.Clusters.Receive(ctx, edgecloud.Info{
+		ID: "c1", Operation: rec.Operation, State: edgecloud.UpdateError, Errors: []string{"no quota"},
+	})
+	rec, err := c.Clusters.Wait(ctx, rec, nil)
+	fmt.Println(err)
+	fmt.Println(rec.State, rec.Payload.Nodes)
+
+	// Output:
+	// edgecloud: operation 2 of clusterinst "c1" failed: UpdateError: no quota (undone)
+	// Ready 3
 }
 
 // The same table over a payload of your own, here with one more condition.
