@@ -35,6 +35,7 @@ type call[S, E comparable, T any] struct {
 	outcomeOf decide.Request
 	ends      []int
 	creates   bool // if there is no object, the event makes it
+	joins     bool // it is a part of another object's operation
 	told      bool // before is known already: from a conflict, or from a list
 	sent      bool // the last error is the store's answer to a commit, not somebody's own
 	lent      bool // a store may still be at the draft
@@ -384,6 +385,9 @@ func (c *call[S, E, T]) plan() (payload T, err error) {
 	case decide.NoWork:
 		to.Owner, to.Epoch = "", 0
 		to.Work, to.Args, to.Steps = "", nil, nil
+		if c.joins && d.Begins {
+			to.Owner, to.Epoch = c.m.self()
+		}
 	}
 	c.draft.Token, c.draft.Require, c.draft.Messages = NewToken(), nil, nil
 	if c.change != nil {

@@ -122,6 +122,7 @@ type operation[S, E comparable, T any] struct {
 	id     string
 	actor  fsm.Actor
 	steps  []Step[E] // the present one, and those that follow
+	with   []AnyPart // what takes part in it; of a chain nothing does
 	handle Handle[S, T]
 	action queue.Action
 
@@ -175,7 +176,7 @@ func (o *operation[S, E, T]) submit(ctx context.Context, w *Work, admit func(con
 		Name: name, Class: w.Class, Preempt: w.Preempt, QueueTimeout: w.QueueTimeout,
 		Admit: admit, Guard: o.guard, Run: o.run, Settle: o.settle,
 	}
-	ticket, err := o.m.queue.Submit(ctx, o.m.key(o.id), &o.action)
+	ticket, err := o.m.enqueue(ctx, o.m.key(o.id), o.lanes(w), &o.action)
 	if err == nil {
 		o.handle.ticket = ticket
 		return &o.handle, nil
@@ -203,11 +204,17 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 			o.forsake(ctx, c.after(), Panicked, errUnsettled)
 		}
 	}()
-	if err := c.run(ctx); err != nil {
+	var err error
+	if len(o.with) == 0 {
+		err = c.run(ctx)
+	} else {
+		err = Together(ctx, append([]AnyPart{&Part[S, E, T]{c: c}}, o.with...)...)
+	}
+	if err != nil {
 		return err
 	}
 	begun = true
-	err := o.begun(c.after(), &c.rec)
+	err = o.begun(c.after(), &c.rec)
 	if err != nil { // abandoned meanwhile
 		o.forsake(ctx, c.after(), Canceled, err)
 	}
@@ -234,6 +241,7 @@ func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
 		t = new(Task)
 	}
 	t.Key, t.Operation, t.Owner, t.Epoch, t.beats = r.Key, r.Operation, r.Owner, r.Epoch, o.m
+	t.With = o.companions()
 	return o.note(func() {
 		o.rec, o.closed, o.task = *r, false, t
 		// Before the guard reads the record: what is taken away later is told.
@@ -369,7 +377,7 @@ func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err 
 		o.mu.Lock()
 		o.settled = true
 		own = &operation[S, E, T]{
-			m: o.m, id: o.id, actor: o.actor, steps: o.steps, rec: o.rec, task: o.task, closed: o.closed, told: o.told,
+			m: o.m, id: o.id, actor: o.actor, steps: o.steps, with: o.with, rec: o.rec, task: o.task, closed: o.closed, told: o.told,
 		}
 		own.handle.last = o.handle.last
 		o.mu.Unlock()
@@ -425,6 +433,11 @@ func (o *operation[S, E, T]) failed(outcome Outcome, why, unwritten error) *Outc
 // succeeded and that is written.
 func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error) error {
 	if outcome == Lost {
+		if len(o.with) > 0 && (o.m.owner == nil || o.m.owner.alive.Err() == nil) {
+			// Nobody else knows that their work has ended; if this is not
+			// written, their deadline is left.
+			_ = o.concludeTogether(ctx, nil, Canceled, "")
+		}
 		return o.failed(Lost, why, nil)
 	}
 	c := o.m.call("outcome", o.id, o.m.worker)
@@ -441,7 +454,12 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	if edit, ok := o.edit(outcome); ok {
 		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error { return caught(edit, payload) }}, true
 	}
-	err := c.conclude(ctx)
+	var err error
+	if len(o.with) == 0 {
+		err = c.conclude(ctx)
+	} else {
+		err = o.concludeTogether(ctx, c, outcome, c.reason)
+	}
 	if errors.As(err, &edited) {
 		// Without its effect on the payload the work has not succeeded. Nothing
 		// was written yet.

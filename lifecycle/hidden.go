@@ -60,7 +60,7 @@ func (m *Manager[S, E, T]) DoHidden(ctx context.Context, id, name string, work W
 		handler, args := m.handlers[work.Handler], bytes.Clone(work.Args)
 		run = func(ctx context.Context) error { return handler(ctx, args) }
 	}
-	ticket, err := m.queue.Submit(ctx, m.key(id), &queue.Action{
+	ticket, err := m.enqueue(ctx, m.key(id), work.Also, &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
 		Admit: check, Guard: check, Run: run,
 	})

@@ -34,6 +34,12 @@ type AnyPart interface {
 	creates() bool
 	forget()
 	fail(err error) error
+
+	// For [Manager.DoTogether].
+	joins(store Store, owner *Owner) error
+	operation() (OpID, bool)
+	ending(outcome Outcome, reason string) AnyPart
+	refused() bool
 }
 
 // Firing is what [Manager.Fire] does, as a part of a commit.

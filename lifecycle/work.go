@@ -37,6 +37,10 @@ type Work struct {
 	// Preempt is for deletes: what they do to what is in front of them, see
 	// [queue.Action].Preempt.
 	Preempt queue.Preempt
+	// Also are further objects whose turn it takes in the queue, of this manager
+	// or of others that share the queue: nothing is done to them meanwhile. They
+	// need not exist. A process that takes the operation over does not know them.
+	Also []Key
 }
 
 // Handler is a function that does work by name. What it returns is the outcome:
@@ -148,6 +152,7 @@ type Task struct {
 	Operation OpID
 	Owner     string // empty: the manager has none
 	Epoch     uint64
+	With      []Companion // of [Manager.DoTogether]
 
 	beats beater
 

@@ -1,0 +1,182 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// DoTogether is [Manager.Do] for an operation that other objects take part in:
+// a disk that is attached changes, and the machine that it is attached to.
+//
+// The parts are admitted in the same commit as the object itself, all of them or
+// none, as by [Together]. The work takes the turns of all of them in the queue.
+// Its outcome is written for all of them in one commit as well, for each by the
+// events of its own manager; a part that somebody else has moved meanwhile is
+// left as it is. [Task.With] tells the work the operations of its parts. A part
+// that the event leaves at rest has no outcome.
+//
+// The parts belong to this process as the object does. If it dies, each is looked
+// after by the sweeps of its own manager, by the row of its own table.
+//
+// Errors: those of Do and Together; [ErrInvalid] for a part whose manager has no
+// Worker or Done, or another Owner, and for a queue that takes one key at a time.
+func (m *Manager[S, E, T]) DoTogether(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T], parts ...AnyPart) (*Handle[S, T], error) {
+	steps := []Step[E]{{Event: e, Work: work}}
+	err := m.checkSteps(steps)
+	for i := 0; i < len(parts) && err == nil; i++ {
+		err = parts[i].joins(m.store, m.owner)
+	}
+	if err != nil {
+		c := m.call("do", id, actor)
+		c.event = e
+		return nil, c.fail(err)
+	}
+	o := &operation[S, E, T]{m: m, id: id, actor: actor, steps: steps, with: parts}
+	return o.submit(ctx, &steps[0].Work, func(ctx context.Context) error {
+		return o.admit(ctx, nil, change)
+	})
+}
+
+// Companion is the operation of an object that takes part in that of another.
+type Companion struct {
+	Key
+	Operation OpID
+}
+
+// manyQueue is a [Queue] that takes actions of several keys. A [queue.Queuer] of
+// keys is one.
+type manyQueue interface {
+	SubmitAll(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error)
+}
+
+// enqueue gives an action its place in the lanes of a key and of further ones.
+func (m *Manager[S, E, T]) enqueue(ctx context.Context, key Key, also []Key, act *queue.Action) (*queue.Ticket[Key], error) {
+	if len(also) == 0 {
+		return m.queue.Submit(ctx, key, act)
+	}
+	many, ok := m.queue.(manyQueue)
+	if !ok {
+		return nil, fmt.Errorf("%w: a queue that takes one key at a time", ErrInvalid)
+	}
+	keys := []Key{key}
+	for _, k := range also {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return many.SubmitAll(ctx, keys, act)
+}
+
+// lanes are the keys of the other objects whose turn the operation takes.
+func (o *operation[S, E, T]) lanes(w *Work) []Key {
+	if len(o.with) == 0 {
+		return w.Also
+	}
+	keys := slices.Clone(w.Also)
+	for _, p := range o.with {
+		keys = append(keys, p.key())
+	}
+	return keys
+}
+
+// companions are the operations of the parts, once they are admitted.
+func (o *operation[S, E, T]) companions() (list []Companion) {
+	for _, p := range o.with {
+		if of, ok := p.operation(); ok {
+			list = append(list, Companion{p.key(), of})
+		}
+	}
+	return list
+}
+
+// concludeTogether is conclude for an operation with parts. Without a call, the
+// operation itself is lost, and only its parts are ended.
+//
+// A part that the table or another operation refuses is left out: whoever moved
+// it answers for it. If the operation itself is refused, its parts are ended all
+// the same: nobody else does their work.
+func (o *operation[S, E, T]) concludeTogether(ctx context.Context, c *call[S, E, T], outcome Outcome, reason string) error {
+	for attempt := 1; ; attempt++ {
+		var parts []AnyPart
+		if c != nil {
+			parts = append(parts, &Part[S, E, T]{c: c})
+		}
+		for _, p := range o.with {
+			if _, ok := p.operation(); ok {
+				parts = append(parts, p.ending(outcome, reason))
+			}
+		}
+		lost, err := conclude(ctx, parts)
+		if lost == nil || attempt == maxAttempts {
+			return err
+		}
+	}
+}
+
+// conclude commits the parts that are not refused.
+func conclude(ctx context.Context, parts []AnyPart) (*ConflictError, error) {
+	var writes []AnyPart
+	commit := Commit{Token: NewToken()}
+	for _, p := range parts {
+		ch, _, err := p.prepare(ctx)
+		switch {
+		case p.refused():
+		case err != nil:
+			return nil, err
+		case ch != nil:
+			writes, commit.Changes = append(writes, p), append(commit.Changes, *ch)
+		}
+	}
+	if len(writes) == 0 {
+		return nil, nil
+	}
+	if lost, err := writes[0].send(ctx, &commit); err != nil {
+		return lost, err
+	}
+	for i, p := range writes {
+		p.written(&commit.Changes[i], commit.Token)
+	}
+	for _, p := range writes {
+		p.tell()
+	}
+	return nil, nil
+}
+
+func (p *Part[S, E, T]) refused() bool { return p.c.d.Err != nil }
+
+// joins makes the part one of an operation of this owner.
+func (p *Part[S, E, T]) joins(store Store, owner *Owner) error {
+	m := p.c.m
+	switch {
+	case m.store != store:
+		return fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid)
+	case m.worker == "" || len(m.events.Done) == 0:
+		return fmt.Errorf("%w: the Config of %s says no Worker, or no event for Done", ErrInvalid, m.table.Name)
+	case m.owner != owner:
+		return fmt.Errorf("%w: the manager of %s has another owner", ErrInvalid, m.table.Name)
+	}
+	p.c.joins = true
+	return nil
+}
+
+// operation returns the operation that the part has begun or gone on with, false
+// if it is over.
+func (p *Part[S, E, T]) operation() (OpID, bool) {
+	rec := &p.c.rec
+	return rec.Operation, p.c.wrote && p.c.m.machine.Kind(rec.State) == fsm.Transitional
+}
+
+// ending is the outcome of the part.
+func (p *Part[S, E, T]) ending(outcome Outcome, reason string) AnyPart {
+	m := p.c.m
+	c := m.call("outcome", p.c.id, m.worker)
+	c.outcome, c.ends, c.reason = outcome, m.events.Of(decide.Outcome(outcome)), reason
+	c.outcomeOf = decide.Request{Verb: decide.Report, Actor: m.worker, Operation: uint64(p.c.rec.Operation), Owned: true}
+	c.outcomeOf.Owner, c.outcomeOf.Epoch = m.self()
+	return &Part[S, E, T]{c: c}
+}

@@ -1,0 +1,188 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// pair is two VMs that are stopped.
+func pair(t *testing.T, config lifecycle.Config[event]) *sizedManager {
+	m := workers(lifecycle.NewMemoryStore(), config)
+	stopped(t, m, "a")
+	stopped(t, m, "b")
+	return m
+}
+
+func states(t *testing.T, m *sizedManager) [2]state {
+	return [2]state{must(m.Get(t.Context(), "a"))(t).State, must(m.Get(t.Context(), "b"))(t).State}
+}
+
+// TestDoTogether: two objects are admitted in one commit and have their outcome
+// in one, whatever it is; the work waits for the turns of both.
+func TestDoTogether(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		work func(context.Context) error
+		want [2]state
+		then string
+	}{
+		{"done", func(context.Context) error { return nil }, [2]state{"running", "running"}, "starting -done-> running by worker"},
+		{"failed", func(context.Context) error { return errBoom }, [2]state{"stopped", "stopped"}, "starting -fail-> stopped by worker"},
+		{"panicked", func(context.Context) error { panic("ouch") }, [2]state{"stopped", "stopped"}, "starting -fail-> stopped by worker"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := pair(t, lifecycle.Config[event]{})
+				busy := must(m.DoHidden(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
+					time.Sleep(time.Second)
+					return nil
+				})))(t)
+				var inside *lifecycle.Task
+				h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+					require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
+					inside = lifecycle.TaskOf(ctx)
+					return c.work(ctx)
+				}), nil, m.Firing("b", "start", user, nil)))(t)
+				synctest.Wait()
+				require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
+				rec, err := h.Wait(t.Context())
+				require.Equal(t, c.name == "done", err == nil, "%v", err)
+				require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
+				require.Equal(t, c.want, states(t, m))
+				require.Equal(t, []lifecycle.Companion{{Key: lifecycle.Key{Machine: "work-vm", ID: "b"}, Operation: 2}}, inside.With)
+				of := func(id string) []lifecycle.HistoryRow { return must(m.History(t.Context(), id, 2, 0))(t) }
+				for i, row := range of("b") {
+					require.Equal(t, of("a")[i].Token, row.Token)
+				}
+				require.Equal(t, "2: "+c.then, story(t, m, "b", 3)[0])
+			})
+		})
+	}
+}
+
+// TestDoTogetherRefused: what is refused has changed nothing and holds no turn.
+func TestDoTogetherRefused(t *testing.T) {
+	m := pair(t, lifecycle.Config[event]{})
+	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	mute := lifecycle.New(workVM, lifecycle.NewMemoryStore(), nil)
+	work := lifecycle.Func(func(context.Context) error { return nil })
+	before := must(m.Get(t.Context(), "a"))(t)
+	for _, c := range []struct {
+		part lifecycle.AnyPart
+		want error
+	}{
+		{m.Firing("b", "stop", user, nil), fsm.ErrNotAllowed},
+		{m.Firing("c", "start", user, nil), lifecycle.ErrNotFound},
+		{m.Firing("a", "start", user, nil), lifecycle.ErrInvalid},
+		{m.Firing("b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
+		{idle.Firing("b", "start", user, nil), lifecycle.ErrInvalid},
+		{mute.Firing("b", "start", user, nil), lifecycle.ErrInvalid},
+	} {
+		_, err := m.DoTogether(t.Context(), "a", "start", user, work, nil, c.part)
+		require.ErrorIs(t, err, c.want)
+		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+	}
+	require.Equal(t, before, must(m.Get(t.Context(), "a"))(t))
+	must(must(m.Do(t.Context(), "b", "start", user, work, nil))(t).Wait(t.Context()))(t)
+}
+
+// TestDoTogetherTakenAway: a part that somebody has moved is left where it is,
+// and one whose object was taken away does not wait for its deadline.
+func TestDoTogetherTakenAway(t *testing.T) {
+	for id, want := range map[string][2]state{"a": {"stopped", "stopped"}, "b": {"running", "stopped"}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := pair(t, lifecycle.Config[event]{})
+			end := make(chan struct{})
+			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+				<-end
+				return nil
+			}), nil, m.Firing("b", "start", user, nil)))(t)
+			must(m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil))(t)
+			close(end)
+			_, err := h.Wait(t.Context())
+			require.Equal(t, id == "a", err != nil)
+			require.Equal(t, want, states(t, m))
+		})
+	}
+}
+
+// TestDoTogetherOwner: a part belongs to the process as the object does.
+func TestDoTogetherOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		alpha := must(lifecycle.Join(t.Context(), store, "alpha", time.Minute))(t)
+		m := workers(store, lifecycle.Config[event]{Owner: alpha})
+		stopped(t, m, "a")
+		stopped(t, m, "b")
+		end := make(chan struct{})
+		h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+			<-end
+			return nil
+		}), nil, m.Firing("b", "start", user, nil)))(t)
+		b := must(m.Get(t.Context(), "b"))(t)
+		require.Equal(t, "alpha", b.Owner)
+		require.Equal(t, alpha.Epoch(), b.Epoch)
+
+		beta := must(lifecycle.Join(t.Context(), store, "beta", time.Hour))(t)
+		heir := workers(store, lifecycle.Config[event]{Owner: beta})
+		must(lifecycle.Join(t.Context(), store, "alpha", time.Hour))(t) // a new life
+		require.Len(t, must(heir.Sweep(t.Context()))(t), 2)
+		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+		close(end)
+		_, err := h.Wait(t.Context())
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+	})
+}
+
+// TestAlso: work takes the turns of other objects, which need not change.
+func TestAlso(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := pair(t, lifecycle.Config[event]{})
+		var order []string
+		work := func(name string, also ...lifecycle.Key) lifecycle.Work {
+			w := lifecycle.Func(func(context.Context) error {
+				time.Sleep(time.Second)
+				order = append(order, name)
+				return nil
+			})
+			w.Also = also
+			return w
+		}
+		b := lifecycle.Key{Machine: "work-vm", ID: "b"}
+		first := must(m.DoHidden(t.Context(), "b", "first", work("first")))(t)
+		must(m.Do(t.Context(), "a", "start", user, work("second", b, b), nil))(t)
+		require.NoError(t, first.Wait(t.Context()))
+		last := must(m.DoHidden(t.Context(), "b", "third", work("third")))(t)
+		require.NoError(t, last.Wait(t.Context()))
+		require.Equal(t, []string{"first", "second", "third"}, order)
+	})
+	single := struct{ lifecycle.Queue }{queue.Must[lifecycle.Key](nil)}
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: single})
+	work := lifecycle.Func(func(context.Context) error { return nil })
+	work.Also = []lifecycle.Key{{Machine: "x", ID: "y"}}
+	_, err := m.Do(t.Context(), "a", "create", user, work, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
+
+// TestExpectedRevision: a request that was decided on one revision is refused on another,
+// with the record that won.
+func TestExpectedRevision(t *testing.T) {
+	m := pair(t, lifecycle.Config[event]{})
+	seen := must(m.Get(t.Context(), "a"))(t)
+	on := func() *lifecycle.Change[size] { return &lifecycle.Change[size]{Expect: seen.Revision} }
+	began := must(m.Fire(t.Context(), "a", "start", user, on()))(t)
+	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	won, ok := m.Winner(err)
+	require.True(t, ok)
+	require.Equal(t, began, won)
+	require.Equal(t, began, must(m.Get(t.Context(), "a"))(t))
+}
