@@ -211,7 +211,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	q := &c.q
 	if c.creates && q.Verb <= decide.Fire {
 		q.Verb = decide.Fire
-		if !c.known.Exists {
+		if !c.known.Exists && c.m.makes {
 			q.Verb = decide.Create
 		}
 	}

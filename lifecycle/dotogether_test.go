@@ -186,3 +186,12 @@ func TestExpectedRevision(t *testing.T) {
 	require.Equal(t, began, won)
 	require.Equal(t, began, must(m.Get(t.Context(), "a"))(t))
 }
+
+// TestDoWithoutObject: a table whose objects are added has no event that makes
+// them.
+func TestDoWithoutObject(t *testing.T) {
+	m := lifecycle.New(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Worker: agent, Done: []event{"start"}})
+	_, err := m.Do(t.Context(), "l", "end", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	require.Equal(t, 404, lifecycle.HTTPStatus(err))
+}

@@ -34,6 +34,7 @@ type Manager[S, E comparable, T any] struct {
 	observer Observer
 	plain    bool // values of T hold no references
 	empty    bool // and no bits
+	makes    bool // there is an absent state, out of which events make objects
 	verdicts [decide.Refused + 1]atomic.Uint64
 
 	owner    *Owner
@@ -125,6 +126,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 			Canceled: indexes("cancel", config.Canceled), TimedOut: indexes("time out", config.TimedOut),
 		},
 	}
+	mgr.makes = slices.ContainsFunc(mgr.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Absent })
 	if mgr.queue == nil {
 		mgr.queue = queue.Must[Key](nil)
 	}
