@@ -46,22 +46,51 @@ func (k Kind) Machine() *fsm.Machine[State, Event, struct{}] {
 	return nil
 }
 
-// TransitionStates returns the transition states of the objects of one kind, in
-// the order in which its machine declares them. All other states are static.
-// The slice is the caller's own; a value that names no kind has none.
-func TransitionStates(object Kind) []State {
-	m := object.Machine()
-	if m == nil {
-		return nil
+// table returns the specification of the machine of the kind, which has to be one.
+func (k Kind) table() fsm.Spec[State, Event] {
+	switch k {
+	case KindVM:
+		return VMTable()
+	case KindCloudspace:
+		return CloudspaceTable()
+	case KindAccount:
+		return AccountTable()
+	case KindDisk:
+		return DiskTable()
+	case KindImage:
+		return ImageTable()
+	case KindNode:
+		return NodeTable()
+	}
+	panic("ovc: no kind of object is called " + string(k))
+}
+
+// TransitionStates returns the transition states of the objects of these kinds,
+// each once, in the order in which their machines declare them; without kinds,
+// those of all. All other states are static. The slice is the caller's own; a
+// value that names no kind has none.
+func TransitionStates(objects ...Kind) []State {
+	if len(objects) == 0 {
+		objects = slices.Collect(Kinds())
 	}
 	var states []State
-	for s := range m.States() {
-		if m.Kind(s) == fsm.Transitional {
-			states = append(states, s)
+	for _, object := range objects {
+		m := object.Machine()
+		if m == nil {
+			continue
+		}
+		for s := range m.States() {
+			if m.Kind(s) == fsm.Transitional && !slices.Contains(states, s) {
+				states = append(states, s)
+			}
 		}
 	}
 	return states
 }
+
+// IsTransition reports whether a state is a transition state of any kind of
+// object. All the rest of states are static.
+func IsTransition(s State) bool { return slices.Contains(TransitionStates(), s) }
 
 // ValidateTransition reports whether the document has a row that leads an
 // object of this kind from one static state to another, through one transition

@@ -1,0 +1,116 @@
+package ovc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// ofDisk are the actions on a machine's disks, as the disk sees them.
+var ofDisk = map[Event]Event{AddDisk: Assign, AttachDisk: Attach, DetachDisk: Detach}
+
+// ofVM is ofDisk as the machine sees them.
+var ofVM = map[Event]Event{Assign: AddDisk, Attach: AttachDisk, Detach: DetachDisk}
+
+// takesTwo reports whether an action is one on a machine and a disk.
+func takesTwo(kind Kind, action Event) bool {
+	switch kind {
+	case KindVM:
+		return ofDisk[action] != ""
+	case KindDisk:
+		return ofVM[action] != ""
+	}
+	return false
+}
+
+// pair moves a machine and a disk together. The disk has the operation: its
+// desired state is what the action is for, while the machine ends as it began.
+func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Handle, error) {
+	attached := r.change()
+	attached.Edit = func(d *Model) error {
+		if action == Detach && d.VM != vm {
+			return fmt.Errorf("%w: disk %q is not attached to %q", lifecycle.ErrPrecondition, disk, vm)
+		}
+		d.VM = vm
+		return nil
+	}
+	holds := r.change()
+	holds.Edit = func(m *Model) error {
+		m.Disks = slices.DeleteFunc(m.Disks, func(d string) bool { return d == disk })
+		if action != Detach {
+			m.Disks = append(m.Disks, disk)
+		}
+		return nil
+	}
+	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{ofVM[action]}, Disks: []string{disk}})
+	return r.s.managers[KindDisk].DoTogether(ctx, disk, action, API, work, attached,
+		r.s.managers[KindVM].Firing(vm, ofVM[action], API, holds))
+}
+
+// detaches has a disk forget its machine when it has been detached.
+func detaches(ctx context.Context, j *job) {
+	if len(j.Methods) == 1 && (j.Methods[0] == DetachDisk || j.Methods[0] == Detach) {
+		lifecycle.EditOutcome(ctx, func(d *Model) error { d.VM = ""; return nil })
+	}
+}
+
+// disk moves a disk, and takes the turn of the machine that it is attached to. A
+// detachment moves that machine too.
+func (r *request) disk(ctx context.Context) (*Handle, error) {
+	m := r.s.managers[KindDisk]
+	rec, err := m.Get(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	vm, want := rec.Payload.VM, r.options.With
+	if r.action == Detach && rec.State == Assigned {
+		if want != "" && vm != want {
+			return nil, fmt.Errorf("ovc: %w: disk %q is not attached to %q", lifecycle.ErrPrecondition, r.id, want)
+		}
+		if vm != "" {
+			return r.pair(ctx, vm, r.id, Detach)
+		}
+	}
+	work := r.work(r.job())
+	change := r.change()
+	if vm != "" && rec.State == Assigned {
+		// Whoever attaches it elsewhere meanwhile changes its revision: the action
+		// is in the queue of its machine, or it is refused.
+		work.Also, change.Revision = []lifecycle.Key{KindVM.key(vm)}, rec.Revision
+	}
+	return m.Do(ctx, r.id, r.action, API, work, change)
+}
+
+// withDisks deletes or destroys a machine and the disks that are attached to it.
+func (r *request) withDisks(ctx context.Context) (*Handle, error) {
+	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
+	rec, err := vms.Get(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	change := r.change()
+	var attached []string
+	var parts []lifecycle.AnyPart
+	for _, id := range rec.Payload.Disks {
+		disk, err := disks.Get(ctx, id)
+		switch {
+		case err != nil && lifecycle.HTTPStatus(err) == 404:
+			continue
+		case err != nil:
+			return nil, err
+		case disk.Payload.VM != r.id || disk.State != Assigned && !IsTransition(disk.State):
+			continue // it is in the bin, or was destroyed
+		}
+		attached = append(attached, id)
+		parts = append(parts, disks.Firing(id, r.action, API, r.change()))
+	}
+	// A disk that is attached or detached meanwhile changes the machine.
+	change.Revision = rec.Revision
+	work := r.work(r.job(attached...))
+	if len(parts) == 0 {
+		return vms.Do(ctx, r.id, r.action, API, work, change)
+	}
+	return vms.DoTogether(ctx, r.id, r.action, API, work, change, parts...)
+}

@@ -1,0 +1,84 @@
+package ovc
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// text is an error whose words are the document's.
+type text string
+
+func (t text) Error() string { return string(t) }
+
+// The refusals of the document. [RefusedError] is what is returned, and matches
+// one of them, and the sentinel of package lifecycle that says the same.
+var (
+	// ErrBusy: the object is in a transition state; ask again when it rests. It
+	// goes with [lifecycle.ErrBusy].
+	ErrBusy error = text("Cannot execute action at this time")
+	// ErrOtherAction: the object is not in the state that it was expected to be
+	// in. Look again. It goes with [lifecycle.ErrConflict], or with
+	// [lifecycle.ErrNotFound] if there is no such object.
+	ErrOtherAction error = text("Other action currently happening")
+	// ErrMoreThanOne: a search for one object finds several. Nothing was
+	// changed. It goes with [lifecycle.ErrInvalid].
+	ErrMoreThanOne error = text("More than one object was updated")
+)
+
+// RefusedError is a refusal in the words of the document. [lifecycle.HTTPStatus]
+// knows its status code.
+type RefusedError struct {
+	Reason error    // ErrBusy, ErrOtherAction or ErrMoreThanOne
+	Kind   Kind     // of the object in the way
+	ID     string   // of that object; empty after a search
+	Found  []string // by a search that found several
+	Err    error    // the refusal in detail
+}
+
+// Error is the text of the document.
+func (e *RefusedError) Error() string {
+	if e.Reason != ErrOtherAction {
+		return e.Reason.Error()
+	}
+	line := fmt.Sprintf("409 Conflict: %v on %s", e.Reason, e.Kind)
+	if e.ID != "" {
+		line += " ID: " + e.ID
+	}
+	return line
+}
+
+// Unwrap returns Reason and Err.
+func (e *RefusedError) Unwrap() []error { return []error{e.Reason, e.Err} }
+
+// words puts a refusal by package lifecycle into the words of the document, and
+// leaves every other error as it is.
+func words(kind Kind, id string, err error) error {
+	var reason error
+	switch {
+	case err == nil, errors.Is(err, lifecycle.ErrUnknownOutcome):
+		return err
+	case errors.Is(err, lifecycle.ErrBusy):
+		reason = ErrBusy
+	case errors.Is(err, lifecycle.ErrConflict) && !errors.Is(err, lifecycle.ErrExists):
+		reason = ErrOtherAction
+	default:
+		return err
+	}
+	// Of an action on several objects it may be another one that is in the way.
+	if detail, ok := errors.AsType[*lifecycle.Error](err); ok {
+		if other, ok := kindOf(detail.Machine); ok {
+			kind, id = other, detail.ID
+		}
+	}
+	return &RefusedError{Reason: reason, Kind: kind, ID: id, Err: err}
+}
+
+// invalid is a request that is bad whatever the objects are.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("ovc: %w: "+format, append([]any{lifecycle.ErrInvalid}, args...)...)
+}
+
+func quoted(names []string) string { return strings.Join(names, ", ") }

@@ -1,0 +1,156 @@
+package ovc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Healing is what self-healing has found.
+type Healing struct {
+	// Stuck are the objects that were stuck in a transition state, and what
+	// became of each: it is reported, and back where it was.
+	Stuck []lifecycle.Case
+	// Expired are the objects whose retention is over, which are destroyed now.
+	Expired []*Handle
+}
+
+// SelfHeal looks once after all objects: those that have been in a transition
+// state for longer than StuckAfter, or whose process is dead, go back to the
+// state they came from, and those that have been in the recycle bin for the
+// retention period are destroyed. An action that waits for its turn in this
+// process is not stuck, however long it waits.
+//
+// It may be called by several processes at once. An error is that of the store;
+// what was found nevertheless is returned, and the next call looks again.
+func (s *Service) SelfHeal(ctx context.Context) (Healing, error) {
+	return s.heal(ctx, (*Manager).Sweep)
+}
+
+// Recover is SelfHeal for the start of a process that has an owner: what an
+// earlier process of its name has left does not wait for its deadline. The error
+// is [lifecycle.ErrInvalid] without [Config.Owner].
+func (s *Service) Recover(ctx context.Context) (Healing, error) {
+	return s.heal(ctx, (*Manager).Recover)
+}
+
+func (s *Service) heal(ctx context.Context, look func(*Manager, context.Context) ([]lifecycle.Case, error)) (h Healing, err error) {
+	for kind := range Kinds() {
+		cases, failed := look(s.managers[kind], ctx)
+		err = errors.Join(err, failed)
+		for _, c := range cases {
+			if !errors.Is(c.Err, errNotStuck) {
+				h.Stuck = append(h.Stuck, c)
+			}
+		}
+		expired, failed := s.empty(ctx, kind)
+		h.Expired, err = append(h.Expired, expired...), errors.Join(err, failed)
+	}
+	return h, err
+}
+
+// Run heals until ctx ends, which is no error: about every so often, up to a
+// fifth sooner or later, so that several processes do not look at the same
+// moment. Tell, if it is not nil, gets what was found. Default of every, at 0: a
+// tenth of StuckAfter. It starts no goroutine.
+func (s *Service) Run(ctx context.Context, every time.Duration, tell func(Healing, error)) error {
+	switch {
+	case every < 0:
+		return invalid("every %v", every)
+	case every == 0:
+		every = s.config.StuckAfter / 10
+	}
+	for {
+		pause := time.NewTimer(every - every/5 + rand.N(every*2/5+1))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return nil
+		case <-pause.C:
+		}
+		h, err := s.SelfHeal(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if tell != nil {
+			tell(h, err)
+		}
+	}
+}
+
+// errNotStuck keeps a sweep from what only looks stuck.
+var errNotStuck = errors.New("ovc: not stuck")
+
+// observe is asked about what a sweep takes for stuck.
+func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
+	switch {
+	case !IsTransition(State(stuck.State)):
+		return "", "", fmt.Errorf("%w: the recycle bin is emptied by destroying", errNotStuck)
+	case s.waits(&stuck):
+		return "", "", fmt.Errorf("%w: it waits for its turn", errNotStuck)
+	case s.config.Observe != nil:
+		return s.config.Observe(ctx, stuck)
+	}
+	return "", "", nil
+}
+
+// waits reports whether the action of an object waits in this process.
+func (s *Service) waits(r *lifecycle.StoredRecord) bool {
+	if o := s.config.Owner; o != nil && (r.Owner != o.Name() || r.Epoch != o.Epoch()) {
+		return false
+	}
+	return slices.ContainsFunc(s.queuer.lanes.Inspect(r.Key), func(i queue.Info[lifecycle.Key]) bool {
+		return i.State == queue.Waiting && moves(&i, r)
+	})
+}
+
+// moves reports whether an action in the queue of an object is the one that the
+// object's last event began. It is, if the object is its first one; or if it is
+// one on another kind of object that takes this one along.
+func moves(i *queue.Info[lifecycle.Key], r *lifecycle.StoredRecord) bool {
+	event, first := Event(r.Event), i.Keys[0]
+	switch {
+	case first == r.Key:
+		return i.Name == r.Event
+	case r.Machine == KindVM.Machine().Name():
+		return ofDisk[event] != "" && i.Name == string(ofDisk[event])
+	}
+	return first.Machine == KindVM.Machine().Name() && i.Name == r.Event
+}
+
+// empty destroys what has been in the recycle bin for long enough.
+func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err error) {
+	m := s.managers[kind]
+	var bins []State
+	for row := range m.Machine().Rows() {
+		if row.Event == Expire {
+			bins = append(bins, row.From...)
+		}
+	}
+	if len(bins) == 0 {
+		return nil, nil
+	}
+	for rec, failed := range m.All(ctx, lifecycle.Select[State]{States: bins, Overdue: true}) {
+		if failed != nil {
+			return begun, errors.Join(err, failed)
+		}
+		j := job{Kind: kind, ID: rec.ID, Methods: []Event{Destroy}}
+		h, failed := m.Do(ctx, rec.ID, Expire, fsm.Sweeper, lifecycle.Named(methods, j.encode()), &change{Revision: rec.Revision})
+		switch {
+		case failed == nil:
+			begun = append(begun, h)
+		case errors.Is(failed, lifecycle.ErrConflict), errors.Is(failed, lifecycle.ErrBusy), errors.Is(failed, fsm.ErrNotAllowed):
+			// Somebody was faster: another process, or a user who restores it.
+		default:
+			err = errors.Join(err, failed)
+		}
+	}
+	return begun, err
+}

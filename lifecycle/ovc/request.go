@@ -1,0 +1,236 @@
+package ovc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Options refine a request. The zero Options and nil are the defaults.
+type Options struct {
+	// With is the other object of an action on two: the disk of [AddDisk],
+	// [AttachDisk] and [DetachDisk], the machine of [Assign] and [Attach].
+	// Default: none; then the object alone is moved.
+	With string
+	// Run does the action, instead of [Config.Method]. It is a function of this
+	// process and dies with it.
+	Run func(context.Context) error
+	// Timeout is how long the action may take once it has begun. Default: no
+	// limit but that of self-healing.
+	Timeout time.Duration
+	// Reason is kept in the object's history.
+	Reason string
+	// Administrator: an administrator asks. Only administrators pause, resume
+	// and reset cloudspaces.
+	Administrator bool
+}
+
+// Call is one method to do on an object.
+type Call struct {
+	Kind   Kind
+	ID     string
+	Method Event    // such as [Stop]; of [Destroy] it is stop, delete and destroy, one after another
+	Disks  []string // those that take part: what is attached or detached, or goes with its machine
+}
+
+// Migrate is the method of [Service.Migrate]. No table has it: it is hidden.
+const Migrate Event = "migrate"
+
+// methods is the handler by which records name the work of actions.
+const methods = "methods"
+
+// job is what records keep of the work of an action.
+type job struct {
+	Kind    Kind     `json:"kind"`
+	ID      string   `json:"id"`
+	Methods []Event  `json:"methods"`
+	Disks   []string `json:"disks,omitempty"`
+}
+
+// Do requests an action on an object and returns as soon as it is accepted: the
+// object is in the transition state of the action then, and the action is in the
+// object's queue. Its outcome, [Handle.Wait] has: the desired state, or, if a
+// method failed, the state where the action began.
+//
+// An action on a machine's disks moves machine and disk in one commit, from
+// either side: attach_disk of a machine with a disk is attach of the disk with
+// the machine; the handle is that of the disk. A machine that is deleted or
+// destroyed takes the disks with it that are attached to it. Every other action
+// on an attached disk moves the disk alone, in the queue of its machine too.
+//
+// Errors: [ErrBusy] if the object, or another one that takes part, is in a
+// transition state; [ErrOtherAction] if somebody else was faster;
+// [fsm.ErrNotAllowed] if the state has no such action, [fsm.ErrUnknownEvent] if
+// the kind has none; [fsm.ErrWrongActor] for what only administrators or workers
+// may; [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another
+// machine; [lifecycle.ErrInvalid]; [queue.ErrStopping], [queue.ErrTerminated]
+// and [queue.ErrFull]; and the store's. Nothing is written then, and nothing
+// queued, but for [lifecycle.ErrUnknownOutcome].
+func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, options *Options) (*Handle, error) {
+	m, err := s.manager(kind)
+	if err != nil {
+		return nil, err
+	}
+	if options == nil {
+		options = &Options{}
+	}
+	if options.With != "" && !takesTwo(kind, action) {
+		return nil, invalid("%s of a %s has no other object", action, kind)
+	}
+	if kind == KindCloudspace && administrative(action) && !options.Administrator {
+		return nil, &fsm.TransitionError{
+			Machine: m.Machine().Name(), Event: string(action), Actor: API, Row: -1, Err: fsm.ErrWrongActor,
+		}
+	}
+	r := &request{s: s, kind: kind, id: id, action: action, options: options}
+	h, err := r.do(ctx)
+	return h, words(kind, id, err)
+}
+
+// administrative are the actions on the virtual firewall of a cloudspace.
+func administrative(action Event) bool {
+	return action == Pause || action == Resume || action == Reset
+}
+
+// request is one call of Do.
+type request struct {
+	s       *Service
+	kind    Kind
+	id      string
+	action  Event
+	options *Options
+}
+
+func (r *request) do(ctx context.Context) (*Handle, error) {
+	with := r.options.With
+	switch {
+	case takesTwo(r.kind, r.action) && r.kind == KindVM && with != "":
+		return r.pair(ctx, r.id, with, ofDisk[r.action])
+	case r.kind == KindDisk && (r.action == Assign || r.action == Attach) && with != "":
+		return r.pair(ctx, with, r.id, r.action)
+	case r.kind == KindDisk:
+		return r.disk(ctx)
+	case r.kind == KindVM && (r.action == Delete || r.action == Destroy):
+		return r.withDisks(ctx)
+	}
+	m := r.s.managers[r.kind]
+	return m.Do(ctx, r.id, r.action, API, r.work(r.job()), r.change())
+}
+
+func (r *request) job(disks ...string) job {
+	j := job{Kind: r.kind, ID: r.id, Methods: []Event{r.action}, Disks: disks}
+	if r.kind == KindVM && r.action == Destroy {
+		j.Methods = []Event{Stop, Delete, Destroy}
+	}
+	return j
+}
+
+func (r *request) change() *change { return &change{Reason: r.options.Reason} }
+
+func (r *request) work(j job) lifecycle.Work {
+	work := lifecycle.Named(methods, j.encode())
+	if run := r.options.Run; run != nil {
+		work = lifecycle.Func(func(ctx context.Context) error {
+			if err := r.s.begins(ctx); err != nil {
+				return err
+			}
+			detaches(ctx, &j)
+			return run(ctx)
+		})
+	}
+	work.Timeout = r.options.Timeout
+	return work
+}
+
+// Migrate moves a machine to another node, which users do not see: its status
+// remains, and the model knows nothing of it. It waits for its turn in the
+// machine's queue. Meanwhile one action of a user is accepted, and done after it.
+// A machine that is to be deleted or destroyed when its turn comes is not
+// migrated any more: the ticket's outcome is [queue.Skipped].
+//
+// Errors: [ErrBusy] for a machine in a transition state, [fsm.ErrNotAllowed] for
+// one that is not running, paused or halted; [lifecycle.ErrNotFound],
+// [lifecycle.ErrInvalid], [queue.ErrStopping], [queue.ErrTerminated],
+// [queue.ErrFull], and the store's.
+func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*queue.Ticket[lifecycle.Key], error) {
+	if options == nil {
+		options = &Options{}
+	}
+	if options.With != "" {
+		return nil, invalid("a migration has no other object")
+	}
+	m := s.managers[KindVM]
+	rec, err := m.Get(ctx, vm)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case IsTransition(rec.State):
+		err := fmt.Errorf("%w: machine %q is %s", lifecycle.ErrBusy, vm, rec.State)
+		return nil, &RefusedError{Reason: ErrBusy, Kind: KindVM, ID: vm, Err: err}
+	case !slices.Contains(migrates, rec.State):
+		return nil, &fsm.TransitionError{
+			Machine: m.Machine().Name(), From: string(rec.State), Event: string(Migrate), Row: -1, Err: fsm.ErrNotAllowed,
+		}
+	}
+	r := &request{s: s, kind: KindVM, id: vm, action: Migrate, options: options}
+	// An action that was accepted in between waits behind it, or was before it.
+	ticket, err := m.DoHidden(ctx, vm, string(Migrate), r.work(r.job()), migrates...)
+	return ticket, words(KindVM, vm, err)
+}
+
+// migrates are the states of a machine that a migration makes sense in.
+var migrates = []State{
+	Running, Paused, Halted, Pausing, Resuming, Stopping, Rebooting, Resetting, AddingDisk, AttachingDisk, DetachingDisk,
+}
+
+// handle is the work of an action by its record.
+func (s *Service) handle(ctx context.Context, args []byte) error {
+	var j job
+	if err := json.Unmarshal(args, &j); err != nil {
+		return fmt.Errorf("ovc: %w: %w", lifecycle.ErrForeign, err)
+	}
+	if err := s.begins(ctx); err != nil {
+		return err
+	}
+	detaches(ctx, &j)
+	if s.config.Method == nil {
+		return nil
+	}
+	for _, method := range j.Methods {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.config.Method(ctx, Call{Kind: j.Kind, ID: j.ID, Method: method, Disks: j.Disks}); err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+	}
+	return nil
+}
+
+// begins starts the clock of self-healing anew for an action that had to wait
+// for its turn: what it may take is meant from here on.
+func (s *Service) begins(ctx context.Context) error {
+	task, action := lifecycle.TaskOf(ctx), queue.Current[lifecycle.Key](ctx)
+	if task == nil || action == nil {
+		return nil
+	}
+	if i := action.Info(); i.Started.Sub(i.Accepted) < s.config.StuckAfter/10 {
+		return nil
+	}
+	return task.Beat(ctx)
+}
+
+func (j *job) encode() []byte {
+	data, err := json.Marshal(j)
+	if err != nil {
+		panic("ovc: " + err.Error()) // strings always can be
+	}
+	return data
+}

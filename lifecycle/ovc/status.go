@@ -1,0 +1,107 @@
+package ovc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// UpdateStatus is the one way in which the status of an object changes: if it is
+// the expected one, it becomes the new one, in one compare-and-set. What may
+// follow what is said by the table: a static state is followed by the transition
+// state of an action, that one by the state that the action leads to from where
+// it began, or by where it began.
+//
+// [Service.Do] does so by itself. UpdateStatus is for who does the work of
+// actions elsewhere.
+//
+// Errors: [ErrOtherAction] if the object is in another state, was moved by
+// somebody else meanwhile, or does not exist, which [lifecycle.ErrNotFound]
+// tells; [fsm.ErrNotAllowed] if the table has no such step;
+// [fsm.ErrUnknownState] for a state that the kind does not have;
+// [lifecycle.ErrInvalid], and the store's. Nothing is written then, but for
+// [lifecycle.ErrUnknownOutcome].
+func (s *Service) UpdateStatus(ctx context.Context, kind Kind, id string, status, newStatus State) (Record, error) {
+	m, err := s.manager(kind)
+	if err != nil {
+		return Record{}, err
+	}
+	rec, err := m.Get(ctx, id)
+	switch {
+	case err != nil && lifecycle.HTTPStatus(err) == 404:
+		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: id, Err: err}
+	case err != nil:
+		return Record{}, err
+	}
+	return s.update(ctx, kind, rec, status, newStatus)
+}
+
+// UpdateSearch is UpdateStatus for the one object of the kind that is in the
+// expected state and matches. It reads all objects in that state.
+//
+// Errors: those of UpdateStatus; [ErrOtherAction] if none matches,
+// [ErrMoreThanOne] if several do: none of them is changed.
+func (s *Service) UpdateSearch(ctx context.Context, kind Kind, match func(Record) bool, status, newStatus State) (Record, error) {
+	m, err := s.manager(kind)
+	switch {
+	case err != nil:
+		return Record{}, err
+	case match == nil:
+		return Record{}, invalid("a search for nothing")
+	}
+	var found Record
+	var ids []string
+	for rec, err := range m.All(ctx, lifecycle.Select[State]{States: []State{status}}) {
+		switch {
+		case err != nil:
+			return Record{}, err
+		case match(rec):
+			found, ids = rec, append(ids, rec.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		err := fmt.Errorf("ovc: %w: no matching %s is %s", lifecycle.ErrConflict, kind, status)
+		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, Err: err}
+	case 1:
+		return s.update(ctx, kind, found, status, newStatus)
+	}
+	return Record{}, &RefusedError{
+		Reason: ErrMoreThanOne, Kind: kind, Found: ids,
+		Err: invalid("%d of kind %s match: %s", len(ids), kind, quoted(ids)),
+	}
+}
+
+// update moves an object as it was read.
+func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, newStatus State) (Record, error) {
+	m := s.managers[kind]
+	for _, state := range []State{status, newStatus} {
+		if m.Machine().StateIndex(state) < 0 {
+			return Record{}, &fsm.TransitionError{
+				Machine: m.Machine().Name(), From: string(rec.State), To: string(state), Row: -1, Err: fsm.ErrUnknownState,
+			}
+		}
+	}
+	if rec.State != status {
+		err := fmt.Errorf("ovc: %w: %s %q is %s, not %s", lifecycle.ErrConflict, kind, rec.ID, rec.State, status)
+		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: rec.ID, Err: err}
+	}
+	for _, actor := range []fsm.Actor{API, Worker, fsm.Sweeper} {
+		for row := range m.Machine().Permitted(rec.Status, actor) {
+			if row.Event == Expire {
+				continue // the bin is emptied by who does the work of it
+			}
+			step, err := m.Machine().Next(ctx, rec.Status, row.Event, actor, &rec.Payload)
+			if err != nil || step.State != newStatus {
+				continue
+			}
+			after, err := m.Fire(ctx, rec.ID, row.Event, actor, &change{Revision: rec.Revision})
+			return after, words(kind, rec.ID, err)
+		}
+	}
+	return Record{}, &fsm.TransitionError{
+		Machine: m.Machine().Name(), From: string(status), To: string(newStatus), Row: -1, Err: fsm.ErrNotAllowed,
+	}
+}
