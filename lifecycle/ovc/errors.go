@@ -3,6 +3,7 @@ package ovc
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -38,12 +39,14 @@ type RefusedError struct {
 	Err    error    // the refusal in detail
 }
 
-// Error is the text of the document.
+// Error is the text of the document. Of ErrOtherAction it begins with the status
+// code, 409, or 404 for an object that does not exist.
 func (e *RefusedError) Error() string {
 	if e.Reason != ErrOtherAction {
 		return e.Reason.Error()
 	}
-	line := fmt.Sprintf("409 Conflict: %v on %s", e.Reason, e.Kind)
+	code := lifecycle.HTTPStatus(e.Err)
+	line := fmt.Sprintf("%d %s: %v on %s", code, http.StatusText(code), e.Reason, e.Kind)
 	if e.ID != "" {
 		line += " ID: " + e.ID
 	}

@@ -84,8 +84,8 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 		return nil, invalid("%s of a %s has no other object", action, kind)
 	}
 	if kind == KindCloudspace && administrative(action) && !options.Administrator {
-		return nil, &fsm.TransitionError{
-			Machine: m.Machine().Name(), Event: string(action), Actor: API, Row: -1, Err: fsm.ErrWrongActor,
+		return nil, &lifecycle.Error{
+			Verb: "do", Machine: m.Machine().Name(), ID: id, Event: string(action), Actor: API, Err: fsm.ErrWrongActor,
 		}
 	}
 	r := &request{s: s, kind: kind, id: id, action: action, options: options}
@@ -175,8 +175,8 @@ func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*qu
 		err := fmt.Errorf("%w: machine %q is %s", lifecycle.ErrBusy, vm, rec.State)
 		return nil, &RefusedError{Reason: ErrBusy, Kind: KindVM, ID: vm, Err: err}
 	case !slices.Contains(migrates, rec.State):
-		return nil, &fsm.TransitionError{
-			Machine: m.Machine().Name(), From: string(rec.State), Event: string(Migrate), Row: -1, Err: fsm.ErrNotAllowed,
+		return nil, &lifecycle.Error{
+			Verb: "do hidden", Machine: m.Machine().Name(), ID: vm, From: string(rec.State), Event: string(Migrate), Err: fsm.ErrNotAllowed,
 		}
 	}
 	r := &request{s: s, kind: KindVM, id: vm, action: Migrate, options: options}
