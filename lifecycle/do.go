@@ -241,7 +241,7 @@ func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
 		t = new(Task)
 	}
 	t.Key, t.Operation, t.Owner, t.Epoch, t.beats = r.Key, r.Operation, r.Owner, r.Epoch, o.m
-	t.With = o.companions()
+	t.With, t.parts = o.companions(), o.with
 	return o.note(func() {
 		o.rec, o.closed, o.task = *r, false, t
 		// Before the guard reads the record: what is taken away later is told.

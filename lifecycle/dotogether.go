@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -179,4 +180,18 @@ func (p *Part[S, E, T]) ending(outcome Outcome, reason string) AnyPart {
 	c.outcomeOf = decide.Request{Verb: decide.Report, Actor: m.worker, Operation: uint64(p.c.rec.Operation), Owned: true}
 	c.outcomeOf.Owner, c.outcomeOf.Epoch = m.self()
 	return &Part[S, E, T]{c: c}
+}
+
+// beat prolongs the deadline of the part, as long as it is the operation's.
+func (p *Part[S, E, T]) beat(ctx context.Context) error {
+	operation, ok := p.operation()
+	if !ok {
+		return nil
+	}
+	owner, epoch := p.c.m.self()
+	err := p.c.m.beat(ctx, &Task{Key: p.key(), Operation: operation, Owner: owner, Epoch: epoch})
+	if errors.Is(err, ErrStale) {
+		return nil
+	}
+	return err
 }

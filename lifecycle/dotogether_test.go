@@ -142,6 +142,27 @@ func TestDoTogetherOwner(t *testing.T) {
 	})
 }
 
+// TestDoTogetherBeats: the heart-beat of the work prolongs the deadlines of all,
+// but not of a part that somebody else has moved.
+func TestDoTogetherBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := pair(t, lifecycle.Config[event]{})
+		h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			for range 3 {
+				time.Sleep(40 * time.Second)
+				require.NoError(t, lifecycle.TaskOf(ctx).Beat(ctx))
+			}
+			return nil
+		}), nil, m.Firing("b", "start", user, nil)))(t)
+		time.Sleep(90 * time.Second)
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
+		must(m.Override(t.Context(), "b", "stopped", "ann", "it hangs", nil))(t)
+		must(h.Wait(t.Context()))(t)
+		require.Equal(t, [2]state{"running", "stopped"}, states(t, m))
+	})
+}
+
 // TestAlso: work takes the turns of other objects, which need not change.
 func TestAlso(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

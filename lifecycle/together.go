@@ -40,6 +40,7 @@ type AnyPart interface {
 	operation() (OpID, bool)
 	ending(outcome Outcome, reason string) AnyPart
 	refused() bool
+	beat(ctx context.Context) error
 }
 
 // Firing is what [Manager.Fire] does, as a part of a commit.

@@ -155,6 +155,7 @@ type Task struct {
 	With      []Companion // of [Manager.DoTogether]
 
 	beats beater
+	parts []AnyPart // of With, and those that are at rest
 
 	mu   sync.Mutex
 	ctx  *workContext // nil while it waits
@@ -203,8 +204,15 @@ func TaskOf(ctx context.Context) *Task {
 // Beat prolongs the deadline of the object to the full time of its state, from
 // now on, and is how work says that it gets on. The error is [ErrStale] if the
 // operation was taken away, and the context of the work then ends; or the
-// store's.
-func (t *Task) Beat(ctx context.Context) error { return t.beats.beat(ctx, t) }
+// store's. The objects that take part in the operation get theirs prolonged, too,
+// unless somebody else has moved them.
+func (t *Task) Beat(ctx context.Context) error {
+	err := t.beats.beat(ctx, t)
+	for i := 0; i < len(t.parts) && err == nil; i++ {
+		err = t.parts[i].beat(ctx)
+	}
+	return err
+}
 
 // EditOutcome changes the payload in the commit of the outcome, if the work that
 // runs with this context succeeds. T must be the payload of the manager. The
