@@ -2,6 +2,7 @@ package ovc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ type goal struct {
 func (g goal) reach(w *crashtest.World[*ovc.Service]) error {
 	return w.Insist(g.role, fmt.Sprintf("%s %s", g.action, g.id), func(ctx context.Context, s *ovc.Service) error {
 		rec, err := s.Get(ctx, g.kind, g.id)
-		if lifecycle.HTTPStatus(err) == 404 {
+		if errors.Is(err, lifecycle.ErrNotFound) {
 			rec, err = s.Add(ctx, g.kind, g.id, ovc.Model{})
 		}
 		if err != nil || rec.State == g.until {

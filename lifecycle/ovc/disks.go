@@ -2,6 +2,7 @@ package ovc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -96,7 +97,7 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 	for _, id := range rec.Payload.Disks {
 		disk, err := disks.Get(ctx, id)
 		switch {
-		case err != nil && lifecycle.HTTPStatus(err) == 404:
+		case errors.Is(err, lifecycle.ErrNotFound):
 			continue
 		case err != nil:
 			return nil, err

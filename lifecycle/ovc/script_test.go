@@ -1,6 +1,7 @@
 package ovc_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +63,20 @@ type script struct {
 
 	mu    sync.Mutex
 	quiet bool
-	out   []string
+	out   []told
 	takes map[string]time.Duration
 	fails map[string]string
 }
+
+// told is a line. What a method's goroutine says by itself has no order with what
+// others say at the same moment: it comes last there, by name.
+type told struct {
+	at   time.Duration
+	late string
+	text string
+}
+
+func inOrder(a, b told) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.late, b.late)) }
 
 func newScript() *script {
 	s := &script{start: time.Now(), takes: map[string]time.Duration{}, fails: map[string]string{}}
@@ -106,11 +117,11 @@ func (s *script) method(ctx context.Context, call ovc.Call) error {
 	if len(call.Disks) > 0 {
 		with = " with disk " + strings.Join(call.Disks, ", ")
 	}
-	s.printf("%s() of %s %s%s begins", call.Method, call.Kind, call.ID, with)
+	s.late("%s() of %s %s%s begins", call.Method, call.Kind, call.ID, with)
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
-		s.printf("%s() of %s %s is told to end", call.Method, call.Kind, call.ID)
+		s.late("%s() of %s %s is told to end", call.Method, call.Kind, call.ID)
 		return context.Cause(ctx)
 	}
 	if fails != "" {
@@ -121,18 +132,25 @@ func (s *script) method(ctx context.Context, call ovc.Call) error {
 	return nil
 }
 
-func (s *script) printf(format string, args ...any) {
+func (s *script) printf(format string, args ...any) { s.tell("", format, args...) }
+
+func (s *script) late(format string, args ...any) {
+	s.tell(fmt.Sprintf(format, args...), format, args...)
+}
+
+func (s *script) tell(late, format string, args ...any) {
+	now := time.Since(s.start)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.quiet {
-		s.out = append(s.out, fmt.Sprintf("%8s  ", "+"+time.Since(s.start).String())+fmt.Sprintf(format, args...))
+		s.out = append(s.out, told{now, late, fmt.Sprintf("%8s  ", "+"+now.String()) + fmt.Sprintf(format, args...)})
 	}
 }
 
 func (s *script) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out = append(s.out, fmt.Sprintf(format, args...))
+	s.out = append(s.out, told{time.Since(s.start), "", fmt.Sprintf(format, args...)})
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -153,12 +171,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.out
-	s.out, s.quiet = nil, false
-	if len(out) == 0 {
-		return "nothing\n"
+	slices.SortStableFunc(s.out, inOrder)
+	var out strings.Builder
+	for _, line := range s.out {
+		out.WriteString(line.text + "\n")
 	}
-	return strings.Join(out, "\n") + "\n"
+	s.out, s.quiet = nil, false
+	return cmp.Or(out.String(), "nothing\n")
 }
 
 func (s *script) command(t *testing.T, cmd string, word func(int) string, values map[string]string) {
@@ -172,7 +191,9 @@ func (s *script) command(t *testing.T, cmd string, word func(int) string, values
 	case "do", "run":
 		_, admin := values["admin"]
 		k, id := object()
+		s.mu.Lock()
 		s.quiet = cmd == "run"
+		s.mu.Unlock()
 		h, err := s.service.Do(ctx, k, id, ovc.Event(word(2)), &ovc.Options{With: values["with"], Administrator: admin})
 		if err == nil && cmd == "run" {
 			_, err = h.Wait(ctx)

@@ -162,4 +162,3 @@ func (s *Service) changed(row lifecycle.HistoryRow) {
 		s.queuer.ended(row.Key)
 	}
 }
-

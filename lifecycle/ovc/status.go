@@ -2,6 +2,7 @@ package ovc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -30,7 +31,7 @@ func (s *Service) UpdateStatus(ctx context.Context, kind Kind, id string, status
 	}
 	rec, err := m.Get(ctx, id)
 	switch {
-	case err != nil && lifecycle.HTTPStatus(err) == 404:
+	case errors.Is(err, lifecycle.ErrNotFound):
 		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: id, Err: err}
 	case err != nil:
 		return Record{}, err

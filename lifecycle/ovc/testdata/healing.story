@@ -146,11 +146,55 @@ vm m1: PAUSED
 vm m2: HALTED
 disk d1: CREATED
 
+# The same, while they wait for a migration that takes longer than that.
+
+method vm m1 migrate takes=2h
+----
+nothing
+
+method vm m1 attach_disk takes=20m
+----
+nothing
+
+migrate m1
+----
+= accepted
++4h30m1s  migrate() of vm m1 begins
+
+do vm m1 attach_disk with=d1
+----
++4h30m1s  disk d1: CREATED -> ATTACHING
++4h30m1s  vm m1: PAUSED -> ATTACHING_DISK
+= ATTACHING_DISK
+
+advance 119m
+----
+nothing
+
+heal
+----
+= 0 stuck, 0 expired
+
+advance 2m
+----
++6h30m1s  migrate() of vm m1 ends
++6h30m1s  attach_disk() of vm m1 with disk d1 begins
+
+heal
+----
+= 0 stuck, 0 expired
+
+advance 20m
+----
++6h50m1s  attach_disk() of vm m1 ends
++6h50m1s  disk d1: ATTACHING -> ASSIGNED
++6h50m1s  vm m1: ATTACHING_DISK -> PAUSED
+
 # A status that was set by somebody who died.
 
 update vm m2 HALTED DELETING
 ----
-+4h30m1s  vm m2: HALTED -> DELETING
++6h51m1s  vm m2: HALTED -> DELETING
 = DELETING
 
 advance 31m
@@ -159,7 +203,7 @@ nothing
 
 heal
 ----
- +5h1m1s  vm m2: DELETING -> HALTED, stuck
++7h22m1s  vm m2: DELETING -> HALTED, stuck
 stuck: vm m2 was DELETING, moved to HALTED
 = 1 stuck, 0 expired
 
@@ -179,9 +223,9 @@ nothing
 
 do account a1 destroy
 ----
- +5h2m1s  account a1: DISABLED -> DESTROYING
++7h23m1s  account a1: DISABLED -> DESTROYING
 = DESTROYING
- +5h2m1s  destroy() of account a1 begins
++7h23m1s  destroy() of account a1 begins
 
 advance 40m
 ----
@@ -189,14 +233,14 @@ nothing
 
 heal
 ----
-+5h42m1s  account a1: DESTROYING -> DISABLED, stuck
+ +8h3m1s  account a1: DESTROYING -> DISABLED, stuck
 stuck: account a1 was DESTROYING, moved to DISABLED
 = 1 stuck, 0 expired
-+5h42m1s  destroy() of account a1 is told to end
+ +8h3m1s  destroy() of account a1 is told to end
 
 states
 ----
-vm m1: PAUSED
+vm m1: PAUSED with disk d1
 vm m2: HALTED
 account a1: DISABLED
-disk d1: CREATED
+disk d1: ASSIGNED at vm m1

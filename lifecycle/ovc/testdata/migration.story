@@ -110,7 +110,7 @@ do vm m2 destroy
   +16m0s  vm m2: RUNNING -> DESTROYING
 = DESTROYING
 
-method vm m3 migrate takes=90s
+method vm m3 migrate takes=95s
 ----
 nothing
 
@@ -132,18 +132,18 @@ advance 1h
 ----
   +17m0s  migrate() of vm m2 ends
   +17m0s  stop() of vm m2 begins
- +17m30s  migrate() of vm m3 ends
- +17m30s  migrate() of vm m3 begins
+ +17m35s  migrate() of vm m3 ends
+ +17m35s  migrate() of vm m3 begins
   +18m0s  stop() of vm m2 ends
   +18m0s  delete() of vm m2 begins
-  +19m0s  migrate() of vm m3 ends
-  +19m0s  reboot() of vm m3 begins
   +19m0s  delete() of vm m2 ends
   +19m0s  destroy() of vm m2 begins
-  +20m0s  reboot() of vm m3 ends
-  +20m0s  vm m3: REBOOTING -> RUNNING
+ +19m10s  migrate() of vm m3 ends
+ +19m10s  reboot() of vm m3 begins
   +20m0s  destroy() of vm m2 ends
   +20m0s  vm m2: DESTROYING -> DESTROYED
+ +20m10s  reboot() of vm m3 ends
+ +20m10s  vm m3: REBOOTING -> RUNNING
 
 # A migration that fails changes nothing that users see.
 
@@ -158,7 +158,7 @@ migrate m3
 
 advance 2m
 ----
-+1h17m30s  migrate() of vm m3 fails
++1h17m35s  migrate() of vm m3 fails
 
 states
 ----

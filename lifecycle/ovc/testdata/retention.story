@@ -106,8 +106,8 @@ nothing
 heal
 ----
 +338h10m0s  vm m1: DELETED -> DESTROYING, expire
-+338h10m0s  destroy() of vm m1 begins
 = 0 stuck, 1 expired
++338h10m0s  destroy() of vm m1 begins
 
 advance 1m
 ----
