@@ -1,39 +1,69 @@
-// Package ovc has the lifecycle tables of the objects of OpenvCloud as machines
-// of package fsm: virtual machines, cloudspaces, accounts, disks, images and
-// nodes. Their source is the document "Transition states for OpenvCloud
-// objects".
+// Package ovc moves the objects of OpenvCloud: virtual machines, cloudspaces,
+// accounts, disks, images and nodes, one action at a time for each. Its source is
+// the document "Transition states for OpenvCloud objects".
 //
-//	vm := ovc.VM.Instance()
-//	_, err := vm.Fire(ctx, ovc.Deploy, ovc.API, nil) // DEPLOYING
+//	user ──Do──────▶ ┌─────────┐  table? state?  ┌─ the object's queue ─┐
+//	                 │ Service │ ──────────────▶ │ stop, delete, destroy│──▶ Method
+//	node ──Migrate─▶ │         │  one commit     └──────────────────────┘
+//	cron ──SelfHeal▶ └─────────┘  RUNNING -> DESTROYING -> DESTROYED
 //
 // An object rests in a static state. An action takes it through one transition
-// state into the next static state; [API] begins it, [Worker] ends it with
-// [Done].
+// state into the next static state: [Service.Do] sets the transition state and
+// puts the action into the object's queue, and when its methods are done, the
+// desired state is set. A user who asks meanwhile is told "Cannot execute action
+// at this time".
 //
-// It guarantees:
+//	s := ovc.New(store, &ovc.Config{Method: hypervisor})
+//	h, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Pause, nil) // PAUSING
+//	vm, err := h.Wait(ctx)                                // PAUSED
+//
+// # The names of the document
+//
+//	TRANSITION_STATES          [TransitionStates], [IsTransition]
+//	validate_transition()      [ValidateTransition]
+//	update_status()            [Service.UpdateStatus], [Service.UpdateSearch]
+//	queuer                     [Queuer]: [Queuer.Queue], [Queuer.Stop], [Queuer.Terminate]
+//	migrate()                  [Service.Migrate]
+//	destroy_vm()               [Service.Do] with [Destroy]: stop(), delete(), destroy()
+//	selfhealing script         [Service.SelfHeal], [Service.Run]
+//
+// # Guarantees
 //
 //   - Every machine has the rows of the document, all of them, and what it has
 //     beyond them is listed below. A test compares them arrow by arrow.
 //   - In a transition state nobody can begin another action.
+//   - The status changes by a compare-and-set only. Of several who want to begin
+//     an action at once, one does; the others are told of the other action, and
+//     nothing was changed for them.
+//   - What is refused is not in a queue, and what was accepted is done, or leads
+//     back to where it began.
+//   - A migration is in no status and no model. It holds the machine's queue: one
+//     action of a user is accepted meanwhile, and done after it.
 //   - An action ends where its own row says: a deleted disk that was attached is
 //     TOBEDELETED, a halted machine that got a disk is halted. The status keeps
 //     the origin for that.
+//   - A machine and a disk that is attached to it or detached, and a machine and
+//     the disks that go with it, move in one commit, at the beginning and at the
+//     end.
+//   - Actions on one machine and on its disks are done one at a time.
 //   - No object is in a transition state without a deadline, and what is stuck
-//     goes back to where it was, never to another state with the same action.
+//     goes back to where it was, status and model, never to another state with
+//     the same action. An action that waits for its turn is not stuck.
 //   - [TransitionStates] and [ValidateTransition] are read off the machines.
 //
-// It does not guarantee:
+// # No guarantees
 //
-//   - That the order of actions is kept, or that one user action is admitted
-//     while a machine migrates: that is a queue's work. A migration is hidden,
-//     and the tables know nothing of it.
-//   - That an object that was put back is as it was. The state says where the
-//     action began, not what it left half done.
+//   - That an object that was put back is as it was: a method that failed, or whose
+//     process died, may have done half of its work. [Config.Observe] may look.
+//   - Queues are those of a process. Between processes it is the status alone that
+//     keeps actions apart, and a migration in one process does not hold up an
+//     action in another: route the requests for an object to one process.
+//   - That somebody heals: call [Service.SelfHeal] from time to time, or [Service.Run].
 //
-// [VMTable], [CloudspaceTable], [AccountTable], [DiskTable], [ImageTable] and
-// [NodeTable] give the tables as data, for machines with a payload or deadlines
-// of your own. The machines here have no payload: they are for services that keep
-// the model of an object elsewhere and need its status moved.
+// [VM], [Cloudspace], [Account], [Disk], [Image] and [Node] are the bare machines,
+// for services that keep the model of an object elsewhere and need its status
+// moved; [VMTable] and its like give the tables as data, for machines with a
+// payload or deadlines of your own.
 //
 // # Beyond the document
 //
@@ -43,12 +73,34 @@
 // destruction, as every row into DESTROYED does.
 //
 // The notes ask for self-healing by time-out. Every transition state has a row
-// back to the origin, by [fsm.Sweeper] after [StuckAfter].
+// back to the origin, by [fsm.Sweeper] after [StuckAfter]. The same row is taken
+// at once for an action that fails: the document has no state for errors.
 //
 // The image row DISABLED, DISABLING, CREATED is kept as printed, although
 // ENABLING is probably meant. A halted machine cannot be started, and a paused
 // cloudspace can be resumed and not reset, although the text mentions that an
 // administrator may reset its firewall: the tables have no such rows.
+//
+// The document has one lock for a collection; here a compare-and-set on the object
+// does the same for every store. In its listing, more than one object may have
+// been updated when that is found; here nothing was. Its listing calls a refusal a
+// bad request, and its text 409; here it is 409.
+//
+// "Actions on a disk are scheduled in the queue where the disk is attached to":
+// they are in the disk's own queue as well, so that their order is kept when it is
+// attached elsewhere. The tables have attachment twice, for the machine and for the
+// disk. It is one action here, which may be asked for at either; without the
+// other object it moves one alone.
+//
+// TOBEDELETED "was deleted together with VM": therefore a machine that is deleted
+// or destroyed takes its attached disks along. While one of them is busy it is
+// refused.
+//
+// A queue is created by the first action that is accepted, not by one that is
+// refused. Destroying a halted machine begins with stop() all the same.
+//
+// Pausing is "an administrative action": [Options.Administrator] is needed to
+// pause, resume and reset cloudspaces.
 //
 // # Rejected
 //
@@ -56,8 +108,13 @@
 // record would say that something is gone which nobody has removed yet.
 //
 // An error state, or a row by the worker for an action that failed: the document
-// has neither. Who runs actions and knows that one failed fires [Stuck] as
-// [fsm.Sweeper] at once.
+// has neither.
+//
+// Destroying as a chain of statuses, STOPPING, HALTED, DELETING and so on: the
+// document has the machine DESTROYING all the time, and others could ask for
+// something between two of them.
+//
+// A status for migrations: users would see it.
 //
 // # Table of ovc-vm
 //

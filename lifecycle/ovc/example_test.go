@@ -2,15 +2,54 @@ package ovc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
+// A machine is migrated, which nobody sees. A user destroys it meanwhile: that is
+// accepted, and done after the migration. The next user is too late.
+func Example() {
+	ctx := context.Background()
+	migrated := make(chan struct{})
+	s := ovc.New(lifecycle.NewMemoryStore(), &ovc.Config{
+		Method: func(_ context.Context, call ovc.Call) error {
+			if call.Method == ovc.Migrate {
+				<-migrated
+			}
+			fmt.Println(call.Method, call.ID)
+			return nil
+		},
+	})
+	s.Add(ctx, ovc.KindVM, "m1", ovc.Model{})
+	deploying, _ := s.Do(ctx, ovc.KindVM, "m1", ovc.Deploy, nil)
+	deploying.Wait(ctx)
+
+	s.Migrate(ctx, "m1", nil)
+	destroying, _ := s.Do(ctx, ovc.KindVM, "m1", ovc.Destroy, nil)
+	fmt.Println("m1 is", destroying.Admitted().State)
+	_, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Stop, nil)
+	fmt.Println(lifecycle.HTTPStatus(err), err)
+	close(migrated)
+	vm, _ := destroying.Wait(ctx)
+	fmt.Println("m1 is", vm.State)
+	// Output:
+	// deploy m1
+	// m1 is DESTROYING
+	// 409 Cannot execute action at this time
+	// migrate m1
+	// stop m1
+	// delete m1
+	// destroy m1
+	// m1 is DESTROYED
+}
+
 // A halted machine gets a disk and is halted again; a second action meanwhile
 // is refused.
-func Example() {
+func Example_machine() {
 	ctx := context.Background()
 	vm, err := ovc.VM.InstanceAt(ovc.VM.At(ovc.Halted))
 	if err != nil {
@@ -86,6 +125,25 @@ func ExampleValidateTransition() {
 func ExampleTransitionStates() {
 	fmt.Println(ovc.TransitionStates(ovc.KindNode))
 	// Output: [PUTTING_IN_MAINTENANCE ENABLING DECOMMISSIONING]
+}
+
+// The one way to change a status by hand: it is what is expected, or nothing is
+// changed.
+func ExampleService_UpdateStatus() {
+	ctx := context.Background()
+	s := ovc.New(lifecycle.NewMemoryStore(), nil)
+	vm, err := s.Add(ctx, ovc.KindVM, "m1", ovc.Model{})
+	fmt.Println(vm.State, err)
+	vm, err = s.UpdateStatus(ctx, ovc.KindVM, "m1", ovc.Virtual, ovc.Deploying)
+	fmt.Println(vm.State, err)
+	_, err = s.UpdateStatus(ctx, ovc.KindVM, "m1", ovc.Virtual, ovc.Deploying)
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, ovc.ErrOtherAction), errors.Is(err, lifecycle.ErrConflict))
+	// Output:
+	// VIRTUAL <nil>
+	// DEPLOYING <nil>
+	// 409 Conflict: Other action currently happening on vm ID: m1
+	// true true
 }
 
 func ExampleKinds() {

@@ -151,8 +151,8 @@ func (r *request) work(j job) lifecycle.Work {
 // Migrate moves a machine to another node, which users do not see: its status
 // remains, and the model knows nothing of it. It waits for its turn in the
 // machine's queue. Meanwhile one action of a user is accepted, and done after it.
-// A machine that is to be deleted or destroyed when its turn comes is not
-// migrated any more: the ticket's outcome is [queue.Skipped].
+// A machine that is gone when its turn comes is not migrated: the ticket's outcome
+// is [queue.Skipped].
 //
 // Errors: [ErrBusy] for a machine in a transition state, [fsm.ErrNotAllowed] for
 // one that is not running, paused or halted; [lifecycle.ErrNotFound],
@@ -185,9 +185,11 @@ func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*qu
 	return ticket, words(KindVM, vm, err)
 }
 
-// migrates are the states of a machine that a migration makes sense in.
+// migrates are the states in which there is a machine to migrate. In a transition
+// state its action waits behind the migration.
 var migrates = []State{
-	Running, Paused, Halted, Pausing, Resuming, Stopping, Rebooting, Resetting, AddingDisk, AttachingDisk, DetachingDisk,
+	Running, Paused, Halted, Pausing, Resuming, Stopping, Rebooting, Resetting,
+	AddingDisk, AttachingDisk, DetachingDisk, Deleting, Destroying,
 }
 
 // handle is the work of an action by its record.

@@ -77,8 +77,7 @@ do vm m1 destroy
 ! lifecycle: do ovc-vm "m1": destroy by api in DESTROYED: fsm: not allowed
 ! fsm.ErrNotAllowed, status 409
 
-# A migration that waits for its turn behind another one is skipped if the machine
-# is to be destroyed then, and done if it is only to be rebooted.
+# Migrations that wait for each other, and an action that waits for both.
 
 add vm m2
 ----
@@ -131,19 +130,21 @@ do vm m3 reboot
 advance 1h
 ----
   +17m0s  migrate() of vm m2 ends
-  +17m0s  stop() of vm m2 begins
+  +17m0s  migrate() of vm m2 begins
  +17m35s  migrate() of vm m3 ends
  +17m35s  migrate() of vm m3 begins
-  +18m0s  stop() of vm m2 ends
-  +18m0s  delete() of vm m2 begins
-  +19m0s  delete() of vm m2 ends
-  +19m0s  destroy() of vm m2 begins
+  +18m0s  migrate() of vm m2 ends
+  +18m0s  stop() of vm m2 begins
+  +19m0s  stop() of vm m2 ends
+  +19m0s  delete() of vm m2 begins
  +19m10s  migrate() of vm m3 ends
  +19m10s  reboot() of vm m3 begins
-  +20m0s  destroy() of vm m2 ends
-  +20m0s  vm m2: DESTROYING -> DESTROYED
+  +20m0s  delete() of vm m2 ends
+  +20m0s  destroy() of vm m2 begins
  +20m10s  reboot() of vm m3 ends
  +20m10s  vm m3: REBOOTING -> RUNNING
+  +21m0s  destroy() of vm m2 ends
+  +21m0s  vm m2: DESTROYING -> DESTROYED
 
 # A migration that fails changes nothing that users see.
 
