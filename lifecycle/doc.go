@@ -29,7 +29,8 @@
 // admitted, before the work waits for its turn, and the outcome is written only
 // if the operation is still this one and this process still owns it. Its six
 // outcomes are [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and
-// [Lost]. What a process leaves behind when it dies, [Manager.Sweep] and
+// [Lost]. [Manager.DoTogether] is Do for an operation in which other objects take
+// part. What a process leaves behind when it dies, [Manager.Sweep] and
 // [Manager.Recover] find by deadlines and by owners ([Join]) and treat as the
 // table says: back to the origin, to a failed state, or the work once more, by
 // its name. [Manager.Explain] tells who owes the next move, and

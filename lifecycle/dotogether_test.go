@@ -216,3 +216,20 @@ func TestDoWithoutObject(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Equal(t, 404, lifecycle.HTTPStatus(err))
 }
+
+// TestBeatFromOutside: what waits for its turn gets its deadline prolonged.
+func TestBeatFromOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := pair(t, lifecycle.Config[event]{})
+		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
+		must(m.DoHidden(t.Context(), "a", "migrate", hidden))(t)
+		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil))(t)
+		time.Sleep(40 * time.Second)
+		require.NoError(t, m.Beat(t.Context(), "a"))
+		time.Sleep(40 * time.Second)
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		require.Equal(t, state("running"), must(h.Wait(t.Context()))(t).State)
+		require.ErrorIs(t, m.Beat(t.Context(), "a"), lifecycle.ErrStale)
+		require.ErrorIs(t, m.Beat(t.Context(), "nobody"), lifecycle.ErrStale)
+	})
+}

@@ -214,6 +214,22 @@ func (t *Task) Beat(ctx context.Context) error {
 	return err
 }
 
+// Beat is [Task.Beat] from outside the work, for the operation of an object whose
+// work waits or runs in this manager: one that waits for its turn for long is not
+// stuck. The error is [ErrStale] if there is none, or its operation was taken
+// away; or the store's.
+func (m *Manager[S, E, T]) Beat(ctx context.Context, id string) error {
+	t := m.tasks.of(m.key(id))
+	err := fmt.Errorf("%w: no work waits or runs here", ErrStale)
+	if t != nil {
+		err = t.Beat(ctx)
+	}
+	if err != nil {
+		return &Error{Verb: "beat", Machine: m.table.Name, ID: id, Err: err}
+	}
+	return nil
+}
+
 // EditOutcome changes the payload in the commit of the outcome, if the work that
 // runs with this context succeeds. T must be the payload of the manager. The
 // last call counts. An edit that fails, panics or is of another payload
