@@ -26,15 +26,22 @@ func takesTwo(kind Kind, action Event) bool {
 	return false
 }
 
-// pair moves a machine and a disk together. The disk has the operation: its
-// desired state is what the action is for, while the machine ends as it began.
+// pair moves a machine and a disk together. The object that was asked for has the
+// operation.
+//
+// Who detaches a disk makes both forget it at once: if the detachment does not
+// succeed, both models are again what they were, as every model is.
 func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Handle, error) {
 	attached := r.change()
 	attached.Edit = func(d *Model) error {
-		if action == Detach && d.VM != vm {
+		switch {
+		case action != Detach:
+			d.VM = vm
+		case d.VM != vm:
 			return fmt.Errorf("%w: disk %q is not attached to %q", lifecycle.ErrPrecondition, disk, vm)
+		default:
+			d.VM = ""
 		}
-		d.VM = vm
 		return nil
 	}
 	holds := r.change()
@@ -45,16 +52,12 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Han
 		}
 		return nil
 	}
+	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
 	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{ofVM[action]}, Disks: []string{disk}})
-	return r.s.managers[KindDisk].DoTogether(ctx, disk, action, API, work, attached,
-		r.s.managers[KindVM].Firing(vm, ofVM[action], API, holds))
-}
-
-// detaches has a disk forget its machine when it has been detached.
-func detaches(ctx context.Context, j *job) {
-	if len(j.Methods) == 1 && (j.Methods[0] == DetachDisk || j.Methods[0] == Detach) {
-		lifecycle.EditOutcome(ctx, func(d *Model) error { d.VM = ""; return nil })
+	if r.kind == KindVM {
+		return vms.DoTogether(ctx, vm, ofVM[action], API, work, holds, disks.Firing(disk, action, API, attached))
 	}
+	return disks.DoTogether(ctx, disk, action, API, work, attached, vms.Firing(vm, ofVM[action], API, holds))
 }
 
 // disk moves a disk, and takes the turn of the machine that it is attached to. A
@@ -84,6 +87,12 @@ func (r *request) disk(ctx context.Context) (*Handle, error) {
 	return m.Do(ctx, r.id, r.action, API, work, change)
 }
 
+// changing reports whether a disk is in an action that may leave it attached. One
+// that is destroyed out of the bin is not.
+func changing(disk Record) bool {
+	return IsTransition(disk.State) && disk.Origin != Deleted && disk.Origin != ToBeDeleted
+}
+
 // withDisks deletes or destroys a machine and the disks that are attached to it.
 func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
@@ -101,7 +110,7 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 			continue
 		case err != nil:
 			return nil, err
-		case disk.Payload.VM != r.id || disk.State != Assigned && !IsTransition(disk.State):
+		case disk.State != Assigned && !changing(disk):
 			continue // it is in the bin, or was destroyed
 		}
 		attached = append(attached, id)

@@ -55,6 +55,8 @@
 //
 //   - That an object that was put back is as it was: a method that failed, or whose
 //     process died, may have done half of its work. [Config.Observe] may look.
+//   - An action that waits for longer than StuckAfter is put back by other
+//     processes if its own does not heal.
 //   - Queues are those of a process. Between processes it is the status alone that
 //     keeps actions apart, and a migration in one process does not hold up an
 //     action in another: route the requests for an object to one process.

@@ -1,6 +1,7 @@
 package ovc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ func (s *Service) Recover(ctx context.Context) (Healing, error) {
 }
 
 func (s *Service) heal(ctx context.Context, look func(*Manager, context.Context) ([]lifecycle.Case, error)) (h Healing, err error) {
+	err = s.wait(ctx)
 	for kind := range Kinds() {
 		cases, failed := look(s.managers[kind], ctx)
 		err = errors.Join(err, failed)
@@ -85,6 +87,26 @@ func (s *Service) Run(ctx context.Context, every time.Duration, tell func(Healin
 	}
 }
 
+// wait prolongs the deadlines of what has waited here for its turn for a while, so
+// that other processes do not take it for stuck.
+func (s *Service) wait(ctx context.Context) (err error) {
+	lanes := s.queuer.lanes
+	for key := range lanes.All() {
+		for _, i := range lanes.Inspect(key) {
+			long := i.State == queue.Waiting && time.Since(i.Accepted) >= s.config.StuckAfter/4
+			kind, _ := kindOf(key.Machine)
+			if !long || i.Keys[0] != key || i.Name == string(Migrate) {
+				continue
+			}
+			// Stale: it was taken away meanwhile, and will find that out.
+			if failed := s.managers[kind].Beat(ctx, key.ID); !errors.Is(failed, lifecycle.ErrStale) {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	return err
+}
+
 // errNotStuck keeps a sweep from what only looks stuck.
 var errNotStuck = errors.New("ovc: not stuck")
 
@@ -112,17 +134,19 @@ func (s *Service) waits(r *lifecycle.StoredRecord) bool {
 }
 
 // moves reports whether an action in the queue of an object is the one that the
-// object's last event began. It is, if the object is its first one; or if it is
-// one on another kind of object that takes this one along.
+// object's last event began: its own, or one of another object that takes it
+// along.
 func moves(i *queue.Info[lifecycle.Key], r *lifecycle.StoredRecord) bool {
-	event, first := Event(r.Event), i.Keys[0]
-	switch {
+	event := Event(r.Event)
+	switch first := i.Keys[0]; {
 	case first == r.Key:
 		return i.Name == r.Event
 	case r.Machine == KindVM.Machine().Name():
 		return ofDisk[event] != "" && i.Name == string(ofDisk[event])
+	case first.Machine == KindVM.Machine().Name():
+		return i.Name == string(cmp.Or(ofVM[event], event))
 	}
-	return first.Machine == KindVM.Machine().Name() && i.Name == r.Event
+	return false
 }
 
 // empty destroys what has been in the recycle bin for long enough.

@@ -10,7 +10,7 @@ import (
 // service's own: it changes them together with the status.
 type Model struct {
 	// VM is the machine that a disk is attached to, from the beginning of the
-	// attachment to the end of the detachment. A disk that was deleted with its
+	// attachment to that of the detachment. A disk that was deleted with its
 	// machine keeps it.
 	VM string `json:"vm,omitempty"`
 	// Disks are those that were attached to a machine and not detached.

@@ -60,8 +60,7 @@ type job struct {
 //
 // An action on a machine's disks moves machine and disk in one commit, from
 // either side: attach_disk of a machine with a disk is attach of the disk with
-// the machine; the handle is that of the disk. A machine that is deleted or
-// destroyed takes the disks with it that are attached to it. Every other action
+// the machine. A machine that is deleted or destroyed takes the disks with it that are attached to it. Every other action
 // on an attached disk moves the disk alone, in the queue of its machine too.
 //
 // Errors: [ErrBusy] if the object, or another one that takes part, is in a
@@ -140,7 +139,6 @@ func (r *request) work(j job) lifecycle.Work {
 			if err := r.s.begins(ctx); err != nil {
 				return err
 			}
-			detaches(ctx, &j)
 			return run(ctx)
 		})
 	}
@@ -201,7 +199,6 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 	if err := s.begins(ctx); err != nil {
 		return err
 	}
-	detaches(ctx, &j)
 	if s.config.Method == nil {
 		return nil
 	}

@@ -290,6 +290,38 @@ func TestRecover(t *testing.T) {
 	})
 }
 
+// TestWaitingAcrossProcesses: what waits in one process is not stuck for another
+// one, as long as the first one heals, too; what runs for too long is.
+func TestWaitingAcrossProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		alpha, beta := ovc.New(store, nil), ovc.New(store, nil)
+		running(t, alpha, "m")
+		must(alpha.Add(t.Context(), ovc.KindDisk, "d", ovc.Model{}))(t)
+		wait(t)(alpha.Do(t.Context(), ovc.KindVM, "m", ovc.AddDisk, &ovc.Options{With: "d"}))
+		takes := func(d time.Duration) func(context.Context) error {
+			return func(context.Context) error { time.Sleep(d); return nil }
+		}
+		must(alpha.Migrate(t.Context(), "m", &ovc.Options{Run: takes(5 * time.Hour)}))(t)
+		h := must(alpha.Do(t.Context(), ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: takes(2 * time.Hour)}))(t)
+		heal := func(n int) (stuck int) {
+			for range n {
+				time.Sleep(10 * time.Minute)
+				for _, s := range []*ovc.Service{alpha, beta} {
+					stuck += len(must(s.SelfHeal(t.Context()))(t).Stuck)
+				}
+			}
+			return stuck
+		}
+		require.Zero(t, heal(5*6))
+		require.Equal(t, 2, heal(6))
+		_, err := h.Wait(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrStale)
+		require.Equal(t, ovc.Model{Disks: []string{"d"}}, must(alpha.Get(t.Context(), ovc.KindVM, "m"))(t).Payload)
+		require.Equal(t, ovc.Model{VM: "m"}, must(alpha.Get(t.Context(), ovc.KindDisk, "d"))(t).Payload)
+	})
+}
+
 // TestEverybodyAtOnce: many users at a few objects. No two methods are ever at one
 // object, of several requests one is accepted, and machines and disks know the
 // same of each other in the end.

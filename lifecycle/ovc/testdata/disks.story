@@ -23,8 +23,8 @@ run disk d1 create
 
 do vm m1 attach_disk with=d1
 ----
-   +2m0s  disk d1: CREATED -> ATTACHING
    +2m0s  vm m1: RUNNING -> ATTACHING_DISK
+   +2m0s  disk d1: CREATED -> ATTACHING
 = ATTACHING_DISK
    +2m0s  attach_disk() of vm m1 with disk d1 begins
 
@@ -41,8 +41,8 @@ do disk d1 delete
 advance 1m
 ----
    +3m0s  attach_disk() of vm m1 ends
-   +3m0s  disk d1: ATTACHING -> ASSIGNED
    +3m0s  vm m1: ATTACHING_DISK -> RUNNING
+   +3m0s  disk d1: ATTACHING -> ASSIGNED
 
 # The same from the other side; a disk that was only modeled is added.
 
@@ -182,8 +182,8 @@ nothing
 
 do vm m1 attach_disk with=d4
 ----
-  +11m0s  disk d4: CREATED -> ATTACHING
   +11m0s  vm m1: RUNNING -> ATTACHING_DISK
+  +11m0s  disk d4: CREATED -> ATTACHING
 = ATTACHING_DISK
   +11m0s  attach_disk() of vm m1 with disk d4 begins
 
@@ -198,8 +198,8 @@ disk d4: ATTACHING at vm m1
 advance 1m
 ----
   +12m0s  attach_disk() of vm m1 fails
-  +12m0s  disk d4: ATTACHING -> CREATED, stuck: attach_disk: no such device
   +12m0s  vm m1: ATTACHING_DISK -> RUNNING, stuck: attach_disk: no such device
+  +12m0s  disk d4: ATTACHING -> CREATED, stuck: attach_disk: no such device
 
 states
 ----
@@ -217,16 +217,16 @@ nothing
 
 do vm m1 detach_disk with=d1
 ----
-  +12m0s  disk d1: ASSIGNED -> DETACHING
   +12m0s  vm m1: RUNNING -> DETACHING_DISK
+  +12m0s  disk d1: ASSIGNED -> DETACHING
 = DETACHING_DISK
   +12m0s  detach_disk() of vm m1 with disk d1 begins
 
 advance 1m
 ----
   +13m0s  detach_disk() of vm m1 fails
-  +13m0s  disk d1: DETACHING -> ASSIGNED, stuck: detach_disk: it is mounted
   +13m0s  vm m1: DETACHING_DISK -> RUNNING, stuck: detach_disk: it is mounted
+  +13m0s  disk d1: DETACHING -> ASSIGNED, stuck: detach_disk: it is mounted
 
 states
 ----
@@ -248,7 +248,7 @@ run vm m2 deploy
 
 do vm m2 detach_disk with=d1
 ----
-! lifecycle: do ovc-disk "d1": detach by api in ASSIGNED: lifecycle: precondition failed: disk "d1" is not attached to "m2"
+! lifecycle: fire ovc-disk "d1": detach by api in ASSIGNED: lifecycle: precondition failed: disk "d1" is not attached to "m2"
 ! lifecycle.ErrPrecondition, status 412
 
 do disk d1 detach with=m2
@@ -258,12 +258,12 @@ do disk d1 detach with=m2
 
 do vm m2 attach_disk with=d1
 ----
-! lifecycle: do ovc-disk "d1": attach by api in ASSIGNED: fsm: not allowed
+! lifecycle: fire ovc-disk "d1": attach by api in ASSIGNED: fsm: not allowed
 ! fsm.ErrNotAllowed, status 409
 
 do vm m2 attach_disk with=d9
 ----
-! lifecycle: do ovc-disk "d9": attach by api: lifecycle: not found
+! lifecycle: fire ovc-disk "d9": attach by api: lifecycle: not found
 ! lifecycle.ErrNotFound, status 404
 
 do disk d4 attach with=m9

@@ -122,8 +122,8 @@ nothing
 
 do vm m1 attach_disk with=d1
 ----
-+3h59m1s  disk d1: CREATED -> ATTACHING
 +3h59m1s  vm m1: PAUSED -> ATTACHING_DISK
++3h59m1s  disk d1: CREATED -> ATTACHING
 = ATTACHING_DISK
 +3h59m1s  attach_disk() of vm m1 with disk d1 begins
 
@@ -163,8 +163,8 @@ migrate m1
 
 do vm m1 attach_disk with=d1
 ----
-+4h30m1s  disk d1: CREATED -> ATTACHING
 +4h30m1s  vm m1: PAUSED -> ATTACHING_DISK
++4h30m1s  disk d1: CREATED -> ATTACHING
 = ATTACHING_DISK
 
 advance 119m
@@ -187,8 +187,8 @@ heal
 advance 20m
 ----
 +6h50m1s  attach_disk() of vm m1 ends
-+6h50m1s  disk d1: ATTACHING -> ASSIGNED
 +6h50m1s  vm m1: ATTACHING_DISK -> PAUSED
++6h50m1s  disk d1: ATTACHING -> ASSIGNED
 
 # A status that was set by somebody who died.
 
