@@ -82,7 +82,7 @@ func (r *request) disk(ctx context.Context) (*Handle, error) {
 	if vm != "" && rec.State == Assigned {
 		// Whoever attaches it elsewhere meanwhile changes its revision: the action
 		// is in the queue of its machine, or it is refused.
-		work.Also, change.Revision = []lifecycle.Key{KindVM.key(vm)}, rec.Revision
+		work.Also, change.Expect = []lifecycle.Key{KindVM.key(vm)}, rec.Revision
 	}
 	return m.Do(ctx, r.id, r.action, API, work, change)
 }
@@ -117,7 +117,7 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 		parts = append(parts, disks.Firing(id, r.action, API, r.change()))
 	}
 	// A disk that is attached or detached meanwhile changes the machine.
-	change.Revision = rec.Revision
+	change.Expect = rec.Revision
 	work := r.work(r.job(attached...))
 	if len(parts) == 0 {
 		return vms.Do(ctx, r.id, r.action, API, work, change)

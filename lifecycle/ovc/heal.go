@@ -166,7 +166,7 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 			return begun, errors.Join(err, failed)
 		}
 		j := job{Kind: kind, ID: rec.ID, Methods: []Event{Destroy}}
-		h, failed := m.Do(ctx, rec.ID, Expire, fsm.Sweeper, lifecycle.Named(methods, j.encode()), &change{Revision: rec.Revision})
+		h, failed := m.Do(ctx, rec.ID, Expire, fsm.Sweeper, lifecycle.Named(methods, j.encode()), &change{Expect: rec.Revision})
 		switch {
 		case failed == nil:
 			begun = append(begun, h)

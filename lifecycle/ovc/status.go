@@ -98,7 +98,7 @@ func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, new
 			if err != nil || step.State != newStatus {
 				continue
 			}
-			after, err := m.Fire(ctx, rec.ID, row.Event, actor, &change{Revision: rec.Revision})
+			after, err := m.Fire(ctx, rec.ID, row.Event, actor, &change{Expect: rec.Revision})
 			return after, words(kind, rec.ID, err)
 		}
 	}
