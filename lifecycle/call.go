@@ -343,6 +343,9 @@ func (c *call[S, E, T]) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.m.along != nil {
+		return c.commitAlong(ctx, payload)
+	}
 	c.lent = true
 	if err := c.send(ctx, &c.draft); err != nil {
 		return err

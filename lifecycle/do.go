@@ -469,6 +469,10 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 		}
 		return o.end(ctx, outcome, edited.err)
 	}
+	if along, ok := errors.AsType[*alongError](err); ok && outcome == Succeeded && errors.Is(along.err, ErrPrecondition) {
+		// What the work has made of other objects does not go with its success.
+		return o.end(ctx, Failed, along.err)
+	}
 	return o.ended(ctx, c, outcome, why, err)
 }
 

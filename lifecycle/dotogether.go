@@ -119,32 +119,36 @@ func (o *operation[S, E, T]) concludeTogether(ctx context.Context, c *call[S, E,
 	}
 }
 
-// conclude commits the parts that are not refused.
+// conclude commits the parts that are not refused, and what goes along with them.
 func conclude(ctx context.Context, parts []AnyPart) (*ConflictError, error) {
-	var writes []AnyPart
-	commit := Commit{Token: NewToken()}
+	j := joint{commit: Commit{Token: NewToken()}}
+	var along []AnyPart
 	for _, p := range parts {
-		ch, _, err := p.prepare(ctx)
+		ch, also, err := p.prepare(ctx)
 		switch {
-		case p.refused():
+		case p.refused() || err == nil && ch == nil:
+			continue
 		case err != nil:
 			return nil, err
-		case ch != nil:
-			writes, commit.Changes = append(writes, p), append(commit.Changes, *ch)
 		}
+		j.add(p, ch, also)
+		more, err := p.along(ctx, ch)
+		if err != nil {
+			return nil, err
+		}
+		j.pin(more.Require)
+		along = append(along, more.Parts...)
 	}
-	if len(writes) == 0 {
+	if len(j.writes) == 0 {
 		return nil, nil
 	}
-	if lost, err := writes[0].send(ctx, &commit); err != nil {
+	if culprit, err := j.gather(ctx, parts[0].store(), along); err != nil {
+		return nil, &alongError{culprit.fail(err)}
+	}
+	if lost, err := j.writes[0].send(ctx, &j.commit); err != nil {
 		return lost, err
 	}
-	for i, p := range writes {
-		p.written(&commit.Changes[i], commit.Token)
-	}
-	for _, p := range writes {
-		p.tell()
-	}
+	j.written(0)
 	return nil, nil
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// pair is two VMs that are stopped.
-func pair(t *testing.T, config lifecycle.Config[event]) *sizedManager {
+// stoppedVMs is two VMs that are stopped.
+func stoppedVMs(t *testing.T, config lifecycle.Config[event]) *sizedManager {
 	m := workers(lifecycle.NewMemoryStore(), config)
 	stopped(t, m, "a")
 	stopped(t, m, "b")
@@ -40,7 +40,7 @@ func TestDoTogether(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := pair(t, lifecycle.Config[event]{})
+				m := stoppedVMs(t, lifecycle.Config[event]{})
 				busy := must(m.DoHidden(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
 					time.Sleep(time.Second)
 					return nil
@@ -70,7 +70,7 @@ func TestDoTogether(t *testing.T) {
 
 // TestDoTogetherRefused: what is refused has changed nothing and holds no turn.
 func TestDoTogetherRefused(t *testing.T) {
-	m := pair(t, lifecycle.Config[event]{})
+	m := stoppedVMs(t, lifecycle.Config[event]{})
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	mute := lifecycle.New(workVM, lifecycle.NewMemoryStore(), nil)
 	work := lifecycle.Func(func(context.Context) error { return nil })
@@ -99,7 +99,7 @@ func TestDoTogetherRefused(t *testing.T) {
 func TestDoTogetherTakenAway(t *testing.T) {
 	for id, want := range map[string][2]state{"a": {"stopped", "stopped"}, "b": {"running", "stopped"}} {
 		synctest.Test(t, func(t *testing.T) {
-			m := pair(t, lifecycle.Config[event]{})
+			m := stoppedVMs(t, lifecycle.Config[event]{})
 			end := make(chan struct{})
 			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
 				<-end
@@ -146,7 +146,7 @@ func TestDoTogetherOwner(t *testing.T) {
 // but not of a part that somebody else has moved.
 func TestDoTogetherBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := pair(t, lifecycle.Config[event]{})
+		m := stoppedVMs(t, lifecycle.Config[event]{})
 		h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 3 {
 				time.Sleep(40 * time.Second)
@@ -166,7 +166,7 @@ func TestDoTogetherBeats(t *testing.T) {
 // TestAlso: work takes the turns of other objects, which need not change.
 func TestAlso(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := pair(t, lifecycle.Config[event]{})
+		m := stoppedVMs(t, lifecycle.Config[event]{})
 		var order []string
 		work := func(name string, also ...lifecycle.Key) lifecycle.Work {
 			w := lifecycle.Func(func(context.Context) error {
@@ -196,7 +196,7 @@ func TestAlso(t *testing.T) {
 // TestExpectedRevision: a request that was decided on one revision is refused on another,
 // with the record that won.
 func TestExpectedRevision(t *testing.T) {
-	m := pair(t, lifecycle.Config[event]{})
+	m := stoppedVMs(t, lifecycle.Config[event]{})
 	seen := must(m.Get(t.Context(), "a"))(t)
 	on := func() *lifecycle.Change[size] { return &lifecycle.Change[size]{Expect: seen.Revision} }
 	began := must(m.Fire(t.Context(), "a", "start", user, on()))(t)
@@ -220,7 +220,7 @@ func TestDoWithoutObject(t *testing.T) {
 // TestBeatFromOutside: what waits for its turn gets its deadline prolonged.
 func TestBeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := pair(t, lifecycle.Config[event]{})
+		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
 		must(m.DoHidden(t.Context(), "a", "migrate", hidden))(t)
 		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil))(t)

@@ -32,6 +32,7 @@ type Manager[S, E comparable, T any] struct {
 	codec    Codec
 	undo     []E
 	observer Observer
+	along    func(context.Context, *StoredChange) (Along, error)
 	plain    bool // values of T hold no references
 	empty    bool // and no bits
 	makes    bool // there is an absent state, out of which events make objects
@@ -58,6 +59,16 @@ type Config[E comparable] struct {
 	Codec Codec
 	// Observer is told what happens. Default: nobody.
 	Observer Observer
+	// Along is asked about every change of an object that is about to be
+	// committed, by whatever verb, work's own outcomes and sweeps included: which
+	// changes of other objects are made in the same commit, as by [Together], and
+	// on which conditions. So objects that belong together are never seen apart.
+	// The change is read only; a removal says so, and its To is in the absent
+	// state. It runs without a lock, and is asked again if what it spoke of has
+	// moved before the commit. Its error is that of the call, and nothing is
+	// written. Where it says [ErrPrecondition] to the outcome of work that
+	// succeeded, the outcome is a failure. Default: nothing goes along.
+	Along func(ctx context.Context, ch *StoredChange) (Along, error)
 
 	// What follows is for [Manager.Do] and its like.
 
@@ -118,7 +129,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	payload := reflect.TypeFor[T]()
 	mgr := &Manager[S, E, T]{
 		machine: m, table: m.Table(), store: store, codec: config.Codec,
-		undo: slices.Clone(config.Undo), observer: config.Observer,
+		undo: slices.Clone(config.Undo), observer: config.Observer, along: config.Along,
 		plain: isPlain(payload), empty: payload.Size() == 0,
 		owner: config.Owner, worker: config.Worker, queue: config.Queue, observe: config.Observe, locks: config.Locks, handlers: maps.Clone(config.Handlers),
 		events: decide.Events{

@@ -28,6 +28,7 @@ type AnyPart interface {
 	key() Key
 	check() error
 	prepare(ctx context.Context) (*StoredChange, *Change[struct{}], error)
+	along(ctx context.Context, ch *StoredChange) (Along, error)
 	send(ctx context.Context, commit *Commit) (lost *ConflictError, err error)
 	written(ch *StoredChange, token Token)
 	tell()
@@ -94,19 +95,6 @@ func Together(ctx context.Context, parts ...AnyPart) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("%w: no parts of a commit", ErrInvalid)
 	}
-	seen := make(map[Key]bool, len(parts))
-	for _, p := range parts {
-		if p.store() != parts[0].store() {
-			return p.fail(fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid))
-		}
-		if seen[p.key()] { // also if the table ignores one of them
-			return p.fail(fmt.Errorf("%w: two parts about %s", ErrInvalid, p.key().text()))
-		}
-		seen[p.key()] = true
-		if err := p.check(); err != nil {
-			return p.fail(err)
-		}
-	}
 	for attempt := 1; ; attempt++ {
 		lost, culprit, err := together(ctx, parts)
 		if err == nil {
@@ -126,41 +114,34 @@ func Together(ctx context.Context, parts ...AnyPart) error {
 	}
 }
 
-// together tries once. The culprit is the part that the error is about.
+// together tries once, or again where only what goes along was overtaken. The
+// culprit is the part that the error is about.
 func together(ctx context.Context, parts []AnyPart) (lost *ConflictError, culprit AnyPart, err error) {
-	var writes []AnyPart
-	var needs [][]Precondition // of each
-	commit := Commit{Token: NewToken()}
-	for _, p := range parts {
-		ch, also, err := p.prepare(ctx)
-		if err != nil {
-			return nil, p, err
+	for attempt := 1; ; attempt++ {
+		j := joint{commit: Commit{Token: NewToken()}}
+		if culprit, err = j.gather(ctx, parts[0].store(), parts); err != nil {
+			return nil, culprit, err
 		}
-		if ch == nil {
+		if len(j.writes) == 0 {
+			return nil, nil, nil
+		}
+		for _, p := range j.writes {
+			if slices.Contains(parts, p) {
+				j.asked++
+			}
+		}
+		lost, err = j.writes[0].send(ctx, &j.commit)
+		switch {
+		case err != nil && j.overtaken(err) && attempt < maxAttempts:
 			continue
+		case lost != nil:
+			return lost, j.writes[lost.Change], err
+		case err != nil:
+			return nil, j.writes[whose(err, j.needs)], err
 		}
-		writes, needs = append(writes, p), append(needs, also.Require)
-		commit.Changes = append(commit.Changes, *ch)
-		commit.Require = append(commit.Require, also.Require...)
-		commit.Messages = append(commit.Messages, also.Messages...)
-	}
-	if len(writes) == 0 {
+		j.written(0)
 		return nil, nil, nil
 	}
-	lost, err = writes[0].send(ctx, &commit)
-	switch {
-	case lost != nil:
-		return lost, writes[lost.Change], err
-	case err != nil:
-		return nil, writes[whose(err, needs)], err
-	}
-	for i, p := range writes {
-		p.written(&commit.Changes[i], commit.Token)
-	}
-	for _, p := range writes {
-		p.tell()
-	}
-	return nil, nil, nil
 }
 
 // whose returns the part whose condition has failed; of any other error, which is
@@ -200,6 +181,10 @@ func (p *Part[S, E, T]) prepare(ctx context.Context) (*StoredChange, *Change[str
 		return nil, nil, err
 	}
 	return &c.one[0], &Change[struct{}]{Require: c.draft.Require, Messages: c.draft.Messages}, nil
+}
+
+func (p *Part[S, E, T]) along(ctx context.Context, ch *StoredChange) (Along, error) {
+	return p.c.m.goesAlong(ctx, ch)
 }
 
 func (p *Part[S, E, T]) send(ctx context.Context, commit *Commit) (*ConflictError, error) {

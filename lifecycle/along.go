@@ -1,0 +1,156 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Along is what goes along with a change of an object, in the same commit: see
+// [Config.Along]. The zero Along is nothing.
+type Along struct {
+	Parts   []AnyPart      // changes of other objects of the same store
+	Require []Precondition // conditions on others
+}
+
+// alongError is the error of what was to go along.
+type alongError struct{ err error }
+
+func (e *alongError) Error() string { return e.err.Error() }
+func (e *alongError) Unwrap() error { return e.err }
+
+// joint is a commit of several changes: those that were asked for, and what goes
+// along with them.
+type joint struct {
+	commit Commit
+	writes []AnyPart        // of the changes of parts, which are the last of the commit
+	needs  [][]Precondition // of each of them, as it was asked for
+	seen   map[Key]bool     // whose parts they are
+	asked  int              // how many changes somebody has asked for; they come first
+	pins   []Precondition   // of what goes along
+}
+
+// gather prepares parts and, with them, what goes along, all of one store. The
+// culprit is the part that the error is about.
+func (j *joint) gather(ctx context.Context, store Store, parts []AnyPart) (culprit AnyPart, err error) {
+	for _, p := range parts {
+		if p.store() != store {
+			return p, fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid)
+		}
+		if j.seen[p.key()] { // also if the table ignores one of them
+			return p, fmt.Errorf("%w: two parts about %s", ErrInvalid, p.key().text())
+		}
+		if j.seen == nil {
+			j.seen = make(map[Key]bool)
+		}
+		j.seen[p.key()] = true
+		if err := p.check(); err != nil {
+			return p, err
+		}
+	}
+	var along []AnyPart
+	for _, p := range parts {
+		ch, also, err := p.prepare(ctx)
+		if err != nil {
+			return p, err
+		}
+		if ch == nil {
+			continue
+		}
+		j.add(p, ch, also)
+		more, err := p.along(ctx, ch)
+		if err != nil {
+			return p, err
+		}
+		j.pin(more.Require)
+		along = append(along, more.Parts...)
+	}
+	if len(along) == 0 {
+		return nil, nil
+	}
+	return j.gather(ctx, store, along)
+}
+
+func (j *joint) add(p AnyPart, ch *StoredChange, also *Change[struct{}]) {
+	j.writes, j.needs = append(j.writes, p), append(j.needs, also.Require)
+	j.commit.Changes = append(j.commit.Changes, *ch)
+	j.commit.Require = append(j.commit.Require, also.Require...)
+	j.commit.Messages = append(j.commit.Messages, also.Messages...)
+}
+
+// written notes the commit in all parts, whose changes begin there, and then tells
+// the observers.
+func (j *joint) written(begin int) {
+	for i, p := range j.writes {
+		p.written(&j.commit.Changes[begin+i], j.commit.Token)
+	}
+	for _, p := range j.writes {
+		p.tell()
+	}
+}
+
+func (j *joint) pin(pins []Precondition) {
+	j.pins = append(j.pins, pins...)
+	j.commit.Require = append(j.commit.Require, pins...)
+}
+
+// overtaken reports whether the answer to the commit says that somebody has moved
+// what goes along, or what it depends on: who is asked again will say something
+// else.
+func (j *joint) overtaken(err error) bool {
+	if errors.Is(err, ErrUnknownOutcome) {
+		return false
+	}
+	if lost, ok := err.(*ConflictError); ok {
+		return lost.Change >= j.asked
+	}
+	unmet, ok := err.(*PreconditionError)
+	return ok && slices.ContainsFunc(j.pins, func(p Precondition) bool { return p.Key == unmet.Key })
+}
+
+// commitAlong is commit for a manager with Config.Along.
+func (c *call[S, E, T]) commitAlong(ctx context.Context, payload T) error {
+	for attempt := 1; ; attempt++ {
+		c.sent = false
+		j := joint{asked: 1, seen: map[Key]bool{c.m.key(c.id): true}, commit: Commit{
+			Token: NewToken(), Changes: slices.Clone(c.one[:]),
+			Require: slices.Clone(c.draft.Require), Messages: slices.Clone(c.draft.Messages),
+		}}
+		along, err := c.m.goesAlong(ctx, &j.commit.Changes[0])
+		if err != nil {
+			return err
+		}
+		j.pin(along.Require)
+		if culprit, err := j.gather(ctx, c.m.store, along.Parts); err != nil {
+			return &alongError{culprit.fail(err)}
+		}
+		c.lent = true
+		if err = c.send(ctx, &j.commit); err == nil {
+			c.lent, c.draft.Token, c.one[0] = false, j.commit.Token, j.commit.Changes[0]
+			c.written(payload)
+			j.written(1)
+			c.tell()
+			return nil
+		}
+		if !j.overtaken(err) {
+			return err
+		}
+		if attempt == maxAttempts {
+			c.sent = false // the conflict is not about this object
+			return &alongError{err}
+		}
+	}
+}
+
+// goesAlong asks what goes along with a change.
+func (m *Manager[S, E, T]) goesAlong(ctx context.Context, ch *StoredChange) (Along, error) {
+	if m.along == nil {
+		return Along{}, nil
+	}
+	along, err := m.along(ctx, ch)
+	if err != nil {
+		return along, &alongError{err}
+	}
+	return along, nil
+}

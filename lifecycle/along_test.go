@@ -1,0 +1,195 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// pair is a manager of VMs with which leases go along: a VM that is made has one
+// added, one that is updated ends it, and none becomes Ready unless the lease
+// allows that.
+type pair struct {
+	vms, leases *sizedManager
+	store       *hooked
+	asked       int
+	allow       func(to string) error // of VMs that are to be Ready or Failed
+}
+
+func pairs(t *testing.T) *pair {
+	store := &hooked{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	p := &pair{store: store, leases: lifecycle.New(lease, store, nil)}
+	p.vms = lifecycle.New(sizedVM, store, &lifecycle.Config[event]{
+		Worker: agent, Done: []event{"done"}, Failed: []event{"fail"},
+		Along: func(_ context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+			p.asked++
+			switch id := ch.To.ID; {
+			case ch.From == "":
+				return lifecycle.Along{Parts: []lifecycle.AnyPart{p.leases.Adding(id, user, size{N: 5}, nil)}}, nil
+			case ch.From == "Ready" && ch.To.State == "Updating":
+				return lifecycle.Along{Parts: []lifecycle.AnyPart{p.leases.Firing(id, "end", user, nil)}}, nil
+			case p.allow != nil:
+				return lifecycle.Along{}, p.allow(ch.To.State)
+			default:
+				return lifecycle.Along{Require: []lifecycle.Precondition{p.leases.Require(id, "Starting", "Active", "Ending", "Over")}}, nil
+			}
+		},
+	})
+	return p
+}
+
+// up makes a VM that is Ready, with a lease that is Active.
+func (p *pair) up(t *testing.T, id string) {
+	t.Helper()
+	p.allow = nil
+	must(p.vms.Create(t.Context(), id, "create", user, size{}))(t)
+	must(p.vms.Fire(t.Context(), id, "done", agent, nil))(t)
+	must(p.leases.Fire(t.Context(), id, "start", agent, nil))(t)
+	p.asked = 0
+	p.store.reset()
+}
+
+// last is the newest row of an object.
+func last(t *testing.T, m *sizedManager, id string) lifecycle.HistoryRow {
+	t.Helper()
+	rows := must(m.History(t.Context(), id, 0, 0))(t)
+	return rows[len(rows)-1]
+}
+
+// What goes along is in the same commit, for every verb.
+func TestAlong(t *testing.T) {
+	p := pairs(t)
+	must(p.vms.Create(t.Context(), "v", "create", user, size{}))(t)
+	require.Equal(t, 5, must(p.leases.Get(t.Context(), "v"))(t).Payload.N)
+	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
+
+	p.up(t, "w")
+	must(p.vms.Fire(t.Context(), "w", "update", user, nil))(t)
+	require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "w"))(t).State)
+	require.Equal(t, last(t, p.vms, "w").Token, last(t, p.leases, "w").Token)
+
+	p.up(t, "x")
+	require.NoError(t, lifecycle.Together(t.Context(),
+		p.vms.Firing("x", "update", user, nil), p.vms.Firing("v", "done", agent, nil)))
+	require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "x"))(t).State)
+	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "x").Token)
+	require.Equal(t, 2, p.asked)
+}
+
+// Who cannot go along keeps the object where it is, and the error says who.
+func TestAlongFails(t *testing.T) {
+	p := pairs(t)
+	p.up(t, "v")
+	must(p.leases.Fire(t.Context(), "v", "end", user, nil))(t)
+	for name, update := range map[string]func() error{
+		"fire": func() error { _, err := p.vms.Fire(t.Context(), "v", "update", user, nil); return err },
+		"together": func() error {
+			return lifecycle.Together(t.Context(), p.vms.Firing("v", "update", user, nil))
+		},
+	} {
+		err := update()
+		require.ErrorIs(t, err, fsm.ErrWrongActor, name)
+		require.ErrorContains(t, err, `lease "v"`, name)
+		require.Equal(t, "done", last(t, p.vms, "v").Event, name)
+	}
+
+	other := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+	strangers := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+		Along: func(context.Context, *lifecycle.StoredChange) (lifecycle.Along, error) {
+			return lifecycle.Along{Parts: []lifecycle.AnyPart{other.Adding("v", user, size{}, nil)}}, nil
+		},
+	})
+	_, err := strangers.Fire(t.Context(), "v", "touch", user, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+
+	p.allow = func(string) error { return errBoom }
+	_, err = p.vms.Fire(t.Context(), "v", "touch", user, nil)
+	require.ErrorIs(t, err, errBoom)
+}
+
+// Somebody moves what goes along between the question and the commit: it is
+// asked again, and gives up at some time.
+func TestAlongIsAskedAgain(t *testing.T) {
+	p := pairs(t)
+	p.up(t, "v")
+	others := lifecycle.New(lease, p.store.MemoryStore, nil)
+	p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+		if n == 1 {
+			must(others.Fire(t.Context(), "v", "touch", user, nil))(t)
+		}
+		return write()
+	}
+	must(p.vms.Fire(t.Context(), "v", "update", user, nil))(t)
+	require.Equal(t, 2, p.asked)
+	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
+
+	p.up(t, "w")
+	p.store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
+		must(others.Fire(t.Context(), "w", "touch", user, nil))(t)
+		return write()
+	}
+	_, err := p.vms.Fire(t.Context(), "w", "update", user, nil)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.Equal(t, 16, p.asked)
+	_, known := p.vms.Winner(err)
+	require.False(t, known, "the VM is where it was")
+
+	// A condition that does not hold any more, too.
+	p.up(t, "x")
+	n := 0
+	pinning := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+		Along: func(ctx context.Context, _ *lifecycle.StoredChange) (lifecycle.Along, error) {
+			n++
+			rec, err := p.leases.Get(ctx, "x")
+			return lifecycle.Along{Require: []lifecycle.Precondition{p.leases.Require("x", rec.State)}}, err
+		},
+	})
+	p.store.onCommit = func(commit int, _ *lifecycle.Commit, write func() error) error {
+		if commit == 1 {
+			must(others.Fire(t.Context(), "x", "end", user, nil))(t)
+		}
+		return write()
+	}
+	must(pinning.Fire(t.Context(), "x", "touch", user, nil))(t)
+	require.Equal(t, 2, n)
+}
+
+// Work that has succeeded, but not what goes along, has failed; where nobody can
+// tell, the outcome is not written and left to the sweeper.
+func TestAlongOfOutcomes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pairs(t)
+		p.up(t, "v")
+		p.allow = func(to string) error {
+			if to == "Ready" {
+				return lifecycle.ErrPrecondition
+			}
+			return nil
+		}
+		nothing := lifecycle.Func(func(context.Context) error { return nil })
+		_, err := must(p.vms.Do(t.Context(), "v", "update", user, nothing, nil))(t).Wait(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+		require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
+		require.Equal(t, state("Failed"), must(p.vms.Get(t.Context(), "v"))(t).State)
+
+		p.up(t, "w")
+		p.allow = func(string) error { return errBoom }
+		_, err = must(p.vms.Do(t.Context(), "w", "update", user, nothing, nil))(t).Wait(t.Context())
+		require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
+
+		time.Sleep(time.Hour + time.Second)
+		cases := must(p.vms.Sweep(t.Context()))(t)
+		require.Len(t, cases, 1)
+		require.Equal(t, lifecycle.Unmoved, cases[0].Remedy)
+		p.allow = nil
+		cases = must(p.vms.Sweep(t.Context()))(t)
+		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+	})
+}
