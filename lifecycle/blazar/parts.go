@@ -9,16 +9,22 @@ import (
 // ReservationSpec is the content of a reservation. The zero value reserves
 // nothing. A ReservationSpec is a plain value.
 type ReservationSpec struct {
-	Lease    string // id of the lease that it is part of
-	Resource string // what is reserved
-	Amount   int    // how many
+	Lease      string // id of the lease that it is part of
+	Resource   string // the type of what is reserved, such as "physical:host"
+	Amount     int    // how many
+	ResourceID string // what exactly, if the plugin says so
+
+	// The document has flags for a lease that is short of resources, instead of
+	// further statuses: what was reserved is not there, or is something else.
+	MissingResources bool
+	ResourcesChanged bool
 }
 
 // EventSpec is the content of an event. The zero value is no event's. An
 // EventSpec is a plain value.
 type EventSpec struct {
 	Lease string    // id of the lease that it is about
-	Type  string    // "start_lease", "end_lease" or "before_end_lease"
+	Type  string    // StartLease, EndLease or BeforeEndLease
 	Time  time.Time // when it is due
 }
 

@@ -21,6 +21,8 @@ func TestConformance(t *testing.T) {
 	conform.CheckDocument(t, blazar.Lease.Table(), &leaseDocument, mapping("testdata/lease.map.txt"))
 	conform.CheckDocument(t, blazar.Reservation.Table(), &reservationDocument, mapping("testdata/reservation.map.txt"))
 	conform.CheckDocument(t, blazar.Event.Table(), &eventDocument, mapping("testdata/event.map.txt"))
+	conform.CheckDocument(t, blazar.ReservationRecord.Table(), &reservationDocument, mapping("testdata/reservation-record.map.txt"))
+	conform.CheckDocument(t, blazar.EventRecord.Table(), &eventDocument, mapping("testdata/event-record.map.txt"))
 }
 
 func TestEveryRowAndRefusal(t *testing.T) {

@@ -1,0 +1,129 @@
+package blazar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Config refines a [Service]. The zero Config and nil are the defaults.
+type Config struct {
+	// Plugins are the types of resources that can be reserved. Default: none.
+	Plugins map[string]Plugin
+	// Notice is how long before its end a lease has the event before_end_lease,
+	// unless it says itself when. Default: leases that do not say have none.
+	Notice time.Duration
+	// Patience is how long [Service.Process] waits for one batch of events before
+	// it goes on with the next. Default: a minute.
+	Patience time.Duration
+	// Now is the time by which events are due. Default: [time.Now].
+	Now func() time.Time
+
+	// Owner, Queue and Observer are those of the managers, see
+	// [lifecycle.Config].
+	Owner    *lifecycle.Owner
+	Queue    lifecycle.Queue
+	Observer lifecycle.Observer
+}
+
+// Service is the manager of leases: it has the methods that create, update and
+// delete them, starts and ends them in time, and keeps the statuses of lease,
+// reservations and events in step, in one commit each. [New] makes one; the zero
+// Service is not usable. It is safe for concurrent use and needs no closing.
+// Several services, in several processes, may work on one store.
+//
+// The managers are for looking at the records, at their history, and at what is
+// stuck. Whoever moves a lease by them is held to the table of relationships too,
+// [lifecycle.Manager.Override] excepted. The ids of the reservations and events
+// of a lease begin with its own id and a slash.
+type Service struct {
+	Leases       *lifecycle.Manager[LeaseState, Call, LeaseSpec]
+	Reservations *lifecycle.Manager[ReservationState, Call, ReservationSpec]
+	Events       *lifecycle.Manager[EventState, Call, EventSpec]
+
+	config Config
+}
+
+// New returns a service of the leases in a store. It panics without a store.
+func New(store lifecycle.Store, config *Config) *Service {
+	s := newService(config)
+	s.Leases = lifecycle.New(Lease, store, s.leases())
+	s.Reservations = lifecycle.New(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	s.Events = lifecycle.New(EventRecord, store, s.events())
+	return s
+}
+
+// newService returns a service without managers.
+func newService(config *Config) *Service {
+	s := &Service{}
+	if config != nil {
+		s.config = *config
+	}
+	if s.config.Now == nil {
+		s.config.Now = time.Now
+	}
+	if s.config.Patience <= 0 {
+		s.config.Patience = time.Minute
+	}
+	return s
+}
+
+func (s *Service) leases() *lifecycle.Config[Call] {
+	return &lifecycle.Config[Call]{
+		Worker: Manager, Done: []Call{Done}, Failed: []Call{Fail},
+		Along: s.along,
+		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
+	}
+}
+
+func (s *Service) events() *lifecycle.Config[Call] {
+	return &lifecycle.Config[Call]{
+		Worker: Manager, Done: []Call{Done}, Failed: []Call{Fail}, Observe: s.observe,
+		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
+	}
+}
+
+// observe keeps a sweep from an event whose lease is under way: it will be settled
+// in the commit that settles the lease, and not before.
+func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Call, fsm.Actor, error) {
+	event, err := s.Events.Get(ctx, stuck.ID)
+	if err != nil || event.Payload.Type == BeforeEndLease {
+		return "", "", err
+	}
+	lease, err := s.Leases.Get(ctx, event.Payload.Lease)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return "", "", nil
+	case err != nil:
+		return "", "", err
+	case lease.State.IsTransitional():
+		return "", "", fmt.Errorf("%w: the lease is %s", lifecycle.ErrBusy, lease.State)
+	}
+	return "", "", nil
+}
+
+// Sweep looks after leases and events that are stuck, see
+// [lifecycle.Manager.Sweep]: the leases first, because their events go along.
+func (s *Service) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
+	return both(ctx, s.Leases.Sweep, s.Events.Sweep)
+}
+
+// Recover does at the start of a process what [Service.Sweep] does about dead
+// processes, without waiting for deadlines. It needs [Config].Owner, see
+// [lifecycle.Manager.Recover].
+func (s *Service) Recover(ctx context.Context) ([]lifecycle.Case, error) {
+	return both(ctx, s.Leases.Recover, s.Events.Recover)
+}
+
+func both(ctx context.Context, leases, events func(context.Context) ([]lifecycle.Case, error)) ([]lifecycle.Case, error) {
+	cases, err := leases(ctx)
+	if err != nil {
+		return cases, err
+	}
+	more, err := events(ctx)
+	return append(cases, more...), err
+}

@@ -1,0 +1,95 @@
+package blazar
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// IsStable reports whether a lease rests in this status until a method of the
+// manager is called: PENDING, ACTIVE, TERMINATED and ERROR.
+func (s LeaseState) IsStable() bool { return leaseKind(s) != fsm.Absent && leaseKind(s).Resting() }
+
+// IsTransitional reports whether a method is at work on a lease in this status:
+// CREATING, STARTING, UPDATING, TERMINATING and DELETING.
+func (s LeaseState) IsTransitional() bool { return leaseKind(s) == fsm.Transitional }
+
+// leaseKind is Absent for what is no status.
+func leaseKind(s LeaseState) fsm.Kind { return Lease.Kind(s) }
+
+// Next returns the statuses that can follow this one, in the order of the
+// declaration, as the document has it: deadlines and what else goes beyond its
+// figure are not counted. From UPDATING a lease gets to where it was, which may be
+// any stable status.
+func (s LeaseState) Next() []LeaseState { return next(Lease, len(leaseFigure()), s) }
+
+// IsValidTransition reports whether a status can follow this one, as in
+// [LeaseState.Next].
+func (s LeaseState) IsValidTransition(to LeaseState) bool { return slices.Contains(s.Next(), to) }
+
+// Next returns the statuses that can follow this one, in the order of the
+// declaration.
+func (s ReservationState) Next() []ReservationState {
+	return next(Reservation, len(ReservationTable().Rows), s)
+}
+
+// IsValidTransition reports whether a status can follow this one.
+func (s ReservationState) IsValidTransition(to ReservationState) bool {
+	return slices.Contains(s.Next(), to)
+}
+
+// Next returns the statuses that can follow this one, in the order of the
+// declaration.
+func (s EventState) Next() []EventState { return next(Event, len(EventTable().Rows), s) }
+
+// IsValidTransition reports whether a status can follow this one.
+func (s EventState) IsValidTransition(to EventState) bool { return slices.Contains(s.Next(), to) }
+
+// next returns where the first rows of a machine lead from a status.
+func next[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from S) (list []S) {
+	found := make(map[S]bool)
+	rows := slices.Collect(m.Rows())[:first]
+	for _, row := range rows {
+		switch {
+		case !slices.Contains(row.From, from) || row.Then == fsm.ThenIgnore:
+		case row.Then == fsm.ThenMove:
+			found[row.To] = true
+		default:
+			for _, s := range origins(m, from) {
+				found[s] = true
+			}
+		}
+	}
+	for s := range m.States() {
+		if found[s] {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// origins returns where an object can have been before a transitional status.
+func origins[S ~string, T any](m *fsm.Machine[S, Call, T], s S) (list []S) {
+	t := m.Table()
+	for _, i := range t.Origins()[m.StateIndex(s)] {
+		list = append(list, m.StateAt(i))
+	}
+	return list
+}
+
+// DeriveStatus returns the stable status of a lease that follows from the
+// statuses of its reservations and of its events start_lease and end_lease:
+//
+//	start_lease  end_lease  reservations
+//	UNDONE       UNDONE     all pending   PENDING
+//	DONE         UNDONE     all active    ACTIVE
+//	DONE         DONE       all deleted   TERMINATED
+//	everything else                       ERROR
+func DeriveStatus(reservations []ReservationState, start, end EventState) LeaseState {
+	for _, c := range Combinations() {
+		if c.Lease.IsStable() && c.Lease != LeaseError && c.Allows(reservations, start, end) {
+			return c.Lease
+		}
+	}
+	return LeaseError
+}

@@ -1,0 +1,75 @@
+package blazar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// taken lists the leases that still have resources which are to be somebody
+// else's: their end is due and not over, or they are being deleted.
+func (s *Service) taken(ctx context.Context) ([]LeaseInfo, error) {
+	leases := make(map[string]bool)
+	now := s.config.Now()
+	for e, err := range s.Events.All(ctx, lifecycle.Select[EventState]{States: []EventState{EventUndone, EventInProgress}}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Payload.Type == EndLease && (e.State == EventInProgress || !e.Payload.Time.After(now)) {
+			leases[e.Payload.Lease] = true
+		}
+	}
+	for rec, err := range s.Leases.All(ctx, lifecycle.Select[LeaseState]{States: []LeaseState{LeaseDeleting}}) {
+		if err != nil {
+			return nil, err
+		}
+		leases[rec.ID] = true
+	}
+	var list []LeaseInfo
+	for id := range leases {
+		lease, err := s.GetLease(ctx, id)
+		if errors.Is(err, lifecycle.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, lease)
+	}
+	return list, nil
+}
+
+// inTheWay returns an error if resources of a lease that is to start are still
+// somebody else's.
+func (s *Service) inTheWay(ctx context.Context, d Due, taken []LeaseInfo) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	lease, err := s.GetLease(ctx, d.Lease)
+	if err != nil {
+		return err
+	}
+	for _, other := range taken {
+		over := other.Status == LeaseDeleting || !other.Spec.End.After(d.Time)
+		if other.ID == d.Lease || !over {
+			continue
+		}
+		for _, theirs := range other.Reservations {
+			for _, r := range lease.Reservations {
+				if theirs.Status == ReservationActive && same(&r.ReservationSpec, &theirs.ReservationSpec) {
+					return fmt.Errorf("%w: lease %q is %s and still has resources of type %q",
+						lifecycle.ErrBusy, other.ID, other.Status, r.Resource)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// same reports whether two reservations may be of the same resources: of those of
+// a type, if the plugin does not say which.
+func same(a, b *ReservationSpec) bool {
+	return a.Resource == b.Resource && (a.ResourceID == b.ResourceID || a.ResourceID == "" || b.ResourceID == "")
+}
