@@ -19,9 +19,14 @@ import (
 // deleted.
 func Never(lease LeaseState, reservations []ReservationState, start, end EventState) []Call {
 	possible := make(map[Call]bool)
-	for s := range future(lease) {
+	future := future(lease)
+	starts := reachable(start, EventState.Next)
+	if start != EventDone && !future[LeaseStarting] { // it is DONE when the lease has started, and not otherwise
+		starts = slices.DeleteFunc(starts, func(s EventState) bool { return s == EventDone })
+	}
+	for s := range future {
 		for row := range Lease.Rows() {
-			if row.Then == fsm.ThenMove && slices.Contains(row.From, s) && satisfiable(row.To, reservations, start, end) {
+			if row.Then == fsm.ThenMove && slices.Contains(row.From, s) && satisfiable(row.To, reservations, starts, end) {
 				possible[row.Event] = true
 			}
 		}
@@ -69,8 +74,8 @@ func future(from LeaseState) map[LeaseState]bool {
 }
 
 // satisfiable reports whether these reservations and events can get to where the
-// line of a status wants them.
-func satisfiable(lease LeaseState, reservations []ReservationState, start, end EventState) bool {
+// line of a status wants them. Starts is what the event start_lease can get to.
+func satisfiable(lease LeaseState, reservations []ReservationState, starts []EventState, end EventState) bool {
 	lines := Combinations()
 	i := slices.IndexFunc(lines, func(c Combination) bool { return c.Lease == lease })
 	if i < 0 {
@@ -82,7 +87,7 @@ func satisfiable(lease LeaseState, reservations []ReservationState, start, end E
 			return false
 		}
 	}
-	return meets(reachable(start, EventState.Next), line.Start) && meets(reachable(end, EventState.Next), line.End)
+	return meets(starts, line.Start) && meets(reachable(end, EventState.Next), line.End)
 }
 
 // reachable returns a status and those that it can lead to.

@@ -9,7 +9,8 @@ import (
 )
 
 // taken lists the leases that still have resources which are to be somebody
-// else's: their end is due and not over, or they are being deleted.
+// else's, or will have them: their end is due and not over, or they are being
+// deleted.
 func (s *Service) taken(ctx context.Context) ([]LeaseInfo, error) {
 	leases := make(map[string]bool)
 	now := s.config.Now()
@@ -58,7 +59,10 @@ func (s *Service) inTheWay(ctx context.Context, d Due, taken []LeaseInfo) error 
 		}
 		for _, theirs := range other.Reservations {
 			for _, r := range lease.Reservations {
-				if theirs.Status == ReservationActive && same(&r.ReservationSpec, &theirs.ReservationSpec) {
+				// Pending ones too: another process may be at the start of that lease,
+				// or has left it for the next time.
+				has := theirs.Status == ReservationActive || theirs.Status == ReservationPending
+				if has && same(&r.ReservationSpec, &theirs.ReservationSpec) {
 					return fmt.Errorf("%w: lease %q is %s and still has resources of type %q",
 						lifecycle.ErrBusy, other.ID, other.Status, r.Resource)
 				}

@@ -1,0 +1,136 @@
+package blazar
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/crashtest"
+)
+
+// Every verb of the service, with a fault at every durable write of it: the
+// process dies and comes back, or another one takes over; the store fails, loses
+// requests and answers; or the process stands still while others take it for dead.
+// Everything comes to rest, and nothing is done twice. All faults are tried with
+// INTERLOCK_LONG=1, otherwise those after which somebody else has to clean up.
+func TestCrashes(t *testing.T) {
+	h := crashtest.Harness{
+		Synctest: true,
+		New:      func(testing.TB) lifecycle.Store { return &lifecycle.MemoryStore{KeepHistory: -1} },
+	}
+	if os.Getenv("INTERLOCK_LONG") == "" {
+		h.Kinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer, crashtest.Paused}
+	}
+	crashtest.Run(t, h, crashtest.Scenario[*Service]{
+		Processes: []string{"manager"}, Tick: 5 * time.Minute,
+		Start: func(ctx context.Context, p *crashtest.Process) (*Service, error) {
+			if err := p.Join(ctx, 12*time.Minute); err != nil {
+				return nil, err
+			}
+			effect := func(ctx context.Context, _ Allocation) error { return p.Effect(ctx) }
+			s := newService(&Config{Owner: p.Owner(), Queue: p.Queue(), Plugins: map[string]Plugin{"host": {
+				Reserve: func(ctx context.Context, a Allocation) (string, error) { return "rack 7", effect(ctx, a) },
+				Update:  effect, OnStart: effect, OnEnd: effect,
+			}}})
+			// The harness learns the tables, and nothing of who works: an update or a
+			// delete that is asked for again may have nothing left to do.
+			crashtest.Manage(p, Lease, &lifecycle.Config[Call]{Along: s.along})
+			crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{Observe: s.observe})
+			s.Leases = lifecycle.New(Lease, p.Store(), s.leases())
+			s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
+			s.Events = lifecycle.New(EventRecord, p.Store(), s.events())
+			p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
+			return s, nil
+		},
+		Script: crashScript,
+		Ends: map[lifecycle.Key][]string{
+			{Machine: "lease", ID: "gone"}:  {""},
+			{Machine: "lease", ID: "whole"}: {string(LeaseTerminated), string(LeaseError)},
+		},
+		Check: inStep,
+	})
+}
+
+// crashScript is a lease that lives its life, and one that is deleted early.
+func crashScript(_ context.Context, w *crashtest.World[*Service]) error {
+	ends := time.Now().Add(1000 * time.Hour)
+	steps := []struct {
+		what string
+		to   LeaseState
+		do   func(ctx context.Context, s *Service, id string) error
+	}{
+		{"create", LeasePending, func(ctx context.Context, s *Service, id string) error {
+			_, err := s.CreateLease(ctx, id, LeaseSpec{Start: ends.Add(-time.Hour), End: ends, Reservations: []Request{{"host", 1}}})
+			return err
+		}},
+		{"update", LeasePending, func(ctx context.Context, s *Service, id string) error {
+			_, err := s.UpdateLease(ctx, id, LeaseUpdate{End: ends.Add(time.Minute)})
+			return err
+		}},
+		{"start", LeaseActive, func(ctx context.Context, s *Service, id string) error {
+			_, err := s.StartLease(ctx, id)
+			return err
+		}},
+		{"end", LeaseTerminated, func(ctx context.Context, s *Service, id string) error {
+			_, err := s.EndLease(ctx, id)
+			return err
+		}},
+	}
+	for _, lease := range []struct {
+		id    string
+		steps int
+	}{{"gone", 3}, {"whole", 4}} {
+		for _, step := range steps[:lease.steps] {
+			err := w.Insist("manager", step.what+" "+lease.id, func(ctx context.Context, s *Service) error {
+				err := step.do(ctx, s, lease.id)
+				switch now, gone := s.GetLease(ctx, lease.id); {
+				case err == nil || gone != nil:
+					return err // a lease that is not there is to be created again
+				case now.Status == step.to || now.Status == LeaseError:
+					return nil // it was done, or has failed for good
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return w.Insist("manager", "delete gone", func(ctx context.Context, s *Service) error {
+		err := s.DeleteLease(ctx, "gone")
+		if errors.Is(err, lifecycle.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// inStep says whether all statuses go together in the end.
+func inStep(ctx context.Context, s *Service) error {
+	leases, err := s.ListLeases(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range leases {
+		related := make([]lifecycle.Related, 0, 3)
+		for _, r := range l.Reservations {
+			related = append(related, reservationRole.Saw(r.ID, r.Status))
+		}
+		for _, e := range l.Events {
+			related = append(related, eventRoles[e.Type].Saw(e.ID, e.Status))
+			if e.Status == EventInProgress {
+				return errors.New(e.ID + " is in progress, and its lease is " + string(l.Status))
+			}
+		}
+		if err := Relationships.Check(l.Status, related...); err != nil && l.Status != LeaseError {
+			return err
+		}
+	}
+	if n, err := s.Reservations.List(ctx, lifecycle.Select[ReservationState]{After: "gone/"}); err != nil || len(n) > 1 {
+		return errors.Join(err, errors.New("reservations of a lease that is gone"))
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package blazar_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+)
+
+// What can follow what, written down from the document: its text, and its figures
+// as prose gives them.
+const leaseSteps = `
+ABSENT:      CREATING
+CREATING:    PENDING DELETING
+PENDING:     STARTING UPDATING DELETING
+STARTING:    ACTIVE ERROR DELETING
+ACTIVE:      UPDATING TERMINATING DELETING
+UPDATING:    PENDING ACTIVE TERMINATED ERROR DELETING
+TERMINATING: TERMINATED ERROR DELETING
+TERMINATED:  UPDATING DELETING
+DELETING:    ABSENT ERROR
+ERROR:       UPDATING TERMINATING DELETING
+`
+
+const reservationSteps = `
+pending: active deleted error
+active:  deleted error
+deleted:
+error:   deleted
+`
+
+const eventSteps = `
+UNDONE:      IN_PROGRESS
+IN_PROGRESS: DONE ERROR
+DONE:
+ERROR:
+`
+
+// steps reads such a list.
+func steps(text string) map[string][]string {
+	list := map[string][]string{}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		from, to, _ := strings.Cut(line, ":")
+		list[from] = strings.Fields(to)
+	}
+	return list
+}
+
+// Every pair of statuses, of leases, reservations and events.
+func TestTransitions(t *testing.T) {
+	leases, reservations, events := steps(leaseSteps), steps(reservationSteps), steps(eventSteps)
+	require.Len(t, leases, 10)
+	for from := range blazar.Lease.States() {
+		for to := range blazar.Lease.States() {
+			require.Equal(t, slices.Contains(leases[string(from)], string(to)), from.IsValidTransition(to), "%s to %s", from, to)
+		}
+		require.Len(t, from.Next(), len(leases[string(from)]), from)
+	}
+	for from := range blazar.Reservation.States() {
+		for to := range blazar.Reservation.States() {
+			require.Equal(t, slices.Contains(reservations[string(from)], string(to)), from.IsValidTransition(to), "%s to %s", from, to)
+		}
+	}
+	for from := range blazar.Event.States() {
+		for to := range blazar.Event.States() {
+			require.Equal(t, slices.Contains(events[string(from)], string(to)), from.IsValidTransition(to), "%s to %s", from, to)
+		}
+	}
+	require.False(t, blazar.LeaseState("nonsense").IsValidTransition(blazar.LeasePending))
+	require.Empty(t, blazar.ReservationState("nonsense").Next())
+}
+
+func TestKindsOfStatuses(t *testing.T) {
+	stable := []blazar.LeaseState{blazar.LeasePending, blazar.LeaseActive, blazar.LeaseTerminated, blazar.LeaseError}
+	transitional := []blazar.LeaseState{
+		blazar.LeaseCreating, blazar.LeaseStarting, blazar.LeaseUpdating, blazar.LeaseTerminating, blazar.LeaseDeleting,
+	}
+	for s := range blazar.Lease.States() {
+		require.Equal(t, slices.Contains(stable, s), s.IsStable(), s)
+		require.Equal(t, slices.Contains(transitional, s), s.IsTransitional(), s)
+	}
+	require.False(t, blazar.LeaseState("nonsense").IsStable())
+	require.False(t, blazar.LeaseState("nonsense").IsTransitional())
+}
+
+// combinations calls f with every combination of up to two reservations and two
+// events.
+func combinations(f func(reservations []blazar.ReservationState, start, end blazar.EventState)) {
+	lists := [][]blazar.ReservationState{nil}
+	for a := range blazar.Reservation.States() {
+		lists = append(lists, []blazar.ReservationState{a})
+		for b := range blazar.Reservation.States() {
+			lists = append(lists, []blazar.ReservationState{a, b})
+		}
+	}
+	for _, list := range lists {
+		for start := range blazar.Event.States() {
+			for end := range blazar.Event.States() {
+				f(list, start, end)
+			}
+		}
+	}
+}
+
+// The status is derived from the events, and is ERROR if the reservations do not
+// go with it: the same as the line of the only stable status that allows them all.
+func TestDeriveStatus(t *testing.T) {
+	all := func(list []blazar.ReservationState, s blazar.ReservationState) bool {
+		return !slices.ContainsFunc(list, func(r blazar.ReservationState) bool { return r != s })
+	}
+	derived := map[blazar.LeaseState]int{}
+	combinations(func(list []blazar.ReservationState, start, end blazar.EventState) {
+		want := blazar.LeaseError
+		switch {
+		case start == blazar.EventUndone && end == blazar.EventUndone && all(list, blazar.ReservationPending):
+			want = blazar.LeasePending
+		case start == blazar.EventDone && end == blazar.EventUndone && all(list, blazar.ReservationActive):
+			want = blazar.LeaseActive
+		case start == blazar.EventDone && end == blazar.EventDone && all(list, blazar.ReservationDeleted):
+			want = blazar.LeaseTerminated
+		}
+		got := blazar.DeriveStatus(list, start, end)
+		require.Equal(t, want, got, "%v %s %s", list, start, end)
+		derived[got]++
+	})
+	require.Equal(t, 3, derived[blazar.LeasePending])
+	require.Equal(t, 3, derived[blazar.LeaseActive])
+	require.Equal(t, 3, derived[blazar.LeaseTerminated])
+}
+
+// What a service checks in its commits is the table, for every status and every
+// combination.
+func TestRelationshipsAreTheCombinations(t *testing.T) {
+	reservation := lifecycle.NewRole("reservation", blazar.ReservationRecord)
+	start := lifecycle.NewRole(blazar.StartLease, blazar.EventRecord)
+	end := lifecycle.NewRole(blazar.EndLease, blazar.EventRecord)
+	before := lifecycle.NewRole(blazar.BeforeEndLease, blazar.EventRecord)
+	for _, line := range blazar.Combinations() {
+		combinations(func(list []blazar.ReservationState, s, e blazar.EventState) {
+			related := []lifecycle.Related{start.Saw("s", s), end.Saw("e", e)}
+			for i, r := range list {
+				related = append(related, reservation.Saw(string(rune('a'+i)), r))
+			}
+			err := blazar.Relationships.Check(line.Lease, related...)
+			require.Equal(t, line.Allows(list, s, e), err == nil, "%s %v", line.Lease, related)
+		})
+	}
+	// A lease needs its events, but to be deleted.
+	require.ErrorIs(t, blazar.Relationships.Check(blazar.LeasePending), lifecycle.ErrPrecondition)
+	require.NoError(t, blazar.Relationships.Check(blazar.LeaseDeleting))
+	// No event at all is in progress while a lease is updated.
+	related := []lifecycle.Related{start.Saw("s", blazar.EventDone), end.Saw("e", blazar.EventUndone)}
+	for s := range blazar.Event.States() {
+		err := blazar.Relationships.Check(blazar.LeaseUpdating, append(related, before.Saw("b", s))...)
+		require.Equal(t, s == blazar.EventInProgress, err != nil)
+		require.NoError(t, blazar.Relationships.Check(blazar.LeaseActive, append(related, before.Saw("b", s))...))
+	}
+}
