@@ -32,7 +32,8 @@ func (refusal) Is(target error) bool { return target == lifecycle.ErrPreconditio
 // hangs in its start. One that does not look at its context is not waited for:
 // what it does later is its own affair, and OnEnd may be called meanwhile. A
 // function may be called again for what it has done already, when nobody could
-// write down that it was done.
+// write down that it was done. One that takes longer than [MethodTimeout] has to
+// say now and then that it gets on ([lifecycle.Task.Beat]).
 type Plugin struct {
 	// Reserve reserves the resources, from the start of the lease to its end, and
 	// returns what they are, or "".

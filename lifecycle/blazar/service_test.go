@@ -166,7 +166,10 @@ func TestGuard(t *testing.T) {
 func TestWhoDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := blazar.New(watch(), &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
-			Reserve: func(context.Context, blazar.Allocation) (string, error) { time.Sleep(time.Minute); return "rack 7", nil },
+			Reserve: func(context.Context, blazar.Allocation) (string, error) {
+				time.Sleep(time.Minute)
+				return "rack 7", nil
+			},
 		}}})
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
@@ -311,4 +314,72 @@ func must[V any](v V, err error) func(testing.TB) V {
 		require.NoError(t, err)
 		return v
 	}
+}
+
+// A process dies in the start of one lease, and is slow with another: what is left
+// is found, and what goes on is left alone.
+func TestRecover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := watch()
+		hang := func(ctx context.Context, _ blazar.LeaseInfo) error { <-ctx.Done(); return context.Cause(ctx) }
+		join := func() *blazar.Service {
+			return blazar.New(store, &blazar.Config{Owner: must(lifecycle.Join(t.Context(), store, "alpha", time.Hour))(t)})
+		}
+		before := join()
+		must(before.CreateLease(t.Context(), "l", blazar.LeaseSpec{End: time.Now().Add(time.Hour)}))(t)
+		started := make(chan error, 1)
+		go func() { _, err := before.Guard(t.Context(), "l", blazar.Start, hang); started <- err }()
+		synctest.Wait()
+
+		after := join()
+		cases := must(after.Recover(t.Context()))(t)
+		require.Len(t, cases, 1)
+		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		lease := must(after.GetLease(t.Context(), "l"))(t)
+		require.Equal(t, blazar.LeaseError, lease.Status)
+		require.Equal(t, blazar.EventError, lease.Events[0].Status)
+		require.NoError(t, after.DeleteLease(t.Context(), "l"))
+		must(before.Sweep(t.Context()))(t) // it is told that it has lost
+		require.ErrorIs(t, <-started, lifecycle.ErrStale)
+		store.ends(t)
+
+		_, err := blazar.New(store, nil).Recover(t.Context())
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	})
+}
+
+// A method that takes its time, and says so, is not taken for dead, and neither is
+// its event.
+func TestSlowMethod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := watch()
+		s := blazar.New(store, nil)
+		must(s.CreateLease(t.Context(), "l", blazar.LeaseSpec{End: time.Now().Add(4 * time.Hour)}))(t)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Guard(t.Context(), "l", blazar.Start, func(ctx context.Context, _ blazar.LeaseInfo) error {
+				for range 12 {
+					time.Sleep(10 * time.Minute)
+					if err := lifecycle.TaskOf(ctx).Beat(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			ended <- err
+		}()
+		held := 0
+		for range 11 {
+			time.Sleep(10*time.Minute + time.Second)
+			for _, c := range must(s.Sweep(t.Context()))(t) {
+				require.Equal(t, lifecycle.Unmoved, c.Remedy, "%v", c)
+				require.ErrorIs(t, c.Err, lifecycle.ErrBusy)
+				held++
+			}
+		}
+		require.Positive(t, held)
+		require.NoError(t, <-ended)
+		require.Equal(t, blazar.LeaseActive, must(s.GetLease(t.Context(), "l"))(t).Status)
+		store.ends(t)
+	})
 }
