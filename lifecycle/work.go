@@ -117,7 +117,8 @@ type OutcomeError struct {
 	// why it was told to end, or ErrStale of a lost one.
 	Err error
 	// Unwritten is why the outcome is not in the record: no row of the table
-	// takes its events, or the store failed. The sweeper will find the object.
+	// takes its events, or the store failed. Sweeps will find the object, and
+	// those of this manager say so if the table has no deadline for it.
 	// Nil: it is, unless the operation was lost.
 	Unwritten error
 }
@@ -233,9 +234,8 @@ func (m *Manager[S, E, T]) Beat(ctx context.Context, id string) error {
 // EditOutcome changes the payload in the commit of the outcome, if the work that
 // runs with this context succeeds. T must be the payload of the manager. The
 // last call counts. An edit that fails, panics or is of another payload
-// ([ErrInvalid]) makes the outcome a failure; it
-// runs once for every attempt to commit, without any lock. It reports whether
-// there is such work.
+// ([ErrInvalid]) makes the outcome a failure; it runs once for every attempt to
+// commit, without any lock. EditOutcome reports whether there is such work.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 	t := TaskOf(ctx)
 	if t == nil {
