@@ -21,6 +21,7 @@
 //
 //	TRANSITION_STATES          [TransitionStates], [IsTransition]
 //	validate_transition()      [ValidateTransition]
+//	chained transitions        [Chain]
 //	update_status()            [Service.UpdateStatus], [Service.UpdateSearch]
 //	queuer                     [Queuer]: [Queuer.Queue], [Queuer.Stop], [Queuer.Terminate]
 //	migrate()                  [Service.Migrate]

@@ -115,3 +115,34 @@ func ValidateTransition(object Kind, initial, desired State) bool {
 	}
 	return false
 }
+
+// Chain returns the actions that lead an object of this kind from one static state
+// to another, one after another, as few as there are: none from a state to
+// itself. It is false if no chain of actions leads there, for names that the kind
+// does not have, and for transition states.
+func Chain(object Kind, from, to State) (actions []Event, ok bool) {
+	m := object.Machine()
+	if m == nil || m.StateIndex(from) < 0 || m.StateIndex(to) < 0 || IsTransition(from) || IsTransition(to) {
+		return nil, false
+	}
+	ctx := context.Background()
+	chains := map[State][]Event{from: nil}
+	for reached := []State{from}; len(reached) > 0; reached = reached[1:] {
+		at := reached[0]
+		if at == to {
+			return chains[at], true
+		}
+		for row := range m.Permitted(m.At(at), API) {
+			begun, err := m.Next(ctx, m.At(at), row.Event, API, nil)
+			if err != nil {
+				continue
+			}
+			ended, err := m.Next(ctx, begun.Status, Done, Worker, nil)
+			if _, known := chains[ended.State]; err == nil && !known {
+				chains[ended.State] = append(slices.Clone(chains[at]), row.Event)
+				reached = append(reached, ended.State)
+			}
+		}
+	}
+	return nil, false
+}

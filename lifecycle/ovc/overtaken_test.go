@@ -1,0 +1,142 @@
+package ovc_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// hooked is a memory store in which something happens once somebody has read an
+// object, and before that one gets to know it.
+type hooked struct {
+	*lifecycle.MemoryStore
+	key   lifecycle.Key
+	after func()
+}
+
+// on has something done after the next read of an object.
+func (s *hooked) on(kind ovc.Kind, id string, do func()) {
+	s.key, s.after = lifecycle.Key{Machine: kind.Machine().Name(), ID: id}, do
+}
+
+func (s *hooked) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := s.MemoryStore.Get(ctx, key)
+	if do := s.after; do != nil && key == s.key {
+		s.after = nil
+		do()
+	}
+	return r, err
+}
+
+// attached makes a service with the machines m and n that run, a disk d at m, and
+// one that is created.
+func attached(t *testing.T) (*ovc.Service, *hooked) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	s := ovc.New(store, nil)
+	running(t, s, "m")
+	running(t, s, "n")
+	for _, d := range []string{"d", "e"} {
+		must(s.Add(t.Context(), ovc.KindDisk, d, ovc.Model{}))(t)
+		wait(t)(s.Do(t.Context(), ovc.KindDisk, d, ovc.Create, nil))
+	}
+	wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.AttachDisk, &ovc.Options{With: "d"}))
+	return s, store
+}
+
+// TestOvertaken: what was decided on a machine or a disk that somebody else moves
+// meanwhile is refused, and changes nothing.
+func TestOvertaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind     ovc.Kind
+		id       string
+		action   ovc.Event
+		meantime func(t *testing.T, s *ovc.Service)
+		want     map[string]ovc.Model
+	}{
+		"a machine gets a disk while it is to be deleted": {
+			ovc.KindVM, "m", ovc.Delete,
+			func(t *testing.T, s *ovc.Service) {
+				wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.AttachDisk, &ovc.Options{With: "e"}))
+			},
+			map[string]ovc.Model{"m": {Disks: []string{"d", "e"}}, "d": {VM: "m"}, "e": {VM: "m"}},
+		},
+		"a disk goes elsewhere while it is to be deleted": {
+			ovc.KindDisk, "d", ovc.Delete,
+			func(t *testing.T, s *ovc.Service) {
+				wait(t)(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Detach, nil))
+				wait(t)(s.Do(t.Context(), ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "d"}))
+			},
+			map[string]ovc.Model{"m": {Disks: []string{}}, "n": {Disks: []string{"d"}}, "d": {VM: "n"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, store := attached(t)
+			store.on(c.kind, c.id, func() { c.meantime(t, s) })
+			_, err := s.Do(t.Context(), c.kind, c.id, c.action, nil)
+			require.ErrorIs(t, err, ovc.ErrOtherAction)
+			require.ErrorIs(t, err, lifecycle.ErrConflict)
+			require.EqualError(t, err, "409 Conflict: Other action currently happening on "+string(c.kind)+" ID: "+c.id)
+			for id, model := range c.want {
+				kind := ovc.KindVM
+				if id == "d" || id == "e" {
+					kind = ovc.KindDisk
+				}
+				rec := must(s.Get(t.Context(), kind, id))(t)
+				require.ElementsMatch(t, model.Disks, rec.Payload.Disks, id)
+				require.Equal(t, model.VM, rec.Payload.VM, id)
+			}
+			require.NoError(t, consistent(t.Context(), s))
+			wait(t)(s.Do(t.Context(), c.kind, c.id, c.action, nil))
+		})
+	}
+}
+
+// TestDetachedElsewhere: a disk that is detached by somebody who has seen it at
+// another machine stays where it is.
+func TestDetachedElsewhere(t *testing.T) {
+	s, store := attached(t)
+	store.on(ovc.KindDisk, "d", func() {
+		wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d"}))
+		wait(t)(s.Do(t.Context(), ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "d"}))
+	})
+	_, err := s.Do(t.Context(), ovc.KindDisk, "d", ovc.Detach, nil)
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	require.Equal(t, "n", must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).Payload.VM)
+	require.NoError(t, consistent(t.Context(), s))
+}
+
+// TestUpdateStatusOvertaken: the compare-and-set is on what was read, also where
+// the new state may follow the one that the object is in by now.
+func TestUpdateStatusOvertaken(t *testing.T) {
+	s, store := attached(t)
+	store.on(ovc.KindVM, "n", func() { wait(t)(s.Do(t.Context(), ovc.KindVM, "n", ovc.Pause, nil)) })
+	_, err := s.UpdateStatus(t.Context(), ovc.KindVM, "n", ovc.Running, ovc.Stopping)
+	require.ErrorIs(t, err, ovc.ErrOtherAction)
+	require.Equal(t, ovc.Paused, must(s.Get(t.Context(), ovc.KindVM, "n"))(t).State)
+}
+
+// TestMigrationOfNothing: a machine that is gone when its turn comes is not
+// migrated.
+func TestMigrationOfNothing(t *testing.T) {
+	s, store := attached(t)
+	end := make(chan struct{})
+	store.on(ovc.KindVM, "n", func() {
+		// Accepted after the migration was found to make sense, and before it has
+		// its place.
+		must(s.Do(t.Context(), ovc.KindVM, "n", ovc.Destroy, &ovc.Options{Run: func(context.Context) error {
+			<-end
+			return nil
+		}}))(t)
+	})
+	ticket := must(s.Migrate(t.Context(), "n", nil))(t)
+	close(end)
+	require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrSkipped)
+	require.Equal(t, queue.Skipped, ticket.Outcome())
+	require.NoError(t, s.Queuer().Terminate(t.Context()))
+	require.Equal(t, ovc.Destroyed, must(s.Get(t.Context(), ovc.KindVM, "n"))(t).State)
+}
