@@ -50,9 +50,9 @@ func (w *world) settle() {
 	}
 	for before := uint64(0); ; {
 		w.mu.Lock()
-		now := w.activity
+		now, calling := w.activity, w.calling
 		w.mu.Unlock()
-		if now == before {
+		if now == before && calling == 0 {
 			return
 		}
 		before = now
@@ -64,7 +64,8 @@ func (w *world) settle() {
 func (w *world) pass(d time.Duration) {
 	if w.h.Synctest {
 		time.Sleep(d)
-	} else {
+	}
+	if w.h.Age != nil {
 		w.h.Age(w.t, w.inner, d)
 	}
 }

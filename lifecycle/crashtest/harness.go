@@ -21,16 +21,20 @@ type Harness struct {
 	// is closed when its point is done.
 	New func(t testing.TB) lifecycle.Store
 
-	// Synctest says that the store does no I/O and lives by the clock of this
-	// process. Every point then runs in a bubble of testing/synctest.
+	// Synctest has every point run in a bubble of testing/synctest, New
+	// included. The store may do I/O there, also by a driver and a server, as
+	// long as none of its goroutines waits for I/O between its calls: the kit
+	// goes on when everybody waits for something else.
 	Synctest bool
 
 	// Age lets d pass on the store's own clock; moving everything that is
-	// stored d into the past does as well. Required without Synctest.
+	// stored d into the past does as well. Required without Synctest. With it,
+	// nil is for a store that lives by the clock of this process, which is that
+	// of the bubble.
 	Age func(t testing.TB, store lifecycle.Store, d time.Duration)
 
-	// Calm is how long nobody calls the store, without Synctest, until it is
-	// taken for granted that everybody waits. 0: 30 milliseconds.
+	// Calm is how long there is no call of the store, without Synctest, until
+	// it is taken for granted that everybody waits. 0: 30 milliseconds.
 	Calm time.Duration
 
 	// Kinds are the faults to try. nil: all of them.

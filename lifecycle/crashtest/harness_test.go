@@ -53,45 +53,63 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	require.PanicsWithValue(t, "crashtest: Run needs a Scenario with Start and Script", func() { Run(t, memoryHarness(), s) })
 }
 
-// old is a memory store with a clock of its own, that is set forward.
-type old struct {
+// own is a memory store with a clock of its own, which stands still until it is
+// set forward.
+type own struct {
 	*lifecycle.MemoryStore
-	by time.Duration
+	now  time.Time
+	slow time.Duration // how long a call takes, on the clock of this process
 }
 
-func (s *old) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+func (s *own) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
 	overdue := q.Overdue
 	q.Overdue = false
 	found, err := s.MemoryStore.List(ctx, q)
 	if overdue {
-		now := time.Now().Add(s.by)
 		found = slices.DeleteFunc(found, func(r lifecycle.StoredRecord) bool {
-			return r.Deadline.IsZero() || r.Deadline.After(now)
+			return r.Deadline.IsZero() || r.Deadline.After(s.now)
 		})
 	}
 	return found, err
 }
 
-func (s *old) Commit(ctx context.Context, c *lifecycle.Commit) error {
+func (s *own) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	time.Sleep(s.slow)
 	for i := range c.Changes {
 		if c.Changes[i].Within > 0 {
-			c.Changes[i].Within += s.by
+			c.Changes[i].Within += time.Until(s.now)
 		}
 	}
 	return s.MemoryStore.Commit(ctx, c)
 }
 
-// A store that does not live by the clock of this process runs outside of a
-// bubble, and is made older instead.
+// A store with a clock of its own is made older, in a bubble and outside of one,
+// where the kit also waits for who takes longer than it is calm.
 func TestAge(t *testing.T) {
-	c := Run(t, Harness{
-		New: func(testing.TB) lifecycle.Store { return &old{MemoryStore: lifecycle.NewMemoryStore()} },
-		Age: func(_ testing.TB, store lifecycle.Store, d time.Duration) {
-			store.(*old).by += d
-		},
-		Calm: 2 * time.Millisecond, Kinds: []Kind{CrashAfter, DeathBefore, Paused},
-	}, plainPlanted().Scenario)
-	require.Equal(t, 15, c.Covered)
+	for name, test := range map[string]struct {
+		h    Harness
+		slow time.Duration
+	}{
+		"in a bubble": {Harness{Synctest: true}, 0},
+		"outside":     {Harness{Calm: 2 * time.Millisecond}, 0},
+		"slow":        {Harness{Calm: time.Millisecond, Kinds: []Kind{DeathBefore}}, 10 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := test.h
+			h.New = func(testing.TB) lifecycle.Store {
+				return &own{MemoryStore: lifecycle.NewMemoryStore(), now: time.Now(), slow: test.slow}
+			}
+			h.Age = func(_ testing.TB, store lifecycle.Store, d time.Duration) {
+				s := store.(*own)
+				s.now = s.now.Add(d)
+			}
+			if h.Kinds == nil {
+				h.Kinds = []Kind{CrashAfter, DeathBefore, Paused}
+			}
+			c := Run(t, h, plainPlanted().Scenario)
+			require.Equal(t, 5*len(h.Kinds), c.Covered)
+		})
+	}
 }
 
 func TestKinds(t *testing.T) {

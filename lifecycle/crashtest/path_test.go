@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,4 +77,32 @@ func TestStep(t *testing.T) {
 			require.Contains(t, says, test.want)
 		})
 	}
+}
+
+func TestAudit(t *testing.T) {
+	store := &bent{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
+	m := lifecycle.New(vm, store, nil)
+	_, err := m.Create(t.Context(), "a", "create", "user", struct{}{})
+	require.NoError(t, err)
+	for range 130 { // more than a page
+		_, err = m.Override(t.Context(), "a", "stopped", "user", "for the length of it", nil)
+		require.NoError(t, err)
+	}
+	rows, err := Audit(t.Context(), store, vm.Table(), "a")
+	require.NoError(t, err)
+	require.Len(t, rows, 131)
+
+	store.get = func(r *lifecycle.StoredRecord) { r.State = "running" }
+	rows, err = Audit(t.Context(), store, vm.Table(), "a")
+	require.ErrorContains(t, err, `the history of vm "a": the record is running at #131`)
+	require.NotEmpty(t, rows)
+
+	_, err = Audit(t.Context(), struct{ lifecycle.Store }{store}, vm.Table(), "a")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	store.get = nil
+	_, err = Audit(t.Context(), store, vm.Table(), "b")
+	require.NoError(t, err, "nothing is known of it, and nothing is wrong")
+	require.NoError(t, store.Close())
+	_, err = Audit(t.Context(), store, vm.Table(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrClosed)
 }

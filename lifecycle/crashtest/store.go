@@ -29,11 +29,23 @@ func call[R any](s *store, do func() (R, error)) (R, error) {
 	if err := s.p.enter(); err != nil {
 		return none, err
 	}
-	result, err := do()
+	result, err := func() (R, error) {
+		s.p.w.calls(1)
+		defer s.p.w.calls(-1) // also after a panic, which somebody may recover
+		return do()
+	}()
 	if gone := s.p.enter(); gone != nil {
 		return none, gone
 	}
 	return result, err
+}
+
+// calls counts the calls that are with the store.
+func (w *world) calls(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calling += n
+	w.activity++
 }
 
 func (s *store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
@@ -106,7 +118,7 @@ func (s *store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	// What the store fills in, the process sees only with the answer.
 	sent := *c
 	sent.Changes = slices.Clone(c.Changes)
-	err := s.inner.Commit(ctx, &sent)
+	err := s.commit(ctx, &sent)
 	lost := w.wrote(p, &sent, kind, err)
 	if err == nil && (kind == CrashAfter || kind == DeathAfter) {
 		p.stop(gone)
@@ -122,6 +134,12 @@ func (s *store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		w.learned(&sent)
 	}
 	return err
+}
+
+func (s *store) commit(ctx context.Context, c *lifecycle.Commit) error {
+	s.p.w.calls(1)
+	defer s.p.w.calls(-1)
+	return s.inner.Commit(ctx, c)
 }
 
 // strikes says whether the fault happens at this commit, and marks it.

@@ -90,6 +90,7 @@ type world struct {
 	roles     map[string]*Process
 	wanted    map[string]bool // roles that somebody asks for
 	activity  uint64          // grows with whatever happens
+	calling   int             // calls of the store that it has not answered
 	elapsed   time.Duration
 	sleepers  []sleeper
 	finished  bool // the script is
