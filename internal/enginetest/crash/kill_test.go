@@ -1,0 +1,227 @@
+//go:build unix
+
+package crash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// ttl is short, so that on a busy machine a process is now and then declared
+// dead that is only slow. That must do no harm either.
+const ttl = 2 * time.Second
+
+// patience bounds every wait for a process.
+const patience = time.Minute
+
+// TestKill has two processes of a service on one database killed again and
+// again, at random and at chosen commits, with others that come after them. In
+// the end every disk rests, its history is a path of the table, its size is what
+// was grown, everything was done outside that is said to be done, and nothing
+// twice; what clients were told is there, and the messages are.
+func TestKill(t *testing.T) {
+	kills := 8 // of each of the two
+	if long {
+		kills = 250
+	}
+	onEach(t, func(t *testing.T, e engine) {
+		s := &service{e: e, kills: kills, objects: 8}
+		s.orders = orders{Engine: e.name, DSN: e.database(t), Outside: t.TempDir(), Objects: s.objects}
+		s.orders.Told = filepath.Join(t.TempDir(), "told")
+		e.migrate(t, s.orders.DSN)
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		var both sync.WaitGroup
+		for i, name := range []string{"alpha", "beta"} {
+			dice := rand.New(rand.NewPCG(seed, uint64(i)))
+			both.Go(func() { s.slot(t, name, dice) })
+		}
+		both.Wait()
+		require.False(t, t.Failed())
+		store := e.open(t, s.orders.DSN)
+		s.settle(t, store)
+		s.judge(t, store)
+		require.NoError(t, store.Close())
+	})
+}
+
+// service is what is killed.
+type service struct {
+	e       engine
+	kills   int
+	objects int
+	orders  orders
+
+	mu       sync.Mutex
+	declared int // processes that ended because they were too slow
+}
+
+// slot is where one process comes after the other.
+func (s *service) slot(t *testing.T, name string, dice *rand.Rand) {
+	for n := 0; n < s.kills; {
+		o := s.orders
+		o.Name, o.Seed = name, dice.Uint64()
+		if n%2 == 0 {
+			o.At, o.When = 1+dice.Int64N(30), []string{"before", "on the way", "after"}[n/2%3]
+		}
+		killed, err := s.life(o, time.Duration(dice.Int64N(int64(300*time.Millisecond))))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		if killed {
+			n++
+			continue
+		}
+		s.mu.Lock()
+		s.declared++
+		many := s.declared > 2*s.kills
+		s.mu.Unlock()
+		if many {
+			t.Errorf("%s: more processes were too slow than were killed", name)
+			return
+		}
+	}
+}
+
+// life is a process from its start to its end. It reports whether that was the
+// signal, or its own.
+func (s *service) life(o orders, after time.Duration) (killed bool, err error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return false, err
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asChild+"="+string(text))
+	var says strings.Builder
+	cmd.Stderr = &says
+	in, err := cmd.StdinPipe() // it ends when we do
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	slow := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGABRT) })
+	defer slow.Stop()
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if o.At == 0 && strings.TrimSpace(line) == ready {
+		time.Sleep(after)
+		_ = cmd.Process.Kill()
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait() // whose error is the state
+	switch state := cmd.ProcessState; {
+	case state.Success():
+		return false, nil
+	case state.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+		return true, nil
+	default:
+		return false, fmt.Errorf("%v: %s%s", state, line, says.String())
+	}
+}
+
+// settle lets a last process look after everything that was left.
+func (s *service) settle(t *testing.T, store *aged) {
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	owner, err := lifecycle.Join(ctx, store, "last", 0)
+	require.NoError(t, err)
+	c := config(outside(s.orders.Outside).apply, 0)
+	c.Owner = owner
+	m := lifecycle.New(disk, store, c)
+	remedies := map[lifecycle.Remedy]int{}
+	cases, err := m.Recover(ctx)
+	for {
+		require.NoError(t, err)
+		for _, c := range cases {
+			require.NoError(t, c.Err, "%v", c)
+			remedies[c.Remedy]++
+		}
+		busy := 0
+		for rec, err := range m.All(ctx, lifecycle.Select[state]{}) {
+			require.NoError(t, err)
+			if !disk.Kind(rec.State).Resting() || rec.Owner != "" {
+				busy++
+			}
+		}
+		if busy == 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond) // until the hearts of the dead have been still for long enough
+		cases, err = m.Sweep(ctx)
+	}
+	require.NoError(t, owner.Leave(ctx))
+	t.Logf("the last process found %v", remedies)
+}
+
+// judge looks at what is left.
+func (s *service) judge(t *testing.T, store *aged) {
+	answers := s.answers(t)
+	messages := s.messages(t, store)
+	rows, done, swept := 0, 0, 0
+	for i := range s.objects {
+		id := fmt.Sprintf("d%d", i)
+		v, err := judge(t.Context(), store, outside(s.orders.Outside), id, answers[id], messages[id])
+		require.NoError(t, err)
+		rows += len(v.rows)
+		done += v.done
+		swept += v.swept
+	}
+	told := 0
+	for _, list := range answers {
+		told += len(list)
+	}
+	t.Logf("%d kills, %d slow; %d changes, %d operations done, %d interrupted, %d answers",
+		2*s.kills, s.declared, rows, done, swept, told)
+	require.Positive(t, done, "nothing was ever done")
+	require.Positive(t, swept, "nobody was killed in the middle of anything")
+	require.Positive(t, told, "nobody was told anything")
+}
+
+// answers are what clients were told, by disk. Every line was one write, and is
+// there as a whole.
+func (s *service) answers(t *testing.T) map[string][]answer {
+	f, err := os.Open(s.orders.Told)
+	require.NoError(t, err)
+	defer f.Close()
+	list := map[string][]answer{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var a answer
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &a), "%s", lines.Text())
+		list[a.ID] = append(list[a.ID], a)
+	}
+	return list
+}
+
+// messages counts them by disk.
+func (s *service) messages(t *testing.T, store *aged) map[string]int {
+	list, err := store.Messages(t.Context(), 1<<20)
+	require.NoError(t, err)
+	count := map[string]int{}
+	for i := range list {
+		count[list[i].Key]++
+	}
+	return count
+}
