@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// cloudlet is the world outside: a directory with a file for each cluster and a
+// line for each operation that was done to it. It knows nothing of processes.
+type cloudlet struct {
+	dir string
+	// hangs is told when a slow cloudlet does not answer; nil: it is fast.
+	hangs chan<- struct{}
+}
+
+// do brings a cluster to so many nodes; none is no cluster. A slow cloudlet does
+// what it is asked for in the first half of its clusters, and never says so; in
+// the other half it does not begin.
+func (c cloudlet) do(ctx context.Context, cluster string, operation lifecycle.OpID, nodes int) error {
+	if c.hangs == nil || cluster < id(wanted/2) {
+		if err := c.note(cluster, fmt.Sprintf("operation %d: %d nodes\n", operation, nodes)); err != nil || c.hangs == nil {
+			return err
+		}
+	}
+	c.hangs <- struct{}{}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (c cloudlet) note(cluster, line string) error {
+	f, err := os.OpenFile(c.file(cluster), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line)
+	return errors.Join(err, f.Close())
+}
+
+func (c cloudlet) file(cluster string) string { return filepath.Join(c.dir, cluster) }
+
+// done reports whether it has done an operation.
+func (c cloudlet) done(cluster string, operation lifecycle.OpID) (bool, error) {
+	text, err := os.ReadFile(c.file(cluster))
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	return strings.Contains(string(text), fmt.Sprintf("operation %d:", operation)), err
+}
+
+// verify demands that a cluster has so many nodes, and that no operation was done
+// twice.
+func (c cloudlet) verify(cluster string, nodes int) error {
+	text, err := os.ReadFile(c.file(cluster))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	last, seen := "0 nodes\n", map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		operation, does, _ := strings.Cut(line, ": ")
+		if seen[operation] {
+			return fmt.Errorf("the cloudlet did %s of %s twice", operation, cluster)
+		}
+		last, seen[operation] = does, true
+	}
+	if want := fmt.Sprintf("%d nodes\n", nodes); last != want {
+		return fmt.Errorf("%s has %q at the cloudlet, not %q", cluster, last, want)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+// Sqlite keeps the clusters of an edge cloud in a file. The program starts the
+// service as a process of its own, kills it with SIGKILL in the middle of its
+// work, looks into the file, and starts it again: it finds what was left undone,
+// asks the cloudlet what became of it, and brings everything to its end. Then the
+// file tells about one cluster.
+//
+// It fails if any cluster ends where it should not be, or if the cloudlet was made
+// to do anything twice.
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	_ "modernc.org/sqlite" // driver sqlite
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+func main() {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	var err error
+	if len(os.Args) == 4 && os.Args[1] == "serve" {
+		err = serve(ctx, os.Stdout, os.Args[2], os.Args[3] == "slow")
+	} else {
+		err = script(ctx, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sqlite:", err)
+		os.Exit(1)
+	}
+}
+
+// script tells the whole story, in a directory that it removes.
+func script(ctx context.Context, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "interlock")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintln(out, "the service starts, and its cloudlet is slow")
+	switch killed, err := process(ctx, out, dir, "slow"); {
+	case err != nil:
+		return err
+	case !killed:
+		return errors.New("the service has ended before it could be killed")
+	}
+	fmt.Fprintln(out, "the service is killed in the middle. The file says:")
+	if err := look(ctx, out, dir); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "the service starts again, on the same file")
+	if _, err := process(ctx, out, dir, "fast"); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "the service has ended. The file says:")
+	if err := look(ctx, out, dir); err != nil {
+		return err
+	}
+	return verify(ctx, out, dir)
+}
+
+// process runs the service and passes on what it says, until it ends. When it
+// says that it is in the middle, it is killed.
+func process(ctx context.Context, out io.Writer, dir, pace string) (killed bool, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return false, err
+	}
+	cmd := exec.CommandContext(ctx, self, "serve", dir, pace)
+	cmd.Stderr = os.Stderr
+	says, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	for lines := bufio.NewScanner(says); lines.Scan(); {
+		if lines.Text() == inTheMiddle {
+			killed = true
+			err = cmd.Process.Kill() // SIGKILL: kill -9
+			continue
+		}
+		fmt.Fprintf(out, "  | %s\n", lines.Text())
+	}
+	if ended := cmd.Wait(); !killed {
+		err = ended
+	}
+	return killed, err
+}
+
+// open opens the file, and the store in it.
+func open(ctx context.Context, dir string) (*sql.DB, *sqlstore.Store, error) {
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(dir, "clusters.db"))+
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	if err == nil {
+		err = sqlstore.Migrate(ctx, db, sqlstore.SQLite, nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite, nil)
+	return db, store, err
+}
+
+// example is the cluster whose story the file tells.
+var example = id(21)
+
+// look counts the clusters by state, and says about one what it says at three in
+// the morning.
+func look(ctx context.Context, out io.Writer, dir string) error {
+	db, store, err := open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	clusters := lifecycle.New(edgecloud.ClusterInst, store, nil)
+	count := map[edgecloud.State]int{}
+	for c, err := range clusters.All(ctx, lifecycle.Select[edgecloud.State]{}) {
+		if err != nil {
+			return err
+		}
+		count[c.State]++
+	}
+	for _, s := range slices.Sorted(maps.Keys(count)) {
+		fmt.Fprintf(out, "  %d are %s\n", count[s], s)
+	}
+	x, err := clusters.Explain(ctx, example)
+	fmt.Fprintf(out, "%v", x)
+	return err
+}
+
+// verify demands that every cluster is in the file what it should be, and at the
+// cloudlet too.
+func verify(ctx context.Context, out io.Writer, dir string) error {
+	db, store, err := open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	clusters := lifecycle.New(edgecloud.ClusterInst, store, nil)
+	for i := range wanted {
+		want := finally(i)
+		c, err := clusters.Get(ctx, id(i))
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound) && want == 0:
+		case err != nil:
+			return err
+		case c.State != edgecloud.Ready || c.Payload.Nodes != want:
+			return fmt.Errorf("%s ended in %s with %d nodes; it should have %d", c.ID, c.State, c.Payload.Nodes, want)
+		}
+		if err := (cloudlet{dir: dir}).verify(id(i), want); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "all %d clusters are what they should be, and the cloudlet did nothing twice. The history of %s:\n", wanted, example)
+	rows, err := clusters.History(ctx, example, 0, 0)
+	for _, row := range rows {
+		fmt.Fprintf(out, "  %v\n", row)
+	}
+	return err
+}
