@@ -24,7 +24,9 @@ type Config[K comparable] struct {
 	// wait, every submit that does not pre-empt is refused. 0: no bound.
 	MaxWaiting int
 	// Classes are the limits by path: "aws" and below it "aws/seoul". A parent
-	// that is not named has no limits. The path "" is the root.
+	// that is not named has no limits. The path "" is the root. The last part may
+	// be "*", as in "aws/*": that is the limit of each class directly below "aws"
+	// that is not named, made when an action first names it, and kept.
 	Classes map[string]Limit
 	// Handlers are the functions that actions may name.
 	Handlers map[string]Handler
@@ -61,6 +63,14 @@ func New[K comparable](config *Config[K]) (*Queuer[K], error) {
 	q.onFailure = config.OnFailure
 	q.observer = config.Observer
 	for path, limit := range config.Classes {
+		if parent, last := cut(path); last == "*" {
+			if q.unnamed == nil {
+				q.unnamed = make(map[string]Limit)
+			}
+			q.class(parent)
+			q.unnamed[parent] = limit
+			continue
+		}
 		q.class(path).limit = limit
 	}
 	if config.MaxRunning != 0 {
@@ -97,6 +107,9 @@ func (c *Config[K]) check() error {
 		if path != "" && strings.Contains("/"+path+"/", "//") {
 			return &InvalidError{"Classes", "empty part in path " + path}
 		}
+		if above, _ := cut(path); strings.Contains("/"+above+"/", "/*/") {
+			return &InvalidError{"Classes", "a part below * in path " + path}
+		}
 	}
 	for name, h := range c.Handlers {
 		if name == "" || h == nil {
@@ -118,14 +131,50 @@ func (q *Queuer[K]) class(path string) *class[K] {
 	if c, ok := q.classes[path]; ok {
 		return c
 	}
-	parent := &q.root
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		parent = q.class(path[:i])
-	}
+	above, _ := cut(path)
+	parent := q.class(above)
 	if q.classes == nil {
 		q.classes = make(map[string]*class[K])
 	}
 	c := &class[K]{path: path, parent: parent, best: never}
 	q.classes[path] = c
 	return c
+}
+
+// find returns the class that an action names, nil if there is none and none is
+// to be made.
+func (q *Queuer[K]) find(path string) *class[K] {
+	if path == "" {
+		return &q.root
+	}
+	if c := q.classes[path]; c != nil || q.unnamed == nil {
+		return c
+	}
+	above, last := cut(path)
+	limit, ok := q.unnamed[above]
+	if !ok || last == "" || last == "*" {
+		return nil
+	}
+	parent := &q.root
+	if above != "" {
+		parent = q.classes[above]
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := q.grown[path]
+	if c == nil {
+		if q.grown == nil {
+			q.grown = make(map[string]*class[K])
+		}
+		// Nothing waits in it, so the best turns above it stay what they are.
+		c = &class[K]{path: path, parent: parent, limit: limit, best: never}
+		q.grown[path] = c
+	}
+	return c
+}
+
+// cut returns the path of the class above, and the last part.
+func cut(path string) (above, last string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 0)], path[i+1:]
 }

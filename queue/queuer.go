@@ -21,6 +21,7 @@ type Queuer[K comparable] struct {
 	handlers   map[string]Handler
 	observer   Observer[K]
 	classes    map[string]*class[K] // without the root
+	unnamed    map[string]Limit     // of the classes directly below a path that are not named
 
 	// mu guards everything below, the lanes, the classes and the tickets but
 	// their atomic fields. It is never held while other people's code runs. It
@@ -32,6 +33,7 @@ type Queuer[K comparable] struct {
 	spare *lane[K]       // free list
 	nfree int
 	ids   map[string]*Ticket[K]
+	grown map[string]*class[K] // made because somebody named them, kept
 
 	seq     uint64 // last place given
 	turn    uint64 // last turn given

@@ -47,10 +47,7 @@ func (q *Queuer[K]) check(key K, more []K, act *Action) (*class[K], error) {
 			return nil, &InvalidError{"Retry", "negative back-off"}
 		}
 	}
-	if act.Class == "" {
-		return &q.root, nil
-	}
-	c := q.classes[act.Class]
+	c := q.find(act.Class)
 	if c == nil {
 		return nil, &InvalidError{"Class", "unknown: " + act.Class}
 	}

@@ -1,0 +1,61 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Regions that nobody named beforehand have the limit of "aws/*" each, and count
+// for the limit of "aws"; a named one has its own.
+func TestUnnamedClasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{
+			"aws": {MaxChildren: 2}, "aws/*": {MaxRunning: 2}, "aws/tokyo": {MaxRunning: 1},
+		}})
+		end := make(chan struct{})
+		key := 0
+		submit := func(class string) error {
+			key++
+			_, err := q.Submit(t.Context(), key, &queue.Action{Class: class, Run: func(context.Context) error { <-end; return nil }})
+			return err
+		}
+		running := func(class string) (n int) {
+			for k := range key {
+				for _, i := range q.Inspect(k + 1) {
+					if i.Class == class && i.State == queue.Running {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		for range 3 {
+			require.NoError(t, submit("aws/seoul"))
+			require.NoError(t, submit("aws/tokyo"))
+			require.NoError(t, submit("aws/paris"))
+		}
+		synctest.Wait()
+		require.Equal(t, 2, running("aws/seoul"))
+		require.Equal(t, 1, running("aws/tokyo"))
+		require.Zero(t, running("aws/paris"), "a third region")
+		for _, class := range []string{"aws/seoul/a", "aws/*", "aws/", "gcp/seoul", "gcp"} {
+			require.ErrorIs(t, submit(class), queue.ErrInvalid, class)
+		}
+		close(end)
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+func TestClassBelowStar(t *testing.T) {
+	_, err := queue.New(&queue.Config[int]{Classes: map[string]queue.Limit{"aws/*/a": {}}})
+	require.ErrorIs(t, err, queue.ErrInvalid)
+	q, err := queue.New(&queue.Config[int]{Classes: map[string]queue.Limit{"*": {MaxRunning: 1}}})
+	require.NoError(t, err)
+	_, err = queue.Do(t.Context(), q, 1, func(context.Context) (int, error) { return 1, nil })
+	require.NoError(t, err)
+}
