@@ -61,6 +61,7 @@
 //	| Terminated  | final                 |               |                    |
 //	| Failed      | final                 |               | [3]                |
 //	| Undefined   | stable                |               | [4]                |
+//	| Removed     | absent                |               |                    |
 //
 //	| From                     | Event         | Actor     | To          | Notes                   |
 //	| ------------------------ | ------------- | --------- | ----------- | ----------------------- |
@@ -68,68 +69,78 @@
 //	| Preparing                | Fail          | tumblebug | Failed      |                         |
 //	| Prepared                 | Provision     | tumblebug | Creating    |                         |
 //	| Prepared                 | Fail          | tumblebug | Failed      |                         |
-//	| Creating                 | Succeed       | aggregate | Running     | [5]                     |
-//	| Creating                 | Fail          | aggregate | Failed      | [6]                     |
+//	| Prepared                 | Withdraw      | user      | Removed     | [5]                     |
+//	| Creating                 | Succeed       | aggregate | Running     | [6]                     |
+//	| Creating                 | Fail          | aggregate | Failed      | [7]                     |
 //	| Running                  | Suspend       | user      | Suspending  |                         |
 //	| Suspended                | Resume        | user      | Resuming    |                         |
 //	| Running                  | Reboot        | user      | Rebooting   |                         |
 //	| Running, Suspended       | Terminate     | user      | Terminating |                         |
 //	| Failed                   | Terminate     | user      | Terminating | forced                  |
-//	| Suspending               | Succeed       | aggregate | Suspended   | [7]                     |
-//	| Resuming                 | Succeed       | aggregate | Running     | [5]                     |
+//	| Suspending               | Succeed       | aggregate | Suspended   | [8]                     |
+//	| Resuming                 | Succeed       | aggregate | Running     | [6]                     |
 //	| Rebooting                | Succeed       | aggregate | Running     |                         |
-//	| Terminating              | Succeed       | aggregate | Terminated  | [8]                     |
-//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [9]                     |
+//	| Terminating              | Succeed       | aggregate | Terminated  | [9]                     |
+//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [10]                    |
 //	| Rebooting, Terminating   |               |           |             |                         |
-//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [10] |
+//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [11] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Suspended, Resuming,     |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [10] |
+//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [11] |
 //	| Creating, Running,       |               |           |             |                         |
 //	| Suspending, Resuming,    |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [10] |
+//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [11] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Suspended, Resuming,     |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [10] |
+//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [11] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Resuming, Rebooting,     |               |           |             |                         |
 //	| Terminating, Undefined   |               |           |             |                         |
-//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [11]                    |
-//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [12]                    |
-//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [13]                    |
+//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [12]                    |
+//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [13]                    |
+//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [14]                    |
 //	| Undefined                |               |           |             |                         |
-//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [14]                    |
+//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [15]                    |
 //	| Undefined                |               |           |             |                         |
-//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [15]                    |
-//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [16]          |
-//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [17]           |
-//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [17]           |
+//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [16]                    |
+//	| Failed                   | SeeRunning    | observer  | Running     | forced [17]             |
+//	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [18]             |
+//	| Failed                   | SeeTerminated | observer  | Terminated  | forced [19]             |
+//	| Failed                   | SeeNothing    | observer  | Undefined   | forced [20]             |
+//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [21]          |
+//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [22]           |
+//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [22]           |
 //	| Rebooting, Terminating   |               |           |             |                         |
 //
 //	[1] networks, security groups and keys are made
 //	[2] its VMs can be started
 //	[3] only force leads out
 //	[4] nobody knows what it is
-//	[5] all or some VMs run
-//	[6] all VMs failed
-//	[7] all or some VMs are suspended
-//	[8] all VMs are terminated
-//	[9] beyond the document's diagram, in its text: the status follows the VMs, and all of them
-//	    failed
-//	[10] the force flag; what it interrupts reports in vain
-//	[11] beyond the document: somebody else resumed it
-//	[12] beyond the document: somebody else suspended it
-//	[13] beyond the document: somebody else terminated it
-//	[14] beyond the document: it broke by itself
-//	[15] beyond the document, which declares Undefined and enters it nowhere
-//	[16] beyond the document: nobody works on it, and no VM was asked for
-//	[17] beyond the document: nobody says what became of the VMs
+//	[5] the document's action outside its diagram; the answer to a creation that was asked to hold
+//	[6] all or some VMs run
+//	[7] all VMs failed
+//	[8] all or some VMs are suspended
+//	[9] all VMs are terminated
+//	[10] beyond the document's diagram, in its text: the status follows the VMs, and all of them
+//	     failed
+//	[11] the force flag; what it interrupts reports in vain
+//	[12] beyond the document: somebody else resumed it
+//	[13] beyond the document: somebody else suspended it
+//	[14] beyond the document: somebody else terminated it
+//	[15] beyond the document: it broke by itself
+//	[16] beyond the document, which declares Undefined and enters it nowhere
+//	[17] beyond the document: what had failed is refined away or was forced, and some VMs run
+//	[18] beyond the document: as above, and some VMs are suspended
+//	[19] beyond the document: as above, and all VMs that are left are terminated
+//	[20] beyond the document: as above, and nobody knows what the VMs are
+//	[21] beyond the document: nobody works on it, and no VM was asked for
+//	[22] beyond the document: nobody says what became of the VMs
 //
 // As a picture, in Mermaid:
 //
@@ -147,11 +158,13 @@
 //	    state "Terminated" as s9
 //	    state "Failed" as s10
 //	    state "Undefined" as s11
+//	    state "Removed" as s12
 //	    [*] --> s0
 //	    s0 --> s1 : Succeed by tumblebug
 //	    s0 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
 //	    s1 --> s2 : Provision by tumblebug
 //	    s1 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
+//	    s1 --> s12 : Withdraw by user
 //	    s2 --> s3 : Succeed by aggregate
 //	    s2 --> s10 : Fail by aggregate
 //	    s3 --> s4 : Suspend by user
@@ -218,6 +231,10 @@
 //	    s11 --> s10 : SeeFailed by observer
 //	    s3 --> s11 : SeeNothing by observer
 //	    s5 --> s11 : SeeNothing by observer
+//	    s10 --> s3 : SeeRunning by observer, forced
+//	    s10 --> s5 : SeeSuspended by observer, forced
+//	    s10 --> s9 : SeeTerminated by observer, forced
+//	    s10 --> s11 : SeeNothing by observer, forced
 //	    s2 --> s11 : TimedOut by sweeper after 2h
 //	    s4 --> s11 : TimedOut by sweeper after 1h
 //	    s6 --> s11 : TimedOut by sweeper after 1h
@@ -227,6 +244,8 @@
 //	    class s0,s1,s2,s4,s6,s7,s8 transitional
 //	    classDef final stroke-width:4px
 //	    class s9,s10 final
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s12 absent
 //
 // # Table of vm
 //
@@ -248,6 +267,7 @@
 //
 //	| From                       | Event         | Actor    | To          | Notes                  |
 //	| -------------------------- | ------------- | -------- | ----------- | ---------------------- |
+//	| Removed                    | Create        | user     | Creating    | [3]                    |
 //	| Creating                   | Succeed       | csp      | Running     |                        |
 //	| Creating                   | Fail          | csp      | Failed      |                        |
 //	| Running                    | Suspend       | user     | Suspending  |                        |
@@ -263,44 +283,45 @@
 //	| Rebooting                  | Fail          | csp      | Failed      |                        |
 //	| Terminating                | Succeed       | csp      | Terminated  |                        |
 //	| Terminating                | Fail          | csp      | Failed      |                        |
-//	| Creating, Suspending,      | Suspend       | user     | Suspending  | forced, supersedes [3] |
+//	| Creating, Suspending,      | Suspend       | user     | Suspending  | forced, supersedes [4] |
 //	| Suspended, Resuming,       |               |          |             |                        |
 //	| Rebooting, Terminating,    |               |          |             |                        |
 //	| Failed, Undefined          |               |          |             |                        |
-//	| Creating, Running,         | Resume        | user     | Resuming    | forced, supersedes [3] |
+//	| Creating, Running,         | Resume        | user     | Resuming    | forced, supersedes [4] |
 //	| Suspending, Resuming,      |               |          |             |                        |
 //	| Rebooting, Terminating,    |               |          |             |                        |
 //	| Failed, Undefined          |               |          |             |                        |
-//	| Creating, Suspending,      | Reboot        | user     | Rebooting   | forced, supersedes [3] |
+//	| Creating, Suspending,      | Reboot        | user     | Rebooting   | forced, supersedes [4] |
 //	| Suspended, Resuming,       |               |          |             |                        |
 //	| Rebooting, Terminating,    |               |          |             |                        |
 //	| Failed, Undefined          |               |          |             |                        |
-//	| Creating, Suspending,      | Terminate     | user     | Terminating | forced, supersedes [3] |
+//	| Creating, Suspending,      | Terminate     | user     | Terminating | forced, supersedes [4] |
 //	| Resuming, Rebooting,       |               |          |             |                        |
 //	| Terminating, Undefined     |               |          |             |                        |
-//	| Failed, Undefined          | Refine        | user     | Removed     | forced [4]             |
-//	| Suspended, Undefined       | SeeRunning    | observer | Running     | [5]                    |
-//	| Running, Undefined         | SeeSuspended  | observer | Suspended   | [6]                    |
-//	| Running, Suspended,        | SeeTerminated | observer | Terminated  | [7]                    |
+//	| Failed, Undefined          | Refine        | user     | Removed     | forced [5]             |
+//	| Suspended, Undefined       | SeeRunning    | observer | Running     | [6]                    |
+//	| Running, Undefined         | SeeSuspended  | observer | Suspended   | [7]                    |
+//	| Running, Suspended,        | SeeTerminated | observer | Terminated  | [8]                    |
 //	| Undefined                  |               |          |             |                        |
-//	| Running, Suspended,        | SeeFailed     | observer | Failed      | [8]                    |
+//	| Running, Suspended,        | SeeFailed     | observer | Failed      | [9]                    |
 //	| Undefined                  |               |          |             |                        |
-//	| Running, Suspended         | SeeNothing    | observer | Undefined   | [9]                    |
-//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [10]         |
-//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [11]         |
+//	| Running, Suspended         | SeeNothing    | observer | Undefined   | [10]                   |
+//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [11]         |
+//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [12]         |
 //	| Rebooting, Terminating     |               |          |             |                        |
 //
 //	[1] only force leads out
 //	[2] nobody knows what it is
-//	[3] the force flag; what it interrupts reports in vain
-//	[4] the document's action outside its diagram; the provider is not asked
-//	[5] beyond the document: somebody else resumed it
-//	[6] beyond the document: somebody else suspended it
-//	[7] beyond the document: somebody else terminated it
-//	[8] beyond the document: it broke by itself
-//	[9] beyond the document, which declares Undefined and enters it nowhere
-//	[10] beyond the document: the provider is silent, and there may be a VM
-//	[11] beyond the document: the provider is silent
+//	[3] the document's Create Action, for the one who starts the VM as he adds it
+//	[4] the force flag; what it interrupts reports in vain
+//	[5] the document's action outside its diagram; the provider is not asked
+//	[6] beyond the document: somebody else resumed it
+//	[7] beyond the document: somebody else suspended it
+//	[8] beyond the document: somebody else terminated it
+//	[9] beyond the document: it broke by itself
+//	[10] beyond the document, which declares Undefined and enters it nowhere
+//	[11] beyond the document: the provider is silent, and there may be a VM
+//	[12] beyond the document: the provider is silent
 //
 // As a picture, in Mermaid:
 //
@@ -318,6 +339,7 @@
 //	    state "Undefined" as s9
 //	    state "Removed" as s10
 //	    [*] --> s0
+//	    s10 --> s0 : Create by user
 //	    s0 --> s1 : Succeed by csp
 //	    s0 --> s8 : Fail by csp
 //	    s1 --> s2 : Suspend by user

@@ -15,11 +15,15 @@ const (
 	MCIControlTimeout = time.Hour // Suspending, Resuming, Rebooting, Terminating
 )
 
-// MCISpec is the content of an MCI. The zero value has no name. An MCISpec is a
-// plain value.
+// MCISpec is the content of an MCI. The zero value has no name and no VMs. It is
+// a value, and copies share the groups.
 type MCISpec struct {
 	Name        string
 	Description string
+	SubGroups   []SubGroup
+	Policy      Policy
+	Hold        bool // stay Prepared until somebody says continue or withdraw
+	Force       bool // the action under way, or the last one, was forced
 }
 
 // MCI is the machine of multi-cloud infrastructures with the payload [MCISpec].
@@ -33,6 +37,7 @@ func MCITable() fsm.Spec[State, Event] {
 		{Name: Preparing, Kind: fsm.Transitional, Doc: "networks, security groups and keys are made"},
 		{Name: Prepared, Kind: fsm.Transitional, Doc: "its VMs can be started"},
 	}, operating()...)
+	states = append(states, fsm.State[State]{Name: Removed, Kind: fsm.Absent})
 	return fsm.Spec[State, Event]{
 		Name: "mci", Title: "CB-Tumblebug: MCI", Initial: Preparing,
 		Actors: []fsm.Actor{User, Tumblebug, Aggregate, Observer},
@@ -43,6 +48,8 @@ func MCITable() fsm.Spec[State, Event] {
 				fsm.Move(Preparing, Fail, Failed).By(Tumblebug),
 				fsm.Move(Prepared, Provision, Creating).By(Tumblebug),
 				fsm.Move(Prepared, Fail, Failed).By(Tumblebug),
+				fsm.Move(Prepared, Withdraw, Removed).By(User).
+					Note("the document's action outside its diagram; the answer to a creation that was asked to hold"),
 				fsm.Move(Creating, Succeed, Running).By(Aggregate).Note("all or some VMs run"),
 				fsm.Move(Creating, Fail, Failed).By(Aggregate).Note("all VMs failed"),
 			),
@@ -57,6 +64,16 @@ func MCITable() fsm.Spec[State, Event] {
 			),
 			force(states),
 			sightings(),
+			fsm.Rows(
+				fsm.Move(Failed, SeeRunning, Running).By(Observer).OnlyForced().
+					Note("beyond the document: what had failed is refined away or was forced, and some VMs run"),
+				fsm.Move(Failed, SeeSuspended, Suspended).By(Observer).OnlyForced().
+					Note("beyond the document: as above, and some VMs are suspended"),
+				fsm.Move(Failed, SeeTerminated, Terminated).By(Observer).OnlyForced().
+					Note("beyond the document: as above, and all VMs that are left are terminated"),
+				fsm.Move(Failed, SeeNothing, Undefined).By(Observer).OnlyForced().
+					Note("beyond the document: as above, and nobody knows what the VMs are"),
+			),
 			fsm.Rows(
 				fsm.Move(Preparing, TimedOut, Failed).AlsoFrom(Prepared).After(MCIPrepareTimeout).
 					Note("beyond the document: nobody works on it, and no VM was asked for"),

@@ -15,8 +15,8 @@ const (
 // the document renders it with.
 type State string
 
-// The states. Preparing and Prepared are for MCIs only, Removed for VMs only:
-// it is no status of the document, but what Refine leaves of a VM.
+// The states. Preparing and Prepared are for MCIs only. Removed is no status of
+// the document, but what Refine leaves of a VM and Withdraw of an MCI.
 const (
 	Preparing   State = "Preparing"
 	Prepared    State = "Prepared"
@@ -36,9 +36,11 @@ const (
 // Event is what is asked of an MCI or a VM, or reported about it.
 type Event string
 
-// The events. The first five are actions of the document; its action Create is
-// the addition of the object.
+// The events. The first six are actions of the document. Its action Create is the
+// addition of the object, and for a VM also an event, with which [lifecycle.Manager.Do]
+// adds it and starts it at once.
 const (
+	Create    Event = "Create" // of a VM
 	Suspend   Event = "Suspend"
 	Resume    Event = "Resume"
 	Reboot    Event = "Reboot"
@@ -46,6 +48,7 @@ const (
 	Refine    Event = "Refine" // of a VM: forget it
 
 	Provision Event = "Provision" // of an MCI: its VMs are started
+	Withdraw  Event = "Withdraw"  // of an MCI that was asked to hold: forget it
 	Succeed   Event = "Succeed"   // what was under way has succeeded, for an MCI in some of its VMs
 	Fail      Event = "Fail"      // what was under way has failed, for an MCI in all of its VMs
 

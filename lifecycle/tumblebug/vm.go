@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // How long an action on a VM may take before the sweeper says that nobody knows
@@ -23,6 +24,9 @@ type VMSpec struct {
 	Region   string
 	Spec     string // size
 	Image    string
+	// Asked is the operation of the MCI in which it was asked for its present
+	// action, or the last one: a process that takes over asks nobody twice.
+	Asked lifecycle.OpID
 }
 
 // VM is the machine of VMs with the payload [VMSpec]. It is immutable and safe
@@ -39,6 +43,8 @@ func VMTable() fsm.Spec[State, Event] {
 		States: states,
 		Rows: slices.Concat(
 			fsm.Rows(
+				fsm.Move(Removed, Create, Creating).By(User).
+					Note("the document's Create Action, for the one who starts the VM as he adds it"),
 				fsm.Move(Creating, Succeed, Running).By(CSP),
 				fsm.Move(Creating, Fail, Failed).By(CSP),
 			),

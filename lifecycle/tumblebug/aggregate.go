@@ -1,0 +1,118 @@
+package tumblebug
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// classes are the statuses of VMs in the order that decides between equals.
+var classes = []State{
+	Failed, Suspended, Running, Terminated, Creating, Suspending, Resuming, Rebooting, Terminating, Undefined,
+}
+
+// dominant is the rule of the status of an MCI: the status that most of its VMs
+// have.
+var dominant = lifecycle.MustAggregate(lifecycle.AggregateSpec[State, State]{
+	Name: "mci-status", Rule: lifecycle.Dominant, Children: VM, Classes: lifecycle.Each(classes...), Empty: Undefined,
+})
+
+// Status is the status of an MCI as its VMs make it up. Decisions are made on the
+// fields, people read the String. It is a plain value.
+type Status struct {
+	State   State // the dominant status
+	Partial bool  // not all VMs have it
+	Count   int   // VMs that have it
+	Running int   // VMs that run
+	Total   int   // VMs there are, or that are being created if these are more
+}
+
+// String renders the status as the document does: Partial-Running:3 (R:3/5).
+func (s Status) String() string {
+	partial := ""
+	if s.Partial {
+		partial = "Partial-"
+	}
+	return fmt.Sprintf("%s%s:%d (R:%d/%d)", partial, s.State, s.Count, s.Running, s.Total)
+}
+
+// StatusCountInfo are the eleven counts of the document. It is a plain value.
+type StatusCountInfo struct {
+	CountTotal       int `json:"countTotal"`       // VMs in the MCI, or expected
+	CountCreating    int `json:"countCreating"`    // being created
+	CountRunning     int `json:"countRunning"`     // running
+	CountFailed      int `json:"countFailed"`      // failed
+	CountSuspended   int `json:"countSuspended"`   // suspended
+	CountRebooting   int `json:"countRebooting"`   // rebooting
+	CountTerminated  int `json:"countTerminated"`  // terminated
+	CountSuspending  int `json:"countSuspending"`  // being suspended
+	CountResuming    int `json:"countResuming"`    // being resumed
+	CountTerminating int `json:"countTerminating"` // being terminated
+	CountUndefined   int `json:"countUndefined"`   // of undefined status
+}
+
+// Summarize makes the status of an MCI from those of its VMs. While members are
+// being created, the total is expected, if that is more than there are. No VMs
+// at all are Undefined. The error is [fsm.ErrUnknownState] for what is no status
+// of a VM, and [lifecycle.ErrInvalid] for a negative number.
+func Summarize(vms []State, expected int) (Status, StatusCountInfo, error) {
+	var counts lifecycle.Counts
+	err := counts.Expect(expected)
+	for _, s := range vms {
+		if err == nil {
+			err = dominant.Enter(&counts, s)
+		}
+	}
+	var now lifecycle.Aggregated[State]
+	if err == nil {
+		now, err = dominant.Of(&counts)
+	}
+	if err != nil {
+		return Status{}, StatusCountInfo{}, err
+	}
+	info := StatusCountInfo{CountTotal: now.Total}
+	for class, n := range dominant.ByClass(&counts) {
+		*info.of(class) = n
+	}
+	return Status{State: now.State, Partial: now.Partial, Count: now.Count, Running: info.CountRunning, Total: now.Total}, info, nil
+}
+
+// of returns the count of a status of VMs.
+func (i *StatusCountInfo) of(s State) *int {
+	return []*int{
+		&i.CountFailed, &i.CountSuspended, &i.CountRunning, &i.CountTerminated, &i.CountCreating,
+		&i.CountSuspending, &i.CountResuming, &i.CountRebooting, &i.CountTerminating, &i.CountUndefined,
+	}[slices.Index(classes, s)]
+}
+
+// settled returns the status in which an MCI rests because of its VMs, and false
+// if they do not say. VMs that are Failed or Terminated count only if there are
+// no others: an MCI is Terminated if all of its VMs are, and Failed if the VMs
+// that are left to do something about are. What is in transition is left out.
+func settled(vms []State) (State, bool) {
+	var resting []State
+	ended, failed := true, false
+	for _, s := range vms {
+		switch s {
+		case Running, Suspended, Undefined:
+			resting = append(resting, s)
+			ended = false
+		case Failed:
+			failed = true
+		case Terminated:
+		default:
+			ended = false
+		}
+	}
+	switch {
+	case len(resting) > 0:
+		now, err := dominant.Compute(slices.Values(resting))
+		return now.State, err == nil
+	case !ended || len(vms) == 0:
+		return "", false
+	case failed:
+		return Failed, true
+	}
+	return Terminated, true
+}

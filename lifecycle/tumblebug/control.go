@@ -1,0 +1,234 @@
+package tumblebug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// HandleMciAction does what a user asks of an MCI, and returns what it is at:
+// suspend, resume, reboot and terminate go on to all of its VMs; refine removes
+// its VMs that are Failed or Undefined; continue and withdraw answer a creation
+// that was asked to hold. Actions are named in any case.
+//
+// An action is admitted by the document's matrix, on the status that the MCI has
+// because of its VMs, and not while another one is under way. Force skips that,
+// never the history: what it interrupts is over, and reports in vain. It returns
+// as soon as the action is admitted; how it ends is in the status.
+//
+// Errors: [lifecycle.ErrInvalid] for names and actions, [lifecycle.ErrNotFound];
+// [*UnderActionError] and [ErrTransitional], which match [lifecycle.ErrBusy];
+// [fsm.ErrForcedOnly] for what the matrix does not allow and force does,
+// [fsm.ErrNotAllowed] for what force does not do either; [ErrNotHeld];
+// [lifecycle.ErrConflict] if somebody was faster; those of the store. The MCI is
+// as it was then.
+func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string, force bool) (string, error) {
+	if err := checkNames(nsID, mciID); err != nil {
+		return "", err
+	}
+	a, err := ParseAction(action)
+	if err != nil {
+		return "", err
+	}
+	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
+	if err != nil {
+		return "", err
+	}
+	switch a {
+	case ActionContinue:
+		return s.goOn(ctx, &mci)
+	case ActionWithdraw:
+		return s.withdraw(ctx, &mci)
+	}
+	if !force {
+		if err := idle(&mci); err != nil {
+			return "", err
+		}
+	}
+	if a == ActionRefine {
+		return s.refineMci(ctx, &mci, vms, force)
+	}
+	if !force {
+		now, _, err := Summarize(states(vms), 0)
+		if err != nil {
+			return "", err
+		}
+		if !atRest(now.State) {
+			return "", fmt.Errorf("%w: %s", ErrTransitional, now)
+		}
+	}
+	mci, err = s.mcis.Fire(ctx, mci.ID, Event(a), User, &lifecycle.Change[MCISpec]{
+		Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
+	})
+	if err != nil {
+		return "", err
+	}
+	preempt := queue.NoPreempt
+	if force {
+		preempt = queue.PreemptRunning // what it interrupts waits for nothing any more
+	}
+	if err := s.order(ctx, &mci, action, preempt); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s the MCI", a.ing()), nil
+}
+
+// HandleMciVmAction does what a user asks of one VM: suspend, resume, reboot or
+// terminate. It is admitted by the document's matrix, and not while an action of
+// its MCI is under way; with force it always is, unless the VM is Terminated.
+//
+// Errors: those of [System.HandleMciAction]; [lifecycle.ErrBusy] while an action
+// of the VM itself is under way. The VM is as it was then.
+func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, action string, force bool) (string, error) {
+	if err := checkNames(nsID, mciID, vmID); err != nil {
+		return "", err
+	}
+	a, err := ParseAction(action)
+	if err == nil && !a.controls() {
+		err = fmt.Errorf("%w: action %q of a VM is not supported", lifecycle.ErrInvalid, action)
+	}
+	if err != nil {
+		return "", err
+	}
+	mci, err := s.mcis.Get(ctx, mciKey(nsID, mciID))
+	if err != nil {
+		return "", err
+	}
+	vm, err := s.vms.Get(ctx, vmKey(nsID, mciID, vmID))
+	if err != nil {
+		return "", err
+	}
+	change := &lifecycle.Change[VMSpec]{Force: force}
+	if !force {
+		if err := idle(&mci); err != nil {
+			return "", err
+		}
+		// And at the moment of the commit.
+		change.Require = []lifecycle.Precondition{s.mcis.Require(mci.ID, resting...)}
+	}
+	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.workOf(&vm), change)
+	if failed, ok := errors.AsType[*lifecycle.PreconditionError](err); ok {
+		if under, _ := Doing(State(failed.Current.State)); under != ActionComplete {
+			return "", &UnderActionError{mciID, under}
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s the VM", a.ing()), nil
+}
+
+// idle refuses what has to wait for the action of an MCI.
+func idle(mci *mciRecord) error {
+	if under, _ := Doing(mci.State); under != ActionComplete {
+		return &UnderActionError{last(mci.ID), under}
+	}
+	return nil
+}
+
+// goOn is continue.
+func (s *System) goOn(ctx context.Context, mci *mciRecord) (string, error) {
+	if !onHold(mci) {
+		return "", fmt.Errorf("%w: it is %s", ErrNotHeld, mci.State)
+	}
+	now, err := s.mcis.Fire(ctx, mci.ID, Provision, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
+	if err != nil {
+		return "", err
+	}
+	if err := s.order(ctx, &now, "continue", queue.NoPreempt); err != nil {
+		return "", err
+	}
+	return "Continue the holding MCI", nil
+}
+
+// withdraw takes a creation back. The MCI goes first: of what was prepared,
+// nothing may go while somebody can say continue.
+func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
+	if !onHold(mci) {
+		return "", fmt.Errorf("%w: it is %s", ErrNotHeld, mci.State)
+	}
+	_, err := s.mcis.Fire(ctx, mci.ID, Withdraw, User, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
+	if err != nil {
+		return "", err
+	}
+	if err := s.release(ctx, mci); err != nil {
+		return "Withdraw the holding MCI", fmt.Errorf("tumblebug: the MCI is withdrawn, but %w", err)
+	}
+	return "Withdraw the holding MCI", nil
+}
+
+// refineMci removes the VMs that are Failed or Undefined, after a look at those
+// of which nobody knew.
+func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
+	if len(vms) == 0 {
+		return "No VM in the MCI", nil
+	}
+	vms, err := s.refresh(ctx, vms)
+	if err != nil {
+		return "", err
+	}
+	var require []lifecycle.Precondition
+	if !force {
+		require = append(require, s.mcis.Require(mci.ID, resting...))
+	}
+	if _, err = s.refine(ctx, vms, require...); err != nil {
+		return "", err
+	}
+	if _, _, err := s.follow(ctx, mci.ID); err != nil {
+		return "", err
+	}
+	return "Refined the MCI", nil
+}
+
+// refine removes those VMs that are Failed or Undefined, and says how many.
+func (s *System) refine(ctx context.Context, vms []vmRecord, require ...lifecycle.Precondition) (n int, err error) {
+	for _, vm := range vms {
+		if vm.State != Failed && vm.State != Undefined {
+			continue
+		}
+		_, err := s.vms.Fire(ctx, vm.ID, Refine, User, &lifecycle.Change[VMSpec]{
+			Force: true, Expect: vm.Revision, Require: require,
+		})
+		switch {
+		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrNotFound):
+			// Somebody does something about it, or has removed it.
+		case err != nil:
+			return n, err
+		default:
+			n++
+		}
+	}
+	return n, nil
+}
+
+// follow brings an MCI at rest to the status that it has because of its VMs, and
+// returns it with them. It looks again after it has written: of several who
+// follow at once, the last to write is the last to look.
+func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
+	for {
+		mci, err := s.mcis.Get(ctx, id)
+		if err != nil {
+			return mci, nil, err
+		}
+		vms, err := s.members(ctx, id)
+		if err != nil {
+			return mci, nil, err
+		}
+		now, ok := settled(states(vms))
+		if !ok || now == mci.State || !atRest(mci.State) {
+			return mci, vms, nil
+		}
+		_, err = s.mcis.Fire(ctx, id, seen[now], Observer, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Force: true})
+		switch {
+		case errors.Is(err, fsm.ErrNotAllowed):
+			return mci, vms, nil // what is Terminated stays so
+		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrNotFound):
+		case err != nil:
+			return mci, nil, err
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package tumblebug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// CreateMci begins to make an MCI: first what its VMs share, then the VMs, or
+// with Hold only the first until somebody says continue. It returns as soon as the
+// MCI is Preparing.
+//
+// If something that they share cannot be made, what was made is released, and the
+// MCI is Failed. Of VMs that fail, Policy says what becomes of the MCI.
+//
+// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrExists], those of the store.
+// Nothing is there then.
+func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciStatus, error) {
+	if err := checkName("namespace", nsID); err != nil {
+		return MciStatus{}, err
+	}
+	if err := req.check(); err != nil {
+		return MciStatus{}, err
+	}
+	mci, err := s.mcis.Add(ctx, mciKey(nsID, req.Name), User, MCISpec{
+		Name: req.Name, Description: req.Description, SubGroups: slices.Clone(req.SubGroups),
+		Policy: req.Policy, Hold: req.Hold,
+	})
+	if err != nil {
+		return MciStatus{}, err
+	}
+	if err := s.order(ctx, &mci, "create", 0); err != nil {
+		return MciStatus{}, err
+	}
+	return statusOf(&mci, nil)
+}
+
+// prepare makes what the VMs of an MCI share, and says that it is there, or that
+// it cannot be made.
+func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
+	nsID, mciID := place(mci.ID)
+	var failed error
+	for _, r := range resources(nsID, mciID, mci.Payload.SubGroups) {
+		if err := s.provider.Prepare(ctx, r); err != nil {
+			failed = fmt.Errorf("%s in %s %s: %w", r.Kind, r.Provider, r.Region, err)
+			break
+		}
+	}
+	for _, g := range mci.Payload.SubGroups {
+		if failed != nil {
+			break
+		}
+		if err := s.provider.Validate(ctx, g); err != nil {
+			failed = fmt.Errorf("SubGroup %s: %w", g.Name, err)
+		}
+	}
+	if failed == nil {
+		return s.tell(ctx, mci, Succeed, Tumblebug, "")
+	}
+	if ctx.Err() != nil { // by force: whoever did that releases it
+		return lifecycle.Ended(ctx)
+	}
+	return s.tell(ctx, mci, Fail, Tumblebug, reason(failed, s.release(ctx, mci)))
+}
+
+// tell reports how a step of an operation ended. If the sweeper has given the
+// preparation up meanwhile, nobody else releases what was made.
+func (s *System) tell(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string) error {
+	v, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, why)
+	if err != nil || v == lifecycle.Applied || mci.State != Preparing {
+		return err
+	}
+	now, err := s.mcis.Get(ctx, mci.ID)
+	if err == nil && now.State == Failed && now.Operation == mci.Operation && e == Succeed {
+		err = s.release(ctx, mci)
+	}
+	return err
+}
+
+// release gives back what the VMs of an MCI share, the last first, and as much of
+// it as can be.
+func (s *System) release(ctx context.Context, mci *mciRecord) error {
+	nsID, mciID := place(mci.ID)
+	var errs []error
+	for _, r := range slices.Backward(resources(nsID, mciID, mci.Payload.SubGroups)) {
+		if err := s.provider.Release(ctx, r); err != nil {
+			errs = append(errs, fmt.Errorf("left behind: %s in %s %s: %w", r.Kind, r.Provider, r.Region, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// reason is what a record says of errors.
+func reason(errs ...error) string {
+	if err := errors.Join(errs...); err != nil {
+		return shortened(err.Error())
+	}
+	return ""
+}
+
+// provision makes the VMs of an MCI that are not there, and waits until all rest.
+func (s *System) provision(ctx context.Context, mci *mciRecord) error {
+	vms, err := s.members(ctx, mci.ID)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, vm := range vms {
+		there[vm.ID] = true
+	}
+	var ids []string
+	for i := range mci.Payload.SubGroups {
+		g := &mci.Payload.SubGroups[i]
+		for _, name := range g.vms() {
+			id := mci.ID + "/" + name
+			ids = append(ids, id)
+			if there[id] {
+				continue
+			}
+			spec := g.spec(mci.ID)
+			spec.Asked = mci.Operation
+			_, err := s.vms.Do(ctx, id, Create, User, lifecycle.Work{Handler: handler, Class: s.class(&spec)}, &lifecycle.Change[VMSpec]{
+				Edit:    func(p *VMSpec) error { *p = spec; return nil },
+				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
+			})
+			// Another process that goes on with the MCI may have been faster.
+			if err != nil && !refused(err) {
+				return err
+			}
+		}
+	}
+	return s.awaitRest(ctx, ids)
+}
+
+// created says how a creation ended, of which all VMs rest. It returns true if
+// there is something left to do first.
+func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (bool, error) {
+	var running, bad, unknown []vmRecord
+	for _, vm := range vms {
+		switch vm.State {
+		case Running:
+			running = append(running, vm)
+		case Failed:
+			bad = append(bad, vm)
+		case Undefined:
+			bad = append(bad, vm)
+			unknown = append(unknown, vm)
+		case Terminated:
+			bad = append(bad, vm)
+		}
+	}
+	why := ""
+	if len(bad) > 0 {
+		why = fmt.Sprintf("%d of %d VMs failed", len(bad), len(vms))
+	}
+	switch policy := mci.Payload.Policy; {
+	case len(bad) > 0 && policy == Rollback:
+		return s.rollBack(ctx, mci, append(running, unknown...), bad, why)
+	case len(running) > 0 && policy == RefineFailed && len(bad) > 0:
+		return false, s.conclude(ctx, mci, Succeed, Aggregate, why+", and are refined away", bad)
+	case len(running) > 0:
+		return false, s.conclude(ctx, mci, Succeed, Aggregate, why, nil)
+	case len(unknown) > 0:
+		return false, s.conclude(ctx, mci, TimedOut, fsm.Sweeper, why, nil)
+	}
+	return false, s.conclude(ctx, mci, Fail, Aggregate, why, nil)
+}
+
+// rollBack terminates what may run of a creation, and when that is done removes
+// what has never run. It returns true if there is something to wait for.
+func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRecord, why string) (bool, error) {
+	again := false
+	for _, vm := range alive {
+		_, err := s.vms.Do(ctx, vm.ID, Terminate, User, s.workOf(&vm), &lifecycle.Change[VMSpec]{
+			Force: vm.State == Undefined, Expect: vm.Revision, Reason: "rolled back",
+			// What fails from now on is there, and is not forgotten.
+			Edit:    func(p *VMSpec) error { p.Asked = 0; return nil },
+			Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
+		})
+		if err != nil && !refused(err) {
+			return false, err
+		}
+		again = true
+	}
+	if again {
+		return true, nil
+	}
+	bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.Payload.Asked != mci.Operation })
+	return false, s.conclude(ctx, mci, Fail, Aggregate, why+", all were rolled back", bad)
+}
+
+// conclude writes how the operation of an MCI ended, and removes these VMs in the
+// same commit: whoever sees the one sees the other.
+func (s *System) conclude(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string, remove []vmRecord) error {
+	remove = slices.DeleteFunc(remove, func(vm vmRecord) bool { return vm.State == Terminated })
+	if len(remove) == 0 {
+		return s.tell(ctx, mci, e, by, why)
+	}
+	parts := []lifecycle.AnyPart{s.mcis.Firing(mci.ID, e, by, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Reason: shortened(why)})}
+	for _, vm := range remove {
+		parts = append(parts, s.vms.Firing(vm.ID, Refine, User, &lifecycle.Change[VMSpec]{Expect: vm.Revision, Force: true}))
+	}
+	err := lifecycle.Together(ctx, parts...)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	// The store has no such commit: the MCI first, so that nobody who goes on
+	// with the creation makes again what was removed.
+	if err = s.tell(ctx, mci, e, by, why); err == nil {
+		_, err = s.refine(ctx, remove)
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package tumblebug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// handler is the name of the work of VMs.
+const handler = "provider"
+
+// evidence is what was seen of the action of a VM since the provider has accepted
+// it. What was seen before says nothing, and what an earlier process saw is lost.
+type evidence struct {
+	operation lifecycle.OpID
+	moved     bool // the VM was seen on its way
+	verdict   verdict
+	count     int       // looks that said so, one after another
+	at        time.Time // of the last that counts
+}
+
+// control is the work of an operation of a VM: ask the provider for it, and look
+// until it is done. It goes on until its context ends, by the deadline of the VM.
+func (s *System) control(ctx context.Context, _ []byte) error {
+	t := lifecycle.TaskOf(ctx)
+	// It may have waited for its turn longer than the deadline is.
+	if err := t.Beat(ctx); errors.Is(err, lifecycle.ErrStale) {
+		return err
+	}
+	vm, err := s.vms.Get(ctx, t.ID)
+	for err != nil {
+		// The provider was not asked, so nothing has failed.
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
+		vm, err = s.vms.Get(ctx, t.ID)
+	}
+	ref := refOf(&vm)
+	ref.Operation = t.Operation
+	action, _ := Doing(vm.State)
+	if action == ActionCreate {
+		err = s.provider.Create(ctx, ref)
+	} else {
+		err = s.provider.Control(ctx, ref, action)
+	}
+	switch {
+	case errors.Is(err, ErrRejected):
+		return err
+	case err == nil:
+		s.accepted(t.ID, t.Operation)
+		defer s.forget(t.ID, t.Operation)
+	}
+	for {
+		said := s.ask(ctx, ref)
+		switch s.weigh(t.ID, t.Operation, action, said) {
+		case succeeded:
+			return nil
+		case failed:
+			return errors.Join(fmt.Errorf("tumblebug: %s has ended: the VM is %s", action, said), err)
+		case pending:
+		}
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for the time of the next look.
+func (s *System) pause(ctx context.Context) error {
+	timer := time.NewTimer(s.poll)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *System) accepted(vm string, operation lifecycle.OpID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[vm] = &evidence{operation: operation}
+}
+
+func (s *System) forget(vm string, operation lifecycle.OpID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A later operation may have been accepted while this one was ending.
+	if e := s.known[vm]; e != nil && e.operation == operation {
+		delete(s.known, vm)
+	}
+}
+
+// weigh adds a look to what is known of an action, and says what it comes to. A
+// look that is not enough by itself has to be confirmed by others, one in each
+// interval: who asks more often does not learn more.
+func (s *System) weigh(vm string, operation lifecycle.OpID, action Action, said State) verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.known[vm]
+	if e == nil || e.operation != operation {
+		e = nil
+	}
+	v, sure := judge(action, said, e != nil && e.moved)
+	switch {
+	case sure:
+		return v
+	case e == nil:
+		return pending
+	}
+	if said != Undefined && Correct(action, said) == action.ing() {
+		e.moved = true
+	}
+	if v != e.verdict {
+		e.verdict, e.count = v, 0
+	}
+	if now := time.Now(); e.count == 0 || now.Sub(e.at) >= s.poll {
+		e.count, e.at = e.count+1, now
+	}
+	if v != pending && e.count >= s.confirm {
+		return v
+	}
+	return pending
+}
+
+// look asks the provider about a VM, writes down what it says, and returns the VM
+// as it is then. What rests in a status that is cached is not asked about.
+func (s *System) look(ctx context.Context, vm vmRecord) (vmRecord, error) {
+	if Cached(vm.State) {
+		s.saved.Add(1)
+		return vm, nil
+	}
+	said := s.ask(ctx, refOf(&vm))
+	if ctx.Err() != nil {
+		return vm, lifecycle.Ended(ctx) // whose silence says nothing about the VM
+	}
+	var err error
+	if action, _ := Doing(vm.State); action != ActionComplete {
+		event := Succeed
+		switch s.weigh(vm.ID, vm.Operation, action, said) {
+		case pending:
+			return vm, nil
+		case failed:
+			event = Fail
+		case succeeded:
+		}
+		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, "seen "+string(said))
+	} else {
+		event, ok := seen[said]
+		if !ok || said == vm.State {
+			return vm, nil
+		}
+		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &lifecycle.Change[VMSpec]{Expect: vm.Revision})
+		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
+			err = nil // somebody else has moved it: it is looked at next time
+		}
+	}
+	if err != nil {
+		return vm, err
+	}
+	return s.vms.Get(ctx, vm.ID)
+}
+
+// seen are the events of what is seen of an object at rest.
+var seen = map[State]Event{
+	Running: SeeRunning, Suspended: SeeSuspended, Terminated: SeeTerminated, Failed: SeeFailed, Undefined: SeeNothing,
+}
+
+// refresh looks at the VMs of an MCI, a few at a time, and returns those that are
+// there then.
+func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error) {
+	var (
+		now   = make([]vmRecord, len(vms))
+		errs  = make([]error, len(vms))
+		slots = make(chan struct{}, s.looks)
+		all   sync.WaitGroup
+	)
+	for i := range vms {
+		slots <- struct{}{}
+		all.Go(func() {
+			now[i], errs[i] = s.look(ctx, vms[i])
+			<-slots
+		})
+	}
+	all.Wait()
+	there := now[:0]
+	for i, err := range errs {
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound): // refined meanwhile
+		case err != nil:
+			return nil, err
+		default:
+			there = append(there, now[i])
+		}
+	}
+	return there, nil
+}
+
+func refOf(vm *vmRecord) VMRef {
+	nsID, mciID := place(vm.Payload.MCI)
+	return VMRef{NsID: nsID, MciID: mciID, VMID: last(vm.ID), Operation: vm.Operation, VMSpec: vm.Payload}
+}

@@ -1,0 +1,141 @@
+package tumblebug
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Provider is the way to the clouds. It is called by many goroutines at once.
+//
+// What is asked twice about the same thing is one request: a process that takes
+// over does not know how far the one before it came.
+type Provider interface {
+	// Validate says whether spec and image of the group are to be had there.
+	Validate(ctx context.Context, group SubGroup) error
+	// Prepare makes a resource, or finds it made; Release is the opposite.
+	Prepare(ctx context.Context, r Resource) error
+	Release(ctx context.Context, r Resource) error
+	// Create and Control begin something and need not wait for its end: nil is
+	// that the provider has accepted it. An error that is [ErrRejected] is
+	// final. After any other error nobody knows, and only Status can tell.
+	Create(ctx context.Context, vm VMRef) error
+	Control(ctx context.Context, vm VMRef, action Action) error
+	// Status is what the provider says about the VM, in our words. [ErrNoVM] is
+	// that there is none; any other error, that it cannot tell.
+	Status(ctx context.Context, vm VMRef) (State, error)
+}
+
+// VMRef is a VM as its provider is asked about it. Operation is new with every
+// action, for providers that tell a repeated request by that.
+type VMRef struct {
+	NsID, MciID, VMID string
+	Operation         lifecycle.OpID
+	VMSpec
+}
+
+// Resource is what the VMs of an MCI share in one region of a provider.
+type Resource struct {
+	Kind             ResourceKind
+	NsID, MciID      string
+	Provider, Region string
+}
+
+// ResourceKind is a kind of resource.
+type ResourceKind string
+
+// The resources that are made for an MCI, in this order.
+const (
+	VNet          ResourceKind = "vNet"
+	SecurityGroup ResourceKind = "securityGroup"
+	SSHKey        ResourceKind = "sshKey"
+)
+
+// resources are those of an MCI, in the order in which they are made.
+func resources(nsID, mciID string, groups []SubGroup) (list []Resource) {
+	type place struct{ provider, region string }
+	for _, kind := range []ResourceKind{VNet, SecurityGroup, SSHKey} {
+		seen := map[place]bool{}
+		for _, g := range groups {
+			at := place{g.Provider, g.Region}
+			if !seen[at] {
+				seen[at] = true
+				list = append(list, Resource{kind, nsID, mciID, g.Provider, g.Region})
+			}
+		}
+	}
+	return list
+}
+
+// Correct returns what the status of a VM is during an action, from what its
+// provider says: many providers show a VM that is rebooted as suspended for a
+// while, or do not know a VM that they have just been asked to make. Without an
+// action it is what the provider says.
+func Correct(action Action, said State) State {
+	of := func(during State, by ...State) State {
+		for _, s := range by {
+			if said == s {
+				return during
+			}
+		}
+		return said
+	}
+	switch action {
+	case ActionCreate:
+		return of(Creating, Undefined)
+	case ActionSuspend:
+		return of(Suspending, Undefined)
+	case ActionResume:
+		return of(Resuming, Undefined, Creating)
+	case ActionReboot:
+		return of(Rebooting, Undefined, Suspending, Suspended, Creating, Resuming)
+	case ActionTerminate:
+		if said == Undefined {
+			return Terminated // which one look does not make sure
+		}
+		return of(Terminating, Suspending)
+	}
+	return said
+}
+
+// verdict is what a look at a VM says about the action under way.
+type verdict uint8
+
+const (
+	pending verdict = iota
+	succeeded
+	failed
+)
+
+// judge says what a look means for an action, and whether one look is enough.
+// Enough are only those that nothing but the action itself explains. A VM that is
+// rebooted and Running may not have begun, one that is terminated and unknown may
+// be unreachable, and one that is Failed may be so since before the action.
+func judge(action Action, said State, moved bool) (v verdict, sure bool) {
+	is := Correct(action, said)
+	switch {
+	case action == ActionReboot && is == Running:
+		return succeeded, moved
+	case is == action.Target():
+		return succeeded, said == is
+	case is == Failed:
+		return failed, action == ActionCreate
+	case is == Terminated:
+		return failed, false
+	}
+	return pending, false
+}
+
+// ask asks the provider about a VM.
+func (s *System) ask(ctx context.Context, vm VMRef) State {
+	s.fetched.Add(1)
+	said, err := s.provider.Status(ctx, vm)
+	switch {
+	case errors.Is(err, ErrNoVM):
+		return Terminated
+	case err != nil || VM.StateIndex(said) < 0 || said == Removed:
+		return Undefined
+	}
+	return said
+}
