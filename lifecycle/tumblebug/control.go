@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -175,7 +176,8 @@ func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, 
 	if !force {
 		require = append(require, s.mcis.Require(mci.ID, resting...))
 	}
-	if _, err = s.refine(ctx, vms, require...); err != nil {
+	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined })
+	if err = s.remove(ctx, vms, require...); err != nil {
 		return "", err
 	}
 	if _, _, err := s.follow(ctx, mci.ID); err != nil {
@@ -184,25 +186,54 @@ func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, 
 	return "Refined the MCI", nil
 }
 
-// refine removes those VMs that are Failed or Undefined, and says how many.
-func (s *System) refine(ctx context.Context, vms []vmRecord, require ...lifecycle.Precondition) (n int, err error) {
+// remove removes VMs, as far as they are still what they were.
+func (s *System) remove(ctx context.Context, vms []vmRecord, require ...lifecycle.Precondition) error {
 	for _, vm := range vms {
-		if vm.State != Failed && vm.State != Undefined {
-			continue
-		}
-		_, err := s.vms.Fire(ctx, vm.ID, Refine, User, &lifecycle.Change[VMSpec]{
+		_, err := s.vms.Fire(ctx, vm.ID, removal(&vm), User, &lifecycle.Change[VMSpec]{
 			Force: true, Expect: vm.Revision, Require: require,
 		})
-		switch {
-		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrNotFound):
-			// Somebody does something about it, or has removed it.
-		case err != nil:
-			return n, err
-		default:
-			n++
+		// Else somebody does something about it, or has removed it.
+		if err != nil && !errors.Is(err, lifecycle.ErrConflict) && !errors.Is(err, lifecycle.ErrNotFound) {
+			return err
 		}
 	}
-	return n, nil
+	return nil
+}
+
+// DelMci removes an MCI that is Terminated or Failed, with its VMs and what they
+// shared, so that its name is free again. VMs that may still run at a provider
+// keep it from that: terminate them first, or refine the MCI.
+//
+// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound]; [fsm.ErrNotAllowed] for
+// an MCI or a VM in another state; those of the store and of the provider. The MCI
+// is still there then, and the request may be repeated.
+func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
+	if err := checkNames(nsID, mciID); err != nil {
+		return err
+	}
+	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
+	if err != nil {
+		return err
+	}
+	if err := idle(&mci); err != nil {
+		return err
+	}
+	if mci.State != Terminated && mci.State != Failed {
+		return fmt.Errorf("%w: the MCI is %s", fsm.ErrNotAllowed, mci.State)
+	}
+	for _, vm := range vms {
+		if vm.State != Terminated {
+			return fmt.Errorf("%w: VM %s is %s", fsm.ErrNotAllowed, last(vm.ID), vm.State)
+		}
+	}
+	if err := s.release(ctx, &mci); err != nil {
+		return err
+	}
+	if err := s.remove(ctx, vms); err != nil {
+		return err
+	}
+	_, err = s.mcis.Fire(ctx, mci.ID, Remove, User, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Force: true})
+	return err
 }
 
 // follow brings an MCI at rest to the status that it has because of its VMs, and

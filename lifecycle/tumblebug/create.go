@@ -161,6 +161,8 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 	case len(bad) > 0 && policy == Rollback:
 		return s.rollBack(ctx, mci, append(running, unknown...), bad, why)
 	case len(running) > 0 && policy == RefineFailed && len(bad) > 0:
+		// Somebody else has terminated one: the document refines no such VMs.
+		bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State == Terminated })
 		return false, s.conclude(ctx, mci, Succeed, Aggregate, why+", and are refined away", bad)
 	case len(running) > 0:
 		return false, s.conclude(ctx, mci, Succeed, Aggregate, why, nil)
@@ -171,7 +173,7 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 }
 
 // rollBack terminates what may run of a creation, and when that is done removes
-// what has never run. It returns true if there is something to wait for.
+// all but what could not be terminated. It returns true if there is something to wait for.
 func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRecord, why string) (bool, error) {
 	again := false
 	for _, vm := range alive {
@@ -189,20 +191,19 @@ func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRe
 	if again {
 		return true, nil
 	}
-	bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.Payload.Asked != mci.Operation })
+	bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State != Terminated && vm.Payload.Asked != mci.Operation })
 	return false, s.conclude(ctx, mci, Fail, Aggregate, why+", all were rolled back", bad)
 }
 
 // conclude writes how the operation of an MCI ended, and removes these VMs in the
 // same commit: whoever sees the one sees the other.
 func (s *System) conclude(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string, remove []vmRecord) error {
-	remove = slices.DeleteFunc(remove, func(vm vmRecord) bool { return vm.State == Terminated })
 	if len(remove) == 0 {
 		return s.tell(ctx, mci, e, by, why)
 	}
 	parts := []lifecycle.AnyPart{s.mcis.Firing(mci.ID, e, by, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Reason: shortened(why)})}
 	for _, vm := range remove {
-		parts = append(parts, s.vms.Firing(vm.ID, Refine, User, &lifecycle.Change[VMSpec]{Expect: vm.Revision, Force: true}))
+		parts = append(parts, s.vms.Firing(vm.ID, removal(&vm), User, &lifecycle.Change[VMSpec]{Expect: vm.Revision, Force: true}))
 	}
 	err := lifecycle.Together(ctx, parts...)
 	if !errors.Is(err, errors.ErrUnsupported) {
@@ -211,7 +212,15 @@ func (s *System) conclude(ctx context.Context, mci *mciRecord, e Event, by fsm.A
 	// The store has no such commit: the MCI first, so that nobody who goes on
 	// with the creation makes again what was removed.
 	if err = s.tell(ctx, mci, e, by, why); err == nil {
-		_, err = s.refine(ctx, remove)
+		err = s.remove(ctx, remove)
 	}
 	return err
+}
+
+// removal is the event that removes a VM: the document's, where that has one.
+func removal(vm *vmRecord) Event {
+	if vm.State == Terminated {
+		return Remove
+	}
+	return Refine
 }

@@ -113,9 +113,10 @@
 //	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [18]             |
 //	| Failed                   | SeeTerminated | observer  | Terminated  | forced [19]             |
 //	| Failed                   | SeeNothing    | observer  | Undefined   | forced [20]             |
-//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [21]          |
-//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [22]           |
-//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [22]           |
+//	| Terminated, Failed       | Remove        | user      | Removed     | forced [21]             |
+//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [22]          |
+//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [23]           |
+//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [23]           |
 //	| Rebooting, Terminating   |               |           |             |                         |
 //
 //	[1] networks, security groups and keys are made
@@ -139,8 +140,9 @@
 //	[18] beyond the document: as above, and some VMs are suspended
 //	[19] beyond the document: as above, and all VMs that are left are terminated
 //	[20] beyond the document: as above, and nobody knows what the VMs are
-//	[21] beyond the document: nobody works on it, and no VM was asked for
-//	[22] beyond the document: nobody says what became of the VMs
+//	[21] beyond the document: its name is free again
+//	[22] beyond the document: nobody works on it, and no VM was asked for
+//	[23] beyond the document: nobody says what became of the VMs
 //
 // As a picture, in Mermaid:
 //
@@ -235,6 +237,8 @@
 //	    s10 --> s5 : SeeSuspended by observer, forced
 //	    s10 --> s9 : SeeTerminated by observer, forced
 //	    s10 --> s11 : SeeNothing by observer, forced
+//	    s9 --> s12 : Remove by user, forced
+//	    s10 --> s12 : Remove by user, forced
 //	    s2 --> s11 : TimedOut by sweeper after 2h
 //	    s4 --> s11 : TimedOut by sweeper after 1h
 //	    s6 --> s11 : TimedOut by sweeper after 1h
@@ -299,15 +303,17 @@
 //	| Resuming, Rebooting,       |               |          |             |                        |
 //	| Terminating, Undefined     |               |          |             |                        |
 //	| Failed, Undefined          | Refine        | user     | Removed     | forced [5]             |
-//	| Suspended, Undefined       | SeeRunning    | observer | Running     | [6]                    |
-//	| Running, Undefined         | SeeSuspended  | observer | Suspended   | [7]                    |
-//	| Running, Suspended,        | SeeTerminated | observer | Terminated  | [8]                    |
+//	| Terminated, Failed,        | Remove        | user     | Removed     | forced [6]             |
 //	| Undefined                  |               |          |             |                        |
-//	| Running, Suspended,        | SeeFailed     | observer | Failed      | [9]                    |
+//	| Suspended, Undefined       | SeeRunning    | observer | Running     | [7]                    |
+//	| Running, Undefined         | SeeSuspended  | observer | Suspended   | [8]                    |
+//	| Running, Suspended,        | SeeTerminated | observer | Terminated  | [9]                    |
 //	| Undefined                  |               |          |             |                        |
-//	| Running, Suspended         | SeeNothing    | observer | Undefined   | [10]                   |
-//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [11]         |
-//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [12]         |
+//	| Running, Suspended,        | SeeFailed     | observer | Failed      | [10]                   |
+//	| Undefined                  |               |          |             |                        |
+//	| Running, Suspended         | SeeNothing    | observer | Undefined   | [11]                   |
+//	| Creating                   | TimedOut      | sweeper  | Undefined   | after 30m [12]         |
+//	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [13]         |
 //	| Rebooting, Terminating     |               |          |             |                        |
 //
 //	[1] only force leads out
@@ -315,13 +321,14 @@
 //	[3] the document's Create Action, for the one who starts the VM as he adds it
 //	[4] the force flag; what it interrupts reports in vain
 //	[5] the document's action outside its diagram; the provider is not asked
-//	[6] beyond the document: somebody else resumed it
-//	[7] beyond the document: somebody else suspended it
-//	[8] beyond the document: somebody else terminated it
-//	[9] beyond the document: it broke by itself
-//	[10] beyond the document, which declares Undefined and enters it nowhere
-//	[11] beyond the document: the provider is silent, and there may be a VM
-//	[12] beyond the document: the provider is silent
+//	[6] beyond the document: with its MCI, or rolled back
+//	[7] beyond the document: somebody else resumed it
+//	[8] beyond the document: somebody else suspended it
+//	[9] beyond the document: somebody else terminated it
+//	[10] beyond the document: it broke by itself
+//	[11] beyond the document, which declares Undefined and enters it nowhere
+//	[12] beyond the document: the provider is silent, and there may be a VM
+//	[13] beyond the document: the provider is silent
 //
 // As a picture, in Mermaid:
 //
@@ -386,8 +393,9 @@
 //	    s5 --> s6 : Terminate by user, forced, supersedes
 //	    s6 --> s6 : Terminate by user, forced, supersedes
 //	    s9 --> s6 : Terminate by user, forced, supersedes
-//	    s8 --> s10 : Refine by user, forced
-//	    s9 --> s10 : Refine by user, forced
+//	    s8 --> s10 : Refine by user, forced<br/>Remove by user, forced
+//	    s9 --> s10 : Refine by user, forced<br/>Remove by user, forced
+//	    s7 --> s10 : Remove by user, forced
 //	    s3 --> s1 : SeeRunning by observer
 //	    s9 --> s1 : SeeRunning by observer
 //	    s1 --> s3 : SeeSuspended by observer

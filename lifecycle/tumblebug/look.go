@@ -42,18 +42,10 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 	ref := refOf(&vm)
 	ref.Operation = t.Operation
 	action, _ := Doing(vm.State)
-	if action == ActionCreate {
-		err = s.provider.Create(ctx, ref)
-	} else {
-		err = s.provider.Control(ctx, ref, action)
-	}
-	switch {
-	case errors.Is(err, ErrRejected):
+	if err = s.begin(ctx, ref, t.ID, action); errors.Is(err, ErrRejected) {
 		return err
-	case err == nil:
-		s.accepted(t.ID, t.Operation)
-		defer s.forget(t.ID, t.Operation)
 	}
+	defer s.forget(t.ID, t.Operation)
 	for {
 		said := s.ask(ctx, ref)
 		switch s.weigh(t.ID, t.Operation, action, said) {
@@ -81,10 +73,28 @@ func (s *System) pause(ctx context.Context) error {
 	}
 }
 
-func (s *System) accepted(vm string, operation lifecycle.OpID) {
+// begin asks the provider for an action, and notes that it was accepted.
+func (s *System) begin(ctx context.Context, ref VMRef, vm string, action Action) error {
+	var err error
+	if action == ActionCreate {
+		err = s.provider.Create(ctx, ref)
+	} else {
+		err = s.provider.Control(ctx, ref, action)
+	}
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.known[vm] = &evidence{operation: ref.Operation}
+	}
+	return err
+}
+
+// begun reports whether the provider has accepted an operation in this process.
+func (s *System) begun(vm string, operation lifecycle.OpID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known[vm] = &evidence{operation: operation}
+	e := s.known[vm]
+	return e != nil && e.operation == operation
 }
 
 func (s *System) forget(vm string, operation lifecycle.OpID) {
@@ -116,16 +126,22 @@ func (s *System) weigh(vm string, operation lifecycle.OpID, action Action, said 
 	if said != Undefined && Correct(action, said) == action.ing() {
 		e.moved = true
 	}
+	if s.add(e, v) && v != pending {
+		return v
+	}
+	return pending
+}
+
+// add adds a look, and reports whether there are enough that say the same.
+// REQUIRES: s.mu.
+func (s *System) add(e *evidence, v verdict) bool {
 	if v != e.verdict {
 		e.verdict, e.count = v, 0
 	}
 	if now := time.Now(); e.count == 0 || now.Sub(e.at) >= s.poll {
 		e.count, e.at = e.count+1, now
 	}
-	if v != pending && e.count >= s.confirm {
-		return v
-	}
-	return pending
+	return e.count >= s.confirm
 }
 
 // look asks the provider about a VM, writes down what it says, and returns the VM
@@ -150,9 +166,10 @@ func (s *System) look(ctx context.Context, vm vmRecord) (vmRecord, error) {
 		case succeeded:
 		}
 		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, "seen "+string(said))
+		s.forget(vm.ID, vm.Operation)
 	} else {
 		event, ok := seen[said]
-		if !ok || said == vm.State {
+		if !s.credible(&vm, said) || !ok {
 			return vm, nil
 		}
 		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &lifecycle.Change[VMSpec]{Expect: vm.Revision})
@@ -164,6 +181,36 @@ func (s *System) look(ctx context.Context, vm vmRecord) (vmRecord, error) {
 		return vm, err
 	}
 	return s.vms.Get(ctx, vm.ID)
+}
+
+// credible reports whether what is said about a VM at rest is to be written down.
+// It is, at once, but for what nobody would ask about again: that is confirmed
+// like the end of an action.
+func (s *System) credible(vm *vmRecord, said State) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.known[vm.ID]
+	if e != nil && e.operation > vm.Operation {
+		return false // an action has begun since
+	}
+	if said == vm.State || said != Failed && said != Terminated {
+		delete(s.known, vm.ID)
+		return said != vm.State
+	}
+	v := succeeded
+	if said == Failed {
+		v = failed
+	}
+	if e == nil {
+		e = &evidence{}
+		s.known[vm.ID] = e
+	}
+	e.operation = vm.Operation
+	if s.add(e, v) {
+		delete(s.known, vm.ID)
+		return true
+	}
+	return false
 }
 
 // seen are the events of what is seen of an object at rest.

@@ -73,6 +73,8 @@ func MCITable() fsm.Spec[State, Event] {
 					Note("beyond the document: as above, and all VMs that are left are terminated"),
 				fsm.Move(Failed, SeeNothing, Undefined).By(Observer).OnlyForced().
 					Note("beyond the document: as above, and nobody knows what the VMs are"),
+				fsm.Move(Terminated, Remove, Removed).AlsoFrom(Failed).By(User).OnlyForced().
+					Note("beyond the document: its name is free again"),
 			),
 			fsm.Rows(
 				fsm.Move(Preparing, TimedOut, Failed).AlsoFrom(Prepared).After(MCIPrepareTimeout).

@@ -47,6 +47,8 @@ const (
 	Terminate Event = "Terminate"
 	Refine    Event = "Refine" // of a VM: forget it
 
+	Remove Event = "Remove" // forget what has ended
+
 	Provision Event = "Provision" // of an MCI: its VMs are started
 	Withdraw  Event = "Withdraw"  // of an MCI that was asked to hold: forget it
 	Succeed   Event = "Succeed"   // what was under way has succeeded, for an MCI in some of its VMs

@@ -9,8 +9,10 @@ import (
 
 // Provider is the way to the clouds. It is called by many goroutines at once.
 //
-// What is asked twice about the same thing is one request: a process that takes
-// over does not know how far the one before it came.
+// What is asked twice, about the same resource or for the same operation of a VM,
+// is one request: a process that takes over does not know whether the one before
+// it has asked. Where a provider has no tokens for that, the name of the VM is
+// enough to create it once, and all but Reboot are the same if done twice.
 type Provider interface {
 	// Validate says whether spec and image of the group are to be had there.
 	Validate(ctx context.Context, group SubGroup) error

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,8 @@ import (
 //	resources
 //	stats
 //	sweep
+//	delete MCI
+//	die COMMITS           the process dies after so many more of them
 //	restart               another process, of which nobody has told the first
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.script")
@@ -56,6 +59,7 @@ func TestScripts(t *testing.T) {
 					if err := s.run(t.Context(), d); err != nil {
 						s.printf("%d: %v", lifecycle.HTTPStatus(err), err)
 					}
+					synctest.Wait() // what was begun is where it waits for time to pass
 					return s.out.String()
 				})
 				end()
@@ -72,6 +76,7 @@ type script struct {
 	store  *lifecycle.MemoryStore
 	system *tumblebug.System
 	life   context.CancelFunc
+	left   atomic.Int64
 	out    strings.Builder
 	number int
 }
@@ -82,6 +87,8 @@ func (s *script) printf(format string, args ...any) { fmt.Fprintf(&s.out, format
 type link struct {
 	*lifecycle.MemoryStore
 	life context.Context
+	die  context.CancelFunc
+	left *atomic.Int64 // commits until it dies, if it is above zero
 }
 
 func (l *link) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
@@ -95,7 +102,13 @@ func (l *link) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if l.life.Err() != nil {
 		return l.life.Err()
 	}
-	return l.MemoryStore.Commit(ctx, c)
+	if err := l.MemoryStore.Commit(ctx, c); err != nil {
+		return err
+	}
+	if l.left.Load() > 0 && l.left.Add(-1) == 0 {
+		l.die()
+	}
+	return nil
 }
 
 // restart ends the process without warning, and starts the next one.
@@ -106,7 +119,7 @@ func (s *script) restart() {
 	s.number++
 	life, end := context.WithCancel(s.base)
 	s.life = end
-	store := &link{s.store, life}
+	store := &link{s.store, life, end, &s.left}
 	owner, err := lifecycle.Join(s.base, store, "tb", time.Hour)
 	require.NoError(s.t, err)
 	s.system, err = tumblebug.New(store, s.cloud, &tumblebug.Config{Base: life, Owner: owner})
@@ -255,6 +268,12 @@ func (s *script) run(ctx context.Context, d *datadriven.TestData) error {
 		}
 		synctest.Wait()
 		return err
+	case "die":
+		n, err := strconv.Atoi(word(0))
+		s.left.Store(int64(n))
+		return err
+	case "delete":
+		return s.system.DelMci(ctx, ns, word(0))
 	case "restart":
 		s.restart()
 		synctest.Wait()

@@ -23,8 +23,9 @@ var (
 )
 
 // Sweep looks once after what is stuck. The provider is asked about VMs that are
-// over their deadline, or whose process died: what it says decides, and if it
-// does not say enough until the deadline, the VM is Undefined. MCIs whose
+// over their deadline, or whose process died; in that case it is asked for the
+// action once more. What it says decides, and if it does not say enough until the
+// deadline, the VM is Undefined. MCIs whose
 // operation does nothing are gone on with. It returns the cases of
 // [lifecycle.Manager.Sweep]; the error is the store's or the context's.
 func (s *System) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
@@ -105,19 +106,26 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 		return "", "", err
 	}
 	action, _ := Doing(vm.State)
-	said := s.ask(ctx, refOf(&vm))
+	ref := refOf(&vm)
+	said := s.ask(ctx, ref)
 	if ctx.Err() != nil {
 		return "", "", lifecycle.Ended(ctx)
 	}
-	switch s.weigh(vm.ID, vm.Operation, action, said) {
+	v := s.weigh(vm.ID, vm.Operation, action, said)
+	if v == pending && time.Now().Before(stuck.Deadline) {
+		// Its process is dead, and may never have asked.
+		if !s.begun(vm.ID, vm.Operation) && errors.Is(s.begin(ctx, ref, vm.ID, action), ErrRejected) {
+			return Fail, CSP, nil
+		}
+		return "", "", errUnderWay
+	}
+	s.forget(vm.ID, vm.Operation)
+	switch v {
 	case succeeded:
 		return Succeed, CSP, nil
 	case failed:
 		return Fail, CSP, nil
 	case pending:
-	}
-	if time.Now().Before(stuck.Deadline) {
-		return "", "", errUnderWay
 	}
 	return "", "", nil // the row of the table: nobody knows
 }

@@ -63,6 +63,8 @@ func VMTable() fsm.Spec[State, Event] {
 			fsm.Rows(
 				fsm.Move(Failed, Refine, Removed).AlsoFrom(Undefined).By(User).OnlyForced().
 					Note("the document's action outside its diagram; the provider is not asked"),
+				fsm.Move(Terminated, Remove, Removed).AlsoFrom(Failed, Undefined).By(User).OnlyForced().
+					Note("beyond the document: with its MCI, or rolled back"),
 			),
 			sightings(),
 			fsm.Rows(
