@@ -92,3 +92,41 @@ func TestWorkIsToldThatWasTakenAwayBeforeItBegan(t *testing.T) {
 		require.True(t, told, "the work has not been told")
 	})
 }
+
+// late has a commit return only after something else has happened.
+type late struct {
+	*lifecycle.MemoryStore
+	event string
+	then  func()
+}
+
+func (l *late) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	err := l.MemoryStore.Commit(ctx, c)
+	if then := l.then; then != nil && c.Changes[0].To.Event == l.event {
+		l.then = nil
+		then()
+	}
+	return err
+}
+
+// The next operation is admitted between the commit of an outcome and the moment
+// when its writer learns of that. It is nobody's but its own.
+func TestAnOutcomeTellsNoLaterOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &late{MemoryStore: lifecycle.NewMemoryStore(), event: "done"}
+		m := workers(store, lifecycle.Config[event]{})
+		var next *lifecycle.Handle[state, size]
+		store.then = func() {
+			var err error
+			next, err = m.Do(t.Context(), "a", "start", "user", nothing, nil)
+			require.NoError(t, err)
+		}
+		h, err := m.Do(t.Context(), "a", "create", "user", nothing, nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+		rec, err := next.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, state("running"), rec.State)
+	})
+}

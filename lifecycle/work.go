@@ -290,9 +290,15 @@ func (ts *tasks) of(k Key) *Task {
 // taken ends the work that a commit of this manager has taken the operation
 // from, unless the commit is by the task itself.
 func (m *Manager[S, E, T]) taken(now *StoredRecord, by *Task) {
-	if t := m.tasks.of(now.Key); t != nil && t != by && !m.owns(t, now) {
-		t.tell(stale(now))
+	t := m.tasks.of(now.Key)
+	// A record from before the task's operation says nothing about it. The bad
+	// schedule: the outcome of an operation is committed; the next one is admitted,
+	// and its task takes the place of the last; only then whoever wrote the outcome
+	// comes here, with the record at rest.
+	if t == nil || t == by || now.Operation < t.Operation || m.owns(t, now) {
+		return
 	}
+	t.tell(stale(now))
 }
 
 // lookAround tells the work that other processes have taken the operation from,
