@@ -112,9 +112,10 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 		change.Require = []lifecycle.Precondition{s.mcis.Require(mci.ID, resting...)}
 	}
 	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.workOf(&vm), change)
-	if failed, ok := errors.AsType[*lifecycle.PreconditionError](err); ok {
-		if under, _ := Doing(State(failed.Current.State)); under != ActionComplete {
-			return "", &UnderActionError{mciID, under}
+	if !force && (errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrBusy) || errors.Is(err, lifecycle.ErrConflict)) {
+		// Maybe because the MCI was asked at the same moment, and that says more.
+		if now, again := s.mcis.Get(ctx, mci.ID); again == nil && idle(&now) != nil {
+			err = idle(&now)
 		}
 	}
 	if err != nil {

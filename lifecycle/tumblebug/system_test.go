@@ -1,0 +1,200 @@
+package tumblebug_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// The document's table.
+func TestDefaultLimits(t *testing.T) {
+	type limit = tumblebug.Limit
+	require.Equal(t, map[string]limit{
+		"aws": {Regions: 10, VMs: 30}, "azure": {Regions: 8, VMs: 25}, "gcp": {Regions: 12, VMs: 35},
+		"ncp": {Regions: 3, VMs: 15}, "alibaba": {Regions: 6, VMs: 20},
+	}, tumblebug.DefaultLimits())
+}
+
+func TestNewRefuses(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	for name, config := range map[string]*tumblebug.Config{
+		"Poll":     {Poll: -1},
+		"Confirm":  {Confirm: -1},
+		"one look": {Confirm: 1},
+		"Looks":    {Looks: -1},
+		"limit":    {Limits: map[string]tumblebug.Limit{"aws": {VMs: -1}}},
+		"provider": {Limits: map[string]tumblebug.Limit{"a/b": {}}},
+		"twice":    {Limits: map[string]tumblebug.Limit{"aws": {}, "AWS": {}}},
+	} {
+		_, err := tumblebug.New(store, newCloud(), config)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+	}
+	require.Panics(t, func() { _, _ = tumblebug.New(nil, newCloud(), nil) })
+	require.Panics(t, func() { _, _ = tumblebug.New(store, nil, nil) })
+}
+
+// crowd counts what is asked of providers at the same time.
+type crowd struct {
+	*cloud
+	mu       sync.Mutex
+	now, max map[string]int // by provider, and by provider/region
+	regions  map[string]map[string]int
+	most     map[string]int // regions of a provider
+}
+
+func (c *crowd) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Action) error {
+	c.mu.Lock()
+	at := vm.Provider + "/" + vm.Region
+	c.now[at]++
+	c.max[at] = max(c.max[at], c.now[at])
+	if c.regions[vm.Provider] == nil {
+		c.regions[vm.Provider] = map[string]int{}
+	}
+	c.regions[vm.Provider][vm.Region]++
+	c.most[vm.Provider] = max(c.most[vm.Provider], len(c.regions[vm.Provider]))
+	c.mu.Unlock()
+	time.Sleep(time.Minute)
+	c.mu.Lock()
+	c.now[at]--
+	if c.regions[vm.Provider][vm.Region]--; c.regions[vm.Provider][vm.Region] == 0 {
+		delete(c.regions[vm.Provider], vm.Region)
+	}
+	c.mu.Unlock()
+	return c.cloud.Control(ctx, vm, a)
+}
+
+// The limits hold for all requests of a process together, of several MCIs in two
+// namespaces, and a provider without limits has none.
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := &crowd{
+			cloud: newCloud(), now: map[string]int{}, max: map[string]int{}, regions: map[string]map[string]int{}, most: map[string]int{},
+		}
+		s, err := tumblebug.New(lifecycle.NewMemoryStore(), c, &tumblebug.Config{Limits: map[string]tumblebug.Limit{
+			"aws": {Regions: 2, VMs: 3}, "gcp": {Regions: 1, VMs: 1},
+		}})
+		require.NoError(t, err)
+		type place struct{ ns, mci string }
+		var all []place
+		for n := range 4 {
+			at := place{fmt.Sprint("ns", n%2), fmt.Sprint("m", n)}
+			all = append(all, at)
+			_, err := s.CreateMci(ctx, at.ns, tumblebug.MciReq{Name: at.mci, SubGroups: []tumblebug.SubGroup{
+				{Name: "a", Size: 3, Provider: "AWS", Region: "r1"},
+				{Name: "b", Size: 3, Provider: "AWS", Region: "r2"},
+				{Name: "c", Size: 3, Provider: "AWS", Region: "r3"},
+				{Name: "d", Size: 2, Provider: "gcp", Region: "g1"},
+				{Name: "e", Size: 2, Provider: "gcp", Region: "g2"},
+				{Name: "f", Size: 3, Provider: "home", Region: "attic"},
+			}})
+			require.NoError(t, err)
+		}
+		for _, at := range all {
+			status, err := s.Wait(ctx, at.ns, at.mci)
+			require.NoError(t, err)
+			require.Equal(t, "Running:16 (R:16/16)", status.Status)
+		}
+		for _, at := range all {
+			_, err := s.HandleMciAction(ctx, at.ns, at.mci, "suspend", false)
+			require.NoError(t, err)
+		}
+		for _, at := range all {
+			status, err := s.Wait(ctx, at.ns, at.mci)
+			require.NoError(t, err)
+			require.Equal(t, "Suspended:16 (R:0/16)", status.Status)
+		}
+		require.Equal(t, map[string]int{
+			"AWS/r1": 3, "AWS/r2": 3, "AWS/r3": 3, "gcp/g1": 1, "gcp/g2": 1, "home/attic": 12,
+		}, c.max)
+		require.Equal(t, map[string]int{"AWS": 2, "gcp": 1, "home": 1}, c.most)
+		require.NoError(t, s.Close(ctx))
+		_, err = s.HandleMciAction(ctx, "ns0", "m0", "resume", false)
+		require.ErrorIs(t, err, queue.ErrTerminated)
+	})
+}
+
+// Of several users who ask at the same moment, one is admitted.
+func TestOneActionWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s, err := tumblebug.New(lifecycle.NewMemoryStore(), newCloud(), nil)
+		require.NoError(t, err)
+		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Size: 20, Provider: "aws", Region: "r"}}})
+		require.NoError(t, err)
+		_, err = s.Wait(ctx, "ns", "m")
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		admitted := 0
+		for n := range 30 {
+			all.Go(func() {
+				_, err := s.HandleMciAction(ctx, "ns", "m", []string{"suspend", "reboot", "terminate"}[n%3], false)
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					admitted++
+					return
+				}
+				if !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, 1, admitted)
+		status, err := wait(ctx, t, s)
+		require.NoError(t, err)
+		require.False(t, status.Summary.Partial)
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// An MCI and one of its VMs are asked at the same moment: whatever wins, the VM is
+// not at two things, and both end.
+func TestMciAndVm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s, err := tumblebug.New(&lifecycle.MemoryStore{KeepHistory: -1}, newCloud(), nil)
+		require.NoError(t, err)
+		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Size: 3, Provider: "aws", Region: "r"}}})
+		require.NoError(t, err)
+		_, err = s.Wait(ctx, "ns", "m")
+		require.NoError(t, err)
+		for range 50 {
+			var all sync.WaitGroup
+			var mci, vm error
+			all.Go(func() { _, mci = s.HandleMciAction(ctx, "ns", "m", "reboot", false) })
+			all.Go(func() { _, vm = s.HandleMciVmAction(ctx, "ns", "m", "a-2", "reboot", false) })
+			all.Wait()
+			require.NoError(t, mci)
+			if vm != nil {
+				under, ok := errors.AsType[*tumblebug.UnderActionError](vm)
+				require.True(t, ok, "%v", vm)
+				require.EqualError(t, under, "MCI is under Reboot, please try later")
+			}
+			status, err := wait(ctx, t, s)
+			require.NoError(t, err)
+			require.Equal(t, "Running:3 (R:3/3)", status.Status)
+		}
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// wait is [tumblebug.System.Wait] for an MCI that comes to rest soon.
+func wait(ctx context.Context, t *testing.T, s *tumblebug.System) (tumblebug.MciStatus, error) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(ctx, time.Hour)
+	defer stop()
+	return s.Wait(ctx, "ns", "m")
+}
