@@ -44,6 +44,13 @@ func newCloud() *cloud {
 	}
 }
 
+// quickCloud is one for examples, in which nobody waits long.
+func quickCloud() *cloud {
+	c := newCloud()
+	c.delay = 5 * time.Millisecond
+	return c
+}
+
 var errNoAnswer = errors.New("no answer")
 
 func (c *cloud) Validate(_ context.Context, g tumblebug.SubGroup) error {

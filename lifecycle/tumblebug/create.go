@@ -155,7 +155,13 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 	}
 	why := ""
 	if len(bad) > 0 {
-		why = fmt.Sprintf("%d of %d VMs failed", len(bad), len(vms))
+		n := 0 // without those that were rolled back
+		for _, vm := range bad {
+			if vm.State != Terminated {
+				n++
+			}
+		}
+		why = fmt.Sprintf("%d of %d VMs failed", n, len(vms))
 	}
 	switch policy := mci.Payload.Policy; {
 	case len(bad) > 0 && policy == Rollback:
@@ -191,8 +197,18 @@ func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRe
 	if again {
 		return true, nil
 	}
-	bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State != Terminated && vm.Payload.Asked != mci.Operation })
-	return false, s.conclude(ctx, mci, Fail, Aggregate, why+", all were rolled back", bad)
+	gone := slices.DeleteFunc(slices.Clone(bad), func(vm vmRecord) bool {
+		return vm.State != Terminated && vm.Payload.Asked != mci.Operation
+	})
+	if why += ", and the creation is rolled back"; len(gone) == len(bad) {
+		// Nothing uses any more what they shared.
+		if err := s.release(ctx, mci); err != nil {
+			why += "\n" + err.Error()
+		}
+	} else {
+		why += " but for what could not be terminated"
+	}
+	return false, s.conclude(ctx, mci, Fail, Aggregate, why, gone)
 }
 
 // conclude writes how the operation of an MCI ended, and removes these VMs in the

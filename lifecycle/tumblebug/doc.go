@@ -1,7 +1,18 @@
-// Package tumblebug has the tables of a multi-cloud infrastructure manager: VMs
-// at many providers, and the infrastructures (MCIs) that they make up.
+// Package tumblebug is a multi-cloud infrastructure manager: VMs at many
+// providers, and the infrastructures (MCIs) that they make up.
 //
-// The tables are those of "MCI and VM Lifecycle Management" of CB-Tumblebug.
+// Tables and behaviour are those of "MCI and VM Lifecycle Management" of
+// CB-Tumblebug.
+//
+//	CreateMci ─────────▶ ┌────────┐   brings MCIs forward    ┌──────────┐
+//	HandleMciAction ───▶ │        │ ── Prepare, Release ───▶ │          │
+//	HandleMciVmAction ─▶ │ System │ ── Create, Control ────▶ │ Provider │
+//	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
+//	                     └────────┘   VMs, under the limits  └──────────┘
+//
+// A [System] does what users ask for over a [Provider]. [MCI] and [VM] are the
+// machines alone. [Allowed], [Summarize], [Correct], [Cached] and [Doing] are the
+// rules of the document as functions.
 //
 // # Guarantees
 //
@@ -10,9 +21,19 @@
 //     them one by one.
 //   - Force skips the matrix, and nothing else: a forced action is a row, with
 //     an actor and an operation of its own, and what it interrupts reports in
-//     vain. In Terminated, force moves nothing either.
-//   - A sighting ends no action. A provider that shows a VM Running says nothing
-//     about the reboot that is under way.
+//     vain. In Terminated, no action moves anything, by force either.
+//   - An action on an MCI asks each of its VMs once, whoever dies meanwhile, and
+//     waits for a VM that is at something of its own. While it is under way, no
+//     action of a VM is admitted without force: that is a condition of the commit.
+//   - One look that could mean something else ends no action: neither a rebooted
+//     VM that looks Running, nor a terminated one that nobody can see, nor one
+//     that is shown as Failed. Such looks are confirmed by others.
+//   - What is not answered is not taken for a failure: only what a provider
+//     rejects fails at once.
+//   - The limits of providers and regions hold for all requests of the process
+//     together, and the time of a VM begins when its turn comes.
+//   - Target action and target status follow from the status, and are None when
+//     an action is complete.
 //   - No action lasts for ever: the sweeper ends it, and because nobody knows
 //     how, it ends in Undefined.
 //
@@ -20,28 +41,46 @@
 //
 //   - Force can make a mess, as the document says: a VM that is suspended by
 //     force while it is created may be left behind at the provider.
-//   - The tables do not know each other. The state of an MCI follows the states
-//     of its VMs only if somebody tells it.
-//   - A state is not the text that the document renders: no prefix Partial- and
-//     no counts, on which no decision is made.
+//   - The state of an MCI follows actions of single VMs when somebody asks for its
+//     status or for an action, not before.
+//   - What is Suspended is answered from the cache, as in the document: that
+//     somebody has resumed it at the provider is not seen.
+//   - A process that dies between the withdrawal of an MCI and the release of what
+//     was prepared for it leaves that behind.
+//   - Deadlines are the business of whoever calls [System.Sweep]. Where several
+//     processes share a store, one takes a VM that waits for its turn in another
+//     one for longer than its deadline for lost.
 //
 // # Beyond the document
 //
-// The document's action Create is the addition of the object: a VM begins in
-// Creating, an MCI in Preparing.
+// The document's action Create is the addition of the object: an MCI begins in
+// Preparing, a VM in Creating, and [Create] is its event for the same.
 //
 // Failed is final, as in the document, and so only force leads out: Terminate,
 // as drawn there, and every other action. [Refine] is an action of the document
-// that its diagrams lack. It removes a VM that is Failed or Undefined, by force
-// as well, because the provider is not asked.
+// that its diagrams lack. It removes a VM that is Failed or Undefined, after a
+// look at those of which nobody knew. [Withdraw] removes an MCI on hold; the
+// document lists it and continue without a word, and here they answer a creation
+// that was asked to hold when it is Prepared, however long that takes. [Remove]
+// and [System.DelMci] make a name free again.
 //
 // Undefined is declared in the document, and nothing leads there. Here the
 // observer does, who looked at a VM that rests and could not tell, and the
 // sweeper; and the observer leads out, as soon as it can tell. What it sees
-// otherwise, it writes down: somebody has stopped the VM behind our back.
+// otherwise, it writes down: somebody has stopped the VM behind our back. Failed
+// and Terminated are confirmed first, because nobody asks about them again.
 //
-// An MCI of which all VMs fail in an action ends in Failed; the diagram has
-// that for the creation only.
+// The document's aggregation names one dominant status, and its diagram lets an
+// MCI run of which some VMs do. Where they differ, the text has the first, and the
+// matrix is asked about the second: VMs that are Failed or Terminated decide what
+// an MCI is only if there are no others. While most VMs are in transition by
+// actions of their own, the MCI is refused an action of its own.
+//
+// An MCI of which all VMs fail in an action ends in Failed, and one of which a VM
+// could not be terminated too; the diagram has that for the creation only. Networks,
+// security groups and keys are made for each MCI and region, and released when
+// its VMs are Terminated, or its creation fails without any, is rolled back or
+// withdrawn. A provider that is not in the document's table has no limits.
 //
 // # Table of mci
 //

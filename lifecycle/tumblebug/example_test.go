@@ -2,14 +2,48 @@ package tumblebug_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// A VM whose reboot nobody reports: it is looked up, and found running.
+// An MCI is made, suspended and refused a reboot. Somebody else asks too early.
 func Example() {
+	ctx := context.Background()
+	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), quickCloud(), &tumblebug.Config{Poll: time.Millisecond})
+	defer system.Close(ctx)
+	_, err := system.CreateMci(ctx, "default", tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{
+		{Name: "web", Size: 3, Provider: "aws", Region: "ap-northeast-2"},
+		{Name: "db", Size: 2, Provider: "azure", Region: "koreacentral"},
+	}})
+	fmt.Println(err)
+	status, _ := system.Wait(ctx, "default", "shop")
+	fmt.Println(status.Status)
+
+	said, _ := system.HandleMciAction(ctx, "default", "shop", "suspend", false)
+	fmt.Println(said)
+	_, err = system.HandleMciAction(ctx, "default", "shop", "terminate", false)
+	fmt.Println(err)
+	status, _ = system.Wait(ctx, "default", "shop")
+	fmt.Println(status.Status, status.TargetAction)
+	_, err = system.HandleMciAction(ctx, "default", "shop", "reboot", false)
+	fmt.Println(errors.Is(err, fsm.ErrForcedOnly))
+
+	// Output:
+	// <nil>
+	// Running:5 (R:5/5)
+	// Suspending the MCI
+	// MCI is under Suspend, please try later
+	// Suspended:5 (R:0/5) None
+	// true
+}
+
+// A VM whose reboot nobody reports: it is looked up, and found running.
+func ExampleVMTable() {
 	vm := tumblebug.VM.Instance()
 	for _, say := range []struct {
 		event tumblebug.Event
