@@ -1,0 +1,201 @@
+package lattice
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/interlock-go/interlock/lock"
+)
+
+// LifecycleActionManager decides which deploys and teardowns may run at once. A
+// deploy owns the part of its system at and below its path: it is refused while
+// another one holds that path, a path above it or a path below it. A teardown
+// owns the whole system. Systems have nothing to do with each other.
+//
+// It never waits. Acquiring is idempotent: who holds its part already is told so
+// by nil. So is releasing, which gives back what this deploy or teardown took,
+// and nothing else.
+//
+// The zero value is ready. It is safe for concurrent use and must not be copied.
+// Of a system in which nothing runs it keeps nothing. It forgets everything with
+// its process; see [Start].
+type LifecycleActionManager struct {
+	// FirstToken is the least fencing token of its locks, see
+	// [lock.Config].FirstToken; it must not be changed after the first call.
+	// Default, 0: 1. A process that follows another one gives one that is greater
+	// than any before, such as its epoch as an owner << 32.
+	FirstToken lock.Token
+
+	// Held while a tree is asked, which takes less than a microsecond: nothing
+	// below it waits, does I/O or calls a user's code, and what the tree and the
+	// map say stays the same.
+	mu      sync.Mutex
+	last    lock.Token // of all trees that are gone
+	systems map[SystemID]*actions
+}
+
+// actions are what runs in one system.
+//
+// Invariant: held has exactly the grants of the tree, and is not empty.
+type actions struct {
+	tree *lock.Tree
+	held map[string]action // by the id of the acquisition
+}
+
+// action is a deploy or a teardown that holds its lock.
+type action struct {
+	teardown bool
+	id       string
+	lock     *lock.Held
+}
+
+// maxNamed is how many holders a conflict names.
+const maxNamed = 1000
+
+// AcquireDeploy takes the lock of a deploy: exclusive at its path, and
+// intention-exclusive at every node above it; all of them or none.
+//
+// Errors, with nothing changed: [*ConflictingLifecycleActionError], which matches
+// [lock.ErrConflict]; [lock.ErrIDInUse] if the deploy holds another path; and
+// [lock.ErrInvalid] for an empty id and for the zero path.
+func (m *LifecycleActionManager) AcquireDeploy(system SystemID, deploy DeployID, path lock.Path) error {
+	_, err := m.acquire(system, path, action{id: string(deploy)})
+	return err
+}
+
+// AcquireTeardown takes the lock of a teardown: the whole system.
+//
+// Errors, with nothing changed: those of AcquireDeploy but for the path.
+func (m *LifecycleActionManager) AcquireTeardown(system SystemID, teardown TeardownID) error {
+	_, err := m.acquire(system, lock.Root(), action{teardown: true, id: string(teardown)})
+	return err
+}
+
+// ReleaseDeploy gives back what a deploy holds, and reports whether it held
+// anything.
+func (m *LifecycleActionManager) ReleaseDeploy(system SystemID, deploy DeployID) bool {
+	return m.release(system, action{id: string(deploy)})
+}
+
+// ReleaseTeardown gives back what a teardown holds, and reports whether it held
+// anything.
+func (m *LifecycleActionManager) ReleaseTeardown(system SystemID, teardown TeardownID) bool {
+	return m.release(system, action{teardown: true, id: string(teardown)})
+}
+
+// InProgressActions returns what holds its lock in a system: the deploys in the
+// order in which they took it, or the teardown. There is never both; an empty
+// TeardownID means that there is none.
+func (m *LifecycleActionManager) InProgressActions(system SystemID) ([]DeployID, TeardownID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.systems[system]
+	if s == nil {
+		return nil, ""
+	}
+	var deploys []DeployID
+	for _, a := range s.inOrder() {
+		if a.teardown {
+			return nil, TeardownID(a.id)
+		}
+		deploys = append(deploys, DeployID(a.id))
+	}
+	return deploys, ""
+}
+
+// Holders returns the locks of a system at a path, above and below it, with path,
+// mode and since when, in the order in which they were taken. Holders at "/" has
+// all of them. The error is [lock.ErrInvalid] for the zero path.
+func (m *LifecycleActionManager) Holders(ctx context.Context, system SystemID, path lock.Path) ([]lock.Holder, error) {
+	m.mu.Lock()
+	s := m.systems[system]
+	m.mu.Unlock()
+	if s == nil {
+		return nil, lock.Request{Path: path, Mode: lock.IS}.Validate()
+	}
+	return s.tree.Holders(ctx, path, lock.Above|lock.At|lock.Below)
+}
+
+// Systems yields the systems in which something runs, in order of their ids.
+func (m *LifecycleActionManager) Systems() iter.Seq[SystemID] {
+	m.mu.Lock()
+	ids := slices.Sorted(maps.Keys(m.systems))
+	m.mu.Unlock()
+	return slices.Values(ids)
+}
+
+// name is the id of the acquisition, and what people read in refusals.
+func (a action) name() string {
+	if a.teardown {
+		return "teardown " + a.id
+	}
+	return "deploy " + a.id
+}
+
+func (a action) check(system SystemID) error {
+	if system == "" || a.id == "" {
+		return fmt.Errorf("lattice: %w: %q of system %q has no name", lock.ErrInvalid, a.name(), string(system))
+	}
+	return nil
+}
+
+// acquire returns the token of the lock.
+func (m *LifecycleActionManager) acquire(system SystemID, path lock.Path, a action) (lock.Token, error) {
+	if err := a.check(system); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.systems[system]
+	if s == nil {
+		s = &actions{
+			tree: lock.NewTree(&lock.Config{FirstToken: max(m.FirstToken, m.last+1), MaxHolders: maxNamed}),
+			held: map[string]action{},
+		}
+	}
+	name := a.name()
+	held, err := s.tree.TryLock(context.Background(), lock.Request{Path: path, Mode: lock.X}, &lock.Options{ID: name, Owner: name})
+	if err != nil {
+		return 0, s.refuse(system, a, err)
+	}
+	// A repeated acquisition is the same grant: either handle releases it.
+	a.lock = held
+	s.held[name] = a
+	if m.systems == nil {
+		m.systems = map[SystemID]*actions{}
+	}
+	m.systems[system] = s
+	return held.Token(), nil
+}
+
+func (m *LifecycleActionManager) release(system SystemID, a action) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.systems[system]
+	if s == nil {
+		return false
+	}
+	held, ok := s.held[a.name()]
+	if !ok {
+		return false
+	}
+	m.last = max(m.last, held.lock.Token())
+	_ = held.lock.Unlock(context.Background()) // in process it cannot fail
+	delete(s.held, a.name())
+	if len(s.held) == 0 {
+		delete(m.systems, system)
+	}
+	return true
+}
+
+// inOrder returns what is held in the order in which it was taken.
+func (s *actions) inOrder() []action {
+	return slices.SortedFunc(maps.Values(s.held), func(a, b action) int {
+		return cmp.Compare(a.lock.Token(), b.lock.Token())
+	})
+}
