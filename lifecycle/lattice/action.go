@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // Action is what a deploy or a teardown is about. The zero value names nothing.
 // An Action is a plain value.
 type Action struct {
-	System string // id of the system
-	Path   string // of the tree that is deployed; a teardown is about the whole system, "/"
+	System SystemID  `json:"system"`
+	Path   lock.Path `json:"path,omitzero"` // of the tree that is deployed; zero: the whole system, as of every teardown
 }
 
 // ActionState is the state of a deploy or a teardown.
@@ -42,8 +43,9 @@ const (
 // no figures, so these are this package's own; a service with others sets Within
 // of the rows on [Overdue] in the specification.
 const (
-	AcceptTimeout = 5 * time.Minute // until it runs; the locks never wait, so there is little to wait for
-	RunTimeout    = time.Hour       // in progress
+	AcceptTimeout = 5 * time.Minute  // until it is accepted, or a teardown begins; the locks never wait, so there is little to wait for
+	BuildTimeout  = 30 * time.Minute // accepted
+	RunTimeout    = time.Hour        // in progress
 )
 
 // Deploy is the machine of deploys, with the payload [Action]. A deploy begins
@@ -75,7 +77,8 @@ func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 			fsm.Move(ActionInProgress, Succeed, ActionSucceeded).By(Backend),
 			fsm.Move(ActionPending, Fail, ActionFailed).AlsoFrom(ActionAccepted, ActionInProgress).By(Backend),
 
-			fsm.Move(ActionPending, Overdue, ActionFailed).AlsoFrom(ActionAccepted).After(AcceptTimeout).Note(overdue),
+			fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
+			fsm.Move(ActionAccepted, Overdue, ActionFailed).After(BuildTimeout).Note(overdue),
 			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
 		),
 	}

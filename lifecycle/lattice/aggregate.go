@@ -2,20 +2,6 @@ package lattice
 
 import "iter"
 
-// ServiceState is the state of one service of a system.
-type ServiceState string
-
-// The states of services.
-const (
-	ServicePending  ServiceState = "pending"
-	ServiceStable   ServiceState = "stable"
-	ServiceUpdating ServiceState = "updating"
-	ServiceScaling  ServiceState = "scaling"
-	ServiceDegraded ServiceState = "degraded"
-	ServiceFailed   ServiceState = "failed"
-	ServiceDeleting ServiceState = "deleting"
-)
-
 // Aggregate returns the state of a system that is neither pending, failed nor
 // deleting: the first of degraded, updating, scaling and stable that one of its
 // services has. A failed service counts as degraded, and so does one in a state

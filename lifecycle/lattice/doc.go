@@ -137,22 +137,23 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind                  | Deadline      | Notes             |
-//	| ----------- | --------------------- | ------------- | ----------------- |
-//	| pending     | transitional, initial | 5m, timed out | towards succeeded |
-//	| accepted    | transitional          | 5m, timed out | towards succeeded |
-//	| in progress | transitional          | 1h, timed out | towards succeeded |
-//	| succeeded   | final                 |               |                   |
-//	| failed      | final                 |               |                   |
+//	| State       | Kind                  | Deadline       | Notes             |
+//	| ----------- | --------------------- | -------------- | ----------------- |
+//	| pending     | transitional, initial | 5m, timed out  | towards succeeded |
+//	| accepted    | transitional          | 30m, timed out | towards succeeded |
+//	| in progress | transitional          | 1h, timed out  | towards succeeded |
+//	| succeeded   | final                 |                |                   |
+//	| failed      | final                 |                |                   |
 //
-//	| From                           | Event     | Actor   | To          | Notes        |
-//	| ------------------------------ | --------- | ------- | ----------- | ------------ |
-//	| pending                        | accept    | backend | accepted    |              |
-//	| accepted                       | begin     | backend | in progress |              |
-//	| in progress                    | succeed   | backend | succeeded   |              |
-//	| pending, accepted, in progress | fail      | backend | failed      |              |
-//	| pending, accepted              | timed out | sweeper | failed      | after 5m [1] |
-//	| in progress                    | timed out | sweeper | failed      | after 1h [1] |
+//	| From                           | Event     | Actor   | To          | Notes         |
+//	| ------------------------------ | --------- | ------- | ----------- | ------------- |
+//	| pending                        | accept    | backend | accepted    |               |
+//	| accepted                       | begin     | backend | in progress |               |
+//	| in progress                    | succeed   | backend | succeeded   |               |
+//	| pending, accepted, in progress | fail      | backend | failed      |               |
+//	| pending                        | timed out | sweeper | failed      | after 5m [1]  |
+//	| accepted                       | timed out | sweeper | failed      | after 30m [1] |
+//	| in progress                    | timed out | sweeper | failed      | after 1h [1]  |
 //
 //	[1] beyond the document: a backend that does not answer has failed
 //
@@ -170,7 +171,7 @@
 //	    s1 --> s2 : begin by backend
 //	    s2 --> s3 : succeed by backend
 //	    s0 --> s4 : fail by backend<br/>timed out by sweeper after 5m
-//	    s1 --> s4 : fail by backend<br/>timed out by sweeper after 5m
+//	    s1 --> s4 : fail by backend<br/>timed out by sweeper after 30m
 //	    s2 --> s4 : fail by backend<br/>timed out by sweeper after 1h
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s0,s1,s2 transitional

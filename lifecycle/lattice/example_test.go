@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // A system is created, follows its services, and is deleted.
@@ -69,7 +70,7 @@ func ExampleDeployTable() {
 // A teardown that its backend forgot ends by itself.
 func ExampleTeardownTable() {
 	teardown := fsm.Must[lattice.Action](lattice.TeardownTable()).Instance()
-	what := lattice.Action{System: "shop", Path: "/"}
+	what := lattice.Action{System: "shop", Path: lock.Root()}
 	for _, f := range []struct {
 		event lattice.ActionEvent
 		actor fsm.Actor

@@ -73,6 +73,7 @@ func TestEveryRowFiresAndNothingElse(t *testing.T) {
 	t.Run("system", func(t *testing.T) { conform.Walk(t, lattice.System, nil) })
 	t.Run("deploy", func(t *testing.T) { conform.Walk(t, lattice.Deploy, nil) })
 	t.Run("teardown", func(t *testing.T) { conform.Walk(t, lattice.Teardown, nil) })
+	t.Run("service", func(t *testing.T) { conform.Walk(t, lattice.Service, nil) })
 }
 
 func TestASystemMayBeDeletedFromEveryState(t *testing.T) {

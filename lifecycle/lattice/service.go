@@ -1,0 +1,89 @@
+package lattice
+
+import (
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// ServiceState is the state of one service of a system.
+type ServiceState string
+
+// The states of services.
+const (
+	ServiceAbsent   ServiceState = "does-not-exist"
+	ServicePending  ServiceState = "pending"
+	ServiceStable   ServiceState = "stable"
+	ServiceUpdating ServiceState = "updating"
+	ServiceScaling  ServiceState = "scaling"
+	ServiceDegraded ServiceState = "degraded"
+	ServiceFailed   ServiceState = "failed"
+	ServiceDeleting ServiceState = "deleting"
+)
+
+// ServiceEvent is what was seen of a service.
+type ServiceEvent string
+
+// The events of services, all by [Observer].
+const (
+	SeenPending  ServiceEvent = "seen pending"
+	SeenStable   ServiceEvent = "seen stable"
+	SeenUpdating ServiceEvent = "seen updating"
+	SeenScaling  ServiceEvent = "seen scaling"
+	SeenDegraded ServiceEvent = "seen degraded"
+	SeenFailed   ServiceEvent = "seen failed"
+	SeenDeleting ServiceEvent = "seen deleting"
+	SeenGone     ServiceEvent = "seen gone"
+)
+
+// Observer looks at services and says what it sees.
+const Observer fsm.Actor = "observer"
+
+var seen = map[ServiceState]ServiceEvent{
+	ServicePending: SeenPending, ServiceStable: SeenStable, ServiceUpdating: SeenUpdating,
+	ServiceScaling: SeenScaling, ServiceDegraded: SeenDegraded, ServiceFailed: SeenFailed,
+	ServiceDeleting: SeenDeleting,
+}
+
+// Service is the machine of services, as a [Controller] keeps them: what they do
+// is not decided here, so that every state may follow every other. It is
+// immutable and safe for concurrent use.
+var Service = fsm.Must[struct{}](ServiceTable())
+
+// ServiceTable returns the specification of [Service]. The document refers to
+// another one for what services do; this table is this package's own.
+func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
+	const elsewhere = "moved elsewhere, and only seen here"
+	s := fsm.Spec[ServiceState, ServiceEvent]{
+		Name: "lattice-service", Title: "Lattice: service", Initial: ServiceAbsent,
+		Actors: []fsm.Actor{Observer},
+		States: []fsm.State[ServiceState]{
+			{Name: ServiceAbsent, Kind: fsm.Absent},
+			{Name: ServicePending, Kind: fsm.Transitional, Manual: elsewhere},
+			{Name: ServiceStable},
+			{Name: ServiceUpdating, Kind: fsm.Transitional, Manual: elsewhere},
+			{Name: ServiceScaling, Kind: fsm.Transitional, Manual: elsewhere},
+			{Name: ServiceDegraded, Kind: fsm.Failed},
+			{Name: ServiceFailed, Kind: fsm.Failed},
+			{Name: ServiceDeleting, Kind: fsm.Transitional, Manual: elsewhere},
+		},
+	}
+	for _, state := range s.States[1:] {
+		s.Rows = append(s.Rows,
+			fsm.Move(ServiceAbsent, seen[state.Name], state.Name).By(Observer),
+			fsm.FromAny(seen[state.Name], state.Name).By(Observer))
+	}
+	s.Rows = append(s.Rows, fsm.FromAny(SeenGone, ServiceAbsent).By(Observer))
+	return s
+}
+
+// fromServices is what the services of a system come to: [Aggregate], counted.
+var fromServices = lifecycle.MustAggregate(lifecycle.AggregateSpec[ServiceState, State]{
+	Name: "lattice-system-state", Rule: lifecycle.Priority, Children: Service,
+	Classes: []lifecycle.Class[ServiceState, State]{
+		{State: Degraded, States: []ServiceState{ServiceDegraded, ServiceFailed}},
+		{State: Updating, States: []ServiceState{ServiceUpdating, ServicePending, ServiceDeleting}},
+		{State: Scaling, States: []ServiceState{ServiceScaling}},
+		{State: Stable, States: []ServiceState{ServiceStable}},
+	},
+	Empty: Stable,
+})
