@@ -129,23 +129,31 @@ func (c *Controller) ask(ctx context.Context, k *kind, system SystemID, id strin
 	return rec, nil
 }
 
+// wait waits for the run, which gives the lock back after the end was stored, and
+// not for the end alone. Where the queue takes no runs any more, or a store that
+// fails has ended one, the end is all there is to wait for.
 func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord, error) {
-	rec, err := k.m.Await(ctx, id, func(r ActionRecord) bool { return r.State.ended() })
-	switch {
-	case err != nil:
-		return rec, err
-	case rec.State == "":
-		return k.m.Get(ctx, id)
-	}
-	// Its lock is given back after its end was stored, by a run: one that is known
-	// to the queue, or this one. A queue that takes no more has given back none.
-	run, err := c.submit(k, id)
-	if err == nil {
-		if err = run.Wait(ctx); errors.Is(err, queue.ErrPending) || errors.Is(err, queue.ErrWouldDeadlock) {
+	for {
+		rec, err := k.m.Get(ctx, id)
+		if err != nil {
 			return rec, err
 		}
+		run, err := c.submit(k, id)
+		if err == nil {
+			err = run.Wait(ctx)
+		}
+		switch {
+		case errors.Is(err, queue.ErrPending) || errors.Is(err, queue.ErrWouldDeadlock):
+			return rec, err
+		case rec.State.ended():
+			return rec, nil
+		case err != nil:
+			rec, err = k.m.Await(ctx, id, func(r ActionRecord) bool { return r.State.ended() })
+			if err != nil {
+				return rec, err
+			}
+		}
 	}
-	return rec, nil
 }
 
 // unended returns the states in which something is still to be done.

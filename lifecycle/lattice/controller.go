@@ -52,8 +52,7 @@ type Running struct {
 // Config refines a [Controller]. The zero Config and nil are the defaults.
 type Config struct {
 	// Owner is this process. With it, what an earlier process was doing to
-	// systems is found at once and not by its deadline, and the tokens of locks
-	// grow over restarts. Default: nobody.
+	// systems is found at once and not by its deadline. Default: nobody.
 	Owner *lifecycle.Owner
 	// Queue is where work waits for its turn. Who gives one ends it, before
 	// [Controller.Close]. Default: one of the controller's own, with the queue's
@@ -73,8 +72,9 @@ type Config struct {
 // makes one; the zero Controller is not usable. It is safe for concurrent use.
 //
 // A store has one controller at a time, because the locks of deploys and teardowns
-// are in its memory. What an earlier one still does that was only slow, and not
-// dead, a [lock.Fence] of [Running].Token refuses, if there is an Owner.
+// are in its memory: the one that was started last. An earlier one that was only
+// slow, and not dead, stores nothing more about them; what it still does to the
+// world, a [lock.Fence] of [Running].Token refuses.
 type Controller struct {
 	infra   Infrastructure
 	queue   lifecycle.Queue
@@ -87,6 +87,7 @@ type Controller struct {
 	deploys   *kind
 	teardowns *kind
 	owner     *lifecycle.Owner
+	term      term
 
 	mu      sync.Mutex
 	rosters map[SystemID]*roster
@@ -95,12 +96,13 @@ type Controller struct {
 	closed  chan struct{} // when closing is set
 }
 
-// Start makes a controller on a store and goes on where an earlier one has ended:
-// first the locks of all deploys and teardowns that are accepted or in progress
+// Start makes a controller on a store and goes on where an earlier one has ended,
+// or is ended by this: first the locks of all deploys and teardowns that are accepted or in progress
 // are taken again, then all that have not ended are run, and the states of the
 // systems are brought up to what their services come to.
 //
-// The error is the store's. Nothing runs then.
+// The store has to take commits of three changes and conditions, see
+// [lifecycle.Capabilities]. The error is the store's. Nothing runs then.
 func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, config *Config) (*Controller, error) {
 	var cfg Config
 	if config != nil {
@@ -114,9 +116,11 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		c.own = queue.Must[lifecycle.Key](nil)
 		c.queue = c.own
 	}
-	if cfg.Owner != nil {
-		c.locks.FirstToken = lock.Token(cfg.Owner.Epoch())<<32 + 1
+	var err error
+	if c.term, err = beginTerm(ctx, store); err != nil {
+		return nil, err
 	}
+	c.locks.FirstToken = lock.Token(c.term.number) << 32
 	c.systems = lifecycle.New(orElse(cfg.Systems, System), store, &lifecycle.Config[Event]{
 		Worker: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
 		Handlers: map[string]lifecycle.Handler{"initialize": c.initialize, "remove": c.remove},
@@ -181,8 +185,16 @@ func (c *Controller) Actions() *LifecycleActionManager { return &c.locks }
 // Sweep looks once after what is stuck: systems, deploys and teardowns whose time
 // is over, what a store that failed has kept from being run, locks of what has
 // ended, and states of systems that do not follow from their services. The error
-// is the store's; what can be done is done.
+// is [lifecycle.ErrStale] if another controller was started on the store: this one
+// is to be closed then, and does nothing more. Else it is the store's; what can be
+// done is done.
 func (c *Controller) Sweep(ctx context.Context) error {
+	if err := c.term.lasts(ctx); err != nil {
+		if errors.Is(err, lifecycle.ErrStale) {
+			c.end()
+		}
+		return err
+	}
 	_, err := c.systems.Sweep(ctx)
 	for _, k := range []*kind{c.deploys, c.teardowns} {
 		_, e := k.m.Sweep(ctx)
@@ -191,8 +203,9 @@ func (c *Controller) Sweep(ctx context.Context) error {
 	return errors.Join(err, c.resume(ctx))
 }
 
-// Run sweeps about every so often until ctx ends, which is no error. A sweep that
-// fails is tried again at the next time; tell, if it is not nil, gets its error.
+// Run sweeps about every so often until ctx ends, which is no error, or another
+// controller is started on the store: [lifecycle.ErrStale]. A sweep that fails is
+// tried again at the next time; tell, if it is not nil, gets its error.
 // Default of every, at 0: 10 seconds. It starts no goroutine.
 func (c *Controller) Run(ctx context.Context, every time.Duration, tell func(error)) error {
 	if every == 0 {
@@ -206,7 +219,11 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, tell func(err
 			return nil
 		case <-tick.C:
 		}
-		if err := c.Sweep(ctx); err != nil && tell != nil && ctx.Err() == nil {
+		err := c.Sweep(ctx)
+		if errors.Is(err, lifecycle.ErrStale) {
+			return err
+		}
+		if err != nil && tell != nil && ctx.Err() == nil {
 			tell(err)
 		}
 	}
@@ -218,6 +235,15 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, tell func(err
 // [queue.ErrNotDrained]; call Close again then. A queue that is not the
 // controller's own is not ended, and what it still runs is not waited for.
 func (c *Controller) Close(ctx context.Context) error {
+	c.end()
+	if c.own == nil {
+		return nil
+	}
+	return c.own.Terminate(ctx)
+}
+
+// end tells the runs of deploys and teardowns to end, and lets none begin.
+func (c *Controller) end() {
 	c.mu.Lock()
 	if !c.closing {
 		c.closing = true
@@ -228,10 +254,6 @@ func (c *Controller) Close(ctx context.Context) error {
 	for _, r := range runs {
 		r.cancel(errClosing)
 	}
-	if c.own == nil {
-		return nil
-	}
-	return c.own.Terminate(ctx)
 }
 
 var errClosing = errors.New("lattice: the controller is closing")

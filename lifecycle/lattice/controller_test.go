@@ -179,7 +179,9 @@ func (w *world) end() {
 
 func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
+	w.mu.Lock()
 	w.lines = nil
+	w.mu.Unlock()
 	var words []string
 	for _, arg := range d.CmdArgs {
 		if len(arg.Vals) == 0 {

@@ -1,9 +1,26 @@
-// Package lattice has the lifecycle tables of a Lattice system, of its deploys
-// and of its teardowns, as machines of package fsm. Their source is the document
-// "System Lifecycle".
+// Package lattice runs the systems of Lattice: their lifecycle, their state as it
+// follows from their services, and the deploys and teardowns that may run at once.
+// Its source is the document "System Lifecycle".
 //
-//	system := lattice.System.Instance()
-//	_, err := system.Fire(ctx, lattice.Create, lattice.User, nil) // pending
+//	c, err := lattice.Start(ctx, lifecycle.NewMemoryStore(), infrastructure, nil)
+//	_, err = c.CreateSystem(ctx, "shop")
+//	_, err = c.Deploy(ctx, "shop", "d1", lock.MustParse("/web/cart"))
+//
+//	pending ── locked by others ──────────▶ failed
+//	   │ takes its lock                       ▲ ▲
+//	   ▼                                      │ │
+//	accepted ── Build fails ──────────────────┘ │
+//	   │                                        │
+//	   ▼                                        │
+//	in progress ── Deploy fails ────────────────┘
+//	   │
+//	   ▼
+//	succeeded         stored first, and then the lock is given back
+//
+// A [Controller] keeps systems, services, deploys and teardowns in a
+// [lifecycle.Store] and does to the world what an [Infrastructure] says. A
+// [LifecycleActionManager] is the locks alone, and [System], [Deploy] and
+// [Teardown] are the tables alone, as machines of package fsm.
 //
 // It guarantees:
 //
@@ -14,39 +31,97 @@
 //     services never move it otherwise: stable, updating, scaling and degraded
 //     are entered by [Aggregator] only, the first stable excepted.
 //   - [Aggregate] is a pure function of the services and does not depend on
-//     their order.
+//     their order. When [Controller.SetService] has returned, the system is what
+//     its services come to, or what somebody has seen later.
+//   - No two deploys of a system run at once of which one's path is that of the
+//     other, or above it; beside a teardown nothing runs. Who is refused fails at
+//     once, with the names of who is in the way.
+//   - A deploy or teardown has its lock before it is accepted or in progress in
+//     the store, and until it has succeeded or failed there. Acquiring and
+//     releasing are idempotent for both.
+//   - Of the controllers on a store the one counts that was started last. An
+//     earlier one moves no deploy and no teardown any more.
+//   - A controller that starts has the locks of all that is accepted or in
+//     progress again before anything runs, and goes on with it.
+//   - When [Infrastructure].Remove is called, no deploy and no teardown of the
+//     system runs, and none will.
 //   - Every state in which the backend owes a move has a deadline.
+//   - At every write a process may die, and a write may fail or its answer be
+//     lost: everything ends, and every lock is given back. A test tries them all.
 //
 // It does not guarantee:
 //
-//   - That only one action at a time touches a part of a system. That is the
-//     work of locks; the tables know nothing of them.
+//   - That several controllers share a store: the locks are in memory. What an
+//     earlier one still does to the world, the world has to refuse by
+//     [Running].Token.
 //   - That a system is as its services are now. Its state is what was last seen.
+//   - An order among those that wait: nobody waits. A teardown of a busy system
+//     is refused until somebody asks at the right moment.
+//   - That [Infrastructure] is called once for an operation: who takes over calls
+//     it again.
 //
 // [SystemTable], [DeployTable] and [TeardownTable] give the tables as data, for
-// machines with a payload or deadlines of your own. [System] has no payload;
-// [Deploy] and [Teardown] have an [Action].
+// machines with a payload or deadlines of your own.
+//
+// # What is stored, and what is derived
+//
+// A service is stored as it was last seen. A system's stable, updating, scaling
+// and degraded are derived from its services, and stored too: a [lifecycle.Roster]
+// counts the services in memory, and every change of what they come to is an event
+// of the system. A crash between the two is made up for by the next
+// [Controller.Sweep]. Locks are derived from the deploys and teardowns that are
+// stored as accepted or in progress.
 //
 // # Beyond the document
 //
 // The diagram has no arrow from pending to deleting, but the text lets a system
 // be deleted at any point: there is such a row. A delete supersedes what is under
-// way: where operations are numbered, late reports about that are stale.
+// way: where operations are numbered, late reports about that are stale. The text
+// also says that every system which is neither pending nor deleting is what its
+// services come to; a failed one stays failed, as in the diagram.
+//
+// Where the document tells what goes with intention-exclusive, it writes exclusive
+// by mistake. It lists ancestors only as what a deploy conflicts with; by its own
+// locks, equal paths and descendants do as well, and so they do here.
+//
+// Services have four states in the document's pseudocode. A failed one counts as
+// degraded, a pending and a deleting one as updating. The table of services lets
+// every state follow every other: they are somebody else's, and only seen here.
 //
 // The document has no deadlines. A backend that does not answer in pending or
-// deleting has failed, and the system can be deleted again. Updating and scaling
-// have no deadline: the services say when they end.
+// deleting has failed, and the system can be deleted again; so can one whose
+// deletion has failed. Updating and scaling have no deadline: the services say
+// when they end.
 //
 // The document names deploys and teardowns without their states. A deploy is
 // pending, accepted, in progress, and succeeds or fails; a teardown is not
 // accepted in between. Both may fail from every state in which they have not
-// ended, and do so by themselves when the backend does not answer.
+// ended, and do so by themselves when the backend does not answer. Both need a
+// system that is neither pending, failed nor deleting, in the commit that begins
+// each of their steps; those of a system that is deleted are told to end, and fail.
+// They are kept when it is gone.
+//
+// The document leaves open what happens to deploys when a process dies: they are
+// gone on with. What it was doing to a system itself has failed.
 //
 // # Rejected
 //
 // Leaving the derived states out of the table and computing them on every look:
 // a store could not list the degraded systems, and a delete could not be checked
 // against the state in the same commit.
+//
+// Telling an earlier controller by the heart-beat of its process only: one that
+// stood still would accept a deploy before it looks.
+//
+// One tree of locks for all systems, with each as a first segment: the paths of
+// refusals are then not those that users wrote, and one level of depth is gone.
+//
+// Giving a lock back where the work returns, as code with defer would: its end may
+// not be stored by then, and whoever comes next finds a system that two deploys
+// claim to change.
+//
+// Waiting for a lock: a deploy that starts when nobody thinks of it any more
+// surprises, and the document says that it fails.
 //
 // # Table of lattice-system
 //

@@ -7,12 +7,67 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
 )
 
-// A system is created, follows its services, and is deleted.
+// A system is created and deployed to. While the deploy runs, a teardown is refused.
 func Example() {
+	ctx := context.Background()
+	running, finish := make(chan struct{}), make(chan struct{})
+	c, _ := lattice.Start(ctx, lifecycle.NewMemoryStore(), lattice.Infrastructure{
+		Deploy: func(_ context.Context, d lattice.Running) error {
+			close(running)
+			<-finish
+			return nil
+		},
+	}, nil)
+	shop, _ := c.CreateSystem(ctx, "shop")
+	_, _ = shop.Wait(ctx)
+
+	_, _ = c.Deploy(ctx, "shop", "d1", lock.MustParse("/web/cart"))
+	<-running
+	_, _ = c.Teardown(ctx, "shop", "t1")
+	t1, _ := c.WaitTeardown(ctx, "shop", "t1")
+	fmt.Println("teardown", t1.State+":", t1.Reason)
+	close(finish)
+	d1, _ := c.WaitDeploy(ctx, "shop", "d1")
+	fmt.Println("deploy", d1.State)
+
+	_ = c.SetService(ctx, "shop", lock.MustParse("/web/cart"), lattice.ServiceDegraded)
+	now, _ := c.Systems().Get(ctx, "shop")
+	fmt.Println("system", now.State)
+	// Output:
+	// teardown failed: unable to acquire lifecycle lock: locked by deploys d1
+	// deploy succeeded
+	// system degraded
+}
+
+// Disjoint deploys run side by side. Who is refused is told who is in the way.
+func ExampleLifecycleActionManager() {
+	var actions lattice.LifecycleActionManager
+	fmt.Println(actions.AcquireDeploy("shop", "d1", lock.MustParse("/a/b")))
+	fmt.Println(actions.AcquireDeploy("shop", "d2", lock.MustParse("/a/c")))
+	fmt.Println(actions.AcquireDeploy("shop", "d3", lock.MustParse("/a")))
+	err := actions.AcquireTeardown("shop", "t1")
+	fmt.Println(err, errors.Is(err, lock.ErrConflict))
+
+	actions.ReleaseDeploy("shop", "d1")
+	actions.ReleaseDeploy("shop", "d2")
+	fmt.Println(actions.AcquireTeardown("shop", "t1"))
+	fmt.Println(actions.InProgressActions("shop"))
+	// Output:
+	// <nil>
+	// <nil>
+	// lattice: system shop is locked by deploys d1, d2
+	// lattice: system shop is locked by deploys d1, d2 true
+	// <nil>
+	// [] t1
+}
+
+// The table alone, without a store: a system follows its services, and is deleted.
+func ExampleSystemTable_instance() {
 	ctx := context.Background()
 	system := lattice.System.Instance()
 	fire := func(e lattice.Event, by fsm.Actor) {

@@ -164,18 +164,16 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 }
 
 // write moves an action on. A store that fails is asked again, so that what was
-// done need not be done again; the error is that of the table, the system or the
-// end of this process.
+// done need not be done again; the error is that of the table, of the system, or of the
+// end of this controller.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
+	change.Require = append(change.Require, c.term.require())
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
-		if c.owner != nil {
-			select {
-			case <-c.owner.Lost():
-				return fmt.Errorf("lattice: %w: this process was declared dead", lifecycle.ErrStale)
-			default:
-			}
-		}
 		_, err := k.m.Fire(ctx, id, e, Backend, change)
+		if c.term.over(err) {
+			c.end()
+			return c.term.stale()
+		}
 		if err == nil || overtaken(err) || errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrClosed) {
 			return err
 		}

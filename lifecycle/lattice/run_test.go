@@ -1,0 +1,403 @@
+package lattice_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// When WaitDeploy has returned, the lock is free: the next one takes it.
+func TestWaitIncludesTheLock(t *testing.T) {
+	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, "s")
+	for i := range 200 {
+		id := fmt.Sprint(i)
+		if i%3 == 0 {
+			_, err := c.Teardown(t.Context(), "s", lattice.TeardownID(id))
+			require.NoError(t, err)
+			rec, err := c.WaitTeardown(t.Context(), "s", lattice.TeardownID(id))
+			require.NoError(t, err)
+			require.Equal(t, lattice.ActionSucceeded, rec.State, rec.Reason)
+			continue
+		}
+		_, err := c.Deploy(t.Context(), "s", lattice.DeployID(id), lock.MustParse("/a"))
+		require.NoError(t, err)
+		rec, err := c.WaitDeploy(t.Context(), "s", lattice.DeployID(id))
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionSucceeded, rec.State, rec.Reason)
+	}
+	_, err := c.WaitDeploy(t.Context(), "s", "none")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+// Of all that users ask for at once, what runs together goes together.
+func TestNoTwoInOnePart(t *testing.T) {
+	parts := []string{"/", "/a", "/a/b", "/a/c", "/b"}
+	overlap := func(p, q lock.Path) bool { return p.Covers(q) || q.Covers(p) }
+	var mu sync.Mutex
+	now := map[lock.Token]lock.Path{}
+	var ran atomic.Int32
+	work := func(_ context.Context, r lattice.Running) error {
+		mu.Lock()
+		for _, p := range now {
+			if overlap(p, r.Path) {
+				t.Errorf("%v and %v at once", p, r.Path)
+			}
+		}
+		now[r.Token] = r.Path
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		delete(now, r.Token)
+		mu.Unlock()
+		ran.Add(1)
+		return nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{Build: work, Deploy: work, Teardown: work}, "s")
+		for i := range 200 {
+			if i%10 == 0 {
+				_, err := c.Teardown(t.Context(), "s", lattice.TeardownID(fmt.Sprint(i)))
+				require.NoError(t, err)
+			}
+			_, err := c.Deploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(i)), lock.MustParse(parts[i%len(parts)]))
+			require.NoError(t, err)
+			time.Sleep(300 * time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		require.Greater(t, ran.Load(), int32(20))
+		for rec, err := range c.Deploys().All(t.Context(), lifecycle.Select[lattice.ActionState]{}) {
+			require.NoError(t, err)
+			require.Contains(t, []lattice.ActionState{lattice.ActionSucceeded, lattice.ActionFailed}, rec.State)
+		}
+		for system := range c.Actions().Systems() {
+			t.Errorf("locks of %s are left", system)
+		}
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
+
+// What work is told, and what becomes of what it does.
+func TestWork(t *testing.T) {
+	var got []lattice.Running
+	fail := errors.New("no")
+	infra := lattice.Infrastructure{
+		Build: func(_ context.Context, r lattice.Running) error {
+			got = append(got, r)
+			return nil
+		},
+		Deploy: func(_ context.Context, r lattice.Running) error {
+			got = append(got, r)
+			switch r.ID {
+			case "panics":
+				panic("too bad")
+			case "fails":
+				return fail
+			}
+			return nil
+		},
+		Teardown: func(_ context.Context, r lattice.Running) error {
+			got = append(got, r)
+			return nil
+		},
+	}
+	c := live(t, lifecycle.NewMemoryStore(), infra, "s")
+	for _, x := range []struct {
+		id     lattice.DeployID
+		path   lock.Path
+		state  lattice.ActionState
+		reason string
+	}{
+		{"all", lock.Path{}, lattice.ActionSucceeded, ""},
+		{"part", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
+		{"fails", lock.MustParse("/a"), lattice.ActionFailed, "no"},
+		{"panics", lock.MustParse("/a"), lattice.ActionFailed, "panic: too bad"},
+		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
+	} {
+		rec, err := c.Deploy(t.Context(), "s", x.id, x.path)
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionPending, rec.State)
+		rec, err = c.WaitDeploy(t.Context(), "s", x.id)
+		require.NoError(t, err)
+		require.Equal(t, x.state, rec.State)
+		require.Equal(t, x.reason, rec.Reason)
+		want := x.path
+		if !want.Valid() {
+			want = lock.Root()
+		}
+		require.Equal(t, lattice.Action{System: "s", Path: want}, rec.Payload)
+	}
+	_, err := c.Teardown(t.Context(), "s", "t")
+	require.NoError(t, err)
+	_, err = c.WaitTeardown(t.Context(), "s", "t")
+	require.NoError(t, err)
+	require.Len(t, got, 11)
+	for i, r := range got {
+		require.Equal(t, lattice.SystemID("s"), r.System)
+		require.NotZero(t, r.Operation)
+		if i > 0 {
+			same := r.ID == got[i-1].ID // the same grant from its acceptance to its end
+			require.True(t, same && r.Token == got[i-1].Token || !same && r.Token > got[i-1].Token, "%v", got)
+		}
+	}
+	require.Equal(t, lock.Root(), got[0].Path)
+	require.Equal(t, lock.MustParse("/a"), got[2].Path)
+	require.Equal(t, lock.Root(), got[10].Path)
+}
+
+// A deploy that waits until the services have followed, as the backend of the
+// document does.
+func TestSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *lattice.Controller
+		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, r lattice.Running) error {
+			state, err := c.Settled(ctx, r.System)
+			if err == nil && state != lattice.Stable {
+				err = fmt.Errorf("the system is %s", state)
+			}
+			return err
+		}}
+		c = live(t, lifecycle.NewMemoryStore(), infra, "s")
+		at := lock.MustParse("/a")
+		for i, end := range []lattice.ServiceState{lattice.ServiceStable, lattice.ServiceDegraded} {
+			id := lattice.DeployID(fmt.Sprint(i))
+			require.NoError(t, c.SetService(t.Context(), "s", at, lattice.ServiceUpdating))
+			_, err := c.Deploy(t.Context(), "s", id, at)
+			require.NoError(t, err)
+			require.NoError(t, c.SetService(t.Context(), "s", at, lattice.ServiceScaling))
+			time.Sleep(time.Minute)
+			rec, err := c.Deploys().Get(t.Context(), "s/"+string(id))
+			require.NoError(t, err)
+			require.Equal(t, lattice.ActionInProgress, rec.State)
+			require.NoError(t, c.SetService(t.Context(), "s", at, end))
+			rec, err = c.WaitDeploy(t.Context(), "s", id)
+			require.NoError(t, err)
+			require.Equal(t, end == lattice.ServiceStable, rec.State == lattice.ActionSucceeded, "%s: %s", rec.State, rec.Reason)
+		}
+		state, err := c.Settled(t.Context(), "nobody")
+		require.NoError(t, err)
+		require.Equal(t, lattice.DoesNotExist, state)
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
+
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		infra := lattice.Infrastructure{
+			Initialize: func(ctx context.Context, s lattice.SystemID) error {
+				if s == "slow" {
+					time.Sleep(time.Minute)
+				}
+				return nil
+			},
+			Deploy: func(ctx context.Context, _ lattice.Running) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		}
+		c := live(t, lifecycle.NewMemoryStore(), infra, "s")
+		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+		require.NoError(t, err)
+		slow, err := c.CreateSystem(t.Context(), "slow")
+		require.NoError(t, err)
+		synctest.Wait()
+
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, c.Close(short), queue.ErrNotDrained)
+		require.NoError(t, c.Close(t.Context()))
+		rec, err := slow.Wait(t.Context())
+		require.NoError(t, err, "what is done to systems is waited for")
+		require.Equal(t, lattice.Stable, rec.State)
+		d, err := c.Deploys().Get(t.Context(), "s/d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionInProgress, d.State, "deploys stay for who comes next")
+
+		_, err = c.CreateSystem(t.Context(), "late")
+		require.ErrorIs(t, err, queue.ErrTerminated)
+		late, err := c.Deploy(t.Context(), "s", "late", lock.MustParse("/b"))
+		require.NoError(t, err, "it is stored, and runs in the next controller")
+		require.Equal(t, lattice.ActionPending, late.State)
+	})
+}
+
+func TestRunSweepsUntilItIsToldToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		l := &link{MemoryStore: lifecycle.NewMemoryStore()}
+		c := live(t, l, infra, "s")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		var told atomic.Int32
+		go func() { ended <- c.Run(ctx, 0, func(error) { told.Add(1) }) }()
+		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+		require.NoError(t, err)
+		rec, err := c.WaitDeploy(t.Context(), "s", "d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionFailed, rec.State)
+		require.Equal(t, lattice.Overdue, lattice.ActionEvent(rec.Event))
+		require.Zero(t, told.Load())
+		require.NoError(t, l.Close())
+		time.Sleep(time.Minute)
+		require.NotZero(t, told.Load())
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// A controller that was only slow, when the next one was started, stores nothing
+// more about deploys, and is told to end.
+func TestTheLastControllerCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		answer := make(chan error)
+		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, r lattice.Running) error { return <-answer }}
+		old := live(t, store, infra, "s")
+		_, err := old.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+		require.NoError(t, err)
+		synctest.Wait()
+
+		c := live(t, store, infra)
+		synctest.Wait()
+		holders := func(c *lattice.Controller) lock.Token {
+			all, err := c.Actions().Holders(t.Context(), "s", lock.Root())
+			require.NoError(t, err)
+			require.Len(t, all, 1)
+			return all[0].Token
+		}
+		require.Greater(t, holders(c), holders(old), "a fence refuses what the old one still does")
+
+		answer <- nil // to the old one, which was first
+		synctest.Wait()
+		d, err := c.Deploys().Get(t.Context(), "s/d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionInProgress, d.State)
+		answer <- nil
+		d, err = c.WaitDeploy(t.Context(), "s", "d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionSucceeded, d.State)
+
+		// What is asked of the old one is stored, and done by the new one.
+		d, err = old.Deploy(t.Context(), "s", "e", lock.MustParse("/a"))
+		require.NoError(t, err)
+		synctest.Wait()
+		d, err = c.Deploys().Get(t.Context(), "s/e")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionPending, d.State)
+		require.ErrorIs(t, old.Sweep(t.Context()), lifecycle.ErrStale)
+		require.ErrorIs(t, old.Run(t.Context(), time.Second, nil), lifecycle.ErrStale)
+		require.NoError(t, c.Sweep(t.Context()))
+		answer <- nil
+		d, err = c.WaitDeploy(t.Context(), "s", "e")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionSucceeded, d.State)
+		require.NoError(t, old.Close(t.Context()))
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
+
+// Of several that are started at once, one counts.
+func TestControllersThatAreStartedAtOnce(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	controllers := make([]*lattice.Controller, 8)
+	var all sync.WaitGroup
+	for i := range controllers {
+		all.Go(func() {
+			var err error
+			if controllers[i], err = lattice.Start(t.Context(), store, lattice.Infrastructure{}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	lasts := 0
+	for _, c := range controllers {
+		if err := c.Sweep(t.Context()); err == nil {
+			lasts++
+		} else {
+			require.ErrorIs(t, err, lifecycle.ErrStale)
+		}
+	}
+	require.Equal(t, 1, lasts)
+}
+
+// Machines with deadlines of their own.
+func TestOtherDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec := lattice.DeployTable()
+		for i := range spec.Rows {
+			spec.Rows[i].Within /= 60
+		}
+		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		c, err := lattice.Start(t.Context(), lifecycle.NewMemoryStore(), infra, &lattice.Config{Deploys: fsm.Must[lattice.Action](spec)})
+		require.NoError(t, err)
+		h, err := c.CreateSystem(t.Context(), "s")
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+		_, err = c.Deploy(t.Context(), "s", "d", lock.Path{})
+		require.NoError(t, err)
+		time.Sleep(61 * time.Second)
+		require.NoError(t, c.Sweep(t.Context()))
+		d, err := c.WaitDeploy(t.Context(), "s", "d")
+		require.NoError(t, err)
+		require.Equal(t, lattice.ActionFailed, d.State)
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
+
+func TestStartNeedsTheStore(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	require.NoError(t, store.Close())
+	_, err := lattice.Start(t.Context(), store, lattice.Infrastructure{}, nil)
+	require.ErrorIs(t, err, lifecycle.ErrClosed)
+}
+
+// Work that waits for another action of its part is told that it was refused, and
+// work that waits for itself that it would wait for ever.
+func TestWorkThatWaits(t *testing.T) {
+	var c *lattice.Controller
+	var self error
+	infra := lattice.Infrastructure{Deploy: func(ctx context.Context, r lattice.Running) error {
+		_, self = c.WaitDeploy(ctx, r.System, lattice.DeployID(r.ID))
+		_, err := c.Teardown(ctx, r.System, "t")
+		if err != nil {
+			return err
+		}
+		rec, err := c.WaitTeardown(ctx, r.System, "t")
+		if err == nil && rec.State == lattice.ActionFailed {
+			err = errors.New(rec.Reason)
+		}
+		return err
+	}}
+	c = live(t, lifecycle.NewMemoryStore(), infra, "s")
+	_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+	require.NoError(t, err)
+	d, err := c.WaitDeploy(t.Context(), "s", "d")
+	require.NoError(t, err)
+	require.ErrorIs(t, self, queue.ErrWouldDeadlock)
+	require.Equal(t, "unable to acquire lifecycle lock: locked by deploys d", d.Reason)
+
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.WaitDeploy(short, "s", "d")
+	require.ErrorIs(t, err, context.Canceled)
+}
