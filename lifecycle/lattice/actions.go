@@ -83,7 +83,8 @@ func (s ActionState) ended() bool {
 // Deploy asks for a deploy of a part of a system, at and below a path; the zero
 // path is the whole system. It is pending when Deploy returns, and stored. Then it
 // takes its lock, and is accepted; or somebody else holds a part of what it needs,
-// and it fails, with who it is as its reason. It never waits for them.
+// and it fails, with who it is as its reason. It never waits for them. Of two that
+// are asked for one after the other, the first comes first.
 //
 // Errors, with nothing changed: [lifecycle.ErrNotFound] for a system that does not
 // exist, and [lifecycle.ErrPrecondition] for one that is pending, failed or
@@ -125,7 +126,7 @@ func (c *Controller) ask(ctx context.Context, k *kind, system SystemID, id strin
 	rec := part.Record()
 	// It is stored: what the queue refuses now is run by the next sweep, or by the
 	// next process.
-	_, _ = c.submit(k, rec.ID)
+	_, _ = c.submitFirst(k, rec.ID, &rec)
 	return rec, nil
 }
 
@@ -176,18 +177,31 @@ func (c *Controller) relock(ctx context.Context) error {
 	return nil
 }
 
-// resume runs what has not ended and is not running, and what has ended and still
-// has its lock, and moves every system to what its services come to, which are
+// resume runs what has not ended and is not running, in the order in which it was
+// asked for, and what has ended and still has its lock, and moves every system to what its services come to, which are
 // counted anew. What is as it should be is left alone.
 func (c *Controller) resume(ctx context.Context) error {
+	type asked struct {
+		*kind
+		ActionRecord
+	}
+	var all []asked
 	for _, k := range []*kind{c.deploys, c.teardowns} {
 		for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: k.unended()}) {
-			if err == nil {
-				_, err = c.submit(k, rec.ID)
-			}
 			if err != nil {
 				return err
 			}
+			all = append(all, asked{k, rec})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b asked) int { return a.ChangedAt.Compare(b.ChangedAt) })
+	for _, a := range all {
+		var pending *ActionRecord
+		if a.State == ActionPending {
+			pending = &a.ActionRecord
+		}
+		if _, err := c.submitFirst(a.kind, a.ID, pending); err != nil {
+			return err
 		}
 	}
 	for system := range c.locks.Systems() {

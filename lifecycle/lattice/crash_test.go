@@ -141,7 +141,9 @@ func (i interval) overlaps(j interval) bool {
 
 // has reports whether it had its lock at a moment; it may have taken or given it
 // back in the same.
-func (i interval) has(at time.Time) bool { return !at.Before(i.from) && !at.After(i.to) && !i.from.IsZero() }
+func (i interval) has(at time.Time) bool {
+	return !at.Before(i.from) && !at.After(i.to) && !i.from.IsZero()
+}
 
 func heldBy(ctx context.Context, m *lifecycle.Manager[lattice.ActionState, lattice.ActionEvent, lattice.Action], id string) (i interval, err error) {
 	rows, err := m.History(ctx, id, 0, lifecycle.MaxPage)

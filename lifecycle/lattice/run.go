@@ -34,13 +34,28 @@ func (c *Controller) running(of func(*run) bool) []*run {
 
 // submit has an action run, if it is not running already.
 func (c *Controller) submit(k *kind, id string) (*queue.Ticket[lifecycle.Key], error) {
+	return c.submitFirst(k, id, nil)
+}
+
+// submitFirst has an action run that is pending, and tries to take its lock at
+// once, so that of two that are asked for one after the other the first comes
+// first. What comes of it, the run finds out; and gives it back, if the action has
+// ended. Without a run of its own nothing is taken.
+func (c *Controller) submitFirst(k *kind, id string, pending *ActionRecord) (*queue.Ticket[lifecycle.Key], error) {
 	key := lifecycle.Key{Machine: k.m.Machine().Table().Name, ID: id}
 	// The id makes it one run, however often it is asked for. A run looks at its
 	// record until that has ended, so that nobody who asks meanwhile is needed.
-	return c.queue.Submit(context.Background(), key, &queue.Action{
+	act := &queue.Action{
 		Name: "run", ID: key.Machine + "/" + id,
 		Run: func(ctx context.Context) error { return c.run(ctx, k, key) },
-	})
+	}
+	if pending != nil {
+		act.Admit = func(context.Context) error {
+			_, _ = c.acquire(k, *pending)
+			return nil
+		}
+	}
+	return c.queue.Submit(context.Background(), key, act)
 }
 
 // ended tells the work of an action that has ended without it to end too, and has

@@ -1,0 +1,59 @@
+package lattice_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lock"
+)
+
+// Of several that want the same, who asked first comes first; also if nobody could
+// run them, and the next controller does.
+func TestWhoAskedFirstComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		}}
+		c := live(t, store, infra, "s")
+		ask := func(round int) {
+			for i := range 5 {
+				// Names are no order: the first is the greatest.
+				_, err := c.Deploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(round, 9-i)), lock.MustParse("/a"))
+				require.NoError(t, err)
+				time.Sleep(time.Millisecond)
+			}
+		}
+		check := func(round int) {
+			for i := range 5 {
+				rec, err := c.WaitDeploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(round, 9-i)))
+				require.NoError(t, err)
+				want := lattice.ActionFailed
+				if i == 0 {
+					want = lattice.ActionSucceeded
+				}
+				require.Equal(t, want, rec.State, "round %d, %s: %s", round, rec.ID, rec.Reason)
+			}
+		}
+		for round := range 20 {
+			ask(round)
+			check(round)
+		}
+		require.NoError(t, c.Close(t.Context()))
+		ask(20) // stored only
+		c = live(t, store, infra)
+		check(20)
+		require.NoError(t, c.Close(t.Context()))
+	})
+}
