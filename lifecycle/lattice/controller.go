@@ -101,9 +101,12 @@ type Controller struct {
 // are taken again, then all that have not ended are run, and the states of the
 // systems are brought up to what their services come to.
 //
-// The store has to take commits of three changes and conditions, see
-// [lifecycle.Capabilities]. The error is the store's. Nothing runs then.
+// The store has to take commits of three changes and conditions: the error is
+// errors.ErrUnsupported, or the store's. Nothing runs then.
 func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, config *Config) (*Controller, error) {
+	if n := store.Capabilities().Changes; n < minChanges {
+		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
+	}
 	var cfg Config
 	if config != nil {
 		cfg = *config
@@ -138,6 +141,10 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 	}
 	return c, nil
 }
+
+// minChanges is what a step of an action needs in a commit: its own change, a
+// system that is live, and the term.
+const minChanges = 3
 
 func (c *Controller) start(ctx context.Context) error {
 	if c.owner != nil {

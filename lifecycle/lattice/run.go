@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -144,7 +146,7 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 		return c.fail(ctx, k, rec, err.Error())
 	}
 	if next.work != nil {
-		err = c.work(next.work, r, rec, token)
+		err = c.work(ctx, k, next.work, r, rec, token)
 	}
 	switch cause := context.Cause(r.work); {
 	case errors.Is(cause, errClosing), ctx.Err() != nil:
@@ -162,20 +164,46 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	return c.write(ctx, k, rec.ID, next.then, &change)
 }
 
-// work calls a function of the user. A panic is a failure like any other.
-func (c *Controller) work(f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) (err error) {
+// work calls a function of the user. A panic is a failure like any other, and so is
+// runtime.Goexit, which ends this run too: the next one gives the lock back.
+func (c *Controller) work(ctx context.Context, k *kind, f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) (err error) {
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		} else if !returned {
+			_ = c.fail(ctx, k, rec, "the work called runtime.Goexit")
 		}
 	}()
 	_, id := splitID(rec.ID)
-	return f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
+	err = f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
+	returned = true
+	return err
 }
 
 // fail ends an action.
 func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason string) error {
-	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: reason})
+	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable(reason)})
+}
+
+// mayPass reports whether an error may be another one the next time.
+func mayPass(err error) bool {
+	for _, lasts := range []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed, errors.ErrUnsupported} {
+		if errors.Is(err, lasts) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxReason is how much of a reason is kept, in bytes.
+const maxReason = 4 << 10
+
+// storable makes a text of which every store can keep all: an error may hold
+// anything, and must not keep its action from failing.
+func storable(text string) string {
+	text = strings.ReplaceAll(text[:min(len(text), maxReason)], "\x00", "")
+	return strings.ToValidUTF8(text, "")
 }
 
 // write moves an action on. A store that fails is asked again, so that what was
@@ -189,7 +217,7 @@ func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEven
 			c.end()
 			return c.term.stale()
 		}
-		if err == nil || overtaken(err) || errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrClosed) {
+		if err == nil || overtaken(err) || !mayPass(err) {
 			return err
 		}
 		select {

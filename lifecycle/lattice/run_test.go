@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,6 +106,10 @@ func TestWork(t *testing.T) {
 			switch r.ID {
 			case "panics":
 				panic("too bad")
+			case "exits":
+				runtime.Goexit()
+			case "rants":
+				return errors.New(strings.Repeat("\x00\xffé", 10_000))
 			case "fails":
 				return fail
 			}
@@ -123,7 +130,9 @@ func TestWork(t *testing.T) {
 		{"all", lock.Path{}, lattice.ActionSucceeded, ""},
 		{"part", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 		{"fails", lock.MustParse("/a"), lattice.ActionFailed, "no"},
-		{"panics", lock.MustParse("/a"), lattice.ActionFailed, "panic: too bad"},
+		{"panics", lock.MustParse("/a"), lattice.ActionFailed, "panic: too bad\ngoroutine"},
+		{"exits", lock.MustParse("/a"), lattice.ActionFailed, "the work called runtime.Goexit"},
+		{"rants", lock.MustParse("/a"), lattice.ActionFailed, "éééé"},
 		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 	} {
 		rec, err := c.Deploy(t.Context(), "s", x.id, x.path)
@@ -132,7 +141,9 @@ func TestWork(t *testing.T) {
 		rec, err = c.WaitDeploy(t.Context(), "s", x.id)
 		require.NoError(t, err)
 		require.Equal(t, x.state, rec.State)
-		require.Equal(t, x.reason, rec.Reason)
+		require.True(t, strings.HasPrefix(rec.Reason, x.reason), "%q", rec.Reason)
+		require.True(t, x.reason != "" || rec.Reason == "")
+		require.True(t, utf8.ValidString(rec.Reason) && len(rec.Reason) <= 4<<10 && !strings.Contains(rec.Reason, "\x00"))
 		want := x.path
 		if !want.Valid() {
 			want = lock.Root()
@@ -143,7 +154,7 @@ func TestWork(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.WaitTeardown(t.Context(), "s", "t")
 	require.NoError(t, err)
-	require.Len(t, got, 11)
+	require.Len(t, got, 15)
 	for i, r := range got {
 		require.Equal(t, lattice.SystemID("s"), r.System)
 		require.NotZero(t, r.Operation)
@@ -154,7 +165,7 @@ func TestWork(t *testing.T) {
 	}
 	require.Equal(t, lock.Root(), got[0].Path)
 	require.Equal(t, lock.MustParse("/a"), got[2].Path)
-	require.Equal(t, lock.Root(), got[10].Path)
+	require.Equal(t, lock.Root(), got[14].Path)
 }
 
 // A deploy that waits until the services have followed, as the backend of the
@@ -369,7 +380,14 @@ func TestStartNeedsTheStore(t *testing.T) {
 	require.NoError(t, store.Close())
 	_, err := lattice.Start(t.Context(), store, lattice.Infrastructure{}, nil)
 	require.ErrorIs(t, err, lifecycle.ErrClosed)
+	_, err = lattice.Start(t.Context(), small{lifecycle.NewMemoryStore()}, lattice.Infrastructure{}, nil)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
 }
+
+// small is a store whose commits are too small.
+type small struct{ *lifecycle.MemoryStore }
+
+func (small) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 2} }
 
 // Work that waits for another action of its part is told that it was refused, and
 // work that waits for itself that it would wait for ever.

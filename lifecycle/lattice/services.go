@@ -47,41 +47,45 @@ func (c *Controller) observe(ctx context.Context, system SystemID, service lock.
 	if !service.Valid() || service.IsRoot() {
 		return fmt.Errorf("lattice: %w: a service of %s is below the root, not at %q", lifecycle.ErrInvalid, system, service)
 	}
-	if err := c.saw(ctx, string(system)+service.String(), state); err != nil {
+	there, err := c.saw(ctx, string(system)+service.String(), state)
+	if err != nil || !there {
 		return err
 	}
 	return c.follow(ctx, system)
 }
 
-// saw brings the record of a service to what was seen.
-func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (err error) {
+// saw brings the record of a service to what was seen. It reports whether there is
+// one, or was.
+func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (there bool, err error) {
 	for range maxTries {
 		var rec lifecycle.Record[ServiceState, struct{}]
 		rec, err = c.services.Get(ctx, id)
 		absent := errors.Is(err, lifecycle.ErrNotFound)
 		switch {
-		case absent && state == ServiceAbsent, err == nil && rec.State == state:
-			return nil
+		case absent && state == ServiceAbsent:
+			return false, nil
+		case err == nil && rec.State == state:
+			return true, nil
 		case absent:
 			// Not of a system that is being deleted: it would be left over.
 			part := c.services.Creating(id, seen[state], Observer, struct{}{}, &lifecycle.Change[struct{}]{
 				Require: []lifecycle.Precondition{c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded)},
 			})
 			if err = lifecycle.Together(ctx, part); errors.Is(err, lifecycle.ErrPrecondition) {
-				return noSystem(err)
+				return false, noSystem(err)
 			}
 		case err != nil:
-			return err
+			return false, err
 		case state == ServiceAbsent:
 			_, err = c.services.Fire(ctx, id, SeenGone, Observer, nil)
 		default:
 			_, err = c.services.Fire(ctx, id, seen[state], Observer, nil)
 		}
 		if !overtaken(err) {
-			return err
+			return err == nil, err
 		}
 	}
-	return err
+	return false, err
 }
 
 // overtaken reports whether a change was decided on what is not so any more.
@@ -180,7 +184,7 @@ func (c *Controller) bring(ctx context.Context, system SystemID, to State) (err 
 func (c *Controller) forgetServices(ctx context.Context, system SystemID) error {
 	for rec, err := range c.servicesOf(ctx, system) {
 		if err == nil {
-			err = c.saw(ctx, rec.ID, ServiceAbsent)
+			_, err = c.saw(ctx, rec.ID, ServiceAbsent)
 		}
 		if err != nil {
 			return err
