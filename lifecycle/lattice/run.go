@@ -124,6 +124,9 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 // step does what is to be done in the state of an action, and moves it on. After
 // nil it is in another state.
 func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord) error {
+	if closing(ctx, r) {
+		return errClosing
+	}
 	next, ok := k.next[rec.State]
 	if !ok {
 		return fmt.Errorf("lattice: %s: %w: %s", rec.ID, fsm.ErrUnknownState, rec.State)
@@ -148,10 +151,10 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	if next.work != nil {
 		err = c.work(ctx, k, next.work, r, rec, token)
 	}
-	switch cause := context.Cause(r.work); {
-	case errors.Is(cause, errClosing), ctx.Err() != nil:
+	switch {
+	case err != nil && closing(ctx, r):
 		return errClosing // it stays as it is, for who comes next
-	case errors.Is(cause, errDeleted):
+	case errors.Is(context.Cause(r.work), errDeleted):
 		return c.fail(ctx, k, rec, errDeleted.Error())
 	case err != nil:
 		return c.fail(ctx, k, rec, err.Error())
@@ -162,6 +165,11 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	}
 	// A system that was deleted meanwhile is found when this is tried again.
 	return c.write(ctx, k, rec.ID, next.then, &change)
+}
+
+// closing reports whether a run was told to end because the controller does.
+func closing(ctx context.Context, r *run) bool {
+	return ctx.Err() != nil || errors.Is(context.Cause(r.work), errClosing)
 }
 
 // work calls a function of the user. A panic is a failure like any other, and so is
@@ -207,8 +215,8 @@ func storable(text string) string {
 }
 
 // write moves an action on. A store that fails is asked again, so that what was
-// done need not be done again; the error is that of the table, of the system, or of the
-// end of this controller.
+// done need not be done again; the error is that of the table, of the system, or of
+// the end of this controller.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
 	change.Require = append(change.Require, c.term.require())
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {

@@ -107,13 +107,7 @@ var errDeleted = errors.New("the system is being deleted")
 // this looks at what runs, and what runs is known here before it looks at the
 // system in the store. So either this finds it, or it finds the system deleting.
 func (c *Controller) endActions(ctx context.Context, system SystemID) error {
-	c.mu.Lock()
-	runs := c.running(func(r *run) bool { return r.system == system })
-	c.mu.Unlock()
-	for _, r := range runs {
-		r.cancel(errDeleted)
-	}
-	for _, r := range runs {
+	for _, r := range c.cancelActions(system) {
 		select {
 		case <-r.done:
 		case <-ctx.Done():
@@ -135,6 +129,17 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 	return nil
 }
 
+// cancelActions tells what runs in a system to end, and returns it.
+func (c *Controller) cancelActions(system SystemID) []*run {
+	c.mu.Lock()
+	runs := c.running(func(r *run) bool { return r.system == system })
+	c.mu.Unlock()
+	for _, r := range runs {
+		r.cancel(errDeleted)
+	}
+	return runs
+}
+
 // requireLive is the condition of a commit that a system can be deployed to and
 // torn down.
 func (c *Controller) requireLive(system SystemID) []lifecycle.Precondition {
@@ -153,6 +158,9 @@ func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
 	c.tell(row)
 	system := SystemID(row.ID)
 	switch {
+	case row.To == string(Deleting):
+		// At once: the work that removes it may wait for what these hold in the queue.
+		c.cancelActions(system)
 	case row.To == string(DoesNotExist):
 		c.mu.Lock()
 		delete(c.rosters, system)
