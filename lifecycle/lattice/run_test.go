@@ -269,3 +269,26 @@ func TestWorkThatWaits(t *testing.T) {
 	_, err = c.WaitDeploy(short, "s", "d")
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// A system that is no longer live when a deploy is to go on: the commit itself is
+// refused, and the deploy never was in progress.
+func TestEveryStepNeedsALiveSystem(t *testing.T) {
+	var c *lattice.Controller
+	c = live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
+		Build: func(ctx context.Context, r lattice.Running) error {
+			_, err := c.Systems().Override(ctx, string(r.System), lattice.Failed, "ann", "it is beyond repair", nil)
+			return err
+		},
+		Deploy: func(context.Context, lattice.Running) error { panic("deployed to a system that has failed") },
+	}, "s")
+	_, err := c.Deploy(t.Context(), "s", "d", lock.Path{})
+	require.NoError(t, err)
+	d, err := c.WaitDeploy(t.Context(), "s", "d")
+	require.NoError(t, err)
+	require.Equal(t, "system s is failed", d.Reason)
+	rows, err := c.Deploys().History(t.Context(), "s/d", 0, lifecycle.MaxPage)
+	require.NoError(t, err)
+	for _, row := range rows {
+		require.NotEqual(t, string(lattice.ActionInProgress), row.To)
+	}
+}
