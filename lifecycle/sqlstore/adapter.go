@@ -34,6 +34,11 @@ import (
 //   - Token, or History, tells whether a commit was written whose answer was
 //     lost. Without both, [lifecycle.ErrUnknownOutcome] is all that can be said,
 //     and a commit that is sent again is a conflict.
+//   - Token is also compared beside Revision. Without it a revision may repeat
+//     where an engine that is killed loses commits which somebody has read: MySQL
+//     shows them before they are on disk, PostgreSQL with synchronous_commit=off.
+//     Who has read such a record then overwrites the one that took its number.
+//     The same goes for creating an object again whose row was deleted.
 //
 // Whoever else writes State must write another Revision too, or a trigger must:
 // then it is a conflict for everybody who has read the row before. A state that

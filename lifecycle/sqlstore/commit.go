@@ -244,5 +244,5 @@ func (s *Store) disproved(j *job, conflict *lifecycle.ConflictError) bool {
 	if s.l.history != "" && !j.quiet() {
 		return true
 	}
-	return s.l.column[vToken] != "" && len(j.steps) == 1 && conflict.Current.Revision == revision(j.steps[0].expect+1)
+	return s.l.column[vToken] != "" && len(j.steps) == 1 && s.l.number(conflict.Current.Revision) == j.steps[0].expect+1
 }

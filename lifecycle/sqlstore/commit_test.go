@@ -15,12 +15,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-var crane = lifecycle.Key{Machine: "crane", ID: "a"}
+var (
+	crane  = lifecycle.Key{Machine: "crane", ID: "a"}
+	before = lifecycle.Token{4} // of the commit that wrote revision 4
+)
 
 // moved is a commit that moves the crane on from revision 4.
 func moved() *lifecycle.Commit {
 	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-		Expect: "4", From: "idle", FromOrigin: "idle", Within: time.Second,
+		Expect: "4-04000000000000000000000000000000", From: "idle", FromOrigin: "idle", Within: time.Second,
 		To: lifecycle.StoredRecord{Key: crane, State: "moving", Origin: "idle", Sequence: 3},
 	}}}
 }
@@ -92,7 +95,7 @@ func TestLostCommit(t *testing.T) {
 		{
 			name: "nobody has written it: it is sent again", commits: 2, attempts: 2,
 			by: map[string][]reply{
-				"COMMIT": {cut, done}, isRecord: {{rows: row("idle", 4, 2, other)}},
+				"COMMIT": {cut, done}, isRecord: {{rows: row("idle", 4, 2, before)}},
 			},
 		},
 		{
@@ -125,7 +128,7 @@ func TestLostCommit(t *testing.T) {
 			require.Equal(t, x.commits, commits)
 			require.Equal(t, x.attempts, updates)
 			if x.is == nil {
-				require.EqualValues(t, "5", sent.Changes[0].To.Revision)
+				require.EqualValues(t, "5-"+c.Token.String(), sent.Changes[0].To.Revision)
 				require.Equal(t, time.Unix(1, 0).UTC(), sent.Changes[0].To.ChangedAt)
 				require.Equal(t, time.Unix(2, 0).UTC(), sent.Changes[0].To.Deadline)
 				return
@@ -151,7 +154,7 @@ func TestLostStatement(t *testing.T) {
 		{"ours is the last", [][][]driver.Value{row("moving", 5, 3, c.Token)}, []reply{cut}, nil},
 		{"another's is in its place", [][][]driver.Value{row("broken", 5, 3, other)}, []reply{cut}, lifecycle.ErrConflict},
 		{"others came after it, or instead", [][][]driver.Value{row("broken", 6, 4, other)}, []reply{cut}, lifecycle.ErrUnknownOutcome},
-		{"nobody's", [][][]driver.Value{row("idle", 4, 2, other)}, []reply{cut, done}, nil},
+		{"nobody's", [][][]driver.Value{row("idle", 4, 2, before)}, []reply{cut, done}, nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			var records []reply
@@ -191,7 +194,7 @@ func TestLostWithoutToken(t *testing.T) {
 	require.NoError(t, err)
 	defer store.Close()
 	c := moved()
-	c.Changes[0].Within, c.Changes[0].To.Origin = 0, "moving"
+	c.Changes[0].Expect, c.Changes[0].Within, c.Changes[0].To.Origin = "4", 0, "moving"
 	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
 }
 
@@ -211,12 +214,12 @@ func TestLostQuietChange(t *testing.T) {
 		{"ours is the last", c, []reply{{rows: row("idle", 5, 2, c.Token)}}, nil},
 		{"another's is in its place", c, []reply{{rows: row("idle", 5, 2, other)}}, lifecycle.ErrConflict},
 		{"others came after it, or instead", c, []reply{{rows: row("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
-		{"it lands while it is looked for", c, []reply{{rows: row("idle", 4, 2, other)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
+		{"it lands while it is looked for", c, []reply{{rows: row("idle", 4, 2, before)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
 		{"of two objects the other has moved on", both, []reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}}, lifecycle.ErrUnknownOutcome},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			updates := []reply{done, {affected: 0}}
-			locked := []reply{{rows: [][]driver.Value{{"crane", "a", "idle", int64(4)}, {"crane", "b", "idle", int64(4)}}}, {}}
+			locked := []reply{{rows: [][]driver.Value{{"crane", "a", "idle", int64(4), before[:]}, {"crane", "b", "idle", int64(4), before[:]}}}, {}}
 			store, _, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, func(query string, args []driver.NamedValue) reply {
 				take := func(list *[]reply) reply {
 					r := (*list)[0]

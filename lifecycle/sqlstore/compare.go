@@ -39,7 +39,7 @@ func (s *session) compare(ctx context.Context, j *job) error {
 			}
 			now = seen{revision: r.Revision}
 		case !ok:
-			now = seen{revision: revision(0)}
+			now = seen{revision: absent}
 		}
 		if now.state != st.ch.From || now.revision != st.ch.Expect {
 			return &missedError{i}
@@ -143,13 +143,14 @@ func (s *session) lock(ctx context.Context, keys []lockKey, there map[lifecycle.
 			var key lifecycle.Key
 			var now seen
 			var rev int64
-			if err := rows.Scan(&key.Machine, &key.ID, &now.state, &rev); err != nil {
+			var token []byte
+			if err := rows.Scan(&key.Machine, &key.ID, &now.state, &rev, &token); err != nil {
 				return err
 			}
 			if now.state == s.l.removed {
 				now.state = ""
 			}
-			now.revision = revision(rev)
+			now.revision = s.l.revision(rev, token)
 			if s.l.column[vRevision] == "" {
 				now.revision = stateRevision(now.state)
 			}
@@ -208,7 +209,7 @@ func (s *session) last(ctx context.Context, j *job, known *found) (bool, error) 
 			}
 			now = &r
 		}
-		if !bytes.Equal(now.token, j.c.Token[:]) || now.Revision != revision(st.expect+1) {
+		if !bytes.Equal(now.token, j.c.Token[:]) || s.l.number(now.Revision) != st.expect+1 {
 			return false, nil
 		}
 		j.at[i] = now.ChangedAt.UnixMicro()

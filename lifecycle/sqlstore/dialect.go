@@ -21,7 +21,7 @@ var (
 		upsert: true, returning: true, ghosts: true, ownClock: true,
 		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
-		bytewise:   `%s COLLATE "C"`,
+		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`,
 		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
 		begin:      "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
 	}}
@@ -34,7 +34,7 @@ var (
 		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 		hint:       " FORCE INDEX (%s)",
 		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
-		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
+		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
 		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 		lock:       "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
 		undo: "SELECT RELEASE_LOCK('interlock schema')",
@@ -44,7 +44,7 @@ var (
 		upsert: true, prepares: true, oneWriter: true,
 		fromMicros: "%s", toMicros: "%s",
 		hint:  " INDEXED BY %s",
-		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY",
+		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
 		columns: "SELECT name FROM pragma_table_info(%s) WHERE %s IS NULL",
 		begin:   "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
 	}}
@@ -71,6 +71,7 @@ type engine struct {
 	fromMicros, toMicros string // a time of the engine's own type, both ways
 	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
 	hint                 string // which index to use
+	zero                 string // a byte 0
 	columns              string // names of a table's columns
 
 	begin, lock, end, undo string // of a migration

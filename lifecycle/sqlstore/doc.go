@@ -21,6 +21,8 @@
 //     state stand in its condition, and its history, unique in object and
 //     sequence number, and its messages are written with it. A statement that
 //     would change more than one row is rolled back.
+//   - No two commits give one revision, also where an engine that was killed has
+//     lost what somebody had read already: it has the token of the commit in it.
 //   - Several objects and preconditions are locked in the order of their keys.
 //     Required objects that never existed are given a row that can be locked.
 //   - Deadlocks, serialization failures and locked databases are tried again, by

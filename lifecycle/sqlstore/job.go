@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ type step struct {
 	ch     *lifecycle.StoredChange
 	index  int
 	vals   vector
-	expect int64 // revision
+	expect int64 // number of the revision
 	alien  bool  // the expected revision is none of this store's: it matches nothing
 }
 
@@ -98,7 +97,8 @@ func (s *keeper) fill(st *step, token lifecycle.Token) error {
 	if err != nil {
 		return err
 	}
-	st.expect, st.alien = s.expected(st.ch)
+	var before []byte
+	st.expect, before, st.alien = s.expected(st.ch)
 	v := &st.vals
 	*v = vector{
 		vMachine: to.Machine, vID: to.ID, vState: to.State, vOrigin: to.Origin, vTarget: to.Target,
@@ -106,7 +106,7 @@ func (s *keeper) fill(st *step, token lifecycle.Token) error {
 		vOwner: to.Owner, vEpoch: int64(to.Epoch), vWork: to.Work, vArgs: to.Args, vSteps: to.Steps,
 		vActor: string(to.Actor), vEvent: to.Event, vReason: prose(to.Reason),
 		vPayload: payload, vSaved: saved, vToken: token[:],
-		vExpect: st.expect, vFrom: s.named(st.ch.From), vFromOrigin: st.ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
+		vExpect: st.expect, vExpectToken: before, vFrom: s.named(st.ch.From), vFromOrigin: st.ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
 	}
 	if st.ch.Within > 0 {
 		v[vWithin] = micros(st.ch.Within)
@@ -138,12 +138,15 @@ func (s *keeper) named(state string) string {
 }
 
 // expected reads the revision that a change expects.
-func (s *keeper) expected(ch *lifecycle.StoredChange) (n int64, alien bool) {
+func (s *keeper) expected(ch *lifecycle.StoredChange) (n int64, token []byte, alien bool) {
 	if s.l.column[vRevision] == "" {
-		return 0, ch.Expect != stateRevision(ch.From) && (ch.From != "" || ch.Expect != revision(0))
+		return 0, nil, ch.Expect != stateRevision(ch.From) && (ch.From != "" || ch.Expect != absent)
 	}
-	n, err := strconv.ParseInt(string(ch.Expect), 10, 64)
-	return n, err != nil || n < 0 || n == maxNumber || revision(n) != ch.Expect
+	n, token, ok := s.l.parse(ch.Expect)
+	if token == nil {
+		token = s.l.noToken()
+	}
+	return n, token, !ok
 }
 
 // first reports whether the change makes the first row of an object.
@@ -186,7 +189,7 @@ func compareKeys(a, b lifecycle.Key) int {
 func (s *keeper) stamp(j *job) {
 	for i := range j.steps {
 		st := &j.steps[i]
-		rev := revision(st.expect + 1)
+		rev := s.l.revision(st.expect+1, j.c.Token[:])
 		if s.l.column[vRevision] == "" {
 			rev = stateRevision(st.ch.To.State)
 			if st.ch.Remove {

@@ -38,7 +38,8 @@ const (
 
 	vNow        = iota - 1 // the store's clock where it was read already, or nil
 	vWithin                // microseconds to the deadline, or nil
-	vExpect                // the revision before
+	vExpect                // the number of the revision before
+	vExpectToken           // and its token
 	vFrom                  // the state before
 	vFromOrigin            // the origin before
 	vTo                    // the state after, by name also if it is absent
@@ -55,7 +56,7 @@ func (v value) kind() kind {
 	switch v {
 	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
 		return ofNumber
-	case vArgs, vSteps, vPayload, vSaved, vToken:
+	case vArgs, vSteps, vPayload, vSaved, vToken, vExpectToken:
 		return ofBytes
 	}
 	return ofText

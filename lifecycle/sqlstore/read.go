@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +98,7 @@ func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) 
 		return found{}, err
 	}
 	if !there {
-		r.Key, r.Revision = key, revision(0)
+		r.Key, r.Revision = key, absent
 		if s.st.numbers != nil {
 			err = s.lastNumbers(ctx, &r, vals)
 		}
@@ -115,7 +114,7 @@ func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) error 
 		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token); err != nil {
 			return err
 		}
-		r.Revision, r.Sequence, r.Operation, r.ChangedAt = revision(rev), uint64(sequence), lifecycle.OpID(operation), clock(at)
+		r.Revision, r.Sequence, r.Operation, r.ChangedAt = s.l.revision(rev, r.token), uint64(sequence), lifecycle.OpID(operation), clock(at)
 		return nil
 	})
 }
@@ -138,7 +137,7 @@ func (s *session) scan(rows *sql.Rows) (r found, err error) {
 	case r.Origin == "": // of a row that somebody else made
 		r.Origin = r.State
 	}
-	r.Revision, r.Sequence, r.Operation, r.Epoch = revision(rev), uint64(sequence), lifecycle.OpID(operation), uint64(epoch)
+	r.Revision, r.Sequence, r.Operation, r.Epoch = s.l.revision(rev, r.token), uint64(sequence), lifecycle.OpID(operation), uint64(epoch)
 	if s.l.column[vRevision] == "" {
 		r.Revision = stateRevision(r.State)
 	}
@@ -156,12 +155,6 @@ func (s *session) scan(rows *sql.Rows) (r found, err error) {
 	}
 	return r, nil
 }
-
-func revision(n int64) lifecycle.Revision { return lifecycle.Revision(strconv.FormatInt(n, 10)) }
-
-// stateRevision is the revision of a record in a table that keeps none: it is no
-// more than the state.
-func stateRevision(state string) lifecycle.Revision { return lifecycle.Revision("state " + state) }
 
 // clock is a time of the store.
 func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
@@ -300,7 +293,7 @@ func (s *session) past(ctx context.Context, key lifecycle.Key, after uint64, lim
 		var token []byte
 		err := rows.Scan(&h.Machine, &h.ID, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
 			&h.Event, (*string)(&h.Actor), &h.Reason, &at)
-		h.Sequence, h.Revision, h.Operation, h.At = uint64(sequence), revision(rev), lifecycle.OpID(operation), clock(at)
+		h.Sequence, h.Revision, h.Operation, h.At = uint64(sequence), s.l.revision(rev, token), lifecycle.OpID(operation), clock(at)
 		copy(h.Token[:], token)
 		list = append(list, h)
 		return err

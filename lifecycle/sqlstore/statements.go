@@ -192,12 +192,18 @@ func (b *builder) update(l *layout, list []value, timed bool) {
 	b.condition(l)
 }
 
-// condition is that of the compare-and-set.
+// condition is that of the compare-and-set: see layout.revision.
 func (b *builder) condition(l *layout) {
 	b.write(" WHERE ")
 	b.key(l)
 	if l.column[vRevision] != "" {
 		b.write(" AND ", l.column[vRevision], " = ", b.arg(vExpect))
+	}
+	if token := l.column[vToken]; token != "" {
+		if l.foreign { // see layout.noToken
+			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.e.zero + " END"
+		}
+		b.write(" AND ", token, " = ", b.arg(vExpectToken))
 	}
 	b.write(" AND ")
 	b.equal(l, vState, vFrom)
@@ -265,7 +271,7 @@ func (b *builder) keys(l *layout, n int) {
 // keys, and reads their numbers and states.
 func (e *engine) locking(l *layout, n int, mode string) *statement {
 	b := &builder{e: e}
-	b.write("SELECT ", b.read(l, vMachine), ", ", l.column[vID], ", ", b.read(l, vState), ", ", b.read(l, vRevision), " FROM ", l.table, " WHERE ")
+	b.write("SELECT ", b.read(l, vMachine), ", ", l.column[vID], ", ", b.read(l, vState), ", ", b.read(l, vRevision), ", ", b.read(l, vToken), " FROM ", l.table, " WHERE ")
 	b.keys(l, n)
 	b.write(" ORDER BY ")
 	if l.column[vMachine] != "" {
