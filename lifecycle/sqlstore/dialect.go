@@ -22,8 +22,8 @@ var (
 		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
 		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`,
-		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
-		begin:      "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
+		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
+		begin:   "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
 	}}
 	MySQL = Dialect{&engine{
 		name: "mysql", quote: "`",
@@ -35,8 +35,8 @@ var (
 		hint:       " FORCE INDEX (%s)",
 		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
-		columns:    "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-		lock:       "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
+		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
+		lock:    "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
 		undo: "SELECT RELEASE_LOCK('interlock schema')",
 	}}
 	SQLite = Dialect{&engine{

@@ -36,13 +36,13 @@ const (
 	vToken
 	columns // how many columns there are
 
-	vNow        = iota - 1 // the store's clock where it was read already, or nil
-	vWithin                // microseconds to the deadline, or nil
-	vExpect                // the number of the revision before
-	vExpectToken           // and its token
-	vFrom                  // the state before
-	vFromOrigin            // the origin before
-	vTo                    // the state after, by name also if it is absent
+	vNow         = iota - 1 // the store's clock where it was read already, or nil
+	vWithin                 // microseconds to the deadline, or nil
+	vExpect                 // the number of the revision before
+	vExpectToken            // and its token
+	vFrom                   // the state before
+	vFromOrigin             // the origin before
+	vTo                     // the state after, by name also if it is absent
 	vToOrigin
 	values
 )

@@ -3,7 +3,9 @@ package storetest
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,6 +55,10 @@ type Harness struct {
 	// OwnClock. False: a clock that is wrong is not tried.
 	WrongClock bool
 
+	// Groups are the groups of demands that Run runs, by what stands before the
+	// slash in their names; one that there is not is a panic. Nil: all of them.
+	Groups []string
+
 	// Attempts is how often each of 64 goroutines tries to move one object, and
 	// the measure of every other demand with concurrent callers. 0: 100.
 	Attempts int
@@ -78,7 +84,7 @@ func Run(t *testing.T, h Harness) {
 	if h.New == nil {
 		panic("storetest: Run needs a Harness with New")
 	}
-	rest := demands()
+	rest := h.demands()
 	for len(rest) > 0 {
 		group, n := rest[0].group(), 0
 		for n < len(rest) && rest[n].group() == group {
@@ -95,6 +101,20 @@ func Run(t *testing.T, h Harness) {
 			}
 		})
 	}
+}
+
+// demands are those that Run runs.
+func (h *Harness) demands() []demand {
+	all := demands()
+	for _, g := range h.Groups {
+		if !slices.ContainsFunc(all, func(d demand) bool { return d.group() == g }) {
+			panic(fmt.Sprintf("storetest: there is no group %q of demands", g))
+		}
+	}
+	if h.Groups == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(d demand) bool { return !slices.Contains(h.Groups, d.group()) })
 }
 
 // demand is one thing that the contract asks of a store.

@@ -16,7 +16,7 @@ type outcome struct {
 // are named.
 func judge(t *testing.T, h Harness, only ...string) outcome {
 	o := outcome{failed: map[string]string{}, skipped: map[string]string{}}
-	for _, d := range demands() {
+	for _, d := range h.demands() {
 		if len(only) > 0 && !slices.Contains(only, d.name) {
 			continue
 		}

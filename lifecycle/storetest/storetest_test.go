@@ -111,6 +111,25 @@ func TestHarnessWithoutStore(t *testing.T) {
 	require.PanicsWithValue(t, "storetest: Run needs a Harness with New", func() { Run(t, Harness{}) })
 }
 
+// Of the groups that are named every demand runs, and no other.
+func TestGroups(t *testing.T) {
+	run := func(groups ...string) (names []string) {
+		h := Harness{Groups: groups}
+		for _, d := range h.demands() {
+			names = append(names, d.name)
+		}
+		return names
+	}
+	require.Len(t, run(), len(demands()))
+	require.Equal(t, []string{
+		"Capabilities/are_honest", "Capabilities/never_change", "Capabilities/undeclared_changes_are_refused", "Capabilities/undeclared_messages_are_refused",
+		"Model/random_sequences_agree",
+	}, run("Model", "Capabilities"))
+	require.PanicsWithValue(t, `storetest: there is no group "model" of demands`, func() {
+		Run(t, Harness{New: func(testing.TB) lifecycle.Store { return newBent() }, Groups: []string{"Get", "model"}})
+	})
+}
+
 // Names of subtests are stable and say one thing each.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}

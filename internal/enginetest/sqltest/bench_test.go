@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/internal/ratio"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -92,10 +93,7 @@ func BenchmarkRatios(b *testing.B) {
 	const objects, workers = 64, 16
 	var pairs []ratio.Pair
 	durable := engines()[0]
-	inner := durable.open
-	durable.open = func(t testing.TB) way {
-		return inner(t).with("_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
-	}
+	durable.open = func(t testing.TB) way { return way{"sqlite", servers.SQLite(t)} }
 	for i, e := range append([]engine{durable}, engines()...) {
 		setting := e.name // with the settings of the server
 		switch i {
@@ -104,7 +102,7 @@ func BenchmarkRatios(b *testing.B) {
 		case 1:
 			setting = "sqlite-synchronous-normal"
 		}
-		if e.name == "postgres" && os.Getenv(postgresDSN) == "" || e.name == "mysql" && os.Getenv(mysqlDSN) == "" {
+		if e.networked() && os.Getenv(map[string]string{"postgres": "INTERLOCK_POSTGRES_DSN", "mysql": "INTERLOCK_MYSQL_DSN"}[e.name]) == "" {
 			continue
 		}
 		db := pool(b, e.open(b))

@@ -1,50 +1,53 @@
 package sqltest
 
 import (
-	"cmp"
-	"context"
 	"database/sql"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite"
 
-	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
+
+// long reports whether tests may take minutes each.
+func long() bool { return os.Getenv("INTERLOCK_LONG") != "" }
 
 // engine is one that tests run on.
 type engine struct {
 	name    string
 	dialect sqlstore.Dialect
-	// open returns a way to pools of an empty database of its own.
+	// open returns the way to an empty database of the test's own.
 	open func(t testing.TB) way
-	// address is where the server listens; nil for an engine without a network.
-	address func(t testing.TB) string
 }
 
-// way leads to a database: the driver, and the DSN by an address, or by the
-// server's own if that is empty.
-type way struct {
-	driver string
-	dsn    func(address string) string
-}
+// way leads to a database.
+type way struct{ driver, dsn string }
+
+// networked reports whether the engine is not in this process.
+func (e engine) networked() bool { return e.name != "sqlite" }
 
 func engines() []engine {
 	return []engine{
-		{"sqlite", sqlstore.SQLite, openSQLite, nil},
-		{"postgres", sqlstore.Postgres, openPostgres, postgresAddress},
-		{"mysql", sqlstore.MySQL, openMySQL, mysqlAddress},
+		{"sqlite", sqlstore.SQLite, openSQLite},
+		{"postgres", sqlstore.Postgres, func(t testing.TB) way { return way{"pgx", servers.Postgres(t)} }},
+		{"mysql", sqlstore.MySQL, func(t testing.TB) way { return way{"mysql", servers.MySQL(t)} }},
 	}
+}
+
+// openSQLite leaves transactions as the driver begins them: to take the lock in
+// time is the store's.
+func openSQLite(t testing.TB) way {
+	return way{"sqlite", servers.SQLiteFast(t)}.with(t, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)")
 }
 
 // onEach runs a test on every engine that there is.
@@ -54,176 +57,78 @@ func onEach(t *testing.T, run func(t *testing.T, e engine)) {
 	}
 }
 
-// missing skips a test, or fails it where every engine is to be there.
-func missing(t testing.TB, variable string) string {
+// unhurried is the engine where commits are not waited for until they are on
+// disk, if the connection may say so.
+func unhurried(e engine) engine {
+	if e.name != "postgres" {
+		return e
+	}
+	inner := e.open
+	e.open = func(t testing.TB) way { return inner(t).with(t, "synchronous_commit=off") }
+	return e
+}
+
+// through is the same way, but by a proxy.
+func (w way) through(t testing.TB, p *storetest.Proxy) way {
 	t.Helper()
-	dsn := os.Getenv(variable)
-	if dsn == "" {
-		if os.Getenv("REQUIRE_ENGINES") == "1" {
-			t.Fatalf("%s names no server, and REQUIRE_ENGINES=1 demands one", variable)
-		}
-		t.Skipf("skipped: %s names no server", variable)
-	}
-	return dsn
-}
-
-func openSQLite(t testing.TB) way {
-	file := filepath.Join(t.TempDir(), "store.db")
-	return way{"sqlite", func(string) string {
-		return "file:" + file + "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(5000)"
-	}}
-}
-
-var databases atomic.Int64
-
-// database is a name that no other test uses.
-func database() string {
-	return fmt.Sprintf("interlock_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano(), databases.Add(1))
-}
-
-const (
-	postgresDSN = "INTERLOCK_POSTGRES_DSN" // a URL
-	mysqlDSN    = "INTERLOCK_MYSQL_DSN"    // as go-sql-driver has it
-)
-
-func openPostgres(t testing.TB) way {
-	dsn, err := url.Parse(missing(t, postgresDSN))
-	require.NoError(t, err)
-	name := database()
-	around(t, "pgx", dsn.String(), name)
-	return way{"pgx", func(address string) string {
-		here := *dsn
-		here.Path, here.Host = "/"+name, cmp.Or(address, dsn.Host)
-		return here.String()
-	}}
-}
-
-func postgresAddress(t testing.TB) string {
-	dsn, err := url.Parse(missing(t, postgresDSN))
-	require.NoError(t, err)
-	return dsn.Host
-}
-
-func openMySQL(t testing.TB) way {
-	config, err := mysql.ParseDSN(missing(t, mysqlDSN))
-	require.NoError(t, err)
-	config.DBName = ""
-	name := database()
-	around(t, "mysql", config.FormatDSN(), name)
-	config.DBName = name
-	return way{"mysql", func(address string) string {
-		here := config.Clone()
-		here.Addr = cmp.Or(address, here.Addr)
-		return here.FormatDSN()
-	}}
-}
-
-func mysqlAddress(t testing.TB) string {
-	config, err := mysql.ParseDSN(missing(t, mysqlDSN))
-	require.NoError(t, err)
-	if config.Net != "tcp" {
-		t.Skip("skipped: the server is not reached by TCP")
-	}
-	return config.Addr
-}
-
-// around makes a database for the time of a test.
-func around(t testing.TB, driver, dsn, name string) {
-	t.Helper()
-	admin, err := sql.Open(driver, dsn)
-	require.NoError(t, err)
-	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+name)
-	require.NoError(t, err)
-	drop := "DROP DATABASE " + name
-	if driver == "pgx" {
-		drop += " WITH (FORCE)"
-	}
-	t.Cleanup(func() {
-		_, err := admin.ExecContext(context.Background(), drop)
+	switch w.driver {
+	case "pgx":
+		config, err := pgx.ParseConfig(w.dsn)
 		require.NoError(t, err)
-		require.NoError(t, admin.Close())
-	})
+		p.To(pgconn.NetworkAddress(config.Host, config.Port))
+		host, port, _ := strings.Cut(p.Addr(), ":")
+		return w.with(t, "host="+host+"&port="+port)
+	case "mysql":
+		config, err := mysql.ParseDSN(w.dsn)
+		require.NoError(t, err)
+		p.To(config.Net, config.Addr)
+		config.Net, config.Addr = "tcp", p.Addr()
+		return way{w.driver, config.FormatDSN()}
+	}
+	t.Fatal("the engine is in this process")
+	return w
+}
+
+// with is the way with settings of the connection, as in the query of a URL. Of
+// SQLite they take the place of those that there are.
+func (w way) with(t testing.TB, query string) way {
+	t.Helper()
+	if w.driver == "pgx" {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		if !strings.Contains(w.dsn, "://") { // words
+			for name := range values {
+				w.dsn += fmt.Sprintf(" %s='%s'", name, values.Get(name))
+			}
+			return w
+		}
+		query = strings.ReplaceAll(values.Encode(), "+", "%20")
+	}
+	before, there, _ := strings.Cut(w.dsn, "?")
+	if w.driver != "sqlite" && there != "" {
+		query = there + "&" + query
+	}
+	return way{w.driver, before + "?" + query}
+}
+
+// file is where SQLite has a database.
+func (w way) file(t testing.TB) string {
+	t.Helper()
+	name, _, _ := strings.Cut(strings.TrimPrefix(w.dsn, "file:"), "?")
+	path, err := url.PathUnescape(name)
+	require.NoError(t, err)
+	return filepath.FromSlash(path)
 }
 
 // pool opens a pool of connections until the test ends.
-func pool(t testing.TB, w way) *sql.DB { return dial(t, w.driver, w.dsn("")) }
-
-func dial(t testing.TB, driver, dsn string) *sql.DB {
+func pool(t testing.TB, w way) *sql.DB {
 	t.Helper()
-	db, err := sql.Open(driver, dsn)
+	db, err := sql.Open(w.driver, w.dsn)
 	require.NoError(t, err)
-	db.SetMaxOpenConns(16)
-	db.SetMaxIdleConns(16)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
 
-// stores makes stores in one database, each in tables of its own prefix.
-type stores struct {
-	e      engine
-	config sqlstore.Config
-	pool   way
-
-	made map[lifecycle.Store]made
-}
-
-type made struct {
-	db     *sql.DB
-	prefix string
-}
-
-func newStores(t testing.TB, e engine, config sqlstore.Config) *stores {
-	return &stores{e: e, config: config, pool: e.open(t), made: map[lifecycle.Store]made{}}
-}
-
-func (s *stores) new(t testing.TB) lifecycle.Store { return s.by(t, "") }
-
-// by makes a store whose connections go by an address.
-func (s *stores) by(t testing.TB, address string) lifecycle.Store {
-	m := made{dial(t, s.pool.driver, s.pool.dsn(address)), fmt.Sprintf("t%d_", databases.Add(1))}
-	config := s.config
-	config.Prefix = m.prefix
-	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &config))
-	return s.over(t, m)
-}
-
-func (s *stores) over(t testing.TB, m made) lifecycle.Store {
-	config := s.config
-	config.Prefix = m.prefix
-	store, err := sqlstore.Open(t.Context(), m.db, s.e.dialect, &config)
-	require.NoError(t, err)
-	s.made[store] = m
-	return store
-}
-
-// age moves all that is stored into the past.
-func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
-	t.Helper()
-	m := s.made[store]
-	texts := []string{
-		"UPDATE %sobjects SET changed_at = changed_at - %d", "UPDATE %sobjects SET deadline = deadline - %d",
-	}
-	if store.Capabilities().History {
-		texts = append(texts, "UPDATE %shistory SET at = at - %d")
-	}
-	for _, text := range texts {
-		_, err := m.db.ExecContext(t.Context(), fmt.Sprintf(text, m.prefix, d.Microseconds()))
-		require.NoError(t, err)
-	}
-}
-
-// reopen opens a store anew, by other connections.
-func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
-	return s.over(t, made{pool(t, s.pool), s.made[store].prefix})
-}
-
-func (s *stores) harness() storetest.Harness {
-	h := storetest.Harness{New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20, WrongClock: s.e.address != nil}
-	if s.e.address != nil {
-		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store {
-			p.To("tcp", s.e.address(t))
-			return s.by(t, p.Addr())
-		}
-	}
-	return h
-}
+const connections = 16

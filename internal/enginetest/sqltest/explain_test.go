@@ -103,7 +103,7 @@ func TestListUsesIndexes(t *testing.T) {
 		db := pool(t, way)
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		fill(t, e, db)
-		o, heard := overhear(t, db, way.dsn(""))
+		o, heard := overhear(t, db, way.dsn)
 		store, err := sqlstore.Open(t.Context(), heard, e.dialect, nil)
 		require.NoError(t, err)
 		defer store.Close()

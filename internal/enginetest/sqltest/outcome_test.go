@@ -1,37 +1,35 @@
 package sqltest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
 // onNetworks runs a test on every engine with a network, with a store that goes
 // through a proxy and one that does not.
-func onNetworks(t *testing.T, config *sqlstore.Config, run func(t *testing.T, e engine, p *proxy, through, direct *sqlstore.Store)) {
+func onNetworks(t *testing.T, run func(t *testing.T, p *storetest.Proxy, through, direct *sqlstore.Store)) {
 	onEach(t, func(t *testing.T, e engine) {
-		if e.address == nil {
+		if !e.networked() {
 			t.Skip("skipped: the engine is in this process")
 		}
-		p := newProxy(t, e.address(t))
-		way := e.open(t)
-		db := pool(t, way)
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		open := func(address string) *sqlstore.Store {
-			store, err := sqlstore.Open(t.Context(), dial(t, way.driver, way.dsn(address)), e.dialect, config)
+		p := storetest.NewProxy(t)
+		w := e.open(t)
+		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
+		open := func(w way) *sqlstore.Store {
+			store, err := sqlstore.Open(t.Context(), pool(t, w), e.dialect, nil)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
 			return store
 		}
-		run(t, e, p, open(p.address()), open(""))
+		run(t, p, open(w.through(t, p)), open(w))
 	})
 }
 
@@ -51,7 +49,7 @@ func next(r lifecycle.StoredRecord, messages int) *lifecycle.Commit {
 // Connections are cut at any moment: what is said of every commit is true, and
 // what cannot be said is found out by sending it again.
 func TestCutConnections(t *testing.T) {
-	onNetworks(t, nil, func(t *testing.T, e engine, p *proxy, through, direct *sqlstore.Store) {
+	onNetworks(t, func(t *testing.T, p *storetest.Proxy, through, direct *sqlstore.Store) {
 		const writers, each = 8, 60
 		key := lifecycle.Key{Machine: "order", ID: "a"}
 		type sent struct {
@@ -60,7 +58,7 @@ func TestCutConnections(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var all []sent
-		p.cut.Store(60)
+		p.CutAtRandom(20, 1)
 		var group sync.WaitGroup
 		for range writers {
 			group.Go(func() {
@@ -81,7 +79,8 @@ func TestCutConnections(t *testing.T) {
 			})
 		}
 		group.Wait()
-		p.cut.Store(0)
+		cuts := p.Cuts()
+		p.CutAtRandom(0, 0)
 
 		rows, err := direct.History(t.Context(), key, 0, 10_000)
 		require.NoError(t, err)
@@ -114,60 +113,19 @@ func TestCutConnections(t *testing.T) {
 		last, err := direct.Get(t.Context(), key)
 		require.NoError(t, err)
 		require.EqualValues(t, len(rows), last.Sequence)
-		require.Positive(t, p.cuts.Load())
-		t.Logf("%d cuts, %d commits: %v", p.cuts.Load(), len(all), count)
+		require.Positive(t, cuts)
+		t.Logf("%d cuts, %d commits: %v", cuts, len(all), count)
 	})
-}
-
-// An answer that never comes is not waited for longer than the context lasts,
-// and nobody claims to know what became of the commit.
-func TestStalledAnswer(t *testing.T) {
-	for _, messages := range []int{0, 1} {
-		t.Run(fmt.Sprint("messages=", messages), func(t *testing.T) {
-			onNetworks(t, &sqlstore.Config{SettleFor: 200 * time.Millisecond}, func(t *testing.T, e engine, p *proxy, through, direct *sqlstore.Store) {
-				key := lifecycle.Key{Machine: "order", ID: "a"}
-				require.NoError(t, through.Commit(t.Context(), next(get(t, through, key), messages)))
-				c := next(get(t, through, key), messages)
-				trap := []byte("COMMIT")
-				switch {
-				case e.name == "postgres" && messages == 0:
-					trap = []byte{} // the statement commits itself
-				case e.name == "postgres":
-					trap = []byte("COMMIT\x00") // and not READ COMMITTED
-				}
-				p.stall.Store(&trap)
-				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
-				defer stop()
-				err := through.Commit(ctx, c)
-				require.Positive(t, p.stalls.Load())
-				if err != nil {
-					var unknown *lifecycle.UnknownOutcomeError
-					require.ErrorAs(t, err, &unknown)
-					require.Equal(t, c.Token, unknown.Token)
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-				}
-				p.stall.Store(nil)
-				p.endAll()
-				require.NoError(t, through.Commit(t.Context(), c), "sent again")
-				rows, err := direct.History(t.Context(), key, 0, 10)
-				require.NoError(t, err)
-				require.Len(t, rows, 2)
-				require.Equal(t, c.Token, rows[1].Token)
-				list, err := direct.Messages(t.Context(), 10)
-				require.NoError(t, err)
-				require.Len(t, list, 2*messages)
-			})
-		})
-	}
 }
 
 // Connections that have ended in the pool are nothing that a commit tells of.
 func TestEndedConnections(t *testing.T) {
-	onNetworks(t, nil, func(t *testing.T, e engine, p *proxy, through, direct *sqlstore.Store) {
+	onNetworks(t, func(t *testing.T, p *storetest.Proxy, through, direct *sqlstore.Store) {
 		key := lifecycle.Key{Machine: "order", ID: "a"}
 		for i := range 10 {
 			require.NoError(t, through.Commit(t.Context(), next(get(t, direct, key), i%2)))
-			p.endAll()
+			p.Down()
+			p.Up()
 		}
 		rows, err := direct.History(t.Context(), key, 0, 100)
 		require.NoError(t, err)

@@ -2,8 +2,6 @@ package sqltest
 
 import (
 	"errors"
-	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
@@ -37,29 +36,7 @@ var settings = []struct{ engine, name, query string }{
 	{"mysql", "simultaneous assignment", "sql_mode=%27STRICT_TRANS_TABLES,SIMULTANEOUS_ASSIGNMENT%27"},
 }
 
-// with adds settings to a DSN.
-func (w way) with(query string) way {
-	return way{w.driver, func(address string) string {
-		dsn := w.dsn(address)
-		if w.driver == "sqlite" { // in place of those of the tests
-			dsn, _, _ = strings.Cut(dsn, "?")
-		}
-		if w.driver == "pgx" {
-			values, err := url.ParseQuery(query)
-			if err != nil {
-				panic(err)
-			}
-			query = strings.ReplaceAll(values.Encode(), "+", "%20")
-		}
-		if strings.Contains(dsn, "?") {
-			return dsn + "&" + query
-		}
-		return dsn + "?" + query
-	}}
-}
-
 func TestSettings(t *testing.T) {
-	long := os.Getenv("INTERLOCK_LONG") != ""
 	for _, s := range settings {
 		for _, e := range engines() {
 			if e.name != s.engine {
@@ -67,8 +44,8 @@ func TestSettings(t *testing.T) {
 			}
 			t.Run(s.engine+"/"+s.name, func(t *testing.T) {
 				inner := e.open
-				e.open = func(t testing.TB) way { return inner(t).with(s.query) }
-				if long {
+				e.open = func(t testing.TB) way { return inner(t).with(t, s.query) }
+				if long() {
 					storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
 				}
 				w := e.open(t)
@@ -97,7 +74,7 @@ func TestSettings(t *testing.T) {
 // onMariaDB skips what MySQL calls otherwise, or has not.
 func onMariaDB(t testing.TB) {
 	var version string
-	db := dial(t, "mysql", missing(t, mysqlDSN))
+	db := pool(t, way{"mysql", servers.MySQL(t)})
 	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
 	if !strings.Contains(version, "MariaDB") {
 		t.Skipf("skipped: a setting of MariaDB, and this is %s", version)
@@ -105,8 +82,9 @@ func onMariaDB(t testing.TB) {
 }
 
 // hammer has many writers move two objects, alone and together, through two
-// stores, some of them under a precondition that holds: every acknowledged commit is in the history, nothing but a conflict is
-// told, and the objects moved together as often as was said.
+// stores, some of them under a precondition that holds: every acknowledged commit
+// is in the history, nothing but a conflict is told, and the objects moved
+// together as often as was said.
 func hammer(t *testing.T, stores []*sqlstore.Store, holds lifecycle.Precondition) {
 	t.Helper()
 	const writers, each = 8, 15

@@ -9,12 +9,26 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) { storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness()) })
+	onEach(t, func(t *testing.T, e engine) {
+		if !long() {
+			e = unhurried(e)
+		}
+		storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
+	})
 }
 
+// Without a history changes are other statements; queries, names and messages
+// are the same, and run again where there is time.
 func TestStoreWithoutHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		storetest.Run(t, newStores(t, e, sqlstore.Config{NoHistory: true}).harness())
+		if !long() {
+			e = unhurried(e)
+		}
+		h := newStores(t, e, sqlstore.Config{NoHistory: true}).harness()
+		if !long() {
+			h.Groups = []string{"Capabilities", "Get", "Commit", "Quiet", "Numbers", "Token", "Batch", "Network", "Concurrent"}
+		}
+		storetest.Run(t, h)
 	})
 }
 
@@ -22,6 +36,9 @@ func TestStoreWithoutHistory(t *testing.T) {
 func TestAsInMemory(t *testing.T) {
 	memory := storetest.Harness{
 		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() }, Sequences: 20,
+	}
+	if long() {
+		memory.Sequences = 200
 	}
 	onEach(t, func(t *testing.T, e engine) {
 		storetest.Differential(t, memory, newStores(t, e, sqlstore.Config{}).harness())

@@ -1,0 +1,118 @@
+package sqltest
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
+)
+
+// stores makes stores in one database, each in tables of its own prefix. One
+// test uses it at a time.
+type stores struct {
+	e      engine
+	config sqlstore.Config
+	way    way
+	made   map[lifecycle.Store]made
+}
+
+// made is what a store was made of.
+type made struct {
+	way    way
+	db     *sql.DB
+	prefix string
+}
+
+func newStores(t testing.TB, e engine, config sqlstore.Config) *stores {
+	t.Helper()
+	return &stores{e: e, config: config, way: e.open(t), made: map[lifecycle.Store]made{}}
+}
+
+var prefixes atomic.Int64
+
+func (s *stores) new(t testing.TB) lifecycle.Store {
+	t.Helper()
+	return s.by(t, s.way)
+}
+
+// by makes a store whose connections go a way.
+func (s *stores) by(t testing.TB, w way) lifecycle.Store {
+	t.Helper()
+	m := made{w, pool(t, w), fmt.Sprintf("t%d_", prefixes.Add(1))}
+	config := s.config
+	config.Prefix = m.prefix
+	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &config))
+	return s.over(t, m)
+}
+
+func (s *stores) over(t testing.TB, m made) lifecycle.Store {
+	t.Helper()
+	config := s.config
+	config.Prefix = m.prefix
+	store, err := sqlstore.Open(t.Context(), m.db, s.e.dialect, &config)
+	require.NoError(t, err)
+	s.made[store] = m
+	return store
+}
+
+// age moves all that is stored into the past.
+func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
+	t.Helper()
+	m := s.made[store]
+	texts := []string{
+		"UPDATE %sobjects SET changed_at = changed_at - %d", "UPDATE %sobjects SET deadline = deadline - %d",
+	}
+	if store.Capabilities().History {
+		texts = append(texts, "UPDATE %shistory SET at = at - %d")
+	}
+	for _, text := range texts {
+		_, err := m.db.ExecContext(t.Context(), fmt.Sprintf(text, m.prefix, d.Microseconds()))
+		require.NoError(t, err)
+	}
+}
+
+// reopen opens a store anew, by other connections; of SQLite a copy of what a
+// process that was killed would leave now: the file and its log, while the store
+// is still open.
+func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
+	t.Helper()
+	m := s.made[store]
+	if s.e.networked() {
+		m.db = pool(t, m.way)
+		return s.over(t, m)
+	}
+	_, query, _ := strings.Cut(m.way.dsn, "?")
+	from, to := m.way.file(t), filepath.Join(t.TempDir(), "copy.db")
+	for _, part := range []string{"", "-wal"} {
+		data, err := os.ReadFile(from + part)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(to+part, data, 0o600))
+	}
+	m.way = way{"sqlite", "file:" + to}.with(t, query)
+	m.db = pool(t, m.way)
+	return s.over(t, m)
+}
+
+// harness has all that needs no server of the test's own.
+func (s *stores) harness() storetest.Harness {
+	h := storetest.Harness{
+		New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20, WrongClock: s.e.networked(),
+	}
+	if s.e.networked() {
+		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store { return s.by(t, s.way.through(t, p)) }
+	}
+	if long() {
+		h.Attempts, h.Sequences = 60, 100
+	}
+	return h
+}

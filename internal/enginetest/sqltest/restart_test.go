@@ -1,0 +1,53 @@
+package sqltest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/enginetest/private"
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
+)
+
+// Servers that are the test's own are killed by SIGKILL and started again, under
+// a store that stays open. They are durable. The memory of SQLite is this
+// process': there all connections are closed instead, the last of which moves the
+// log into the file; what a killed process leaves is opened by stores.reopen.
+func TestRestart(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		var server *private.Server
+		switch e.name {
+		case "postgres":
+			server = servers.PrivatePostgres(t, nil)
+			e.open = func(testing.TB) way { return way{"pgx", server.DSN()} }
+		case "mysql":
+			server = servers.PrivateMariaDB(t, nil)
+			e.open = func(testing.TB) way { return way{"mysql", server.DSN()} }
+		default:
+			e.open = func(t testing.TB) way { return way{"sqlite", servers.SQLite(t)} }
+		}
+		run := func(t *testing.T, config sqlstore.Config) {
+			s := newStores(t, e, config)
+			h := s.harness()
+			h.Restart = func(t testing.TB, store lifecycle.Store) {
+				if server != nil {
+					require.NoError(t, server.Kill())
+					require.NoError(t, server.Start())
+					return
+				}
+				db := s.made[store].db
+				db.SetMaxIdleConns(-1)
+				db.SetMaxIdleConns(connections)
+			}
+			if !long() {
+				h.Groups = []string{"Restart"}
+			}
+			storetest.Run(t, h)
+		}
+		t.Run("history", func(t *testing.T) { run(t, sqlstore.Config{}) })
+		t.Run("no history", func(t *testing.T) { run(t, sqlstore.Config{NoHistory: true}) })
+	})
+}
