@@ -38,6 +38,10 @@ func concurrentDemands() []demand {
 			name: "Concurrent/preconditions_hold_at_the_commit", run: noWriteSkew, changes: 2,
 			says: "Of two commits each of which requires that the other has not happened, one happens.",
 		},
+		{
+			name: "Concurrent/absence_holds_at_the_commit", run: noTwins, changes: 2,
+			says: "So it is where each creates an object and requires that the other's does not exist: never, or no more. What was only required is listed by nobody.",
+		},
 	}
 }
 
@@ -188,6 +192,45 @@ func noWriteSkew(t *trial) {
 			t.Fatalf("of two commits that exclude each other %d were written", won.Load())
 		}
 	}
+}
+
+// noTwins has what does not exist required while it is created: there may be no
+// row that could be locked.
+func noTwins(t *trial) {
+	var made []string
+	for round := range t.attempts / 2 {
+		pair := [2]lifecycle.Key{key(fmt.Sprintf("%04d", round)), key(fmt.Sprintf("%04d twin", round))}
+		for _, when := range []string{"never", "no more"} {
+			at := [2]lifecycle.StoredRecord{t.get(pair[0]), t.get(pair[1])}
+			var won [2]atomic.Bool
+			together(len(at), func(i int) {
+				c := commitOf(change(at[i], idle))
+				c.Require = []lifecycle.Precondition{{Key: pair[1-i], States: []string{""}}}
+				switch err := send(t.Context(), t.store, c); {
+				case err == nil:
+					won[i].Store(true)
+				case !errors.Is(err, lifecycle.ErrPrecondition):
+					t.Errorf("a creation that requires another object not to exist: %v", err)
+				}
+			})
+			if t.Failed() {
+				return
+			}
+			if won[0].Load() == won[1].Load() {
+				t.Fatalf("two creations, each of which requires that the other's object does not exist (it did %s), were both written: %t", when, won[0].Load())
+			}
+			winner := pair[0]
+			if won[1].Load() {
+				winner = pair[1]
+			}
+			if when == "never" {
+				t.remove(t.get(winner))
+				continue
+			}
+			made = append(made, winner.ID)
+		}
+	}
+	t.found(lifecycle.Query{Machine: machine}, made...)
 }
 
 // cameBack lets objects leave a state and come back to it, as one that is done

@@ -309,7 +309,10 @@
 //     order, do not block each other; the objects always move together.
 //  101. Concurrent/preconditions_hold_at_the_commit: Of two commits each of
 //     which requires that the other has not happened, one happens.
-//  102. Model/random_sequences_agree: Random sequences of calls are answered
+//  102. Concurrent/absence_holds_at_the_commit: So it is where each creates an
+//     object and requires that the other's does not exist: never, or no more.
+//     What was only required is listed by nobody.
+//  103. Model/random_sequences_agree: Random sequences of calls are answered
 //     like a naive model answers them; the shortest sequence found that is not
 //     is told.
 //

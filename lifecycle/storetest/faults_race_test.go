@@ -271,6 +271,24 @@ func concurrentFaults() []fault {
 			},
 		},
 		{
+			name: "what has no row is not locked", demand: "Concurrent/absence_holds_at_the_commit",
+			plant: func(b *bent) {
+				b.commit = func(ctx context.Context, c *lifecycle.Commit) error {
+					if err := b.unmet(c); err != nil {
+						return b.limited(ctx, c)
+					}
+					locked := again(c)
+					locked.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool {
+						return b.now(p.Key).Sequence == 0
+					})
+					runtime.Gosched()
+					err := b.limited(ctx, locked)
+					c.Changes = locked.Changes
+					return err
+				}
+			},
+		},
+		{
 			name: "a removal beside a move loses the deadline", demand: "Model/random_sequences_agree",
 			plant: func(b *bent) {
 				b.edited(func(c *lifecycle.Commit) {

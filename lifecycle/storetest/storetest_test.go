@@ -91,6 +91,7 @@ func TestSkippedDemandsSayWhy(t *testing.T) {
 		"Batch/":       "the store declares too few Changes in a commit",
 		"Token/covers": "the store declares too few Changes in a commit", "Token/precedes": "the store declares too few Changes in a commit",
 		"Concurrent/changes": "the store declares too few Changes in a commit", "Concurrent/preconditions": "the store declares too few Changes in a commit",
+		"Concurrent/absence": "the store declares too few Changes in a commit",
 	}
 	for _, d := range demands() {
 		want, most := "", 0

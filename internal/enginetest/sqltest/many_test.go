@@ -3,7 +3,6 @@ package sqltest
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,40 +54,6 @@ func TestManyObjectsAtOnce(t *testing.T) {
 		require.EqualValues(t, 1, get(t, store, c.Changes[0].To.Key).Sequence)
 		all.Changes = append(all.Changes, all.Changes...)
 		require.ErrorIs(t, store.Commit(t.Context(), all), errors.ErrUnsupported)
-	})
-}
-
-// Of two commits each of which makes one object and requires that the other does
-// not exist, one is written, also where there was no row to lock.
-func TestAbsenceIsHeld(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		store, _ := fresh(t, e, nil)
-		for round := range 40 {
-			keys := [2]lifecycle.Key{
-				{Machine: "order", ID: fmt.Sprint("a", round)}, {Machine: "order", ID: fmt.Sprint("b", round)},
-			}
-			var commits [2]*lifecycle.Commit
-			for i := range commits {
-				commits[i] = next(get(t, store, keys[i]), 0)
-				commits[i].Require = []lifecycle.Precondition{{Key: keys[1-i], States: []string{""}}}
-			}
-			var errs [2]error
-			var group sync.WaitGroup
-			for i := range commits {
-				group.Go(func() { errs[i] = store.Commit(t.Context(), commits[i]) })
-			}
-			group.Wait()
-			lost := errs[0]
-			if lost == nil {
-				lost = errs[1]
-			}
-			require.True(t, (errs[0] == nil) != (errs[1] == nil), "round %d: %v", round, errs)
-			// The row that was made to be locked is no object, and no conflict.
-			require.ErrorIs(t, lost, lifecycle.ErrPrecondition)
-		}
-		list, err := store.List(t.Context(), lifecycle.Query{Machine: "order", Limit: 100})
-		require.NoError(t, err)
-		require.Len(t, list, 40)
 	})
 }
 
