@@ -32,15 +32,15 @@ func moved() *lifecycle.Commit {
 func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
-		"crane", "a", state, state, "", revision, sequence, int64(0), "", int64(0), "", empty, empty, nil,
-		int64(77), "", "", "", empty, empty, token[:], int64(0),
+		state, state, "", revision, sequence, int64(0), "", int64(0), "", empty, empty, nil,
+		int64(1_000_000), "", "", "", empty, empty, token[:], int64(0),
 	}}
 }
 
 const (
 	isUpdate  = "UPDATE `interlock_objects`"
 	isRow     = "INSERT INTO `interlock_history`"
-	isRecord  = "SELECT `machine`"
+	isRecord  = "SELECT `state`"
 	isHistory = "SELECT `token`"
 )
 
@@ -75,21 +75,27 @@ func TestLostCommit(t *testing.T) {
 		attempts int
 	}{
 		{
-			name: "the history has it", commits: 1, attempts: 1,
+			name: "the record has it: the history is not asked", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(5), int64(1_000_000)}}}},
+				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {{err: errors.New("the history is asked")}},
 			},
 		},
 		{
 			name: "the history has it, at the second look", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {cut, {rows: row("moving", 5, 3, c.Token)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(5), int64(1_000_000)}}}},
+				"COMMIT": {cut}, isRecord: {cut, {rows: row("broken", 6, 4, other)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(5), int64(1_000_000)}}}},
 			},
 		},
 		{
 			name: "another one has its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 5, 3, other)}}, isHistory: {{rows: [][]driver.Value{{other[:], int64(5), int64(9)}}}},
+				"COMMIT": {cut}, isRecord: {{rows: row("broken", 5, 3, other)}}, isHistory: {{err: errors.New("the history is asked")}},
+			},
+		},
+		{
+			name: "another one had its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
+			by: map[string][]reply{
+				"COMMIT": {cut}, isRecord: {{rows: row("broken", 6, 4, other)}}, isHistory: {{rows: [][]driver.Value{{other[:], int64(5), int64(9)}}}},
 			},
 		},
 		{
@@ -178,7 +184,7 @@ func TestLostWithoutToken(t *testing.T) {
 		switch {
 		case strings.Contains(query, "information_schema"):
 			return reply{rows: [][]driver.Value{{"id"}, {"state"}, {"rev"}}}
-		case strings.HasPrefix(query, "SELECT ?") && updated:
+		case strings.HasPrefix(query, "SELECT COALESCE") && updated:
 			return reply{rows: row("moving", 5, 5, lifecycle.NewToken())}
 		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
 			return reply{rows: [][]driver.Value{{int64(1)}}}

@@ -146,11 +146,12 @@ func (b *builder) told(micros string) string {
 	return "LAST_INSERT_ID(" + micros + ")"
 }
 
-// list writes the select list of a record: all columns in their order, those
-// that the table lacks as what they would be if nothing was ever written.
-func (b *builder) list(l *layout) {
-	for v := range columns {
-		if v > 0 {
+// list writes the select list of a record: the columns in their order from one
+// on, those that the table lacks as what they would be if nothing was ever
+// written.
+func (b *builder) list(l *layout, from value) {
+	for v := from; v < columns; v++ {
+		if v > from {
 			b.write(", ")
 		}
 		b.write(b.read(l, v))

@@ -91,7 +91,7 @@ func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) 
 	rows, err := s.query(ctx, st, vals.of(st))
 	err = each(rows, err, func(rows *sql.Rows) error {
 		there = true
-		r, err = s.scan(rows)
+		r, err = s.scan(rows, &key)
 		return err
 	})
 	if err != nil {
@@ -119,16 +119,20 @@ func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) error 
 	})
 }
 
-// scan reads a row of builder.list.
-func (s *session) scan(rows *sql.Rows) (r found, err error) {
+// scan reads a row of builder.list, with the key or, if it is known, without.
+func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r found, err error) {
 	var rev, sequence, operation, epoch, saved int64
 	var deadline, changed sql.NullInt64
 	var payload, before []byte
-	err = rows.Scan(
+	into := [...]any{
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &r.Owner, &epoch,
 		&r.Work, &r.Args, &r.Steps, &deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &payload, &before, &r.token, &saved,
-	)
-	if err != nil {
+	}
+	first := vMachine
+	if key != nil {
+		r.Key, first = *key, vState
+	}
+	if err := rows.Scan(into[first:]...); err != nil {
 		return r, err
 	}
 	switch {
@@ -181,7 +185,7 @@ func (s *session) list(ctx context.Context, q lifecycle.Query) (records []lifecy
 	query, args := s.listing(&q)
 	rows, err := s.q.QueryContext(ctx, query, args...)
 	err = each(rows, err, func(rows *sql.Rows) error {
-		r, err := s.scan(rows)
+		r, err := s.scan(rows, nil)
 		records = append(records, r.StoredRecord)
 		return err
 	})
@@ -207,7 +211,7 @@ func (s *session) listing(q *lifecycle.Query) (string, []any) {
 		return strings.Join(places, ", ")
 	}
 	b.write("SELECT ")
-	b.list(l)
+	b.list(l, vMachine)
 	if l.column[vMachine] == "" {
 		args = append(args, q.Machine)
 	}

@@ -73,7 +73,7 @@ func (e *engine) compile(l *layout) *statements {
 	}
 	b := &builder{e: e}
 	b.write("SELECT ")
-	b.list(l)
+	b.list(l, vState) // every column costs drivers something, and the key is known
 	b.write(" FROM ", l.table, " WHERE ")
 	b.key(l)
 	s.get = b.statement()
