@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -78,7 +77,7 @@ type Columns struct {
 // nothing here.
 //
 // Errors: [ErrIdentifier] for names, [ErrSchema] for a table that lacks one of
-// the columns or takes no text for an id, or if the history has no tables,
+// the columns or takes no text for an id, or if the history lacks its tables,
 // [lifecycle.ErrInvalid] for columns that make no sense together; those of the
 // driver.
 func (a Adapter) Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
@@ -93,13 +92,13 @@ func (a Adapter) Open(ctx context.Context, db *sql.DB, d Dialect, config *Config
 	if err != nil {
 		return nil, err
 	}
-	if err := a.find(ctx, db, d.engine); err != nil {
-		return nil, err
-	}
 	if a.History {
-		if v, err := version(ctx, db, d.engine, c.Prefix); err != nil || v != Version {
-			return nil, errors.Join(err, fmt.Errorf("%w: for the history of %s", ErrSchema, a.Table))
+		if err := current(ctx, db, d.engine, c.Prefix); err != nil {
+			return nil, fmt.Errorf("%w, for the history of %s", err, a.Table)
 		}
+	}
+	if err := d.complete(ctx, db, l); err != nil {
+		return nil, err
 	}
 	s, err := open(ctx, db, d.engine, l, c)
 	if err != nil {
@@ -125,6 +124,9 @@ func (a *Adapter) names() [columns]string {
 }
 
 func (a *Adapter) layout(e *engine, prefix string) (*layout, error) {
+	if err := a.sound(); err != nil {
+		return nil, err
+	}
 	l := &layout{machine: a.Machine, native: !a.Micros && e != SQLite.engine, removed: a.Removed, deletes: a.Removed == "", foreign: true}
 	parts := strings.Split(a.Table, ".")
 	if len(parts) > 2 {
@@ -155,7 +157,7 @@ func (a *Adapter) layout(e *engine, prefix string) (*layout, error) {
 	if a.History {
 		l.history, l.messages = e.quoted(prefix+"history"), e.quoted(prefix+"messages")
 	}
-	return l, a.sound()
+	return l, nil
 }
 
 // sound refuses columns that make no sense together.
@@ -177,27 +179,6 @@ func (a *Adapter) sound() error {
 		return name("removed state", a.Removed, maxName)
 	}
 	return fmt.Errorf("%w: adapter of table %q: %s", lifecycle.ErrInvalid, a.Table, bad)
-}
-
-// find refuses a table that lacks a column.
-func (a *Adapter) find(ctx context.Context, db *sql.DB, e *engine) error {
-	there, err := e.columnsOf(ctx, db, a.Table)
-	if err != nil {
-		return err
-	}
-	if len(there) == 0 {
-		return fmt.Errorf("%w: there is no table %s", ErrSchema, a.Table)
-	}
-	var missing []string
-	for _, name := range a.names() {
-		if name != "" && !slices.ContainsFunc(there, func(has string) bool { return strings.EqualFold(has, name) }) {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%w: table %s has no columns %s", ErrSchema, a.Table, strings.Join(missing, ", "))
-	}
-	return nil
 }
 
 // takes refuses a change that says what the table has no column for, if to lose

@@ -13,41 +13,9 @@ type Dialect struct{ *engine }
 // The dialects. MySQL is that of MariaDB, against which it is tested, and of
 // MySQL.
 var (
-	Postgres = Dialect{&engine{
-		name: "postgres", quote: `"`, numbered: true,
-		// Of the statement: transactions of users may be old when they come to us.
-		now:     "(extract(epoch from statement_timestamp()) * 1000000)::bigint",
-		isolate: sql.LevelReadCommitted, forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
-		upsert: true, returning: true, ghosts: true, ownClock: true,
-		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
-		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
-		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`,
-		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
-		begin:   "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
-	}}
-	MySQL = Dialect{&engine{
-		name: "mysql", quote: "`",
-		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // whatever the session's time zone
-		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE",
-		ghosts: true, ownClock: true, prepares: true,
-		fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
-		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
-		hint:       " FORCE INDEX (%s)",
-		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
-		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
-		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-		lock:    "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
-		undo: "SELECT RELEASE_LOCK('interlock schema')",
-	}}
-	SQLite = Dialect{&engine{
-		name: "sqlite", quote: `"`, now: "NULL", // the process' clock is the engine's
-		upsert: true, prepares: true, oneWriter: true,
-		fromMicros: "%s", toMicros: "%s",
-		hint:  " INDEXED BY %s",
-		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
-		columns: "SELECT name FROM pragma_table_info(%s) WHERE %s IS NULL",
-		begin:   "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
-	}}
+	Postgres = Dialect{postgres}
+	MySQL    = Dialect{mysql}
+	SQLite   = Dialect{sqlite}
 )
 
 // engine is what a dialect differs in.
@@ -76,6 +44,44 @@ type engine struct {
 
 	begin, lock, end, undo string // of a migration
 }
+
+var (
+	postgres = &engine{
+		name: "postgres", quote: `"`, numbered: true,
+		// Of the statement: transactions of users may be old when they come to us.
+		now:     "(extract(epoch from statement_timestamp()) * 1000000)::bigint",
+		isolate: sql.LevelReadCommitted, forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
+		upsert: true, returning: true, ghosts: true, ownClock: true,
+		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
+		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
+		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`,
+		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
+		begin:   "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
+	}
+	mysql = &engine{
+		name: "mysql", quote: "`",
+		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // whatever the session's time zone
+		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE",
+		ghosts: true, ownClock: true, prepares: true,
+		fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
+		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
+		hint:       " FORCE INDEX (%s)",
+		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
+		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
+		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
+		lock:    "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
+		undo: "SELECT RELEASE_LOCK('interlock schema')",
+	}
+	sqlite = &engine{
+		name: "sqlite", quote: `"`, now: "NULL", // the process' clock is the engine's
+		upsert: true, prepares: true, oneWriter: true,
+		fromMicros: "%s", toMicros: "%s",
+		hint:  " INDEXED BY %s",
+		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
+		columns: "SELECT name FROM pragma_table_info(%s) WHERE %s IS NULL",
+		begin:   "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
+	}
+)
 
 // String returns the engine's name.
 func (d Dialect) String() string {

@@ -3,17 +3,20 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Version is that of the tables which this package works with.
 const Version = 1
 
-// ErrSchema: the tables of the store are not there, or not those of [Version].
-var ErrSchema = errors.New("sqlstore: no tables of the version that is needed")
+// ErrSchema: the tables of the store are not there, or not those of [Version], or
+// lack columns.
+var ErrSchema = errors.New("sqlstore: not the tables that are needed")
 
 //go:embed schema/*.sql
 var schemas embed.FS
@@ -42,7 +45,7 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 // those of the driver. PostgreSQL and SQLite then have the tables as they were;
 // MySQL, which has no transactions for tables, may have some of them, and the
 // next Migrate makes the others.
-func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) (err error) {
+func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	c, err := config.resolved()
 	if err != nil {
 		return err
@@ -54,22 +57,51 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) (err er
 	if err != nil {
 		return failed(ctx, err)
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	for _, text := range []string{d.begin, d.lock} {
-		if text == "" {
-			continue
+	defer conn.Close()
+	err = d.alone(ctx, conn)
+	if err == nil {
+		err = d.migrate(ctx, conn, c.Prefix)
+	}
+	if err == nil {
+		if _, err = conn.ExecContext(ctx, d.end); err == nil {
+			return nil
 		}
-		if _, err := conn.ExecContext(ctx, text); err != nil {
-			return failed(ctx, err)
+		err = failed(ctx, err)
+	}
+	// Also after the context has ended: the connection goes back to its pool, or,
+	// if it cannot be made what it was, to nobody.
+	if _, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undo); undo != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	return err
+}
+
+// alone begins a migration, while which no other goes on.
+func (e *engine) alone(ctx context.Context, conn *sql.Conn) error {
+	if e.begin != "" {
+		if _, err := conn.ExecContext(ctx, e.begin); err != nil {
+			return e.alien(failed(ctx, err))
 		}
 	}
-	if err := d.migrate(ctx, conn, c.Prefix); err != nil {
-		// Also after the context has ended: the connection goes back to its pool.
-		_, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undo)
-		return errors.Join(err, undo)
+	if e.lock == "" {
+		return nil
 	}
-	_, err = conn.ExecContext(ctx, d.end)
-	return failed(ctx, err)
+	var got sql.NullString
+	rows, err := conn.QueryContext(ctx, e.lock)
+	err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&got) })
+	if err == nil && got.String == "0" { // MySQL's answer, which is no error
+		err = errors.New("sqlstore: another migration goes on for a minute")
+	}
+	return e.alien(failed(ctx, err))
+}
+
+// alien says, where an engine refuses the first that it is asked, what that is
+// most often for.
+func (e *engine) alien(err error) error {
+	if err == nil || judge(err) != refused {
+		return err
+	}
+	return fmt.Errorf("%w; is it a database of %s, as the dialect says?", err, e.name)
 }
 
 func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
@@ -118,6 +150,50 @@ func version(ctx context.Context, q querier, e *engine, prefix string) (v int, e
 	return v, failed(ctx, err)
 }
 
+// complete refuses tables that are not as the layout has them.
+func (e *engine) complete(ctx context.Context, q querier, l *layout) error {
+	if err := e.find(ctx, q, l.table, l.column[:]); err != nil {
+		return err
+	}
+	if l.history != "" {
+		names := make([]string, len(historyColumns))
+		for i, c := range historyColumns {
+			names[i] = c.name
+		}
+		if err := e.find(ctx, q, l.history, names); err != nil {
+			return err
+		}
+	}
+	if l.messages == "" {
+		return nil
+	}
+	return e.find(ctx, q, l.messages, []string{"number", "topic", "subject", "payload"})
+}
+
+// find refuses a table that is not there, or lacks a column. The names may be
+// quoted, and empty ones are of none.
+func (e *engine) find(ctx context.Context, q querier, table string, names []string) error {
+	plain := func(name string) string { return strings.ReplaceAll(name, e.quote, "") }
+	table = plain(table)
+	there, err := e.columnsOf(ctx, q, table)
+	if err != nil {
+		return err
+	}
+	if len(there) == 0 {
+		return fmt.Errorf("%w: there is no table %s", ErrSchema, table)
+	}
+	var missing []string
+	for _, name := range names {
+		if name != "" && !slices.ContainsFunc(there, func(has string) bool { return strings.EqualFold(has, plain(name)) }) {
+			missing = append(missing, plain(name))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
 // columnsOf returns the names of a table's columns; none if there is no such
 // table. The name may be qualified by a schema.
 func (e *engine) columnsOf(ctx context.Context, q querier, table string) (names []string, err error) {
@@ -133,5 +209,5 @@ func (e *engine) columnsOf(ctx context.Context, q querier, table string) (names 
 		names = append(names, name)
 		return err
 	})
-	return names, failed(ctx, err)
+	return names, e.alien(failed(ctx, err))
 }

@@ -89,7 +89,8 @@ const maxChanges = 1 << 10
 // Open returns the store in the tables of a database that [Migrate] has made.
 // The database stays the caller's: [Store.Close] does not close it.
 //
-// Errors: [ErrSchema] if the tables are not there, or are of another version;
+// Errors: [ErrSchema] if the tables are not there, lack columns, or are of
+// another version;
 // [ErrIdentifier] for the prefix; those of the driver.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	c, err := config.resolved()
@@ -99,13 +100,23 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err := d.check(db); err != nil {
 		return nil, err
 	}
-	switch v, err := version(ctx, db, d.engine, c.Prefix); {
-	case err != nil:
+	if err := current(ctx, db, d.engine, c.Prefix); err != nil {
 		return nil, err
-	case v != Version:
-		return nil, fmt.Errorf("%w: the tables %s* are of version %d, this is for version %d", ErrSchema, c.Prefix, v, Version)
 	}
-	return open(ctx, db, d.engine, d.own(c.Prefix, !c.NoHistory), c)
+	l := d.own(c.Prefix, !c.NoHistory)
+	if err := d.complete(ctx, db, l); err != nil {
+		return nil, err
+	}
+	return open(ctx, db, d.engine, l, c)
+}
+
+// current refuses tables of another version.
+func current(ctx context.Context, db *sql.DB, e *engine, prefix string) error {
+	v, err := version(ctx, db, e, prefix)
+	if err == nil && v != Version {
+		err = fmt.Errorf("%w: the tables %s* are of version %d, this is for version %d", ErrSchema, prefix, v, Version)
+	}
+	return err
 }
 
 func (d Dialect) check(db *sql.DB) error {

@@ -1,8 +1,10 @@
 package sqltest
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -39,6 +41,78 @@ func TestMigrate(t *testing.T) {
 		exec(t, db, "DELETE FROM app_schema")
 		_, err = sqlstore.Open(t.Context(), db, e.dialect, config)
 		require.ErrorIs(t, err, sqlstore.ErrSchema)
+	})
+}
+
+// Who takes the wrong dialect is told so, and the pool is as good as before.
+func TestWrongDialect(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		db.SetMaxOpenConns(1)
+		for _, wrong := range engines() {
+			if wrong.name == e.name {
+				continue
+			}
+			says := "is it a database of " + wrong.name
+			require.ErrorContains(t, sqlstore.Migrate(t.Context(), db, wrong.dialect, nil), says)
+			_, err := sqlstore.Open(t.Context(), db, wrong.dialect, nil)
+			require.ErrorContains(t, err, says)
+			_, err = sqlstore.Adapter{Machine: "m", Table: "t", Columns: sqlstore.Columns{ID: "id", State: "s"}}.Open(t.Context(), db, wrong.dialect, nil)
+			require.ErrorContains(t, err, says)
+		}
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+	})
+}
+
+// Tables that somebody has changed are refused when they are opened, by name.
+func TestChangedTables(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		for _, x := range []struct{ change, says string }{
+			{"ALTER TABLE interlock_messages RENAME COLUMN topic TO subjects", "table interlock_messages lacks topic"},
+			{"DROP TABLE interlock_history", "there is no table interlock_history"},
+			{"ALTER TABLE interlock_objects DROP COLUMN saved", "table interlock_objects lacks saved"},
+		} {
+			exec(t, db, x.change)
+			_, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+			require.ErrorIs(t, err, sqlstore.ErrSchema)
+			require.ErrorContains(t, err, x.says)
+		}
+	})
+}
+
+// Where another migration goes on, the context says how long to wait for it; and
+// the pool is as good as before.
+func TestMigrateWaits(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if !e.networked() {
+			t.Skip("skipped: the driver waits by its busy_timeout, and looks at no context")
+		}
+		w := e.open(t)
+		other, err := pool(t, w).Conn(t.Context())
+		require.NoError(t, err)
+		defer other.Close()
+		perform := func(text string) {
+			_, err := other.ExecContext(t.Context(), text)
+			require.NoError(t, err)
+		}
+		db := pool(t, w)
+		db.SetMaxOpenConns(1)
+		if e.name == "postgres" {
+			perform("SELECT pg_advisory_lock(6001973320)")
+		} else {
+			perform("SELECT GET_LOCK('interlock schema', 60)")
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer stop()
+		require.ErrorIs(t, sqlstore.Migrate(ctx, db, e.dialect, nil), context.DeadlineExceeded)
+		if e.name == "postgres" {
+			perform("SELECT pg_advisory_unlock(6001973320)")
+		} else {
+			perform("SELECT RELEASE_LOCK('interlock schema')")
+		}
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 	})
 }
 
