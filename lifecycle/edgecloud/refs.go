@@ -70,6 +70,7 @@ func touching(ctx context.Context, m *refsManager, parent string, looks look, ed
 				return err
 			}
 			r.Members = kept
+			r.Unmade = slices.DeleteFunc(r.Unmade, func(u lifecycle.Key) bool { return !slices.Contains(kept, u) })
 		}
 		if edit != nil {
 			edit(r)

@@ -100,6 +100,10 @@ func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) erro
 	if now, err := c.upgrade.Get(ctx, id); err == nil && now.State == CloudletUpdateError {
 		reason = now.Reason // why it failed is not forgotten
 	}
+	// A connection that has dropped does not serve on: its CRM is to start up.
+	if at, err := c.start.Get(ctx, id); err == nil && at.State == CloudletOffline && at.Payload.NotifyID == notifyID {
+		return c.refusedUpgrade(id, KeepOld, CRMv1, fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID))
+	}
 	if err := c.says(ctx, id, notifyID, KeepOld, &cloudletChange{Reason: reason}); err != nil {
 		return err
 	}
@@ -115,8 +119,8 @@ func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) erro
 				_, err = c.start.Fire(ctx, id, AckStart, Controller, change)
 			case CloudletInitOk:
 				_, err = c.start.Fire(ctx, id, Gathered, CRM, change)
-			default:
-				_, err = c.start.Fire(ctx, id, StartUp, CRM, change)
+			default: // it has dropped meanwhile
+				return c.refusedUpgrade(id, KeepOld, CRMv1, fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID))
 			}
 		} else {
 			change.Edit = func(at *Cloudlet) error {
