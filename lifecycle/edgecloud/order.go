@@ -18,8 +18,8 @@ type Order struct {
 
 // Orders returns what the CRM of a cloudlet is asked for and has not answered:
 // what it has to be sent, now or again. Deletes that are still being prepared are
-// not asked for yet. AppInsts whose ClusterInst is gone are asked of every CRM;
-// one that does not have it says so.
+// not asked for yet. An AppInst whose ClusterInst somebody has removed by another
+// way than [Instances.Delete] is asked of no CRM: nobody knows where it is.
 //
 // Errors: those of [lifecycle.Manager.List].
 func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, error) {
@@ -45,7 +45,7 @@ func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, err
 		if err != nil {
 			return nil, err
 		}
-		if at.cloudlet == cloudlet || at.cloudlet == "" {
+		if at.cloudlet == cloudlet {
 			orders = append(orders, Order{
 				Key: c.Apps.key(rec.ID), Operation: rec.Operation, Verb: verb(rec.State), In: at.cluster, App: rec.Payload,
 			})
