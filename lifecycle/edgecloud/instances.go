@@ -3,6 +3,7 @@ package edgecloud
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -235,7 +236,7 @@ func (in *Instances[T]) rest(ctx context.Context, id string, e Event, call *Call
 		_, err = in.m.Machine().Next(ctx, status, e, User, &rec.Payload)
 	}
 	if err != nil && inTransition(rec.State) {
-		err = errors.Join(lifecycle.ErrBusy, err)
+		err = fmt.Errorf("%w: %w", lifecycle.ErrBusy, err)
 	}
 	if err != nil {
 		return Record[T]{}, in.refused("fire", id, e, err)

@@ -73,8 +73,12 @@ func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (b
 	if err != nil {
 		return false, err
 	}
-	if err := of(notifyID)(&at.Payload); err != nil || at.State == CloudletOffline {
-		return false, c.refused(id, StartUp, CRM, errors.Join(lifecycle.ErrStale, err))
+	err = of(notifyID)(&at.Payload)
+	if err == nil && at.State == CloudletOffline {
+		err = fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID)
+	}
+	if err != nil {
+		return false, c.refused(id, "", CRM, err)
 	}
 	return at.State == CloudletInit || at.State == CloudletInitOk, nil
 }
