@@ -67,8 +67,15 @@ func (c *call[S, E, T]) done() {
 	if c.lent {
 		return
 	}
+	// What is left in it is written before it is read: the record, the commit
+	// and what was decided. They are most of it.
+	var event E
+	var payload T
 	m := c.m
-	*c = call[S, E, T]{}
+	c.event, c.payload, c.change, c.reason = event, payload, nil, ""
+	c.q, c.outcomeOf, c.ends, c.outcome, c.task = decide.Request{}, decide.Request{}, nil, 0, nil
+	c.work, c.steps, c.before.State = nil, nil, ""
+	c.creates, c.joins, c.told, c.wrote = false, false, false, false
 	m.calls.Put(c)
 }
 

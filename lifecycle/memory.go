@@ -35,6 +35,7 @@ type MemoryStore struct {
 	mu       sync.Mutex
 	closed   bool
 	shelves  map[string]*shelf // by machine
+	recent   *shelf            // the last one asked for, or nil
 	removed  []grave           // in order of removal, some of them risen again
 	floor    uint64            // >= every sequence, operation and revision number of a forgotten key
 	outbox   []OutboxMessage
@@ -62,7 +63,7 @@ func (s *MemoryStore) Capabilities() Capabilities {
 func (s *MemoryStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.shelves, s.removed, s.outbox = true, nil, nil, nil
+	s.closed, s.shelves, s.recent, s.removed, s.outbox = true, nil, nil, nil, nil
 	return nil
 }
 
@@ -94,10 +95,14 @@ func (s *MemoryStore) Get(ctx context.Context, key Key) (r StoredRecord, err err
 
 // REQUIRES: s.mu is held, as in all functions below.
 func (s *MemoryStore) entry(key Key) *entry {
-	if sh := s.shelves[key.Machine]; sh != nil {
-		return sh.entries[key.ID]
+	sh := s.recent
+	if sh == nil || sh.machine != key.Machine {
+		if sh = s.shelves[key.Machine]; sh == nil {
+			return nil
+		}
+		s.recent = sh
 	}
-	return nil
+	return sh.entries[key.ID]
 }
 
 // unknown is the record of a key of which nothing is known: its numbers go on
@@ -247,7 +252,10 @@ func (s *MemoryStore) write(c *Commit, ch *StoredChange, e *entry, now time.Time
 		sh.order.insert(e)
 	}
 	if state != "" {
-		sh.bucket(state).add(e)
+		if e.move.bucket == nil {
+			e.move.bucket = sh.bucket(state)
+		}
+		e.move.bucket.add(e)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 // shelf holds the objects of one machine.
 type shelf struct {
+	machine string
 	entries map[string]*entry  // by id, removed ones included
 	order   ordered            // those that exist
 	states  map[string]*bucket // those that exist, by state
@@ -55,9 +56,14 @@ type job struct {
 	steps []byte
 }
 
-// move is what happened to an object, by its names. It is immutable and shared
-// by all objects to which the same happened lately.
+// move is what happened to an object, by its names. It is shared by all objects to
+// which the same happened lately.
 type move struct {
+	names
+	bucket *bucket // of the state that it leads to; nil before an object is there
+}
+
+type names struct {
 	from, fromOrigin, to, origin, event string
 	actor                               fsm.Actor
 }
@@ -120,11 +126,10 @@ func (e *entry) set(r *StoredRecord, m *move, removed bool) {
 // of two moves that lie in one place stays is a matter of memory only.
 func (sh *shelf) move(ch *StoredChange) *move {
 	to := &ch.To
-	want := move{ch.From, ch.FromOrigin, to.State, to.Origin, to.Event, to.Actor}
+	want := names{ch.From, ch.FromOrigin, to.State, to.Origin, to.Event, to.Actor}
 	place := &sh.moves[(mark(want.from)+3*mark(want.to)+5*mark(want.event))%len(sh.moves)]
-	if *place == nil || **place != want {
-		m := want
-		*place = &m
+	if *place == nil || (*place).names != want {
+		*place = &move{names: want}
 	}
 	return *place
 }
@@ -215,7 +220,7 @@ func (s *MemoryStore) shelf(machine string) *shelf {
 		if s.shelves == nil {
 			s.shelves = make(map[string]*shelf)
 		}
-		sh = &shelf{entries: make(map[string]*entry), states: make(map[string]*bucket)}
+		sh = &shelf{machine: machine, entries: make(map[string]*entry), states: make(map[string]*bucket)}
 		s.shelves[machine] = sh
 	}
 	return sh
