@@ -193,3 +193,38 @@ func TestAlongOfOutcomes(t *testing.T) {
 		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
 	})
 }
+
+// What goes along with the objects of one operation is in its two commits, and
+// keeps it from success like that of a single object.
+func TestAlongDoTogether(t *testing.T) {
+	for name, c := range map[string]struct {
+		allow func(to string) error
+		ends  state
+	}{
+		"allowed": {nil, "Ready"},
+		"refused": {func(to string) error {
+			if to == "Ready" {
+				return lifecycle.ErrPrecondition
+			}
+			return nil
+		}, "Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pairs(t)
+			p.up(t, "v")
+			p.up(t, "w")
+			h := must(p.vms.DoTogether(t.Context(), "v", "update", user, lifecycle.Func(func(context.Context) error {
+				require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "v"))(t).State)
+				require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "w"))(t).State)
+				require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "w").Token)
+				p.allow = c.allow
+				return nil
+			}), nil, p.vms.Firing("w", "update", user, nil)))(t)
+			_, err := h.Wait(t.Context())
+			require.Equal(t, c.allow == nil, err == nil, "%v", err)
+			require.Equal(t, c.ends, must(p.vms.Get(t.Context(), "v"))(t).State)
+			require.Equal(t, c.ends, must(p.vms.Get(t.Context(), "w"))(t).State)
+			require.Equal(t, last(t, p.vms, "v").Token, last(t, p.vms, "w").Token)
+		})
+	}
+}
