@@ -84,10 +84,9 @@ func must0(err error) {
 }
 
 // worlds are n objects at rest, by hand and in a manager.
-func worlds(n int) (hand, fire, do, parts func(int), m *lifecycle.Manager[state, event, size]) {
+func worlds(n int, store *lifecycle.MemoryStore) (hand, fire, do, parts func(int), m *lifecycle.Manager[state, event, size]) {
 	ctx := context.Background()
 	ids := benchIDs(n)
-	store := lifecycle.NewMemoryStore()
 	m = lifecycle.New(benchVM, store, &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
 	h := &handStore{records: make(map[string]handRecord, n)}
 	for _, id := range ids {
@@ -215,12 +214,14 @@ var benchSweep = fsm.Must[size](fsm.Spec[state, event]{
 
 func BenchmarkRatios(*testing.B) {
 	bare := idleBytes(&lifecycle.MemoryStore{NoHistory: true}) // first: the heap of the others would come and go meanwhile
-	hand, fire, do, parts, _ := worlds(1000)
-	bigHand, bigFire, _, _, big := worlds(1_000_000)
+	hand, fire, do, parts, _ := worlds(1000, lifecycle.NewMemoryStore())
+	bigHand, bigFire, _, _, big := worlds(1_000_000, lifecycle.NewMemoryStore())
+	bareHand, bareFire, _, _, _ := worlds(1000, &lifecycle.MemoryStore{NoHistory: true})
 	figures := ratio.Measure([]ratio.Pair{
 		{Name: "lifecycle/Fire", Goal: 4, Base: hand, Subject: fire},
 		{Name: "lifecycle/Do", Goal: 1.7, Base: parts, Subject: do},
 		{Name: "lifecycle/Fire-of-1000000", Goal: 6, Base: bigHand, Subject: bigFire},
+		{Name: "lifecycle/Fire-without-history", Goal: 4, Base: bareHand, Subject: bareFire},
 	}, nil)
 	figure := func(name string, value, goal float64) {
 		figures = append(figures, ratio.Figure{Name: "lifecycle/" + name, Value: value, Goal: goal})
