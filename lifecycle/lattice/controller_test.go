@@ -23,7 +23,8 @@ import (
 // TestStories runs the stories of testdata/story: users, the backend and services
 // on one side, every change of a record on the other, sorted by record. All
 // objects of a file live in one memory store, and time is that of a bubble. What
-// the backend does takes until it is answered. A name that is empty is written as nothing. The commands:
+// the backend does takes until it is answered. An empty name is written as
+// nothing. The commands:
 //
 //	create SYSTEM             delete SYSTEM
 //	deploy SYSTEM ID [PATH]   teardown SYSTEM ID

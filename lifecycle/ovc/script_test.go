@@ -22,7 +22,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestScripts runs the stories of testdata/*.txt: what is asked for, and all that
+// TestScripts runs the stories of testdata/*.story: what is asked for, and all that
 // happens, in virtual time. Every method takes a minute, unless it is said
 // otherwise. The commands:
 //

@@ -177,6 +177,18 @@ func closeDuringCalls(t *trial) {
 }
 
 func reopenKeeps(t *trial) {
+	t.keeps("the store was opened again", func() {
+		t.store = t.h.Reopen(t.TB, t.store)
+		if t.store == nil {
+			t.Fatal("storetest: Reopen of the harness returned no store")
+		}
+		closeLater(t.TB, t.store)
+	})
+}
+
+// keeps demands that what was acknowledged is there after an end, twice, and that
+// the store goes on with it.
+func (t *trial) keeps(what string, end func()) {
 	has := t.store.Capabilities()
 	a := t.get(key("a"))
 	c := commitOf(lifecycle.StoredChange{Expect: a.Revision, To: full(a.Key), Within: hour})
@@ -187,31 +199,30 @@ func reopenKeeps(t *trial) {
 	sent, filled := t.sent(c)
 	a = filled.Changes[0].To
 	left := t.remove(t.move(t.put(key("b"), idle), moving))
-	old := t.put(key("c"), idle)
-	now := t.move(old, moving)
-
+	outdated := t.put(key("c"), idle)
+	now := t.move(outdated, moving)
 	for range 2 {
-		t.store = t.h.Reopen(t.TB, t.store)
-		if t.store == nil {
-			t.Fatal("storetest: Reopen of the harness returned no store")
-		}
-		closeLater(t.TB, t.store)
-		t.stays("the store was opened again", a, now, left)
+		end()
+		t.stays(what, a, now, left)
 		t.found(lifecycle.Query{Machine: machine}, "a", "c")
 		t.found(lifecycle.Query{Machine: machine, States: []string{moving}}, "c")
-		t.refused(commitOf(change(old, broken)), "an outdated revision, after the store was opened again")
+		t.refused(commitOf(change(outdated, broken)), "an outdated revision, after "+what)
 		if has.History {
-			t.repeat(sent, filled, "after the store was opened again")
+			t.repeat(sent, filled, "after "+what)
 			t.newest(t.history(a.Key, 0, all), []lifecycle.HistoryRow{filled.Changes[0].Row(filled.Token)}, 1)
 		}
 		if has.Messages {
 			t.told(t.messages(all), c.Messages)
 		}
+		again := t.move(now, moving) // under a revision of its own
+		if again.Revision == now.Revision || again.Revision == outdated.Revision {
+			t.Errorf("revision %q is repeated after %s", again.Revision, what)
+		}
+		outdated, now = now, again
 	}
-	again := t.move(left, idle)
-	t.isAbove(again, left)
-	if again.Revision == left.Revision {
-		t.Errorf("revision %q is repeated after the store was opened again", again.Revision)
+	made := t.move(left, idle)
+	t.isAbove(made, left)
+	if made.Revision == left.Revision {
+		t.Errorf("revision %q is repeated after %s", made.Revision, what)
 	}
-	t.move(now, idle)
 }

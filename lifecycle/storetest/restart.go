@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/interlock-go/interlock/lifecycle"
 )
 
 func restartDemands() []demand {
@@ -22,39 +20,10 @@ func restartDemands() []demand {
 }
 
 func restartKeeps(t *trial) {
-	has := t.store.Capabilities()
-	a := t.get(key("a"))
-	c := commitOf(lifecycle.StoredChange{Expect: a.Revision, To: full(a.Key), Within: hour})
-	c.Changes[0].To.Sequence = a.Sequence + 1
-	if has.Messages {
-		c.Messages = []lifecycle.Message{message("one"), message("two")}
-	}
-	sent, filled := t.sent(c)
-	a = filled.Changes[0].To
-	left := t.remove(t.move(t.put(key("b"), idle), moving))
-	outdated := t.put(key("c"), idle)
-	now := t.move(outdated, moving)
-	for range 2 {
+	t.keeps("the engine was restarted", func() {
 		t.h.Restart(t.TB, t.store)
 		t.recovered()
-		t.stays("the engine was restarted", a, now, left)
-		t.found(lifecycle.Query{Machine: machine}, "a", "c")
-		t.refused(commitOf(change(outdated, broken)), "an outdated revision, after the engine was restarted")
-		if has.History {
-			t.repeat(sent, filled, "after the engine was restarted")
-			t.newest(t.history(a.Key, 0, all), []lifecycle.HistoryRow{filled.Changes[0].Row(filled.Token)}, 1)
-		}
-		if has.Messages {
-			t.told(t.messages(all), c.Messages)
-		}
-		again := t.move(now, moving) // under a revision of its own
-		if again.Revision == now.Revision || again.Revision == outdated.Revision {
-			t.Errorf("revision %q is repeated after the engine was restarted", again.Revision)
-		}
-		outdated, now = now, again
-	}
-	made := t.move(left, idle)
-	t.isAbove(made, left)
+	})
 }
 
 func restartDuring(t *trial) {
