@@ -47,3 +47,31 @@ func TestAllocations(t *testing.T) {
 		t.Logf("%s: %v", c.name, got)
 	}
 }
+
+// TestDoAllocations pins what an operation of empty work leaves behind: what its
+// handle, its ticket and its context are made of, because others may keep them,
+// and a goroutine and a channel where it did not find its work's end at once.
+func TestDoAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools")
+	}
+	m := lifecycle.New(benchVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
+	ctx := context.Background()
+	must(m.Add(ctx, "a", user, size{N: 1}))(t)
+	work := lifecycle.Func(func(context.Context) error { return nil })
+	r := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			h, err := m.Do(ctx, "a", "go", user, work, nil)
+			if err == nil {
+				_, err = h.Wait(ctx)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	t.Logf("%d allocations, %d bytes", r.AllocsPerOp(), r.AllocedBytesPerOp())
+	require.LessOrEqual(t, r.AllocsPerOp(), int64(7))
+	require.LessOrEqual(t, r.AllocedBytesPerOp(), int64(1400))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -35,8 +36,8 @@ type joint struct {
 // culprit is the part that the error is about.
 func (j *joint) gather(ctx context.Context, store Store, parts []AnyPart) (culprit AnyPart, err error) {
 	for _, p := range parts {
-		if p.store() != store {
-			return p, fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid)
+		if err := oneStore(p.store(), store); err != nil {
+			return p, err
 		}
 		if j.seen[p.key()] { // also if the table ignores one of them
 			return p, fmt.Errorf("%w: two parts about %s", ErrInvalid, p.key().text())
@@ -70,6 +71,18 @@ func (j *joint) gather(ctx context.Context, store Store, parts []AnyPart) (culpr
 		return nil, nil
 	}
 	return j.gather(ctx, store, along)
+}
+
+// oneStore refuses two stores. A store that cannot be compared cannot be told
+// from another one.
+func oneStore(a, b Store) error {
+	switch {
+	case !reflect.ValueOf(a).Comparable():
+		return fmt.Errorf("%w: parts of a commit in a %T, which cannot be compared", ErrInvalid, a)
+	case !reflect.ValueOf(b).Comparable() || a != b:
+		return fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid)
+	}
+	return nil
 }
 
 func (j *joint) add(p AnyPart, ch *StoredChange, also *Change[struct{}]) {

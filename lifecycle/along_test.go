@@ -228,3 +228,60 @@ func TestAlongDoTogether(t *testing.T) {
 		})
 	}
 }
+
+// What goes along with an outcome of several objects is asked again, too, when it
+// does not hold any more. If that does not end, the work has not succeeded.
+func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		pin  func(lease state) state
+		ends state
+	}{
+		"once":   {func(lease state) state { return lease }, "Ready"},
+		"always": {func(state) state { return "Starting" }, "Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pairs(t)
+			p.up(t, "v")
+			p.up(t, "w")
+			others := lifecycle.New(lease, p.store.MemoryStore, nil)
+			vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+				Worker: agent, Done: []event{"done"}, Failed: []event{"fail"},
+				Along: func(ctx context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+					if ch.To.ID != "w" || ch.To.State != "Ready" {
+						return lifecycle.Along{}, nil
+					}
+					rec, err := p.leases.Get(ctx, "w")
+					return lifecycle.Along{Require: []lifecycle.Precondition{p.leases.Require("w", c.pin(rec.State))}}, err
+				},
+			})
+			h := must(vms.DoTogether(t.Context(), "v", "update", user, lifecycle.Func(func(context.Context) error {
+				p.store.reset()
+				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+					if n == 1 {
+						must(others.Fire(t.Context(), "w", "end", user, nil))(t)
+					}
+					return write()
+				}
+				return nil
+			}), nil, vms.Firing("w", "update", user, nil)))(t)
+			_, err := h.Wait(t.Context())
+			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
+			require.Equal(t, c.ends, must(vms.Get(t.Context(), "v"))(t).State)
+			require.Equal(t, c.ends, must(vms.Get(t.Context(), "w"))(t).State)
+			require.Equal(t, last(t, vms, "v").Token, last(t, vms, "w").Token)
+		})
+	}
+}
+
+// A store that cannot be compared is refused, and nothing panics.
+func TestTogetherUncomparableStore(t *testing.T) {
+	vms := lifecycle.New(sizedVM, oddStore{lifecycle.NewMemoryStore(), nil}, nil)
+	err := lifecycle.Together(t.Context(), vms.Creating("v", "create", user, size{}, nil))
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorContains(t, err, "lifecycle_test.oddStore, which cannot be compared")
+}
+
+type oddStore struct {
+	*lifecycle.MemoryStore
+	_ []int
+}

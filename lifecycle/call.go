@@ -38,6 +38,7 @@ type call[S, E comparable, T any] struct {
 	told      bool // before is known already: from a conflict, or from a list
 	sent      bool // the last error is the store's answer to a commit, not somebody's own
 	lent      bool // a store may still be at the draft
+	guesses   bool // before is a recalled record, which may be over
 
 	draft Commit
 	one   [1]StoredChange // of the draft
@@ -72,7 +73,10 @@ func (c *call[S, E, T]) done() {
 	var payload T
 	m := c.m
 	c.event, c.payload, c.change, c.reason = event, payload, nil, ""
-	c.q, c.outcomeOf, c.ends, c.outcome, c.task = decide.Request{}, decide.Request{}, nil, 0, nil
+	c.q, c.task = decide.Request{}, nil
+	if c.outcome != 0 {
+		c.outcomeOf, c.ends, c.outcome = decide.Request{}, nil, 0
+	}
 	c.work, c.steps, c.before.State = nil, nil, ""
 	c.creates, c.joins, c.told, c.wrote = false, false, false, false
 	m.calls.Put(c)
@@ -107,12 +111,13 @@ func (c *call[S, E, T]) run(ctx context.Context) error {
 }
 
 // finish is run for a caller that needs no more of the call.
-func (c *call[S, E, T]) finish(ctx context.Context) (rec Record[S, T], err error) {
-	if err = c.run(ctx); err == nil {
-		rec = c.rec
+func (c *call[S, E, T]) finish(ctx context.Context, rec *Record[S, T]) error {
+	err := c.run(ctx)
+	if err == nil {
+		*rec = c.rec
 	}
 	c.done()
-	return rec, err
+	return err
 }
 
 // fires makes the call one that fires its event.
@@ -155,7 +160,10 @@ func (c *call[S, E, T]) check() error {
 			Machine: c.m.table.Name, Event: fmt.Sprint(c.event), Actor: c.actor, Row: -1, Err: fsm.ErrUnknownEvent,
 		}
 	}
-	if _, ok := c.m.table.ActorIndex(c.actor); q.Verb == decide.Add && !ok {
+	if q.Verb != decide.Add {
+		return nil
+	}
+	if _, ok := c.m.table.ActorIndex(c.actor); !ok {
 		return &fsm.TransitionError{
 			Machine: c.m.table.Name, To: c.m.table.States[c.m.table.Initial].Name, Actor: c.actor, Row: -1,
 			Err: fsm.ErrWrongActor,
@@ -187,8 +195,14 @@ func (c *call[S, E, T]) checkTexts() error {
 	return nil
 }
 
-// attempt reads the record, decides and commits, once.
+// attempt reads the record, decides and commits, once; before that it guesses, if
+// the store recalls the record.
 func (c *call[S, E, T]) attempt(ctx context.Context) error {
+	if c.recall(ctx) {
+		if settled, err := c.guess(ctx); settled {
+			return err
+		}
+	}
 	if err := c.prepare(ctx); err != nil || !c.d.Write {
 		return err
 	}
@@ -199,7 +213,7 @@ func (c *call[S, E, T]) attempt(ctx context.Context) error {
 func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	c.sent, c.wrote, c.d = false, false, decide.Decision{}
 	if !c.told {
-		if err := c.read(ctx); err != nil {
+		if err := c.m.read(ctx, c.m.key(c.id), &c.before); err != nil {
 			return err
 		}
 	}
@@ -208,7 +222,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 		return &ConflictError{Expect: c.change.Expect, From: c.before.State, Current: c.before}
 	}
 	var err error
-	if c.known, err = c.m.known(&c.before); err != nil {
+	if err = c.m.known(&c.before, &c.known); err != nil {
 		return err
 	}
 	if c.change != nil && c.change.Operation != 0 && c.before.Exists() && c.before.Operation != c.change.Operation {
@@ -229,6 +243,9 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 		c.event, c.actor = c.m.machine.EventAt(q.Event), q.Actor
 	}
 	if q.Verb == decide.Report && c.known.Exists && c.m.table.States[c.known.State].Kind.Resting() {
+		if c.guesses {
+			return errGuess // the history would be asked
+		}
 		if q.Repeats, err = c.repeats(ctx); err != nil {
 			return err
 		}
@@ -266,26 +283,29 @@ func (c *call[S, E, T]) unmoved() (err error) {
 	return err
 }
 
-func (c *call[S, E, T]) read(ctx context.Context) (err error) {
-	c.before, err = c.m.store.Get(ctx, c.m.key(c.id))
+// read makes r what the store has of an object.
+func (m *Manager[S, E, T]) read(ctx context.Context, key Key, r *StoredRecord) (err error) {
+	if m.memory != nil {
+		return m.memory.read(ctx, key, r)
+	}
+	*r, err = m.store.Get(ctx, key)
 	return err
 }
 
-// known is a stored record as decisions see it.
-func (m *Manager[S, E, T]) known(r *StoredRecord) (decide.Record, error) {
-	rec := decide.Record{
+// known makes rec a stored record as decisions see it.
+func (m *Manager[S, E, T]) known(r *StoredRecord, rec *decide.Record) (err error) {
+	*rec = decide.Record{
 		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation), Saved: r.Saved != nil,
 		Work: r.Work != "", Steps: len(r.Steps) > 0, Owner: r.Owner, Epoch: r.Epoch,
 	}
 	if !rec.Exists {
-		return rec, nil
+		return nil
 	}
-	var err error
 	rec.State, rec.Origin, err = m.table.ParseStatus(r.State, r.Origin)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	return rec, err
+	return err
 }
 
 // decide runs the guards that the request's candidates ask for, and decides.

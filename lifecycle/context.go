@@ -99,27 +99,36 @@ func (c *workContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// briefContext has the values of another context and an end of its own. It takes
-// a timer only if somebody waits for the end.
+// briefContext has the values of another context and an end of its own: soon, but
+// not before somebody asks for it. It takes a timer only then, and only then looks
+// at the clock.
 type briefContext struct {
 	context.Context // without its end
-	until           time.Time
 
-	mu   sync.Mutex
-	std  context.Context
-	stop context.CancelFunc
-	over bool // finish was called
+	mu    sync.Mutex
+	std   context.Context
+	stop  context.CancelFunc
+	asked int8 // how often, whether it has ended
+	over  bool // finish was called
 }
 
-func briefly(ctx context.Context, limit time.Duration) *briefContext {
-	return &briefContext{Context: context.WithoutCancel(ctx), until: time.Now().Add(limit)}
-}
+// outcomeWithin is how long a store may take to write an outcome, on behalf of
+// nobody who waits. Then the object is left to the sweeper: a store that hangs
+// must not hold up the queue for good.
+const outcomeWithin = 10 * time.Second
+
+func briefly(ctx context.Context) *briefContext { return &briefContext{Context: ctx} }
 
 func (c *briefContext) standard() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.standardLocked()
+}
+
+// REQUIRES: c.mu is held.
+func (c *briefContext) standardLocked() context.Context {
 	if c.std == nil {
-		c.std, c.stop = context.WithDeadline(c.Context, c.until)
+		c.std, c.stop = context.WithTimeout(context.WithoutCancel(c.Context), outcomeWithin)
 		if c.over {
 			c.stop() // nobody's code: it has no children, and its parent no end
 		}
@@ -138,31 +147,34 @@ func (c *briefContext) finish() {
 	}
 }
 
-func (c *briefContext) Deadline() (time.Time, bool) { return c.until, true }
+func (c *briefContext) Deadline() (time.Time, bool) { return c.standard().Deadline() }
 
 func (c *briefContext) Done() <-chan struct{} { return c.standard().Done() }
 
+// maxAsked is how often a store may ask Err before the time begins. One that asks
+// a few times does not wait; one that asks again and again has to be told.
+const maxAsked = 4
+
 func (c *briefContext) Err() error {
 	c.mu.Lock()
-	std, over := c.std, c.over
-	c.mu.Unlock()
+	defer c.mu.Unlock()
 	switch {
-	case std != nil:
-		return std.Err()
-	case over:
+	case c.std != nil:
+	case c.over:
 		return context.Canceled
-	case !time.Now().Before(c.until):
-		return context.DeadlineExceeded
+	case c.asked < maxAsked:
+		c.asked++
+		return nil
 	}
-	return nil
+	return c.standardLocked().Err()
 }
 
 func (c *briefContext) Value(key any) any {
 	c.mu.Lock()
 	std := c.std
 	c.mu.Unlock()
-	if std != nil {
-		return std.Value(key)
+	if std == nil {
+		std = context.WithoutCancel(c.Context)
 	}
-	return c.Context.Value(key)
+	return std.Value(key)
 }

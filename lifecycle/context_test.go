@@ -156,3 +156,34 @@ func TestContextOfOutcome(t *testing.T) {
 		})
 	}
 }
+
+// patient is a store that goes on for as long as its context lets it.
+type patient struct {
+	*lifecycle.MemoryStore
+	waits bool
+}
+
+func (s *patient) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	for s.waits && ctx.Err() == nil {
+		time.Sleep(time.Second)
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+// TestContextOfOutcomeAsked: a store that only asks whether it has to end, again
+// and again, has to after a while.
+func TestContextOfOutcomeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &patient{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		running(t, m, "a")
+		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
+			store.waits = true
+			return nil
+		}), nil))(t)
+		begun := time.Now()
+		_, err := h.Wait(t.Context())
+		require.ErrorIs(t, outcomeError(t, err).Unwritten, context.DeadlineExceeded)
+		require.Less(t, time.Since(begun), 20*time.Second)
+	})
+}

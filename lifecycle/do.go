@@ -39,7 +39,9 @@ import (
 // registered, a manager without Worker or Done, an event that begins no operation,
 // and a function where the table does work again after a crash.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
-	return m.do(ctx, id, actor, []Step[E]{{Event: e, Work: work}}, change)
+	o := m.operation()
+	o.one[0] = Step[E]{Event: e, Work: work}
+	return m.do(ctx, o, id, actor, o.one[:], change)
 }
 
 // Step is one of several operations that are done one after another.
@@ -59,11 +61,11 @@ type Step[E comparable] struct {
 // handlers; a process that takes the operation over then goes on with them. Of
 // the works' Class, Preempt and QueueTimeout, those of the first count.
 func (m *Manager[S, E, T]) DoSteps(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
-	return m.do(ctx, id, actor, slices.Clone(steps), change)
+	return m.do(ctx, m.operation(), id, actor, slices.Clone(steps), change)
 }
 
 // do keeps the steps.
-func (m *Manager[S, E, T]) do(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
+func (m *Manager[S, E, T]) do(ctx context.Context, o *operation[S, E, T], id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
 	for i := range steps {
 		steps[i].Work.Args = bytes.Clone(steps[i].Work.Args)
 	}
@@ -74,10 +76,12 @@ func (m *Manager[S, E, T]) do(ctx context.Context, id string, actor fsm.Actor, s
 		}
 		return nil, c.fail(err)
 	}
-	o := &operation[S, E, T]{m: m, id: id, actor: actor, steps: steps}
-	return o.submit(ctx, &steps[0].Work, func(ctx context.Context) error {
-		return o.admit(ctx, nil, change)
-	})
+	o.id, o.actor, o.steps, o.change = id, actor, steps, change
+	h, err := o.submit(ctx, &steps[0].Work, o.admits)
+	if err != nil {
+		o.reuse() // nobody has settled it, and nobody will
+	}
+	return h, err
 }
 
 func (m *Manager[S, E, T]) checkSteps(steps []Step[E]) error {
@@ -111,15 +115,18 @@ func (m *Manager[S, E, T]) checkWork(w Work) error {
 	return nil
 }
 
-// operation is an operation, or a chain of them, that this process does.
+// operation is an operation, or a chain of them, that this process does. It is
+// used again once it is settled, see reuse: what somebody else may hold for longer
+// is in held.
 type operation[S, E comparable, T any] struct {
 	m      *Manager[S, E, T]
 	id     string
 	actor  fsm.Actor
-	steps  []Step[E] // the present one, and those that follow
-	with   []AnyPart // what takes part in it; of a chain nothing does
-	handle Handle[S, T]
-	action queue.Action
+	steps  []Step[E]  // the present one, and those that follow
+	one    [1]Step[E] // the steps, where there is one
+	with   []AnyPart  // what takes part in it; of a chain nothing does
+	change *Change[T] // of the first step
+	*held[S, T]
 
 	// Of the goroutine that does it: the submitter until it is admitted, then
 	// that of the queue, which writes what follows, steps and handle.last under
@@ -129,9 +136,49 @@ type operation[S, E comparable, T any] struct {
 	settled bool         // somebody else has the word: nothing here is written any more
 	rec     StoredRecord // as this process has last written it
 	task    *Task        // of the present step
-	first   Task         // that of the first one
 	closed  bool         // the outcome of the present step is decided
 	told    Outcome      // Lost or TimedOut, if that is why its work ended
+
+	// Its methods as the queue takes them, made once.
+	admits, guards, runs func(context.Context) error
+	settles              func(context.Context, queue.Outcome, error)
+}
+
+// held is the part of an operation that outlives it in the hands of others: of who
+// has asked for it, of its work, of the queue and of stores, by a ticket or a
+// context that they keep. It is never used again.
+type held[S comparable, T any] struct {
+	handle Handle[S, T]
+	action queue.Action
+	first  Task         // that of the first step
+	brief  briefContext // of settle
+}
+
+// operation returns an operation without any content.
+func (m *Manager[S, E, T]) operation() *operation[S, E, T] {
+	o, ok := m.operations.Get().(*operation[S, E, T])
+	if !ok {
+		o = &operation[S, E, T]{m: m}
+		o.admits = func(ctx context.Context) error { return o.admit(ctx, nil, o.change) }
+		o.guards, o.runs, o.settles = o.guard, o.run, o.settle
+	}
+	o.held = new(held[S, T])
+	return o
+}
+
+// reuse gives an operation back that is settled, or was refused. The queue calls
+// nothing of it any more, because Settle is the last that it calls; work that was
+// abandoned may still run, and keeps its operation for itself. Only a queue of
+// package queue is trusted in that: another [Queue] may have put something around
+// the action.
+func (o *operation[S, E, T]) reuse() {
+	if !o.m.trusts || o.admits == nil {
+		return
+	}
+	m := o.m
+	o.steps, o.one, o.with, o.change, o.held = nil, [1]Step[E]{}, nil, nil, nil
+	o.rec, o.task, o.closed, o.told = StoredRecord{}, nil, false, 0
+	m.operations.Put(o)
 }
 
 // note writes the fields of the goroutine that does the operation, unless it was
@@ -167,14 +214,13 @@ func (o *operation[S, E, T]) submit(ctx context.Context, w *Work, admit func(con
 	if i := o.m.machine.EventIndex(event); i >= 0 {
 		name = o.m.table.Events[i]
 	}
-	o.action = queue.Action{
-		Name: name, Class: w.Class, Preempt: w.Preempt, QueueTimeout: w.QueueTimeout,
-		Admit: admit, Guard: o.guard, Run: o.run, Settle: o.settle,
-	}
-	ticket, err := o.m.enqueue(ctx, o.m.key(o.id), o.lanes(w), &o.action)
+	h := o.held // the operation may be settled, and another one, when it is enqueued
+	h.action.Name, h.action.Class, h.action.Preempt, h.action.QueueTimeout = name, w.Class, w.Preempt, w.QueueTimeout
+	h.action.Admit, h.action.Guard, h.action.Run, h.action.Settle = admit, o.guards, o.runs, o.settles
+	ticket, err := o.m.enqueue(ctx, o.m.key(o.id), o.lanes(w), &h.action)
 	if err == nil {
-		o.handle.ticket = ticket
-		return &o.handle, nil
+		h.handle.ticket = ticket
+		return &h.handle, nil
 	}
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return nil, refused.Err // of admit, and complete
@@ -205,6 +251,11 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	} else {
 		err = Together(ctx, append([]AnyPart{&Part[S, E, T]{c: c}}, o.with...)...)
 	}
+	if c.sent && errors.Is(err, ErrUnknownOutcome) {
+		// It may have begun, and then this process has it and does nothing.
+		r := &c.one[0].To
+		o.m.tasks.unsettled(&Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch})
+	}
 	if err != nil {
 		return err
 	}
@@ -221,10 +272,10 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 // If it cannot be written, the sweeper finds it.
 func (o *operation[S, E, T]) forsake(ctx context.Context, r *StoredRecord, outcome Outcome, why error) {
 	own := &operation[S, E, T]{
-		m: o.m, id: o.id, actor: o.actor, steps: o.steps, rec: *r,
+		m: o.m, id: o.id, actor: o.actor, steps: o.steps, rec: *r, held: new(held[S, T]),
 		task: &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch},
 	}
-	brief := briefly(ctx, outcomeWithin)
+	brief := briefly(ctx)
 	defer brief.finish()
 	_ = own.end(brief, outcome, why)
 }
@@ -251,14 +302,13 @@ func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
 // guard is asked when the turn has come: the operation may have been taken away
 // while it waited.
 func (o *operation[S, E, T]) guard(ctx context.Context) error {
-	growStack()
-	c := o.m.call("guard", o.id, o.actor)
-	defer c.done()
-	err := c.read(ctx)
-	if err == nil && !o.m.owns(o.task, &c.before) {
-		err = errors.Join(stale(&c.before), o.note(func() { o.told = Lost }))
+	growStack(false)
+	var now StoredRecord
+	err := o.m.read(ctx, o.task.Key, &now)
+	if err != nil || now.Revision == o.rec.Revision || o.m.owns(o.task, &now) {
+		return err
 	}
-	return err
+	return errors.Join(stale(&now), o.note(func() { o.told = Lost }))
 }
 
 // growStack makes the stack of a new goroutine as big as an outcome needs, while
@@ -266,9 +316,11 @@ func (o *operation[S, E, T]) guard(ctx context.Context) error {
 // time every frame is adjusted: that takes longer than the outcome.
 //
 //go:noinline
-func growStack() {
-	var room [5 << 10]byte
-	runtime.KeepAlive(&room)
+func growStack(deep bool) {
+	if deep { // never: the room is made on the way in, and need not be empty
+		var room [5 << 10]byte
+		runtime.KeepAlive(&room)
+	}
 }
 
 // run does all steps. What it returns is the outcome of the last that it began.
@@ -279,7 +331,7 @@ func (o *operation[S, E, T]) run(ctx context.Context) error {
 		}
 		// From here on the store is asked on behalf of the table: what cancels
 		// the work does not cancel that it was done.
-		brief := briefly(ctx, outcomeWithin)
+		brief := briefly(ctx)
 		err := o.end(brief, Succeeded, nil)
 		brief.finish()
 		if err != nil {
@@ -294,7 +346,7 @@ func (o *operation[S, E, T]) run(ctx context.Context) error {
 			err = o.admit(ctx, &o.rec, nil)
 		}
 		if err != nil {
-			brief := briefly(ctx, outcomeWithin)
+			brief := briefly(ctx)
 			o.release(brief)
 			brief.finish()
 			return err
@@ -324,7 +376,8 @@ func (o *operation[S, E, T]) work(ctx context.Context) error {
 		defer stop()
 	}
 	if o.m.owner != nil {
-		defer context.AfterFunc(o.m.owner.alive, func() { t.tell(context.Cause(o.m.owner.alive)) })()
+		alive := o.m.owner.alive
+		defer context.AfterFunc(alive, func() { t.tell(context.Cause(alive)) })()
 	}
 	var err error
 	if w.Run != nil {

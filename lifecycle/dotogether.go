@@ -37,10 +37,9 @@ func (m *Manager[S, E, T]) DoTogether(ctx context.Context, id string, e E, actor
 		c.event = e
 		return nil, c.fail(err)
 	}
-	o := &operation[S, E, T]{m: m, id: id, actor: actor, steps: steps, with: parts}
-	return o.submit(ctx, &steps[0].Work, func(ctx context.Context) error {
-		return o.admit(ctx, nil, change)
-	})
+	o := m.operation()
+	o.with = parts
+	return m.do(ctx, o, id, actor, steps, change)
 }
 
 // Companion is the operation of an object that takes part in that of another.
@@ -112,16 +111,18 @@ func (o *operation[S, E, T]) concludeTogether(ctx context.Context, c *call[S, E,
 				parts = append(parts, p.ending(outcome, reason))
 			}
 		}
-		lost, err := conclude(ctx, parts)
-		if lost == nil || attempt == maxAttempts {
+		overtaken, err := conclude(ctx, parts)
+		if !overtaken || attempt == maxAttempts {
 			return err
 		}
 	}
 }
 
 // conclude commits the parts that are not refused, and what goes along with them.
-func conclude(ctx context.Context, parts []AnyPart) (*ConflictError, error) {
-	j := joint{commit: Commit{Token: NewToken()}}
+// If it is overtaken, nothing is written, and who decides anew may decide
+// something else.
+func conclude(ctx context.Context, parts []AnyPart) (overtaken bool, err error) {
+	j := joint{commit: Commit{Token: NewToken()}, seen: make(map[Key]bool)}
 	var along []AnyPart
 	for _, p := range parts {
 		ch, also, err := p.prepare(ctx)
@@ -129,27 +130,32 @@ func conclude(ctx context.Context, parts []AnyPart) (*ConflictError, error) {
 		case p.refused() || err == nil && ch == nil:
 			continue
 		case err != nil:
-			return nil, err
+			return false, err
 		}
 		j.add(p, ch, also)
+		j.seen[p.key()] = true
 		more, err := p.along(ctx, ch)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		j.pin(more.Require)
 		along = append(along, more.Parts...)
 	}
-	if len(j.writes) == 0 {
-		return nil, nil
+	j.asked = len(j.writes)
+	if j.asked == 0 {
+		return false, nil
 	}
 	if culprit, err := j.gather(ctx, parts[0].store(), along); err != nil {
-		return nil, &alongError{culprit.fail(err)}
+		return false, &alongError{culprit.fail(err)}
 	}
 	if lost, err := j.writes[0].send(ctx, &j.commit); err != nil {
-		return lost, err
+		if j.overtaken(err) {
+			return true, &alongError{err}
+		}
+		return lost != nil, err
 	}
 	j.written(0)
-	return nil, nil
+	return false, nil
 }
 
 func (p *Part[S, E, T]) refused() bool { return p.c.d.Err != nil }
@@ -157,9 +163,10 @@ func (p *Part[S, E, T]) refused() bool { return p.c.d.Err != nil }
 // joins makes the part one of an operation of this owner.
 func (p *Part[S, E, T]) joins(store Store, owner *Owner) error {
 	m := p.c.m
+	if err := oneStore(m.store, store); err != nil {
+		return err
+	}
 	switch {
-	case m.store != store:
-		return fmt.Errorf("%w: parts of one commit in different stores", ErrInvalid)
 	case m.worker == "" || len(m.events.Done) == 0:
 		return fmt.Errorf("%w: the Config of %s says no Worker, or no event for Done", ErrInvalid, m.table.Name)
 	case m.owner != owner:

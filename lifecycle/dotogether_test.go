@@ -101,11 +101,17 @@ func TestDoTogetherTakenAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
 			end := make(chan struct{})
-			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
-				<-end
-				return nil
+			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+				select {
+				case <-end:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
 			}), nil, m.Firing("b", "start", user, nil)))(t)
+			synctest.Wait() // the work has begun
 			must(m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil))(t)
+			synctest.Wait()
 			close(end)
 			_, err := h.Wait(t.Context())
 			require.Equal(t, id == "a", err != nil)

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -176,6 +177,10 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 
 // Unwrap returns what the store said.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+// HTTPStatus is for [HTTPStatus]: 504, whatever code the cause has of its own. Who
+// asked must not take it for a refusal.
+func (e *UnknownOutcomeError) HTTPStatus() int { return http.StatusGatewayTimeout }
 
 func stateOr(name string) string {
 	if name == "" {

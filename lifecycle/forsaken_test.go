@@ -151,3 +151,54 @@ func TestUnwrittenIsReported(t *testing.T) {
 		require.NoError(t, owner.Leave(t.Context()))
 	})
 }
+
+// TestUnknownAdmissionIsReported: the answer to an admission is lost for good, and
+// it was written. Its process lives and does nothing about it: every sweep of the
+// process says so. If it was not written, none does.
+func TestUnknownAdmissionIsReported(t *testing.T) {
+	for name, written := range map[string]bool{"written": true, "not written": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+				m := workers(store, lifecycle.Config[event]{Owner: owner})
+				running(t, m, "a")
+				store.reset()
+				store.onCommit = func(n int, c *lifecycle.Commit, _ func() error) error {
+					if n == 1 && written {
+						return store.lose(t, c)
+					}
+					return lifecycle.ErrUnknownOutcome
+				}
+				_, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
+				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+				store.reset()
+				if !written { // the next one has the same number
+					release := make(chan struct{})
+					h := must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+						<-release
+						return nil
+					}), nil))(t)
+					require.Empty(t, must(m.Sweep(t.Context()))(t))
+					close(release)
+					must(h.Wait(t.Context()))(t)
+				}
+				for range 2 {
+					cases := must(m.Sweep(t.Context()))(t)
+					if !written {
+						require.Empty(t, cases)
+						continue
+					}
+					require.Len(t, cases, 1)
+					require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+					require.False(t, cases[0].OwnerDead)
+				}
+				must(m.Override(t.Context(), "a", "running", user, "it is fine", nil))(t)
+				must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil))(t)
+				synctest.Wait()
+				require.Empty(t, must(m.Sweep(t.Context()))(t))
+				require.NoError(t, owner.Leave(t.Context()))
+			})
+		})
+	}
+}

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -12,9 +14,11 @@ type Handle[S comparable, T any] struct {
 	admitted Record[S, T]
 	ticket   *queue.Ticket[Key]
 
-	// Written before the ticket is done, read afterwards.
-	last Record[S, T]
-	err  error
+	// Written before it is settled, read afterwards. The ticket may be done before,
+	// when the queue is told to abandon an operation whose store hangs.
+	last    Record[S, T]
+	err     error
+	settled atomic.Bool
 }
 
 // Admitted returns the record as it was admitted.
@@ -35,9 +39,21 @@ func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 	err := h.ticket.Wait(ctx)
 	select {
 	case <-h.ticket.Done():
+		if !h.settled.Load() {
+			return h.admitted, h.unsettled()
+		}
 		return h.last, h.err
 	default:
 		return h.admitted, err
+	}
+}
+
+// unsettled is the error of an operation whose outcome is still being written, by
+// a store or for an observer that was given up.
+func (h *Handle[S, T]) unsettled() error {
+	return &OutcomeError{
+		Key: h.ticket.Info().Keys[0], Operation: h.admitted.Operation, Outcome: outcomeOf(h.ticket.Outcome()),
+		Err: h.ticket.Err(), Unwritten: fmt.Errorf("lifecycle: %w", queue.ErrAbandoned),
 	}
 }
 

@@ -29,10 +29,17 @@ import (
 //	503  ErrClosed, queue.ErrTerminated
 //	504  ErrUnknownOutcome, context.DeadlineExceeded
 //
-// The first that matches counts, in the order of the sentinels below.
+// The first that matches counts, in the order of the sentinels below. An error of
+// a domain that has a method HTTPStatus() int says its code itself.
 func HTTPStatus(err error) int {
 	if err == nil {
 		return http.StatusOK
+	}
+	if own, ok := errors.AsType[interface {
+		error
+		HTTPStatus() int
+	}](err); ok {
+		return own.HTTPStatus()
 	}
 	for _, m := range httpStatus {
 		if errors.Is(err, m.sentinel) {

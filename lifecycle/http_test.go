@@ -54,6 +54,7 @@ func TestHTTPStatus(t *testing.T) {
 		{&lock.LostError{Err: lock.ErrRevoked}, http.StatusConflict},
 		{&lock.StaleTokenError{}, http.StatusConflict},
 
+		{teapot{lifecycle.ErrNotFound}, http.StatusTeapot}, // it says so itself
 		{&queue.InvalidError{}, http.StatusBadRequest},
 		{&queue.RefusedError{Reason: queue.ErrFull}, http.StatusTooManyRequests},
 		{&queue.RefusedError{Reason: queue.ErrStopping}, http.StatusConflict},
@@ -68,6 +69,7 @@ func TestHTTPStatus(t *testing.T) {
 
 		// Of several that match, what is said about the request as a whole counts.
 		{&lifecycle.UnknownOutcomeError{Err: context.Canceled}, http.StatusGatewayTimeout},
+		{&lifecycle.UnknownOutcomeError{Err: teapot{lifecycle.ErrNotFound}}, http.StatusGatewayTimeout},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrNotFound}, http.StatusUnprocessableEntity},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrConflict}, http.StatusUnprocessableEntity},
 		{fmt.Errorf("%w: %w", lifecycle.ErrForeign, fsm.ErrUnknownState), http.StatusInternalServerError},
@@ -123,3 +125,9 @@ func TestErrorTexts(t *testing.T) {
 		require.EqualError(t, c.err, c.want)
 	}
 }
+
+// teapot is an error of a domain that has its own status code.
+type teapot struct{ error }
+
+func (t teapot) Unwrap() error { return t.error }
+func (teapot) HTTPStatus() int { return http.StatusTeapot }

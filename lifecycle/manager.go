@@ -29,6 +29,8 @@ type Manager[S, E comparable, T any] struct {
 	machine  *fsm.Machine[S, E, T]
 	table    *fsm.Table
 	store    Store
+	memory   *MemoryStore // the store, if it is one
+	recaller Recaller     // the store, if it is one
 	codec    Codec
 	undo     []E
 	observer Observer
@@ -47,7 +49,10 @@ type Manager[S, E comparable, T any] struct {
 	locks    func(context.Context, StoredRecord) ([]lock.Holder, error)
 	tasks    tasks
 	calls    sync.Pool // of *call
-	watchers watchers
+
+	operations sync.Pool // of *operation
+	trusts     bool      // the queue calls nothing of an action that it has settled
+	watchers   watchers
 }
 
 // Config refines a [Manager]. The zero Config and nil are the defaults.
@@ -141,6 +146,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	if mgr.queue == nil {
 		mgr.queue = queue.Must[Key](nil)
 	}
+	mgr.memory, _ = store.(*MemoryStore)
+	mgr.recaller, _ = store.(Recaller)
+	_, mgr.trusts = mgr.queue.(*queue.Queuer[Key])
 	if mgr.codec == nil {
 		mgr.codec = JSON{}
 	}
@@ -156,7 +164,8 @@ func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
 type Change[T any] struct {
 	// Edit changes the payload, in the same commit. It works on a copy; if it
 	// fails, nothing is written and its error is returned. It runs once for
-	// every attempt and without any lock.
+	// every attempt, each on a copy of its own, and without any lock: see
+	// [Recaller] for one attempt more than there seem to be.
 	Edit func(payload *T) error
 	// Reason is kept in the record and its history.
 	Reason string
@@ -203,22 +212,24 @@ func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 //
 // Errors: [ErrExists] with the present record, those of [fsm.Machine.Next],
 // [ErrInvalid], and those of the store. Nothing is written then.
-func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (Record[S, T], error) {
+func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (rec Record[S, T], err error) {
 	c := m.call("create", id, actor)
 	c.event, c.payload = e, payload
 	c.q.Verb, c.q.Event = decide.Create, m.machine.EventIndex(e)
-	return c.finish(ctx)
+	err = c.finish(ctx, &rec)
+	return rec, err
 }
 
 // Add makes a record in the machine's initial state, for machines whose initial
 // state is not absent. The actor must be declared.
 //
 // Errors: those of [Manager.Create].
-func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (Record[S, T], error) {
+func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (rec Record[S, T], err error) {
 	c := m.call("add", id, actor)
 	c.payload = payload
 	c.q.Verb = decide.Add
-	return c.finish(ctx)
+	err = c.finish(ctx, &rec)
+	return rec, err
 }
 
 // Fire moves an object by event e, if the table lets this actor. The order is
@@ -232,11 +243,12 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, 
 // [ErrPrecondition], [ErrStale], [ErrInvalid], [ErrUnknownOutcome], those of
 // [fsm.Machine.Next], of Edit and of the store. Nothing is written then, but
 // for ErrUnknownOutcome.
-func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (Record[S, T], error) {
+func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.Actor, change *Change[T]) (rec Record[S, T], err error) {
 	c := m.call("fire", id, actor)
 	c.event = e
 	c.fires(change)
-	return c.finish(ctx)
+	err = c.finish(ctx, &rec)
+	return rec, err
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], ErrInvalid,
@@ -277,6 +289,9 @@ func checkID(id string) error {
 
 // checkText refuses what not every store can hold as text.
 func checkText(what, text string) error {
+	if ascii(text) {
+		return nil // nearly every text
+	}
 	switch {
 	case !utf8.ValidString(text):
 		return fmt.Errorf("%w: %s %q is not UTF-8", ErrInvalid, what, text)
@@ -284,4 +299,14 @@ func checkText(what, text string) error {
 		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, text)
 	}
 	return nil
+}
+
+// ascii reports whether a text has ASCII characters only, and no NUL.
+func ascii(text string) bool {
+	for i := range len(text) {
+		if text[i]-1 >= utf8.RuneSelf-1 {
+			return false
+		}
+	}
+	return true
 }

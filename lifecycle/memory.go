@@ -36,6 +36,7 @@ type MemoryStore struct {
 	closed   bool
 	shelves  map[string]*shelf // by machine
 	recent   *shelf            // the last one asked for, or nil
+	last     *entry            // the last one asked for, or nil: who reads an object often moves it next
 	removed  []grave           // in order of removal, some of them risen again
 	floor    uint64            // >= every sequence, operation and revision number of a forgotten key
 	outbox   []OutboxMessage
@@ -63,7 +64,7 @@ func (s *MemoryStore) Capabilities() Capabilities {
 func (s *MemoryStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.shelves, s.recent, s.removed, s.outbox = true, nil, nil, nil, nil
+	s.closed, s.shelves, s.recent, s.last, s.removed, s.outbox = true, nil, nil, nil, nil, nil
 	return nil
 }
 
@@ -82,19 +83,34 @@ func (s *MemoryStore) enter(ctx context.Context) error {
 
 // Get implements [Store].
 func (s *MemoryStore) Get(ctx context.Context, key Key) (r StoredRecord, err error) {
-	if err = s.enter(ctx); err != nil {
-		return r, err
+	err = s.read(ctx, key, &r)
+	return r, err
+}
+
+// read is Get into a record that exists already, because records are big.
+func (s *MemoryStore) read(ctx context.Context, key Key, r *StoredRecord) error {
+	if err := s.enter(ctx); err != nil {
+		*r = StoredRecord{}
+		return err
 	}
 	defer s.mu.Unlock()
 	if e := s.entry(key); e != nil {
-		e.record(key.Machine, &r)
-		return r, nil
+		e.record(key.Machine, r)
+	} else {
+		*r = s.unknown(key)
 	}
-	return s.unknown(key), nil
+	return nil
 }
 
 // REQUIRES: s.mu is held, as in all functions below.
 func (s *MemoryStore) entry(key Key) *entry {
+	if e := s.last; e != nil && e.id == key.ID && e.shelf.machine == key.Machine {
+		return e
+	}
+	return s.find(key)
+}
+
+func (s *MemoryStore) find(key Key) *entry {
 	sh := s.recent
 	if sh == nil || sh.machine != key.Machine {
 		if sh = s.shelves[key.Machine]; sh == nil {
@@ -102,7 +118,11 @@ func (s *MemoryStore) entry(key Key) *entry {
 		}
 		s.recent = sh
 	}
-	return sh.entries[key.ID]
+	e := sh.entries[key.ID]
+	if e != nil {
+		s.last = e
+	}
+	return e
 }
 
 // unknown is the record of a key of which nothing is known: its numbers go on
@@ -228,10 +248,9 @@ func (s *MemoryStore) write(c *Commit, ch *StoredChange, e *entry, now time.Time
 	move := e.move
 	if !ch.Quiet {
 		move = sh.move(ch)
-		e.past.add(kept{
-			sequence: ch.To.Sequence, token: c.Token, nanos: now.UnixNano(), revision: e.number,
-			operation: ch.To.Operation, move: move, reason: ch.To.Reason,
-		}, s.keepHistory())
+		k := e.past.next(s.keepHistory())
+		k.sequence, k.token, k.nanos, k.revision = ch.To.Sequence, c.Token, now.UnixNano(), e.number
+		k.operation, k.move, k.reason = ch.To.Operation, move, ch.To.Reason
 	}
 	e.set(&ch.To, move, ch.Remove)
 	sh.mind(e)
@@ -288,5 +307,8 @@ func (s *MemoryStore) forget() {
 		}
 		s.floor = max(s.floor, e.number, uint64(e.operation))
 		delete(s.shelves[g.key.Machine].entries, g.key.ID)
+		if s.last == e {
+			s.last = nil // of this key nothing is known any more
+		}
 	}
 }

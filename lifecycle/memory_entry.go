@@ -92,17 +92,21 @@ func (e *entry) owner() string {
 	return e.job.owner
 }
 
-// record fills a zero record with the object's.
+// record makes a record the object's, whatever it was before.
 func (e *entry) record(machine string, r *StoredRecord) {
 	r.Machine, r.ID, r.Target, r.Revision = machine, e.id, e.target, e.revision
 	r.Sequence, r.Operation, r.Deadline, r.ChangedAt = e.sequence, e.operation, e.deadline, e.changedAt
 	r.Actor, r.Event, r.Reason = e.move.actor, e.move.event, e.reason
 	r.Payload, r.Saved = e.payload, e.saved
-	if !e.removed {
+	if e.removed {
+		r.State, r.Origin = "", ""
+	} else {
 		r.State, r.Origin = e.move.to, e.move.origin
 	}
 	if j := e.job; j != nil {
 		r.Owner, r.Epoch, r.Work, r.Args, r.Steps = j.owner, j.epoch, j.work, j.args, j.steps
+	} else {
+		r.Owner, r.Epoch, r.Work, r.Args, r.Steps = "", 0, "", nil, nil
 	}
 }
 
@@ -187,16 +191,18 @@ type past struct {
 
 func (p *past) len() int { return len(p.rows) }
 
-// add adds a row to those kept, at most so many; less than 0: all.
-func (p *past) add(k kept, keep int) {
+// next returns the place of the next row of those kept, at most so many; less than
+// 0: all. Whoever asks writes every field of it.
+func (p *past) next(keep int) *kept {
 	if keep < 0 || len(p.rows) < keep {
-		p.rows = append(p.rows, k)
-		return
+		p.rows = append(p.rows, kept{})
+		return &p.rows[len(p.rows)-1]
 	}
-	p.rows[p.oldest] = k
+	k := &p.rows[p.oldest]
 	if p.oldest++; p.oldest == len(p.rows) {
 		p.oldest = 0
 	}
+	return k
 }
 
 // at returns the row with so many before it.

@@ -22,17 +22,18 @@ const Overridden = "(override)"
 // Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty,
 // [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store. Nothing
 // is written then, but for [ErrUnknownOutcome].
-func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
+func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (rec Record[S, T], err error) {
 	c := m.call("override", id, actor)
 	c.changes(change)
 	c.q.Verb, c.q.To, c.q.Force, c.reason = decide.Override, m.machine.StateIndex(to), false, reason
 	switch {
 	case actor == "" || reason == "":
-		return Record[S, T]{}, c.fail(fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
+		return rec, c.fail(fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
 	case c.q.To < 0:
-		return Record[S, T]{}, c.fail(&fsm.TransitionError{
+		return rec, c.fail(&fsm.TransitionError{
 			Machine: m.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
 		})
 	}
-	return c.finish(ctx)
+	err = c.finish(ctx, &rec)
+	return rec, err
 }

@@ -6,18 +6,12 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
-
-// outcomeWithin is how long a store may take to write an outcome, on behalf of
-// nobody who waits. Then the object is left to the sweeper: a store that hangs
-// must not hold up the queue for good.
-const outcomeWithin = 10 * time.Second
 
 // settle is told by the queue how the work ended, whatever it was.
 func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err error) {
@@ -29,14 +23,21 @@ func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err 
 		o.settled = true
 		own = &operation[S, E, T]{
 			m: o.m, id: o.id, actor: o.actor, steps: o.steps, with: o.with, rec: o.rec, task: o.task, closed: o.closed, told: o.told,
+			held: new(held[S, T]),
 		}
 		own.handle.last = o.handle.last
 		o.mu.Unlock()
 	}
+	panics := true
+	defer func() {
+		o.handle.settled.Store(true)
+		if own == o && !panics {
+			o.reuse()
+		}
+	}()
 	defer o.m.tasks.remove(own.task)
 	// The store and the observer are somebody else's code: if they panic, the
 	// queue reports it, and who waits must not read that all is well.
-	panics := true
 	defer func() {
 		if panics {
 			o.handle.err = own.failed(outcomeOf(how), err, errUnsettled)
@@ -52,7 +53,12 @@ func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err 
 	}()
 	failed := own.settleNow(ctx, how, err)
 	panics = false
-	o.handle.last, o.handle.err = own.handle.last, failed
+	if own != o {
+		o.handle.last = own.handle.last
+	}
+	if failed != nil {
+		o.handle.err = failed
+	}
 }
 
 func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, err error) error {
@@ -68,9 +74,9 @@ func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, e
 	}
 	// The base context of the queue may have ended: what happened is written
 	// nevertheless, or left to the sweeper.
-	brief := briefly(ctx, outcomeWithin)
-	defer brief.finish()
-	return o.end(brief, outcome, err)
+	o.brief.Context = ctx
+	defer o.brief.finish()
+	return o.end(&o.brief, outcome, err)
 }
 
 var errUnsettled = errors.New("lifecycle: the store or the observer panicked")
@@ -101,9 +107,11 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	if why != nil {
 		c.reason = shortened(why.Error())
 	}
-	var edited *editError
 	if edit, ok := o.edit(outcome); ok {
 		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error { return caught(edit, payload) }}, true
+	} else if c.m.along == nil {
+		// Nobody but the table is asked about the record, so it may be an old one.
+		c.before, c.told = o.rec, true
 	}
 	var err error
 	if len(o.with) == 0 {
@@ -111,7 +119,7 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 	} else {
 		err = o.concludeTogether(ctx, c, outcome, c.reason)
 	}
-	if errors.As(err, &edited) {
+	if edited, ok := errors.AsType[*editError](err); ok {
 		// Without its effect on the payload the work has not succeeded. Nothing
 		// was written yet.
 		outcome = Failed
@@ -228,10 +236,16 @@ func (m *Manager[S, E, T]) release(ctx context.Context, r *StoredRecord) error {
 	return err
 }
 
-// conclude is report for work's own outcome.
+// conclude is report for work's own outcome. If the record is known from the
+// admission, it is tried on that one first: it may have moved on since, and then
+// the store has the word, and what the table said to the old one counts for nothing.
 func (c *call[S, E, T]) conclude(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
+		guess := c.told
 		err := c.attempt(ctx)
+		if guess && !c.d.Write {
+			continue
+		}
 		if _, conflict := c.lost(err); conflict && attempt < maxAttempts {
 			continue
 		}

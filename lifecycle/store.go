@@ -69,7 +69,10 @@ type Capabilities struct {
 
 // Key names an object: the machine that it belongs to, and its id. It has no
 // String method, because the records that embed it would inherit it.
-type Key struct{ Machine, ID string }
+type Key struct {
+	Machine string `json:"machine"`
+	ID      string `json:"id"`
+}
 
 func (k Key) text() string { return fmt.Sprintf("%s %q", k.Machine, k.ID) }
 
@@ -196,19 +199,23 @@ type Query struct {
 	Limit        int           // > 0
 }
 
-// HistoryRow is one accepted change, written in the same commit as the change.
+// HistoryRow is one accepted change, written in the same commit as the change. As
+// JSON, a line each, rows are what ReadHistory of package fsm/check reads, which
+// judges a history by the table of its time.
 type HistoryRow struct {
 	Key
-	Sequence         uint64
-	Revision         Revision
-	Token            Token
-	Operation        OpID
-	From, FromOrigin string // From is empty where a record was added
-	To, Origin       string
-	Event            string
-	Actor            fsm.Actor
-	Reason           string
-	At               time.Time
+	Sequence   uint64    `json:"sequence"`
+	Revision   Revision  `json:"revision"`
+	Token      Token     `json:"token"`
+	Operation  OpID      `json:"operation"`
+	From       string    `json:"from"` // empty where a record was added
+	FromOrigin string    `json:"fromOrigin"`
+	To         string    `json:"to"`
+	Origin     string    `json:"origin"`
+	Event      string    `json:"event"`
+	Actor      fsm.Actor `json:"actor"`
+	Reason     string    `json:"reason"`
+	At         time.Time `json:"at"`
 }
 
 // String returns the row as a line for people.

@@ -335,8 +335,8 @@ func (s *sweeper[S, E, T]) care(ctx context.Context, r *StoredRecord, sight deci
 		Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner,
 		OwnerDead: sight.OwnerDead && r.Owner != "" && !s.m.tasks.gaveUp(r),
 	}
-	known, err := s.m.known(r)
-	if err != nil {
+	var known decide.Record
+	if err := s.m.known(r, &known); err != nil {
 		found.Remedy, found.Err = Unmoved, err
 		s.tell(found)
 		return nil
@@ -372,25 +372,24 @@ func (s *sweeper[S, E, T]) tell(c Case) {
 // fire fires the event of the deadline, or the one that was observed.
 func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known decide.Record, q decide.Request, found *Case) {
 	m := s.m
+	e := m.machine.EventAt(q.Event)
 	if m.observe != nil {
-		e, actor, err := m.observe(ctx, *r)
+		seen, actor, err := m.observe(ctx, *r)
 		if err != nil {
 			found.Remedy, found.Err = Unmoved, err
 			return
 		}
 		if actor != "" {
+			e = seen
 			q = decide.Request{Verb: decide.Fire, Event: m.machine.EventIndex(e), Actor: actor}
 		}
 	}
-	found.Actor = q.Actor
-	if q.Event >= 0 {
+	found.Event, found.Actor = fmt.Sprint(e), q.Actor
+	if q.Event >= 0 { // what is observed may be unknown to the table
 		found.Event = m.table.Events[q.Event]
 	}
 	c := m.call("sweep", r.ID, q.Actor)
-	c.before, c.told, c.q = *r, true, q
-	if q.Event >= 0 {
-		c.event = m.machine.EventAt(q.Event)
-	}
+	c.before, c.told, c.q, c.event = *r, true, q, e
 	if !q.Sweep || r.Work == "" || !decide.Redoes(m.table, known.State, known.Origin) {
 		err := c.run(ctx)
 		found.settle(Moved, err)
@@ -406,7 +405,8 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		found.Remedy, found.Err = Unmoved, err
 		return
 	}
-	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor}
+	o := m.operation()
+	o.id, o.actor = r.ID, actor
 	o.steps = append([]Step[E]{{c.event, Work{Handler: r.Work, Args: r.Args}}}, rest...)
 	_, err = o.submit(ctx, &Work{}, func(ctx context.Context) error {
 		err := c.run(ctx)
@@ -441,7 +441,8 @@ func (s *sweeper[S, E, T]) next(ctx context.Context, r *StoredRecord, found *Cas
 		found.Remedy = LeftToOthers
 		return
 	}
-	o := &operation[S, E, T]{m: m, id: r.ID, actor: actor, steps: steps}
+	o := m.operation()
+	o.id, o.actor, o.steps = r.ID, actor, steps
 	_, err = o.submit(ctx, &steps[0].Work, func(ctx context.Context) error {
 		err := o.admit(ctx, r, nil)
 		if err == nil {

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"math/rand/v2"
 )
 
@@ -21,3 +22,16 @@ func NewToken() (t Token) {
 
 // String returns the token as 32 hexadecimal digits.
 func (t Token) String() string { return hex.EncodeToString(t[:]) }
+
+// MarshalText is [Token.String].
+func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (t *Token) UnmarshalText(text []byte) error {
+	var read Token
+	if n, err := hex.Decode(read[:], text[:min(len(text), 2*len(read))]); err != nil || n != len(read) || len(text) != 2*n {
+		return errors.New("lifecycle: a token has 32 hexadecimal digits")
+	}
+	*t = read
+	return nil
+}

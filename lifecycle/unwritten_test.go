@@ -117,10 +117,11 @@ func TestOutcomeOvertaken(t *testing.T) {
 		h := must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
 		synctest.Wait()
 		store.reset()
-		store.afterGet = func(n int) {
+		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 			if n == 1 {
 				require.Equal(t, lifecycle.Applied, must(other.Report(t.Context(), "a", 3, "progress", "worker", "half"))(t))
 			}
+			return write()
 		}
 		close(end)
 		_, err := h.Wait(t.Context())
@@ -129,6 +130,35 @@ func TestOutcomeOvertaken(t *testing.T) {
 			"3: running -reboot-> rebooting by user", "3: rebooting -progress-> rebooting by worker", "3: rebooting -done-> running by worker",
 		}, story(t, m, "a", 4))
 	})
+}
+
+// TestOutcomeElsewhere: the state that the operation was admitted in has no row
+// for the outcome, and the one that it has got to has.
+func TestOutcomeElsewhere(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "parcel", Initial: "packed", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{
+			{Name: "packed"},
+			{Name: "collecting", Kind: fsm.Transitional},
+			{Name: "delivering", Kind: fsm.Transitional},
+			{Name: "delivered", Kind: fsm.Final},
+		},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("packed", "send", "collecting").By(user),
+			fsm.Move[state, event]("collecting", "collected", "delivering").By("worker"),
+			fsm.Return[state, event]("collecting", "late").AlsoFrom("delivering").After(time.Hour),
+			fsm.Move[state, event]("delivering", "done", "delivered").By("worker"),
+		),
+	})
+	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
+	must(m.Add(t.Context(), "a", user, size{}))(t)
+	h := must(m.Do(t.Context(), "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
+		_, err := m.Fire(ctx, "a", "collected", "worker", nil)
+		return err
+	}), nil))(t)
+	rec, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, state("delivered"), rec.State)
 }
 
 // TestEditOutcome: an edit that fails, panics or is of another payload. Without

@@ -162,6 +162,7 @@ type Task struct {
 	ctx  *workContext // nil while it waits
 	told error        // why the operation is not this one's any more
 	edit any          // func(*T) error
+	own  workContext  // ctx, most of the time
 }
 
 // beater is a [Manager].
@@ -187,9 +188,13 @@ func (t *Task) tell(cause error) {
 
 // begins makes the context of the work, and returns why it must not even begin.
 func (t *Task) begins(ctx context.Context) (*workContext, error) {
-	c := &workContext{Context: ctx, task: t}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	c := &t.own
+	if t.ctx != nil { // a queue that tries again: the first one stays ended
+		c = new(workContext)
+	}
+	c.Context, c.task = ctx, t
 	t.ctx = c
 	return c, t.told
 }
@@ -266,6 +271,9 @@ func (ts *tasks) add(t *Task) {
 	}
 	ts.running[t.Key] = t
 	ts.n.Store(int32(len(ts.running)))
+	// Whatever was loose is over. It may have this very number: of an admission
+	// that was not written after all.
+	delete(ts.loose, t.Key)
 }
 
 func (ts *tasks) remove(t *Task) {
@@ -387,8 +395,8 @@ func (m *Manager[S, E, T]) beat(ctx context.Context, t *Task) error {
 		if err != nil {
 			return err
 		}
-		known, err := m.known(&now)
-		if err != nil {
+		var known decide.Record
+		if err := m.known(&now, &known); err != nil {
 			return err
 		}
 		if !m.owns(t, &now) {

@@ -65,7 +65,8 @@
 //   - Several locks, by hash of the key: it made nothing faster, and actions of
 //     several keys, limits and drains would have to take all of them.
 //   - Workers that wait: they need a number, tie up goroutines in calls that take
-//     minutes, and are never zero.
+//     minutes, and are never zero. A goroutine that has nothing to do gives way
+//     once, to whoever waited for its action, and ends if that was all.
 //   - Moving what waits from one lane to another when a disk is attached elsewhere:
 //     that is where order gets lost. An action takes several keys instead.
 //   - The submitter's context for the action: a request that has ended must not end

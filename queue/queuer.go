@@ -42,6 +42,7 @@ type Queuer[K comparable] struct {
 	first   *Ticket[K]
 	last    *Ticket[K] // the running ones, by start
 	stray   int        // goroutines of abandoned actions that have not returned
+	idle    *worker[K] // lingers, and belongs to who takes it from here; nil: none does
 
 	blocked int      // submitters that wait for room
 	arrival uint64   // of the last one

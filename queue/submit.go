@@ -47,7 +47,11 @@ func (q *Queuer[K]) submit(ctx context.Context, key K, more []K, act *Action) (*
 		t.rare = &rare[K]{more: entries}
 	}
 
-	now := q.now()
+	told := act.Admit != nil || q.observer.Accepted != nil
+	var now int64 // of the acceptance
+	if !told {
+		now = q.now()
+	}
 	q.mu.Lock()
 	if act.ID != "" {
 		if known, err := q.known(ctx, act); known != nil || err != nil {
@@ -61,7 +65,7 @@ func (q *Queuer[K]) submit(ctx context.Context, key K, more []K, act *Action) (*
 		return nil, q.refuse(t, reason, in, nil)
 	}
 	q.place(t)
-	if act.Admit != nil || q.observer.Accepted != nil {
+	if told {
 		t.missing++
 		q.mu.Unlock()
 		return q.admit(ctx, t)
@@ -251,6 +255,9 @@ func (q *Queuer[K]) confirm(t *Ticket[K], now int64) {
 	next := q.pump(now)
 	if d := t.act.QueueTimeout; d > 0 && t.state == Waiting {
 		t.extra().timer = time.AfterFunc(d, t.expire)
+	}
+	if w := q.idle; w != nil && next != nil {
+		w.t, q.idle, next = next, nil, nil
 	}
 	q.mu.Unlock()
 	if next != nil {

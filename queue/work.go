@@ -3,21 +3,44 @@ package queue
 import (
 	"context"
 	"errors"
+	"runtime"
 	"runtime/debug"
 )
 
 // worker is the goroutine of a running action. Before it ends it takes over the
-// next action that may start; it ends when there is none.
+// next action that may start; it ends when there is none, after a moment.
 type worker[K comparable] struct {
 	q *Queuer[K]
-	t *Ticket[K] // nil: its outcome is decided
+	t *Ticket[K] // nil: its outcome is decided; written under q.mu while it lingers
 }
 
 func (q *Queuer[K]) work(t *Ticket[K]) {
-	w := worker[K]{q, t}
+	w := &worker[K]{q, t}
 	defer w.exit()
 	for w.t != nil {
-		w.t = w.conclude(w.call())
+		if w.t = w.conclude(w.call()); w.t == nil {
+			w.linger()
+		}
+	}
+}
+
+// linger gives way once before the goroutine ends, and takes over what was
+// submitted meanwhile: who waited for an action often submits the next one, and a
+// new goroutine's small stack would have to grow again.
+func (w *worker[K]) linger() {
+	q := w.q
+	q.mu.Lock()
+	if q.idle != nil {
+		q.mu.Unlock()
+		return // one is enough
+	}
+	q.idle = w
+	q.mu.Unlock()
+	runtime.Gosched()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.idle == w {
+		q.idle = nil // nobody wants it
 	}
 }
 
@@ -83,7 +106,10 @@ func (w *worker[K]) call() (r result) {
 // and to make it grow takes longer than all of this.
 func (w *worker[K]) conclude(r result) *Ticket[K] {
 	q, t := w.q, w.t
-	now := q.now()
+	var now int64 // of the end, unless Settle comes before it
+	if t.act.Settle == nil {
+		now = q.now()
+	}
 	q.mu.Lock()
 	if t.state != Running {
 		return q.late(w)
@@ -92,7 +118,7 @@ func (w *worker[K]) conclude(r result) *Ticket[K] {
 	if r.failed || r.skipped || r.panicked != nil {
 		outcome, err = t.judge(&r)
 		if r.retry && t.retries(outcome) {
-			return w.retry(outcome, err, now)
+			return w.retry(outcome, err)
 		}
 	}
 	return w.finish(outcome, err, now)
@@ -115,8 +141,9 @@ func (w *worker[K]) finish(outcome Outcome, err error, now int64) *Ticket[K] {
 }
 
 // retry sends the action into its back-off. REQUIRES: q.mu, and unlocks it.
-func (w *worker[K]) retry(outcome Outcome, err error, now int64) *Ticket[K] {
+func (w *worker[K]) retry(outcome Outcome, err error) *Ticket[K] {
 	q, t := w.q, w.t
+	now := q.now()
 	if f := q.observer.Retried; f != nil {
 		e := Retried[K]{t.info(), outcome, err, t.act.Retry.pause(t.attempt)}
 		q.mu.Unlock()

@@ -23,7 +23,7 @@ func TestStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		require.NoError(t, run(t.Context(), &out, 30*time.Second))
-		if os.Getenv("UPDATE_GOLDEN") != "" {
+		if os.Getenv("UPDATE_DOCS") != "" {
 			require.NoError(t, os.WriteFile("testdata/story.txt", []byte(out.String()), 0o666))
 		}
 		want, err := os.ReadFile("testdata/story.txt")

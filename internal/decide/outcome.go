@@ -43,9 +43,10 @@ func (e Events) Of(o Outcome) []int {
 // why; it is false if there are no events.
 func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Request, bool) {
 	q.Verb = Report
+	var rows [4]int // of no interest
 	for _, e := range events {
 		q.Event = e
-		if _, d, ok := q.Candidates(t, rec, nil); ok || d.Verdict == Stale || d.Verdict == Repeated {
+		if _, d, ok := q.Candidates(t, rec, rows[:0]); ok || d.Verdict == Stale || d.Verdict == Repeated {
 			return q, true
 		}
 	}
@@ -53,7 +54,7 @@ func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Re
 		late := q
 		if _, row := t.Deadline(rec.State, rec.Origin); row >= 0 && !Redoes(t, rec.State, rec.Origin) {
 			late.Event, late.Actor, late.Force = t.Rows[row].Event, fsm.Sweeper, t.Rows[row].Forced
-			if _, d, ok := late.Candidates(t, rec, nil); ok || d.Verdict == Stale || d.Verdict == Repeated {
+			if _, d, ok := late.Candidates(t, rec, rows[:0]); ok || d.Verdict == Stale || d.Verdict == Repeated {
 				return late, true
 			}
 		}

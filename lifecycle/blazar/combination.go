@@ -34,6 +34,18 @@ func Combinations() []Combination {
 	}
 }
 
+// IsValidCombination reports whether a lease may have this status with these
+// statuses of its reservations and of its events start_lease and end_lease, by the
+// line of the status in [Combinations]. It is false for what is no status.
+func (s LeaseState) IsValidCombination(reservations []ReservationState, start, end EventState) bool {
+	for _, c := range Combinations() {
+		if c.Lease == s {
+			return c.Allows(reservations, start, end)
+		}
+	}
+	return false
+}
+
 // Allows reports whether these statuses satisfy the line. A lease without
 // reservations satisfies every condition on them.
 func (c Combination) Allows(reservations []ReservationState, start, end EventState) bool {

@@ -54,6 +54,7 @@ func TestCombinations(t *testing.T) {
 						want = want && satisfies(cells[0], string(r))
 					}
 					require.Equal(t, want, c.Allows(list, start, end), "%s, %s, %s, %s", c.Lease, list, start, end)
+					require.Equal(t, want, c.Lease.IsValidCombination(list, start, end))
 					if want {
 						allowed++
 					}
@@ -62,6 +63,9 @@ func TestCombinations(t *testing.T) {
 		}
 	}
 	require.Empty(t, document, "lines of the document that the package lacks")
+	for _, s := range []blazar.LeaseState{blazar.LeaseAbsent, "", "pending"} {
+		require.False(t, s.IsValidCombination(nil, blazar.EventUndone, blazar.EventUndone), "%q is no status", s)
+	}
 	require.Positive(t, allowed)
 }
 

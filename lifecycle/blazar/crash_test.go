@@ -3,7 +3,10 @@ package blazar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,33 +20,10 @@ import (
 // Everything comes to rest, and nothing is done twice. All faults are tried with
 // INTERLOCK_LONG=1, otherwise those after which somebody else has to clean up.
 func TestCrashes(t *testing.T) {
-	h := crashtest.Harness{
-		Synctest: true,
-		New:      func(testing.TB) lifecycle.Store { return &lifecycle.MemoryStore{KeepHistory: -1} },
-	}
-	if os.Getenv("INTERLOCK_LONG") == "" {
-		h.Kinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer, crashtest.Paused}
-	}
-	crashtest.Run(t, h, crashtest.Scenario[*Service]{
+	crashtest.Run(t, harness(nil), crashtest.Scenario[*Service]{
 		Processes: []string{"manager"}, Tick: 5 * time.Minute,
 		Start: func(ctx context.Context, p *crashtest.Process) (*Service, error) {
-			if err := p.Join(ctx, 12*time.Minute); err != nil {
-				return nil, err
-			}
-			effect := func(ctx context.Context, _ Allocation) error { return p.Effect(ctx) }
-			s := newService(&Config{Owner: p.Owner(), Queue: p.Queue(), Plugins: map[string]Plugin{"host": {
-				Reserve: func(ctx context.Context, a Allocation) (string, error) { return "rack 7", effect(ctx, a) },
-				Update:  effect, OnStart: effect, OnEnd: effect,
-			}}})
-			// The harness learns the tables, and nothing of who works: an update or a
-			// delete that is asked for again may have nothing left to do.
-			crashtest.Manage(p, Lease, &lifecycle.Config[Call]{Along: s.along})
-			crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{Observe: s.observe})
-			s.Leases = lifecycle.New(Lease, p.Store(), s.leases())
-			s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
-			s.Events = lifecycle.New(EventRecord, p.Store(), s.events())
-			p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
-			return s, nil
+			return crashing(ctx, p, func(string, Allocation) {})
 		},
 		Script: crashScript,
 		Ends: map[lifecycle.Key][]string{
@@ -51,6 +31,124 @@ func TestCrashes(t *testing.T) {
 			{Machine: "lease", ID: "whole"}: {string(LeaseTerminated), string(LeaseError)},
 		},
 		Check: inStep,
+	})
+}
+
+func harness(fresh func()) crashtest.Harness {
+	h := crashtest.Harness{
+		Synctest: true,
+		New: func(testing.TB) lifecycle.Store {
+			if fresh != nil {
+				fresh()
+			}
+			return &lifecycle.MemoryStore{KeepHistory: -1}
+		},
+	}
+	if os.Getenv("INTERLOCK_LONG") == "" {
+		h.Kinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer, crashtest.Paused}
+	}
+	return h
+}
+
+// crashing starts a process that sweeps, and tells what its plugin is asked for.
+func crashing(ctx context.Context, p *crashtest.Process, tell func(what string, a Allocation)) (*Service, error) {
+	if err := p.Join(ctx, 12*time.Minute); err != nil {
+		return nil, err
+	}
+	effect := func(what string) func(context.Context, Allocation) error {
+		return func(ctx context.Context, a Allocation) error {
+			err := p.Effect(ctx)
+			if err == nil {
+				tell(what, a)
+			}
+			return err
+		}
+	}
+	s := newService(&Config{Owner: p.Owner(), Queue: p.Queue(), Plugins: map[string]Plugin{"host": {
+		Reserve: func(ctx context.Context, a Allocation) (string, error) { return "rack 7", effect("reserve")(ctx, a) },
+		Update:  effect("update"), OnStart: effect("start"), BeforeEnd: effect("before end"), OnEnd: effect("end"),
+	}}})
+	// The harness learns the tables, and nothing of who works: an update or a
+	// delete that is asked for again may have nothing left to do.
+	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{Along: s.along})
+	crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{Observe: s.observe})
+	s.Leases = lifecycle.New(Lease, p.Store(), s.leases())
+	s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
+	s.Events = lifecycle.New(EventRecord, p.Store(), s.events())
+	p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
+	return s, nil
+}
+
+// Two leases of the same rack, one after the other, of which nobody asks for
+// anything: two processes execute their events as they become due, or too late,
+// because nobody has looked. With a fault at every write, every event is executed
+// once or has failed, and the rack is never handed out before it was given back.
+func TestCrashesOfProcess(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	crashtest.Run(t, harness(func() { told = nil }), crashtest.Scenario[*Service]{
+		Processes: []string{"manager", "other"}, Tick: 5 * time.Minute,
+		Start: func(ctx context.Context, p *crashtest.Process) (*Service, error) {
+			s, err := crashing(ctx, p, func(what string, a Allocation) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, what+" "+a.Lease)
+			})
+			if err == nil {
+				p.Every(func(ctx context.Context) error { _, err := s.Process(ctx); return err })
+			}
+			return s, err
+		},
+		Script: func(_ context.Context, w *crashtest.World[*Service]) error {
+			start := time.Now().Add(45 * time.Minute) // after a creation that is given up
+			leases := []struct {
+				id   string
+				spec LeaseSpec
+			}{
+				{"first", LeaseSpec{Start: start, End: start.Add(10 * time.Minute), BeforeEnd: start.Add(5 * time.Minute), Reservations: []Request{{"host", 1}}}},
+				{"second", LeaseSpec{Start: start.Add(10 * time.Minute), End: start.Add(20 * time.Minute), Reservations: []Request{{"host", 1}}}},
+			}
+			for _, lease := range leases {
+				err := w.Insist("manager", "create "+lease.id, func(ctx context.Context, s *Service) error {
+					now, err := s.GetLease(ctx, lease.id)
+					if errors.Is(err, lifecycle.ErrNotFound) {
+						_, err = s.CreateLease(ctx, lease.id, lease.spec)
+					} else if err == nil && now.Status.IsTransitional() {
+						err = errors.New(string(now.Status))
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			w.Pass(75 * time.Minute)
+			return w.Insist("other", "look", func(ctx context.Context, s *Service) error {
+				for e, err := range s.Events.All(ctx, lifecycle.Select[EventState]{States: []EventState{EventUndone, EventInProgress}}) {
+					if err != nil {
+						return err
+					}
+					return errors.New(e.ID + " is " + string(e.State))
+				}
+				return nil
+			})
+		},
+		Ends: map[lifecycle.Key][]string{
+			{Machine: "lease", ID: "first"}:  {string(LeaseTerminated), string(LeaseError)},
+			{Machine: "lease", ID: "second"}: {string(LeaseTerminated), string(LeaseError)},
+		},
+		Check: func(ctx context.Context, s *Service) error {
+			mu.Lock()
+			defer mu.Unlock()
+			// An end that has failed is over for the clock; whether it has given back
+			// the rack, nobody knows.
+			first, err := s.GetLease(ctx, "first")
+			if err == nil && first.Status == LeaseTerminated && slices.Contains(told, "start second") &&
+				slices.Index(told, "start second") < slices.Index(told, "end first") {
+				err = fmt.Errorf("the rack was handed out before it was given back: %v", told)
+			}
+			return errors.Join(err, inStep(ctx, s))
+		},
 	})
 }
 

@@ -133,7 +133,7 @@ func TestNever(t *testing.T) {
 	slices.Sort(lines)
 	text := strings.Join(lines, "\n") + "\n"
 	const file = "testdata/never.txt"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
+	if os.Getenv("UPDATE_DOCS") != "" {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
 	}
 	want, err := os.ReadFile(file)

@@ -30,8 +30,11 @@ type Handled struct {
 // lease is over or is being deleted. An event that can never be executed (see
 // [Never]) is in ERROR.
 //
-// Several processes may do this on one store: every event is executed once. The
-// error is the store's or the context's; what was begun until then goes on.
+// Several processes may do this on one store: every event is executed once. A look
+// lists the events that are UNDONE, due or not, once: a store lists by status and
+// not by time, and so a look costs as much as there are leases that have not
+// ended, up to three events each, [lifecycle.MaxPage] in a page. The error is the
+// store's or the context's; what was begun until then goes on.
 func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 	due, err := s.due(ctx)
 	if err != nil {
@@ -39,7 +42,7 @@ func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 	}
 	var all []Handled
 	for _, batch := range Batches(due) {
-		handled, err := s.batch(ctx, batch)
+		handled, err := s.batch(ctx, batch, due)
 		all = append(all, handled...)
 		if err != nil {
 			return all, err
@@ -91,12 +94,13 @@ func (s *Service) due(ctx context.Context) (list []Due, err error) {
 	return list, nil
 }
 
-// batch begins all events of a batch, and waits for them with patience.
-func (s *Service) batch(ctx context.Context, batch []Due) ([]Handled, error) {
+// batch begins all events of a batch, and waits for them with patience. Due are
+// those of all batches.
+func (s *Service) batch(ctx context.Context, batch, due []Due) ([]Handled, error) {
 	var taken []LeaseInfo
 	if batch[0].Type == StartLease {
 		var err error
-		if taken, err = s.taken(ctx); err != nil {
+		if taken, err = s.taken(ctx, due); err != nil {
 			return nil, err
 		}
 	}

@@ -9,16 +9,28 @@ import (
 )
 
 // taken lists the leases that still have resources which are to be somebody
-// else's, or will have them: their end is due and not over, or they are being
-// deleted.
-func (s *Service) taken(ctx context.Context) ([]LeaseInfo, error) {
+// else's, or will have them: their end was due when the look began and is not over,
+// or is in progress, or they are being deleted. A start waits for ends that are not
+// later than itself, and so for none that has become due since.
+func (s *Service) taken(ctx context.Context, due []Due) ([]LeaseInfo, error) {
 	leases := make(map[string]bool)
-	now := s.config.Now()
-	for e, err := range s.Events.All(ctx, lifecycle.Select[EventState]{States: []EventState{EventUndone, EventInProgress}}) {
+	for _, d := range due {
+		if d.Type != EndLease {
+			continue
+		}
+		switch e, err := s.Events.Get(ctx, d.ID); {
+		case errors.Is(err, lifecycle.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case e.State == EventUndone:
+			leases[d.Lease] = true
+		}
+	}
+	for e, err := range s.Events.All(ctx, lifecycle.Select[EventState]{States: []EventState{EventInProgress}}) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Payload.Type == EndLease && (e.State == EventInProgress || !e.Payload.Time.After(now)) {
+		if e.Payload.Type == EndLease {
 			leases[e.Payload.Lease] = true
 		}
 	}

@@ -20,8 +20,9 @@ type Call struct {
 	// Patience is for [Instances.Wait]: how long to wait. Default:
 	// [CreateTimeout], [UpdateTimeout] or [DeleteTimeout].
 	Patience time.Duration
-	// KeepError is for [Instances.Wait]: leave a failed operation in its error
-	// state, for a person to look at, instead of undoing it.
+	// KeepError leaves a failed operation in its error state, for a person to look
+	// at, instead of undoing it. Said of the request, it holds whoever finds the
+	// failure; said of [Instances.Wait], from then on.
 	KeepError bool
 }
 
@@ -33,7 +34,7 @@ const (
 	// NoOverride: everything counts.
 	NoOverride Override = 0
 	// IgnoreCRMErrors: an operation that the CRM gives up is as good as done.
-	// [Instances.Wait] sees to it.
+	// [Instances.Wait] sees to it, or, if it is said of the request, a sweep.
 	IgnoreCRMErrors Override = 1
 	// IgnoreCRM: nothing is asked of the CRM, and no cloudlet has to be ready.
 	// The object is at once where the operation leads to.
@@ -70,5 +71,7 @@ func (c *Call) reason() string {
 	}
 	return c.Reason
 }
+
+func (c *Call) keeps() bool { return c != nil && c.KeepError }
 
 func (c *Call) force() bool { return c != nil && c.Force }

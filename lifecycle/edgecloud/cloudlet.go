@@ -37,6 +37,7 @@ const (
 	Disconnected CloudletEvent = "Disconnected" // the connection of the recorded notify id is gone
 
 	Upgrade       CloudletEvent = "Upgrade"       // the user asks
+	Replacing     CloudletEvent = "Replacing"     // the controller, in the same commit: it is this CRM that the upgrade replaces
 	AckUpgrade    CloudletEvent = "AckUpgrade"    // the old CRM has begun
 	Connected     CloudletEvent = "Connected"     // the new CRM has connected and the controller answered it
 	BringUpFailed CloudletEvent = "BringUpFailed" // the old CRM could not bring up the new one, and has removed it
@@ -98,6 +99,8 @@ func CloudletCreateTable() fsm.Spec[CloudletState, CloudletEvent] {
 			fsm.Move(CloudletInitOk, GatherFailed, CloudletOffline).By(CRM),
 
 			// Beyond the document's rows.
+			fsm.Move(CloudletReady, Replacing, CloudletReady).By(Controller).OnlyForced().
+				Note("beyond the document: an upgrade begins in the same commit, of the CRM that runs at that moment"),
 			fsm.Move(CloudletReady, Disconnected, CloudletOffline).AlsoFrom(CloudletInit, CloudletInitOk).By(Controller).
 				Note("beyond the document's rows, in its text: reported under the operation of the connection that dropped; a CRM that has reconnected has made it stale"),
 			fsm.Move(CloudletInit, NoAnswer, CloudletOffline).AlsoFrom(CloudletInitOk).After(StartTimeout).

@@ -165,8 +165,8 @@ func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) 
 // If the controller's answer to its start was missed, it is given now.
 //
 // Errors: [lifecycle.ErrStale] for a connection that does not count any more, or
-// an upgrade that failed meanwhile; [fsm.ErrNotAllowed], those of
-// [lifecycle.Manager.Fire].
+// an upgrade that failed meanwhile, when it may be said again once a person has
+// repaired that; [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
 	rec, err := c.start.Get(ctx, id)
 	if err != nil {

@@ -1,9 +1,11 @@
 package edgecloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -20,6 +22,7 @@ type Coordinator struct {
 	Cloudlets *Cloudlets
 
 	store                     lifecycle.Store
+	undoAfter                 time.Duration
 	cloudletRefs, clusterRefs *refsManager
 }
 
@@ -28,6 +31,10 @@ type Config struct {
 	// Observer is told what happens to ClusterInsts, AppInsts and cloudlets, of
 	// both tables. Default: nobody.
 	Observer lifecycle.Observer
+	// UndoAfter is how long a failed operation may stay in its error state until
+	// [Coordinator.Sweep] undoes it: whoever waits for it does so at once, and may
+	// have died. Default, at 0: a minute. Below 0: for ever.
+	UndoAfter time.Duration
 }
 
 // NewCoordinator returns a coordinator of the objects in a store. The store must
@@ -37,10 +44,11 @@ func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
 	if config == nil {
 		config = &Config{}
 	}
-	insts := &lifecycle.Config[Event]{Undo: []Event{Undo}, Observer: config.Observer}
+	insts := ManagerConfig()
+	insts.Observer = config.Observer
 	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c := &Coordinator{
-		store:        store,
+		store: store, undoAfter: cmp.Or(config.UndoAfter, time.Minute),
 		cloudletRefs: lifecycle.New(cloudletRefs, store, nil),
 		clusterRefs:  lifecycle.New(clusterRefs, store, nil),
 	}
@@ -113,14 +121,28 @@ func (s *AppSpec) same(before *AppSpec) error {
 
 // Sweep looks once after everything whose deadline is over, as
 // [lifecycle.Manager.Sweep] does: operations that nobody answers, deletes whose
-// controller died while it prepared them, cloudlets whose CRM is silent. Some
-// process has to call it now and then.
+// controller died while it prepared them, cloudlets whose CRM is silent. Then it
+// undoes what has failed and was left for [Config.UndoAfter], because whoever was
+// to do that has died, and takes for done what was asked for with
+// [IgnoreCRMErrors]; what was asked for with KeepError it leaves. Some process has
+// to call it now and then.
 func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
 	var cases []lifecycle.Case
 	for _, sweep := range []func(context.Context) ([]lifecycle.Case, error){
 		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.start.Sweep, c.Cloudlets.upgrade.Sweep,
 	} {
 		found, err := sweep(ctx)
+		cases = append(cases, found...)
+		if err != nil {
+			return cases, err
+		}
+	}
+	if c.undoAfter < 0 {
+		return cases, nil
+	}
+	// AppInsts first, as they are deleted.
+	for _, undo := range []func(context.Context) ([]lifecycle.Case, error){c.Apps.undoLeft, c.Clusters.undoLeft} {
+		found, err := undo(ctx)
 		cases = append(cases, found...)
 		if err != nil {
 			return cases, err

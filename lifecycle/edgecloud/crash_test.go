@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,12 +22,13 @@ type service struct {
 // start makes a process: a coordinator, and managers of the same tables that
 // sweep, and by which the histories are judged.
 func start(_ context.Context, p *crashtest.Process) (service, error) {
-	undo := &lifecycle.Config[edgecloud.Event]{Undo: []edgecloud.Event{edgecloud.Undo}}
-	crashtest.Manage(p, edgecloud.ClusterInst, undo)
-	crashtest.Manage(p, edgecloud.AppInst, undo)
+	crashtest.Manage(p, edgecloud.ClusterInst, edgecloud.ManagerConfig())
+	crashtest.Manage(p, edgecloud.AppInst, edgecloud.ManagerConfig())
 	crashtest.Manage(p, edgecloud.CloudletCreate, nil)
 	crashtest.Manage(p, edgecloud.CloudletUpgrade, nil)
-	return service{edgecloud.NewCoordinator(p.Store(), nil)}, nil
+	c := edgecloud.NewCoordinator(p.Store(), nil)
+	p.Every(func(ctx context.Context) error { _, err := c.Sweep(ctx); return err })
+	return service{c}, nil
 }
 
 // errNotYet is why a client asks again.
@@ -320,4 +322,100 @@ func TestCrashes(t *testing.T) {
 		},
 	})
 	require.Equal(t, c.Found, c.Covered)
+}
+
+// The controller waits for an update that fails, and is to undo it; nobody else
+// ever asks for that. It dies, is refused by its store, stands still or is not
+// answered at every single write: the content of before is there again in the end.
+// Of another update the errors are to be seen, and are.
+func TestCrashesBeforeTheUndo(t *testing.T) {
+	wants := func(n int) func(*edgecloud.ClusterSpec) error {
+		return func(s *edgecloud.ClusterSpec) error { s.Nodes = n; return nil }
+	}
+	c := crashtest.Run(t, crashtest.Harness{
+		New:      func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
+		Synctest: true,
+	}, crashtest.Scenario[service]{
+		Processes: []string{"alpha", "beta"},
+		Start:     start,
+		Script: func(_ context.Context, w *crashtest.World[service]) error {
+			crm := &client{w: w, done: map[lifecycle.Key]lifecycle.OpID{}}
+			if err := crm.up(1, "v1"); err != nil {
+				return err
+			}
+			if err := crm.failsToUpdate("c", nil, wants(7)); err != nil {
+				return err
+			}
+			if err := crm.failsToUpdate("k", &edgecloud.Call{KeepError: true}, wants(7)); err != nil {
+				return err
+			}
+			w.Pass(2 * time.Minute) // for longer than [edgecloud.Config].UndoAfter
+			return nil
+		},
+		Ends: map[lifecycle.Key][]string{
+			clusterKey("c"):                        {"Ready"},
+			clusterKey("k"):                        {"UpdateError"},
+			{Machine: "cloudlet-create", ID: "b"}:  {"Ready"},
+			{Machine: "cloudlet-upgrade", ID: "b"}: {"Ready"},
+		},
+		Check: func(ctx context.Context, s service) error {
+			for id, nodes := range map[string]int{"c": 1, "k": 7} {
+				if rec, err := s.Clusters.Get(ctx, id); err != nil || rec.Payload.Nodes != nodes {
+					return fmt.Errorf("%s has %d nodes: %w", id, rec.Payload.Nodes, err)
+				}
+			}
+			return nil
+		},
+	})
+	require.Equal(t, c.Found, c.Covered)
+}
+
+// failsToUpdate makes a cluster, and asks for an update that the CRM gives up.
+func (c *client) failsToUpdate(id string, call *edgecloud.Call, edit func(*edgecloud.ClusterSpec) error) error {
+	var ready lifecycle.OpID
+	err := c.until("create "+id, func(ctx context.Context, s service) (func() error, error) {
+		rec, err := at(ctx, s.Clusters, id)
+		if rec.State == edgecloud.Ready {
+			ready = rec.Operation
+			return nil, err
+		}
+		return func() error {
+			if rec.State != edgecloud.NotPresent {
+				return nil // the CRM's, or the sweeper's
+			}
+			_, err := s.Clusters.Create(ctx, id, edgecloud.ClusterSpec{Cloudlet: "b", Nodes: 1}, nil)
+			return err
+		}, err
+	})
+	if err != nil {
+		return err
+	}
+	c.fail = true
+	defer func() { c.fail = false }()
+	return c.w.Insist("alpha", "update "+id, func(ctx context.Context, s service) error {
+		if err := c.connected(ctx, s); err != nil {
+			return err
+		}
+		rec, err := s.Clusters.Get(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case rec.Operation > ready && rec.State == edgecloud.UpdateError:
+			return nil // a process that is gone has got this far
+		case rec.Operation == ready:
+			if rec, err = s.Clusters.Update(ctx, id, edit, call); err != nil {
+				return err
+			}
+		case rec.State == edgecloud.Ready:
+			return nil // and this one was undone
+		}
+		if err := c.serve(ctx, s); err != nil {
+			return err
+		}
+		_, err = s.Clusters.Wait(ctx, rec, call)
+		if errors.Is(err, edgecloud.ErrFailed) {
+			return nil
+		}
+		return err
+	})
 }

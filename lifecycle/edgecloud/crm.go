@@ -30,15 +30,37 @@ type Platform interface {
 // ResourceManager is not usable. It is safe for concurrent use, must not be
 // copied, and starts no goroutine.
 //
-// It has no memory but its own: one that is started after a crash knows what is
-// there, and no operations.
+// Orders may come late, repeated and in any order: one that is older than the last
+// of its object is refused, also when the object is gone (see [RemembersGone]). It
+// has no memory but its own: one that is started after a crash knows what is
+// there, and no operations. What was sent to its predecessor must not reach it.
 type ResourceManager struct {
 	platform Platform
 	say      func(context.Context, lifecycle.Key, Info) error
 	places   lock.Tree
+	remember int // how many that are gone
 
 	mu    sync.Mutex
-	known map[lifecycle.Key]Info // by the last order; guarded by mu
+	known map[lifecycle.Key]*asked // the last order for each; guarded by mu
+	gone  []*asked                 // a ring of those that are gone and were told to be: len <= remember
+	next  int                      // of gone: the oldest, once it is full
+}
+
+// RemembersGone is how many deletes a [ResourceManager] remembers, the last ones,
+// after it has told that they are done. An order from before a delete that comes
+// after as many others have ended is taken for a new one.
+const RemembersGone = 4096
+
+// asked is an order and how far it is. It is guarded by the mutex of its
+// ResourceManager.
+type asked struct {
+	key    lifecycle.Key
+	info   Info
+	before *asked // what was known until then, until it is begun
+	begun  bool   // nothing takes it back
+	void   bool   // it counts no more: it was never begun, or is forgotten
+	told   bool   // to be gone, and that was heard
+	kept   bool   // in the ring of what is gone
 }
 
 // NewResourceManager returns a CRM that tells what it does by say. What say
@@ -48,7 +70,7 @@ func NewResourceManager(p Platform, say func(context.Context, lifecycle.Key, Inf
 	if p == nil || say == nil {
 		panic("edgecloud: NewResourceManager needs a platform and a way to say things")
 	}
-	return &ResourceManager{platform: p, say: say, known: map[lifecycle.Key]Info{}}
+	return &ResourceManager{platform: p, say: say, remember: RemembersGone, known: map[lifecycle.Key]*asked{}}
 }
 
 // Handle does what is asked for, and returns when that has ended and is said. An
@@ -63,16 +85,16 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	if o.working() == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
 		return fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb)
 	}
-	known, mine, err := r.accept(&o)
+	now, known, mine, err := r.accept(&o)
 	if err != nil {
 		return err
 	}
 	if !mine {
-		return r.tell(ctx, o.Key, known)
+		return r.tell(ctx, now, known)
 	}
 	path, err := o.path()
 	if err != nil {
-		r.forget(o.Key, known)
+		r.drop(now)
 		return fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
 	}
 	// Held until the outcome is known: whoever comes next finds the world as the
@@ -82,78 +104,107 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	}, func(ctx context.Context, _ *lock.Held) error {
 		// A later order may have been faster to the lock: what it has done is not
 		// to be done otherwise after it.
-		if err := r.superseded(&o); err != nil {
+		if err := r.begin(now); err != nil {
 			return err
 		}
-		told := r.tell(ctx, o.Key, known)
+		told := r.tell(ctx, now, known)
 		after := Info{ID: o.Key.ID, Operation: o.Operation, State: o.done()}
 		if err := r.platform.Do(ctx, o); err != nil {
 			after.State, after.Errors = o.failed(), []string{err.Error()}
 		}
-		r.note(o.Key, after)
-		return errors.Join(told, r.tell(ctx, o.Key, after))
+		r.note(now, after)
+		return errors.Join(told, r.tell(ctx, now, after))
 	})
-	if err != nil && ctx.Err() != nil {
-		r.forget(o.Key, known)
+	if err != nil {
+		r.drop(now)
 	}
 	return err
 }
 
 // accept notes an order, and reports whether it is to be done by the caller.
-func (r *ResourceManager) accept(o *Order) (known Info, mine bool, err error) {
+func (r *ResourceManager) accept(o *Order) (now *asked, known Info, mine bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, ok := r.known[o.Key]
+	last := r.known[o.Key]
 	switch {
-	case ok && known.Operation > o.Operation:
-		return known, false, fmt.Errorf("%w: %s %q is asked for in operation %d", lifecycle.ErrStale, o.Key.Machine, o.Key.ID, known.Operation)
-	case ok && known.Operation == o.Operation:
-		return known, false, nil
+	case last != nil && last.info.Operation > o.Operation:
+		return last, last.info, false, fmt.Errorf("%w: %s %q is asked for in operation %d", lifecycle.ErrStale, o.Key.Machine, o.Key.ID, last.info.Operation)
+	case last != nil && last.info.Operation == o.Operation:
+		return last, last.info, false, nil
 	}
-	known = Info{ID: o.Key.ID, Operation: o.Operation, State: o.working()}
-	r.known[o.Key] = known
-	return known, true, nil
+	now = &asked{key: o.Key, info: Info{ID: o.Key.ID, Operation: o.Operation, State: o.working()}, before: last}
+	r.known[o.Key] = now
+	return now, now.info, true, nil
 }
 
-func (r *ResourceManager) superseded(o *Order) error {
+// begin is an order that has the lock: it is to be done, unless a later one came.
+func (r *ResourceManager) begin(now *asked) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.known[o.Key]; now.Operation != o.Operation {
-		return fmt.Errorf("%w: %s %q was asked for in another operation since", lifecycle.ErrStale, o.Key.Machine, o.Key.ID)
+	if r.known[now.key] != now {
+		return fmt.Errorf("%w: %s %q was asked for in another operation since", lifecycle.ErrStale, now.key.Machine, now.key.ID)
 	}
+	now.before, now.begun = nil, true
 	return nil
 }
 
-// note keeps an outcome, unless a later order has come meanwhile.
-func (r *ResourceManager) note(k lifecycle.Key, after Info) {
+// note keeps an outcome, also if a later order has come meanwhile, which may come
+// to nothing.
+func (r *ResourceManager) note(now *asked, after Info) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known[k].Operation == after.Operation {
-		r.known[k] = after
-	}
+	now.info = after
 }
 
-// forget takes an order back that was not done: its context ended while it
-// waited. It is still in the state in which it was noted.
-func (r *ResourceManager) forget(k lifecycle.Key, was Info) {
+// drop takes an order back if it was not begun, because its context ended while it
+// waited or a later one was faster: what was known before it is known again. The
+// bad schedule without: an object is deleted, the order to make it anew is given
+// up, and one from before the delete is taken for new.
+func (r *ResourceManager) drop(now *asked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.known[k]; now.Operation == was.Operation && now.State == was.State {
-		delete(r.known, k)
+	if now.begun {
+		return
 	}
+	now.void = true
+	if r.known[now.key] != now {
+		return // whoever is dropped after it passes it over
+	}
+	last := now.before
+	for last != nil && last.void {
+		last = last.before
+	}
+	if last == nil {
+		delete(r.known, now.key)
+		return
+	}
+	r.known[now.key] = last
 }
 
 // tell says what is known, without a lock. What is gone, and was heard to be, is
-// forgotten.
-func (r *ResourceManager) tell(ctx context.Context, k lifecycle.Key, info Info) error {
-	err := r.say(ctx, k, info)
-	if err != nil || info.State != NotPresent {
+// remembered among the last ones.
+func (r *ResourceManager) tell(ctx context.Context, now *asked, info Info) error {
+	err := r.say(ctx, now.key, info)
+	if info.State != NotPresent {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known[k].Operation == info.Operation {
-		delete(r.known, k)
+	now.told = err == nil
+	if err != nil || now.kept || now.void {
+		return err
+	}
+	now.kept = true
+	if len(r.gone) < r.remember {
+		r.gone = append(r.gone, now)
+		return nil
+	}
+	oldest := r.gone[r.next]
+	r.gone[r.next] = now
+	r.next = (r.next + 1) % r.remember
+	oldest.void = true // a later order that waits does not bring it back
+	if r.known[oldest.key] == oldest {
+		delete(r.known, oldest.key)
 	}
 	return nil
 }
@@ -169,11 +220,11 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	}
 	r.mu.Lock()
 	infos := make(map[lifecycle.Key]Info, len(r.known)+len(there))
-	for k, info := range r.known {
-		if info.State == Ready && !slices.Contains(there, k) {
-			continue // it was lost since
+	for k, a := range r.known {
+		if a.told || a.info.State == Ready && !slices.Contains(there, k) {
+			continue // the other side knows, or it was lost since
 		}
-		infos[k] = info
+		infos[k] = a.info
 	}
 	r.mu.Unlock()
 	for _, k := range there {

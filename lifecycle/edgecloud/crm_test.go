@@ -104,10 +104,12 @@ func TestResourceManagerDoesAnOrderOnce(t *testing.T) {
 		require.ErrorIs(t, r.Handle(t.Context(), order(c, 1, edgecloud.Create)), lifecycle.ErrStale)
 		w.fails = func(edgecloud.Order) error { return nil }
 		require.NoError(t, r.Handle(t.Context(), order(c, 3, edgecloud.Delete)))
+		require.ErrorIs(t, r.Handle(t.Context(), order(c, 2, edgecloud.Update)), lifecycle.ErrStale)
+		require.NoError(t, r.Handle(t.Context(), order(c, 3, edgecloud.Delete)))
 		require.Equal(t, []string{
 			"c is Creating in operation 1", "c is Ready in operation 1", "c is Ready in operation 1",
 			"c is Updating in operation 2", "c is UpdateError in operation 2",
-			"c is Deleting in operation 3", "c is NotPresent in operation 3",
+			"c is Deleting in operation 3", "c is NotPresent in operation 3", "c is NotPresent in operation 3",
 		}, h.lines)
 		require.Empty(t, w.there)
 		all, err := r.Account(t.Context())
@@ -154,6 +156,121 @@ func TestResourceManagerAccount(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, all.Clusters, 1)
 		require.Equal(t, edgecloud.NotPresent, all.Clusters[0].State)
+	})
+}
+
+// What is gone is remembered as long as no more than so many others went since,
+// and one that is there again counts as what is there.
+func TestResourceManagerRemembersWhatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newWorld(), &heard{}
+		r := edgecloud.NewResourceManager(w, h.say)
+		edgecloud.Remember(r, 2)
+		handle := func(id string, op lifecycle.OpID, verb edgecloud.Event) error {
+			return r.Handle(t.Context(), order(clusterKey(id), op, verb))
+		}
+		for _, id := range []string{"a", "b"} {
+			require.NoError(t, handle(id, 1, edgecloud.Create))
+			require.NoError(t, handle(id, 2, edgecloud.Delete))
+		}
+		require.NoError(t, handle("a", 3, edgecloud.Create))
+		for op := lifecycle.OpID(1); op <= 2; op++ {
+			require.ErrorIs(t, handle("a", op, edgecloud.Update), lifecycle.ErrStale)
+		}
+		require.ErrorIs(t, handle("b", 1, edgecloud.Create), lifecycle.ErrStale)
+		require.NoError(t, handle("b", 2, edgecloud.Delete), "said again, and remembered once")
+		// Only the first delete of a is forgotten, which counts no more.
+		require.NoError(t, handle("c", 2, edgecloud.Delete))
+		require.ErrorIs(t, handle("a", 2, edgecloud.Delete), lifecycle.ErrStale)
+		require.ErrorIs(t, handle("b", 1, edgecloud.Create), lifecycle.ErrStale)
+		require.ErrorIs(t, handle("c", 1, edgecloud.Create), lifecycle.ErrStale)
+		require.Len(t, w.there, 1)
+		// Then that of b, and an order from before it is done.
+		require.NoError(t, handle("d", 2, edgecloud.Delete))
+		require.ErrorIs(t, handle("c", 1, edgecloud.Create), lifecycle.ErrStale)
+		require.NoError(t, handle("b", 1, edgecloud.Create))
+		require.Equal(t, 4, edgecloud.Known(r), "a and b are there, c and d are gone")
+	})
+}
+
+// What was forgotten while a later order waited does not come back with it.
+func TestResourceManagerForgetsForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := edgecloud.NewResourceManager(newWorld(), (&heard{}).say)
+		edgecloud.Remember(r, 1)
+		require.NoError(t, r.Handle(t.Context(), order(clusterKey("b"), 2, edgecloud.Delete)))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := map[string]chan error{}
+		for _, id := range []string{"d", "e", "b"} { // one after the other: they are in one place
+			ended[id] = make(chan error, 1)
+			go func() { ended[id] <- r.Handle(ctx, order(clusterKey(id), 3, edgecloud.Delete)) }()
+			synctest.Wait()
+		}
+		require.NoError(t, <-ended["d"])
+		synctest.Wait() // e has begun
+		stop()
+		require.ErrorIs(t, <-ended["b"], context.Canceled)
+		require.Equal(t, 2, edgecloud.Known(r), "d and e")
+		require.NoError(t, <-ended["e"])
+		require.Equal(t, 1, edgecloud.Known(r), "e")
+	})
+}
+
+// The outcome of a delete that is asked for again and not heard is in the account
+// again.
+func TestResourceManagerTellsAgainWhatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &heard{}
+		r := edgecloud.NewResourceManager(newWorld(), h.say)
+		del := order(clusterKey("c"), 2, edgecloud.Delete)
+		accounts := func() []edgecloud.Info {
+			all, err := r.Account(t.Context())
+			require.NoError(t, err)
+			return all.Clusters
+		}
+		require.NoError(t, r.Handle(t.Context(), del))
+		require.Empty(t, accounts())
+		h.lose = true
+		require.Error(t, r.Handle(t.Context(), del))
+		require.Equal(t, []edgecloud.Info{{ID: "c", Operation: 2, State: edgecloud.NotPresent}}, accounts())
+		h.lose = false
+		require.NoError(t, r.Handle(t.Context(), del))
+		require.Empty(t, accounts())
+	})
+}
+
+// An order that is given up while it waits leaves what was known before it, also
+// when others come and go before and after it.
+func TestResourceManagerTakesAnOrderBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, h := newWorld(), &heard{}
+		r := edgecloud.NewResourceManager(w, h.say)
+		c := clusterKey("c")
+		require.NoError(t, r.Handle(t.Context(), order(c, 1, edgecloud.Create)))
+		begin := func(op lifecycle.OpID, verb edgecloud.Event) (stop func(), ended chan error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended = make(chan error, 1)
+			go func() { ended <- r.Handle(ctx, order(c, op, verb)) }()
+			synctest.Wait()
+			return cancel, ended
+		}
+		stop2, ended2 := begin(2, edgecloud.Delete) // runs
+		stop3, ended3 := begin(3, edgecloud.Create)
+		stop4, ended4 := begin(4, edgecloud.Update)
+		stop3()
+		require.ErrorIs(t, <-ended3, context.Canceled)
+		stop4()
+		require.ErrorIs(t, <-ended4, context.Canceled)
+		require.ErrorIs(t, r.Handle(t.Context(), order(c, 1, edgecloud.Create)), lifecycle.ErrStale)
+		require.NoError(t, <-ended2)
+		stop2()
+		require.Empty(t, w.there)
+		require.ErrorIs(t, r.Handle(t.Context(), order(c, 1, edgecloud.Create)), lifecycle.ErrStale)
+		require.NoError(t, r.Handle(t.Context(), order(c, 2, edgecloud.Delete)))
+		require.Equal(t, "c is NotPresent in operation 2", h.lines[len(h.lines)-1])
+		// What was taken back is done when it comes again.
+		require.NoError(t, r.Handle(t.Context(), order(c, 3, edgecloud.Create)))
+		require.EqualValues(t, 3, w.there[c].Operation)
 	})
 }
 

@@ -38,7 +38,8 @@
 //     it holds at the moment of the commit, whoever asks at the same time, in
 //     however many processes.
 //   - Error states keep the errors, every other state has none. Undo brings the
-//     content back that the object had when it was last well.
+//     content back that the object had when it was last well. Whoever waits for
+//     an operation undoes it if it fails; if he has died, a sweep does.
 //   - Of two deletes one wins, and nothing that the other does later touches it.
 //   - Which CRM speaks is known by its connection. What is said under one that
 //     counts no more is refused.
@@ -55,9 +56,18 @@
 //     objects.
 //   - Somebody has to call [Coordinator.Sweep] now and then, and to send orders:
 //     nothing here has a goroutine or a network.
-//   - A failed operation whose controller died before it undid it stays in its
-//     error state, until somebody calls Undo, or tries by force.
 //   - An override makes the records say what the cloudlet may not have.
+//   - The CRM is not told that the sweeper has given up an operation, nor that it
+//     was undone. If the CRM does it all the same, the cloudlet has what was undone.
+//     Its answer is then [lifecycle.Refused], also in an account, where
+//     [Reconnected] has it among what is settled; an update to the content that is
+//     recorded, or a delete, makes the two the same again. The deadlines are there
+//     to be longer than anything the CRM does.
+//   - A CRM that has crashed knows no operations, and takes an order from before for
+//     a new one. Unless they are kept in order, what was sent to a CRM has to be
+//     dropped when its connection ends: [Coordinator.Orders] has what counts.
+//   - Of what is gone a CRM that runs knows the last [RemembersGone] operations, and
+//     an order older than those is taken for a new one.
 //
 // # Beyond the document
 //
@@ -66,7 +76,8 @@
 //
 // A CRM's response has two names, by what it says: [Working] and [Done].
 //
-// Further rows, each marked in its Doc: deadlines ([CreateTimeout] and its
+// [Replacing] is the note on the record of a CRM that an upgrade begins, which
+// makes both one commit. Further rows, each marked in its Doc: deadlines ([CreateTimeout] and its
 // neighbours, [StartTimeout], [UpgradeTimeout]); [PrepareFailed], for a delete
 // of what is still needed; by force, a user's update from UpdateError and
 // delete from every error state, and [Repaired] for the manual repair that the
@@ -90,6 +101,11 @@
 // merely different might be an old one. The document has no condition that the
 // CRM be connected for an instance to be changed; without one nobody would answer.
 //
+// The document leaves a failed upgrade to a person, and does not say what becomes
+// of a new CRM that has connected. Until the repair it cannot say that it has
+// gathered its data, and the repair does not say so in its place: it says so once
+// more, or starts up anew. No upgrade and no change begins before.
+//
 // # Rejected
 //
 //   - An AppInst that waits for its ClusterInst: who asks is told at once, and a
@@ -97,8 +113,8 @@
 //   - A mark on a ClusterInst while its AppInsts are looked at: a process that
 //     dies leaves the mark. A small record of who depends on it, written with
 //     every change, makes one of the two fail instead, and try again.
-//   - Undoing in the sweeper: it does not know whether the person who asked wants
-//     to see the errors first.
+//   - Undoing what failed in the commit that says so: nobody would see the errors,
+//     and who wants to look at them ([Call].KeepError) could not.
 //
 // # Table of clusterinst
 //
@@ -235,14 +251,17 @@
 //	| Init                | AckStart     | controller | InitOk  |                |
 //	| InitOk              | Gathered     | crm        | Ready   |                |
 //	| InitOk              | GatherFailed | crm        | Offline |                |
-//	| Ready, Init, InitOk | Disconnected | controller | Offline | [3]            |
-//	| Init, InitOk        | NoAnswer     | sweeper    | Offline | after 10m [4]  |
+//	| Ready               | Replacing    | controller | Ready   | forced [3]     |
+//	| Ready, Init, InitOk | Disconnected | controller | Offline | [4]            |
+//	| Init, InitOk        | NoAnswer     | sweeper    | Offline | after 10m [5]  |
 //
 //	[1] started by hand
 //	[2] a new notify id: the CRM crashed, and what its predecessor still says is stale
-//	[3] beyond the document's rows, in its text: reported under the operation of the connection that
+//	[3] beyond the document: an upgrade begins in the same commit, of the CRM that runs at that
+//	    moment
+//	[4] beyond the document's rows, in its text: reported under the operation of the connection that
 //	    dropped; a CRM that has reconnected has made it stale
-//	[4] beyond the document: CRM or controller is silent
+//	[5] beyond the document: CRM or controller is silent
 //
 // As a picture, in Mermaid:
 //
@@ -260,6 +279,7 @@
 //	    s1 --> s2 : AckStart by controller
 //	    s2 --> s3 : Gathered by crm
 //	    s2 --> s0 : GatherFailed by crm<br/>Disconnected by controller<br/>NoAnswer by sweeper after 10m
+//	    s3 --> s3 : Replacing by controller, forced
 //	    s3 --> s0 : Disconnected by controller
 //	    s1 --> s0 : Disconnected by controller<br/>NoAnswer by sweeper after 10m
 //	    classDef transitional stroke-dasharray:5 4

@@ -44,6 +44,18 @@ func TestErrors(t *testing.T) {
 	}, failed)
 	require.ErrorIs(t, err, edgecloud.ErrFailed)
 	require.NotErrorIs(t, err, edgecloud.ErrNoAnswer)
+	for code, errs := range map[int][]error{
+		http.StatusUnprocessableEntity: {err, edgecloud.ErrFailed, errors.Join(err, lifecycle.ErrConflict)},
+		http.StatusGatewayTimeout: {
+			edgecloud.ErrNoAnswer, &edgecloud.FailedError{TimedOut: true, Silent: true},
+			fmt.Errorf("who knows: %w", &edgecloud.FailedError{TimedOut: true}),
+		},
+		http.StatusConflict: {edgecloud.ErrStillWorking, fmt.Errorf("%w: look again", edgecloud.ErrStillWorking)},
+	} {
+		for _, err := range errs {
+			require.Equal(t, code, lifecycle.HTTPStatus(err), "%v", err)
+		}
+	}
 
 	// A content that would be elsewhere, or is none, changes nothing.
 	before, err := c.Clusters.Get(ctx, "c")
@@ -117,7 +129,7 @@ func TestResolve(t *testing.T) {
 // A cluster goes, and another one of its name comes on another cloudlet, while an
 // app in it is being created: the app counts on the cloudlet where it really is.
 func TestAClusterMovesWhileAnAppComes(t *testing.T) {
-	s := &meddling{MemoryStore: lifecycle.NewMemoryStore()}
+	s := &meddling{MemoryStore: lifecycle.NewMemoryStore(), machine: "clusterinst-refs"}
 	c := edgecloud.NewCoordinator(s, nil)
 	up(t, c, "b")
 	up(t, c, "oslo")
@@ -140,14 +152,81 @@ func TestAClusterMovesWhileAnAppComes(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// meddling calls a function once, when refs of a ClusterInst are about to be read.
+// Another CRM comes between the look at its version and the commit that begins an
+// upgrade: the upgrade is of the one that runs then.
+func TestAnotherCRMComesWhileAnUpgradeBegins(t *testing.T) {
+	s := &meddling{MemoryStore: lifecycle.NewMemoryStore(), machine: "cloudlet-refs"}
+	c := edgecloud.NewCoordinator(s, nil)
+	up(t, c, "b")
+	ready(t, c, "c")
+	starts := func(notifyID int64, version string) func() {
+		return func() {
+			_, err := c.Cloudlets.StartUp(t.Context(), "b", notifyID, version)
+			require.NoError(t, err)
+			require.NoError(t, c.Cloudlets.Gathered(t.Context(), "b", notifyID))
+		}
+	}
+	s.at = starts(7, "v9")
+	_, err := c.Cloudlets.Upgrade(t.Context(), "b", "v9", "")
+	require.ErrorIs(t, err, lifecycle.ErrInvalid, "it has that version now")
+	s.at = starts(8, "v3")
+	rec, err := c.Cloudlets.Upgrade(t.Context(), "b", "v10", "")
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.Cloudlet{Version: "v10", OldVersion: "v3"}, rec.Payload)
+	require.NoError(t, c.Cloudlets.AckUpgrade(t.Context(), "b", 8), "by the CRM that is replaced")
+}
+
+// An upgrade needs the CRM Ready, also if it is not in the moment of the commit.
+func TestTheCRMGoesWhileAnUpgradeBegins(t *testing.T) {
+	s := &meddling{MemoryStore: lifecycle.NewMemoryStore(), machine: "cloudlet-refs"}
+	c := edgecloud.NewCoordinator(s, nil)
+	up(t, c, "b")
+	ready(t, c, "c")
+	s.at = func() {
+		dropped, err := c.Cloudlets.Disconnected(t.Context(), "b", 1)
+		require.NoError(t, err)
+		require.True(t, dropped)
+	}
+	_, err := c.Cloudlets.Upgrade(t.Context(), "b", "v2", "")
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	rec, err := c.Cloudlets.Upgrading(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.CloudletReady, rec.State)
+}
+
+// A cluster comes, and is Ready, after an app in it has looked where it is: the app
+// is not made, because its cloudlet would not know of it.
+func TestAClusterComesWhileAnAppInItIsAskedFor(t *testing.T) {
+	s := &meddling{MemoryStore: lifecycle.NewMemoryStore()}
+	c := edgecloud.NewCoordinator(s, nil)
+	up(t, c, "b")
+	s.before = func() { ready(t, c, "c") }
+	_, err := c.Apps.Create(t.Context(), "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	s.before = nil
+	_, err = c.Apps.Get(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+// meddling calls a function once, when a record of a machine is about to be read,
+// or before a commit.
 type meddling struct {
 	*lifecycle.MemoryStore
-	at func()
+	machine string
+	at      func()
+	before  func()
+}
+
+func (m *meddling) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if before := m.before; before != nil {
+		m.before = nil
+		before()
+	}
+	return m.MemoryStore.Commit(ctx, c)
 }
 
 func (m *meddling) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if at := m.at; at != nil && k.Machine == "clusterinst-refs" {
+	if at := m.at; at != nil && k.Machine == m.machine {
 		m.at = nil
 		at()
 	}

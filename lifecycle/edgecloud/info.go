@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -149,18 +150,21 @@ const (
 )
 
 // FailedError is an operation that failed. It matches [ErrFailed], and
-// [ErrNoAnswer] if the CRM did not give it up but was silent. It is a plain value.
+// [ErrNoAnswer] if the CRM did not give it up but was silent. Its status code is
+// 504 if time was up, and 422 if the CRM has said why it could not do it. It is a
+// plain value.
 type FailedError struct {
 	Key       lifecycle.Key
 	Operation lifecycle.OpID
 	State     State    // CreateError, UpdateError or DeleteError
 	Errors    []string // what the CRM said
-	Silent    bool     // it has said nothing
+	TimedOut  bool     // it has not said in time how it ended
+	Silent    bool     // and not that it had begun
 	Undone    bool     // the object is as it was before
 }
 
 // ErrFailed: the operation failed.
-var ErrFailed = errors.New("edgecloud: failed")
+var ErrFailed error = &statusError{"edgecloud: failed", http.StatusUnprocessableEntity}
 
 // Error gives what the CRM said.
 func (e *FailedError) Error() string {
@@ -172,6 +176,14 @@ func (e *FailedError) Error() string {
 		text += " (undone)"
 	}
 	return text
+}
+
+// HTTPStatus is for [lifecycle.HTTPStatus].
+func (e *FailedError) HTTPStatus() int {
+	if e.TimedOut {
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusUnprocessableEntity
 }
 
 // Is matches [ErrFailed], and [ErrNoAnswer] if the CRM was silent.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // State is the tracked state of a ClusterInst or AppInst.
@@ -73,12 +74,24 @@ type AppSpec struct {
 	Replicas    int    // how often
 }
 
-// ClusterInst is the machine of ClusterInsts with the payload [ClusterSpec].
+// ManagerConfig returns the configuration of a manager of ClusterInsts or AppInsts
+// without a [Coordinator]: [Undo] brings the previous content back, as the document
+// has it, and work that [lifecycle.Manager.Do] does is the CRM's. It is the caller's
+// own, to add an owner or an observer.
+//
+//	clusters := lifecycle.New(edgecloud.ClusterInst, store, edgecloud.ManagerConfig())
+func ManagerConfig() *lifecycle.Config[Event] {
+	return &lifecycle.Config[Event]{Worker: CRM, Done: []Event{Done}, Failed: []Event{Fail}, Undo: []Event{Undo}}
+}
+
+// ClusterInst is the machine of ClusterInsts with the payload [ClusterSpec]. Who
+// makes a manager of it takes [ManagerConfig].
 // It is immutable and safe for concurrent use.
 var ClusterInst = fsm.Must[ClusterSpec](ClusterInstTable())
 
 // AppInst is the machine of AppInsts with the payload [AppSpec]. Its rows are
-// those of [ClusterInst]. It is immutable and safe for concurrent use.
+// those of [ClusterInst]. Who makes a manager of it takes [ManagerConfig]. It is
+// immutable and safe for concurrent use.
 var AppInst = fsm.Must[AppSpec](AppInstTable())
 
 // ClusterInstTable returns the specification of [ClusterInst], for a machine

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
@@ -157,4 +158,45 @@ func TestReconnectByState(t *testing.T) {
 	}
 	_, err := m.NextTo(context.Background(), m.At(edgecloud.Ready), edgecloud.NotPresent, edgecloud.CRM, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed, "what a user wants to be there does not vanish by itself")
+}
+
+// The machine alone, with a manager: what an undo commits is the previous state,
+// its content too.
+func TestManagerConfig(t *testing.T) {
+	ctx := t.Context()
+	for _, back := range []struct {
+		begin edgecloud.Event
+		nodes int
+	}{{edgecloud.Update, 7}, {edgecloud.Delete, 3}} {
+		clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
+		rec, err := clusters.Create(ctx, "c", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+		require.NoError(t, err)
+		report := func(e edgecloud.Event) {
+			v, err := clusters.Report(ctx, "c", rec.Operation, e, edgecloud.CRM, "")
+			require.NoError(t, err)
+			require.Equal(t, lifecycle.Applied, v)
+		}
+		report(edgecloud.Done)
+		rec, err = clusters.Fire(ctx, "c", back.begin, edgecloud.User, &lifecycle.Change[edgecloud.ClusterSpec]{
+			Edit: func(s *edgecloud.ClusterSpec) error { s.Nodes = back.nodes; return nil },
+		})
+		require.NoError(t, err)
+		if back.begin == edgecloud.Delete {
+			_, err = clusters.Fire(ctx, "c", edgecloud.Prepared, edgecloud.Controller, nil)
+			require.NoError(t, err)
+		}
+		report(edgecloud.Fail)
+		rec, err = clusters.Fire(ctx, "c", edgecloud.Undo, edgecloud.Controller, nil)
+		require.NoError(t, err)
+		require.Equal(t, edgecloud.Ready, rec.State)
+		require.Equal(t, 3, rec.Payload.Nodes)
+	}
+	// Work is the CRM's.
+	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
+	h, err := clusters.Do(ctx, "d", edgecloud.Create, edgecloud.User, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	require.NoError(t, err)
+	rec, err := h.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, edgecloud.Ready, rec.State)
+	require.Equal(t, edgecloud.CRM, rec.Actor)
 }

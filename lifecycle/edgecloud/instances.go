@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -52,7 +53,19 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 	}
 	if call.has(IgnoreTransientState) {
 		if stuck, ok := in.stuck(ctx, id); ok {
-			change := &lifecycle.Change[T]{Operation: stuck.Operation, Edit: func(t *T) error { *t = spec; return nil }}
+			// What it is noted for comes first: a sweep is to do what is wanted now, and
+			// an upgrade of the cloudlet to see it, wherever it was before.
+			var needs []lifecycle.Precondition
+			err := together(ctx, func() (also []lifecycle.AnyPart, err error) {
+				also, needs, err = in.depends(ctx, id, &spec, call, true, Ready)
+				return also, err
+			})
+			if err != nil {
+				return Record[T]{}, in.refused("create", id, Create, err)
+			}
+			change := &lifecycle.Change[T]{
+				Operation: stuck.Operation, Require: needs, Edit: func(t *T) error { *t = spec; return nil },
+			}
 			return in.ready(ctx, call)(in.m.Override(ctx, id, CreateRequested, User, overriding(call), change))
 		}
 	}
@@ -164,13 +177,25 @@ func (in *Instances[T]) depends(ctx context.Context, id string, spec *T, call *C
 	if err != nil {
 		return nil, nil, err
 	}
+	if at.cloudlet == "" {
+		// The ClusterInst is not there, and so nobody knows which cloudlet it is. The
+		// bad schedule: it is made and Ready after this look, and before the commit,
+		// which would then depend on no cloudlet.
+		needed := in.c.Clusters.m.Require(at.cluster, cluster...)
+		if !slices.Contains(cluster, NotPresent) {
+			return nil, nil, &lifecycle.PreconditionError{
+				Precondition: needed, Current: lifecycle.StoredRecord{Key: needed.Key},
+			}
+		}
+		cluster = []State{NotPresent}
+	}
 	self := in.key(id)
 	var looks look
 	if anew {
 		looks = in.c.prune(ctx)
 	}
 	if at.cloudlet != "" {
-		part, err := touching(ctx, in.c.cloudletRefs, at.cloudlet, looks, joins(self, anew))
+		part, err := touching(ctx, in.c.cloudletRefs, at.cloudlet, looks, joins(self, anew, call))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -192,7 +217,7 @@ func (in *Instances[T]) depends(ctx context.Context, id string, spec *T, call *C
 			}
 			return members, nil
 		}
-		part, err := touching(ctx, in.c.clusterRefs, at.cluster, again, joins(self, anew))
+		part, err := touching(ctx, in.c.clusterRefs, at.cluster, again, joins(self, anew, call))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -23,6 +23,11 @@ import (
 type refs struct {
 	Members []lifecycle.Key
 	Unmade  []lifecycle.Key // of these, those that were never Ready and are deleted all the same
+	// What is to be done if the CRM gives up what was asked for last, where it is
+	// not to be undone: nothing, or to take it for done. It is written with the
+	// request, because who asked may be gone by then.
+	Kept    []lifecycle.Key `json:",omitempty"`
+	Ignored []lifecycle.Key `json:",omitempty"`
 }
 
 type (
@@ -70,7 +75,9 @@ func touching(ctx context.Context, m *refsManager, parent string, looks look, ed
 				return err
 			}
 			r.Members = kept
-			r.Unmade = slices.DeleteFunc(r.Unmade, func(u lifecycle.Key) bool { return !slices.Contains(kept, u) })
+			for _, some := range []*[]lifecycle.Key{&r.Unmade, &r.Kept, &r.Ignored} {
+				*some = slices.DeleteFunc(*some, func(u lifecycle.Key) bool { return !slices.Contains(kept, u) })
+			}
 		}
 		if edit != nil {
 			edit(r)
@@ -87,24 +94,31 @@ func touching(ctx context.Context, m *refsManager, parent string, looks look, ed
 	return m.Firing(parent, refsWrite, Controller, change), nil
 }
 
-// joins adds a member. One that is made anew may be undone to Ready again.
-func joins(k lifecycle.Key, anew bool) func(*refs) {
+// joins adds a member, and what this call wants to be done if it fails. One that
+// is made anew may be undone to Ready again.
+func joins(k lifecycle.Key, anew bool, call *Call) func(*refs) {
 	return func(r *refs) {
-		if !slices.Contains(r.Members, k) {
-			r.Members = append(r.Members, k)
-		}
+		note(&r.Members, k, true)
 		if anew {
-			r.Unmade = slices.DeleteFunc(r.Unmade, func(u lifecycle.Key) bool { return u == k })
+			note(&r.Unmade, k, false)
 		}
+		note(&r.Kept, k, call.keeps())
+		note(&r.Ignored, k, call.has(IgnoreCRMErrors))
 	}
 }
 
 // unmakes notes that a member was never made.
 func unmakes(k lifecycle.Key) func(*refs) {
-	return func(r *refs) {
-		if !slices.Contains(r.Unmade, k) {
-			r.Unmade = append(r.Unmade, k)
-		}
+	return func(r *refs) { note(&r.Unmade, k, true) }
+}
+
+// note has a key in a list, or not.
+func note(list *[]lifecycle.Key, k lifecycle.Key, in bool) {
+	switch there := slices.Contains(*list, k); {
+	case in && !there:
+		*list = append(*list, k)
+	case !in && there:
+		*list = slices.DeleteFunc(*list, func(other lifecycle.Key) bool { return other == k })
 	}
 }
 
@@ -113,13 +127,14 @@ func unmakes(k lifecycle.Key) func(*refs) {
 var errMoved = errors.New("edgecloud: what the request depends on has moved")
 
 // overtaken reports whether a commit failed only because somebody else wrote
-// refs first. Whoever loses is not wrong, and tries again; somebody has got on.
+// refs first, or moved the cloudlet. Whoever loses is not wrong, and tries again;
+// somebody has got on.
 func overtaken(err error) bool {
 	if errors.Is(err, errMoved) {
 		return true
 	}
 	e, ok := errors.AsType[*lifecycle.Error](err)
-	if !ok || e.Machine != cloudletRefs.Table().Name && e.Machine != clusterRefs.Table().Name {
+	if !ok || !slices.Contains([]string{cloudletRefs.Name(), clusterRefs.Name(), CloudletCreate.Name()}, e.Machine) {
 		return false
 	}
 	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)

@@ -38,11 +38,12 @@ func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/story-*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	seen := covers(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &script{store: &lifecycle.MemoryStore{KeepHistory: -1}, begun: map[string]any{}}
-				s.c = edgecloud.NewCoordinator(s.store, nil)
+				s := &script{store: &lifecycle.MemoryStore{KeepHistory: -1}, begun: map[string]any{}, seen: seen}
+				s.start()
 				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 					t.Helper()
 					s.t, s.d, s.out = t, d, &strings.Builder{}
@@ -60,7 +61,12 @@ type script struct {
 	out   *strings.Builder
 	store lifecycle.Store
 	c     *edgecloud.Coordinator
+	seen  lifecycle.Observer
 	begun map[string]any // what a request has returned last, for wait
+}
+
+func (s *script) start() {
+	s.c = edgecloud.NewCoordinator(s.store, &edgecloud.Config{Observer: s.seen})
 }
 
 func (s *script) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
@@ -89,7 +95,7 @@ func (s *script) run(ctx context.Context) {
 		time.Sleep(d) // of the bubble
 		s.say("later")
 	case "restart":
-		s.c = edgecloud.NewCoordinator(s.store, nil)
+		s.start()
 		s.say("restarted")
 	default:
 		s.t.Fatalf("no command %q", s.d.Cmd)

@@ -13,7 +13,7 @@ import (
 // on until the cloudlet is Ready again, changes of its instances are refused; in
 // UpdateError too, until a person has repaired it. The cloudlet must have a CRM
 // that is Ready, to do it, and no instance in transition; both are part of the
-// commit.
+// commit, and so is which version that CRM has.
 //
 // Errors: [ErrInUse] with the instances in transition, [lifecycle.ErrInvalid]
 // without a version or for the one that runs, [lifecycle.ErrBusy],
@@ -28,6 +28,14 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 		if err != nil {
 			return nil, err
 		}
+		if at.State != CloudletReady {
+			needed := c.start.Require(id, CloudletReady)
+			now, err := c.c.store.Get(ctx, needed.Key)
+			if err == nil {
+				err = c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
+			}
+			return nil, err
+		}
 		edit := func(u *Cloudlet) error {
 			runs := at.Payload.Version
 			if runs == "" {
@@ -40,11 +48,13 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 			return nil
 		}
 		part = c.upgrade.Firing(id, Upgrade, User, &cloudletChange{
-			Edit: edit, Reason: reason, Require: []lifecycle.Precondition{c.start.Require(id, CloudletReady)},
+			Edit: edit, Reason: reason,
 		})
+		// If another CRM has come since, the upgrade is decided anew.
+		runs := c.start.Firing(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
 		rest := c.c.atRest(ctx, lifecycle.Key{Machine: CloudletUpgrade.Table().Name, ID: id}, Event(Upgrade))
 		members, err := touching(ctx, c.c.cloudletRefs, id, rest, nil)
-		return []lifecycle.AnyPart{part, members}, err
+		return []lifecycle.AnyPart{part, runs, members}, err
 	})
 	if err != nil {
 		return CloudletRecord{}, err
@@ -141,7 +151,11 @@ func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) erro
 }
 
 // Repaired is a person's way out of UpdateError, by force: the cloudlet runs a CRM
-// of this version, and its instances may be changed again.
+// of this version, and its instances may be changed again. It does not move the
+// record of the creation: a CRM that connected in the upgrade and was refused when
+// it had [Cloudlets.Gathered] its data says so again, or starts up anew if it was
+// silent for [StartTimeout]; until then instances and upgrades are refused. The old
+// CRM that is to serve on says [Cloudlets.KeepOld] before.
 //
 // Errors: [lifecycle.ErrInvalid] without a version or a reason, [fsm.ErrNotAllowed]
 // in another state, those of [lifecycle.Manager.Fire].

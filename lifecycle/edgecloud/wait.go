@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -12,24 +15,34 @@ import (
 
 var (
 	// ErrNoAnswer: the CRM did not even say that it has begun. The operation has
-	// failed.
-	ErrNoAnswer = errors.New("edgecloud: no answer")
+	// failed. [lifecycle.HTTPStatus] is 504.
+	ErrNoAnswer error = &statusError{"edgecloud: no answer", http.StatusGatewayTimeout}
 	// ErrStillWorking: time is up, but the CRM has begun. The operation goes on;
-	// look again later.
-	ErrStillWorking = errors.New("edgecloud: still working")
+	// look again later. It is 409, as [lifecycle.ErrBusy] is, which whoever asks
+	// for something else meanwhile gets.
+	ErrStillWorking error = &statusError{"edgecloud: still working", http.StatusConflict}
 )
+
+// statusError is a sentinel with a status code.
+type statusError struct {
+	text string
+	code int
+}
+
+func (e *statusError) Error() string   { return e.text }
+func (e *statusError) HTTPStatus() int { return e.code }
 
 // Wait waits for the outcome of the operation that a request has begun, given as
 // the record that the request returned. What failed is undone, as the document's
-// controller does, unless the call says KeepError, or IgnoreCRMErrors, with which
-// the object is as if the operation had been done.
+// controller does, unless the call, or that of the request, says KeepError, or
+// IgnoreCRMErrors, with which the object is as if the operation had been done.
 //
 // If Patience ends first, it depends on what the CRM has said. Nothing at all is
 // [ErrNoAnswer]: the operation fails, and is undone. That it has begun is
 // [ErrStillWorking]: nothing is changed, because the CRM is busy with it.
 //
 // The record is the object as the operation has left it, the zero Record if it is
-// gone. Errors: [FailedError]; ErrStillWorking; [lifecycle.ErrStale] if the
+// gone. Errors: [FailedError], also if somebody else has undone it; ErrStillWorking; [lifecycle.ErrStale] if the
 // operation was taken away, or the store's history does not tell any more how it
 // ended; [lifecycle.ErrInvalid] for a record that is no request's; and the
 // context's.
@@ -113,13 +126,13 @@ func requested(s State) bool {
 // ended returns the object as the operation has left it. If another operation has
 // begun since, or the object is gone, the history tells.
 func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[T]) (Record[T], error) {
-	if now.Operation == begun.Operation && now.Revision != "" {
+	if now.Operation == begun.Operation && now.Revision != "" && now.Event != string(Undo) {
 		return now, nil
 	}
 	gone := func(why error) (Record[T], error) {
 		return now, in.refused("wait", begun.ID, "", errors.Join(lifecycle.ErrStale, why))
 	}
-	var last lifecycle.HistoryRow
+	var last, failed lifecycle.HistoryRow
 	for after := begun.Sequence; ; {
 		rows, err := in.m.History(ctx, begun.ID, after, 0)
 		if err != nil {
@@ -128,6 +141,9 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 		for _, row := range rows {
 			if row.Operation == begun.Operation {
 				last = row
+				if isError(State(row.To)) {
+					failed = row
+				}
 			}
 			after = row.Sequence
 		}
@@ -139,14 +155,27 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 	if last.To == "" || inTransition(s) {
 		return gone(nil)
 	}
+	undone := func() *FailedError {
+		e := &FailedError{Key: in.key(begun.ID), Operation: begun.Operation, State: State(failed.To), Undone: true}
+		if failed.Reason != "" {
+			e.Errors = strings.Split(failed.Reason, "\n")
+		}
+		e.silenced(&failed)
+		return e
+	}
 	if s == NotPresent && begun.Target != string(NotPresent) {
-		// It failed, and somebody has undone it.
-		return now, &FailedError{Key: in.key(begun.ID), Operation: begun.Operation, State: CreateError, Undone: true}
+		return now, undone() // it failed, and somebody has undone it
+	}
+	if now.Operation == begun.Operation && now.Revision != "" {
+		return now, undone()
 	}
 	rec := *begun
 	rec.Status, rec.Sequence, rec.Revision = in.m.Machine().At(s), last.Sequence, last.Revision
 	rec.Event, rec.Actor, rec.Reason, rec.ChangedAt, rec.Deadline = last.Event, last.Actor, last.Reason, last.At, time.Time{}
-	if last.Event == string(Undo) || last.Event == string(PrepareFailed) {
+	switch last.Event {
+	case string(Undo):
+		return rec, undone()
+	case string(PrepareFailed):
 		return rec, &FailedError{Key: in.key(begun.ID), Operation: begun.Operation, State: State(last.From), Undone: true}
 	}
 	if s == NotPresent {
@@ -157,26 +186,38 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 
 // failed does what is to be done about an operation that failed.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (Record[T], error) {
-	failed := &FailedError{Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State, Errors: Errors(rec)}
-	if rec.Event == string(TimedOut) {
-		// The sweeper has been there: it depends on where it found the object.
-		rows, err := in.m.History(ctx, rec.ID, rec.Sequence-1, 1)
-		if failed.Silent = err == nil && len(rows) == 1 && requested(State(rows[0].From)); failed.Silent {
-			failed.Errors = []string{noAnswer}
-		}
+	failed := in.failure(ctx, &rec)
+	wanted, err := in.wanted(ctx, &rec) // by who has asked for it
+	if err != nil {
+		return rec, errors.Join(failed, err)
 	}
+	self := in.key(rec.ID)
 	switch {
-	case call.has(IgnoreCRMErrors):
-		to := Ready
-		if rec.State == DeleteError {
-			to = NotPresent
+	case call.has(IgnoreCRMErrors), !call.keeps() && slices.Contains(wanted.Ignored, self):
+		reason := IgnoreCRMErrors.String()
+		if call.has(IgnoreCRMErrors) {
+			reason = overriding(call)
 		}
-		after, err := in.m.Override(ctx, rec.ID, to, User, overriding(call), &lifecycle.Change[T]{Operation: rec.Operation})
+		after, err := in.takenForDone(ctx, &rec, reason)
 		if err != nil {
 			return rec, errors.Join(failed, err)
 		}
 		return after, nil
-	case call != nil && call.KeepError:
+	case slices.Contains(wanted.Kept, self):
+		return rec, failed
+	case call.keeps():
+		err := in.keep(ctx, &rec)
+		if errors.Is(err, errUndone) {
+			failed.Undone = true
+			now, err := in.m.Get(ctx, rec.ID)
+			if errors.Is(err, lifecycle.ErrNotFound) {
+				err = nil
+			}
+			return now, errors.Join(failed, err)
+		}
+		if err != nil {
+			return rec, errors.Join(failed, err)
+		}
 		return rec, failed
 	}
 	after, err := in.Undo(ctx, rec.ID, rec.Operation, failed.Error())
@@ -186,3 +227,39 @@ func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (
 	failed.Undone = true
 	return after, failed
 }
+
+// failure tells of an object in an error state.
+func (in *Instances[T]) failure(ctx context.Context, rec *Record[T]) *FailedError {
+	failed := &FailedError{Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State, Errors: Errors(*rec)}
+	if rec.Event == string(TimedOut) {
+		failed.TimedOut, failed.Silent = true, rec.Reason == noAnswer
+		// The sweeper has been there: it depends on where it found the object.
+		if rows, err := in.m.History(ctx, rec.ID, rec.Sequence-1, 1); err == nil && len(rows) == 1 {
+			failed.silenced(&rows[0])
+		}
+	}
+	return failed
+}
+
+// silenced notes whether the CRM was silent, by the row that says how the
+// operation failed.
+func (e *FailedError) silenced(row *lifecycle.HistoryRow) {
+	if row.Event != string(TimedOut) {
+		return
+	}
+	e.TimedOut, e.Errors = true, []string{notFinished}
+	if e.Silent = requested(State(row.From)); e.Silent {
+		e.Errors = []string{noAnswer}
+	}
+}
+
+// takenForDone puts an object where its failed operation was to lead.
+func (in *Instances[T]) takenForDone(ctx context.Context, rec *Record[T], reason string) (Record[T], error) {
+	to := Ready
+	if rec.State == DeleteError {
+		to = NotPresent
+	}
+	return in.m.Override(ctx, rec.ID, to, User, reason, &lifecycle.Change[T]{Operation: rec.Operation})
+}
+
+func isError(s State) bool { return s == CreateError || s == UpdateError || s == DeleteError }

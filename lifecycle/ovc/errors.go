@@ -22,15 +22,16 @@ var (
 	ErrBusy error = text("Cannot execute action at this time")
 	// ErrOtherAction: the object is not in the state that it was expected to be
 	// in. Look again. It goes with [lifecycle.ErrConflict], or with
-	// [lifecycle.ErrNotFound] if there is no such object.
+	// [lifecycle.ErrNotFound] if there is no such object, which is in no state at
+	// all: the document has one answer for both.
 	ErrOtherAction error = text("Other action currently happening")
 	// ErrMoreThanOne: a search for one object finds several. Nothing was
 	// changed. It goes with [lifecycle.ErrInvalid].
 	ErrMoreThanOne error = text("More than one object was updated")
 )
 
-// RefusedError is a refusal in the words of the document. [lifecycle.HTTPStatus]
-// knows its status code.
+// RefusedError is a refusal in the words of the document. Its status code is 409,
+// and 400 for ErrMoreThanOne, see [lifecycle.HTTPStatus].
 type RefusedError struct {
 	Reason error    // ErrBusy, ErrOtherAction or ErrMoreThanOne
 	Kind   Kind     // of the object in the way
@@ -40,17 +41,24 @@ type RefusedError struct {
 }
 
 // Error is the text of the document. Of ErrOtherAction it begins with the status
-// code, 409, or 404 for an object that does not exist.
+// code.
 func (e *RefusedError) Error() string {
 	if e.Reason != ErrOtherAction {
 		return e.Reason.Error()
 	}
-	code := lifecycle.HTTPStatus(e.Err)
-	line := fmt.Sprintf("%d %s: %v on %s", code, http.StatusText(code), e.Reason, e.Kind)
+	line := fmt.Sprintf("%d %s: %v on %s", http.StatusConflict, http.StatusText(http.StatusConflict), e.Reason, e.Kind)
 	if e.ID != "" {
 		line += " ID: " + e.ID
 	}
 	return line
+}
+
+// HTTPStatus is for [lifecycle.HTTPStatus].
+func (e *RefusedError) HTTPStatus() int {
+	if e.Reason == ErrMoreThanOne {
+		return http.StatusBadRequest
+	}
+	return http.StatusConflict
 }
 
 // Unwrap returns Reason and Err.

@@ -44,6 +44,8 @@ func (s *Service) Recover(ctx context.Context) (Healing, error) {
 
 func (s *Service) heal(ctx context.Context, look func(*Manager, context.Context) ([]lifecycle.Case, error)) (h Healing, err error) {
 	err = s.wait(ctx)
+	taking, failed := s.takingPart(ctx)
+	err = errors.Join(err, failed)
 	for kind := range Kinds() {
 		cases, failed := look(s.managers[kind], ctx)
 		err = errors.Join(err, failed)
@@ -55,7 +57,73 @@ func (s *Service) heal(ctx context.Context, look func(*Manager, context.Context)
 		expired, failed := s.empty(ctx, kind)
 		h.Expired, err = append(h.Expired, expired...), errors.Join(err, failed)
 	}
-	return h, err
+	return h, errors.Join(err, s.putBack(ctx, &h, taking))
+}
+
+// part is an object that takes part in an action on another one, which runs here.
+type part struct {
+	of lifecycle.Key
+	lifecycle.Case
+}
+
+// takingPart finds the objects that take part in the actions of this process.
+//
+// The bad schedule without it: a machine and its disk are stuck, and the sweep
+// takes the machine away from the action. That ends, and puts the disk back before
+// the sweep of the disks comes to it: nobody would report the disk.
+func (s *Service) takingPart(ctx context.Context) (parts []part, err error) {
+	lanes := s.queuer.lanes
+	for key := range lanes.All() {
+		for _, i := range lanes.Inspect(key) {
+			if i.State == queue.Waiting || i.Keys[0] != key {
+				continue
+			}
+			for _, k := range i.Keys[1:] {
+				rec, failed := s.store.Get(ctx, k)
+				if failed != nil {
+					return parts, failed
+				}
+				if IsTransition(State(rec.State)) && moves(&i, &rec) {
+					parts = append(parts, part{key, lifecycle.Case{Key: k, From: rec.State, Operation: rec.Operation, Owner: rec.Owner}})
+				}
+			}
+		}
+	}
+	return parts, nil
+}
+
+// putBack reports the objects that an action has put back itself, because it was
+// stuck.
+func (s *Service) putBack(ctx context.Context, h *Healing, parts []part) (err error) {
+	at := map[lifecycle.Key]int{}
+	for i, c := range h.Stuck {
+		at[c.Key] = i
+	}
+	for _, p := range parts {
+		i, found := at[p.of]
+		if !found || h.Stuck[i].Remedy != lifecycle.Moved {
+			continue
+		}
+		i, found = at[p.Key]
+		if found && h.Stuck[i].Remedy != lifecycle.Overtaken {
+			continue
+		}
+		now, failed := s.store.Get(ctx, p.Key)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		if now.Operation != p.Operation || now.Event != string(Stuck) {
+			continue // somebody else has moved it, or it is not over yet
+		}
+		p.Remedy, p.To, p.Event, p.Actor = lifecycle.Moved, now.State, now.Event, now.Actor
+		if found {
+			h.Stuck[i] = p.Case
+		} else {
+			h.Stuck = append(h.Stuck, p.Case)
+		}
+	}
+	return err
 }
 
 // Run heals until ctx ends, which is no error: about every so often, up to a

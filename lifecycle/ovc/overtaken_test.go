@@ -3,9 +3,12 @@ package ovc_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 	"github.com/interlock-go/interlock/queue"
@@ -139,4 +142,90 @@ func TestMigrationOfNothing(t *testing.T) {
 	require.Equal(t, queue.Skipped, ticket.Outcome())
 	require.NoError(t, s.Queuer().Terminate(t.Context()))
 	require.Equal(t, ovc.Destroyed, must(s.Get(t.Context(), ovc.KindVM, "n"))(t).State)
+}
+
+// listed is a memory store in which something happens the first time that stuck disks
+// are listed: before, and once they are.
+type listed struct {
+	*lifecycle.MemoryStore
+	before, after func()
+	done          bool
+}
+
+func (s *listed) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if !q.Overdue || q.Machine != ovc.Disk.Name() || s.done {
+		return s.MemoryStore.List(ctx, q)
+	}
+	s.done = true
+	s.before()
+	found, err := s.MemoryStore.List(ctx, q)
+	s.after()
+	return found, err
+}
+
+// TestHealedByItself: a machine and its disk are stuck in one action. The sweep
+// takes the machine away from it, and the action itself puts the disk back, before
+// the sweep comes to it or while it is there. Both are reported all the same, once.
+func TestHealedByItself(t *testing.T) {
+	for name, late := range map[string]bool{"before the sweep": false, "under the sweep": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ends := make(chan struct{})
+				store := &listed{MemoryStore: lifecycle.NewMemoryStore(), before: func() {}, after: func() {}}
+				s := ovc.New(store, nil)
+				running(t, s, "m")
+				must(s.Add(t.Context(), ovc.KindDisk, "d", ovc.Model{}))(t)
+				wait(t)(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Create, nil))
+				before := must(s.Get(t.Context(), ovc.KindDisk, "d"))(t)
+				h := must(s.Do(t.Context(), ovc.KindVM, "m", ovc.AttachDisk, &ovc.Options{With: "d", Run: func(ctx context.Context) error {
+					<-ctx.Done()
+					<-ends
+					return ctx.Err()
+				}}))(t)
+				begun := must(s.Get(t.Context(), ovc.KindDisk, "d"))(t)
+				time.Sleep(ovc.StuckAfter + time.Second)
+				end := func() { close(ends); synctest.Wait() }
+				if late {
+					store.after = end
+				} else {
+					store.before = end
+				}
+				healed := must(s.SelfHeal(t.Context()))(t)
+				require.Len(t, healed.Stuck, 2)
+				require.Equal(t, "m", healed.Stuck[0].ID)
+				require.Equal(t, lifecycle.Case{
+					Key: lifecycle.Key{Machine: ovc.Disk.Name(), ID: "d"}, Remedy: lifecycle.Moved,
+					From: "ATTACHING", To: "CREATED", Event: "stuck", Actor: fsm.Sweeper, Operation: begun.Operation,
+				}, healed.Stuck[1])
+				_, err := h.Wait(t.Context())
+				require.ErrorIs(t, err, lifecycle.ErrStale)
+				after := must(s.Get(t.Context(), ovc.KindDisk, "d"))(t)
+				require.Equal(t, before.Status, after.Status)
+				require.NoError(t, consistent(t.Context(), s))
+			})
+		})
+	}
+}
+
+// TestNotHealed: what ends by itself while others heal is not reported.
+func TestNotHealed(t *testing.T) {
+	for name, outcome := range map[string]error{"done": nil, "failed": context.DeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ends := make(chan struct{})
+				store := &listed{MemoryStore: lifecycle.NewMemoryStore(), after: func() {}}
+				s := ovc.New(store, nil)
+				running(t, s, "m")
+				store.before = func() { close(ends); synctest.Wait() }
+				must(s.Add(t.Context(), ovc.KindDisk, "d", ovc.Model{}))(t)
+				h := must(s.Do(t.Context(), ovc.KindVM, "m", ovc.AddDisk, &ovc.Options{With: "d", Run: func(context.Context) error {
+					<-ends
+					return outcome
+				}}))(t)
+				require.Empty(t, must(s.SelfHeal(t.Context()))(t).Stuck)
+				_, err := h.Wait(t.Context())
+				require.ErrorIs(t, err, outcome)
+			})
+		})
+	}
 }

@@ -86,7 +86,12 @@ func newScript() *script {
 			if row.From == "" {
 				return
 			}
-			s.printf("%s %s: %s -> %s%s", kind(row.Machine), row.ID, row.From, row.To, because(row))
+			// A sweep takes an action away, and that puts back what took part in it.
+			say := s.printf
+			if row.Event == string(ovc.Stuck) {
+				say = s.late
+			}
+			say("%s %s: %s -> %s%s", kind(row.Machine), row.ID, row.From, row.To, because(row))
 		}},
 	})
 	return s

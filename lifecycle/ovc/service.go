@@ -43,6 +43,7 @@ type Config struct {
 // but those of the actions that run. [Queuer.Terminate] ends it in good order.
 type Service struct {
 	config   Config
+	store    lifecycle.Store
 	queuer   *Queuer
 	managers map[Kind]*Manager
 }
@@ -55,7 +56,7 @@ func New(store lifecycle.Store, config *Config) *Service {
 
 // newService makes its managers by a function of its caller, for tests.
 func newService(store lifecycle.Store, config *Config, manage func(*machine, lifecycle.Store, *lifecycle.Config[Event]) *Manager) *Service {
-	s := &Service{managers: make(map[Kind]*Manager)}
+	s := &Service{store: store, managers: make(map[Kind]*Manager)}
 	if config != nil {
 		s.config = *config
 	}

@@ -54,7 +54,11 @@ func (s *Service) UpdateSearch(ctx context.Context, kind Kind, match func(Record
 	}
 	var found Record
 	var ids []string
-	for rec, err := range m.All(ctx, lifecycle.Select[State]{States: []State{status}}) {
+	in := m.All(ctx, lifecycle.Select[State]{States: []State{status}})
+	if m.Machine().StateIndex(status) < 0 {
+		in = func(func(Record, error) bool) {} // nothing is in it, and no list knows it
+	}
+	for rec, err := range in {
 		switch {
 		case err != nil:
 			return Record{}, err
@@ -78,13 +82,6 @@ func (s *Service) UpdateSearch(ctx context.Context, kind Kind, match func(Record
 // update moves an object as it was read.
 func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, newStatus State) (Record, error) {
 	m := s.managers[kind]
-	for _, state := range []State{status, newStatus} {
-		if m.Machine().StateIndex(state) < 0 {
-			return Record{}, &fsm.TransitionError{
-				Machine: m.Machine().Name(), From: string(rec.State), To: string(state), Row: -1, Err: fsm.ErrUnknownState,
-			}
-		}
-	}
 	if rec.State != status {
 		err := fmt.Errorf("ovc: %w: %s %q is %s, not %s", lifecycle.ErrConflict, kind, rec.ID, rec.State, status)
 		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: rec.ID, Err: err}

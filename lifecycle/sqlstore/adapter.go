@@ -20,18 +20,18 @@ import (
 //   - Revision is a number that changes with every commit. Without it only the
 //     state is compared, and an object that has left a state and come back looks
 //     as if it had never left (ABA). Therefore changes with an operation, quiet
-//     ones, and those from a state to itself are refused then, and no column below may
-//     be named that only operations need.
+//     ones, and those from a state to itself are refused then, and no column below
+//     may be named that only operations need.
 //   - Sequence counts the commits. Without it the revision does. It is required
-//     with History, and with the columns that quiet changes write.
+//     with History or Past, and with the columns that quiet changes write.
 //   - Operation, Owner and Epoch, Work, Args, Steps, Deadline, Payload, Saved and
 //     Origin: a change that has something to say there is refused with
 //     [errors.ErrUnsupported] if the column is missing. Queries by age, deadline
 //     and owner need ChangedAt, Deadline and Owner, and are refused as well.
 //   - Target, Actor, Event and Reason are for people, and lost without a column,
 //     as ChangedAt is.
-//   - Token, or History, tells whether a commit was written whose answer was
-//     lost. Without both, [lifecycle.ErrUnknownOutcome] is all that can be said,
+//   - Token, History or Past tells whether a commit was written whose answer was
+//     lost. Without any, [lifecycle.ErrUnknownOutcome] is all that can be said,
 //     and a commit that is sent again is a conflict.
 //   - Token is also compared beside Revision. Without it a revision may repeat
 //     where an engine that is killed loses commits which somebody has read: MySQL
@@ -46,23 +46,60 @@ import (
 // ID and State are text, ID is unique, and they, Revision and Sequence are NOT
 // NULL; names are compared byte by byte, whatever the collation. Numbers are 64
 // bits wide, Args, Steps, Payload, Saved and Token bytes. Columns of a new row
-// that are not named here need a default. In MySQL the table is InnoDB's.
-// An object cannot be required to be absent here on PostgreSQL and MySQL, where
-// a row that is not there cannot be locked.
+// that are not named here need a default. In MySQL the table is InnoDB's, and the
+// connections are of character set utf8mb4 and a strict mode. What of this can be
+// looked up is, when the store is opened; of a view it cannot.
+//
+// That an object is absent can be required of a commit: nobody makes it before the
+// commit through a store like this one, while a row that is inserted past the
+// library is not seen. PostgreSQL has advisory locks for it, which whoever makes an
+// object takes too; MySQL the gaps in the unique index, at REPEATABLE READ. Inside
+// of a transaction of the user's it is refused with [errors.ErrUnsupported] on
+// MySQL, and on PostgreSQL but at READ COMMITTED: what such a transaction sees may
+// be older than its locks.
 type Adapter struct {
 	Machine string // whose objects have rows here
 	Table   string // the name, or schema.name
 	Columns Columns
 	// Removed is the state of a row whose object was removed. Empty: removing an
-	// object deletes its row; this needs History, where its numbers go on.
+	// object deletes its row; this needs History or Past, where its numbers go on.
 	Removed string
 	// History has every change leave a row, and commits carry messages, in the
-	// tables that [Migrate] makes, by [Config.Prefix].
+	// tables that [Migrate] makes, by [Config.Prefix]. With Past, only the
+	// messages are there.
 	History bool
-	// Micros says that ChangedAt and Deadline are integers, microseconds since
-	// 1970, as they always are in SQLite. Otherwise they are timestamptz in
+	// Past is a table of the user's in which every change leaves a row. Zero:
+	// there is none.
+	Past Past
+	// Micros says that ChangedAt, Deadline and Past.At are integers, microseconds
+	// since 1970, as they always are in SQLite. Otherwise they are timestamptz in
 	// PostgreSQL, and datetime(6) in MySQL, in UTC.
 	Micros bool
+}
+
+// Past is a history in a table of the user's: one row for each change that is not
+// quiet. Rows are added and never changed. The zero Past is none.
+//
+// Table, ID, Sequence, Token, To and At are required: by them a commit whose
+// answer was lost is known, and told as it was. A unique index on ID and Sequence
+// (and Machine) is demanded; through a view it is the user's to see to it.
+// What is lost without the other columns:
+//
+//   - Machine: the table is for the objects of this adapter alone.
+//   - Revision: rows are read without one. An adapter without Removed, which
+//     deletes the row of a removed object, needs it, for its numbers go on here;
+//     and with Columns.Operation it needs Operation.
+//   - From, FromOrigin, Origin, Event, Actor, Reason and Operation are read as
+//     nothing; FromOrigin as From, and Origin as To. Tables of another time
+//     cannot be checked against a history without them.
+//
+// ID, Sequence and Token are NOT NULL. Types are as in [Adapter].
+type Past struct {
+	Table                                string // the name, or schema.name
+	Machine, ID                          string // columns
+	Sequence, Revision, Token, Operation string
+	From, FromOrigin, To, Origin         string
+	Event, Actor, Reason, At             string
 }
 
 // Columns are the names of columns in a user's table. Empty: there is none.
@@ -76,10 +113,10 @@ type Columns struct {
 // Open returns the store in a user's table. Of the configuration, NoHistory means
 // nothing here.
 //
-// Errors: [ErrIdentifier] for names, [ErrSchema] for a table that lacks one of
-// the columns or takes no text for an id, or if the history lacks its tables,
-// [lifecycle.ErrInvalid] for columns that make no sense together; those of the
-// driver.
+// Errors: [ErrIdentifier] for names, [ErrSchema] for a table that lacks a column
+// or a unique index, or has one of another type, or if the history lacks its tables,
+// [lifecycle.ErrInvalid] for columns that make no sense together, and for
+// connections that cut or change text; those of the driver.
 func (a Adapter) Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	c, err := config.resolved()
 	if err != nil {
@@ -100,12 +137,19 @@ func (a Adapter) Open(ctx context.Context, db *sql.DB, d Dialect, config *Config
 	if err := d.complete(ctx, db, l); err != nil {
 		return nil, err
 	}
+	if err := d.honest(ctx, db); err != nil {
+		return nil, err
+	}
 	s, err := open(ctx, db, d.engine, l, c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: table %s: %w", ErrSchema, a.Table, failed(ctx, err))
 	}
 	// An id that nobody has shows whether the columns are of the types they are to be.
-	_, err = s.session(db).record(ctx, lifecycle.Key{Machine: a.Machine, ID: "\u0001"}, s.st.get)
+	nobody := lifecycle.Key{Machine: a.Machine, ID: "\u0001"}
+	_, err = s.session(db).record(ctx, nobody, s.st.get)
+	if err == nil && s.has.History {
+		_, err = s.session(db).past(ctx, nobody, 0, 1)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: table %s: %w", ErrSchema, a.Table, err), s.Close())
 	}
@@ -123,41 +167,78 @@ func (a *Adapter) names() [columns]string {
 	}
 }
 
-func (a *Adapter) layout(e *engine, prefix string) (*layout, error) {
+func (a *Adapter) layout(e *engine, prefix string) (l *layout, err error) {
 	if err := a.sound(); err != nil {
 		return nil, err
 	}
-	l := &layout{machine: a.Machine, native: !a.Micros && e != SQLite.engine, removed: a.Removed, deletes: a.Removed == "", foreign: true}
-	parts := strings.Split(a.Table, ".")
+	l = &layout{machine: a.Machine, native: !a.Micros && e != SQLite.engine, removed: a.Removed, deletes: a.Removed == "", foreign: true}
+	if l.table, err = e.table(a.Table); err != nil {
+		return nil, err
+	}
+	names := a.names()
+	if err := e.quoteAll(l.column[:], names[:]); err != nil {
+		return nil, err
+	}
+	if a.History {
+		l.messages = e.quoted(prefix + "messages")
+	}
+	switch {
+	case a.Past != Past{}:
+		l.audit = true
+		if l.history, err = e.table(a.Past.Table); err != nil {
+			return nil, err
+		}
+		names := a.Past.names()
+		return l, e.quoteAll(l.past[:], names[:])
+	case a.History:
+		l.ownHistory(e, prefix)
+	}
+	return l, nil
+}
+
+// table is the name of a user's table, for a statement.
+func (e *engine) table(name string) (string, error) {
+	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
-		return nil, fmt.Errorf("%w: %q", ErrIdentifier, a.Table)
+		return "", fmt.Errorf("%w: %q", ErrIdentifier, name)
 	}
 	for i, part := range parts {
 		if err := identifier(part); err != nil {
-			return nil, err
+			return "", err
 		}
 		parts[i] = e.quoted(part)
 	}
-	l.table = strings.Join(parts, ".")
+	return strings.Join(parts, "."), nil
+}
+
+// quoteAll makes names of columns those for statements, and refuses what are none,
+// and one that is to be two things.
+func (e *engine) quoteAll(into, names []string) error {
 	used := make(map[string]bool)
-	for v, name := range a.names() {
+	for i, name := range names {
 		if name == "" {
 			continue
 		}
 		if err := identifier(name); err != nil {
-			return nil, err
+			return err
 		}
-		if low := strings.ToLower(name); used[low] {
-			return nil, fmt.Errorf("%w: column %s is to be two things", lifecycle.ErrInvalid, name)
-		} else {
-			used[low] = true
+		low := strings.ToLower(name)
+		if used[low] {
+			return fmt.Errorf("%w: column %s is to be two things", lifecycle.ErrInvalid, name)
 		}
-		l.column[v] = e.quoted(name)
+		used[low] = true
+		into[i] = e.quoted(name)
 	}
-	if a.History {
-		l.history, l.messages = e.quoted(prefix+"history"), e.quoted(prefix+"messages")
+	return nil
+}
+
+// names are the columns in their order.
+func (p *Past) names() [pastColumns]string {
+	return [pastColumns]string{
+		pMachine: p.Machine, pID: p.ID, pSequence: p.Sequence, pRevision: p.Revision, pToken: p.Token, pOperation: p.Operation,
+		pFrom: p.From, pFromOrigin: p.FromOrigin, pTo: p.To, pOrigin: p.Origin,
+		pEvent: p.Event, pActor: p.Actor, pReason: p.Reason, pAt: p.At,
 	}
-	return l, nil
 }
 
 // sound refuses columns that make no sense together.
@@ -165,16 +246,27 @@ func (a *Adapter) sound() error {
 	c := &a.Columns
 	quiet := c.Owner != "" || c.Epoch != "" || c.Deadline != ""
 	operations := quiet || c.Operation != "" || c.Work != "" || c.Args != "" || c.Steps != "" || c.Saved != "" || c.Token != ""
+	p := &a.Past
+	past := *p != Past{}
+	history := a.History || past
 	bad := ""
 	switch {
 	case a.Machine == "" || a.Table == "" || c.ID == "" || c.State == "":
 		bad = "machine, table, and columns for id and state are required"
-	case c.Revision == "" && (operations || c.Sequence != "" || a.History):
+	case c.Revision == "" && (operations || c.Sequence != "" || history):
 		bad = "without a revision there are no operations and no history"
-	case c.Sequence == "" && (quiet || a.History):
+	case c.Sequence == "" && (quiet || history):
 		bad = "owner, epoch, deadline and history need a sequence number"
 	case (c.Owner == "") != (c.Epoch == ""):
 		bad = "owner and epoch go together"
+	case past && (p.Table == "" || p.ID == "" || p.Sequence == "" || p.Token == "" || p.To == "" || p.At == ""):
+		bad = "a history of the user's needs a table, and columns for id, sequence, token, to and at"
+	case past && strings.EqualFold(p.Table, a.Table):
+		bad = "a history of the user's is a table of its own"
+	case past && a.Removed == "" && p.Revision == "":
+		bad = "the numbers of removed objects go on in a history with a revision"
+	case past && a.Removed == "" && p.Operation == "" && c.Operation != "":
+		bad = "the operations of removed objects go on in a history with an operation"
 	default:
 		return name("removed state", a.Removed, maxName)
 	}

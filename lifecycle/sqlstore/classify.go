@@ -33,16 +33,30 @@ func judge(err error) verdict {
 	}](err); ok {
 		return judgeSQLite(e.Code())
 	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.Indirect(reflect.ValueOf(err))
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
-			return judgeMySQL(n.Uint())
-		}
+	if n, ok := numberOf(err); ok {
+		return judgeMySQL(n)
 	}
 	return lostAnswer
+}
+
+// numberOf looks for a struct with a Number in an error and what it wraps.
+func numberOf(err error) (uint64, bool) {
+	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
+		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
+			return n.Uint(), true
+		}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return numberOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if n, ok := numberOf(err); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
 }
 
 func judgeState(state string) verdict {
@@ -67,8 +81,9 @@ func judgeMySQL(number uint64) verdict {
 		return again
 	case 1062:
 		return duplicate
-	// The engine goes down, the connection breaks or is killed.
-	case 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1184, 1317, 1927:
+	// The engine goes down, COMMIT fails half way, the statement takes too long, or
+	// the connection breaks or is killed.
+	case 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1180, 1184, 1317, 1927, 1969, 3169, 4031:
 		return lostAnswer
 	}
 	return refused

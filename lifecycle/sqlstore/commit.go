@@ -30,11 +30,12 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.commit(ctx, j); err != nil {
-		return err
+	err = s.commit(ctx, j)
+	if err == nil {
+		s.stamp(j)
 	}
-	s.stamp(j)
-	return nil
+	s.recallWritten(j, err)
+	return err
 }
 
 // commit tries until the outcome is known.
@@ -48,7 +49,7 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 			return nil
 		}
 		if u, ok := errors.AsType[*unsureError](err); ok {
-			j.unsure = true
+			j.unsure, j.made = true, false
 			if err, unsure = s.settle(ctx, j), u; err == nil {
 				return nil
 			}
@@ -66,6 +67,12 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 			if broken++; wait(ctx, try) {
 				continue
 			}
+		case ctx.Err() == nil && broken < mostBroken && (judge(err) == duplicate || err == errTaken):
+			// The record is as it is to be: a row came and went, or it is another
+			// index of a user's table, and stays that.
+			if broken++; wait(ctx, try) {
+				continue
+			}
 		}
 		switch _, unmet := errors.AsType[*lifecycle.PreconditionError](err); {
 		case unsure != nil && ctx.Err() != nil:
@@ -73,7 +80,7 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 		case unsure != nil && err == errAgain:
 			return unknown(j, unsure)
 		case unsure != nil:
-			return unknown(j, fmt.Errorf("%w; sent again: %w", unsure, err))
+			return unknown(j, afterwards(unsure, err))
 		case unmet:
 			return err
 		}
@@ -87,6 +94,15 @@ const mostBroken = 3
 func answered(err error) bool {
 	_, unmet := errors.AsType[*lifecycle.PreconditionError](err)
 	return unmet || errors.Is(err, errRows) || errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, errors.ErrUnsupported)
+}
+
+// afterwards joins two answers to one commit. What would be certain, had nothing
+// been sent before, is kept as text only: nobody is to act on it.
+func afterwards(unsure, err error) error {
+	if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) {
+		return fmt.Errorf("%w; sent again: %v", unsure, err)
+	}
+	return fmt.Errorf("%w; sent again: %w", unsure, err)
 }
 
 func unknown(j *job, err error) error {
@@ -110,10 +126,13 @@ func wait(ctx context.Context, try int) bool {
 // written; after any other, it was not.
 func (s *Store) attempt(ctx context.Context, j *job) error {
 	if s.turn != nil {
-		select {
-		case <-ctx.Done():
-			return lifecycle.Ended(ctx)
-		case s.turn <- struct{}{}:
+		ok, err := s.turn.take(ctx, j)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			j.looked, j.made = true, false // if the record is as it is to be after all, it is tried
+			return s.session(s.db).refusal(ctx, j, 0)
 		}
 	}
 	var err error
@@ -127,11 +146,14 @@ func (s *Store) attempt(ctx context.Context, j *job) error {
 			}
 		}
 	}
+	j.made = err == nil
 	if s.turn != nil {
-		<-s.turn
+		s.turn.give(j, err == nil && s.l.column[vToken] != "")
 	}
 	if missed, ok := errors.AsType[*missedError](err); ok {
-		return s.session(s.db).refusal(ctx, j, missed.change)
+		if err = s.session(s.db).refusal(ctx, j, missed.change); err == errAgain && missed.err != nil {
+			return missed.err
+		}
 	}
 	return err
 }
@@ -158,7 +180,7 @@ func (s *Store) statement(ctx context.Context, j *job) error {
 
 // transaction writes any commit.
 func (s *Store) transaction(ctx context.Context, j *job) error {
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.e.isolate})
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation(j)})
 	if err != nil {
 		return err
 	}
@@ -236,13 +258,14 @@ func (s *Store) ask(ctx context.Context, j *job) error {
 
 // disproved reports whether a conflict proves that a commit, the answer to which
 // was lost, was not written and never will be. Whatever is not quiet is in the
-// history, and the conflict was found after it was asked. Where only tokens of
+// history, and the conflict was found after it was asked: somebody else's row is
+// at its place, or there is none any more, which tells nothing. Where only tokens of
 // records tell, the record of one object at this commit's place, with another
 // token, proves it; what came after is any number of other commits, and of
 // several objects each was read at its own moment.
 func (s *Store) disproved(j *job, conflict *lifecycle.ConflictError) bool {
 	if s.l.history != "" && !j.quiet() {
-		return true
+		return !j.gone
 	}
 	return s.l.column[vToken] != "" && len(j.steps) == 1 && s.l.number(conflict.Current.Revision) == j.steps[0].expect+1
 }

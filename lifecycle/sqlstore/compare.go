@@ -42,10 +42,10 @@ func (s *session) compare(ctx context.Context, j *job) error {
 			now = seen{revision: absent}
 		}
 		if now.state != st.ch.From || now.revision != st.ch.Expect {
-			return &missedError{i}
+			return &missedError{change: i}
 		}
 	}
-	if err := s.required(ctx, j, there); err != nil || !s.e.ghosts {
+	if err := s.required(ctx, j, there); err != nil || !s.e.ghosts || s.l.foreign {
 		return err
 	}
 	return s.hold(ctx, j, there)
@@ -168,6 +168,7 @@ func (s *session) lock(ctx context.Context, keys []lockKey, there map[lifecycle.
 // written reports whether a commit was written before, and notes when. A quiet
 // change leaves no trace but its token in the record.
 func (s *session) written(ctx context.Context, j *job, now *found) (bool, error) {
+	j.gone = false
 	if j.quiet() && !j.unsure {
 		return false, nil
 	}
@@ -177,6 +178,7 @@ func (s *session) written(ctx context.Context, j *job, now *found) (bool, error)
 	for i := range j.steps {
 		token, at, err := s.place(ctx, &j.steps[i])
 		if err != nil || !bytes.Equal(token, j.c.Token[:]) {
+			j.gone = err == nil && len(token) == 0
 			return false, err
 		}
 		j.at[i] = at
@@ -195,11 +197,12 @@ func (s *session) next(j *job, now *found) bool {
 
 // place reads the row of the history that a change would have written.
 func (s *session) place(ctx context.Context, st *step) (token []byte, at int64, err error) {
-	rows, err := s.query(ctx, s.st.written, st.vals.of(s.st.written))
-	err = each(rows, err, func(rows *sql.Rows) error {
-		var rev int64
-		return rows.Scan(&token, &rev, &at)
-	})
+	text := s.st.written
+	if s.foreign && !s.e.returning { // elsewhere a statement sees what is committed, or fails
+		text = s.st.writtenNow
+	}
+	rows, err := s.query(ctx, text, st.vals.of(text))
+	err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
 	return token, at, err
 }
 

@@ -32,6 +32,7 @@ type engine struct {
 	// Locking a row that is not there locks nothing, or too much: a row without
 	// a state is made first.
 	ghosts    bool
+	gaps      bool // a locking read of a missing row keeps it missing, see holdPlaces
 	ownClock  bool
 	prepares  bool // statements cost a round trip, or parsing, that preparing them saves
 	oneWriter bool // at a time, in the whole database
@@ -40,7 +41,12 @@ type engine struct {
 	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
 	hint                 string // which index to use
 	zero                 string // a byte 0
-	columns              string // names of a table's columns
+	columns              string // names and types of a table's columns
+	made                 string // what a table is: the name of its storage, or view
+	unique               string // names and columns of its unique indexes
+	stores               string // what the storage of a table is to be
+	moment               string // the type of a time of the engine's own
+	probe                string // its way with an argument of text, see honest
 
 	begin, lock, end, undo string // of a migration
 }
@@ -55,21 +61,34 @@ var (
 		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
 		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`,
-		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
-		begin:   "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
+		exact:   ` AND %s COLLATE "C" = %s`,
+		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
+		made: "SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
+			" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
+		unique: "SELECT i.indexrelid::text, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace" +
+			" CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place) LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number" +
+			" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema()) AND k.place <= i.indnkeyatts" +
+			" AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL",
+		stores: "table", moment: "timestamp with time zone",
+		begin: "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
 	}
 	mysql = &engine{
 		name: "mysql", quote: "`",
 		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // whatever the session's time zone
 		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE",
-		ghosts: true, ownClock: true, prepares: true,
+		ghosts: true, gaps: true, ownClock: true, prepares: true,
 		fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 		hint:       " FORCE INDEX (%s)",
 		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
-		columns: "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-		lock:    "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
+		columns: "SELECT column_name, column_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
+		made:    "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
+		unique: "SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
+			" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) AND non_unique = 0",
+		stores: "InnoDB", moment: "datetime(6)",
+		probe: "SELECT @@SESSION.sql_mode, HEX(CONVERT(? USING utf8mb4))",
+		lock:  "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
 		undo: "SELECT RELEASE_LOCK('interlock schema')",
 	}
 	sqlite = &engine{
@@ -78,8 +97,12 @@ var (
 		fromMicros: "%s", toMicros: "%s",
 		hint:  " INDEXED BY %s",
 		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
-		columns: "SELECT name FROM pragma_table_info(%s) WHERE %s IS NULL",
-		begin:   "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
+		columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
+		made:    "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
+		unique: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
+			" WHERE l.\"unique\" = 1 AND l.partial = 0 AND %s IS NULL",
+		stores: "table",
+		begin:  "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
 	}
 )
 

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,8 @@ func TestJudge(t *testing.T) {
 		want verdict
 	}{
 		{io.ErrUnexpectedEOF, lostAnswer},
+		{errors.Join(errors.New("traced"), fmt.Errorf("statement 3: %w", number(1062))), duplicate},
+		{number(1180), lostAnswer}, // of COMMIT
 		{driver.ErrBadConn, lostAnswer},
 		{&net.OpError{Op: "read", Err: io.EOF}, lostAnswer},
 		{stateError("40001"), again},

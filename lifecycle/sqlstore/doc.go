@@ -14,7 +14,8 @@
 //	cranes := lifecycle.New(Cranes, store, nil)
 //
 // [Store] has tables of its own; [Adapter] makes one of a table that the user
-// has already. [Store.WithTx] is the store inside of the user's transaction.
+// has already, and [Past] its history. [Store.WithTx] is the store inside of the
+// user's transaction.
 //
 // What it guarantees, beside what [lifecycle.Store] asks:
 //   - A commit is one transaction, or one statement. The expected revision and
@@ -44,9 +45,12 @@
 //   - Anything on a replica, or with several primaries: reads and writes belong
 //     on one primary. How durable a commit is, is the engine's to set up.
 //   - That MySQL is like MariaDB. MySQL is supported, MariaDB is what is tested.
-//   - That tables stay small. History is kept until somebody deletes it: the rows
-//     of an object below its newest eight may go at any time, oldest first. Of a
-//     removed object a row of numbers stays for good.
+//   - That tables stay small. History is kept until somebody calls [Store.Trim], or
+//     deletes it: the rows of an object below its newest eight may go at any time,
+//     oldest first. Of a removed object a row of numbers stays for good.
+//   - That what somebody writes into a row of its own tables by hand, under the old
+//     revision, is seen, where [Config.Recall] lets a store remember rows. Give the
+//     row another revision.
 //   - That a commit which waits inside of a driver ends with its context where
 //     the driver does not look at it; the call does, and says that it does not
 //     know the outcome.
@@ -62,7 +66,8 @@
 // SQLite: WAL is recommended, and a busy_timeout where other programs use the
 // file. Who writes takes the lock of the database with the first statement, so
 // that no transaction is refused in its middle. One store lets its callers write
-// in turn; between processes the engine's lock decides, and waits are tried
+// one at a time, whoever is running first and nobody last for more than ten
+// milliseconds; between processes the engine's lock decides, and waits are tried
 // again. A database in memory belongs to one connection: set MaxOpenConns to 1,
 // and its idle time to for ever.
 //
@@ -73,6 +78,10 @@
 // Numbers and conflicts are as exact as ever.
 //
 // # Rejected
+//
+// A compound statement of MariaDB, which updates and notes in one round trip, takes
+// longer than the two statements do. Triggers and procedures need privileges that
+// many users do not have.
 //
 // Timestamps in the engines' own types were tried by others, and are read
 // differently by drivers, sessions and settings; a number is not. Listening for

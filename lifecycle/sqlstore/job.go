@@ -1,8 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,11 +29,20 @@ type job struct {
 	// An answer was lost: what has this token may be of this very call, also where
 	// a commit that is sent again would be a conflict.
 	unsure bool
+	// The history has no row any more at the place of a change, whoever's it was.
+	gone   bool
+	made   bool // the last attempt has written it, and nobody else
+	looked bool // the record was read once instead of waiting for a turn, see turn.late
 }
 
 // quiet reports whether any change of the job is.
 func (j *job) quiet() bool {
 	return slices.ContainsFunc(j.steps, func(st step) bool { return st.ch.Quiet })
+}
+
+// creates reports whether any change of the job may make a row.
+func (j *job) creates() bool {
+	return slices.ContainsFunc(j.steps, func(st step) bool { return st.ch.From == "" })
 }
 
 // step is one change.
@@ -45,6 +52,7 @@ type step struct {
 	vals   vector
 	expect int64 // number of the revision
 	alien  bool  // the expected revision is none of this store's: it matches nothing
+	stands error // why a first row was not made, if not for an error
 }
 
 // lockKey is an object that a commit of several has to hold still.
@@ -76,9 +84,6 @@ func (s *keeper) job(c *lifecycle.Commit) (*job, error) {
 		if err := s.checkKey(p.Key); err != nil {
 			return nil, err
 		}
-		if s.l.foreign && s.e.ghosts && slices.Contains(p.States, "") {
-			return nil, fmt.Errorf("%w: %q cannot be required to be absent from this table", errors.ErrUnsupported, p.ID)
-		}
 	}
 	if len(c.Changes)+len(c.Require) > 1 {
 		j.keys = keysOf(c)
@@ -106,7 +111,7 @@ func (s *keeper) fill(st *step, token lifecycle.Token) error {
 		vOwner: to.Owner, vEpoch: int64(to.Epoch), vWork: to.Work, vArgs: to.Args, vSteps: to.Steps,
 		vActor: string(to.Actor), vEvent: to.Event, vReason: prose(to.Reason),
 		vPayload: payload, vSaved: saved, vToken: token[:],
-		vExpect: st.expect, vExpectToken: before, vFrom: s.named(st.ch.From), vFromOrigin: st.ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
+		vExpect: st.expect, vExpectToken: before, vFrom: s.named(st.ch.From), vWas: st.ch.From, vFromOrigin: st.ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
 	}
 	if st.ch.Within > 0 {
 		v[vWithin] = micros(st.ch.Within)

@@ -40,7 +40,8 @@ const (
 	vWithin                 // microseconds to the deadline, or nil
 	vExpect                 // the number of the revision before
 	vExpectToken            // and its token
-	vFrom                   // the state before
+	vFrom                   // the state before, as the table has it
+	vWas                    // and as the history has it
 	vFromOrigin             // the origin before
 	vTo                     // the state after, by name also if it is absent
 	vToOrigin
@@ -73,7 +74,9 @@ type layout struct {
 	deletes  bool            // a removed object has no row
 	foreign  bool            // the table is the user's: of any collation, and with NULLs
 	history  string          // table; empty: none
-	messages string          // table; empty: none
+	past     [pastColumns]string
+	audit    bool   // the history is the user's: of any collation, and with NULLs
+	messages string // table; empty: none
 }
 
 // own is the layout of the store's own tables.
@@ -83,9 +86,16 @@ func (e *engine) own(prefix string, history bool) *layout {
 		l.column[i] = e.quoted(name)
 	}
 	if history {
-		l.history = e.quoted(prefix + "history")
+		l.ownHistory(e, prefix)
 	}
 	return l
+}
+
+func (l *layout) ownHistory(e *engine, prefix string) {
+	l.history = e.quoted(prefix + "history")
+	for i, name := range pastNames {
+		l.past[i] = e.quoted(name)
+	}
 }
 
 // builder writes a statement and notes which values it takes.
@@ -102,6 +112,14 @@ type statement struct {
 }
 
 func (b *builder) statement() *statement { return &statement{text: b.text.String(), args: b.args} }
+
+// locked is a query that locks the row that it reads, in its present form.
+func (s *statement) locked(e *engine) *statement {
+	return &statement{text: s.text + e.forShare, args: s.args}
+}
+
+// join writes a list.
+func (b *builder) join(list []string) { b.write(strings.Join(list, ", ")) }
 
 func (b *builder) write(parts ...string) {
 	for _, p := range parts {

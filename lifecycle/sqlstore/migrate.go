@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -131,11 +130,11 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 
 // version reads the version of the tables: 0 and ErrSchema if there are none.
 func version(ctx context.Context, q querier, e *engine, prefix string) (v int, err error) {
-	names, err := e.columnsOf(ctx, q, prefix+"schema")
+	types, err := e.columnsOf(ctx, q, prefix+"schema")
 	if err != nil {
 		return 0, err
 	}
-	if len(names) == 0 {
+	if len(types) == 0 {
 		return 0, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
 	}
 	n := 0
@@ -148,66 +147,4 @@ func version(ctx context.Context, q querier, e *engine, prefix string) (v int, e
 		err = fmt.Errorf("%w: table %sschema has %d rows, not one", ErrSchema, prefix, n)
 	}
 	return v, failed(ctx, err)
-}
-
-// complete refuses tables that are not as the layout has them.
-func (e *engine) complete(ctx context.Context, q querier, l *layout) error {
-	if err := e.find(ctx, q, l.table, l.column[:]); err != nil {
-		return err
-	}
-	if l.history != "" {
-		names := make([]string, len(historyColumns))
-		for i, c := range historyColumns {
-			names[i] = c.name
-		}
-		if err := e.find(ctx, q, l.history, names); err != nil {
-			return err
-		}
-	}
-	if l.messages == "" {
-		return nil
-	}
-	return e.find(ctx, q, l.messages, []string{"number", "topic", "subject", "payload"})
-}
-
-// find refuses a table that is not there, or lacks a column. The names may be
-// quoted, and empty ones are of none.
-func (e *engine) find(ctx context.Context, q querier, table string, names []string) error {
-	plain := func(name string) string { return strings.ReplaceAll(name, e.quote, "") }
-	table = plain(table)
-	there, err := e.columnsOf(ctx, q, table)
-	if err != nil {
-		return err
-	}
-	if len(there) == 0 {
-		return fmt.Errorf("%w: there is no table %s", ErrSchema, table)
-	}
-	var missing []string
-	for _, name := range names {
-		if name != "" && !slices.ContainsFunc(there, func(has string) bool { return strings.EqualFold(has, plain(name)) }) {
-			missing = append(missing, plain(name))
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
-	}
-	return nil
-}
-
-// columnsOf returns the names of a table's columns; none if there is no such
-// table. The name may be qualified by a schema.
-func (e *engine) columnsOf(ctx context.Context, q querier, table string) (names []string, err error) {
-	var schema any
-	if before, after, ok := strings.Cut(table, "."); ok {
-		schema, table = before, after
-	}
-	query := fmt.Sprintf(e.columns, e.placeholder(1, ofText), e.placeholder(2, ofText))
-	rows, err := q.QueryContext(ctx, query, table, schema)
-	err = each(rows, err, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		names = append(names, name)
-		return err
-	})
-	return names, e.alien(failed(ctx, err))
 }

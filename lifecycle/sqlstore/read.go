@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,9 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredR
 		r, err = in.read(ctx, key)
 		return err
 	})
+	if err == nil {
+		s.recallRead(r, false)
+	}
 	return r, err
 }
 
@@ -25,15 +27,6 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredR
 func (s *Store) List(ctx context.Context, q lifecycle.Query) (list []lifecycle.StoredRecord, err error) {
 	err = s.call(ctx, func(in *session) error {
 		list, err = in.list(ctx, q)
-		return err
-	})
-	return list, err
-}
-
-// History implements [lifecycle.Historian]. Rows are kept for ever.
-func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	err = s.call(ctx, func(in *session) error {
-		list, err = in.past(ctx, key, after, limit)
 		return err
 	})
 	return list, err
@@ -87,36 +80,45 @@ type found struct {
 func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) (r found, err error) {
 	var vals vector
 	vals[vMachine], vals[vID] = key.Machine, key.ID
-	there := false
-	rows, err := s.query(ctx, st, vals.of(st))
-	err = each(rows, err, func(rows *sql.Rows) error {
-		there = true
-		r, err = s.scan(rows, &key)
-		return err
-	})
-	if err != nil {
-		return found{}, err
-	}
-	if !there {
-		r.Key, r.Revision = key, absent
-		if s.st.numbers != nil {
-			err = s.lastNumbers(ctx, &r, vals)
+	for {
+		there := false
+		rows, err := s.query(ctx, st, vals.of(st))
+		err = each(rows, err, func(rows *sql.Rows) error {
+			there = true
+			r, err = s.scan(rows, &key)
+			return err
+		})
+		if err != nil || there {
+			return r, err
+		}
+		r = found{StoredRecord: lifecycle.StoredRecord{Key: key, Revision: absent}}
+		if s.st.numbers == nil {
+			return r, nil
+		}
+		// Between the two queries it may have been made: what the history says last
+		// is then of an object that exists. Where the history is empty it was when
+		// there was no row, too.
+		exists, err := s.lastNumbers(ctx, &r, vals)
+		if err != nil || !exists || st == s.st.locked {
+			return r, err
 		}
 	}
-	return r, err
 }
 
-// lastNumbers reads what the history has of an object without a row.
-func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) error {
+// lastNumbers reads what the history has of an object without a row, and whether
+// it has a row after all.
+func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) (exists bool, err error) {
 	rows, err := s.query(ctx, s.st.numbers, vals.of(s.st.numbers))
-	return each(rows, err, func(rows *sql.Rows) error {
-		var rev, sequence, operation, at int64
-		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token); err != nil {
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var rev, sequence, operation, at, there int64
+		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token, &there); err != nil {
 			return err
 		}
+		exists = there != 0
 		r.Revision, r.Sequence, r.Operation, r.ChangedAt = s.l.revision(rev, r.token), uint64(sequence), lifecycle.OpID(operation), clock(at)
 		return nil
 	})
+	return exists, err
 }
 
 // scan reads a row of builder.list, with the key or, if it is known, without.
@@ -271,39 +273,4 @@ func (l *layout) index(q *lifecycle.Query) string {
 		return l.indexes + "_state"
 	}
 	return ""
-}
-
-func (s *session) past(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	if s.l.history == "" {
-		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
-	}
-	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
-		return nil, err
-	}
-	b := &builder{e: s.e}
-	b.write("SELECT ")
-	for i, c := range historyColumns {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write(s.e.quoted(c.name))
-	}
-	b.write(" FROM ", s.l.history, " WHERE ", s.e.quoted("machine"), " = ", b.arg(vMachine), " AND ", s.e.quoted("id"), " = ", b.arg(vID),
-		" AND ", s.e.quoted("sequence"), " > ", b.arg(vSequence), " ORDER BY ", s.e.quoted("sequence"), " LIMIT ", b.arg(vNow))
-	rows, err := s.q.QueryContext(ctx, b.text.String(), key.Machine, key.ID, int64(after), int64(limit))
-	err = each(rows, err, func(rows *sql.Rows) error {
-		var h lifecycle.HistoryRow
-		var sequence, rev, operation, at int64
-		var token []byte
-		err := rows.Scan(&h.Machine, &h.ID, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
-			&h.Event, (*string)(&h.Actor), &h.Reason, &at)
-		h.Sequence, h.Revision, h.Operation, h.At = uint64(sequence), s.l.revision(rev, token), lifecycle.OpID(operation), clock(at)
-		copy(h.Token[:], token)
-		list = append(list, h)
-		return err
-	})
-	if err != nil {
-		return nil, failed(ctx, err)
-	}
-	return list, nil
 }

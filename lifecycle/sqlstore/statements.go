@@ -16,13 +16,15 @@ type statements struct {
 	remove  *statement // where rows of removed objects are deleted
 	row     *statement // of the history; nil where the writes above do it, or there is none
 	written *statement // the row of the history at a change's place
-	numbers *statement // of an object without a row, from the history
-	clock   *statement
+	// The same, as it is now and not as a transaction has seen it.
+	writtenNow *statement
+	numbers    *statement // of an object without a row, from the history
+	clock      *statement
 }
 
 // all returns those that are worth preparing.
 func (s *statements) all() (list []*statement) {
-	for _, st := range []*statement{s.get, s.insert, s.update, s.quiet, s.quietly, s.remove, s.row, s.written} {
+	for _, st := range []*statement{s.get, s.insert, s.update, s.quiet, s.quietly, s.remove, s.row, s.written, s.numbers} {
 		if st != nil {
 			list = append(list, st)
 		}
@@ -32,27 +34,6 @@ func (s *statements) all() (list []*statement) {
 
 // What a quiet change writes.
 var quietColumns = []value{vOwner, vEpoch, vWork, vArgs, vSteps, vRevision, vToken}
-
-// Columns of the history, and what stands in them.
-var historyColumns = []struct {
-	name string
-	v    value
-}{
-	{"machine", vMachine},
-	{"id", vID},
-	{"sequence", vSequence},
-	{"revision", vRevision},
-	{"token", vToken},
-	{"operation", vOperation},
-	{"from_state", vFrom},
-	{"from_origin", vFromOrigin},
-	{"to_state", vTo},
-	{"origin", vToOrigin},
-	{"event", vEvent},
-	{"actor", vActor},
-	{"reason", vReason},
-	{"at", vNow},
-}
 
 func (e *engine) compile(l *layout) *statements {
 	s := &statements{
@@ -77,35 +58,13 @@ func (e *engine) compile(l *layout) *statements {
 	b.write(" FROM ", l.table, " WHERE ")
 	b.key(l)
 	s.get = b.statement()
-	s.locked = &statement{text: s.get.text + e.forShare, args: s.get.args}
+	s.locked = s.get.locked(e)
 
 	b = &builder{e: e}
 	b.write("SELECT ", e.now)
 	s.clock = b.statement()
-	if l.history == "" {
-		return s
-	}
-	if !e.returning {
-		b = &builder{e: e}
-		b.row(l, func(v value) string { return b.arg(v) }, "")
-		s.row = b.statement()
-	}
-	b = &builder{e: e}
-	b.write("SELECT ", e.quoted("token"), ", ", e.quoted("revision"), ", ", e.quoted("at"), " FROM ", l.history, " WHERE ",
-		e.quoted("machine"), " = ", b.arg(vMachine), " AND ", e.quoted("id"), " = ", b.arg(vID), " AND ", e.quoted("sequence"), " = ", b.arg(vSequence))
-	s.written = b.statement()
-	if l.deletes {
-		b = &builder{e: e}
-		b.write("SELECT ")
-		for i, name := range []string{"revision", "sequence", "operation", "actor", "event", "reason", "at", "token"} {
-			if i > 0 {
-				b.write(", ")
-			}
-			b.write(e.quoted(name))
-		}
-		b.write(" FROM ", l.history, " WHERE ", e.quoted("machine"), " = ", b.arg(vMachine), " AND ", e.quoted("id"), " = ", b.arg(vID),
-			" ORDER BY ", e.quoted("sequence"), " DESC LIMIT 1")
-		s.numbers = b.statement()
+	if l.history != "" {
+		e.compilePast(l, s)
 	}
 	return s
 }
@@ -143,32 +102,6 @@ func (e *engine) writing(l *layout, history bool, write func(*builder)) *stateme
 	}
 	b.write(" SELECT at FROM changed")
 	return b.statement()
-}
-
-// row writes the insertion of a row of the history.
-func (b *builder) row(l *layout, arg func(value) string, from string) {
-	b.write("INSERT INTO ", l.history, " (")
-	for i, c := range historyColumns {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write(b.e.quoted(c.name))
-	}
-	if from == "" {
-		b.write(") VALUES (")
-	} else {
-		b.write(") SELECT ")
-	}
-	for i, c := range historyColumns {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write(arg(c.v))
-	}
-	if from == "" {
-		from = ")"
-	}
-	b.write(from)
 }
 
 // update writes the change of the row that has the expected revision and state.

@@ -29,6 +29,11 @@ type Config struct {
 	// written whose answer was lost. The end of the caller's context does not
 	// shorten it. Default: 1 s.
 	SettleFor time.Duration
+	// Recall is how many records at most, and 4 MiB of them, the store remembers,
+	// so that a manager need not read a record before it moves the object: see
+	// [lifecycle.Recaller]. Where mostly other processes move the same objects,
+	// to remember costs more than it saves. A thousand is a good number. Default: none.
+	Recall int
 }
 
 // DefaultPrefix begins the names of the tables.
@@ -59,10 +64,11 @@ type Store struct {
 	*keeper
 	db       *sql.DB
 	prepared map[*statement]*sql.Stmt
-	// turn is taken by whoever writes to an engine with one writer: waiting here
-	// is fair, waits in the engine are polls. Nil elsewhere. It is held during a
-	// transaction, and a wait for it ends with the caller's context.
-	turn chan struct{}
+	// turn is taken by whoever writes to an engine with one writer. Nil elsewhere.
+	// It is held during a transaction, and a wait for it ends with the caller's
+	// context.
+	turn   *turn
+	recent *recent // nil: nothing is remembered
 
 	mu     sync.Mutex // guards closed, and Add against Wait
 	closed bool
@@ -138,7 +144,10 @@ func open(ctx context.Context, db *sql.DB, e *engine, l *layout, c Config) (*Sto
 		db: db,
 	}
 	if e.oneWriter {
-		s.turn = make(chan struct{}, 1)
+		s.turn = new(turn)
+	}
+	if c.Recall > 0 && !l.foreign {
+		s.recent = newRecent(c.Recall)
 	}
 	if !e.prepares {
 		return s, nil

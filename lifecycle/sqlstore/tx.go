@@ -105,6 +105,11 @@ func (t *TxStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if err != nil {
 		return err
 	}
+	if t.p.recent != nil {
+		for i := range c.Changes { // it is over soon
+			t.p.recent.forget(c.Changes[i].To.Key)
+		}
+	}
 	err = t.call(ctx, func() error {
 		err := t.s.write(ctx, j)
 		if missed, ok := errors.AsType[*missedError](err); ok {

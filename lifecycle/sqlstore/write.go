@@ -11,7 +11,10 @@ import (
 )
 
 // missedError: the row of a change is not as it is to be.
-type missedError struct{ change int }
+type missedError struct {
+	change int
+	err    error // of a key that exists, or nil
+}
 
 func (e *missedError) Error() string {
 	return fmt.Sprintf("change %d has met another record", e.change)
@@ -20,6 +23,9 @@ func (e *missedError) Error() string {
 // errAgain: what was read and what was written contradict each other, because
 // another commit came between; the next attempt sees it.
 var errAgain = errors.New("others were in the way")
+
+// errTaken: nobody has the key, and yet the user's table takes no row for it.
+var errTaken = errors.New("the table has a row which its unique index takes for this one")
 
 // errRows: the table of a user's lacks a unique index.
 var errRows = errors.New("more rows than one have a key, which needs a unique index")
@@ -37,6 +43,11 @@ func (s *session) write(ctx context.Context, j *job) error {
 	if err := s.begin(ctx, j); err != nil {
 		return err
 	}
+	if s.l.foreign {
+		if err := s.holdPlaces(ctx, j); err != nil {
+			return err
+		}
+	}
 	order := make([]int, len(j.steps))
 	for i := range order {
 		order[i] = i
@@ -51,13 +62,13 @@ func (s *session) write(ctx context.Context, j *job) error {
 		n, err := s.change(ctx, j, &j.steps[i])
 		switch {
 		case err != nil && judge(err) == duplicate && !s.foreign:
-			return &missedError{i} // the row is there, or its place in the history is taken
+			return &missedError{i, err} // the row is there, or its place in the history is taken
 		case err != nil:
 			return err
 		case n == 0 && len(j.keys) > 0:
 			return errAgain // it was compared, and is not what it was
 		case n == 0:
-			return &missedError{i}
+			return &missedError{i, j.steps[i].stands}
 		case n > 1:
 			return fmt.Errorf("%w: %d have that of %q", errRows, n, j.steps[i].ch.To.ID)
 		}
@@ -67,7 +78,7 @@ func (s *session) write(ctx context.Context, j *job) error {
 			if st := &j.steps[i]; !st.ch.Quiet {
 				if _, err := s.exec(ctx, s.st.row, st.vals.of(s.st.row)); err != nil {
 					if judge(err) == duplicate && !s.foreign {
-						return &missedError{i}
+						return &missedError{i, err}
 					}
 					return err
 				}
@@ -83,7 +94,8 @@ func (s *session) begin(ctx context.Context, j *job) error {
 	switch {
 	case !s.e.ownClock:
 		j.now(processNow())
-	case s.l.column[vChangedAt] == "", s.l.deletes && !s.e.returning:
+	case s.l.column[vChangedAt] == "", s.l.foreign && !s.e.returning && (s.l.deletes || j.creates()):
+		// A row with an AUTO_INCREMENT of the user's tells that, and not the time.
 		var now int64
 		rows, err := s.query(ctx, s.st.clock, nil)
 		if err := each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&now) }); err != nil {
@@ -108,13 +120,24 @@ func (s *session) change(ctx context.Context, j *job, st *step) (int64, error) {
 		return s.one(ctx, j, st, s.st.remove)
 	case !s.first(st):
 		return s.one(ctx, j, st, s.st.update)
+	case s.l.deletes && s.st.numbers != nil && len(j.keys) == 0:
+		// There is no row to compare with: the history has what is expected. Who
+		// comes between has the change's place in it, which is unique.
+		if now, err := s.record(ctx, ch.To.Key, s.st.get); err != nil || now.Exists() || now.Revision != ch.Expect {
+			return 0, err
+		}
 	}
 	n, err := s.one(ctx, j, st, s.st.insert)
-	if err == nil || s.e.upsert || s.l.deletes || judge(err) != duplicate {
-		return n, err
+	st.stands = nil
+	switch {
+	case err == nil && n == 0 && s.l.foreign:
+		st.stands = errTaken
+	case err != nil && judge(err) == duplicate && !s.e.upsert && !s.l.deletes:
+		// There is a row, perhaps one without numbers.
+		st.stands = err
+		return s.one(ctx, j, st, s.st.update)
 	}
-	// There is a row, perhaps one without numbers.
-	return s.one(ctx, j, st, s.st.update)
+	return n, err
 }
 
 // one executes a statement that changes one row.

@@ -10,6 +10,7 @@ func demands() []demand {
 		getDemands(),
 		commitDemands(),
 		quietDemands(),
+		recallDemands(),
 		numberDemands(),
 		tokenDemands(),
 		batchDemands(),

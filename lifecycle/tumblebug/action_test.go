@@ -113,7 +113,7 @@ func TestForceSupersedesWhatIsUnderWay(t *testing.T) {
 	for _, table := range []*fsm.Table{tumblebug.VM.Table(), tumblebug.MCI.Table()} {
 		for i := range table.Rows {
 			r := &table.Rows[i]
-			if !r.Forced || r.To < 0 || table.States[r.To].Kind != fsm.Transitional {
+			if _, action := targets[tumblebug.Event(table.Events[r.Event])]; !action || !r.Forced || r.To < 0 || table.States[r.To].Kind != fsm.Transitional {
 				continue
 			}
 			for _, from := range r.From {

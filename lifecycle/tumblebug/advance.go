@@ -43,6 +43,9 @@ func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpI
 		case Preparing:
 			err = s.prepare(ctx, &mci)
 		case Prepared:
+			if withdrawn(&mci) {
+				return s.takeBack(ctx, &mci)
+			}
 			err = s.tell(ctx, &mci, Provision, Tumblebug, "")
 		default:
 			err = s.act(ctx, &mci)
@@ -56,7 +59,11 @@ func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpI
 	}
 }
 
-func onHold(mci *mciRecord) bool { return mci.State == Prepared && mci.Payload.Hold }
+func onHold(mci *mciRecord) bool {
+	return mci.State == Prepared && mci.Payload.Hold && !mci.Payload.Withdrawn
+}
+
+func withdrawn(mci *mciRecord) bool { return mci.State == Prepared && mci.Payload.Withdrawn }
 
 // act does what the state of an MCI says to its VMs, waits for them, and says how
 // that ended.
@@ -131,26 +138,27 @@ func (s *System) propagate(ctx context.Context, mci *mciRecord) error {
 // document is content with some of them, but for Terminate.
 func (s *System) controlled(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
 	action, target := Doing(mci.State)
-	done, unknown := 0, 0
-	for _, vm := range vms {
+	done, now := 0, states(vms)
+	for i := range vms {
 		switch {
-		case vm.State == target && (action != ActionReboot || vm.Payload.Asked == mci.Operation):
+		case now[i] != target:
+		case action == ActionReboot && vms[i].Payload.Asked != mci.Operation:
+			now[i] = Failed // it runs, but was not rebooted
+		default:
 			done++
-		case vm.State == Undefined:
-			unknown++
 		}
 	}
 	why := ""
 	if done < len(vms) {
 		why = fmt.Sprintf("%d of %d VMs are %s", done, len(vms), target)
 	}
-	switch {
-	case action == ActionTerminate && done == len(vms):
-		// Nothing uses any more what they shared.
-		return s.tell(ctx, mci, Succeed, Aggregate, reason(s.release(ctx, mci)))
-	case action != ActionTerminate && (done > 0 || len(vms) == 0):
+	switch end, _ := Conclude(action, now); end {
+	case target:
+		if action == ActionTerminate {
+			why = reason(s.release(ctx, mci)) // nothing uses any more what they shared
+		}
 		return s.tell(ctx, mci, Succeed, Aggregate, why)
-	case unknown > 0:
+	case Undefined:
 		return s.tell(ctx, mci, TimedOut, fsm.Sweeper, why)
 	}
 	return s.tell(ctx, mci, Fail, Aggregate, why)

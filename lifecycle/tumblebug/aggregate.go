@@ -86,6 +86,40 @@ func (i *StatusCountInfo) of(s State) *int {
 	}[slices.Index(classes, s)]
 }
 
+// Conclude returns the status in which an MCI ends when the action under way has
+// ended for all of its VMs, in these statuses: by the document's diagram the
+// target of the action if some VMs have got there, of Terminate if all have; and
+// Failed if none has, as the diagram has it for Create, or Undefined if nobody
+// knows of one. It is false while a VM is in transition, and for what is no action
+// that goes to the VMs.
+func Conclude(action Action, vms []State) (State, bool) {
+	if action != ActionCreate && !action.controls() {
+		return "", false
+	}
+	there, unknown := 0, 0
+	for _, s := range vms {
+		switch {
+		case VM.StateIndex(s) < 0 || s == Removed || !atRest(s):
+			return "", false
+		case s == action.Target():
+			there++
+		case s == Undefined:
+			unknown++
+		}
+	}
+	enough := there > 0 || len(vms) == 0 && action != ActionCreate
+	if action == ActionTerminate {
+		enough = there == len(vms)
+	}
+	switch {
+	case enough:
+		return action.Target(), true
+	case unknown > 0:
+		return Undefined, true
+	}
+	return Failed, true
+}
+
 // settled returns the status in which an MCI rests because of its VMs, and false
 // if they do not say. VMs that are Failed or Terminated count only if there are
 // no others: an MCI is Terminated if all of its VMs are, and Failed if the VMs

@@ -28,7 +28,6 @@ type cloud struct {
 	lies      map[string][]tumblebug.State // answers about a VM before the true ones
 	calls     []string                     // all but those for a status
 	asked     int                          // and the number of these
-	effect    func(ctx context.Context) error
 }
 
 // machine is a VM as the provider has it.
@@ -95,24 +94,19 @@ func (c *cloud) fault(what string) error {
 	return nil
 }
 
-func (c *cloud) Create(ctx context.Context, vm tumblebug.VMRef) error {
-	return c.act(ctx, vm, tumblebug.ActionCreate, tumblebug.Creating)
+func (c *cloud) Create(_ context.Context, vm tumblebug.VMRef) error {
+	return c.act(vm, tumblebug.ActionCreate, tumblebug.Creating)
 }
 
-func (c *cloud) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Action) error {
+func (c *cloud) Control(_ context.Context, vm tumblebug.VMRef, a tumblebug.Action) error {
 	during := map[tumblebug.Action]tumblebug.State{
 		tumblebug.ActionSuspend: tumblebug.Suspending, tumblebug.ActionResume: tumblebug.Creating,
 		tumblebug.ActionReboot: tumblebug.Suspending, tumblebug.ActionTerminate: tumblebug.Terminating,
 	}
-	return c.act(ctx, vm, a, during[a])
+	return c.act(vm, a, during[a])
 }
 
-func (c *cloud) act(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Action, during tumblebug.State) error {
-	if c.effect != nil {
-		if err := c.effect(ctx); err != nil {
-			return err
-		}
-	}
+func (c *cloud) act(vm tumblebug.VMRef, a tumblebug.Action, during tumblebug.State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	what := strings.ToLower(string(a)) + " " + vm.VMID

@@ -14,7 +14,9 @@ import (
 // HandleMciAction does what a user asks of an MCI, and returns what it is at:
 // suspend, resume, reboot and terminate go on to all of its VMs; refine removes
 // its VMs that are Failed or Undefined; continue and withdraw answer a creation
-// that was asked to hold. Actions are named in any case.
+// that was asked to hold. Actions are named in any case. If what was prepared for
+// an MCI that is withdrawn cannot be released, that is the error; sweeps try it
+// again, and until then the MCI is there.
 //
 // An action is admitted by the document's matrix, on the status that the MCI has
 // because of its VMs, and not while another one is under way. Force skips that,
@@ -132,10 +134,17 @@ func idle(mci *mciRecord) error {
 	return nil
 }
 
+func notHeld(mci *mciRecord) error {
+	if withdrawn(mci) {
+		return fmt.Errorf("%w: it is being withdrawn", ErrNotHeld)
+	}
+	return fmt.Errorf("%w: it is %s", ErrNotHeld, mci.State)
+}
+
 // goOn is continue.
 func (s *System) goOn(ctx context.Context, mci *mciRecord) (string, error) {
 	if !onHold(mci) {
-		return "", fmt.Errorf("%w: it is %s", ErrNotHeld, mci.State)
+		return "", notHeld(mci)
 	}
 	now, err := s.mcis.Fire(ctx, mci.ID, Provision, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
 	if err != nil {
@@ -147,20 +156,39 @@ func (s *System) goOn(ctx context.Context, mci *mciRecord) (string, error) {
 	return "Continue the holding MCI", nil
 }
 
-// withdraw takes a creation back. The MCI goes first: of what was prepared,
-// nothing may go while somebody can say continue.
+// withdraw takes a creation back. First of all it says so, so that nobody can say
+// continue while what was prepared goes, and so that who finds the MCI half
+// withdrawn goes on.
 func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
-	if !onHold(mci) {
-		return "", fmt.Errorf("%w: it is %s", ErrNotHeld, mci.State)
+	const done = "Withdraw the holding MCI"
+	now := *mci
+	if !withdrawn(mci) {
+		if !onHold(mci) {
+			return "", notHeld(mci)
+		}
+		var err error
+		if now, err = s.mcis.Fire(ctx, mci.ID, Release, User, &lifecycle.Change[MCISpec]{
+			Force: true, Expect: mci.Revision, Edit: func(m *MCISpec) error { m.Withdrawn = true; return nil },
+		}); err != nil {
+			return "", err
+		}
+	}
+	if err := s.takeBack(ctx, &now); err != nil {
+		return done, fmt.Errorf("tumblebug: the MCI is withdrawn, but %w", err)
+	}
+	return done, nil
+}
+
+// takeBack is the rest of withdraw, which several processes may do at once.
+func (s *System) takeBack(ctx context.Context, mci *mciRecord) error {
+	if err := s.release(ctx, mci); err != nil {
+		return err // it is tried again, until the MCI is over its deadline
 	}
 	_, err := s.mcis.Fire(ctx, mci.ID, Withdraw, User, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
-	if err != nil {
-		return "", err
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return nil
 	}
-	if err := s.release(ctx, mci); err != nil {
-		return "Withdraw the holding MCI", fmt.Errorf("tumblebug: the MCI is withdrawn, but %w", err)
-	}
-	return "Withdraw the holding MCI", nil
+	return err
 }
 
 // refineMci removes the VMs that are Failed or Undefined, after a look at those

@@ -41,7 +41,16 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 
 // prepare makes what the VMs of an MCI share, and says that it is there, or that
 // it cannot be made.
+//
+// Several processes may do so at once, because nobody knows whether one that is
+// slow is dead. The bad schedule: one has made everything, and VMs are in it; the
+// other one, for which it took too long, fails and releases it. Therefore nothing
+// is released before the record says that it will be, and nobody says that all is
+// there about another record than the one he began with.
 func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
+	if mci.Payload.GivenUp {
+		return s.giveUp(ctx, mci)
+	}
 	nsID, mciID := place(mci.ID)
 	var failed error
 	for _, r := range resources(nsID, mciID, mci.Payload.SubGroups) {
@@ -59,25 +68,50 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 		}
 	}
 	if failed == nil {
-		return s.tell(ctx, mci, Succeed, Tumblebug, "")
+		_, err := s.mcis.Fire(ctx, mci.ID, Succeed, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
+		return s.late(ctx, mci, err)
 	}
 	if ctx.Err() != nil { // by force: whoever did that releases it
 		return lifecycle.Ended(ctx)
 	}
-	return s.tell(ctx, mci, Fail, Tumblebug, reason(failed, s.release(ctx, mci)))
+	now, err := s.mcis.Fire(ctx, mci.ID, Release, Tumblebug, &lifecycle.Change[MCISpec]{
+		Force: true, Expect: mci.Revision, Reason: reason(failed),
+		Edit: func(m *MCISpec) error { m.GivenUp = true; return nil },
+	})
+	if err != nil {
+		return s.late(ctx, mci, err)
+	}
+	return s.giveUp(ctx, &now)
 }
 
-// tell reports how a step of an operation ended. If the sweeper has given the
-// preparation up meanwhile, nobody else releases what was made.
-func (s *System) tell(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string) error {
-	v, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, why)
-	if err != nil || v == lifecycle.Applied || mci.State != Preparing {
+// giveUp releases what was prepared of an MCI that cannot be, and says so.
+func (s *System) giveUp(ctx context.Context, mci *mciRecord) error {
+	why := reason(errors.New(mci.Reason), s.release(ctx, mci))
+	_, err := s.mcis.Fire(ctx, mci.ID, Fail, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Reason: why})
+	return s.late(ctx, mci, err)
+}
+
+// late is the end of a preparation. If the MCI was moved by somebody else meanwhile,
+// by the sweeper or by force, and nobody will make anything of it, what was made last
+// is released here: whoever gave it up may have looked before.
+func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
+	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)
+	if !moved || errors.Is(err, lifecycle.ErrUnknownOutcome) {
 		return err
 	}
 	now, err := s.mcis.Get(ctx, mci.ID)
-	if err == nil && now.State == Failed && now.Operation == mci.Operation && e == Succeed {
-		err = s.release(ctx, mci)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return s.release(ctx, mci)
+	case err == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
+		return s.release(ctx, mci)
 	}
+	return err
+}
+
+// tell reports how a step of an operation ended.
+func (s *System) tell(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string) error {
+	_, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, why)
 	return err
 }
 
@@ -170,9 +204,11 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 		// Somebody else has terminated one: the document refines no such VMs.
 		bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State == Terminated })
 		return false, s.conclude(ctx, mci, Succeed, Aggregate, why+", and are refined away", bad)
-	case len(running) > 0:
+	}
+	switch end, _ := Conclude(ActionCreate, states(vms)); end {
+	case Running:
 		return false, s.conclude(ctx, mci, Succeed, Aggregate, why, nil)
-	case len(unknown) > 0:
+	case Undefined:
 		return false, s.conclude(ctx, mci, TimedOut, fsm.Sweeper, why, nil)
 	}
 	return false, s.conclude(ctx, mci, Fail, Aggregate, why, nil)

@@ -45,8 +45,6 @@
 //     status or for an action, not before.
 //   - What is Suspended is answered from the cache, as in the document: that
 //     somebody has resumed it at the provider is not seen.
-//   - A process that dies between the withdrawal of an MCI and the release of what
-//     was prepared for it leaves that behind.
 //   - Deadlines are the business of whoever calls [System.Sweep]. Where several
 //     processes share a store, one takes a VM that waits for its turn in another
 //     one for longer than its deadline for lost.
@@ -61,8 +59,9 @@
 // that its diagrams lack. It removes a VM that is Failed or Undefined, after a
 // look at those of which nobody knew. [Withdraw] removes an MCI on hold; the
 // document lists it and continue without a word, and here they answer a creation
-// that was asked to hold when it is Prepared, however long that takes. [Remove]
-// and [System.DelMci] make a name free again.
+// that was asked to hold when it is Prepared, however long that takes. What was
+// prepared is released first, and [Release] is the note that it is to be, for
+// whoever takes over; so it is for an MCI that cannot be prepared. [Remove] and [System.DelMci] make a name free again.
 //
 // Undefined is declared in the document, and nothing leads there. Here the
 // observer does, who looked at a VM that rests and could not tell, and the
@@ -72,7 +71,7 @@
 //
 // The document's aggregation names one dominant status, and its diagram lets an
 // MCI run of which some VMs do. Where they differ, the text has the first, and the
-// matrix is asked about the second: VMs that are Failed or Terminated decide what
+// matrix is asked about the second, which [Conclude] gives: VMs that are Failed or Terminated decide what
 // an MCI is only if there are no others. While most VMs are in transition by
 // actions of their own, the MCI is refused an action of its own.
 //
@@ -109,53 +108,55 @@
 //	| Prepared                 | Provision     | tumblebug | Creating    |                         |
 //	| Prepared                 | Fail          | tumblebug | Failed      |                         |
 //	| Prepared                 | Withdraw      | user      | Removed     | [5]                     |
-//	| Creating                 | Succeed       | aggregate | Running     | [6]                     |
-//	| Creating                 | Fail          | aggregate | Failed      | [7]                     |
+//	| Prepared                 | Release       | user      | Prepared    | forced [6]              |
+//	| Preparing                | Release       | tumblebug | Preparing   | forced [7]              |
+//	| Creating                 | Succeed       | aggregate | Running     | [8]                     |
+//	| Creating                 | Fail          | aggregate | Failed      | [9]                     |
 //	| Running                  | Suspend       | user      | Suspending  |                         |
 //	| Suspended                | Resume        | user      | Resuming    |                         |
 //	| Running                  | Reboot        | user      | Rebooting   |                         |
 //	| Running, Suspended       | Terminate     | user      | Terminating |                         |
 //	| Failed                   | Terminate     | user      | Terminating | forced                  |
-//	| Suspending               | Succeed       | aggregate | Suspended   | [8]                     |
-//	| Resuming                 | Succeed       | aggregate | Running     | [6]                     |
+//	| Suspending               | Succeed       | aggregate | Suspended   | [10]                    |
+//	| Resuming                 | Succeed       | aggregate | Running     | [8]                     |
 //	| Rebooting                | Succeed       | aggregate | Running     |                         |
-//	| Terminating              | Succeed       | aggregate | Terminated  | [9]                     |
-//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [10]                    |
+//	| Terminating              | Succeed       | aggregate | Terminated  | [11]                    |
+//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [12]                    |
 //	| Rebooting, Terminating   |               |           |             |                         |
-//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [11] |
+//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [13] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Suspended, Resuming,     |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [11] |
+//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [13] |
 //	| Creating, Running,       |               |           |             |                         |
 //	| Suspending, Resuming,    |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [11] |
+//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [13] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Suspended, Resuming,     |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [11] |
+//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [13] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Resuming, Rebooting,     |               |           |             |                         |
 //	| Terminating, Undefined   |               |           |             |                         |
-//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [12]                    |
-//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [13]                    |
-//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [14]                    |
+//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [14]                    |
+//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [15]                    |
+//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [16]                    |
 //	| Undefined                |               |           |             |                         |
-//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [15]                    |
+//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [17]                    |
 //	| Undefined                |               |           |             |                         |
-//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [16]                    |
-//	| Failed                   | SeeRunning    | observer  | Running     | forced [17]             |
-//	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [18]             |
-//	| Failed                   | SeeTerminated | observer  | Terminated  | forced [19]             |
-//	| Failed                   | SeeNothing    | observer  | Undefined   | forced [20]             |
-//	| Terminated, Failed       | Remove        | user      | Removed     | forced [21]             |
-//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [22]          |
-//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [23]           |
-//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [23]           |
+//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [18]                    |
+//	| Failed                   | SeeRunning    | observer  | Running     | forced [19]             |
+//	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [20]             |
+//	| Failed                   | SeeTerminated | observer  | Terminated  | forced [21]             |
+//	| Failed                   | SeeNothing    | observer  | Undefined   | forced [22]             |
+//	| Terminated, Failed       | Remove        | user      | Removed     | forced [23]             |
+//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [24]          |
+//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [25]           |
+//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [25]           |
 //	| Rebooting, Terminating   |               |           |             |                         |
 //
 //	[1] networks, security groups and keys are made
@@ -163,25 +164,29 @@
 //	[3] only force leads out
 //	[4] nobody knows what it is
 //	[5] the document's action outside its diagram; the answer to a creation that was asked to hold
-//	[6] all or some VMs run
-//	[7] all VMs failed
-//	[8] all or some VMs are suspended
-//	[9] all VMs are terminated
-//	[10] beyond the document's diagram, in its text: the status follows the VMs, and all of them
+//	[6] beyond the document: withdraw was said; whoever takes over releases what was prepared, and
+//	    withdraws
+//	[7] beyond the document: it cannot be prepared; whoever takes over releases what was, and says
+//	    that it failed
+//	[8] all or some VMs run
+//	[9] all VMs failed
+//	[10] all or some VMs are suspended
+//	[11] all VMs are terminated
+//	[12] beyond the document's diagram, in its text: the status follows the VMs, and all of them
 //	     failed
-//	[11] the force flag; what it interrupts reports in vain
-//	[12] beyond the document: somebody else resumed it
-//	[13] beyond the document: somebody else suspended it
-//	[14] beyond the document: somebody else terminated it
-//	[15] beyond the document: it broke by itself
-//	[16] beyond the document, which declares Undefined and enters it nowhere
-//	[17] beyond the document: what had failed is refined away or was forced, and some VMs run
-//	[18] beyond the document: as above, and some VMs are suspended
-//	[19] beyond the document: as above, and all VMs that are left are terminated
-//	[20] beyond the document: as above, and nobody knows what the VMs are
-//	[21] beyond the document: its name is free again
-//	[22] beyond the document: nobody works on it, and no VM was asked for
-//	[23] beyond the document: nobody says what became of the VMs
+//	[13] the force flag; what it interrupts reports in vain
+//	[14] beyond the document: somebody else resumed it
+//	[15] beyond the document: somebody else suspended it
+//	[16] beyond the document: somebody else terminated it
+//	[17] beyond the document: it broke by itself
+//	[18] beyond the document, which declares Undefined and enters it nowhere
+//	[19] beyond the document: what had failed is refined away or was forced, and some VMs run
+//	[20] beyond the document: as above, and some VMs are suspended
+//	[21] beyond the document: as above, and all VMs that are left are terminated
+//	[22] beyond the document: as above, and nobody knows what the VMs are
+//	[23] beyond the document: its name is free again
+//	[24] beyond the document: nobody works on it, and no VM was asked for
+//	[25] beyond the document: nobody says what became of the VMs
 //
 // As a picture, in Mermaid:
 //
@@ -206,6 +211,8 @@
 //	    s1 --> s2 : Provision by tumblebug
 //	    s1 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
 //	    s1 --> s12 : Withdraw by user
+//	    s1 --> s1 : Release by user, forced
+//	    s0 --> s0 : Release by tumblebug, forced
 //	    s2 --> s3 : Succeed by aggregate
 //	    s2 --> s10 : Fail by aggregate
 //	    s3 --> s4 : Suspend by user

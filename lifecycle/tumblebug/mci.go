@@ -23,6 +23,8 @@ type MCISpec struct {
 	SubGroups   []SubGroup
 	Policy      Policy
 	Hold        bool // stay Prepared until somebody says continue or withdraw
+	Withdrawn   bool // somebody has said withdraw, and what was prepared is released
+	GivenUp     bool // it could not be prepared, and what was is released
 	Force       bool // the action under way, or the last one, was forced
 }
 
@@ -50,6 +52,10 @@ func MCITable() fsm.Spec[State, Event] {
 				fsm.Move(Prepared, Fail, Failed).By(Tumblebug),
 				fsm.Move(Prepared, Withdraw, Removed).By(User).
 					Note("the document's action outside its diagram; the answer to a creation that was asked to hold"),
+				fsm.Move(Prepared, Release, Prepared).By(User).OnlyForced().
+					Note("beyond the document: withdraw was said; whoever takes over releases what was prepared, and withdraws"),
+				fsm.Move(Preparing, Release, Preparing).By(Tumblebug).OnlyForced().
+					Note("beyond the document: it cannot be prepared; whoever takes over releases what was, and says that it failed"),
 				fsm.Move(Creating, Succeed, Running).By(Aggregate).Note("all or some VMs run"),
 				fsm.Move(Creating, Fail, Failed).By(Aggregate).Note("all VMs failed"),
 			),

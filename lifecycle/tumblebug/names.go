@@ -51,6 +51,7 @@ const (
 
 	Provision Event = "Provision" // of an MCI: its VMs are started
 	Withdraw  Event = "Withdraw"  // of an MCI that was asked to hold: forget it
+	Release   Event = "Release"   // of the same, or of one that cannot be prepared, before that: what was prepared for it goes
 	Succeed   Event = "Succeed"   // what was under way has succeeded, for an MCI in some of its VMs
 	Fail      Event = "Fail"      // what was under way has failed, for an MCI in all of its VMs
 

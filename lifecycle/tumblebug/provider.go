@@ -72,8 +72,17 @@ func resources(nsID, mciID string, groups []SubGroup) (list []Resource) {
 
 // Correct returns what the status of a VM is during an action, from what its
 // provider says: many providers show a VM that is rebooted as suspended for a
-// while, or do not know a VM that they have just been asked to make. Without an
-// action it is what the provider says.
+// while, or do not know a VM that they have just been asked to make. What is not
+// in this table is what the provider says:
+//
+//	action     said                                                  is
+//	Create     Undefined                                             Creating
+//	Resume     Undefined, Creating                                   Resuming
+//	Reboot     Undefined, Suspending, Suspended, Creating, Resuming  Rebooting
+//	Terminate  Undefined                                             Terminated
+//	Terminate  Suspending                                            Terminating
+//
+// The document has no such table; this is what CB-Tumblebug does.
 func Correct(action Action, said State) State {
 	of := func(during State, by ...State) State {
 		for _, s := range by {
@@ -86,8 +95,6 @@ func Correct(action Action, said State) State {
 	switch action {
 	case ActionCreate:
 		return of(Creating, Undefined)
-	case ActionSuspend:
-		return of(Suspending, Undefined)
 	case ActionResume:
 		return of(Resuming, Undefined, Creating)
 	case ActionReboot:

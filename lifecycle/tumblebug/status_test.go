@@ -3,7 +3,6 @@ package tumblebug_test
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -184,36 +183,78 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// What a provider says is corrected by what is under way, and by nothing else.
+// What a provider says is corrected by what is under way, and by nothing else:
+// every action, and everything that can be said.
 func TestCorrect(t *testing.T) {
-	for _, c := range []struct {
-		action tumblebug.Action
-		said   string // status, or statuses
-		want   tumblebug.State
-	}{
-		{tumblebug.ActionCreate, "Undefined", tumblebug.Creating},
-		{tumblebug.ActionSuspend, "Undefined", tumblebug.Suspending},
-		{tumblebug.ActionResume, "Undefined Creating", tumblebug.Resuming},
-		{tumblebug.ActionReboot, "Undefined Suspending Suspended Creating Resuming", tumblebug.Rebooting},
-		{tumblebug.ActionTerminate, "Undefined", tumblebug.Terminated},
-		{tumblebug.ActionTerminate, "Suspending", tumblebug.Terminating},
+	corrected := map[tumblebug.Action]map[tumblebug.State]tumblebug.State{
+		tumblebug.ActionCreate: {"Undefined": "Creating"},
+		tumblebug.ActionResume: {"Undefined": "Resuming", "Creating": "Resuming"},
+		tumblebug.ActionReboot: {
+			"Undefined": "Rebooting", "Suspending": "Rebooting", "Suspended": "Rebooting", "Creating": "Rebooting", "Resuming": "Rebooting",
+		},
+		tumblebug.ActionTerminate: {"Undefined": "Terminated", "Suspending": "Terminating"},
+	}
+	for _, a := range []tumblebug.Action{
+		tumblebug.ActionComplete, tumblebug.ActionCreate, tumblebug.ActionSuspend, tumblebug.ActionResume, tumblebug.ActionReboot,
+		tumblebug.ActionTerminate, tumblebug.ActionRefine, tumblebug.ActionContinue, tumblebug.ActionWithdraw,
 	} {
-		for _, said := range fields(c.said) {
-			require.Equal(t, c.want, tumblebug.Correct(c.action, said), "%s says %s", c.action, said)
+		for said := range tumblebug.VM.States() {
+			want, ok := corrected[a][said]
+			if !ok {
+				want = said
+			}
+			require.Equal(t, want, tumblebug.Correct(a, said), "%s says %s", a, said)
 		}
-	}
-	for _, a := range []tumblebug.Action{tumblebug.ActionComplete, tumblebug.ActionCreate, tumblebug.ActionSuspend, tumblebug.ActionReboot} {
-		require.Equal(t, tumblebug.Running, tumblebug.Correct(a, tumblebug.Running))
-		require.Equal(t, tumblebug.Failed, tumblebug.Correct(a, tumblebug.Failed))
-	}
-	for s := range tumblebug.VM.States() {
-		require.Equal(t, s, tumblebug.Correct(tumblebug.ActionComplete, s))
 	}
 }
 
-func fields(text string) (list []tumblebug.State) {
-	for _, s := range strings.Fields(text) {
-		list = append(list, tumblebug.State(s))
+// Where the document's diagram lets an action on an MCI end, over every list of up
+// to four VMs.
+func TestConclude(t *testing.T) {
+	type state = tumblebug.State
+	some := func(vms []state, s state) bool { return slices.Contains(vms, s) }
+	all := func(vms []state, s state) bool {
+		return !slices.ContainsFunc(vms, func(x state) bool { return x != s })
 	}
-	return list
+	diagram := map[tumblebug.Action]func(vms []state) (state, bool){
+		tumblebug.ActionCreate:    func(vms []state) (state, bool) { return "Running", some(vms, "Running") },
+		tumblebug.ActionSuspend:   func(vms []state) (state, bool) { return "Suspended", some(vms, "Suspended") || len(vms) == 0 },
+		tumblebug.ActionResume:    func(vms []state) (state, bool) { return "Running", some(vms, "Running") || len(vms) == 0 },
+		tumblebug.ActionReboot:    func(vms []state) (state, bool) { return "Running", some(vms, "Running") || len(vms) == 0 },
+		tumblebug.ActionTerminate: func(vms []state) (state, bool) { return "Terminated", all(vms, "Terminated") },
+	}
+	resting := []state{"Running", "Suspended", "Terminated", "Failed", "Undefined"}
+	lists := [][]state{nil}
+	for range 5 {
+		var longer [][]state
+		for _, vms := range lists {
+			for action, ends := range diagram {
+				want, ok := ends(vms)
+				switch {
+				case ok:
+				case some(vms, "Undefined"):
+					want = "Undefined"
+				default:
+					want = "Failed"
+				}
+				got, ok := tumblebug.Conclude(action, vms)
+				require.True(t, ok)
+				require.Equal(t, want, got, "%s of %v", action, vms)
+			}
+			for _, s := range resting {
+				longer = append(longer, append(slices.Clone(vms), s))
+			}
+		}
+		lists = longer
+	}
+	for s := range tumblebug.MCI.States() {
+		for action := range diagram {
+			_, ok := tumblebug.Conclude(action, []state{s, "Running"})
+			require.Equal(t, slices.Contains(resting, s), ok, s)
+		}
+	}
+	for _, a := range []tumblebug.Action{tumblebug.ActionComplete, tumblebug.ActionRefine, tumblebug.ActionContinue, ""} {
+		_, ok := tumblebug.Conclude(a, many(1, tumblebug.Running))
+		require.False(t, ok, a)
+	}
 }

@@ -51,16 +51,14 @@ func (s *System) care(ctx context.Context, vms, mcis sweep, unchanged time.Durat
 		return cases, err
 	}
 	more, err := mcis(ctx)
+	err = errors.Join(err, s.givenUp(ctx, more))
 	if cases = append(cases, more...); err != nil {
 		return cases, err
 	}
-	var moving []State
-	for st := range MCI.States() {
-		if MCI.Kind(st) == fsm.Transitional {
-			moving = append(moving, st)
-		}
+	if err := s.orphans(ctx); err != nil {
+		return cases, err
 	}
-	for mci, err := range s.mcis.All(ctx, lifecycle.Select[State]{States: moving, UnchangedFor: unchanged}) {
+	for mci, err := range s.mcis.All(ctx, lifecycle.Select[State]{States: moving(MCI), UnchangedFor: unchanged}) {
 		if err == nil && !onHold(&mci) {
 			err = s.order(ctx, &mci, "go on", queue.NoPreempt)
 		}
@@ -69,6 +67,70 @@ func (s *System) care(ctx context.Context, vms, mcis sweep, unchanged time.Durat
 		}
 	}
 	return cases, nil
+}
+
+// givenUp releases what was prepared for the MCIs that a sweep gave up, which it does
+// first: whoever prepares one elsewhere is slow, perhaps, and may be done with it
+// until then. What is left behind here, for an error or because this process dies,
+// goes when the MCI is deleted.
+func (s *System) givenUp(ctx context.Context, cases []lifecycle.Case) (err error) {
+	for _, c := range cases {
+		if c.Remedy != lifecycle.Moved || c.Event != string(TimedOut) || c.From != string(Preparing) && c.From != string(Prepared) {
+			continue
+		}
+		mci, failed := s.mcis.Get(ctx, c.ID)
+		switch {
+		case failed == nil && mci.Operation == c.Operation:
+			err = errors.Join(err, s.release(ctx, &mci))
+		case !errors.Is(failed, lifecycle.ErrNotFound):
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// orphans goes on with the VMs that this process was told to do something about
+// and does not: its store never said whether it had admitted that.
+func (s *System) orphans(ctx context.Context) error {
+	if s.owner == nil {
+		return nil // nobody knows whose they are
+	}
+	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{States: moving(VM), UnchangedFor: patience}) {
+		if err != nil {
+			return err
+		}
+		key := lifecycle.Key{Machine: VM.Name(), ID: vm.ID}
+		if vm.Owner != s.owner.Name() || vm.Epoch != s.owner.Epoch() || len(s.queue.Inspect(key)) > 0 {
+			continue
+		}
+		// Work leaves the queue after it has written how it ended. So if it has
+		// ended since the VM was listed, that is seen now.
+		now, err := s.vms.Get(ctx, vm.ID)
+		if errors.Is(err, lifecycle.ErrNotFound) || err == nil && (now.Operation != vm.Operation || atRest(now.State)) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e, by, err := s.pursue(ctx, &now, now.Deadline)
+		if err == nil && e != "" {
+			_, err = s.vms.Report(ctx, now.ID, now.Operation, e, by, "")
+		}
+		if err != nil && !errors.Is(err, errUnderWay) {
+			return err
+		}
+	}
+	return nil
+}
+
+// moving are the states of a machine in which somebody owes a move.
+func moving[T any](m *fsm.Machine[State, Event, T]) (list []State) {
+	for st := range m.States() {
+		if m.Kind(st) == fsm.Transitional {
+			list = append(list, st)
+		}
+	}
+	return list
 }
 
 // Run sweeps until ctx ends, which is no error, once in every interval; 0 is 10
@@ -105,15 +167,21 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 	if err != nil {
 		return "", "", err
 	}
+	return s.pursue(ctx, &vm, stuck.Deadline)
+}
+
+// pursue looks at a VM at which nobody is at work, and until its deadline asks
+// its provider once more for what it was to do.
+func (s *System) pursue(ctx context.Context, vm *vmRecord, deadline time.Time) (Event, fsm.Actor, error) {
 	action, _ := Doing(vm.State)
-	ref := refOf(&vm)
+	ref := refOf(vm)
 	said := s.ask(ctx, ref)
 	if ctx.Err() != nil {
 		return "", "", lifecycle.Ended(ctx)
 	}
 	v := s.weigh(vm.ID, vm.Operation, action, said)
-	if v == pending && time.Now().Before(stuck.Deadline) {
-		// Its process is dead, and may never have asked.
+	if v == pending && time.Now().Before(deadline) {
+		// Who was to ask may never have done so.
 		if !s.begun(vm.ID, vm.Operation) && errors.Is(s.begin(ctx, ref, vm.ID, action), ErrRejected) {
 			return Fail, CSP, nil
 		}
@@ -142,9 +210,8 @@ func (s *System) observeMCI(ctx context.Context, stuck lifecycle.StoredRecord) (
 	case mci.State != Preparing && mci.State != Prepared:
 		return "", "", errUnderWay
 	}
-	// Who prepares it here releases what was made when told that it is over.
-	if len(s.orders.Inspect(mci.ID)) == 0 {
-		return "", "", s.release(ctx, &mci)
+	if withdrawn(&mci) {
+		return Withdraw, User, s.release(ctx, &mci)
 	}
 	return "", "", nil
 }

@@ -63,23 +63,25 @@ func compare(b *testing.B, e engine, name string) {
 		return store
 	}
 	store, single := open(nil), open(&sqlstore.Config{NoHistory: true})
-	m := manage(store)
+	m, recalling := manage(store), manage(open(&sqlstore.Config{Recall: 1000}))
 	for i := range benchObjects {
 		_, err := m.Create(b.Context(), fmt.Sprint("m", i), place, customer, "one")
 		require.NoError(b, err)
 	}
 	ctx := context.Background()
-	try := func(i int) error {
+	try := func(m *orders, i int) error {
 		_, err := m.Fire(ctx, fmt.Sprint("m", i), note, customer, nil)
 		return err
 	}
-	fire := func(i int) { must(try(i)) }
-	win := func(int) {
-		err := try(0)
-		for errors.Is(err, lifecycle.ErrConflict) {
-			err = try(0)
+	fire := func(m *orders) func(int) { return func(i int) { must(try(m, i)) } }
+	win := func(m *orders) func(int) {
+		return func(int) {
+			err := try(m, 0)
+			for errors.Is(err, lifecycle.ErrConflict) {
+				err = try(m, 0)
+			}
+			must(err)
 		}
-		must(err)
 	}
 	commit := func(s *sqlstore.Store, machine string) func(int) {
 		r := get(b, s, lifecycle.Key{Machine: machine, ID: "a"})
@@ -110,11 +112,14 @@ func compare(b *testing.B, e engine, name string) {
 		}
 	}
 	pairs := []ratio.Pair{
-		{Name: name + "fire", Goal: 1.3, Base: alone(x.tx), Subject: alone(fire)},
+		{Name: name + "fire", Goal: 1.3, Base: alone(x.tx), Subject: alone(fire(m))},
 		{Name: name + "commit", Goal: 1.3, Base: alone(x.tx), Subject: alone(commit(store, "lone"))},
 		{Name: name + "commit-without-history", Goal: 1.2, Base: alone(x.one), Subject: alone(commit(single, "single"))},
-		{Name: name + "fire-by-16-on-many", Goal: 1.3, Base: together(x.tx), Subject: together(fire)},
-		{Name: name + "fire-by-16-on-one", Goal: 1.3, Base: together(x.win), Subject: together(win)},
+		{Name: name + "fire-by-16-on-many", Goal: 1.3, Base: together(x.tx), Subject: together(fire(m))},
+		{Name: name + "fire-by-16-on-one", Goal: 1.3, Base: together(x.win), Subject: together(win(m))},
+		{Name: name + "recalling", Goal: 1.3, Base: alone(x.tx), Subject: alone(fire(recalling))},
+		{Name: name + "recalling-by-16-on-many", Goal: 1.3, Base: together(x.tx), Subject: together(fire(recalling))},
+		{Name: name + "recalling-by-16-on-one", Goal: 1.3, Base: together(x.win), Subject: together(win(recalling))},
 	}
 	rounds := 101
 	if long() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -52,4 +53,49 @@ func Example() {
 	// true
 	// order "4711" #1 operation 0: absent -place-> open by customer
 	// order "4711" #2 operation 1: open -pay-> paying by customer
+}
+
+// The user has a table of orders and one of what happened to them: the library
+// moves the status there, and notes it in the same transaction. Of what happened,
+// only the newest rows are kept for more than a month.
+func ExampleAdapter() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "interlock")
+	must(err)
+	defer os.RemoveAll(dir)
+	db, err := sql.Open("sqlite", filepath.Join(dir, "shop.db"))
+	must(err)
+	defer db.Close()
+	for _, text := range []string{
+		"CREATE TABLE orders (no TEXT PRIMARY KEY, lamps INTEGER, status TEXT NOT NULL, rev INTEGER NOT NULL, seq INTEGER NOT NULL)",
+		"CREATE TABLE journal (no TEXT, seq INTEGER, token BLOB, was TEXT, status TEXT, what TEXT, who TEXT, at INTEGER, PRIMARY KEY (no, seq))",
+		"INSERT INTO orders VALUES ('4711', 2, 'open', 0, 0)",
+	} {
+		_, err = db.Exec(text)
+		must(err)
+	}
+
+	store, err := sqlstore.Adapter{
+		Machine: "order", Table: "orders", Removed: "none",
+		Columns: sqlstore.Columns{ID: "no", State: "status", Revision: "rev", Sequence: "seq"},
+		Past: sqlstore.Past{
+			Table: "journal", ID: "no", Sequence: "seq", Token: "token", From: "was", To: "status", Event: "what", Actor: "who", At: "at",
+		},
+	}.Open(ctx, db, sqlstore.SQLite, nil)
+	must(err)
+	defer store.Close()
+	orders := lifecycle.New(order, store, nil)
+	_, err = orders.Fire(ctx, "4711", note, customer, nil)
+	must(err)
+	_, err = orders.Fire(ctx, "4711", pay, customer, nil)
+	fmt.Println("an operation has no column:", errors.Is(err, errors.ErrUnsupported))
+	_, err = store.Trim(ctx, 30*24*time.Hour, 100)
+	must(err)
+
+	var line string
+	must(db.QueryRow("SELECT no || ' ' || was || ' ' || what || ' ' || status || ' by ' || who FROM journal").Scan(&line))
+	fmt.Println(line)
+	// Output:
+	// an operation has no column: true
+	// 4711 open note open by customer
 }

@@ -21,6 +21,7 @@ var settings = []struct{ engine, name, query string }{
 	{"sqlite", "without waiting", "_pragma=journal_mode(WAL)"},
 	{"sqlite", "rollback journal", "_pragma=journal_mode(DELETE)&_pragma=synchronous(OFF)"},
 	{"sqlite", "immediate transactions", "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"},
+	{"sqlite", "shared cache", "cache=shared&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"},
 	{"postgres", "serializable", "default_transaction_isolation=serializable"},
 	{"postgres", "repeatable read", "default_transaction_isolation=repeatable read"},
 	{"postgres", "simple protocol", "default_query_exec_mode=simple_protocol"},
@@ -29,6 +30,9 @@ var settings = []struct{ engine, name, query string }{
 	{"mysql", "found rows", "clientFoundRows=true"},
 	{"mysql", "times and interpolation", "parseTime=true&loc=Asia%2FKathmandu&time_zone=%27%2B05%3A45%27&interpolateParams=true"},
 	{"mysql", "latin1", "charset=latin1"},
+	{"mysql", "several statements", "multiStatements=true"},
+	{"mysql", "quotes", "sql_mode=%27ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES%27&interpolateParams=true"},
+	{"mysql", "oracle", "sql_mode=%27ORACLE,STRICT_ALL_TABLES%27"},
 	{"mysql", "lax", "sql_mode=%27%27"},
 	{"mysql", "serializable", "tx_isolation=%27SERIALIZABLE%27"},
 	{"mysql", "read committed", "tx_isolation=%27READ-COMMITTED%27"},
@@ -49,7 +53,7 @@ func TestSettings(t *testing.T) {
 					storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
 				}
 				w := e.open(t)
-				if strings.Contains(s.query, "tx_isolation") || strings.Contains(s.query, "snapshot") || strings.Contains(s.query, "SIMULTANEOUS") {
+				if strings.Contains(s.query, "tx_isolation") || strings.Contains(s.query, "snapshot") || strings.Contains(s.query, "SIMULTANEOUS") || strings.Contains(s.query, "ORACLE") {
 					onMariaDB(t)
 				}
 				// The same database by two pools, as two processes have it.

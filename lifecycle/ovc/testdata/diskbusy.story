@@ -109,8 +109,8 @@ advance 1h
  +1h8m0s  stop() of vm m2 ends
  +1h8m0s  delete() of vm m2 with disk d3 begins
  +1h9m0s  delete() of vm m2 fails
- +1h9m0s  vm m2: DESTROYING -> RUNNING, stuck: delete: the storage is read-only
  +1h9m0s  disk d3: DESTROYING -> ASSIGNED, stuck: delete: the storage is read-only
+ +1h9m0s  vm m2: DESTROYING -> RUNNING, stuck: delete: the storage is read-only
 
 states
 ----

@@ -198,8 +198,8 @@ disk d4: ATTACHING at vm m1
 advance 1m
 ----
   +12m0s  attach_disk() of vm m1 fails
-  +12m0s  vm m1: ATTACHING_DISK -> RUNNING, stuck: attach_disk: no such device
   +12m0s  disk d4: ATTACHING -> CREATED, stuck: attach_disk: no such device
+  +12m0s  vm m1: ATTACHING_DISK -> RUNNING, stuck: attach_disk: no such device
 
 states
 ----
@@ -225,8 +225,8 @@ do vm m1 detach_disk with=d1
 advance 1m
 ----
   +13m0s  detach_disk() of vm m1 fails
-  +13m0s  vm m1: DETACHING_DISK -> RUNNING, stuck: detach_disk: it is mounted
   +13m0s  disk d1: DETACHING -> ASSIGNED, stuck: detach_disk: it is mounted
+  +13m0s  vm m1: DETACHING_DISK -> RUNNING, stuck: detach_disk: it is mounted
 
 states
 ----

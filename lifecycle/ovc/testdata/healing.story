@@ -38,10 +38,10 @@ nothing
 
 heal
 ----
-  +32m1s  vm m1: DELETING -> PAUSED, stuck
 stuck: vm m1 was DELETING, moved to PAUSED
 = 1 stuck, 0 expired
   +32m1s  delete() of vm m1 is told to end
+  +32m1s  vm m1: DELETING -> PAUSED, stuck
 
 heal
 ----
@@ -133,12 +133,12 @@ nothing
 
 heal
 ----
-+4h30m1s  vm m1: ATTACHING_DISK -> PAUSED, stuck
-+4h30m1s  disk d1: ATTACHING -> CREATED, stuck
 stuck: vm m1 was ATTACHING_DISK, moved to PAUSED
 stuck: disk d1 was ATTACHING, moved to CREATED
 = 2 stuck, 0 expired
 +4h30m1s  attach_disk() of vm m1 is told to end
++4h30m1s  disk d1: ATTACHING -> CREATED, stuck
++4h30m1s  vm m1: ATTACHING_DISK -> PAUSED, stuck
 
 states
 ----
@@ -203,9 +203,9 @@ nothing
 
 heal
 ----
-+7h22m1s  vm m2: DELETING -> HALTED, stuck
 stuck: vm m2 was DELETING, moved to HALTED
 = 1 stuck, 0 expired
++7h22m1s  vm m2: DELETING -> HALTED, stuck
 
 # The same action begins in two states; back is where this one began.
 
@@ -233,9 +233,9 @@ nothing
 
 heal
 ----
- +8h3m1s  account a1: DESTROYING -> DISABLED, stuck
 stuck: account a1 was DESTROYING, moved to DISABLED
 = 1 stuck, 0 expired
+ +8h3m1s  account a1: DESTROYING -> DISABLED, stuck
  +8h3m1s  destroy() of account a1 is told to end
 
 states

@@ -46,8 +46,8 @@ update vm m1 PAUSING DELETING
 
 update vm m1 PAUSING RUNNING
 ----
-     +0s  vm m1: PAUSING -> RUNNING, stuck
 = RUNNING
+     +0s  vm m1: PAUSING -> RUNNING, stuck
 
 update vm m1 RUNNING PAUSED
 ----
@@ -61,18 +61,18 @@ update vm m1 RUNNING RUNNING
 
 update vm m1 RUNNING FLYING
 ----
-! fsm: unknown state: ovc-vm: to FLYING in RUNNING
-! fsm.ErrUnknownState, status 400
+! fsm: not allowed: ovc-vm: to FLYING in RUNNING
+! fsm.ErrNotAllowed, status 409
 
 update vm m1 FLYING RUNNING
 ----
-! fsm: unknown state: ovc-vm: to FLYING in RUNNING
-! fsm.ErrUnknownState, status 400
+! 409 Conflict: Other action currently happening on vm ID: m1
+! ErrOtherAction, status 409
 
 update vm m2 RUNNING PAUSING
 ----
-! 404 Not Found: Other action currently happening on vm ID: m2
-! ErrOtherAction, lifecycle.ErrNotFound, status 404
+! 409 Conflict: Other action currently happening on vm ID: m2
+! ErrOtherAction, lifecycle.ErrNotFound, status 409
 
 update server m1 RUNNING PAUSING
 ----
@@ -201,3 +201,15 @@ true
 validate disk ASSIGNED DELETED
 ----
 false
+
+# Nothing is in a state that is none, and nothing leads to it.
+
+search vm db FLYING DEPLOYING
+----
+! 409 Conflict: Other action currently happening on vm
+! ErrOtherAction, status 409
+
+search vm db DEPLOYING FLYING
+----
+! fsm: not allowed: ovc-vm: to FLYING in DEPLOYING
+! fsm.ErrNotAllowed, status 409

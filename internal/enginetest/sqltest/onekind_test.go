@@ -1,0 +1,111 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// oneKind has the objects of all machines be of one, as those in a user's table
+// are, by what begins their ids: the conformance suite speaks of several machines.
+// The ids of the suite's crane are left as they are, so that they may be as long
+// as they can be.
+type oneKind struct{ *sqlstore.Store }
+
+const (
+	kind  = "thing" // the machine of the table
+	plain = "crane"
+	mark  = "\x01" // begins the ids of all others, and no id of the suite
+)
+
+var (
+	kindsMu sync.Mutex
+	kinds   = map[string]string{plain: ""}
+)
+
+// before is what the ids of a machine begin with.
+func before(machine string) string {
+	kindsMu.Lock()
+	defer kindsMu.Unlock()
+	prefix, ok := kinds[machine]
+	if !ok {
+		prefix = fmt.Sprint(mark, len(kinds), "/")
+		kinds[machine] = prefix
+	}
+	return prefix
+}
+
+func inside(key lifecycle.Key) lifecycle.Key {
+	if key.Machine == "" || key.ID == "" {
+		return lifecycle.Key{Machine: kind}
+	}
+	return lifecycle.Key{Machine: kind, ID: before(key.Machine) + key.ID}
+}
+
+func (o oneKind) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := o.Store.Get(ctx, inside(key))
+	if err == nil {
+		r.Key = key
+	}
+	return r, err
+}
+
+func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	sent := *c
+	sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
+	sent.Require = append([]lifecycle.Precondition(nil), c.Require...)
+	for i := range sent.Changes {
+		sent.Changes[i].To.Key = inside(c.Changes[i].To.Key)
+	}
+	for i := range sent.Require {
+		sent.Require[i].Key = inside(c.Require[i].Key)
+	}
+	err := o.Store.Commit(ctx, &sent)
+	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
+		conflict.Current.Key = c.Changes[conflict.Change].To.Key
+	}
+	if unmet, ok := errors.AsType[*lifecycle.PreconditionError](err); ok {
+		for i := range sent.Require {
+			if sent.Require[i].Key == unmet.Precondition.Key {
+				unmet.Precondition.Key, unmet.Current.Key = c.Require[i].Key, c.Require[i].Key
+				break
+			}
+		}
+	}
+	if err == nil {
+		for i := range c.Changes {
+			to, filled := &c.Changes[i].To, &sent.Changes[i].To
+			to.Revision, to.ChangedAt, to.Deadline = filled.Revision, filled.ChangedAt, filled.Deadline
+		}
+	}
+	return err
+}
+
+func (o oneKind) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	prefix, in := before(q.Machine), q
+	in.Machine, in.After = kind, prefix+q.After
+	if prefix == "" && q.After < "\x02" {
+		in.After = mark + "\U0010ffff" // after all others
+	}
+	list, err := o.Store.List(ctx, in)
+	for i := range list {
+		if !strings.HasPrefix(list[i].ID, prefix) {
+			return list[:i], err
+		}
+		list[i].Key = lifecycle.Key{Machine: q.Machine, ID: strings.TrimPrefix(list[i].ID, prefix)}
+	}
+	return list, err
+}
+
+func (o oneKind) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+	list, err := o.Store.History(ctx, inside(key), after, limit)
+	for i := range list {
+		list[i].Key = key
+	}
+	return list, err
+}

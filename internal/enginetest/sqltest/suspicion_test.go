@@ -1,0 +1,269 @@
+package sqltest
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// Two objects each of which is to be made only while the other is absent are never
+// both made.
+func TestAdapterAbsence(t *testing.T) {
+	for _, removed := range []string{"", "gone"} {
+		t.Run("removed="+removed, func(t *testing.T) {
+			onEach(t, func(t *testing.T, e engine) {
+				w := unhurried(e).open(t)
+				db := pool(t, w)
+				a := users(t, db, e, "", removed)
+				var both [2]*sqlstore.Store
+				for i, db := range []*sql.DB{db, pool(t, w)} { // as two processes
+					var err error
+					both[i], err = a.Open(t.Context(), db, e.dialect, nil)
+					require.NoError(t, err)
+					defer both[i].Close()
+				}
+				made := 0
+				for round := range 30 {
+					var keys [2]lifecycle.Key
+					for i := range keys {
+						keys[i] = lifecycle.Key{Machine: kind, ID: fmt.Sprint(round, " ", i)}
+					}
+					var errs [2]error
+					var group sync.WaitGroup
+					for i, store := range both {
+						group.Go(func() {
+							c := next(lifecycle.StoredRecord{Key: keys[i], Revision: "0"}, 0)
+							c.Require = []lifecycle.Precondition{{Key: keys[1-i], States: []string{""}}}
+							errs[i] = store.Commit(t.Context(), c)
+						})
+					}
+					group.Wait()
+					require.False(t, errs[0] == nil && errs[1] == nil, "both were made")
+					for i, err := range errs {
+						if err == nil {
+							made++
+							continue
+						}
+						var unmet *lifecycle.PreconditionError
+						require.ErrorAs(t, err, &unmet)
+						require.Equal(t, keys[1-i], unmet.Current.Key)
+					}
+				}
+				require.Equal(t, 30, made)
+			})
+		})
+	}
+}
+
+// In a transaction of the user's an object is required to be absent where that can
+// be known, and refused where it cannot.
+func TestAdapterAbsenceWithTx(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		store, err := users(t, db, e, "", "gone").Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		try := func(level sql.IsolationLevel) error {
+			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+			require.NoError(t, err)
+			defer func() { _ = tx.Rollback() }()
+			c := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: kind, ID: "a"}, Revision: "0"}, 0)
+			c.Require = []lifecycle.Precondition{{Key: lifecycle.Key{Machine: kind, ID: "b"}, States: []string{""}}}
+			return store.WithTx(tx).Commit(t.Context(), c)
+		}
+		if e.name == "mysql" {
+			require.ErrorIs(t, try(0), errors.ErrUnsupported)
+			return
+		}
+		require.NoError(t, try(0))
+		if e.name == "postgres" {
+			require.ErrorIs(t, try(sql.LevelRepeatableRead), errors.ErrUnsupported)
+			require.ErrorIs(t, try(sql.LevelSerializable), errors.ErrUnsupported)
+		}
+	})
+}
+
+// What stands against a row is another index of the user's: the engine's error is
+// told, and soon.
+func TestAdapterOtherUniqueIndex(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		a := users(t, db, e, "", "gone")
+		exec(t, db, "CREATE UNIQUE INDEX lonely ON things (price)")
+		store, err := a.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		make := func(id string) error {
+			return store.Commit(t.Context(), next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: kind, ID: id}, Revision: "0"}, 0))
+		}
+		require.NoError(t, make("a"))
+		began := time.Now()
+		err = make("b") // of the same price
+		require.Error(t, err)
+		require.NotErrorIs(t, err, lifecycle.ErrConflict)
+		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+		require.Regexp(t, "price|lonely", err.Error())
+		require.Less(t, time.Since(began), 9*time.Second, "it is tried for ten seconds")
+		require.False(t, func() bool { r := get(t, store, lifecycle.Key{Machine: kind, ID: "b"}); return r.Exists() }())
+	})
+}
+
+// A number that the engine draws for the user's row is not taken for the time.
+func TestAdapterOfNumberedRows(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		number := map[string]string{
+			"sqlite": "number integer PRIMARY KEY AUTOINCREMENT", "postgres": "number bigserial PRIMARY KEY", "mysql": "number bigint AUTO_INCREMENT PRIMARY KEY",
+		}[e.name]
+		_, moment := types(e)
+		exec(t, db, "CREATE TABLE numbered ("+number+", id varchar(100) NOT NULL UNIQUE, state varchar(50) NOT NULL, rev bigint NOT NULL, touched "+moment+")")
+		store, err := sqlstore.Adapter{
+			Machine: "order", Table: "numbered", Removed: "gone", Columns: sqlstore.Columns{ID: "id", State: "state", Revision: "rev", ChangedAt: "touched"},
+		}.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		c := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "order", ID: "a"}, Revision: "0"}, 0)
+		require.NoError(t, store.Commit(t.Context(), c))
+		require.WithinDuration(t, time.Now(), c.Changes[0].To.ChangedAt, time.Minute)
+		require.Equal(t, get(t, store, c.Changes[0].To.Key).ChangedAt, c.Changes[0].To.ChangedAt)
+	})
+}
+
+// Whatever a user's collation takes for one, they are two names; where its unique
+// index has room for one of them only, the other is refused.
+func TestAdapterCollations(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		id := map[string]string{
+			"sqlite": "varchar(100) COLLATE NOCASE", "mysql": "varchar(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+			"postgres": `varchar(100) COLLATE "any_case"`,
+		}[e.name]
+		if e.name == "postgres" {
+			exec(t, db, "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+		}
+		exec(t, db, "CREATE TABLE named (id "+id+" NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL)")
+		store, err := sqlstore.Adapter{
+			Machine: "order", Table: "named", Removed: "gone", Columns: sqlstore.Columns{ID: "id", State: "state", Revision: "rev"},
+		}.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		a := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "order", ID: "a"}, Revision: "0"}, 0)
+		require.NoError(t, store.Commit(t.Context(), a))
+		capital := lifecycle.Key{Machine: "order", ID: "A"}
+		never := get(t, store, capital)
+		require.False(t, never.Exists())
+		began := time.Now()
+		err = store.Commit(t.Context(), next(never, 0))
+		require.Error(t, err)
+		require.Less(t, time.Since(began), 9*time.Second)
+		require.Equal(t, a.Changes[0].To.Revision, get(t, store, a.Changes[0].To.Key).Revision)
+		list, err := store.List(t.Context(), lifecycle.Query{Machine: "order", States: []string{"OPEN"}, Limit: 9})
+		require.NoError(t, err)
+		require.Empty(t, list)
+	})
+}
+
+// Tables and connections that would change what they are given are refused.
+func TestAdapterRefusesWhatChangesNames(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		w := e.open(t)
+		db := pool(t, w)
+		_, moment := types(e)
+		open := func(db *sql.DB, table string) error {
+			store, err := sqlstore.Adapter{
+				Machine: "order", Table: table, Columns: sqlstore.Columns{ID: "id", State: "state", Revision: "rev", ChangedAt: "touched"},
+			}.Open(t.Context(), db, e.dialect, nil)
+			if err == nil {
+				require.NoError(t, store.Close())
+			}
+			return err
+		}
+		table := func(name, id, touched, more string) {
+			exec(t, db, "CREATE TABLE "+name+" (id "+id+" NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL, touched "+touched+")"+more)
+		}
+		table("fine", "varchar(100)", moment, "")
+		require.NoError(t, open(db, "fine"))
+		switch e.name {
+		case "sqlite":
+			table("strings", "STRING", moment, "")
+			err := open(db, "strings")
+			require.ErrorIs(t, err, sqlstore.ErrSchema)
+			require.ErrorContains(t, err, "column id of table strings is STRING")
+		case "postgres":
+			table("zoneless", "text", "timestamp", "")
+			err := open(db, "zoneless")
+			require.ErrorIs(t, err, sqlstore.ErrSchema)
+			require.ErrorContains(t, err, "column touched of table zoneless is timestamp without time zone")
+		case "mysql":
+			table("seconds", "varchar(100)", "datetime", "")
+			require.ErrorIs(t, open(db, "seconds"), sqlstore.ErrSchema)
+			table("loose", "varchar(100)", moment, " ENGINE=MyISAM")
+			require.ErrorContains(t, open(db, "loose"), "has no transactions")
+			require.ErrorIs(t, open(pool(t, w.with(t, "sql_mode=%27%27")), "fine"), lifecycle.ErrInvalid)
+			require.ErrorIs(t, open(pool(t, w.with(t, "charset=latin1")), "fine"), lifecycle.ErrInvalid)
+		}
+	})
+}
+
+// An engine that takes no writes, as a replica does not, says so: nothing is
+// written, and that is known.
+func TestReadOnly(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		w := e.open(t)
+		store, db := (*sqlstore.Store)(nil), pool(t, w)
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		query := map[string]string{
+			"sqlite": "_pragma=query_only(1)", "postgres": "default_transaction_read_only=on", "mysql": "tx_read_only=1",
+		}[e.name]
+		store, err := sqlstore.Open(t.Context(), pool(t, w.with(t, query)), e.dialect, nil)
+		if e.name == "mysql" && err != nil { // it prepares no writes, or calls the variable otherwise
+			require.Regexp(t, "READ ONLY|1193", err.Error())
+			return
+		}
+		require.NoError(t, err)
+		defer store.Close()
+		key := lifecycle.Key{Machine: "order", ID: "a"}
+		c := next(get(t, store, key), 1)
+		err = store.Commit(t.Context(), c)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+		require.NotErrorIs(t, err, lifecycle.ErrConflict)
+		require.Equal(t, lifecycle.StoredRecord{Key: key, Revision: "0"}, get(t, store, key))
+	})
+}
+
+// A payload that the engine does not take is an error, and nothing is written; it
+// is not taken for a lost answer, and those after it are well.
+func TestPayloadTooBig(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name != "mysql" {
+			t.Skip("skipped: it takes more than a test has")
+		}
+		for _, single := range []bool{false, true} {
+			store, db := fresh(t, e, &sqlstore.Config{NoHistory: single, Prefix: fmt.Sprintf("p%d_", prefixes.Add(1))})
+			var size int
+			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT @@max_allowed_packet").Scan(&size))
+			if size > 64<<20 {
+				t.Skip("skipped: it takes more than a test has")
+			}
+			key := lifecycle.Key{Machine: "order", ID: "a"}
+			c := next(get(t, store, key), 0)
+			c.Changes[0].To.Payload = lifecycle.RawPayload(make([]byte, size))
+			err := store.Commit(t.Context(), c)
+			require.Error(t, err)
+			require.NotErrorIs(t, err, lifecycle.ErrConflict)
+			require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+			never := get(t, store, key)
+			require.False(t, never.Exists())
+			require.NoError(t, store.Commit(t.Context(), next(never, 0)))
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package sqltest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// onHistories runs a test on every engine, over the store's own history and over one of
+// the user's.
+func onHistories(t *testing.T, run func(t *testing.T, store lifecycle.Store, trim func(age time.Duration, keep int) (int, error), age func(d time.Duration))) {
+	onEach(t, func(t *testing.T, e engine) {
+		e = unhurried(e)
+		t.Run("own", func(t *testing.T) {
+			s := newStores(t, e, sqlstore.Config{})
+			store := s.new(t).(*sqlstore.Store)
+			run(t, store, func(age time.Duration, keep int) (int, error) { return store.Trim(t.Context(), age, keep) },
+				func(d time.Duration) { s.age(t, store, d) })
+		})
+		t.Run("user's", func(t *testing.T) {
+			s := usersStores{stores: *newStores(t, e, sqlstore.Config{})}
+			store := s.new(t).(oneKind)
+			run(t, store, func(age time.Duration, keep int) (int, error) { return store.Trim(t.Context(), age, keep) },
+				func(d time.Duration) { s.age(t, store, d) })
+		})
+	})
+}
+
+// What is old goes, from the oldest on and in several machines, and the newest rows
+// of every object stay; the numbers of removed objects go on.
+func TestTrim(t *testing.T) {
+	onHistories(t, func(t *testing.T, store lifecycle.Store, trim func(time.Duration, int) (int, error), age func(time.Duration)) {
+		sequences := func(key lifecycle.Key) (list []uint64) {
+			rows, err := store.(lifecycle.Historian).History(t.Context(), key, 0, 10_000)
+			require.NoError(t, err)
+			for _, row := range rows {
+				list = append(list, row.Sequence)
+			}
+			return list
+		}
+		upTo := func(from, to uint64) (list []uint64) {
+			for n := from; n <= to; n++ {
+				list = append(list, n)
+			}
+			return list
+		}
+		a, capital, b := lifecycle.Key{Machine: "crane", ID: "a"}, lifecycle.Key{Machine: "crane", ID: "A"}, lifecycle.Key{Machine: "truck", ID: "a"}
+		move := func(key lifecycle.Key, times int) (last *lifecycle.Commit) {
+			for range times {
+				last = next(get(t, store, key), 0)
+				require.NoError(t, store.Commit(t.Context(), last))
+			}
+			return last
+		}
+		move(a, 12)
+		move(capital, 9)
+		move(b, 20)
+		gone := next(get(t, store, b), 0)
+		gone.Changes[0].Remove, gone.Changes[0].To.State = true, "gone"
+		require.NoError(t, store.Commit(t.Context(), gone))
+		n, err := trim(time.Hour, 0)
+		require.NoError(t, err)
+		require.Zero(t, n, "nothing is old")
+		age(2 * time.Hour)
+		move(a, 3)
+
+		n, err = trim(3*time.Hour, 0)
+		require.NoError(t, err)
+		require.Zero(t, n, "nothing is as old as that")
+		n, err = trim(time.Hour, 13)
+		require.NoError(t, err)
+		require.Equal(t, 2+8, n)
+		require.Equal(t, upTo(3, 15), sequences(a))
+		require.Equal(t, upTo(9, 21), sequences(b))
+		n, err = trim(time.Hour, 1)
+		require.NoError(t, err)
+		require.Equal(t, 5+1+5, n, "eight of each stay")
+		require.Equal(t, upTo(8, 15), sequences(a))
+		require.Equal(t, upTo(2, 9), sequences(capital))
+		require.Equal(t, upTo(14, 21), sequences(b))
+
+		// What is young stays, however much it is.
+		age(2 * time.Hour)
+		move(a, 30)
+		n, err = trim(time.Hour, 0)
+		require.NoError(t, err)
+		require.Equal(t, 8, n)
+		require.Equal(t, upTo(16, 45), sequences(a))
+
+		made := move(b, 1)
+		require.EqualValues(t, 22, made.Changes[0].To.Sequence)
+		require.NoError(t, store.Commit(t.Context(), made), "its row is there")
+		_, err = trim(0, 100)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	})
+}
+
+// Rows go while others write, and nobody is told what is not so.
+func TestTrimWhileWriting(t *testing.T) {
+	onHistories(t, func(t *testing.T, store lifecycle.Store, trim func(time.Duration, int) (int, error), _ func(time.Duration)) {
+		done := make(chan struct{})
+		var group sync.WaitGroup
+		group.Go(func() {
+			for {
+				if _, err := trim(time.Microsecond, 0); err != nil {
+					t.Errorf("Trim: %v", err)
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+		var writers sync.WaitGroup
+		for w := range 4 {
+			writers.Go(func() {
+				key := lifecycle.Key{Machine: "crane", ID: fmt.Sprint(w / 2)}
+				for won := 0; won < 60; {
+					r, err := store.Get(t.Context(), key)
+					if err == nil {
+						err = store.Commit(t.Context(), next(r, 0))
+					}
+					switch {
+					case err == nil:
+						won++
+					case !errors.Is(err, lifecycle.ErrConflict):
+						t.Errorf("Commit: %v", err)
+						return
+					}
+				}
+			})
+		}
+		writers.Wait()
+		close(done)
+		group.Wait()
+		_, err := trim(time.Microsecond, 0)
+		require.NoError(t, err)
+		for _, id := range []string{"0", "1"} {
+			key := lifecycle.Key{Machine: "crane", ID: id}
+			rows, err := store.(lifecycle.Historian).History(t.Context(), key, 0, 1000)
+			require.NoError(t, err)
+			require.Len(t, rows, sqlstore.LeastKept)
+			require.EqualValues(t, 120, rows[len(rows)-1].Sequence)
+			require.EqualValues(t, 120, get(t, store, key).Sequence)
+		}
+	})
+}
+
+func TestTrimWithoutHistory(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, _ := fresh(t, e, &sqlstore.Config{NoHistory: true})
+		_, err := store.Trim(t.Context(), time.Hour, 0)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+	})
+}
