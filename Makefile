@@ -66,6 +66,10 @@ engines: ## make test with PostgreSQL and MariaDB: of this machine, or started f
 long: ## the same tests without limits: sets INTERLOCK_LONG=1
 	@$(find_race); ( $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
+.PHONY: verify
+verify: ## explore the protocols of internal/models to their end, and print the counts
+	@INTERLOCK_LONG=1 $(GO) test -count=1 -timeout=0 -v -run '^TestVerify' ./internal/models
+
 .PHONY: lint
 lint: vet ## vet, staticcheck, and functions that nothing reaches
 	@$(call in_each,$(CODE),$(TOOL) staticcheck ./...)

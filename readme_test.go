@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// The README shows code that is compiled and a picture that is generated:
-// UPDATE_DOCS=1 writes both anew.
+// The README shows code that is compiled, a picture that is generated and a
+// counterexample that is found: UPDATE_DOCS=1 writes them anew.
 func TestReadmeShowsWhatRuns(t *testing.T) {
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
@@ -19,11 +19,21 @@ func TestReadmeShowsWhatRuns(t *testing.T) {
 	table, body, _ := strings.Cut(table, "func Example() {\n")
 	body, output, _ := strings.Cut(body, "\t// Output:\n")
 	code := table + strings.ReplaceAll("\n"+body+strings.TrimSuffix(output, "}\n"), "\n\t", "\n")[1:]
+	source, err = os.ReadFile("prove_test.go")
+	require.NoError(t, err)
+	_, test, _ := strings.Cut(string(source), "// TestVM is the README's test of its table.\n")
+	trace, err := os.ReadFile("internal/models/testdata/document-duplicate.txt") // its test makes it anew
+	require.NoError(t, err)
 
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	want := replaceBlock(t, string(readme), "go", code)
-	want = replaceBlock(t, want, "mermaid", diagram.Mermaid(vms.Table(), nil))
+	first, proof, found := strings.Cut(string(readme), "## Prove it\n")
+	require.True(t, found)
+	first = replaceBlock(t, first, "go", code)
+	first = replaceBlock(t, first, "mermaid", diagram.Mermaid(vms.Table(), nil))
+	proof = replaceBlock(t, proof, "go", test)
+	proof = replaceBlock(t, proof, "text", string(trace))
+	want := first + "## Prove it\n" + proof
 	if os.Getenv("UPDATE_DOCS") != "" {
 		require.NoError(t, os.WriteFile("README.md", []byte(want), 0o644))
 		return

@@ -132,12 +132,12 @@ func TestDocumentOfMachine(t *testing.T) {
 		"nil where the machine's table has nil")
 
 	const golden = "testdata/tables/lift.golden.json"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
+	if os.Getenv("UPDATE_DOCS") != "" {
 		require.NoError(t, os.WriteFile(golden, []byte(written(t, table)), 0o600))
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), written(t, table)), "UPDATE_GOLDEN=1 writes it anew")
+	require.Empty(t, cmp.Diff(string(want), written(t, table)), "UPDATE_DOCS=1 writes it anew")
 }
 
 // A machine that was made of a document is the machine that the document was

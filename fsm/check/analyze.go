@@ -8,8 +8,10 @@ import (
 
 // Analyze computes the facts of a table. Beside what [fsm.Table.Problems] needs,
 // it takes time for every edge and memory for a bit for every pair of states.
-func Analyze(t *fsm.Table) *Report {
-	a := newAnalysis(t)
+func Analyze(t *fsm.Table) *Report { return newAnalysis(t).report() }
+
+func (a *analysis) report() *Report {
+	t := a.t
 	r := &Report{
 		Name: t.Name, Confidence: t.Confidence, States: len(t.States),
 		Actors: []string{}, Kinds: make(map[string]int), Initials: []string{},
@@ -31,6 +33,7 @@ type analysis struct {
 	exits []exit
 	cells map[[2]int]*cell // by state and event: those that move an object
 	order [][2]int         // of the cells, as the rows come to them
+	may   []set            // by row: who may fire it
 }
 
 // exit is what leads out of a state to another one.
@@ -49,18 +52,17 @@ type cell struct {
 func newAnalysis(t *fsm.Table) *analysis {
 	a := &analysis{
 		t: t, graph: newGraph(len(t.States)), exits: make([]exit, len(t.States)),
-		cells: make(map[[2]int]*cell),
+		cells: make(map[[2]int]*cell), may: make([]set, len(t.Rows)),
 	}
 	for s := range a.exits {
 		a.exits[s].actors = newSet(len(t.Actors))
 	}
-	may := make([]set, len(t.Rows)) // by row: who may fire it
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		may[i] = newSet(len(t.Actors))
+		a.may[i] = newSet(len(t.Actors))
 		for actor := range t.Actors {
 			if len(row.Actors) == 0 || slices.Contains(row.Actors, actor) {
-				may[i].add(actor)
+				a.may[i].add(actor)
 			}
 		}
 		if row.Then != fsm.ThenIgnore && a.hasEvent(row) {
@@ -87,7 +89,7 @@ func newAnalysis(t *fsm.Table) *analysis {
 			x := &a.exits[e.From]
 			x.any = true
 			x.failed = x.failed || t.States[e.To].Kind == fsm.Failed
-			x.actors.union(may[e.Row])
+			x.actors.union(a.may[e.Row])
 		}
 	}
 	return a

@@ -162,19 +162,19 @@ func TestDefinitions(t *testing.T) {
 // At the limits of package fsm: a ring of MaxStates states as deep as a search
 // can get, every state with as many rows as fit.
 func TestAtTheLimits(t *testing.T) {
-	const n = fsm.MaxStates
+	n, most := sized(fsm.MaxStates), sized(fsm.MaxRows)
 	table := &fsm.Table{Name: "ring", Actors: []fsm.Actor{"a"}}
 	for i := range n {
 		table.States = append(table.States, fsm.TableState{Name: fmt.Sprint(i), Target: -1})
 	}
-	for e := range fsm.MaxRows / n {
+	for e := range most / n {
 		table.Events = append(table.Events, fmt.Sprint("e", e))
 		for from := range n {
 			table.Rows = append(table.Rows, fsm.TableRow{From: []int{from}, Event: e, To: (from + 1) % n})
 		}
 	}
 	r := check.Analyze(table)
-	require.Equal(t, fsm.MaxRows, r.Transitions)
+	require.Equal(t, most, r.Transitions)
 	require.Equal(t, 1, r.Components)
 	require.Equal(t, n, r.LargestComponent)
 	require.Equal(t, n-1, r.Eccentricity)

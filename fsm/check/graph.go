@@ -122,6 +122,9 @@ func (s set) add(i int) bool {
 	return fresh
 }
 
+func (s set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s set) remove(i int)   { s[i/64] &^= 1 << (i % 64) }
+
 func (s set) union(o set) {
 	for i, w := range o {
 		s[i] |= w

@@ -1,0 +1,444 @@
+package check_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+// fleet is a naive form of what Diff judges: an old and a new machine that take
+// turns on one record, in all ways.
+type fleet struct {
+	nodes [2]*machine
+	toNew map[string]string // names of states
+	toOld map[string]string
+}
+
+// record is what the nodes share, by new names; empty: there is no object.
+type record struct{ state, origin string }
+
+func newFleet(old, new *machine, renamed map[string]string) *fleet {
+	f := &fleet{[2]*machine{old, new}, renamed, map[string]string{}}
+	for o, n := range renamed {
+		f.toOld[n] = o
+	}
+	return f
+}
+
+func otherwise(m map[string]string, s string) string {
+	if to, ok := m[s]; ok {
+		return to
+	}
+	return s
+}
+
+// read is what a node makes of a record.
+func (f *fleet) read(h int, r record) (fsm.Status[string], error) {
+	if r.state == "" {
+		return f.nodes[h].At(f.absent(h)), nil
+	}
+	if h == 0 {
+		r = record{otherwise(f.toOld, r.state), otherwise(f.toOld, r.origin)}
+	}
+	return f.nodes[h].ParseStatus(r.state, r.origin)
+}
+
+func (f *fleet) write(h int, s fsm.Status[string]) record {
+	switch {
+	case f.nodes[h].Kind(s.State) == fsm.Absent:
+		return record{}
+	}
+	return f.named(h, s.State, s.Origin)
+}
+
+// named is a record by the names of a node.
+func (f *fleet) named(h int, state, origin string) record {
+	if h == 0 {
+		return record{otherwise(f.toNew, state), otherwise(f.toNew, origin)}
+	}
+	return record{state, origin}
+}
+
+// absent returns the state out of which a node makes objects, if it has one.
+func (f *fleet) absent(h int) string {
+	m := f.nodes[h]
+	if s := m.Start().State; m.Kind(s) == fsm.Absent {
+		return s
+	}
+	for s := range m.States() {
+		if m.Kind(s) == fsm.Absent {
+			return s
+		}
+	}
+	return ""
+}
+
+// asking is one thing that can be asked for.
+type asking struct {
+	event  string
+	actor  fsm.Actor
+	force  bool
+	agrees valuation
+}
+
+func (f *fleet) requests(h int, yield func(asking)) {
+	for e := range f.nodes[h].Events() {
+		for _, a := range append([]fsm.Actor{fsm.Sweeper}, planActors...) {
+			for bits := range 8 {
+				for _, force := range []bool{false, true} {
+					yield(asking{e, a, force, valuation{"p": bits&1 > 0, "q": bits&2 > 0, "r": bits&4 > 0}})
+				}
+			}
+		}
+	}
+}
+
+// fire is what a node makes of a request. Refused: an error.
+func (f *fleet) fire(t require.TestingT, h int, r record, q asking) (to record, ignored, begins bool, err error) {
+	m := f.nodes[h]
+	if r.state == "" && f.absent(h) == "" {
+		return r, false, false, fsm.ErrNotAllowed
+	}
+	at, err := f.read(h, r)
+	if err != nil {
+		return r, false, false, err
+	}
+	next := m.Next
+	if q.force {
+		next = m.NextForced
+	}
+	step, err := next(context.Background(), at, q.event, q.actor, &q.agrees)
+	if err != nil {
+		return r, false, false, err
+	}
+	if step.Ignored {
+		return r, true, false, nil
+	}
+	begins = m.Kind(step.State) == fsm.Transitional && (m.Kind(at.State).Resting() || m.Table().Rows[step.Row].Supersede)
+	return f.write(h, step.Status), false, begins, nil
+}
+
+// spread adds what can come of the records by these nodes, unless it is left out.
+func (f *fleet) spread(t require.TestingT, records map[record]bool, hold func(int, record, asking) bool, nodes ...int) {
+	for n := -1; n != len(records); {
+		n = len(records)
+		for _, r := range slices.Collect(maps.Keys(records)) {
+			for _, h := range nodes {
+				if _, err := f.read(h, r); err != nil {
+					continue
+				}
+				f.requests(h, func(q asking) {
+					if hold == nil || !hold(h, r, q) {
+						if to, _, _, err := f.fire(t, h, r, q); err == nil {
+							records[to] = true
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func (f *fleet) alone(t require.TestingT, h int) map[record]bool {
+	records := map[record]bool{{}: true}
+	if m := f.nodes[h]; m.Kind(m.Start().State) != fsm.Absent {
+		records[f.write(h, m.Start())] = true
+	}
+	f.spread(t, records, nil, h)
+	return records
+}
+
+func (f *fleet) rests(t require.TestingT, h int, r record) bool {
+	records := map[record]bool{r: true}
+	f.spread(t, records, nil, h)
+	for r := range records {
+		if at, err := f.read(h, r); r.state == "" || err == nil && f.nodes[h].Kind(at.State).Resting() {
+			return true
+		}
+	}
+	return false
+}
+
+// wrong plays everything that may happen under the conditions of a verdict and
+// returns what a table forbids, or "". May is what only new nodes do.
+func (f *fleet) wrong(t require.TestingT, drain []string, hold []check.Withheld, may func(state, event string) bool) string {
+	withheld := func(h int, r record, q asking) bool {
+		if at, err := f.read(h, r); err == nil && r.state != "" && q.actor == fsm.Sweeper {
+			if event, ok := f.deadline(h, at); ok && event == q.event {
+				return false
+			}
+		}
+		return slices.ContainsFunc(hold, func(w check.Withheld) bool {
+			if r.state == "" {
+				return w.Event == q.event && (w.State == f.absent(0) || w.State == f.absent(1))
+			}
+			return w.Event == q.event && otherwise(f.toNew, w.State) == r.state
+		})
+	}
+	drained := func(s string) bool {
+		return slices.ContainsFunc(drain, func(d string) bool { return otherwise(f.toNew, d) == s })
+	}
+	records := map[record]bool{}
+	for r := range f.alone(t, 0) { // the field
+		if !drained(r.state) && !drained(r.origin) {
+			records[r] = true
+		}
+	}
+	byOld := maps.Clone(records) // what old nodes write, or have written
+	for h, m := range f.nodes {
+		if start := m.Start(); m.Kind(start.State) != fsm.Absent {
+			records[f.write(h, start)] = true
+		}
+	}
+	before := [2]map[record]bool{f.alone(t, 0), f.alone(t, 1)}
+	f.spread(t, records, withheld, 0, 1)
+	for r := range records {
+		f.requests(0, func(q asking) {
+			if to, _, _, err := f.fire(t, 0, r, q); err == nil && !withheld(0, r, q) {
+				byOld[to] = true
+			}
+		})
+	}
+	for r := range records {
+		if drained(r.state) || drained(r.origin) {
+			return fmt.Sprintf("an object gets to %v", r)
+		}
+		if text := f.wrongAt(t, r, withheld, before, byOld, may); text != "" {
+			return fmt.Sprintf("in %v: %s", r, text)
+		}
+	}
+	return ""
+}
+
+func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record, asking) bool, before [2]map[record]bool, byOld map[record]bool, may func(state, event string) bool) (wrong string) {
+	var at [2]fsm.Status[string]
+	for h := range f.nodes {
+		var err error
+		if at[h], err = f.read(h, r); err != nil && r.state != "" {
+			return fmt.Sprintf("node %d cannot read it: %v", h, err)
+		}
+	}
+	if r.state != "" {
+		o, n := f.nodes[0].Kind(at[0].State), f.nodes[1].Kind(at[1].State)
+		if o != n && (o != fsm.Stable && o != fsm.Final || n != fsm.Stable && n != fsm.Final) {
+			return fmt.Sprintf("kind %s or %s", o, n)
+		}
+		eo, has := f.deadline(0, at[0])
+		en, hasNew := f.deadline(1, at[1])
+		if has && (!hasNew || eo != en) || !has && hasNew && byOld[r] {
+			return fmt.Sprintf("deadline %q or %q", eo, en)
+		}
+		var stuck [2]bool
+		for h := range f.nodes {
+			stuck[h] = f.nodes[h].Kind(at[h].State) == fsm.Transitional && !f.rests(t, h, r)
+		}
+		if (stuck[0] || stuck[1]) && !(before[0][r] && stuck[0]) && !(before[1][r] && stuck[1]) {
+			return fmt.Sprintf("one of the nodes cannot bring it to rest: %v", stuck)
+		}
+	}
+	for h := range f.nodes {
+		f.requests(h, func(q asking) {
+			if withheld(h, r, q) || q.actor == fsm.Sweeper && !f.sweeps(at, q.event) {
+				return
+			}
+			to, ignored, begins, err := f.fire(t, h, r, q)
+			to2, ignored2, begins2, err2 := f.fire(t, 1-h, r, q)
+			switch {
+			case err != nil:
+			case err2 != nil && h == 1 && may(r.state, q.event):
+			case err2 != nil:
+				wrong = fmt.Sprintf("node %d takes %+v to %v, which the other forbids", h, q, to)
+			case to != to2 || ignored != ignored2 || begins != begins2:
+				wrong = fmt.Sprintf("%+v: node %d comes to %v %v %v, the other to %v %v %v", q, h, to, ignored, begins, to2, ignored2, begins2)
+			}
+		})
+	}
+	return wrong
+}
+
+// sweeps reports whether the sweeper of either node fires an event: of a deadline,
+// or because a row names it.
+func (f *fleet) sweeps(at [2]fsm.Status[string], event string) bool {
+	for h, m := range f.nodes {
+		if e, ok := f.deadline(h, at[h]); ok && e == event {
+			return true
+		}
+		for row := range m.Rows() {
+			if row.Event == event && slices.Contains(row.From, at[h].State) && slices.Contains(row.Actors, fsm.Sweeper) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *fleet) deadline(h int, at fsm.Status[string]) (string, bool) {
+	t := f.nodes[h].Table()
+	s, o, err := t.ParseStatus(at.State, at.Origin)
+	if err != nil {
+		return "", false
+	}
+	_, row := t.Deadline(s, o)
+	if row < 0 {
+		return "", false
+	}
+	return t.Events[t.Rows[row].Event], true
+}
+
+// drawFleet draws a machine and a changed one.
+func drawFleet(t *rapid.T) (*fleet, map[string]string) {
+	spec := plans.Draw(t, "old")
+	changed, renamed := changes(t, spec)
+	old, err := fsm.New[valuation](spec)
+	require.NoError(t, err)
+	new, err := fsm.New[valuation](changed)
+	require.NoError(t, err)
+	return newFleet(old, new, renamed), renamed
+}
+
+// What a verdict promises holds: under its conditions neither node does what the
+// other's table forbids, but for what only the new table allows, which the notes
+// name. With Strict there are no such notes.
+func TestVerdictsHold(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		f, renamed := drawFleet(t)
+		config := &check.DiffConfig{States: renamed, NoGuess: true, Strict: rapid.Bool().Draw(t, "strict")}
+		e, err := check.Diff(f.nodes[0].Table(), f.nodes[1].Table(), config)
+		require.NoError(t, err)
+		seen[e.Level.String()]++
+		drain, hold, level := e.Drain, e.Hold, e.Level
+		if w := e.Workaround; w != nil {
+			seen["workaround"]++
+			drain, hold, level = w.Drain, w.Hold, w.Level
+		}
+		may := func(state, event string) bool {
+			return !config.Strict && (e.Workaround != nil || slices.ContainsFunc(e.Hazards, func(h check.Hazard) bool {
+				return h.ID == check.DiffRefusedByOld && h.Event == event &&
+					(otherwise(f.toNew, h.State) == state || state == "" && h.State == f.absent(1))
+			}))
+		}
+		if level < check.Unsafe {
+			require.Empty(t, f.wrong(t, drain, hold, may), "%s\n%s\n%s", e, f.nodes[0].Table().Rows, f.nodes[1].Table().Rows)
+		}
+		if level := e.Level; level == check.Compatible {
+			require.Empty(t, e.Drain)
+			require.Empty(t, e.Hold)
+		}
+	})
+	t.Log(seen)
+	levels := []string{"compatible", "unsafe", "workaround"}
+	if seen["compatible"]+seen["unsafe"] > 1000 { // these two are rare
+		levels = append(levels, "drain", "mapping")
+	}
+	for _, level := range levels {
+		require.Positive(t, seen[level], "nothing was %s", level)
+	}
+}
+
+// Every witness happens as it says, and at its end is what the hazard says.
+func TestWitnessesReplay(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		f, renamed := drawFleet(t)
+		e, err := check.Diff(f.nodes[0].Table(), f.nodes[1].Table(), &check.DiffConfig{States: renamed, NoGuess: true})
+		require.NoError(t, err)
+		for _, h := range e.Hazards {
+			if len(h.Witness) > 0 {
+				f.replay(t, h)
+				seen[h.ID]++
+			}
+		}
+	})
+	t.Log(seen)
+}
+
+func (f *fleet) replay(t require.TestingT, h check.Hazard) {
+	var r, last record
+	var node int
+	var q asking
+	for _, a := range h.Witness {
+		last, node = r, 1
+		if a.Node != "new" {
+			node = 0
+		}
+		to := f.named(node, a.To, a.ToOrigin)
+		switch {
+		case a.Node == "": // it is there
+			require.True(t, f.alone(t, 0)[to] || f.nodes[0].Kind(a.To).Resting(), "%s", a)
+		case a.Event == "":
+			require.Equal(t, f.nodes[node].Start().State, a.To)
+		default:
+			q = asking{a.Event, fsm.Actor(a.Actor), a.Force, valuation{}}
+			for _, g := range a.Agree {
+				q.agrees[g] = true
+			}
+			require.Equal(t, r, f.named(node, a.State, a.Origin), "%s", a)
+			got, _, _, err := f.fire(t, node, r, q)
+			require.NoError(t, err, "%s", a)
+			require.Equal(t, to, got, "%s", a)
+		}
+		r = to
+	}
+	other := func(node int) (record, bool, bool, error) { return f.fire(t, node, last, q) }
+	read := func(node int) fsm.Status[string] {
+		at, err := f.read(node, r)
+		require.NoError(t, err)
+		return at
+	}
+	switch h.ID {
+	case check.DiffUnknownToOld, check.DiffUnknownToNew:
+		reader := 0
+		if h.ID == check.DiffUnknownToNew {
+			reader = 1
+		}
+		_, err := f.read(reader, r)
+		require.Error(t, err)
+		_, err = f.read(1-reader, r)
+		require.NoError(t, err)
+	case check.DiffForbidden, check.DiffIgnored:
+		require.Equal(t, 0, node)
+		_, _, _, err := other(1)
+		require.Error(t, err, "%s", h.Text)
+		_, ignored, _, err := other(0)
+		require.NoError(t, err)
+		require.Equal(t, h.ID == check.DiffIgnored, ignored)
+	case check.DiffRefusedByOld:
+		require.Equal(t, 1, node)
+		_, _, _, err := other(0)
+		require.Error(t, err, "%s", h.Text)
+	case check.DiffTwoResults:
+		to, ignored, begins, err := other(node)
+		require.NoError(t, err)
+		to2, ignored2, begins2, err := other(1 - node)
+		require.NoError(t, err)
+		require.False(t, to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Text)
+	case check.DiffDeadlineAction:
+		at, err := f.read(1, last)
+		require.NoError(t, err)
+		event, _ := f.deadline(1, at)
+		require.NotEqual(t, event, q.event)
+		require.Equal(t, fsm.Sweeper, q.actor)
+	case check.DiffDeadlineAdded:
+		_, has := f.deadline(0, read(0))
+		require.False(t, has)
+		_, has = f.deadline(1, read(1))
+		require.True(t, has)
+	case check.DiffKind, check.DiffUndo:
+		require.NotEqual(t, f.nodes[0].Kind(read(0).State), f.nodes[1].Kind(read(1).State))
+	case check.DiffStranded:
+		require.False(t, f.rests(t, 0, r) && f.rests(t, 1, r))
+	case check.DiffEntryForbidden:
+		require.NotEqual(t, r, f.write(1, f.nodes[1].Start()))
+	default:
+		require.Fail(t, "a hazard that is not replayed", h.ID)
+	}
+}

@@ -1,0 +1,173 @@
+package check_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+// rowWords counts the rows of a table, once for each source.
+func rowWords(t *fsm.Table) map[string]int {
+	words := map[string]int{}
+	for _, r := range t.Rows {
+		to := "(" + r.Then.String() + ")"
+		if r.Then == fsm.ThenMove {
+			to = t.States[r.To].Name
+		}
+		who := ""
+		for i, a := range t.Actors {
+			if slices.Contains(r.Actors, i) {
+				who += ", " + string(a)
+			}
+		}
+		for _, from := range r.From {
+			text := t.States[from].Name + " -" + t.Events[r.Event] + "-> " + to
+			if who != "" && len(r.Actors) < len(t.Actors) {
+				text += " by " + who[2:]
+			}
+			if r.Guard != "" {
+				text += " [" + r.Guard + "]"
+			}
+			if r.Within > 0 {
+				text += " after " + r.Within.String()
+			}
+			for i, o := range r.Origin {
+				text += []string{" of ", ", "}[min(i, 1)] + t.States[o].Name
+			}
+			if r.Forced {
+				text += " (forced)"
+			}
+			if r.Supersede {
+				text += " (supersedes)"
+			}
+			words[text]++
+		}
+	}
+	return words
+}
+
+// net is how many rows of each kind the differences add.
+func net(e *check.Evolution) map[string]int {
+	words := map[string]int{}
+	for _, d := range e.Differences {
+		if d.Subject != "row" {
+			continue
+		}
+		if d.Old != "" {
+			words[d.Old]--
+		}
+		if d.New != "" {
+			words[d.New]++
+		}
+	}
+	maps.DeleteFunc(words, func(_ string, n int) bool { return n == 0 })
+	return words
+}
+
+func sum(a, b map[string]int) map[string]int {
+	out := maps.Clone(a)
+	for k, n := range b {
+		out[k] += n
+	}
+	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
+	return out
+}
+
+// What the differences say is what there is: old and differences make new, and
+// the differences of two steps make those of both. That is so for the facts; the
+// verdict of two steps is not bound by those of each, because the second may take
+// back the first.
+func TestDifferencesAddUp(t *testing.T) {
+	plain := &check.DiffConfig{NoGuess: true}
+	rapid.Check(t, func(t *rapid.T) {
+		first := plans.Draw(t, "first")
+		second, _ := changes(t, first)
+		third, _ := changes(t, second)
+		var tables []*fsm.Table
+		for _, spec := range []plan{first, second, third} {
+			m, err := fsm.New[valuation](spec)
+			require.NoError(t, err)
+			tables = append(tables, m.Table())
+		}
+		diff := func(a, b int) *check.Evolution {
+			e, err := check.Diff(tables[a], tables[b], plain)
+			require.NoError(t, err)
+			return e
+		}
+		ab, bc, ac, ba := diff(0, 1), diff(1, 2), diff(0, 2), diff(1, 0)
+		if len(tables[0].Actors) == len(tables[1].Actors) && len(tables[1].Actors) == len(tables[2].Actors) {
+			// A row for anybody means somebody else where the actors change.
+			require.Equal(t, rowWords(tables[1]), sum(rowWords(tables[0]), net(ab)))
+			require.Empty(t, cmp.Diff(sum(net(ab), net(bc)), net(ac)))
+			require.Empty(t, sum(net(ab), net(ba)))
+		}
+		for i := range tables {
+			e := diff(i, i)
+			require.Equal(t, check.Compatible, e.Level)
+			require.Empty(t, e.Differences)
+			require.Empty(t, e.Hazards)
+		}
+		if len(ab.Differences) == 0 {
+			require.Equal(t, check.Compatible, ab.Level)
+			require.Empty(t, ab.Hazards)
+		}
+	})
+}
+
+// More conditions make nothing worse, and being strict nothing better.
+func TestConditionsOnlyHelp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, renamed := drawFleet(t)
+		old, new := f.nodes[0].Table(), f.nodes[1].Table()
+		config := check.DiffConfig{States: renamed, NoGuess: true}
+		plain, err := check.Diff(old, new, &config)
+		require.NoError(t, err)
+		config.Hold = []check.Withheld{{Event: rapid.SampledFrom(old.Events).Draw(t, "held")}}
+		held, err := check.Diff(old, new, &config)
+		require.NoError(t, err)
+		require.LessOrEqual(t, held.Level, plain.Level, "held: %s\nplain: %s", held, plain)
+		config.Hold, config.Strict = nil, true
+		strict, err := check.Diff(old, new, &config)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, strict.Level, plain.Level)
+
+		// The workaround is what it says it is.
+		if w := plain.Workaround; w != nil && len(w.Drain) == 0 {
+			config.Strict, config.Hold = false, w.Hold
+			e, err := check.Diff(old, new, &config)
+			require.NoError(t, err)
+			require.LessOrEqual(t, e.Level, check.NeedsMapping, "%s\n%s", plain, e)
+		}
+	})
+}
+
+// A name that is guessed is a name that would have been right to give.
+func TestGuessedNamesAreMarked(t *testing.T) {
+	guessed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		spec := plans.Draw(t, "old")
+		from := rapid.SampledFrom(spec.States).Draw(t, "renamed").Name
+		old, err := fsm.New[valuation](spec)
+		require.NoError(t, err)
+		new, err := fsm.New[valuation](rename(spec, from, "Other"))
+		require.NoError(t, err)
+		e, err := check.Diff(old.Table(), new.Table(), nil)
+		require.NoError(t, err)
+		require.Equal(t, []check.Renaming{{Subject: "state", Old: from, New: "Other", Guess: true}}, e.Mapping)
+		require.Equal(t, check.NeedsMapping, e.Level)
+		require.True(t, e.Guessed())
+		guessed++
+		e, err = check.Diff(old.Table(), new.Table(), &check.DiffConfig{States: map[string]string{from: "Other"}})
+		require.NoError(t, err)
+		require.False(t, e.Guessed())
+		require.Equal(t, check.NeedsMapping, e.Level)
+	})
+	require.Positive(t, guessed)
+}

@@ -1,0 +1,248 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+// version is one of a series of versions of a table in the form that has neither
+// kinds nor actors nor an initial state: states are stable or not, and those that
+// are not have the stable state that they are heading for.
+type version struct {
+	N           int
+	Date        string
+	States      []versionState
+	Transitions []versionEdge
+	Diff        *ironicDiff `json:"diff_from_previous"`
+}
+
+type versionState struct {
+	Name   string
+	Stable bool
+	Target *string
+}
+
+type versionEdge struct{ From, Event, To string }
+
+// adapt makes a table of a version. What the form does not say is taken like this:
+//
+//   - Objects may begin in every stable state.
+//   - A state that is not stable and that failures and aborts alone lead to, by the
+//     words of their events, is of kind error. Every other one that is not stable is
+//     transitional.
+//   - Nobody is named, so that every event is for two who are made up.
+func adapt(t testing.TB, v *version) *fsm.Table {
+	words := check.DefaultVocabulary()
+	otherwise := map[string]bool{}
+	for _, e := range v.Transitions {
+		role := words.RoleOf(e.Event)
+		otherwise[e.To] = otherwise[e.To] || role != check.RoleFail && role != check.RoleAbort
+	}
+	type state struct {
+		Name   string `json:"name"`
+		Kind   string `json:"kind"`
+		Target string `json:"target,omitempty"`
+	}
+	var states []state
+	var initials []string
+	for _, s := range v.States {
+		next := state{Name: s.Name, Kind: "transitional"}
+		switch {
+		case s.Stable:
+			next.Kind = "stable"
+			initials = append(initials, s.Name)
+		case !otherwise[s.Name]:
+			next.Kind = "error"
+		case s.Target != nil:
+			next.Target = *s.Target
+		}
+		states = append(states, next)
+	}
+	require.NotEmpty(t, initials)
+	var edges []docEdge
+	for _, e := range v.Transitions {
+		edges = append(edges, docEdge{From: e.From, Event: e.Event, To: e.To})
+	}
+	data, err := json.Marshal(map[string]any{
+		"name": "version", "initial": initials[0], "initials": initials, "actors": []string{"one", "another"}, "states": states, "transitions": edges,
+	})
+	require.NoError(t, err)
+	table, err := fsm.ParseTable(data)
+	require.NoError(t, err)
+	return table
+}
+
+// has returns the roles of the edges that leave the states of a version.
+func (v *version) has() map[string]map[check.Role]bool {
+	words := check.DefaultVocabulary()
+	roles := map[string]map[check.Role]bool{}
+	for _, s := range v.States {
+		roles[s.Name] = map[check.Role]bool{}
+	}
+	for _, e := range v.Transitions {
+		roles[e.From][words.RoleOf(e.Event)] = true
+	}
+	return roles
+}
+
+// fixes returns the abort, delete and fail edges that a version adds to states that
+// the one before it had. An event that leads to a state of another name than before
+// is no fix, nor is another event of the same role between the same states.
+func (v *version) fixes(before *version) (fixed []versionEdge) {
+	had, role := before.has(), check.DefaultVocabulary().RoleOf
+	for _, e := range v.Transitions {
+		there := slices.ContainsFunc(before.Transitions, func(b versionEdge) bool {
+			return b.From == e.From && (b.Event == e.Event || b.To == e.To && role(b.Event) == role(e.Event))
+		})
+		if had[e.From] != nil && !there && role(e.Event) != check.RoleNone {
+			fixed = append(fixed, e)
+		}
+	}
+	return fixed
+}
+
+// naive is the rule to beat: it warns of every transitional state that lacks any
+// of the three.
+func (v *version) naive(table *fsm.Table) (warned []string) {
+	has := v.has()
+	for _, s := range table.States {
+		roles := has[s.Name]
+		if s.Kind == fsm.Transitional && !(roles[check.RoleAbort] && roles[check.RoleDelete] && roles[check.RoleFail]) {
+			warned = append(warned, s.Name)
+		}
+	}
+	return warned
+}
+
+func readVersions(t testing.TB) (versions []*version) {
+	files, err := filepath.Glob("testdata/history/ironic/*.json")
+	require.NoError(t, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		v := &version{}
+		require.NoError(t, json.Unmarshal(data, v))
+		versions = append(versions, v)
+	}
+	require.NotEmpty(t, versions)
+	slices.SortFunc(versions, func(a, b *version) int { return a.N - b.N })
+	return versions
+}
+
+// later makes a version of a table in the full form, which gives the lints less to
+// go by: it serves to see what was added after the last version of the series.
+func later(t testing.TB, n int, table *fsm.Table) *version {
+	v := &version{N: n, Date: "later"}
+	for _, s := range table.States {
+		state := versionState{Name: s.Name, Stable: s.Kind == fsm.Stable}
+		if s.Target >= 0 {
+			state.Target = &table.States[s.Target].Name
+		}
+		v.States = append(v.States, state)
+	}
+	for e := range table.Edges() {
+		v.Transitions = append(v.Transitions, versionEdge{
+			From: table.States[e.From].Name, Event: table.Events[e.Event], To: table.States[e.To].Name,
+		})
+	}
+	return v
+}
+
+// TestWarningsBeforeFixes judges the lints by a table of which ten versions are
+// known: what would they have warned about before it was fixed? A warning counts
+// once for each state that it is about, and hits if a later version fixes the state.
+func TestWarningsBeforeFixes(t *testing.T) {
+	datadriven.RunTest(t, "testdata/lint/ironic", func(t *testing.T, d *datadriven.TestData) string {
+		versions := readVersions(t)
+		if d.HasArg("and") {
+			var file string
+			d.ScanArgs(t, "and", &file)
+			versions = append(versions, later(t, len(versions)+1, readTable(t, file)))
+		}
+		var b strings.Builder
+		var sum struct{ warnings, hits, naive, naiveHits int }
+		for i, v := range versions {
+			table := adapt(t, v)
+			if i > 0 {
+				for _, e := range v.fixes(versions[i-1]) {
+					fmt.Fprintf(&b, "fix: v%d %s -%s-> %s\n", v.N, e.From, e.Event, e.To)
+				}
+			}
+			toCome := map[string]bool{} // states that are there now and fixed later
+			for j := i + 1; j < len(versions); j++ {
+				for _, e := range versions[j].fixes(versions[j-1]) {
+					toCome[e.From] = true
+				}
+			}
+			hits := func(warned []string) (n int) {
+				for _, s := range warned {
+					if toCome[s] {
+						n++
+					}
+				}
+				return n
+			}
+			var warned []string
+			findings := check.Lint(table, nil).AtLeast(check.Warning)
+			for _, f := range findings {
+				require.NotEmpty(t, f.States)
+				warned = append(warned, f.States...)
+			}
+			naive := v.naive(table)
+			fmt.Fprintf(&b, "v%d %s: lints %d hits / %d warnings, naive %d / %d\n",
+				v.N, v.Date, hits(warned), len(warned), hits(naive), len(naive))
+			for _, f := range findings {
+				fmt.Fprintf(&b, "  %s: %s\n", f.ID, f.Message)
+			}
+			require.LessOrEqual(t, len(warned), 10, "more warnings than anybody reads")
+			sum.warnings += len(warned)
+			sum.hits += hits(warned)
+			sum.naive += len(naive)
+			sum.naiveHits += hits(naive)
+		}
+		fmt.Fprintf(&b, "all: lints %d hits / %d warnings, naive %d / %d\n", sum.hits, sum.warnings, sum.naiveHits, sum.naive)
+		require.Greater(t, sum.hits*sum.naive, sum.naiveHits*sum.warnings, "more fixes per warning than the naive rule")
+		return b.String()
+	})
+}
+
+// The other way round: what a grown table has is taken away from one state at a
+// time. Each abort and each failure that a transitional state then lacks is missed but
+// for one, and while nothing is taken away, nothing is.
+func TestWarningsForWhatIsTakenAway(t *testing.T) {
+	grown := later(t, 11, readTable(t, "real/openstack-ironic-provision.json"))
+	require.Empty(t, check.Lint(adapt(t, grown), nil).AtLeast(check.Warning))
+	role := check.DefaultVocabulary().RoleOf
+	taken, missed := map[check.Role]int{}, []string{}
+	for _, s := range adapt(t, grown).States {
+		for _, r := range []check.Role{check.RoleAbort, check.RoleFail} {
+			less := *grown
+			less.Transitions = slices.DeleteFunc(slices.Clone(grown.Transitions), func(e versionEdge) bool {
+				return e.From == s.Name && role(e.Event) == r
+			})
+			if s.Kind != fsm.Transitional || len(less.Transitions) == len(grown.Transitions) {
+				continue
+			}
+			taken[r]++
+			found := check.Lint(adapt(t, &less), nil).AtLeast(check.Warning)
+			if !slices.ContainsFunc(found, func(f check.Finding) bool { return slices.Contains(f.States, s.Name) }) {
+				missed = append(missed, fmt.Sprint(s.Name, " without ", r))
+			}
+			require.LessOrEqual(t, len(found), 3, "%s without %s: %s", s.Name, r, found)
+		}
+	}
+	require.GreaterOrEqual(t, taken[check.RoleAbort], 5)
+	require.GreaterOrEqual(t, taken[check.RoleFail], 10)
+	require.Equal(t, []string{"service hold without fail"}, missed) // of whose siblings too few have one
+}

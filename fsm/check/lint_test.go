@@ -1,0 +1,252 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+// shipped are the machines of the five systems.
+func shipped() []*fsm.Table {
+	return []*fsm.Table{
+		edgecloud.ClusterInst.Table(), edgecloud.AppInst.Table(), edgecloud.CloudletCreate.Table(), edgecloud.CloudletUpgrade.Table(),
+		ovc.Account.Table(), ovc.Cloudspace.Table(), ovc.Disk.Table(), ovc.Image.Table(), ovc.Node.Table(), ovc.VM.Table(),
+		blazar.Lease.Table(), blazar.Reservation.Table(), blazar.Event.Table(),
+		lattice.System.Table(), lattice.Service.Table(), lattice.Deploy.Table(), lattice.Teardown.Table(),
+		tumblebug.MCI.Table(), tumblebug.VM.Table(),
+	}
+}
+
+// TestLintScripts runs the scripts in testdata/lint/rules. A case is
+//
+//	lint [id=ID]... [exclusive] [skip=ID]...
+//	lines of parseLines
+//
+// and gives the findings of these ids, of all if there is none, without advice.
+func TestLintScripts(t *testing.T) {
+	seen := map[string]bool{}
+	datadriven.Walk(t, "testdata/lint/rules", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			table, err := parseLines(d.Input)
+			if err != nil {
+				return err.Error()
+			}
+			config := &check.LintConfig{Exclusive: d.HasArg("exclusive")}
+			var ids []string
+			for _, arg := range d.CmdArgs {
+				switch arg.Key {
+				case "id":
+					ids = append(ids, arg.Vals...)
+				case "skip":
+					config.Skip = append(config.Skip, arg.Vals...)
+				}
+			}
+			var b strings.Builder
+			for _, f := range check.Lint(table, config) {
+				seen[f.ID] = true
+				if len(ids) == 0 || slices.Contains(ids, f.ID) {
+					line, _, _ := strings.Cut(f.String(), ". "+f.Advice)
+					fmt.Fprintln(&b, line)
+				}
+			}
+			return b.String()
+		})
+	})
+	// What a document cannot have, or what the parser above cannot write.
+	for _, id := range []string{
+		fsm.NoName, fsm.BadName, fsm.DuplicateName, fsm.TooLarge, fsm.BadState, fsm.BadGuard, fsm.NoSource, fsm.UnknownActor, fsm.NeedlessManual,
+	} {
+		require.False(t, seen[id], id)
+		seen[id] = true
+	}
+	for id := range documented(t, "Findings") {
+		require.True(t, seen[id], "no script has a finding %s", id)
+	}
+}
+
+// documented returns the lines of the table below a heading of the package comment,
+// by id: what follows the first column, up to the end of the table.
+func documented(t testing.TB, heading string) map[string]string {
+	data, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(data), "// # "+heading+"\n")
+	require.True(t, ok, heading)
+	_, table, ok := strings.Cut(section, "//\tid ")
+	require.True(t, ok, heading)
+	lines := map[string]string{}
+	for i, line := range strings.Split(table, "\n") {
+		text, in := strings.CutPrefix(line, "//\t")
+		if i == 0 {
+			continue // the rest of the table's head
+		}
+		if !in {
+			break
+		}
+		id, rest, _ := strings.Cut(text, " ")
+		require.NotContains(t, lines, id)
+		lines[id] = strings.TrimSpace(rest)
+	}
+	require.NotEmpty(t, lines)
+	return lines
+}
+
+func TestEveryIDIsDocumented(t *testing.T) {
+	lines := documented(t, "Findings")
+	var want, got []string
+	for id := range lines {
+		want = append(want, id)
+	}
+	got = check.LintIDs()
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, got, want)
+
+	// No finding has another id, or another severity than the table says.
+	look := func(table *fsm.Table) {
+		for _, f := range check.Lint(table, &check.LintConfig{Exclusive: true}) {
+			require.Contains(t, strings.Fields(strings.ReplaceAll(lines[f.ID][:min(len(lines[f.ID]), 16)], ",", "")), f.Severity.String(), f.ID)
+			require.NotEmpty(t, f.Message)
+			require.NotEmpty(t, f.Advice, f.ID)
+			require.Equal(t, ".", f.Advice[len(f.Advice)-1:], f.ID)
+		}
+	}
+	for _, file := range tables(t) {
+		look(readTable(t, file))
+	}
+	for _, table := range shipped() {
+		look(table)
+	}
+}
+
+// tables lists the published tables, below testdata.
+func tables(t testing.TB) (list []string) {
+	files, err := filepath.Glob("testdata/*/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		rel, err := filepath.Rel("testdata", file)
+		require.NoError(t, err)
+		list = append(list, rel)
+	}
+	return list
+}
+
+// TestLintOfTables shows every error and warning about the published tables and
+// the shipped machines, and how much there is besides. Each was looked at: what
+// is to be thought of it stands above the case.
+func TestLintOfTables(t *testing.T) {
+	byName := map[string]*fsm.Table{}
+	for _, file := range tables(t) {
+		byName[strings.TrimSuffix(file, ".json")] = readTable(t, file)
+	}
+	for _, table := range shipped() {
+		byName["shipped/"+table.Name] = table
+	}
+	datadriven.RunTest(t, "testdata/lint/tables", func(t *testing.T, d *datadriven.TestData) string {
+		table := byName[d.CmdArgs[0].Key]
+		require.NotNil(t, table, "%s: used twice, or unknown", d.CmdArgs[0].Key)
+		delete(byName, d.CmdArgs[0].Key)
+		config := &check.LintConfig{Exclusive: d.HasArg("exclusive")}
+		var b strings.Builder
+		all := check.Lint(table, config)
+		for _, f := range all.AtLeast(check.Warning) {
+			fmt.Fprintf(&b, "%s %s: %s\n", f.Severity, f.ID, f.Message)
+		}
+		fmt.Fprintf(&b, "%d errors, %d warnings, %d infos\n",
+			len(all.AtLeast(check.Error)), len(all.AtLeast(check.Warning))-len(all.AtLeast(check.Error)), len(all)-len(all.AtLeast(check.Warning)))
+		return b.String()
+	})
+	require.Empty(t, byName, "tables without a case")
+}
+
+// The same table gives the same findings, whatever the table; nothing in them is
+// null, and what is skipped is gone.
+func TestLintOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data, err := json.Marshal(randomDoc.Draw(t, "doc"))
+		require.NoError(t, err)
+		table, err := fsm.ParseTable(data)
+		require.NoError(t, err)
+		all := &check.LintConfig{Exclusive: true}
+		found := check.Lint(table, all)
+		again, err := fsm.ParseTable(data)
+		require.NoError(t, err)
+		require.Equal(t, found, check.Lint(again, all))
+
+		text, err := json.Marshal(found)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "null")
+		var back check.Findings
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, found, back)
+		require.True(t, slices.IsSortedFunc(found, func(a, b check.Finding) int { return int(b.Severity) - int(a.Severity) }))
+
+		// The facts and the findings say the same.
+		r := check.Analyze(table)
+		of := func(id string) (states []string) {
+			for _, f := range found {
+				if f.ID == id {
+					states = append(states, f.States...)
+				}
+			}
+			return states
+		}
+		require.ElementsMatch(t, r.ErrorWithoutExit, of("error-no-exit"))
+		for _, s := range of("one-actor") {
+			require.Contains(t, r.OneActorCanLeave, s)
+		}
+		empty := 0
+		for range check.UndefinedCells(table) {
+			empty++
+		}
+		require.Equal(t, r.CellsTotal-r.CellsDefined, empty)
+
+		if len(found) == 0 {
+			return
+		}
+		f := rapid.SampledFrom(found).Draw(t, "finding")
+		for _, left := range check.Lint(table, &check.LintConfig{Exclusive: true, Skip: []string{f.ID}}) {
+			require.NotEqual(t, f.ID, left.ID)
+		}
+		if len(f.States) > 0 {
+			s := rapid.SampledFrom(f.States).Draw(t, "state")
+			for _, left := range check.Lint(table, &check.LintConfig{Exclusive: true, Skip: []string{f.ID + ":" + s}}) {
+				require.False(t, left.ID == f.ID && slices.Contains(left.States, s), "%v", left)
+			}
+		}
+	})
+}
+
+func TestRolesOfEvents(t *testing.T) {
+	v := check.DefaultVocabulary()
+	for event, want := range map[string]check.Role{
+		"abort": check.RoleAbort, "ABORT": check.RoleAbort, "recv RST_STREAM": check.RoleAbort, "CancelRequested": check.RoleAbort,
+		"delete": check.RoleDelete, "start destroying": check.RoleDelete, "Terminate (Force)": check.RoleDelete, "deleteNow": check.RoleDelete,
+		"fail": check.RoleFail, "payment declined": check.RoleFail, "NAK": check.RoleFail, "CRM error": check.RoleFail, "delete failed": check.RoleFail, "all VMs Failed": check.RoleFail,
+		"Timeout=2MSL": check.RoleFail, "abort delete": check.RoleAbort, "delete, aborted": check.RoleAbort,
+		"deleted": check.RoleNone, "failover": check.RoleNone, "done": check.RoleNone, "": check.RoleNone, "löschen": check.RoleNone,
+		"undelete": check.RoleNone, "\xff\xfe": check.RoleNone,
+	} {
+		require.Equal(t, want, v.RoleOf(event), "%q", event)
+	}
+	german := check.DefaultVocabulary()
+	german.Delete = append(german.Delete, "löschen")
+	require.Equal(t, check.RoleDelete, german.RoleOf("Gerät löschen"))
+	require.Equal(t, check.RoleNone, (&check.Vocabulary{}).RoleOf("delete"))
+}

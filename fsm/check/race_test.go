@@ -1,0 +1,6 @@
+//go:build race
+
+package check_test
+
+// raceDetector makes what is as large as a table can be smaller.
+const raceDetector = true

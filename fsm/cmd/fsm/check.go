@@ -1,0 +1,83 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+// checked is one table of the output.
+type checked struct {
+	File     string         `json:"file"`
+	Name     string         `json:"name"`
+	Findings check.Findings `json:"findings"`
+	Facts    *check.Report  `json:"facts,omitempty"`
+}
+
+var severities = map[string]check.Severity{"error": check.Error, "warning": check.Warning, "info": check.Info}
+
+func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
+	form := format(flags)
+	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above", "error", "warning", "info", "never")
+	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
+	facts := flags.Bool("facts", false, "list the facts that are computed, too")
+	exclusive := flags.Bool("exclusive", false, "also look for states that several actors can leave")
+	var skip list
+	flags.Var(&skip, "skip", "leave out a finding that is meant, `ID or ID:STATE`; may be given several times")
+	return func(c *call, files []string) (bool, error) {
+		if len(files) == 0 {
+			return false, misused("no table")
+		}
+		tables, failed := []checked{}, false
+		for _, file := range files {
+			t, err := c.table(file)
+			if err != nil {
+				return false, err
+			}
+			r := checked{File: called(file), Name: t.Name, Facts: check.Analyze(t)}
+			r.Findings = check.Lint(t, &check.LintConfig{Exclusive: *exclusive, Skip: skip})
+			if least, ok := severities[failOn.value]; ok {
+				failed = failed || len(r.Findings.AtLeast(least)) > 0
+			}
+			tables = append(tables, r)
+		}
+		if form.value == "json" {
+			for i := range tables {
+				if !*facts {
+					tables[i].Facts = nil
+				}
+			}
+			return failed, c.json(tables)
+		}
+		for _, r := range tables {
+			if err := c.print(r.text(*facts, severities[show.value])); err != nil {
+				return false, err
+			}
+		}
+		return failed, nil
+	}
+}
+
+// text is a line about the table, then its findings.
+func (r *checked) text(facts bool, least check.Severity) string {
+	var b strings.Builder
+	size := r.Facts.String()
+	if !facts {
+		size, _, _ = strings.Cut(size, "\n")
+	}
+	b.WriteString(size)
+	shown := r.Findings.AtLeast(least)
+	for _, f := range shown {
+		fmt.Fprintf(&b, "\n%s: %s", r.File, f)
+	}
+	fmt.Fprintf(&b, "\n%s: %d finding", r.File, len(shown))
+	if len(shown) != 1 {
+		b.WriteString("s")
+	}
+	if more := len(r.Findings) - len(shown); more > 0 {
+		fmt.Fprintf(&b, ", and %d below %s (see -show)", more, least)
+	}
+	return b.String()
+}

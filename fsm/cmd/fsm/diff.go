@@ -1,0 +1,103 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
+	form := format(flags)
+	failOn := oneOf(flags, "fail-on", "fail if the change is at this `level` or a worse one", "unsafe", "mapping", "drain", "difference", "never")
+	var renames, held list
+	flags.Var(&renames, "map", "a state has a new name, `old=new`; event:, actor: or guard: before it for others; may be given several times")
+	flags.Var(&held, "hold", "nobody asks for this `event` while both versions run, or for \"event in state\"; may be given several times")
+	noGuess := flags.Bool("no-guess", false, "take nothing for renamed that -map does not name")
+	strict := flags.Bool("strict", false, "an event that only the new table takes is unsafe, too")
+	return func(c *call, files []string) (bool, error) {
+		if len(files) != 2 {
+			return false, misused("want an old and a new table, found %d", len(files))
+		}
+		config := &check.DiffConfig{NoGuess: *noGuess, Strict: *strict}
+		for _, r := range renames {
+			if err := mapping(config, r); err != nil {
+				return false, err
+			}
+		}
+		for _, h := range held {
+			config.Hold = append(config.Hold, withheld(h))
+		}
+		old, err := c.table(files[0])
+		if err != nil {
+			return false, err
+		}
+		new, err := c.table(files[1])
+		if err != nil {
+			return false, err
+		}
+		e, err := check.Diff(old, new, config)
+		if err != nil {
+			return false, err
+		}
+		if form.value == "json" {
+			err = c.json(e)
+		} else {
+			err = c.print(e.String())
+		}
+		if err != nil {
+			return false, err
+		}
+		return c.gate(e, failOn.value), nil
+	}
+}
+
+// gate reports whether a change fails. A guess is not a reason to let it pass.
+func (c *call) gate(e *check.Evolution, failOn string) bool {
+	switch failOn {
+	case "never":
+		return false
+	case "difference":
+		return len(e.Differences) > 0 || e.Level > check.Compatible
+	}
+	least := map[string]check.Compatibility{"unsafe": check.Unsafe, "mapping": check.NeedsMapping, "drain": check.NeedsDrain}[failOn]
+	if e.Level < least && e.Guessed() {
+		fmt.Fprintln(c.err, "fsm diff: part of the mapping is a guess: confirm it with -map, or deny it with -no-guess")
+		return true
+	}
+	return e.Level >= least
+}
+
+// mapping adds "old=new", with what it is about before a colon.
+func mapping(config *check.DiffConfig, text string) error {
+	to := &config.States
+	pair := text
+	for prefix, names := range map[string]*map[string]string{
+		"state:": &config.States, "event:": &config.Events, "actor:": &config.Actors, "guard:": &config.Guards,
+	} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			to, pair = names, rest
+		}
+	}
+	old, new, ok := strings.Cut(pair, "=")
+	if !ok || old == "" || new == "" {
+		return misused("-map %q: want old=new", text)
+	}
+	if *to == nil {
+		*to = map[string]string{}
+	}
+	if before, ok := (*to)[old]; ok && before != new {
+		return misused("-map %q: %q is to be %q already", text, old, before)
+	}
+	(*to)[old] = new
+	return nil
+}
+
+// withheld is "event in state", or "event".
+func withheld(text string) check.Withheld {
+	if i := strings.LastIndex(text, " in "); i > 0 {
+		return check.Withheld{State: text[i+4:], Event: text[:i]}
+	}
+	return check.Withheld{Event: text}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/tablemodel"
+)
+
+// protocol is how much happens in the model of a table.
+type protocol struct {
+	operations, capacity, loss, duplicate, crash int
+	megabytes, workers                           int
+}
+
+func protocolFlags(flags *flag.FlagSet) *protocol {
+	p := &protocol{}
+	count := func(to *int, name string, n int, usage string) {
+		flags.IntVar(to, name, n, "without a history: "+usage)
+	}
+	count(&p.operations, "operations", 2, "this `many` are begun by users")
+	count(&p.capacity, "capacity", 2, "this `many` messages are under way each way at most")
+	count(&p.loss, "loss", 1, "this `many` messages are lost")
+	count(&p.duplicate, "duplicate", 1, "this `many` messages come twice")
+	count(&p.crash, "crash", 1, "this `many` times the owner of the object dies")
+	count(&p.megabytes, "memory", 1024, "give up, inconclusive, beyond this many `MiB`")
+	count(&p.workers, "workers", 0, "this `many` goroutines (default: as many as there are processors)")
+	return p
+}
+
+// protocolResult is the output in JSON.
+type protocolResult struct {
+	Name     string   `json:"name"`
+	Outcome  string   `json:"outcome"`
+	Property string   `json:"property,omitempty"` // that is violated
+	Problem  string   `json:"problem,omitempty"`  // what it said, or why the exploration gave up
+	States   int      `json:"states"`
+	Steps    int      `json:"steps"`
+	Depth    int      `json:"depth"`
+	Unused   []string `json:"unused,omitempty"`
+	Trace    string   `json:"trace,omitempty"` // for people
+	Mermaid  string   `json:"mermaid,omitempty"`
+}
+
+// protocol explores the table as a protocol. Whatever does not hold is a finding:
+// what is inconclusive too.
+func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bool, error) {
+	for _, n := range []int{p.operations, p.capacity, p.megabytes} {
+		if n < 1 {
+			return false, misused("-operations, -capacity and -memory: want 1 or more")
+		}
+	}
+	none := func(n int) int { // to the model, 0 is the default, and a negative number none
+		if n <= 0 {
+			return -1
+		}
+		return n
+	}
+	sys, err := tablemodel.System(t, &tablemodel.Options{
+		Operations: p.operations, Capacity: p.capacity,
+		Loss: none(p.loss), Duplicate: none(p.duplicate), Crash: none(p.crash),
+	})
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", called(file), err)
+	}
+	v, err := sys.Explore(context.Background(), &check.Options{Workers: p.workers, MaxBytes: int64(p.megabytes) << 20})
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", called(file), err)
+	}
+	findings := v.Outcome != check.Holds
+	if form == "text" {
+		return findings, c.print(v.String())
+	}
+	r := protocolResult{
+		Name: t.Name, Outcome: v.Outcome.String(), Property: v.Property,
+		States: v.States, Steps: v.Steps, Depth: v.Depth, Unused: v.Unused,
+	}
+	if err := errors.Join(v.Problem, v.Reason); err != nil {
+		r.Problem = err.Error()
+	}
+	if v.Trace != nil {
+		r.Trace, r.Mermaid = v.Trace.String(), v.Trace.Mermaid()
+	}
+	return findings, c.json(r)
+}

@@ -1,0 +1,78 @@
+package fsmtest
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// guardFunc is the function of a guard.
+type guardFunc[T any] = func(context.Context, *T) error
+
+// remade is a machine of the same table with other guards.
+func remade[S, E comparable, T any](m *fsm.Machine[S, E, T], guard func(row int) guardFunc[T]) *fsm.Machine[S, E, T] {
+	rows := make([]int, len(m.Table().Rows))
+	for i := range rows {
+		rows[i] = i
+	}
+	other, err := remake(m, m.Table(), rows, guard)
+	if err != nil {
+		panic("fsmtest: a machine cannot be made again: " + err.Error())
+	}
+	return other
+}
+
+// remake makes a machine of another table with the same states, events and actors.
+// Rows says which row of m each of its rows was; guard makes the guards of those
+// that have one.
+func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows []int, guard func(row int) guardFunc[T]) (*fsm.Machine[S, E, T], error) {
+	states := func(list []int) []S {
+		named := make([]S, len(list))
+		for i, s := range list {
+			named[i] = m.StateAt(s)
+		}
+		return named
+	}
+	spec := fsm.Spec[S, E]{Name: t.Name, Title: t.Title, Initial: m.StateAt(t.Initial), Actors: t.Actors}
+	late := make(map[int]bool) // states with a deadline
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		row := fsm.Row[S, E]{
+			From: states(r.From), Any: r.Any, Except: states(r.Except), Origin: states(r.Origin), Event: m.EventAt(r.Event),
+			Then: r.Then, Forced: r.Forced, Supersede: r.Supersede, Within: r.Within, Doc: r.Doc,
+		}
+		if r.Any {
+			row.From = nil
+		}
+		for _, a := range r.Actors {
+			row.Actors = append(row.Actors, t.Actors[a])
+		}
+		if r.Then == fsm.ThenMove {
+			row.To = m.StateAt(r.To)
+		}
+		if r.Guard != "" {
+			row.Guard = fsm.When(r.Guard, guard(rows[i]))
+		}
+		if r.Within > 0 {
+			for _, s := range r.From {
+				late[s] = true
+			}
+		}
+		spec.Rows = append(spec.Rows, row)
+	}
+	for i, s := range t.States {
+		state := fsm.State[S]{Name: m.StateAt(i), Kind: s.Kind, Manual: s.Manual, Doc: s.Doc}
+		if s.Target >= 0 {
+			state.Target = new(m.StateAt(s.Target))
+		}
+		// A table that lost or got a deadline is to run all the same.
+		switch {
+		case late[i]:
+			state.Manual = ""
+		case s.Kind == fsm.Transitional && s.Manual == "":
+			state.Manual = "fsmtest: nobody"
+		}
+		spec.States = append(spec.States, state)
+	}
+	return fsm.New[T](spec)
+}

@@ -1,0 +1,121 @@
+package fsmtest_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/fsmtest"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+// managed drives a manager over a store in memory, whose guards do as they are told.
+type managed[S, E comparable, T any] struct {
+	m      *lifecycle.Manager[S, E, T]
+	absent string // name of the state in which there is no object; empty: none
+	id     int
+}
+
+func manage[S, E comparable, T any](m *fsm.Machine[S, E, T]) *managed[S, E, T] {
+	d := &managed[S, E, T]{m: lifecycle.New(fsmtest.Puppets(m), lifecycle.NewMemoryStore(), nil)}
+	states := m.Table().States
+	if i := slices.IndexFunc(states, func(s fsm.TableState) bool { return s.Kind == fsm.Absent }); i >= 0 {
+		d.absent = states[i].Name
+	}
+	return d
+}
+
+func (d *managed[S, E, T]) name() string { return fmt.Sprint("object ", d.id) }
+
+func (d *managed[S, E, T]) Reset(t testing.TB) string {
+	d.id++
+	table := d.m.Machine().Table()
+	if table.States[table.Initial].Kind != fsm.Absent {
+		var payload T
+		_, err := d.m.Add(t.Context(), d.name(), table.Actors[0], payload)
+		require.NoError(t, err)
+	}
+	return d.state(t)
+}
+
+func (d *managed[S, E, T]) state(t testing.TB) string {
+	rec, err := d.m.Get(t.Context(), d.name())
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return d.absent
+	}
+	require.NoError(t, err)
+	return d.m.Machine().Table().States[d.m.Machine().StateIndex(rec.State)].Name
+}
+
+func (d *managed[S, E, T]) Apply(t testing.TB, r fsmtest.Request) (string, error) {
+	i, ok := d.m.Machine().Table().EventIndex(r.Event)
+	require.True(t, ok)
+	e, ctx := d.m.Machine().EventAt(i), r.Context(t.Context())
+	_, err := d.m.Fire(ctx, d.name(), e, r.Actor, &lifecycle.Change[T]{Force: r.Force})
+	if errors.Is(err, lifecycle.ErrNotFound) && d.absent != "" {
+		var payload T // nothing is made by force only
+		_, err = d.m.Create(ctx, d.name(), e, r.Actor, payload)
+	}
+	return d.state(t), err
+}
+
+// toured is a machine of one of the systems.
+type toured struct {
+	table, watched    *fsm.Table
+	instance, manager func() fsmtest.Driver
+}
+
+func tours[S, E comparable, T any](m *fsm.Machine[S, E, T]) toured {
+	watched, _ := fsmtest.Watch(m, nil)
+	return toured{
+		m.Table(), watched.Table(), func() fsmtest.Driver { return fsmtest.Drive(m, nil) }, func() fsmtest.Driver { return manage(m) },
+	}
+}
+
+// systems are the machines of the five systems.
+func systems() []toured {
+	list := []toured{
+		tours(edgecloud.ClusterInst), tours(edgecloud.AppInst), tours(edgecloud.CloudletCreate), tours(edgecloud.CloudletUpgrade),
+		tours(blazar.Lease), tours(blazar.Reservation), tours(blazar.Event), tours(blazar.ReservationRecord), tours(blazar.EventRecord),
+		tours(lattice.System), tours(lattice.Deploy), tours(lattice.Teardown), tours(lattice.Service),
+		tours(tumblebug.VM), tours(tumblebug.MCI),
+	}
+	for kind := range ovc.Kinds() {
+		list = append(list, tours(kind.Machine()))
+	}
+	return list
+}
+
+// Every row of every system does the same in memory and under a manager, and both
+// refuse everything else; random requests and races find no difference either.
+func TestToursOfTheSystems(t *testing.T) {
+	for _, s := range systems() {
+		t.Run(s.table.Name, func(t *testing.T) {
+			fsmtest.Tour(t, s.table, s.instance(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
+			fsmtest.Tour(t, s.table, s.manager(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
+			fsmtest.Walk(t, s.table, s.manager(), &fsmtest.WalkConfig{Requests: 200})
+			fsmtest.Race(t, s.table, s.instance(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
+			fsmtest.Race(t, s.table, s.manager(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
+		})
+	}
+}
+
+// What is watched is the machine itself, whatever is in its table.
+func TestWatchedSystems(t *testing.T) {
+	for _, s := range systems() {
+		want, err := s.table.MarshalJSON()
+		require.NoError(t, err)
+		have, err := s.watched.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(have))
+	}
+}

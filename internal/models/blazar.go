@@ -1,0 +1,545 @@
+// Leases of lifecycle/blazar, with their reservations and events: users create,
+// update and delete them, the clock starts and ends them, and a manager that may
+// fail, hang or die works between two changes of status. Two leases follow each
+// other on the same resources.
+//
+// What is there: the tables of leases, reservations and events, decided about by
+// internal/decide; the table of relationships, which is looked at in the commit of
+// every change of status but that to ERROR; what goes along with such a change in
+// the same commit; the methods, one reservation after the other, each marked under
+// the condition that the lease still has the status of the method; Batches and
+// Never. A method that was interrupted, or given up by the sweeper, may go on for
+// as long as it likes, and its marks and its outcome come late.
+//
+// What is not: the content of leases, and with it changes of the time; the event
+// before the end; flags; processes, but that a method may die with its own. What
+// is read and written by one call of the store's is one step, and so is the look
+// whether resources are still somebody else's, with the commit after it.
+
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+)
+
+// Blazar is the reservation service as a model. The zero Blazar has no leases.
+type Blazar struct {
+	Decisions    *Decisions // default: Shipped
+	Leases       int        // 1 or 2, which follow each other on the same resources
+	Reservations int        // of each lease: 1 or 2
+
+	// Budgets: how often users ask, and how often something goes wrong.
+	Updates, Deletes   uint8
+	Refusals, Failures uint8 // of a plugin
+	Deaths             uint8 // of a method, with its process
+	Hangs              uint8 // of a method that the sweeper gives up, and that goes on
+
+	// Faults that can be planted.
+	EventFirst bool // an event changes in a commit of its own, before its lease
+	Impolite   bool // a lease starts whoever has its resources
+}
+
+// leases is the whole system.
+type leases struct {
+	L    [2]lease
+	Now  uint8
+	Left spent
+}
+
+// spent is what is left of the budgets.
+type spent struct{ Updates, Deletes, Refusals, Failures, Deaths, Hangs uint8 }
+
+// lease is a lease with all that is its own. What does not exist is zero.
+type lease struct {
+	Exists                   bool
+	State, Origin, Operation uint8
+	Made                     bool // it was created once, and is not again
+
+	Reservations [2]uint8 // statuses, by index
+	Start, End   uint8    // statuses of the events, by index
+	Present      work     // the method at work
+	Late         work     // one that was interrupted or given up
+}
+
+// work is a method between two changes of status.
+type work struct {
+	At        bool  // there is one
+	Call      uint8 // by index
+	Operation uint8
+	Status    uint8 // of the lease, under which it works
+	Next      uint8 // the reservation whose turn it is
+	Failed    bool  // one of them has failed
+}
+
+func (w *work) call() blazar.Call { return blazar.Lease.EventAt(int(w.Call)) }
+
+var (
+	leaseTable       = blazar.Lease.Table()
+	reservationTable = blazar.ReservationRecord.Table()
+	eventTable       = blazar.EventRecord.Table()
+	combinations     = blazar.Combinations()
+)
+
+func (l *lease) status() blazar.LeaseState {
+	if !l.Exists {
+		return blazar.LeaseAbsent
+	}
+	return blazar.Lease.StateAt(int(l.State))
+}
+
+// object is the record of the lease.
+func (l *lease) object() object {
+	return object{Record: decide.Record{
+		Exists: l.Exists, State: int(l.State), Origin: int(l.Origin), Operation: uint64(l.Operation),
+	}}
+}
+
+func (l *lease) start() blazar.EventState { return blazar.EventRecord.StateAt(int(l.Start)) }
+func (l *lease) end() blazar.EventState   { return blazar.EventRecord.StateAt(int(l.End)) }
+
+func (l *lease) reservations(n int) (list []blazar.ReservationState) {
+	for _, r := range l.Reservations[:n] {
+		list = append(list, blazar.ReservationRecord.StateAt(int(r)))
+	}
+	return list
+}
+
+func (s leases) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "at %d", s.Now)
+	for i := range s.L {
+		l := &s.L[i]
+		if !l.Exists {
+			continue
+		}
+		fmt.Fprintf(&b, "; %c %s, reservations %v, start %s, end %s", 'A'+i, l.status(), l.reservations(2), l.start(), l.end())
+		for _, w := range []work{l.Present, l.Late} {
+			if w.At {
+				fmt.Fprintf(&b, ", %s at reservation %d", w.call(), w.Next+1)
+			}
+		}
+	}
+	return b.String()
+}
+
+// service is a Blazar with its defaults.
+type service struct {
+	Blazar
+	decisions Decisions
+	known     sync.Map // judgement by statuses: what package blazar says of them takes long
+}
+
+// statuses are those of a lease and what is its own.
+type statuses struct {
+	Exists            bool
+	State, Start, End uint8
+	Reservations      [2]uint8
+}
+
+// judgement is what package blazar says of statuses.
+type judgement struct {
+	allowed bool
+	never   []blazar.Call
+}
+
+func (s *service) judge(l *lease) judgement {
+	key := statuses{l.Exists, l.State, l.Start, l.End, l.Reservations}
+	if j, ok := s.known.Load(key); ok {
+		return j.(judgement)
+	}
+	reservations := l.reservations(s.Blazar.Reservations)
+	i := slices.IndexFunc(combinations, func(c blazar.Combination) bool { return c.Lease == l.status() })
+	j := judgement{
+		allowed: i < 0 || combinations[i].Allows(reservations, l.start(), l.end()),
+		never:   blazar.Never(l.status(), reservations, l.start(), l.end()),
+	}
+	s.known.Store(key, j)
+	return j
+}
+
+// when a lease starts and ends, as of the model's clock.
+func startOf(i int) uint8 { return uint8(i) + 1 }
+func endOf(i int) uint8   { return uint8(i) + 2 }
+
+// fire fires a call at a reservation or an event by the manager. Not ok: refused.
+func (s *service) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
+	e, _ := t.EventIndex(string(call))
+	o := object{Record: decide.Record{Exists: true, State: int(*at), Origin: int(*at)}}
+	o, d := s.decisions.Ask(t, o, decide.Request{Verb: decide.Fire, Event: e, Actor: blazar.Manager}, 0)
+	*at = uint8(o.State)
+	return d.Write
+}
+
+// commit writes a change of a lease, with what goes along with it. Not ok: it is
+// refused, by its table or by the table of relationships.
+func (s *service) commit(l *lease, q decide.Request) bool {
+	was := *l
+	o, d := s.decisions.Ask(leaseTable, l.object(), q, 0)
+	if !d.Write {
+		return false
+	}
+	l.Exists, l.State, l.Origin, l.Operation = o.Exists, uint8(o.State), uint8(o.Origin), uint8(o.Operation)
+	from, to := was.status(), l.status()
+	switch {
+	case d.Removes:
+		*l = lease{Operation: l.Operation, Made: true, Present: l.Present, Late: l.Late}
+		return true
+	case !was.Exists:
+		l.Made = true
+		l.Reservations = [2]uint8{}
+		l.Start, l.End = uint8(eventTable.Initial), uint8(eventTable.Initial)
+	case to == blazar.LeaseDeleting:
+		return true
+	}
+	s.along(l, from, to)
+	if to != blazar.LeaseError && !s.judge(l).allowed {
+		*l = was
+		return false
+	}
+	return true
+}
+
+// along is what happens to the events of a lease that changes its status.
+func (s *service) along(l *lease, from, to blazar.LeaseState) {
+	if to == blazar.LeaseError {
+		for _, e := range []*uint8{&l.Start, &l.End} {
+			if blazar.EventRecord.StateAt(int(*e)) == blazar.EventInProgress {
+				s.fire(eventTable, e, blazar.Fail)
+			}
+		}
+		return
+	}
+	switch {
+	case to == blazar.LeaseStarting && !s.EventFirst:
+		s.fire(eventTable, &l.Start, blazar.Start)
+	case to == blazar.LeaseTerminating && !s.EventFirst:
+		s.fire(eventTable, &l.End, blazar.Start)
+	case from == blazar.LeaseStarting && to == blazar.LeaseActive:
+		s.fire(eventTable, &l.Start, blazar.Done)
+	case from == blazar.LeaseTerminating && to == blazar.LeaseTerminated:
+		s.fire(eventTable, &l.End, blazar.Done)
+	}
+}
+
+// begin admits a method.
+func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool) {
+	verb := decide.Fire
+	if call == blazar.Create {
+		verb = decide.Create
+	}
+	e, _ := leaseTable.EventIndex(string(call))
+	if l.Present.At && l.Late.At {
+		return l, false // of methods that go on in vain, one is enough
+	}
+	if !s.commit(&l, decide.Request{Verb: verb, Event: e, Actor: actor, Work: true}) {
+		return l, false
+	}
+	if l.Present.At {
+		l.Late = l.Present
+	}
+	l.Present = work{At: true, Call: uint8(e), Operation: l.Operation, Status: l.State}
+	return l, true
+}
+
+// ends writes the outcome of a method: what it asks for, and if that is refused or
+// it has failed, the failure. What comes too late changes nothing.
+func (s *service) ends(l lease, w work, call blazar.Call) lease {
+	for _, c := range []blazar.Call{call, blazar.Fail} {
+		e, _ := leaseTable.EventIndex(string(c))
+		q := decide.Request{Verb: decide.Report, Event: e, Actor: blazar.Manager, Operation: uint64(w.Operation)}
+		if s.commit(&l, q) {
+			break
+		}
+	}
+	return l
+}
+
+// works is one step of a method: the reservation whose turn it is, or the outcome.
+func (s *service) works(all leases, i int, late bool, step func(string, bool, leases)) {
+	l := all.L[i]
+	w := l.Present
+	if late {
+		w = l.Late
+	}
+	if !w.At {
+		return
+	}
+	name := string(w.call())
+	if late {
+		name = "late " + name
+	}
+	say := func(label string, l lease, w work, left spent) {
+		if late {
+			l.Late = w
+		} else {
+			l.Present = w
+		}
+		next := all
+		next.L[i], next.Left = l, left
+		step(fmt.Sprintf("%c: %s %s", 'A'+i, name, label), false, next)
+	}
+	mark := map[blazar.Call]blazar.Call{blazar.Start: blazar.Start, blazar.Terminate: blazar.Delete, blazar.Delete: blazar.Delete}[w.call()]
+	if int(w.Next) < s.Blazar.Reservations {
+		n := w.Next
+		w.Next++
+		// The mark is refused once the lease has another status.
+		marked := func(call blazar.Call) (lease, work) {
+			l, w := l, w
+			if mark != "" && !(l.Exists && l.State == w.Status && s.fire(reservationTable, &l.Reservations[n], call)) {
+				w.Failed, w.Next = true, uint8(s.Blazar.Reservations)
+			}
+			return l, w
+		}
+		done, after := marked(mark)
+		if mark == blazar.Delete && blazar.ReservationRecord.StateAt(int(l.Reservations[n])) == blazar.ReservationDeleted {
+			done, after = l, w // it is deleted already
+		}
+		say("goes on", done, after, all.Left)
+		if all.Left.Failures > 0 {
+			left := all.Left
+			left.Failures--
+			failed, after := marked(blazar.Fail)
+			if blazar.ReservationRecord.StateAt(int(l.Reservations[n])) == blazar.ReservationError {
+				failed, after = l, w // it is marked already
+			}
+			after.Failed = true
+			say("fails", failed, after, left)
+		}
+		if all.Left.Refusals > 0 && (w.call() == blazar.Create || w.call() == blazar.Update) {
+			left := all.Left
+			left.Refusals--
+			say("is refused", s.ends(l, w, blazar.Refuse), work{}, left)
+		}
+		return
+	}
+	outcome := blazar.Done
+	if w.Failed {
+		outcome = blazar.Fail
+	}
+	say(string(outcome), s.ends(l, w, outcome), work{}, all.Left)
+}
+
+// due are the events that are due.
+func (s *service) due(all *leases) (list []blazar.Due) {
+	for i := range all.L {
+		l := &all.L[i]
+		for _, e := range []struct {
+			is    blazar.EventState
+			kind  string
+			since uint8
+		}{{l.start(), blazar.StartLease, startOf(i)}, {l.end(), blazar.EndLease, endOf(i)}} {
+			if l.Exists && e.is == blazar.EventUndone && e.since <= all.Now {
+				list = append(list, blazar.Due{
+					ID: fmt.Sprint(i, e.kind), Lease: string(rune('A' + i)), Type: e.kind, Time: time.Unix(int64(e.since), 0),
+				})
+			}
+		}
+	}
+	return list
+}
+
+// inTheWay reports whether resources of a lease that is to start are still
+// somebody else's.
+func (s *service) inTheWay(all *leases, i int) bool {
+	if s.Impolite {
+		return false
+	}
+	for k := range all.L {
+		other := &all.L[k]
+		due := other.end() == blazar.EventInProgress || other.end() == blazar.EventUndone && endOf(k) <= all.Now
+		deleting := other.status() == blazar.LeaseDeleting
+		over := deleting || endOf(k) <= startOf(i)
+		if k == i || !other.Exists || !due && !deleting || !over {
+			continue
+		}
+		for _, r := range other.reservations(s.Blazar.Reservations) {
+			if r == blazar.ReservationActive || r == blazar.ReservationPending {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// process executes what is due, of the first batch, or decides that it cannot be.
+func (s *service) process(all leases, step func(string, bool, leases)) {
+	batches := blazar.Batches(s.due(&all))
+	if len(batches) == 0 {
+		return
+	}
+	for _, d := range batches[0] {
+		i := int(d.Lease[0] - 'A')
+		l, call, event := all.L[i], blazar.Terminate, &all.L[i].End
+		if d.Type == blazar.StartLease {
+			call, event = blazar.Start, &all.L[i].Start
+			if s.inTheWay(&all, i) {
+				continue
+			}
+		}
+		if s.EventFirst {
+			next := all
+			if call == blazar.Start {
+				s.fire(eventTable, &next.L[i].Start, blazar.Start)
+			} else {
+				s.fire(eventTable, &next.L[i].End, blazar.Start)
+			}
+			step(fmt.Sprintf("%s: event %s", d.Lease, d.Type), false, next)
+			continue
+		}
+		if next, ok := s.begin(l, call, blazar.Manager); ok {
+			after := all
+			after.L[i] = next
+			step(fmt.Sprintf("%s: %s", d.Lease, call), false, after)
+			continue
+		}
+		if l.status().IsStable() && slices.Contains(s.judge(&l).never, call) {
+			was := *event
+			if s.fire(eventTable, event, blazar.Start) && s.fire(eventTable, event, blazar.Fail) {
+				step(fmt.Sprintf("%s: %s never", d.Lease, call), false, all)
+			}
+			*event = was
+		}
+	}
+}
+
+// next are the steps of the system.
+func (s *service) next(all leases, step func(string, bool, leases)) {
+	with := func(i int, l lease, left spent) leases {
+		next := all
+		next.L[i], next.Left = l, left
+		return next
+	}
+	for i := range s.Leases {
+		l := all.L[i]
+		name := string(rune('A' + i))
+		if next, ok := s.begin(l, blazar.Create, blazar.User); ok && !l.Made && all.Now < startOf(i) {
+			step(name+": create", false, with(i, next, all.Left))
+		}
+		for _, ask := range []struct {
+			call blazar.Call
+			left *uint8
+		}{{blazar.Update, &all.Left.Updates}, {blazar.Delete, &all.Left.Deletes}} {
+			if next, ok := s.begin(l, ask.call, blazar.User); ok && *ask.left > 0 {
+				*ask.left--
+				step(name+": "+string(ask.call), false, with(i, next, all.Left))
+				*ask.left++
+			}
+		}
+		s.works(all, i, false, step)
+		s.works(all, i, true, step)
+		if l.Present.At && all.Left.Deaths > 0 {
+			dead := l
+			dead.Present = work{}
+			left := all.Left
+			left.Deaths--
+			step(name+": the process dies", true, with(i, dead, left))
+		}
+		if s.EventFirst && l.Exists {
+			for _, b := range []struct {
+				event blazar.EventState
+				call  blazar.Call
+			}{{l.start(), blazar.Start}, {l.end(), blazar.Terminate}} {
+				if next, ok := s.begin(l, b.call, blazar.Manager); ok && b.event == blazar.EventInProgress {
+					step(name+": "+string(b.call), false, with(i, next, all.Left))
+				}
+			}
+		}
+		s.sweep(all, i, step)
+	}
+	s.process(all, step)
+	if int(all.Now) <= s.Leases {
+		all.Now++
+		step("time passes", false, all)
+	}
+}
+
+// sweep is the sweeper: it finds a lease whose method has died, and gives one up
+// that hangs.
+func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
+	l := all.L[i]
+	rec := l.object().Record
+	q, care := s.decisions.Sweep(leaseTable, &rec, decide.Sight{Overdue: true})
+	hangs := l.Present.At
+	if care != decide.FireEvent || hangs && (all.Left.Hangs == 0 || l.Late.At) {
+		return
+	}
+	if !s.commit(&l, q) {
+		return
+	}
+	if hangs {
+		all.Left.Hangs--
+		l.Late, l.Present = l.Present, work{}
+	}
+	all.L[i] = l
+	step(fmt.Sprintf("%c: %s", 'A'+i, leaseTable.Events[q.Event]), hangs, all)
+}
+
+// service returns it with its defaults.
+func (p Blazar) service() *service {
+	s := &service{Blazar: p, decisions: Shipped()}
+	if p.Decisions != nil {
+		s.decisions = *p.Decisions
+	}
+	return s
+}
+
+// Model returns the model for package check.
+func (p Blazar) Model() *check.Model[leases] {
+	s := p.service()
+	return &check.Model[leases]{
+		Name:    "blazar",
+		Initial: []leases{{Left: spent{p.Updates, p.Deletes, p.Refusals, p.Failures, p.Deaths, p.Hangs}}},
+		Next:    s.next,
+		Always: map[string]func(leases) error{
+			"statuses go together":               s.together,
+			"resources have one lease at a time": s.alone,
+		},
+		Rests: func(all leases) bool {
+			for i := range all.L {
+				if o := all.L[i].object(); !o.Rests(leaseTable) {
+					return false
+				}
+			}
+			return len(s.due(&all)) == 0
+		},
+	}
+}
+
+// together: nobody sees a combination that is not in the table, but of a lease in
+// ERROR.
+func (s *service) together(all leases) error {
+	for i := range all.L {
+		if l := &all.L[i]; l.Exists && l.status() != blazar.LeaseError && !s.judge(l).allowed {
+			return fmt.Errorf("lease %c is %s with reservations %v, start %s, end %s",
+				'A'+i, l.status(), l.reservations(s.Blazar.Reservations), l.start(), l.end())
+		}
+	}
+	return nil
+}
+
+// alone: of two leases on the same resources, one has given them back before the
+// other gets them. What has failed may have them still, also while it is deleted:
+// package blazar promises nothing of it.
+func (s *service) alone(all leases) error {
+	has := 0
+	for i := range all.L {
+		l := &all.L[i]
+		if l.Exists && blazar.Lease.StateAt(int(l.Origin)) != blazar.LeaseError &&
+			slices.Contains(l.reservations(s.Blazar.Reservations), blazar.ReservationActive) {
+			has++
+		}
+	}
+	if has > 1 {
+		return fmt.Errorf("both leases have the resources")
+	}
+	return nil
+}

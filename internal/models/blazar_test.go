@@ -1,0 +1,51 @@
+package models
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// TestVerifyBlazar: statuses of a lease, its reservations and its events go
+// together at any time, of two leases on the same resources one has given them
+// back before the other gets them, and nothing hangs.
+func TestVerifyBlazar(t *testing.T) {
+	requireHolds(t, Blazar{Leases: 1, Reservations: 2, Updates: 1, Deletes: 1, Refusals: 1, Failures: 1}.Model(), 1_000)
+	requireHolds(t, Blazar{Leases: 1, Reservations: 2, Deletes: 1, Deaths: 1, Hangs: 1}.Model(), 1_000)
+	requireHolds(t, Blazar{Leases: 2, Reservations: 1, Deletes: 1}.Model(), 1_000)
+	if long {
+		requireHolds(t, Blazar{
+			Leases: 1, Reservations: 2, Updates: 2, Deletes: 2, Refusals: 1, Failures: 1, Deaths: 1, Hangs: 1,
+		}.Model(), 200_000)
+		requireHolds(t, Blazar{
+			Leases: 2, Reservations: 1, Updates: 1, Deletes: 1, Refusals: 1, Failures: 1, Deaths: 1, Hangs: 1,
+		}.Model(), 700_000)
+	}
+}
+
+// TestBlazarFaults plants faults and finds them.
+func TestBlazarFaults(t *testing.T) {
+	blind := Shipped()
+	blind.Sweep = func(*fsm.Table, *decide.Record, decide.Sight) (decide.Request, decide.Care) {
+		return decide.Request{}, decide.LeaveAlone
+	}
+	for _, c := range []struct {
+		name    string
+		model   Blazar
+		outcome check.Outcome
+	}{
+		{"blazar-event-first", Blazar{Leases: 1, Reservations: 2, EventFirst: true}, check.Violated},
+		{"blazar-impolite", Blazar{Leases: 2, Reservations: 1, Impolite: true}, check.Violated},
+		{"blazar-no-sweeper", Blazar{Leases: 1, Reservations: 1, Deaths: 1, Decisions: &blind}, check.Stuck},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := explored(t, c.model.Model())
+			require.Equal(t, c.outcome, v.Outcome, v)
+			requireTrace(t, c.name, v)
+		})
+	}
+}

@@ -1,0 +1,11 @@
+package models
+
+import "github.com/interlock-go/interlock/internal/tablemodel"
+
+// Decisions are the functions that decide about objects in a model.
+type Decisions = tablemodel.Decisions
+
+// Shipped returns the decisions that lifecycle.Manager performs.
+func Shipped() Decisions { return tablemodel.Shipped() }
+
+type object = tablemodel.Object

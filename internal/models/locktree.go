@@ -1,0 +1,275 @@
+// The grant rule of lock.Tree: clients ask for locks again and again, wait, hold,
+// give back. What the tree does is not described here but tried: a trial is one
+// tree, which is asked by whoever is present, in the order in which they came;
+// then one client does one thing.
+//
+// What is there: the modes on nodes, their ancestors and descendants, requests for
+// several nodes, waits that are given up, grants that are broken because the holder
+// is dead.
+//
+// What is not: acquisitions that are repeated by id, upgrades, trials without wait.
+
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/lock"
+)
+
+// LockTree is the model. Its trials are run one at a time, each once.
+type LockTree struct {
+	Asks    [][]lock.Request // by client: what it asks for; at most maxLockClients
+	Times   uint8            // that each of them asks
+	GiveUps uint8            // waits that are given up, in a run
+	Breaks  uint8            // grants that are broken
+	Try     func(LockTrial) (LockResult, error)
+}
+
+const maxLockClients = 5
+
+// LockTrial is what is tried.
+type LockTrial struct {
+	Present []int // clients in the order in which they have asked
+	Client  int   // that does something now
+	Does    LockMove
+}
+
+// LockMove is what a client does.
+type LockMove uint8
+
+// The moves. An ask is one of a client that is not present, the others are not.
+const (
+	LockAsks LockMove = iota
+	LockReturns
+	LockGivesUp
+	LockBreaks
+)
+
+func (m LockMove) String() string {
+	return [...]string{"asks", "gives back", "gives up", "is broken"}[m]
+}
+
+// LockResult says who holds, of those who are present; by client.
+type LockResult struct {
+	Before, After [maxLockClients]bool
+}
+
+// lockState is one state of all clients.
+type lockState struct {
+	Clients [maxLockClients]lockClient
+	GiveUps uint8
+	Breaks  uint8
+	// Other is set if a tree that is asked anew, by the same clients in the same
+	// order, does not grant what this one had granted.
+	Other bool
+}
+
+// lockClient is one of them. Place is that among those who are present, from 1.
+type lockClient struct {
+	Place uint8
+	Holds bool
+	Left  uint8
+}
+
+func (s lockState) String() string {
+	var list []string
+	for _, i := range s.present() {
+		does := "waits"
+		if s.Clients[i].Holds {
+			does = "holds"
+		}
+		list = append(list, fmt.Sprintf("%d %s", i, does))
+	}
+	if list == nil {
+		return "nobody"
+	}
+	return strings.Join(list, ", ")
+}
+
+// present are the clients that hold or wait, in the order in which they asked.
+func (s *lockState) present() (list []int) {
+	for i, c := range s.Clients {
+		if c.Place > 0 {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int { return int(s.Clients[a].Place) - int(s.Clients[b].Place) })
+	return list
+}
+
+// Model returns the model for package check.
+func (l LockTree) Model() *check.Model[lockState] {
+	begin := lockState{GiveUps: l.GiveUps, Breaks: l.Breaks}
+	for i := range l.Asks {
+		begin.Clients[i].Left = l.Times
+	}
+	try := trials(l.Try)
+	return &check.Model[lockState]{
+		Name: "lock tree", Initial: []lockState{begin},
+		Next: func(s lockState, step func(string, bool, lockState)) {
+			if s.Other {
+				return
+			}
+			for i := range l.Asks {
+				l.moves(s, i, func(m LockMove, next lockState) {
+					r := try(LockTrial{Present: s.present(), Client: i, Does: m})
+					for c := range next.Clients {
+						next.Other = next.Other || r.Before[c] != s.Clients[c].Holds
+						next.Clients[c].Holds = r.After[c]
+					}
+					step(fmt.Sprintf("%d %v", i, m), m >= LockGivesUp, next)
+				})
+			}
+		},
+		Always: map[string]func(lockState) error{
+			"holders are compatible":            l.compatible,
+			"nobody is overtaken":               l.inOrder,
+			"nobody waits for nobody":           l.waitsForSomebody,
+			"only who is there and when counts": func(s lockState) error { return s.other() },
+		},
+		Rests: func(s lockState) bool {
+			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 || c.Left > 0 })
+		},
+	}
+}
+
+// moves lists what a client can do, with the state after it but for the grants.
+func (l *LockTree) moves(s lockState, i int, do func(LockMove, lockState)) {
+	c := &s.Clients[i]
+	if c.Place == 0 {
+		if c.Left > 0 {
+			c.Place, c.Left = uint8(len(s.present()))+1, c.Left-1
+			do(LockAsks, s)
+		}
+		return
+	}
+	holds, place := c.Holds, c.Place
+	c.Place = 0
+	for j := range s.Clients {
+		if s.Clients[j].Place > place {
+			s.Clients[j].Place--
+		}
+	}
+	switch {
+	case holds:
+		do(LockReturns, s)
+		if s.Breaks > 0 {
+			s.Breaks--
+			do(LockBreaks, s)
+		}
+	case s.GiveUps > 0:
+		s.GiveUps--
+		do(LockGivesUp, s)
+	}
+}
+
+func (s *lockState) other() error {
+	if s.Other {
+		return fmt.Errorf("asked anew, a tree grants something else than it had granted before")
+	}
+	return nil
+}
+
+func (l *LockTree) compatible(s lockState) error {
+	return l.pairs(s, func(a, b int) bool { return s.Clients[a].Holds && s.Clients[b].Holds }, "hold at once")
+}
+
+func (l *LockTree) inOrder(s lockState) error {
+	return l.pairs(s, func(a, b int) bool { return !s.Clients[a].Holds && s.Clients[b].Holds }, "wait and hold: the later one was faster")
+}
+
+// pairs returns an error for a pair that conflicts and passes; a came first.
+func (l *LockTree) pairs(s lockState, pass func(a, b int) bool, what string) error {
+	present := s.present()
+	for i, a := range present {
+		for _, b := range present[i+1:] {
+			if pass(a, b) && l.conflict(a, b) {
+				return fmt.Errorf("%v and %v %s", l.Asks[a], l.Asks[b], what)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *LockTree) waitsForSomebody(s lockState) error {
+	present := s.present()
+	for i, b := range present {
+		if !s.Clients[b].Holds && !slices.ContainsFunc(present[:i], func(a int) bool { return l.conflict(a, b) }) {
+			return fmt.Errorf("%v waits, and nobody is in the way", l.Asks[b])
+		}
+	}
+	return nil
+}
+
+// granular is the matrix of Gray and others, by held and asked mode, in the order
+// of lock.Modes: + for those that go together. It is written down again here, for
+// the tree's own is what is looked at.
+var granular = [...]string{
+	"++++-",
+	"++---",
+	"+-+--",
+	"+----",
+	"-----",
+}
+
+// conflict reports whether two clients mark a node in modes that do not go
+// together: each marks its nodes, and every node above them with the intention.
+func (l *LockTree) conflict(a, b int) bool {
+	marked := func(client int) map[string][]lock.Mode {
+		marks := make(map[string][]lock.Mode)
+		for _, r := range l.Asks[client] {
+			path := r.Path.String()
+			marks[path] = append(marks[path], r.Mode)
+			intent := lock.IX
+			if r.Mode == lock.S || r.Mode == lock.IS {
+				intent = lock.IS
+			}
+			for path != "/" {
+				path = path[:strings.LastIndexByte(path, '/')]
+				if path == "" {
+					path = "/"
+				}
+				marks[path] = append(marks[path], intent)
+			}
+		}
+		return marks
+	}
+	at := func(m lock.Mode) int { return slices.Index(lock.Modes[:], m) }
+	others := marked(b)
+	for path, modes := range marked(a) {
+		for _, m := range modes {
+			for _, o := range others[path] {
+				if granular[at(m)][at(o)] == '-' {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// trials runs every trial once, one at a time. What a model is explored with is
+// called from several goroutines, and a trial has a world of its own.
+func trials[T any, R any](run func(T) (R, error)) func(T) R {
+	var mu sync.Mutex
+	known := make(map[string]R)
+	return func(trial T) R {
+		key := fmt.Sprint(trial)
+		mu.Lock()
+		defer mu.Unlock()
+		r, ok := known[key]
+		if !ok {
+			var err error
+			if r, err = run(trial); err != nil {
+				panic(err) // which the exploration returns as an error, with the state
+			}
+			known[key] = r
+		}
+		return r
+	}
+}

@@ -1,0 +1,72 @@
+package models
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// long is what "make verify" sets: the budgets of the models are those that the
+// documentation speaks of. Without it they are smaller.
+var long = os.Getenv("INTERLOCK_LONG") != ""
+
+// model is a check.System or a check.Model.
+type model interface {
+	Explore(context.Context, *check.Options) (*check.Verdict, error)
+}
+
+// explored is the verdict about a model, which is logged.
+func explored(t *testing.T, m model) *check.Verdict {
+	t.Helper()
+	start := time.Now()
+	v, err := m.Explore(t.Context(), &check.Options{MaxBytes: 4 << 30})
+	require.NoError(t, err)
+	t.Logf("%s: %v: %d states, %d steps, depth %d, %d bytes/state, %v",
+		v.System, v.Outcome, v.States, v.Steps, v.Depth, v.Bytes/int64(v.States), time.Since(start).Round(time.Millisecond))
+	return v
+}
+
+// requireHolds explores a model to its end. The count of states says that it was
+// not explored by mistake to no end at all, and nothing in it but what is named
+// may never have happened.
+func requireHolds(t *testing.T, m model, atLeast int, unused ...string) {
+	t.Helper()
+	v := explored(t, m)
+	require.NoError(t, v.Err())
+	require.ElementsMatch(t, unused, v.Unused)
+	require.GreaterOrEqual(t, v.States, atLeast)
+}
+
+// requireTrace compares a counterexample with that in testdata, as text, as
+// Mermaid and as a fixture.
+func requireTrace(t *testing.T, name string, v *check.Verdict) {
+	t.Helper()
+	require.NotNil(t, v.Trace, v)
+	fixture, err := v.Trace.Fixture()
+	require.NoError(t, err)
+	requireGolden(t, name+".txt", v.String())
+	requireGolden(t, name+".mmd", v.Trace.Mermaid())
+	requireGolden(t, name+".json", string(fixture))
+}
+
+func requireGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_DOCS") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), got), "UPDATE_DOCS=1 writes %s anew", path)
+}

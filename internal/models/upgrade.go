@@ -1,0 +1,559 @@
+// The upgrade of a cloudlet, as the document's "State Transitions for Cloudlet
+// Upgrade" has it: the controller, the CRM that serves the cloudlet (v1), and the
+// one that is to replace it (v2). There is never a moment with two in charge.
+//
+// What is there: both tables of cloudlets of lifecycle/edgecloud, decided about by
+// internal/decide, and the rules of its Cloudlets about connections: notify ids
+// grow, who speaks is known by the notify id and not by what it says, what does
+// not come under the connection that counts changes nothing. CRMs decide by what
+// the controller told them last, which may be late; what they say is said again
+// until they see that it was heard. One CRM starts or ends the other on their
+// host, where a process that is ended stays so, and knows when it has gone.
+//
+// What is not: instances; a person who repairs; the content of what is gathered;
+// the several commits of KeepOld, which are one step. A CRM that crashed is started
+// again under a new notify id; one that was ended is not. Deadlines may pass at
+// any time.
+
+package models
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// Upgrade is the upgrade as a model. The zero Upgrade is one that nobody asks for.
+type Upgrade struct {
+	Decisions *Decisions // default: Shipped
+	Upgrades  uint8      // that the user asks for
+	Capacity  int        // of the channels from a CRM to the controller; default 2
+
+	Loss, Duplicate    int // budgets, also of the next
+	CrashOld, CrashNew int
+
+	// Faults that can be planted.
+	Hasty    bool // the new CRM takes over without waiting until the old one has gone
+	Trusting bool // whoever speaks is taken for the CRM whose connection counts
+}
+
+// said is what a CRM says, under the notify id of its connection.
+type said struct {
+	Event  edgecloud.CloudletEvent
+	Notify int64
+}
+
+func (s said) String() string { return fmt.Sprintf("%s under %d", s.Event, s.Notify) }
+
+// told is what the controller tells a CRM that has connected: its own state, which
+// alone counts.
+type told struct {
+	Start   edgecloud.CloudletState // Offline for a connection that does not count
+	Upgrade edgecloud.CloudletState // empty for the new one
+}
+
+func (t told) String() string {
+	if t.Upgrade == "" {
+		return string(t.Start)
+	}
+	return fmt.Sprintf("%s, upgrade %s", t.Start, t.Upgrade)
+}
+
+// signal is what happens on the host of the two CRMs.
+type signal string
+
+const (
+	start signal = "start"
+	end   signal = "end"
+	gone  signal = "gone" // it was ended, and is
+)
+
+// cloudlet is the controller: the two records, with what connects and what is to
+// run.
+type cloudlet struct {
+	Start, Upgrade object
+	At, To         edgecloud.Cloudlet
+	Left           uint8
+}
+
+func (c cloudlet) String() string {
+	return fmt.Sprintf("%s, upgrade %s, %d counts", c.start(), c.upgrade(), c.At.NotifyID)
+}
+
+func (c *cloudlet) start() edgecloud.CloudletState {
+	return edgecloud.CloudletCreate.StateAt(c.Start.State)
+}
+
+func (c *cloudlet) upgrade() edgecloud.CloudletState {
+	return edgecloud.CloudletUpgrade.StateAt(c.Upgrade.State)
+}
+
+// manager is one of the two CRMs.
+type manager struct {
+	Life   life
+	Notify int64
+	Sees   told // what it was told last under this connection
+	Serves bool // it is in charge of what is on the cloudlet
+	Began  bool // it has started the other
+	Ending bool // it has asked for the end of the other
+	Alone  bool // the other has gone
+	Owes   bool // that it has gone is still to be heard by the other
+	Drops  bool // that its connection has dropped is still to be heard by the controller
+}
+
+type life uint8
+
+const (
+	absent  life = iota
+	alive        //
+	dead         // crashed; it will be started again
+	stopped      // ended by the other
+)
+
+func (l life) String() string { return [...]string{"absent", "alive", "crashed", "ended"}[l] }
+
+func (m manager) String() string {
+	text := m.Life.String()
+	if m.Life == alive {
+		text = fmt.Sprintf("connection %d", m.Notify)
+	}
+	for _, f := range []struct {
+		is   bool
+		text string
+	}{{m.Serves, "in charge"}, {m.Began && !m.Alone, "has started the other"}, {m.Ending && !m.Alone, "ends the other"}, {m.Alone, "alone"}} {
+		if f.is {
+			text += ", " + f.text
+		}
+	}
+	return text
+}
+
+var (
+	creations = edgecloud.CloudletCreate.Table()
+	upgrades  = edgecloud.CloudletUpgrade.Table()
+)
+
+// The versions of the CRMs.
+const oldVersion, newVersion = "v1", "v2"
+
+type upgrade struct {
+	Upgrade
+	decisions Decisions
+}
+
+// fire fires an event at one of the two records. An error is a refusal.
+func (u *upgrade) fire(t *fsm.Table, o *object, ev edgecloud.CloudletEvent, actor fsm.Actor) error {
+	e, _ := t.EventIndex(string(ev))
+	next, d := u.decisions.Ask(t, *o, decide.Request{Verb: decide.Fire, Event: e, Actor: actor}, 0)
+	*o = next
+	o.Operation = 1 // it is read and written in one step: nobody names another one
+	return d.Err
+}
+
+var errStale = errors.New("a connection that does not count")
+
+// speaker is who speaks under a notify id.
+func (u *upgrade) speaker(c *cloudlet, notify int64) (fsm.Actor, error) {
+	if u.Trusting {
+		notify = c.At.NotifyID
+	}
+	version := ""
+	switch notify {
+	case c.At.NotifyID:
+		version = c.At.Version
+	case c.At.OldNotifyID:
+		version = c.At.OldVersion
+	default:
+		return "", errStale
+	}
+	switch {
+	case c.To.OldVersion == "":
+		return edgecloud.CRM, nil
+	case version == c.To.Version:
+		return edgecloud.CRMv2, nil
+	case version == c.To.OldVersion:
+		return edgecloud.CRMv1, nil
+	}
+	return edgecloud.CRM, nil
+}
+
+// of refuses what is not said under the connection that counts.
+func (u *upgrade) of(c *cloudlet, notify int64) error {
+	if c.At.NotifyID != notify && !u.Trusting {
+		return errStale
+	}
+	return nil
+}
+
+// asks is the user who asks for the upgrade, of a cloudlet that is Ready.
+func (u *upgrade) asks(c cloudlet, step func(string, cloudlet)) {
+	if c.Left == 0 || c.start() != edgecloud.CloudletReady || c.At.Version == newVersion {
+		return
+	}
+	if u.fire(upgrades, &c.Upgrade, edgecloud.Upgrade, edgecloud.User) == nil {
+		c.Left--
+		c.To.Version, c.To.OldVersion = newVersion, c.At.Version
+		step("Upgrade", c)
+	}
+}
+
+// commit is one commit: what is refused has changed nothing.
+func commit(c *cloudlet, change func(*cloudlet) error) error {
+	next := *c
+	err := change(&next)
+	if err == nil {
+		*c = next
+	}
+	return err
+}
+
+// acknowledge is the controller that answers a CRM that has started.
+func (u *upgrade) acknowledge(c *cloudlet) error {
+	return commit(c, func(c *cloudlet) error {
+		if err := u.fire(creations, &c.Start, edgecloud.AckStart, edgecloud.Controller); err != nil {
+			return err
+		}
+		speaker, err := u.speaker(c, c.At.NotifyID)
+		if err == nil && speaker == edgecloud.CRMv2 &&
+			(c.upgrade() == edgecloud.CloudletUpdateRequested || c.upgrade() == edgecloud.CloudletUpdating) {
+			err = u.fire(upgrades, &c.Upgrade, edgecloud.Connected, edgecloud.Controller)
+		}
+		return err
+	})
+}
+
+func (u *upgrade) acknowledges(c cloudlet, step func(string, cloudlet)) {
+	if u.acknowledge(&c) == nil {
+		step("AckStart", c)
+	}
+}
+
+// sweeps is the sweeper that finds a deadline over.
+func (u *upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
+	for _, r := range []struct {
+		table *fsm.Table
+		at    *object
+		label string
+	}{{creations, &c.Start, "NoAnswer"}, {upgrades, &c.Upgrade, "NoAnswer to the upgrade"}} {
+		was := *r.at
+		if q, care := u.decisions.Sweep(r.table, &was.Record, decide.Sight{Overdue: true}); care == decide.FireEvent {
+			var d decide.Decision
+			if *r.at, d = u.decisions.Ask(r.table, was, q, 0); d.Write {
+				step(r.label, c)
+			}
+		}
+		*r.at = was
+	}
+}
+
+// tells is the controller that tells the CRM of a version what that one looks at:
+// the old one the state of the upgrade, both the state of their own start.
+func (u *upgrade) tells(version string) func(cloudlet, func(string, told, cloudlet)) {
+	return func(c cloudlet, send func(string, told, cloudlet)) {
+		t := told{Upgrade: c.upgrade()}
+		switch version {
+		case c.At.Version:
+			t.Start = c.start()
+		case c.At.OldVersion:
+			t.Start = edgecloud.CloudletOffline // it counts no more
+		default:
+			return
+		}
+		if version == newVersion {
+			t.Upgrade = ""
+		}
+		send("", t, c)
+	}
+}
+
+// hears is the controller that gets what a CRM of a version says.
+func (u *upgrade) hears(version string) func(cloudlet, said, func(string, cloudlet)) {
+	return func(c cloudlet, s said, next func(string, cloudlet)) {
+		was := c
+		if _ = u.hear(&c, version, s); c != was { // an error may come after a first commit
+			next("", c)
+		}
+	}
+}
+
+func (u *upgrade) hear(c *cloudlet, version string, s said) error {
+	switch s.Event {
+	case edgecloud.StartUp:
+		return commit(c, func(c *cloudlet) error { return u.startUp(c, version, s.Notify) })
+	case edgecloud.Gathered:
+		if c.start() == edgecloud.CloudletInit && u.of(c, s.Notify) == nil {
+			if err := u.acknowledge(c); err != nil {
+				return err
+			}
+		}
+		return commit(c, func(c *cloudlet) error { return u.gathered(c, s.Notify) })
+	case edgecloud.KeepOld:
+		return u.keepOld(c, s.Notify)
+	case edgecloud.Disconnected:
+		if err := u.of(c, s.Notify); err != nil {
+			return err
+		}
+		return u.fire(creations, &c.Start, edgecloud.Disconnected, edgecloud.Controller)
+	}
+	speaker, err := u.speaker(c, s.Notify)
+	if err != nil {
+		return err
+	}
+	return u.fire(upgrades, &c.Upgrade, s.Event, speaker)
+}
+
+// startUp is a CRM that has started. One of another version may go on beside it.
+func (u *upgrade) startUp(c *cloudlet, version string, notify int64) error {
+	if notify <= max(c.At.NotifyID, c.At.OldNotifyID) {
+		return errStale
+	}
+	if c.At.Version != version {
+		c.At.OldNotifyID, c.At.OldVersion = c.At.NotifyID, c.At.Version
+	}
+	c.At.NotifyID, c.At.Version = notify, version
+	return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)
+}
+
+// gathered is a CRM that has its data, and a new one that has ended the old.
+func (u *upgrade) gathered(c *cloudlet, notify int64) error {
+	speaker, err := u.speaker(c, notify)
+	if err == nil {
+		err = u.of(c, notify)
+	}
+	if err != nil {
+		return err
+	}
+	if speaker == edgecloud.CRMv2 {
+		if c.upgrade() == edgecloud.CloudletUpdateError {
+			return errStale
+		}
+		if err := u.fire(upgrades, &c.Upgrade, edgecloud.Gathered, speaker); err != nil {
+			return err
+		}
+		c.To.OldVersion, c.At.OldNotifyID, c.At.OldVersion = "", 0, ""
+	}
+	return u.fire(creations, &c.Start, edgecloud.Gathered, edgecloud.CRM)
+}
+
+// keepOld is the old CRM that goes on after a failed upgrade, and takes its place
+// back if the new one had it.
+func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
+	if c.start() == edgecloud.CloudletOffline && c.At.NotifyID == notify {
+		return errStale
+	}
+	speaker, err := u.speaker(c, notify)
+	if err == nil {
+		err = u.fire(upgrades, &c.Upgrade, edgecloud.KeepOld, speaker)
+	}
+	if err == nil && c.At.NotifyID != notify {
+		err = commit(c, func(c *cloudlet) error {
+			if c.At.OldNotifyID != notify {
+				return errStale
+			}
+			c.At.NotifyID, c.At.OldNotifyID = c.At.OldNotifyID, c.At.NotifyID
+			c.At.Version, c.At.OldVersion = c.At.OldVersion, c.At.Version
+			return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)
+		})
+	}
+	if err == nil && c.start() == edgecloud.CloudletInit {
+		err = u.fire(creations, &c.Start, edgecloud.AckStart, edgecloud.Controller)
+	}
+	if err == nil && c.start() == edgecloud.CloudletInitOk {
+		err = u.fire(creations, &c.Start, edgecloud.Gathered, edgecloud.CRM)
+	}
+	return err
+}
+
+// says is what a CRM says to the controller, again and again until it was told of
+// the effect.
+func (u *upgrade) says(isNew bool) func(manager, func(string, said, manager)) {
+	return func(m manager, send func(string, said, manager)) {
+		say := func(e edgecloud.CloudletEvent) { send("", said{e, m.Notify}, m) }
+		if m.Drops {
+			m.Drops = false
+			say(edgecloud.Disconnected)
+			return
+		}
+		if m.Life != alive {
+			return
+		}
+		switch {
+		case m.Sees == told{}:
+			say(edgecloud.StartUp)
+		case isNew && m.Serves && m.Sees.Start != edgecloud.CloudletReady,
+			!isNew && m.Sees.Start == edgecloud.CloudletInitOk:
+			say(edgecloud.Gathered)
+		}
+		if isNew {
+			return
+		}
+		switch m.Sees.Upgrade {
+		case edgecloud.CloudletUpdateRequested, edgecloud.CloudletUpdating, edgecloud.CloudletInitOk:
+			if m.Sees.Upgrade == edgecloud.CloudletUpdateRequested {
+				say(edgecloud.AckUpgrade)
+			}
+			if m.Alone {
+				say(edgecloud.BringUpFailed)
+			}
+		case edgecloud.CloudletUpdateError:
+			if m.Alone {
+				say(edgecloud.KeepOld)
+			}
+		}
+	}
+}
+
+// does is what one CRM does to the other on their host.
+func (u *upgrade) does(isNew bool) func(manager, func(string, signal, manager)) {
+	return func(m manager, send func(string, signal, manager)) {
+		if m.Owes {
+			m.Owes = false
+			send("", gone, m)
+			return
+		}
+		if m.Life != alive {
+			return
+		}
+		if !isNew && m.Sees.Upgrade == edgecloud.CloudletUpdateRequested && !m.Began {
+			begun := m
+			begun.Began = true
+			send("", start, begun)
+		}
+		// The old one gives up whenever it likes, and in any case when it is told that
+		// the upgrade has failed; the new one takes over once it was answered.
+		ends := isNew && m.Sees.Start == edgecloud.CloudletInitOk ||
+			!isNew && (m.Began || m.Sees.Upgrade == edgecloud.CloudletUpdateError)
+		if ends && !m.Ending {
+			m.Ending = true
+			m.Serves = m.Serves || isNew && u.Hasty
+			send("", end, m)
+		}
+	}
+}
+
+// suffers is what a CRM gets to know on its host, or what is done to it.
+func (u *upgrade) suffers(isNew bool) func(manager, signal, func(string, manager)) {
+	return func(m manager, s signal, next func(string, manager)) {
+		switch {
+		case s == start && m.Life != alive:
+			next("", manager{Life: alive, Notify: m.Notify + 2})
+		case s == end:
+			next("", manager{Life: stopped, Notify: m.Notify, Owes: true, Drops: m.Life == alive || m.Drops})
+		case s == gone && m.Life == alive:
+			m.Alone = true
+			m.Serves = m.Serves || isNew
+			next("", m)
+		}
+	}
+}
+
+// learns is a CRM that is told how things are.
+func (u *upgrade) learns(isNew bool) func(manager, told, func(string, manager)) {
+	return func(m manager, t told, next func(string, manager)) {
+		if m.Life != alive {
+			return
+		}
+		m.Sees = t
+		// One that was started again serves again as soon as it is answered.
+		m.Serves = m.Serves || !isNew && (t.Start == edgecloud.CloudletInitOk || t.Start == edgecloud.CloudletReady)
+		next("", m)
+	}
+}
+
+func restart(m manager, step func(string, manager)) {
+	if m.Life == dead {
+		step("restart", manager{Life: alive, Notify: m.Notify + 2, Owes: m.Owes, Drops: m.Drops})
+	}
+}
+
+func crash(m manager) (manager, bool) {
+	return manager{Life: dead, Notify: m.Notify, Owes: m.Owes, Drops: true}, m.Life == alive
+}
+
+// upgrade returns it with its defaults.
+func (p Upgrade) upgrade() *upgrade {
+	u := &upgrade{Upgrade: p, decisions: Shipped()}
+	if p.Decisions != nil {
+		u.decisions = *p.Decisions
+	}
+	if u.Capacity == 0 {
+		u.Capacity = 2
+	}
+	return u
+}
+
+// begin is a cloudlet that is Ready, with its CRM.
+func (u *upgrade) begin() cloudlet {
+	ready := func(t *fsm.Table) object {
+		s, _ := t.StateIndex(string(edgecloud.CloudletReady))
+		return object{Record: decide.Record{Exists: true, State: s, Origin: s, Operation: 1}}
+	}
+	return cloudlet{
+		Start: ready(creations), Upgrade: ready(upgrades), Left: u.Upgrades,
+		At: edgecloud.Cloudlet{NotifyID: 1, Version: oldVersion}, To: edgecloud.Cloudlet{Version: oldVersion},
+	}
+}
+
+// System returns the model for package check.
+func (p Upgrade) System() *check.System {
+	u := p.upgrade()
+	sys := check.NewSystem("cloudlet upgrade")
+	ctl := check.NewActor(sys, "controller", u.begin())
+	sees := told{edgecloud.CloudletReady, edgecloud.CloudletReady}
+	v1 := check.NewActor(sys, "crm-v1", manager{Life: alive, Notify: 1, Serves: true, Sees: sees})
+	v2 := check.NewActor(sys, "crm-v2", manager{})
+	ctl.Acts(u.asks)
+	ctl.Acts(u.acknowledges)
+	ctl.Acts(u.sweeps)
+
+	lose, twice := sys.Budget("loss", p.Loss), sys.Budget("duplicate", p.Duplicate)
+	for _, side := range []struct {
+		crm, other *check.Actor[manager]
+		name       string
+		version    string
+		isNew      bool
+		crashes    int
+	}{{v1, v2, "crm-v1", oldVersion, false, p.CrashOld}, {v2, v1, "crm-v2", newVersion, true, p.CrashNew}} {
+		side.crm.Acts(restart)
+		up := check.NewChannel[said](sys, side.name+" says", check.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
+		check.Sends(side.crm, up, u.says(side.isNew))
+		check.Receives(ctl, up, u.hears(side.version))
+		down := check.NewChannel[told](sys, side.name+" is told", check.Channel{Capacity: 1, Lose: lose})
+		check.Sends(ctl, down, u.tells(side.version))
+		check.Receives(side.crm, down, u.learns(side.isNew))
+		host := check.NewChannel[signal](sys, side.name+" on the host", check.Channel{Capacity: 1, Ordered: true})
+		check.Sends(side.crm, host, u.does(side.isNew))
+		check.Receives(side.other, host, u.suffers(!side.isNew))
+		crashes := sys.Budget("crashes of "+side.name, side.crashes)
+		check.Strikes(sys.Fault(side.name+" crashes", crashes, up, down), side.crm, crash)
+	}
+
+	sys.Always("never two in charge", func(v *check.View) error {
+		if v1.In(v).Serves && v2.In(v).Serves {
+			return errors.New("both CRMs are in charge")
+		}
+		return nil
+	})
+	sys.Always("what the controller counts on is in charge", func(v *check.View) error {
+		c, other := ctl.In(v), v1.In(v)
+		if c.start() != edgecloud.CloudletReady || c.upgrade() != edgecloud.CloudletReady {
+			return nil // nothing is asked of any CRM
+		}
+		if c.At.Version == oldVersion {
+			other = v2.In(v)
+		}
+		if other.Serves {
+			return fmt.Errorf("the controller counts on %s, and the other is in charge", c.At.Version)
+		}
+		return nil
+	})
+	sys.Rests(func(v *check.View) bool {
+		c := ctl.In(v)
+		return c.Start.Rests(creations) && c.Upgrade.Rests(upgrades)
+	})
+	return sys
+}

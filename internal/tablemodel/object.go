@@ -1,0 +1,112 @@
+package tablemodel
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// Decisions are the functions that decide about objects in a model.
+type Decisions struct {
+	Candidates func(*decide.Request, *fsm.Table, *decide.Record, []int) ([]int, decide.Decision, bool)
+	Decide     func(*decide.Request, *fsm.Table, *decide.Record, []int, []error) decide.Decision
+	Sweep      func(*fsm.Table, *decide.Record, decide.Sight) (decide.Request, decide.Care)
+}
+
+// Shipped returns the decisions that lifecycle.Manager performs.
+func Shipped() Decisions {
+	return Decisions{
+		Candidates: (*decide.Request).Candidates,
+		Decide:     (*decide.Request).Decide,
+		Sweep:      decide.Sweep,
+	}
+}
+
+// Unfenced returns the decisions without the comparison of operations: whatever
+// operation a report names, it counts for the present one.
+func (d Decisions) Unfenced() Decisions {
+	inner := d.Candidates
+	d.Candidates = func(q *decide.Request, t *fsm.Table, rec *decide.Record, rows []int) ([]int, decide.Decision, bool) {
+		now := *q
+		now.Operation = rec.Operation
+		return inner(&now, t, rec, rows)
+	}
+	return d
+}
+
+// Object is what a model keeps of an object's record. Its sequence number is left
+// at 0: it would tell apart what no decision tells apart.
+type Object struct {
+	decide.Record
+	Content, Before uint8 // versions of the payload: the present one, and the one that is saved
+}
+
+// Ask decides about a request, all guards of which agree, and returns the object
+// afterwards, as it was if nothing is written. The content is that of the request,
+// if it brings one.
+func (d *Decisions) Ask(t *fsm.Table, o Object, q decide.Request, content uint8) (Object, decide.Decision) {
+	for next, answer := range d.AskAll(t, o, q, content) {
+		return next, answer
+	}
+	panic("unreachable")
+}
+
+// AskAll is Ask for whatever the guards say: first, the first of them agrees.
+func (d *Decisions) AskAll(t *fsm.Table, o Object, q decide.Request, content uint8) iter.Seq2[Object, decide.Decision] {
+	return func(yield func(Object, decide.Decision) bool) {
+		after := func(d *decide.Decision) Object {
+			if !d.Write {
+				return o
+			}
+			return o.written(&q, d, content)
+		}
+		rows, answer, ok := d.Candidates(&q, t, &o.Record, nil)
+		if !ok {
+			yield(after(&answer), answer)
+			return
+		}
+		guards := make([]error, len(rows))
+		for i := 0; i <= len(rows); i++ {
+			answer = d.Decide(&q, t, &o.Record, rows, guards)
+			if !yield(after(&answer), answer) || i == len(rows) || t.Rows[rows[i]].Guard == "" {
+				return
+			}
+			guards[i] = errGuard
+		}
+	}
+}
+
+var errGuard = errors.New("a guard refuses")
+
+// written is the object after a commit: what lifecycle writes into a record.
+func (o Object) written(q *decide.Request, d *decide.Decision, content uint8) Object {
+	next := Object{Content: o.Content, Before: o.Before}
+	next.Operation, next.Saved = d.Operation, d.Saved
+	switch d.Payload {
+	case decide.Save:
+		next.Before = o.Content
+	case decide.Restore:
+		next.Content = o.Before
+	case decide.Keep, decide.Drop:
+	}
+	if !d.Saved {
+		next.Before = 0
+	}
+	if q.Edits || !o.Exists {
+		next.Content = content
+	}
+	if d.Removes {
+		next.Content = 0
+		return next
+	}
+	next.Exists, next.State, next.Origin = true, d.State, d.Origin
+	if d.Work == decide.SameWork {
+		next.Owner, next.Epoch, next.Work, next.Steps = o.Owner, o.Epoch, o.Work, o.Steps
+	}
+	return next
+}
+
+// Rests reports whether nobody owes the object a move.
+func (o *Object) Rests(t *fsm.Table) bool { return !o.Exists || t.States[o.State].Kind.Resting() }

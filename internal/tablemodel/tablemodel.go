@@ -1,0 +1,339 @@
+package tablemodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// Options say how much happens in a model. The zero Options and nil are the
+// defaults; a negative number is none.
+type Options struct {
+	Decisions  *Decisions // default: Shipped
+	Operations int        // that users begin; default 2
+	Capacity   int        // of each channel; default 2
+	Loss       int        // budgets of faults; default 1 each
+	Duplicate  int
+	Crash      int
+}
+
+// ErrTable: the table has errors, and no machine can be made of it.
+var ErrTable = errors.New("a table with errors")
+
+// System returns the model of an object of a table. It may come from a file and
+// lack what a machine demands, a deadline or a person: in a state of transition
+// without either, the object is stuck once the peer has nothing more to say. The
+// error matches [ErrTable] for a table with errors.
+func System(t *fsm.Table, o *Options) (*check.System, error) {
+	t, nobody, err := runnable(t)
+	if err != nil {
+		return nil, err
+	}
+	m := newModel(t, o)
+	m.nobody = nobody
+	sys := check.NewSystem(t.Name)
+	lose, twice := sys.Budget("loss", m.Loss), sys.Budget("duplicate", m.Duplicate)
+	object := check.NewActor(sys, "object", m.begin())
+	peer := check.NewActor(sys, "peer", helper{})
+	channel := check.Channel{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
+	orders := check.NewChannel[order](sys, "orders", channel)
+	reports := check.NewChannel[report](sys, "reports", channel)
+
+	object.Acts(m.asks)
+	object.Acts(m.sweeps)
+	check.Sends(object, orders, m.orders)
+	check.Receives(peer, orders, m.takes)
+	check.Sends(peer, reports, m.says)
+	check.Receives(object, reports, m.hears)
+	crash := sys.Fault("the owner dies", sys.Budget("crash", m.Crash), orders, reports)
+	check.Strikes(crash, object, func(s subject) (subject, bool) {
+		can := !s.Dead && !m.rests(&s)
+		s.Dead, s.Asked = true, true // nobody asks the peer any more
+		return s, can
+	})
+
+	sys.Always("no report moves another operation", func(v *check.View) error {
+		if s := object.In(v); s.Wrong != 0 {
+			return fmt.Errorf("operation %d was moved by a report about another one", s.Wrong)
+		}
+		return nil
+	})
+	sys.Rests(func(v *check.View) bool {
+		s := object.In(v)
+		return m.rests(&s)
+	})
+	return sys, nil
+}
+
+// subject is the object.
+type subject struct {
+	Object
+	Name  string // of its state
+	Left  int    // operations that users may still begin
+	Asked bool   // the peer was asked in this state
+	Dead  bool   // the process that owns it
+	Wrong uint64 // the operation that was moved by a report about another one; 0: none
+}
+
+func (s subject) String() string {
+	if !s.Exists {
+		return "does not exist"
+	}
+	text := fmt.Sprintf("%s, operation %d", s.Name, s.Operation)
+	if s.Dead {
+		text += ", owner dead"
+	}
+	return text
+}
+
+// helper is the peer.
+type helper struct {
+	At   order
+	Owes bool // the answer
+}
+
+func (p helper) String() string {
+	if !p.Owes {
+		return "waits"
+	}
+	return "works at " + p.At.String()
+}
+
+// order asks the peer to go on with an object.
+type order struct {
+	State     string
+	Operation uint64
+}
+
+func (o order) String() string { return fmt.Sprintf("%s in operation %d", o.State, o.Operation) }
+
+// report is an answer of the peer.
+type report struct {
+	Event     string
+	Actor     fsm.Actor
+	Operation uint64
+}
+
+func (r report) String() string {
+	return fmt.Sprintf("%s by %s in operation %d", r.Event, r.Actor, r.Operation)
+}
+
+// model is a table with the options of its model.
+type model struct {
+	Options
+	nobody    []int // states in which the table leaves an object to nobody
+	t         *fsm.Table
+	decisions Decisions
+	last      uint64              // all later operations have this number too
+	answers   map[string][]report // of the peer in each state, without operation
+}
+
+func newModel(t *fsm.Table, o *Options) *model {
+	m := &model{t: t, decisions: Shipped(), answers: map[string][]report{}}
+	if o != nil {
+		m.Options = *o
+	}
+	if m.Decisions != nil {
+		m.decisions = *m.Decisions
+	}
+	for _, n := range []struct {
+		at  *int
+		def int
+	}{{&m.Operations, 2}, {&m.Capacity, 2}, {&m.Loss, 1}, {&m.Duplicate, 1}, {&m.Crash, 1}} {
+		switch {
+		case *n.at == 0:
+			*n.at = n.def
+		case *n.at < 0:
+			*n.at = 0
+		}
+	}
+	m.last = uint64(m.Operations) + 2
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.Forced || r.Supersede {
+			continue
+		}
+		for _, actor := range m.actors(r) {
+			for _, from := range r.From {
+				say := report{Event: t.Events[r.Event], Actor: actor}
+				name := t.States[from].Name
+				if t.States[from].Kind == fsm.Transitional && !slices.Contains(m.answers[name], say) {
+					m.answers[name] = append(m.answers[name], say)
+				}
+			}
+		}
+	}
+	return m
+}
+
+// actors are those who may fire a row and are not the sweeper.
+func (m *model) actors(r *fsm.TableRow) (list []fsm.Actor) {
+	for i, a := range m.t.Actors {
+		if a != fsm.Sweeper && (len(r.Actors) == 0 || slices.Contains(r.Actors, i)) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// begin is the object in the beginning: absent, or added.
+func (m *model) begin() subject {
+	s := subject{Left: m.Operations}
+	if m.t.States[m.t.Initial].Kind != fsm.Absent {
+		o, d := m.decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add}, 0)
+		s = m.moved(s, o, &d)
+	}
+	return s
+}
+
+// moved is the object after a decision that writes.
+func (m *model) moved(s subject, o Object, d *decide.Decision) subject {
+	s.Object = o
+	s.Operation = min(s.Operation, m.last)
+	s.Name, s.Content, s.Before, s.Saved = "", 0, 0, false
+	if o.Exists {
+		s.Name = m.t.States[o.State].Name
+	}
+	// A new operation has a new owner, and nothing at rest has one.
+	s.Dead = s.Dead && !d.Begins && !o.Rests(m.t)
+	s.Asked = s.Dead
+	return s
+}
+
+// rests reports whether nobody owes the object a move, or only a person does.
+func (m *model) rests(s *subject) bool {
+	if s.Object.Rests(m.t) {
+		return true
+	}
+	_, care := m.decisions.Sweep(m.t, &s.Record, decide.Sight{Overdue: true})
+	return care == decide.AskSomebody && !slices.Contains(m.nobody, s.State)
+}
+
+// runnable returns a table that can be decided about, and the states in which it
+// leaves an object to nobody.
+func runnable(t *fsm.Table) (_ *fsm.Table, nobody []int, err error) {
+	problems := t.Problems()
+	for _, p := range problems {
+		if p.Severity == fsm.SeverityError {
+			return nil, nil, fmt.Errorf("%w: %s", ErrTable, p)
+		}
+	}
+	if len(problems) > 0 {
+		// A copy meets the demands: a person is named where there is none.
+		document, err := t.MarshalJSON()
+		if err == nil {
+			t, err = fsm.ParseTable(document)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrTable, err)
+		}
+		for _, p := range problems {
+			s, _ := t.StateIndex(p.State)
+			t.States[s].Manual = ""
+			if p.Code == fsm.NoDeadline {
+				t.States[s].Manual = "nobody"
+				nobody = append(nobody, s)
+			}
+		}
+	}
+	var guards []fsm.Guard[struct{}]
+	for i := range t.Rows {
+		name := t.Rows[i].Guard
+		if name != "" && !slices.ContainsFunc(guards, func(g fsm.Guard[struct{}]) bool { return g.Name() == name }) {
+			guards = append(guards, fsm.When(name, func(context.Context, *struct{}) error { return nil }))
+		}
+	}
+	m, err := fsm.Bind[struct{}, string, string](t, guards...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrTable, err)
+	}
+	return m.Table(), nobody, nil
+}
+
+// asks are users, and whoever else moves an object at rest or supersedes what is
+// under way.
+func (m *model) asks(s subject, step func(string, subject)) {
+	verb := decide.Fire
+	if !s.Exists {
+		verb = decide.Create
+	}
+	for e := range m.t.Events {
+		for _, actor := range m.t.Actors {
+			if actor == fsm.Sweeper {
+				continue
+			}
+			for o, d := range m.decisions.AskAll(m.t, s.Object, decide.Request{Verb: verb, Event: e, Actor: actor}, 0) {
+				if !d.Write || !s.Object.Rests(m.t) && !d.Begins || d.Begins && s.Left == 0 {
+					continue
+				}
+				next := m.moved(s, o, &d)
+				if d.Begins {
+					next.Left--
+				}
+				step(fmt.Sprintf("%s by %s", m.t.Events[e], actor), next)
+			}
+		}
+	}
+}
+
+// sweeps is the sweeper.
+func (m *model) sweeps(s subject, step func(string, subject)) {
+	q, care := m.decisions.Sweep(m.t, &s.Record, decide.Sight{Overdue: true, OwnerDead: s.Dead})
+	if care != decide.FireEvent {
+		return
+	}
+	for o, d := range m.decisions.AskAll(m.t, s.Object, q, 0) {
+		if d.Write {
+			step(m.t.Events[q.Event]+" by sweeper", m.moved(s, o, &d))
+		}
+	}
+}
+
+// orders asks the peer, once in each state of transition.
+func (m *model) orders(s subject, send func(string, order, subject)) {
+	if s.Object.Rests(m.t) || s.Asked || len(m.answers[s.Name]) == 0 {
+		return
+	}
+	s.Asked = true
+	send("", order{s.Name, s.Operation}, s)
+}
+
+// takes is the peer that gets an order: one of an older operation is too late.
+func (m *model) takes(p helper, o order, next func(string, helper)) {
+	if o.Operation >= p.At.Operation {
+		next("", helper{o, true})
+	}
+}
+
+// says is the peer that answers, whatever comes to its mind.
+func (m *model) says(p helper, send func(string, report, helper)) {
+	if !p.Owes {
+		return
+	}
+	answered := helper{At: order{Operation: p.At.Operation}}
+	for _, say := range m.answers[p.At.State] {
+		say.Operation = p.At.Operation
+		send("", say, answered)
+	}
+}
+
+// hears is the object that gets a report.
+func (m *model) hears(s subject, r report, next func(string, subject)) {
+	e, _ := m.t.EventIndex(r.Event)
+	q := decide.Request{Verb: decide.Report, Event: e, Actor: r.Actor, Operation: r.Operation}
+	for o, d := range m.decisions.AskAll(m.t, s.Object, q, 0) {
+		if !d.Write {
+			continue
+		}
+		after := m.moved(s, o, &d)
+		if r.Operation != s.Operation {
+			after.Wrong = s.Operation
+		}
+		next("", after)
+	}
+}

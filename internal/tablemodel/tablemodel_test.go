@@ -1,0 +1,145 @@
+package tablemodel_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/internal/tablemodel"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func explored(t *testing.T, table *fsm.Table, o *tablemodel.Options) *check.Verdict {
+	t.Helper()
+	sys, err := tablemodel.System(table, o)
+	require.NoError(t, err)
+	v, err := sys.Explore(t.Context(), nil)
+	require.NoError(t, err)
+	t.Logf("%s: %v: %d states, %d steps, depth %d", v.System, v.Outcome, v.States, v.Steps, v.Depth)
+	return v
+}
+
+// TestShippedTables: with one each of loss, duplicate and death of the owner, an
+// object of every shipped table can come to rest from wherever it gets to, and is
+// moved by no report about another operation.
+func TestShippedTables(t *testing.T) {
+	for _, table := range []*fsm.Table{
+		edgecloud.ClusterInst.Table(), edgecloud.CloudletCreate.Table(), edgecloud.CloudletUpgrade.Table(),
+		ovc.Account.Table(), ovc.Cloudspace.Table(), ovc.Disk.Table(), ovc.Image.Table(), ovc.Node.Table(), ovc.VM.Table(),
+		blazar.Lease.Table(), blazar.Reservation.Table(), blazar.Event.Table(),
+		lattice.Deploy.Table(), lattice.Teardown.Table(), lattice.Service.Table(), lattice.System.Table(),
+		tumblebug.MCI.Table(), tumblebug.VM.Table(),
+	} {
+		require.NoError(t, explored(t, table, nil).Err())
+	}
+}
+
+// TestUnfenced: without the comparison of operations, a late report moves the next
+// operation, wherever two of them follow each other.
+func TestUnfenced(t *testing.T) {
+	unfenced := tablemodel.Shipped().Unfenced()
+	v := explored(t, edgecloud.ClusterInst.Table(), &tablemodel.Options{Decisions: &unfenced})
+	require.Equal(t, check.Violated, v.Outcome, v)
+	require.ErrorContains(t, v.Problem, "was moved by a report about another one")
+}
+
+type (
+	state string
+	event string
+)
+
+// made returns the table of a machine with a resting and two transitional states.
+func made(t *testing.T, rows ...fsm.Row[state, event]) *fsm.Table {
+	t.Helper()
+	m, err := fsm.New[struct{}](fsm.Spec[state, event]{
+		Name: "made", Initial: "idle", Actors: []fsm.Actor{"user", "worker"},
+		States: []fsm.State[state]{
+			{Name: "idle"},
+			{Name: "first", Kind: fsm.Transitional},
+			{Name: "second", Kind: fsm.Transitional, Manual: "somebody has to look"},
+		},
+		Rows: fsm.Rows(append(rows, fsm.Move[state, event]("idle", "go", "first").By("user"))...),
+	})
+	require.NoError(t, err)
+	return m.Table()
+}
+
+// TestGoesRoundForEver: a table that is sound row by row, and whose deadlines never
+// lead to rest. Nobody sees it as long as the owner lives.
+func TestGoesRoundForEver(t *testing.T) {
+	m, err := fsm.New[struct{}](fsm.Spec[state, event]{
+		Name: "round", Initial: "idle", Actors: []fsm.Actor{"user", "worker"},
+		States: []fsm.State[state]{{Name: "idle"}, {Name: "first", Kind: fsm.Transitional}, {Name: "second", Kind: fsm.Transitional}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("idle", "go", "first").By("user"),
+			fsm.Move[state, event]("first", "done", "idle").By("worker"),
+			fsm.Move[state, event]("first", "late", "second").After(1),
+			fsm.Move[state, event]("second", "later", "first").After(1),
+		),
+	})
+	require.NoError(t, err)
+	v := explored(t, m.Table(), nil)
+	require.Equal(t, check.Livelock, v.Outcome, "a dead owner asks nobody: %v", v)
+	require.Equal(t, 2, v.Trace.Loop)
+	// Asked anew in every round, the peer answers sooner or later.
+	require.NoError(t, explored(t, m.Table(), &tablemodel.Options{Crash: -1}).Err())
+}
+
+// TestPersonIsRest: where the table leaves the object to a person, it is that
+// person's; where it leaves it to nobody, it is stuck.
+func TestPersonIsRest(t *testing.T) {
+	rows := []fsm.Row[state, event]{
+		fsm.Move[state, event]("first", "done", "idle").By("worker"),
+		fsm.Move[state, event]("first", "late", "second").After(1),
+		fsm.Move[state, event]("second", "done", "idle").By("worker"),
+	}
+	table := made(t, rows...)
+	require.NoError(t, explored(t, table, nil).Err())
+
+	document, err := table.MarshalJSON()
+	require.NoError(t, err)
+	nobody, err := fsm.ParseTable(bytes.ReplaceAll(document, []byte(`"manual":"somebody has to look"`), []byte(`"doc":""`)))
+	require.NoError(t, err)
+	require.Len(t, nobody.Problems(), 1, "the demand of a deadline, or of a person")
+	v := explored(t, nobody, nil)
+	require.Equal(t, check.Stuck, v.Outcome, v)
+	require.NoError(t, explored(t, nobody, &tablemodel.Options{Loss: -1, Duplicate: -1, Crash: -1}).Err())
+}
+
+// TestPublishedTables: every table that can be one of a machine has a verdict, and
+// every other is refused by name.
+func TestPublishedTables(t *testing.T) {
+	for _, dir := range []string{"seeds", "real"} {
+		paths, err := filepath.Glob("../../fsm/testdata/tables/" + dir + "/*.json")
+		require.NoError(t, err)
+		require.NotEmpty(t, paths)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			table, err := fsm.ParseTable(text)
+			require.NoError(t, err)
+			sys, err := tablemodel.System(table, &tablemodel.Options{Operations: 1})
+			if err != nil {
+				require.ErrorIs(t, err, tablemodel.ErrTable)
+				t.Log(err)
+				continue
+			}
+			v, err := sys.Explore(t.Context(), nil)
+			require.NoError(t, err)
+			require.Contains(t, []check.Outcome{check.Holds, check.Stuck, check.Livelock}, v.Outcome, v)
+			t.Logf("%s: %v: %d states", table.Name, v.Outcome, v.States)
+		}
+	}
+}

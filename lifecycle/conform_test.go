@@ -1,0 +1,116 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// Whatever is asked of managers, the rows that they write are a history by their
+// tables; and they cross JSON as they are.
+func TestHistoryConformsToTheTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var feed bytes.Buffer
+		lines := json.NewEncoder(&feed)
+		told := 0
+		config := func() *lifecycle.Config[event] {
+			return &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
+				told++
+				require.NoError(t, lines.Encode(row))
+			}}}
+		}
+		store := &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: -1}
+		defer store.Close()
+		managers := []*sizedManager{lifecycle.New(sizedVM, store, config()), lifecycle.New(lease, store, config())}
+		ctx := t.Context()
+		for range rapid.IntRange(1, 80).Draw(t, "calls") {
+			m := managers[rapid.IntRange(0, 1).Draw(t, "manager")]
+			table := m.Machine().Table()
+			id := rapid.SampledFrom([]string{"a", "b", "\"ü\""}).Draw(t, "id")
+			e := event(rapid.SampledFrom(table.Events).Draw(t, "event"))
+			actor := rapid.SampledFrom(table.Actors).Draw(t, "actor")
+			change := &lifecycle.Change[size]{Force: rapid.Bool().Draw(t, "force"), Reason: "because"}
+			switch rapid.IntRange(0, 7).Draw(t, "verb") {
+			case 0:
+				_, _ = m.Create(ctx, id, e, actor, size{N: 1})
+			case 1:
+				_, _ = m.Add(ctx, id, actor, size{N: 1})
+			case 2:
+				if r, err := m.Get(ctx, id); err == nil {
+					_, _ = m.Report(ctx, id, r.Operation, e, actor, "")
+				}
+			case 3:
+				to := state(rapid.SampledFrom(table.States).Draw(t, "state").Name)
+				_, _ = m.Override(ctx, id, to, user, "somebody knows better", nil)
+			default:
+				_, _ = m.Fire(ctx, id, e, actor, change)
+			}
+		}
+		if told == 0 {
+			return
+		}
+		tables := []check.TableVersion{{Table: sizedVM.Table()}, {Table: lease.Table()}}
+		sum, err := check.Conform(check.ReadHistory(&feed), tables, nil)
+		require.NoError(t, err)
+		require.True(t, sum.OK(), sum)
+		require.Equal(t, told, sum.Rows)
+	})
+}
+
+func TestHistoryRowsAsJSON(t *testing.T) {
+	row := lifecycle.HistoryRow{
+		Key: lifecycle.Key{Machine: "vm", ID: "v1"}, Sequence: 7, Revision: "r", Token: lifecycle.NewToken(), Operation: 3,
+		From: "Ready", FromOrigin: "Ready", To: "Updating", Origin: "Ready", Event: "update", Actor: user, Reason: "larger",
+		At: time.Date(2026, 1, 2, 15, 4, 5, 6, time.UTC),
+	}
+	text, err := json.Marshal(row)
+	require.NoError(t, err)
+	var back lifecycle.HistoryRow
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, row, back)
+	for read, err := range check.ReadHistory(bytes.NewReader(text)) {
+		require.NoError(t, err)
+		require.Equal(t, check.HistoryRow{
+			Machine: "vm", ID: "v1", Sequence: 7, Operation: 3, From: "Ready", FromOrigin: "Ready", To: "Updating",
+			Origin: "Ready", Event: "update", Actor: "user", At: row.At, Line: 1,
+		}, read)
+	}
+	for _, wrong := range []string{"", "0", "zz", row.Token.String() + "00", row.Token.String()[1:]} {
+		require.Error(t, back.Token.UnmarshalText([]byte(wrong)), wrong)
+		require.Equal(t, row.Token, back.Token, "nothing was changed")
+	}
+}
+
+// The rows of a store are judged by the table of their time.
+func ExampleHistoryRow() {
+	var audit bytes.Buffer // a file, in real life
+	lines := json.NewEncoder(&audit)
+	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) { _ = lines.Encode(row) }},
+	})
+	ctx := context.Background()
+	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
+	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
+	forged := strings.Replace(audit.String(), `"Done"`, `"Undo"`, 1)
+
+	tables := []check.TableVersion{{Table: edgecloud.ClusterInst.Table()}}
+	for _, history := range []string{audit.String(), forged} {
+		sum, err := check.Conform(check.ReadHistory(strings.NewReader(history)), tables, nil)
+		fmt.Println(sum, err)
+	}
+	// Output:
+	// 2 rows of 1 object: 0 findings <nil>
+	// 2 rows of 1 object: 1 finding
+	// line 2 clusterinst "c1" #2: illegal-step: CreateRequested -Undo-> Ready by crm; expected Working to Creating by crm, Done to Ready by crm, Fail to CreateError by crm or TimedOut to CreateError by sweeper <nil>
+}

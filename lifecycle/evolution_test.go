@@ -1,0 +1,235 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// What [check.Diff] says about old and new binaries side by side is what two
+// managers of two tables do to one store.
+
+type (
+	lampSpec    = fsm.Spec[string, string]
+	lampManager = lifecycle.Manager[string, string, string]
+)
+
+func lamp(change func(*lampSpec)) *fsm.Machine[string, string, string] {
+	spec := lampSpec{
+		Name: "lamp", Initial: "Off", Actors: []fsm.Actor{"user", "device"},
+		States: []fsm.State[string]{
+			{Name: "Off"},
+			{Name: "Dim"},
+			{Name: "Starting", Kind: fsm.Transitional},
+			{Name: "On"},
+			{Name: "Deleting", Kind: fsm.Transitional, Manual: "somebody"},
+			{Name: "Broken", Kind: fsm.Failed},
+			{Name: "Gone", Kind: fsm.Absent},
+			{Name: "Grinding", Kind: fsm.Transitional},
+		},
+		Rows: fsm.Rows(
+			fsm.Move("Off", "start", "Starting").By("user"),
+			fsm.Move("Off", "dim", "Dim").By("user"),
+			fsm.Move("Dim", "undim", "Off").By("user"),
+			fsm.Move("Starting", "done", "On").By("device").Of("Off"),
+			fsm.Move("Starting", "fail", "Broken").By("device"),
+			fsm.Move("Starting", "late", "Broken").After(5*time.Minute).Of("Off"),
+			fsm.Move("Starting", "delete", "Deleting").By("user"),
+			fsm.Move("Deleting", "done", "Gone").By("device"),
+			fsm.Move("On", "stop", "Off").By("user"),
+			fsm.Move("Broken", "undo", "Off").By("user"),
+			fsm.Move("Off", "grind", "Grinding").By("user"),
+			fsm.Move("Grinding", "ground", "Off").By("user").Of("Off"),
+			fsm.Move("Grinding", "late", "Off").After(5*time.Minute).Of("Off"),
+		),
+	}
+	if change != nil {
+		change(&spec)
+	}
+	return fsm.Must[string](spec)
+}
+
+func (l lampFleet) hazard(t *testing.T, code string) check.Hazard {
+	e, err := check.Diff(l.machines[0].Table(), l.machines[1].Table(), nil)
+	require.NoError(t, err)
+	for _, h := range e.Hazards {
+		if h.ID == code {
+			return h
+		}
+	}
+	require.Fail(t, "no hazard "+code, "%s", e)
+	return check.Hazard{}
+}
+
+type lampFleet struct {
+	machines [2]*fsm.Machine[string, string, string]
+	old, new *lampManager
+}
+
+func lamps(change func(*lampSpec)) lampFleet {
+	store := lifecycle.NewMemoryStore()
+	l := lampFleet{machines: [2]*fsm.Machine[string, string, string]{lamp(nil), lamp(change)}}
+	config := &lifecycle.Config[string]{Undo: []string{"undo"}}
+	l.old = lifecycle.New(l.machines[0], store, config)
+	l.new = lifecycle.New(l.machines[1], store, config)
+	return l
+}
+
+func (l lampFleet) fire(t *testing.T, m *lampManager, events ...string) lifecycle.Record[string, string] {
+	var rec lifecycle.Record[string, string]
+	for _, e := range events {
+		var err error
+		actor := fsm.Actor("user")
+		if e == "done" || e == "fail" {
+			actor = "device"
+		}
+		rec, err = m.Fire(t.Context(), "a", e, actor, nil)
+		require.NoError(t, err, e)
+	}
+	return rec
+}
+
+func TestEvolutionUnknownState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lamps(func(s *lampSpec) {
+			s.States = append(s.States, fsm.State[string]{Name: "Testing", Kind: fsm.Transitional})
+			s.Rows = append(s.Rows, fsm.Move("Off", "test", "Testing").By("user"), fsm.Move("Testing", "late", "Off").After(time.Minute))
+		})
+		require.Equal(t, check.Unsafe, l.hazard(t, check.DiffUnknownToOld).Level)
+		must(l.old.Add(t.Context(), "a", "user", ""))(t)
+		must(l.old.Add(t.Context(), "b", "user", ""))(t)
+		l.fire(t, l.new, "test")
+
+		_, err := l.old.Get(t.Context(), "a")
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		_, err = l.old.Fire(t.Context(), "a", "start", "user", nil)
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		_, err = l.old.List(t.Context(), lifecycle.Select[string]{})
+		require.ErrorIs(t, err, lifecycle.ErrForeign, "and b is not listed either")
+		time.Sleep(2 * time.Minute)
+		require.Empty(t, must(l.old.Sweep(t.Context()))(t), "which looks for its own states only")
+		require.Len(t, must(l.new.Sweep(t.Context()))(t), 1, "a new node does it")
+		require.Equal(t, "Off", must(l.old.Get(t.Context(), "a"))(t).State)
+	})
+}
+
+func TestEvolutionDeadlines(t *testing.T) {
+	without := func(s *lampSpec) {
+		s.Rows[5] = fsm.Move("Starting", "late", "Broken").By("user")
+		s.States[2].Manual = "somebody"
+	}
+	synctest.Test(t, func(t *testing.T) { // taken away: the old sweeper fires it all the same
+		l := lamps(without)
+		require.Equal(t, check.Unsafe, l.hazard(t, check.DiffDeadlineAction).Level)
+		must(l.old.Add(t.Context(), "a", "user", ""))(t)
+		l.fire(t, l.old, "start")
+		time.Sleep(6 * time.Minute)
+		cases := must(l.new.Sweep(t.Context()))(t)
+		require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+		cases = must(l.old.Sweep(t.Context()))(t)
+		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		require.Equal(t, "Broken", must(l.new.Get(t.Context(), "a"))(t).State)
+	})
+	synctest.Test(t, func(t *testing.T) { // added: what an old node puts there is never late
+		l := lamps(func(s *lampSpec) { s.Rows = append(s.Rows, fsm.Move("On", "idle", "Off").After(time.Hour)) })
+		require.Equal(t, check.NeedsDrain, l.hazard(t, check.DiffDeadlineAdded).Level)
+		must(l.old.Add(t.Context(), "a", "user", ""))(t)
+		l.fire(t, l.old, "start", "done")
+		time.Sleep(24 * time.Hour)
+		require.Empty(t, must(l.new.Sweep(t.Context()))(t))
+		l.fire(t, l.new, "stop", "start", "done")
+		time.Sleep(2 * time.Hour)
+		require.Len(t, must(l.new.Sweep(t.Context()))(t), 1)
+	})
+	synctest.Test(t, func(t *testing.T) { // longer: each counts from its own table
+		l := lamps(func(s *lampSpec) { s.Rows[5] = fsm.Move("Starting", "late", "Broken").After(9 * time.Minute).Of("Off") })
+		require.Equal(t, check.Compatible, l.hazard(t, check.DiffDeadlineTime).Level)
+		must(l.old.Add(t.Context(), "a", "user", ""))(t)
+		l.fire(t, l.new, "start")
+		time.Sleep(6 * time.Minute)
+		require.Empty(t, must(l.old.Sweep(t.Context()))(t))
+		time.Sleep(4 * time.Minute)
+		require.Len(t, must(l.old.Sweep(t.Context()))(t), 1, "which is the same event")
+	})
+}
+
+// The late report of an operation that the other node took for superseded.
+func TestEvolutionSupersede(t *testing.T) {
+	l := lamps(func(s *lampSpec) { s.Rows[6] = fsm.Move("Starting", "delete", "Deleting").By("user").Superseding() })
+	require.Equal(t, check.Unsafe, l.hazard(t, check.DiffTwoResults).Level)
+	for i, c := range []struct {
+		node *lampManager
+		want lifecycle.Verdict
+	}{{l.new, lifecycle.Stale}, {l.old, lifecycle.Applied}} {
+		id := string(rune('b' + i))
+		must(l.old.Add(t.Context(), id, "user", ""))(t)
+		started := must(l.old.Fire(t.Context(), id, "start", "user", nil))(t)
+		must(c.node.Fire(t.Context(), id, "delete", "user", nil))(t)
+		// "done" is about the start, and would end the deletion.
+		v, err := l.new.Report(t.Context(), id, started.Operation, "done", "device", "")
+		require.NoError(t, err)
+		require.Equal(t, c.want, v)
+	}
+}
+
+// A new way into a known state, with an origin for which the old table has no row.
+func TestEvolutionStranded(t *testing.T) {
+	change := func(s *lampSpec) {
+		s.Rows = append(s.Rows, fsm.Move("Dim", "grind", "Grinding").By("user"), fsm.Move("Grinding", "late", "Off").After(5*time.Minute).Of("Dim"))
+	}
+	l := lamps(change)
+	require.Equal(t, check.Unsafe, l.hazard(t, check.DiffStranded).Level)
+	synctest.Test(t, func(t *testing.T) {
+		l := lamps(change)
+		must(l.old.Add(t.Context(), "a", "user", ""))(t)
+		l.fire(t, l.new, "dim", "grind")
+		time.Sleep(6 * time.Minute)
+		for range 2 { // as long as only old nodes run
+			for _, e := range []string{"ground", "start", "done", "late"} {
+				_, err := l.old.Fire(t.Context(), "a", e, "user", nil)
+				require.Error(t, err, e)
+			}
+			for _, c := range must(l.old.Sweep(t.Context()))(t) {
+				require.NotEqual(t, lifecycle.Moved, c.Remedy)
+			}
+			time.Sleep(time.Hour)
+		}
+		require.Len(t, must(l.new.Sweep(t.Context()))(t), 1)
+		require.Equal(t, "Off", must(l.old.Get(t.Context(), "a"))(t).State)
+	})
+}
+
+// What an undo needs is kept by the node to which the object has failed.
+func TestEvolutionUndo(t *testing.T) {
+	l := lamps(func(s *lampSpec) { s.States[5].Kind = fsm.Stable })
+	require.Equal(t, check.NeedsDrain, l.hazard(t, check.DiffUndo).Level)
+	edit := &lifecycle.Change[string]{Edit: func(p *string) error { *p = "after"; return nil }}
+	for i, c := range []struct {
+		node *lampManager
+		want string
+	}{{l.old, "before"}, {l.new, "after"}} {
+		id := string(rune('b' + i))
+		must(l.old.Add(t.Context(), id, "user", "before"))(t)
+		must(l.old.Fire(t.Context(), id, "start", "user", edit))(t)
+		must(c.node.Fire(t.Context(), id, "fail", "device", nil))(t)
+		require.Equal(t, c.want, must(l.old.Fire(t.Context(), id, "undo", "user", nil))(t).Payload)
+	}
+}
+
+// A row more is a note: an old node refuses it, and goes on from what it leads to.
+func TestEvolutionRowMore(t *testing.T) {
+	l := lamps(func(s *lampSpec) { s.Rows = append(s.Rows, fsm.Move("Dim", "stop", "Off").By("user")) })
+	require.Equal(t, check.Compatible, l.hazard(t, check.DiffRefusedByOld).Level)
+	must(l.old.Add(t.Context(), "a", "user", ""))(t)
+	l.fire(t, l.old, "dim")
+	_, err := l.old.Fire(t.Context(), "a", "stop", "user", nil)
+	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	l.fire(t, l.new, "stop")
+	l.fire(t, l.old, "start", "done")
+}

@@ -1,0 +1,233 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// TestProtocolReplay plays the counterexamples that internal/models found to a
+// real manager and a real CRM. With the part of the protocol taken out that the
+// model did without, the record says what is not there, or hangs; with it in, the
+// same messages in the same order do no harm.
+func TestProtocolReplay(t *testing.T) {
+	for _, c := range []struct {
+		fixture string
+		without protocolPart
+		stuck   bool // without the part the object hangs; else it is not what its record says
+	}{
+		{"document-disconnect", comparing, false},
+		{"document-crash", comparing, false},
+		{"document-duplicate", comparing, false},
+		{"decisions-unfenced", comparing, false},
+		{"without-fence", comparing, false},
+		{"without-outcomes", naming, false},
+		{"without-memory", remembering, false},
+		{"limit-forgets", remembering, false}, // what is gone: a CRM remembers that too
+		{"without-resend", resending, true},
+	} {
+		t.Run(c.fixture, func(t *testing.T) {
+			trace := fixtureOf(t, c.fixture)
+			synctest.Test(t, func(t *testing.T) {
+				without := replayed(t, trace, c.without)
+				require.Equal(t, c.stuck, without.hangs(t))
+				require.Equal(t, !c.stuck, without.lies(t) != "", "the record is right")
+			})
+			synctest.Test(t, func(t *testing.T) {
+				with := replayed(t, trace, "")
+				require.False(t, with.hangs(t))
+				require.Empty(t, with.lies(t))
+			})
+		})
+	}
+}
+
+// TestProtocolLimits: what no package promises. The sweeper gives an operation up
+// and it is undone, and the CRM does it all the same. A CRM that has crashed, and
+// with it forgotten what it knew, gets an order from before.
+func TestProtocolLimits(t *testing.T) {
+	for fixture, want := range map[string]string{
+		"limit-deadline": "version 1, and version 2 is there",
+		"limit-durable":  "version 3, and version 2 is there",
+	} {
+		trace := fixtureOf(t, fixture)
+		synctest.Test(t, func(t *testing.T) { require.Equal(t, want, replayed(t, trace, "").lies(t)) })
+	}
+}
+
+func fixtureOf(t *testing.T, name string) *check.Trace {
+	t.Helper()
+	text, err := os.ReadFile("../internal/models/testdata/" + name + ".json")
+	require.NoError(t, err)
+	trace, err := check.ParseTrace(text)
+	require.NoError(t, err)
+	return trace
+}
+
+// protocolPart is what can be taken out.
+type protocolPart string
+
+const (
+	comparing   protocolPart = "comparing"   // the manager compares the operation of a report
+	naming      protocolPart = "naming"      // an answer is one that names an operation
+	remembering protocolPart = "remembering" // the CRM knows what it was asked for
+	resending   protocolPart = "resending"   // what has no answer is asked for again
+)
+
+// world is both sides of the protocol: one object, and a CRM with one version of
+// it on its cloudlet.
+type world struct {
+	m       *lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
+	crm     *edgecloud.ResourceManager
+	there   int
+	without protocolPart
+}
+
+// Do is the platform of the CRM. The version is in the number of nodes.
+func (w *world) Do(_ context.Context, o edgecloud.Order) error {
+	w.there = o.Cluster.Nodes
+	if o.Verb == edgecloud.Delete {
+		w.there = 0
+	}
+	return nil
+}
+
+func (w *world) Present(context.Context) ([]lifecycle.Key, error) { return nil, nil }
+
+// start starts the CRM. What it says is lost: the trace says what arrives.
+func (w *world) start() {
+	w.crm = edgecloud.NewResourceManager(w, func(context.Context, lifecycle.Key, edgecloud.Info) error { return nil })
+}
+
+const replayedID = "c1"
+
+// replayed plays a trace to a manager whose object is Ready in version 1.
+func replayed(t *testing.T, trace *check.Trace, without protocolPart) *world {
+	w := &world{
+		m: lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+			Undo: []edgecloud.Event{edgecloud.Undo},
+		}),
+		there: 1, without: without,
+	}
+	w.start()
+	rec := must(w.m.Create(t.Context(), replayedID, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 1}))(t)
+	must(w.m.Report(t.Context(), replayedID, rec.Operation, edgecloud.Done, edgecloud.CRM, ""))(t)
+	require.Equal(t, "Ready, version 1", trace.Actors[0].Start)
+	for _, s := range trace.Steps {
+		switch {
+		case s.Kind == check.StepFault && s.Label == "crash":
+			w.start()
+		case s.Actor == "controller" && s.Kind == check.StepAct:
+			w.act(t, edgecloud.Event(s.Label))
+		case s.Actor == "controller" && s.Kind == check.StepDeliver:
+			w.hear(t, s.Message)
+		case s.Actor == "crm" && s.Kind == check.StepDeliver:
+			w.ask(t, s.Message)
+		}
+	}
+	if without != resending {
+		w.resend(t)
+	}
+	return w
+}
+
+// act is a move of a user, of the controller or of the sweeper. One that the table
+// refuses, because something before it was refused, is refused in good order.
+func (w *world) act(t *testing.T, e edgecloud.Event) {
+	actor, change := edgecloud.User, &lifecycle.Change[edgecloud.ClusterSpec]{}
+	switch e {
+	case edgecloud.TimedOut:
+		time.Sleep(edgecloud.UpdateTimeout + time.Second)
+		must(w.m.Sweep(t.Context()))(t)
+		return
+	case edgecloud.Prepared, edgecloud.Undo:
+		actor = edgecloud.Controller
+	case edgecloud.Update:
+		rec := must(w.m.Get(t.Context(), replayedID))(t)
+		change.Edit = func(c *edgecloud.ClusterSpec) error { c.Nodes = int(rec.Operation) + 1; return nil }
+	}
+	if _, err := w.m.Fire(t.Context(), replayedID, e, actor, change); err != nil {
+		require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	}
+}
+
+// hear is a message of the CRM that arrives, such as "Ready in operation 2".
+func (w *world) hear(t *testing.T, message string) {
+	says, number, _ := strings.Cut(message, " in operation ")
+	op, _ := strconv.Atoi(number)
+	e := map[string]edgecloud.Event{
+		"Updating": edgecloud.Working, "Ready": edgecloud.Done, "NotPresent": edgecloud.Done,
+	}[says]
+	require.NotEmpty(t, e, message)
+	report := w.m.Report
+	if w.without == comparing || w.without == naming && op == 0 {
+		report = w.m.ReportUnfenced
+	}
+	must(report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, ""))(t)
+}
+
+// ask is an order that arrives, such as "Update 2". Its version is its number.
+func (w *world) ask(t *testing.T, message string) {
+	var verb string
+	var op int
+	_, err := fmt.Sscan(message, &verb, &op)
+	require.NoError(t, err)
+	if w.without == remembering {
+		w.start()
+	}
+	err = w.crm.Handle(t.Context(), edgecloud.Order{
+		Key: lifecycle.Key{Machine: w.m.Machine().Name(), ID: replayedID}, In: replayedID,
+		Operation: lifecycle.OpID(op), Verb: edgecloud.Event(verb), Cluster: edgecloud.ClusterSpec{Nodes: op},
+	})
+	if !errors.Is(err, lifecycle.ErrStale) {
+		require.NoError(t, err)
+	}
+}
+
+// resend asks for what has no answer, and hears it.
+func (w *world) resend(t *testing.T) {
+	all, err := w.m.Reconcile(t.Context(), edgecloud.CRM, nil, nil)
+	require.NoError(t, err)
+	for _, rec := range all.Resend {
+		w.ask(t, fmt.Sprintf("%s %d", edgecloud.Update, rec.Operation))
+		w.hear(t, fmt.Sprintf("Ready in operation %d", rec.Operation))
+	}
+}
+
+// hangs reports whether the object is in transition, and nobody moves it.
+func (w *world) hangs(t *testing.T) bool {
+	state, _ := w.record(t)
+	return !w.m.Machine().Kind(state).Resting()
+}
+
+// lies is what the record says and what is there, if the object is at rest and
+// they differ.
+func (w *world) lies(t *testing.T) string {
+	state, version := w.record(t)
+	if state != edgecloud.Ready && state != edgecloud.NotPresent || version == w.there {
+		return ""
+	}
+	return fmt.Sprintf("version %d, and version %d is there", version, w.there)
+}
+
+func (w *world) record(t *testing.T) (state edgecloud.State, version int) {
+	rec, err := w.m.Get(t.Context(), replayedID)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return edgecloud.NotPresent, 0
+	}
+	require.NoError(t, err)
+	return rec.State, rec.Payload.Nodes
+}
