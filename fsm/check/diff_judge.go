@@ -237,8 +237,26 @@ func (d *drains) add(state int) bool {
 			}
 		}
 	}
+	for h := range d.j.halves {
+		d.j.halves[h].holdOrigins(states, held)
+	}
 	d.states, d.held = states, held
 	return true
+}
+
+// holdOrigins withholds what would make objects whose origin is a drained state:
+// one that means "there is no object" to this half is left without ever being
+// entered.
+func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
+	if x.absent < 0 || !drained[x.absent] {
+		return
+	}
+	for i := range x.from[x.absent] {
+		if a := &x.from[x.absent][i]; a.then == fsm.ThenMove && x.kind[a.to] == fsm.Transitional {
+			held[[2]int{-1, a.event}] = true
+			held[[2]int{x.absent, a.event}] = true
+		}
+	}
 }
 
 // list names the states that objects have to leave, and the entrances. States that

@@ -227,6 +227,18 @@ func TestDiffFindsWhatAWayBackStrands(t *testing.T) {
 	require.Equal(t, &check.Workaround{Level: check.Compatible, Drain: []string{}, Hold: []check.Withheld{{State: "B", Event: "go"}}}, e.Workaround)
 }
 
+// Work of old nodes that is no object at all to new ones: objects are not only kept
+// out of it, none is made with it as the origin either.
+func TestDiffHoldsWhatBeginsInADrainedState(t *testing.T) {
+	rows := []string{"A leave E user", "E make D user", "D done A agent"}
+	old := short(t, "A stable, D transitional, E transitional", rows...)
+	e, err := check.Diff(old, short(t, "A stable, D transitional, E absent", rows...), nil)
+	require.NoError(t, err)
+	require.Equal(t, check.NeedsDrain, e.Level, "%s", e)
+	require.Equal(t, []string{"E"}, e.Drain)
+	require.Equal(t, []check.Withheld{{State: "A", Event: "leave"}, {State: "E", Event: "make"}}, e.Hold)
+}
+
 func lines[T fmt.Stringer](list []T) (out []string) {
 	for _, x := range list {
 		out = append(out, x.String())

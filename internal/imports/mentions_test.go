@@ -97,9 +97,12 @@ func files(t *testing.T) iter.Seq2[string, []byte] {
 	}
 }
 
-// ignored reports whether .gitignore has the file: what a build, a benchmark or
-// a profiler leaves behind.
+// ignored reports whether .gitignore has the file: what a build, a benchmark, a
+// profiler or a failed property leaves behind.
 func ignored(name string) bool {
+	if strings.Contains("/"+name, "/testdata/rapid/") {
+		return true
+	}
 	for _, pattern := range []string{"*.test", "*.out", "*.prof", "*.exe", "go.work", "go.work.sum"} {
 		if ok, _ := path.Match(pattern, path.Base(name)); ok {
 			return true
