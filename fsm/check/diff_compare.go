@@ -331,16 +331,18 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 			continue
 		}
 		c.differ(at, event, actor, force, o, n, func(s *mixStep) {
-			for h, list := range lists {
-				for _, a := range list {
+			var told []string // a guard with two names is told once, by the one of the node that acts
+			for _, h := range [...]int{s.half, 1 - s.half} {
+				for _, a := range lists[h] {
+					if a.guard == "" || slices.Contains(told, a.guard) {
+						continue
+					}
+					told = append(told, a.guard)
 					name := c.j.halves[h].t.Rows[a.row].Guard
-					switch to := &s.refuse; {
-					case a.guard == "" || slices.Contains(s.agree, name) || slices.Contains(s.refuse, name):
-					case agree>>slices.Index(guards, a.guard)&1 == 1:
-						to = &s.agree
-						fallthrough
-					default:
-						*to = append(*to, name)
+					if agree>>slices.Index(guards, a.guard)&1 == 1 {
+						s.agree = append(s.agree, name)
+					} else {
+						s.refuse = append(s.refuse, name)
 					}
 				}
 			}

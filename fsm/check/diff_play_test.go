@@ -2,9 +2,11 @@ package check_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,27 +19,94 @@ import (
 // fleet is a naive form of what Diff judges: an old and a new machine that take
 // turns on one record, in all ways.
 type fleet struct {
-	nodes [2]*machine
-	toNew map[string]string // names of states
-	toOld map[string]string
+	nodes   [2]*machine
+	tables  [2]*fsm.Table // with all states in which objects are added
+	renamed renames
+	guards  []string // by new names
+	actors  []string // by new names
 }
 
 // record is what the nodes share, by new names; empty: there is no object.
 type record struct{ state, origin string }
 
-func newFleet(old, new *machine, renamed map[string]string) *fleet {
-	f := &fleet{[2]*machine{old, new}, renamed, map[string]string{}}
-	for o, n := range renamed {
-		f.toOld[n] = o
+// guardKey is what the guard of a node looks at.
+func guardKey(renamed map[string]string, h int, name string) string {
+	if h == 1 {
+		return name
+	}
+	return translated(renamed, name)
+}
+
+// translated is a name of the old table in the new one. A name that is another
+// one's there is not to be taken for it.
+func translated(renamed map[string]string, name string) string {
+	if to, ok := renamed[name]; ok {
+		return to
+	}
+	for _, to := range renamed {
+		if to == name {
+			return "old " + name
+		}
+	}
+	return name
+}
+
+// backwards is the way back.
+func backwards(renamed map[string]string, name string) string {
+	for from, to := range renamed {
+		if to == name {
+			return from
+		}
+	}
+	if _, ok := renamed[name]; ok {
+		return "new " + name
+	}
+	return strings.TrimPrefix(name, "old ")
+}
+
+func newFleet(t require.TestingT, specs [2]plan, initials [2][]string, renamed renames) *fleet {
+	f := &fleet{renamed: renamed, actors: []string{string(fsm.Sweeper)}}
+	for h, spec := range specs {
+		spec = clonePlan(spec)
+		for i := range spec.Rows {
+			if g := spec.Rows[i].Guard; g != nil {
+				key := guardKey(renamed.guards, h, g.Name())
+				spec.Rows[i].Guard = guardReading(g.Name(), key)
+				if !slices.Contains(f.guards, key) {
+					f.guards = append(f.guards, key)
+				}
+			}
+		}
+		for _, a := range spec.Actors {
+			name := string(a)
+			if h == 0 {
+				name = translated(renamed.actors, name)
+			}
+			if !slices.Contains(f.actors, name) {
+				f.actors = append(f.actors, name)
+			}
+		}
+		m, err := fsm.New[valuation](spec)
+		require.NoError(t, err)
+		table := *m.Table()
+		for _, s := range initials[h] {
+			i, _ := table.StateIndex(s)
+			table.Initials = append(table.Initials, i)
+		}
+		f.nodes[h], f.tables[h] = m, &table
 	}
 	return f
 }
 
-func otherwise(m map[string]string, s string) string {
-	if to, ok := m[s]; ok {
-		return to
+// starts are the records of objects that a node adds without an event.
+func (f *fleet) starts(h int) (list []record) {
+	t := f.tables[h]
+	for _, s := range append([]int{t.Initial}, t.Initials...) {
+		if t.States[s].Kind != fsm.Absent {
+			list = append(list, f.named(h, t.States[s].Name, t.States[s].Name))
+		}
 	}
-	return s
+	return list
 }
 
 // read is what a node makes of a record.
@@ -46,7 +115,7 @@ func (f *fleet) read(h int, r record) (fsm.Status[string], error) {
 		return f.nodes[h].At(f.absent(h)), nil
 	}
 	if h == 0 {
-		r = record{otherwise(f.toOld, r.state), otherwise(f.toOld, r.origin)}
+		r = record{backwards(f.renamed.states, r.state), backwards(f.renamed.states, r.origin)}
 	}
 	return f.nodes[h].ParseStatus(r.state, r.origin)
 }
@@ -62,7 +131,7 @@ func (f *fleet) write(h int, s fsm.Status[string]) record {
 // named is a record by the names of a node.
 func (f *fleet) named(h int, state, origin string) record {
 	if h == 0 {
-		return record{otherwise(f.toNew, state), otherwise(f.toNew, origin)}
+		return record{translated(f.renamed.states, state), translated(f.renamed.states, origin)}
 	}
 	return record{state, origin}
 }
@@ -81,7 +150,7 @@ func (f *fleet) absent(h int) string {
 	return ""
 }
 
-// asking is one thing that can be asked for.
+// asking is one thing that can be asked for, by new names.
 type asking struct {
 	event  string
 	actor  fsm.Actor
@@ -91,10 +160,17 @@ type asking struct {
 
 func (f *fleet) requests(h int, yield func(asking)) {
 	for e := range f.nodes[h].Events() {
-		for _, a := range append([]fsm.Actor{fsm.Sweeper}, planActors...) {
-			for bits := range 8 {
+		if h == 0 {
+			e = translated(f.renamed.events, e)
+		}
+		for _, a := range f.actors {
+			for bits := range 1 << len(f.guards) {
+				agrees := valuation{}
+				for i, g := range f.guards {
+					agrees[g] = bits>>i&1 > 0
+				}
 				for _, force := range []bool{false, true} {
-					yield(asking{e, a, force, valuation{"p": bits&1 > 0, "q": bits&2 > 0, "r": bits&4 > 0}})
+					yield(asking{e, fsm.Actor(a), force, agrees})
 				}
 			}
 		}
@@ -115,7 +191,11 @@ func (f *fleet) fire(t require.TestingT, h int, r record, q asking) (to record, 
 	if q.force {
 		next = m.NextForced
 	}
-	step, err := next(context.Background(), at, q.event, q.actor, &q.agrees)
+	event, actor := q.event, q.actor
+	if h == 0 {
+		event, actor = backwards(f.renamed.events, event), fsm.Actor(backwards(f.renamed.actors, string(actor)))
+	}
+	step, err := next(context.Background(), at, event, actor, &q.agrees)
 	if err != nil {
 		return r, false, false, err
 	}
@@ -149,10 +229,23 @@ func (f *fleet) spread(t require.TestingT, records map[record]bool, hold func(in
 
 func (f *fleet) alone(t require.TestingT, h int) map[record]bool {
 	records := map[record]bool{{}: true}
-	if m := f.nodes[h]; m.Kind(m.Start().State) != fsm.Absent {
-		records[f.write(h, m.Start())] = true
+	for _, r := range f.starts(h) {
+		records[r] = true
 	}
 	f.spread(t, records, nil, h)
+	return records
+}
+
+// field is what may be there before a new node comes: what old nodes make, and
+// whatever somebody has put to rest.
+func (f *fleet) field(t require.TestingT) map[record]bool {
+	records := f.alone(t, 0)
+	for _, s := range f.tables[0].States {
+		if s.Kind.Resting() && s.Kind != fsm.Absent {
+			records[f.named(0, s.Name, s.Name)] = true
+		}
+	}
+	f.spread(t, records, nil, 0)
 	return records
 }
 
@@ -177,28 +270,42 @@ func (f *fleet) wrong(t require.TestingT, drain []string, hold []check.Withheld,
 			}
 		}
 		return slices.ContainsFunc(hold, func(w check.Withheld) bool {
-			if r.state == "" {
-				return w.Event == q.event && (w.State == f.absent(0) || w.State == f.absent(1))
+			switch {
+			case w.Event != q.event && translated(f.renamed.events, w.Event) != q.event:
+				return false
+			case w.State == "":
+				return true
+			case r.state == "":
+				return w.State == f.absent(0) || w.State == f.absent(1)
 			}
-			return w.Event == q.event && otherwise(f.toNew, w.State) == r.state
+			return w.State == r.state || translated(f.renamed.states, w.State) == r.state
 		})
 	}
 	drained := func(s string) bool {
-		return slices.ContainsFunc(drain, func(d string) bool { return otherwise(f.toNew, d) == s })
+		return slices.ContainsFunc(drain, func(d string) bool { return translated(f.renamed.states, d) == s })
 	}
 	records := map[record]bool{}
-	for r := range f.alone(t, 0) { // the field
+	field := f.field(t)
+	for r := range field {
 		if !drained(r.state) && !drained(r.origin) {
 			records[r] = true
 		}
 	}
 	byOld := maps.Clone(records) // what old nodes write, or have written
-	for h, m := range f.nodes {
-		if start := m.Start(); m.Kind(start.State) != fsm.Absent {
-			records[f.write(h, start)] = true
+	if !slices.ContainsFunc(hold, func(w check.Withheld) bool { return w.Event == "" }) {
+		if text := f.wrongEntry(); text != "" {
+			return text
+		}
+		for h := range f.nodes {
+			for _, r := range f.starts(h) {
+				records[r] = true
+				if h == 0 {
+					byOld[r] = true
+				}
+			}
 		}
 	}
-	before := [2]map[record]bool{f.alone(t, 0), f.alone(t, 1)}
+	before := [2]map[record]bool{field, f.alone(t, 1)}
 	f.spread(t, records, withheld, 0, 1)
 	for r := range records {
 		f.requests(0, func(q asking) {
@@ -213,6 +320,23 @@ func (f *fleet) wrong(t require.TestingT, drain []string, hold []check.Withheld,
 		}
 		if text := f.wrongAt(t, r, withheld, before, byOld, may); text != "" {
 			return fmt.Sprintf("in %v: %s", r, text)
+		}
+	}
+	return ""
+}
+
+// wrongEntry is what is wrong about objects that old nodes add.
+func (f *fleet) wrongEntry() string {
+	first := func(h int) record { return f.write(h, f.nodes[h].Start()) }
+	if first(0) == (record{}) {
+		return ""
+	}
+	if first(0) != first(1) {
+		return fmt.Sprintf("an old node adds objects in %v, a new one in %v", first(0), first(1))
+	}
+	for _, a := range f.tables[0].Actors {
+		if name := fsm.Actor(translated(f.renamed.actors, string(a))); a != fsm.Sweeper && !slices.Contains(f.tables[1].Actors, name) {
+			return fmt.Sprintf("an old node lets %s add objects", name)
 		}
 	}
 	return ""
@@ -267,12 +391,14 @@ func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record,
 // sweeps reports whether the sweeper of either node fires an event: of a deadline,
 // or because a row names it.
 func (f *fleet) sweeps(at [2]fsm.Status[string], event string) bool {
-	for h, m := range f.nodes {
+	for h, t := range f.tables {
 		if e, ok := f.deadline(h, at[h]); ok && e == event {
 			return true
 		}
-		for row := range m.Rows() {
-			if row.Event == event && slices.Contains(row.From, at[h].State) && slices.Contains(row.Actors, fsm.Sweeper) {
+		for _, r := range t.Rows {
+			from := slices.ContainsFunc(r.From, func(i int) bool { return t.States[i].Name == at[h].State })
+			by := slices.ContainsFunc(r.Actors, func(i int) bool { return t.Actors[i] == fsm.Sweeper })
+			if from && by && f.event(h, r.Event) == event {
 				return true
 			}
 		}
@@ -280,8 +406,16 @@ func (f *fleet) sweeps(at [2]fsm.Status[string], event string) bool {
 	return false
 }
 
+// event is the new name of an event.
+func (f *fleet) event(h, i int) string {
+	if h == 1 {
+		return f.tables[h].Events[i]
+	}
+	return translated(f.renamed.events, f.tables[h].Events[i])
+}
+
 func (f *fleet) deadline(h int, at fsm.Status[string]) (string, bool) {
-	t := f.nodes[h].Table()
+	t := f.tables[h]
 	s, o, err := t.ParseStatus(at.State, at.Origin)
 	if err != nil {
 		return "", false
@@ -290,18 +424,28 @@ func (f *fleet) deadline(h int, at fsm.Status[string]) (string, bool) {
 	if row < 0 {
 		return "", false
 	}
-	return t.Events[t.Rows[row].Event], true
+	return f.event(h, t.Rows[row].Event), true
 }
 
-// drawFleet draws a machine and a changed one.
-func drawFleet(t *rapid.T) (*fleet, map[string]string) {
+// drawFleet draws a machine and a changed one, and what Diff is to know of them.
+func drawFleet(t *rapid.T) (*fleet, check.DiffConfig) {
 	spec := plans.Draw(t, "old")
 	changed, renamed := changes(t, spec)
-	old, err := fsm.New[valuation](spec)
-	require.NoError(t, err)
-	new, err := fsm.New[valuation](changed)
-	require.NoError(t, err)
-	return newFleet(old, new, renamed), renamed
+	specs := [2]plan{spec, changed}
+	var initials [2][]string
+	for h, spec := range specs {
+		if rapid.IntRange(0, 5).Draw(t, "one initial state") > 0 {
+			continue
+		}
+		for _, s := range spec.States {
+			if s.Kind != fsm.Absent && (s.Name == spec.Initial || rapid.Bool().Draw(t, "initial")) {
+				initials[h] = append(initials[h], s.Name)
+			}
+		}
+	}
+	return newFleet(t, specs, initials, renamed), check.DiffConfig{
+		States: renamed.states, Events: renamed.events, Actors: renamed.actors, Guards: renamed.guards, NoGuess: true,
+	}
 }
 
 // What a verdict promises holds: under its conditions neither node does what the
@@ -310,9 +454,12 @@ func drawFleet(t *rapid.T) (*fleet, map[string]string) {
 func TestVerdictsHold(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		f, renamed := drawFleet(t)
-		config := &check.DiffConfig{States: renamed, NoGuess: true, Strict: rapid.Bool().Draw(t, "strict")}
-		e, err := check.Diff(f.nodes[0].Table(), f.nodes[1].Table(), config)
+		f, config := drawFleet(t)
+		config.Strict = rapid.Bool().Draw(t, "strict")
+		if rapid.IntRange(0, 3).Draw(t, "hold") == 0 {
+			config.Hold = f.drawHold(t)
+		}
+		e, err := check.Diff(f.tables[0], f.tables[1], &config)
 		require.NoError(t, err)
 		seen[e.Level.String()]++
 		drain, hold, level := e.Drain, e.Hold, e.Level
@@ -323,11 +470,11 @@ func TestVerdictsHold(t *testing.T) {
 		may := func(state, event string) bool {
 			return !config.Strict && (e.Workaround != nil || slices.ContainsFunc(e.Hazards, func(h check.Hazard) bool {
 				return h.ID == check.DiffRefusedByOld && h.Event == event &&
-					(otherwise(f.toNew, h.State) == state || state == "" && h.State == f.absent(1))
+					(h.State == state || state == "" && h.State == f.absent(1))
 			}))
 		}
 		if level < check.Unsafe {
-			require.Empty(t, f.wrong(t, drain, hold, may), "%s\n%s\n%s", e, f.nodes[0].Table().Rows, f.nodes[1].Table().Rows)
+			require.Empty(t, f.wrong(t, drain, append(hold, config.Hold...), may), "%s\nheld: %v\n%s\n%s", e, config.Hold, plain(f.tables[0]), plain(f.tables[1]))
 		}
 		if level := e.Level; level == check.Compatible {
 			require.Empty(t, e.Drain)
@@ -344,12 +491,34 @@ func TestVerdictsHold(t *testing.T) {
 	}
 }
 
+// drawHold draws what is not asked for.
+func (f *fleet) drawHold(t *rapid.T) (hold []check.Withheld) {
+	for range rapid.IntRange(1, 3).Draw(t, "held") {
+		table := f.tables[rapid.IntRange(0, 1).Draw(t, "of")]
+		w := check.Withheld{Event: rapid.SampledFrom(append([]string{""}, table.Events...)).Draw(t, "event")}
+		if w.Event != "" && rapid.Bool().Draw(t, "somewhere") {
+			w.State = rapid.SampledFrom(table.States).Draw(t, "state").Name
+		}
+		hold = append(hold, w)
+	}
+	return hold
+}
+
+// plain is a table for people.
+func plain(t *fsm.Table) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 // Every witness happens as it says, and at its end is what the hazard says.
 func TestWitnessesReplay(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		f, renamed := drawFleet(t)
-		e, err := check.Diff(f.nodes[0].Table(), f.nodes[1].Table(), &check.DiffConfig{States: renamed, NoGuess: true})
+		f, config := drawFleet(t)
+		e, err := check.Diff(f.tables[0], f.tables[1], &config)
 		require.NoError(t, err)
 		for _, h := range e.Hazards {
 			if len(h.Witness) > 0 {
@@ -373,12 +542,19 @@ func (f *fleet) replay(t require.TestingT, h check.Hazard) {
 		to := f.named(node, a.To, a.ToOrigin)
 		switch {
 		case a.Node == "": // it is there
-			require.True(t, f.alone(t, 0)[to] || f.nodes[0].Kind(a.To).Resting(), "%s", a)
+			require.Contains(t, f.field(t), to, "%s", a)
 		case a.Event == "":
-			require.Equal(t, f.nodes[node].Start().State, a.To)
+			require.Contains(t, f.starts(node), to)
+			q = asking{actor: fsm.Actor(a.Actor)}
 		default:
 			q = asking{a.Event, fsm.Actor(a.Actor), a.Force, valuation{}}
+			if node == 0 {
+				q.event, q.actor = translated(f.renamed.events, a.Event), fsm.Actor(translated(f.renamed.actors, a.Actor))
+			}
 			for _, g := range a.Agree {
+				if slices.ContainsFunc(f.tables[0].Rows, func(r fsm.TableRow) bool { return r.Guard == g }) {
+					g = translated(f.renamed.guards, g)
+				}
 				q.agrees[g] = true
 			}
 			require.Equal(t, r, f.named(node, a.State, a.Origin), "%s", a)
@@ -437,7 +613,9 @@ func (f *fleet) replay(t require.TestingT, h check.Hazard) {
 	case check.DiffStranded:
 		require.False(t, f.rests(t, 0, r) && f.rests(t, 1, r))
 	case check.DiffEntryForbidden:
-		require.NotEqual(t, r, f.write(1, f.nodes[1].Start()))
+		if r == f.write(1, f.nodes[1].Start()) {
+			require.NotContains(t, f.tables[1].Actors, fsm.Actor(translated(f.renamed.actors, string(q.actor))))
+		}
 	default:
 		require.Fail(t, "a hazard that is not replayed", h.ID)
 	}

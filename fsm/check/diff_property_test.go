@@ -3,6 +3,7 @@ package check_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,16 +22,19 @@ func rowWords(t *fsm.Table) map[string]int {
 		if r.Then == fsm.ThenMove {
 			to = t.States[r.To].Name
 		}
-		who := ""
-		for i, a := range t.Actors {
-			if slices.Contains(r.Actors, i) {
-				who += ", " + string(a)
-			}
+		who, origins := []string{}, []string{}
+		for _, a := range r.Actors {
+			who = append(who, string(t.Actors[a]))
 		}
+		for _, o := range r.Origin {
+			origins = append(origins, t.States[o].Name)
+		}
+		slices.Sort(who)
+		slices.Sort(origins)
 		for _, from := range r.From {
 			text := t.States[from].Name + " -" + t.Events[r.Event] + "-> " + to
-			if who != "" && len(r.Actors) < len(t.Actors) {
-				text += " by " + who[2:]
+			if len(who) > 0 && len(who) < len(t.Actors) {
+				text += " by " + strings.Join(who, ", ")
 			}
 			if r.Guard != "" {
 				text += " [" + r.Guard + "]"
@@ -38,8 +42,8 @@ func rowWords(t *fsm.Table) map[string]int {
 			if r.Within > 0 {
 				text += " after " + r.Within.String()
 			}
-			for i, o := range r.Origin {
-				text += []string{" of ", ", "}[min(i, 1)] + t.States[o].Name
+			if len(origins) > 0 {
+				text += " of " + strings.Join(origins, ", ")
 			}
 			if r.Forced {
 				text += " (forced)"
@@ -102,7 +106,7 @@ func TestDifferencesAddUp(t *testing.T) {
 			return e
 		}
 		ab, bc, ac, ba := diff(0, 1), diff(1, 2), diff(0, 2), diff(1, 0)
-		if len(tables[0].Actors) == len(tables[1].Actors) && len(tables[1].Actors) == len(tables[2].Actors) {
+		if slices.Equal(tables[0].Actors, tables[1].Actors) && slices.Equal(tables[1].Actors, tables[2].Actors) {
 			// A row for anybody means somebody else where the actors change.
 			require.Equal(t, rowWords(tables[1]), sum(rowWords(tables[0]), net(ab)))
 			require.Empty(t, cmp.Diff(sum(net(ab), net(bc)), net(ac)))
@@ -121,18 +125,21 @@ func TestDifferencesAddUp(t *testing.T) {
 	})
 }
 
-// More conditions make nothing worse, and being strict nothing better.
+// Another condition makes nothing worse, and being strict nothing better. Where
+// states are drained it may: what is withheld for that keeps other things from
+// happening too, and with the condition less may have to be drained.
 func TestConditionsOnlyHelp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f, renamed := drawFleet(t)
-		old, new := f.nodes[0].Table(), f.nodes[1].Table()
-		config := check.DiffConfig{States: renamed, NoGuess: true}
+		f, config := drawFleet(t)
+		old, new := f.tables[0], f.tables[1]
 		plain, err := check.Diff(old, new, &config)
 		require.NoError(t, err)
 		config.Hold = []check.Withheld{{Event: rapid.SampledFrom(old.Events).Draw(t, "held")}}
 		held, err := check.Diff(old, new, &config)
 		require.NoError(t, err)
-		require.LessOrEqual(t, held.Level, plain.Level, "held: %s\nplain: %s", held, plain)
+		if len(plain.Drain)+len(plain.Hold) == 0 {
+			require.LessOrEqual(t, held.Level, plain.Level, "held: %s\nplain: %s", held, plain)
+		}
 		config.Hold, config.Strict = nil, true
 		strict, err := check.Diff(old, new, &config)
 		require.NoError(t, err)

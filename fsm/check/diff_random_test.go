@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,9 +24,11 @@ type (
 
 var errDeclined = errors.New("declined")
 
-func guardNamed(name string) fsm.Guard[valuation] {
+func guardNamed(name string) fsm.Guard[valuation] { return guardReading(name, name) }
+
+func guardReading(name, key string) fsm.Guard[valuation] {
 	return fsm.When(name, func(_ context.Context, v *valuation) error {
-		if (*v)[name] {
+		if (*v)[key] {
 			return nil
 		}
 		return errDeclined
@@ -33,16 +36,18 @@ func guardNamed(name string) fsm.Guard[valuation] {
 }
 
 var (
-	planActors = []fsm.Actor{"user", "agent"}
+	planActors = []fsm.Actor{"user", "agent", "admin"}
 	planEvents = []string{"go", "stop", "done", "fail"}
 	planGuards = []string{"p", "q"}
-	planKinds  = []fsm.Kind{fsm.Stable, fsm.Stable, fsm.Transitional, fsm.Transitional, fsm.Failed, fsm.Final, fsm.Absent}
+	planKinds  = []fsm.Kind{
+		fsm.Stable, fsm.Stable, fsm.Transitional, fsm.Transitional, fsm.Transitional, fsm.Failed, fsm.Final, fsm.Absent, fsm.Absent,
+	}
 )
 
 // plans draws a sound specification: a tree that reaches every state, a way out of
 // each, and then whatever goes with it.
 var plans = rapid.Custom(func(t *rapid.T) plan {
-	spec := plan{Name: "drawn", Actors: planActors}
+	spec := plan{Name: "drawn", Actors: planActors[:rapid.IntRange(1, len(planActors)).Draw(t, "actors")]}
 	n := rapid.IntRange(2, 5).Draw(t, "states")
 	for i := range n {
 		s := fsm.State[string]{Name: string(rune('A' + i)), Kind: rapid.SampledFrom(planKinds).Draw(t, "kind")}
@@ -81,37 +86,105 @@ func accepted(spec, changed plan) plan {
 // more often.
 var mutations = []string{
 	"row", "row", "row", "drop", "drop", "retarget", "guard", "actors", "forced", "within", "supersede", "origin",
-	"kind", "state", "unstate", "rename", "event", "initial", "swap",
+	"kind", "kind", "state", "unstate", "unstate", "within", "rename", "call", "event", "initial", "swap", "declare",
 }
 
-// changes draws a few changes of a specification. The names that it gives to
-// states are in renamed, new names by old ones.
-func changes(t *rapid.T, spec plan) (changed plan, renamed map[string]string) {
-	renamed = map[string]string{}
-	changed = spec
-	for range rapid.IntRange(0, 3).Draw(t, "changes") {
-		what := rapid.SampledFrom(mutations).Draw(t, "change")
-		if what != "rename" {
-			changed = accepted(changed, mutate(t, changed, what))
-			continue
-		}
-		i := rapid.IntRange(0, len(changed.States)-1).Draw(t, "renamed")
-		from, to := changed.States[i].Name, changed.States[i].Name+"2"
-		if len(from) == 1 && slices.ContainsFunc(spec.States, func(s fsm.State[string]) bool { return s.Name == from }) {
-			renamed[from] = to
-		}
-		changed = rename(changed, from, to)
+// renames are the new names by the old ones, as in [check.DiffConfig].
+type renames struct{ states, events, actors, guards map[string]string }
+
+func (r *renames) all() []map[string]string {
+	return []map[string]string{r.states, r.events, r.actors, r.guards}
+}
+
+// namesOf are the names that a specification has of each kind.
+func namesOf(spec plan) (names [4][]string) {
+	for _, s := range spec.States {
+		names[0] = append(names[0], s.Name)
 	}
-	for from, to := range renamed {
-		if !slices.ContainsFunc(changed.States, func(s fsm.State[string]) bool { return s.Name == to }) {
-			delete(renamed, from) // removed since
+	for _, a := range spec.Actors {
+		names[2] = append(names[2], string(a))
+	}
+	for _, r := range spec.Rows {
+		names[1] = append(names[1], r.Event)
+		if r.Guard != nil {
+			names[3] = append(names[3], r.Guard.Name())
 		}
+	}
+	return names
+}
+
+// changes draws a few changes of a specification, and says what it has renamed.
+func changes(t *rapid.T, spec plan) (plan, renames) {
+	renamed := renames{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
+	before := namesOf(spec)
+	changed := spec
+	for range rapid.IntRange(0, 4).Draw(t, "changes") {
+		what := rapid.SampledFrom(mutations).Draw(t, "change")
+		kind := 0
+		switch what {
+		case "call":
+			kind = rapid.IntRange(1, 3).Draw(t, "kind")
+			fallthrough
+		case "rename":
+			names := namesOf(changed)[kind]
+			if len(names) == 0 {
+				continue
+			}
+			from := rapid.SampledFrom(names).Draw(t, "renamed")
+			if to := from + "2"; from != string(fsm.Sweeper) {
+				changed = called(changed, kind, from, to)
+				if slices.Contains(before[kind], from) && !slices.Contains(before[kind], to) {
+					renamed.all()[kind][from] = to
+				}
+			}
+		default:
+			changed = accepted(changed, mutate(t, changed, what))
+		}
+	}
+	for kind, names := range namesOf(changed) {
+		maps.DeleteFunc(renamed.all()[kind], func(from, to string) bool {
+			// Removed since; and the name of a guard in a witness is to mean one.
+			return !slices.Contains(names, to) || kind == 3 && slices.Contains(names, from)
+		})
 	}
 	return changed, renamed
 }
 
+// called is a specification with another name for a state, an event, an actor or a
+// guard.
+func called(spec plan, kind int, from, to string) plan {
+	spec = clonePlan(spec)
+	switch kind {
+	case 0:
+		return rename(spec, from, to)
+	case 2:
+		for i, a := range spec.Actors {
+			if string(a) == from {
+				spec.Actors[i] = fsm.Actor(to)
+			}
+		}
+	}
+	for i := range spec.Rows {
+		r := &spec.Rows[i]
+		switch {
+		case kind == 1 && r.Event == from:
+			r.Event = to
+		case kind == 3 && r.Guard != nil && r.Guard.Name() == from:
+			r.Guard = guardNamed(to)
+		case kind == 2:
+			r.Actors = slices.Clone(r.Actors)
+			for k, a := range r.Actors {
+				if string(a) == from {
+					r.Actors[k] = fsm.Actor(to)
+				}
+			}
+		}
+	}
+	return spec
+}
+
 func clonePlan(spec plan) plan {
-	spec.States, spec.Rows = slices.Clone(spec.States), slices.Clone(spec.Rows)
+	spec.States, spec.Rows, spec.Actors = slices.Clone(spec.States), slices.Clone(spec.Rows), slices.Clone(spec.Actors)
 	return spec
 }
 
@@ -149,31 +222,47 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 	if len(spec.Rows) == 0 {
 		what = "row"
 	}
+	some := func(label string) []string {
+		list := []string{state(label)}
+		for range max(0, rapid.IntRange(-4, 2).Draw(t, "more of them")) {
+			if s := state(label); !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+		return list
+	}
+	who := func() (actors []fsm.Actor) {
+		for _, a := range spec.Actors {
+			if rapid.Bool().Draw(t, string(a)) {
+				actors = append(actors, a)
+			}
+		}
+		return actors
+	}
 	switch what {
 	case "row":
 		r := planRow{
-			From: []string{state("from")}, Event: rapid.SampledFrom(planEvents).Draw(t, "event"), To: state("to"),
+			From: some("from"), Event: rapid.SampledFrom(planEvents).Draw(t, "event"), To: state("to"),
 			Then: rapid.SampledFrom([]fsm.Then{fsm.ThenMove, fsm.ThenMove, fsm.ThenMove, fsm.ThenReturn, fsm.ThenIgnore}).Draw(t, "then"),
 		}
 		if rapid.Bool().Draw(t, "actor") {
-			r.Actors = []fsm.Actor{rapid.SampledFrom(planActors).Draw(t, "who")}
+			r.Actors = who()
 		}
 		if rapid.IntRange(0, 2).Draw(t, "guarded") == 0 {
 			r.Guard = guardNamed(rapid.SampledFrom(planGuards).Draw(t, "guard"))
 		}
 		if rapid.IntRange(0, 5).Draw(t, "conditional") == 0 {
-			r.Origin = []string{state("origin")}
+			r.Origin = some("origin")
+		}
+		if rapid.IntRange(0, 9).Draw(t, "wildcard") == 0 {
+			r.Any, r.Except, r.From = true, some("except"), nil
 		}
 		if rapid.IntRange(0, 5).Draw(t, "late") == 0 {
 			r.Within = time.Duration(rapid.IntRange(1, 2).Draw(t, "minutes")) * time.Minute
 		}
 		r.Forced = rapid.IntRange(0, 6).Draw(t, "forced") == 0
 		spec.Rows = slices.Insert(spec.Rows, rapid.IntRange(0, len(spec.Rows)).Draw(t, "place"), r)
-		for i := range spec.States { // who has a deadline needs nobody
-			if spec.States[i].Name == r.From[0] && r.Within > 0 {
-				spec.States[i].Manual = ""
-			}
-		}
+		looksAfter(&spec)
 	case "drop":
 		i := rapid.IntRange(0, len(spec.Rows)-1).Draw(t, "dropped")
 		spec.Rows = slices.Delete(spec.Rows, i, i+1)
@@ -182,26 +271,34 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 	case "guard":
 		row().Guard = rapid.SampledFrom([]fsm.AnyGuard{nil, guardNamed("p"), guardNamed("q"), guardNamed("r")}).Draw(t, "guard")
 	case "actors":
-		row().Actors = rapid.SampledFrom([][]fsm.Actor{nil, {"user"}, {"agent"}, {"user", "agent"}}).Draw(t, "actors")
+		r := row()
+		if r.Actors = who(); rapid.IntRange(0, 4).Draw(t, "sweeper") == 0 && slices.Contains(spec.Actors, fsm.Sweeper) {
+			r.Actors = append(r.Actors, fsm.Sweeper)
+		}
+	case "declare":
+		a := rapid.SampledFrom(append([]fsm.Actor{fsm.Sweeper}, planActors...)).Draw(t, "actor")
+		if i := slices.Index(spec.Actors, a); i < 0 {
+			spec.Actors = append(spec.Actors, a)
+			break
+		}
+		is := func(b fsm.Actor) bool { return a == b }
+		spec.Actors = slices.DeleteFunc(spec.Actors, is)
+		for i := range spec.Rows {
+			r := &spec.Rows[i]
+			r.Actors = slices.DeleteFunc(slices.Clone(r.Actors), is)
+		}
 	case "forced":
 		r := row()
 		r.Forced = !r.Forced
 	case "within":
 		r := row()
 		r.Within = rapid.SampledFrom([]time.Duration{0, time.Minute, 2 * time.Minute}).Draw(t, "within")
-		late := slices.ContainsFunc(spec.Rows, func(o planRow) bool { return o.Within > 0 && o.From[0] == r.From[0] })
-		for i := range spec.States {
-			if s := &spec.States[i]; s.Name == r.From[0] && s.Kind == fsm.Transitional {
-				if s.Manual = "somebody"; late {
-					s.Manual = ""
-				}
-			}
-		}
+		looksAfter(&spec)
 	case "supersede":
 		r := row()
 		r.Supersede = !r.Supersede
 	case "origin":
-		row().Origin = rapid.SampledFrom([][]string{nil, {state("origin")}}).Draw(t, "origins")
+		row().Origin = rapid.SampledFrom([][]string{nil, some("origin")}).Draw(t, "origins")
 	case "kind":
 		s := &spec.States[rapid.IntRange(0, len(spec.States)-1).Draw(t, "state")]
 		s.Kind = rapid.SampledFrom(planKinds).Draw(t, "kind")
@@ -221,8 +318,13 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 	case "unstate":
 		gone := state("gone")
 		spec.States = slices.DeleteFunc(spec.States, func(s fsm.State[string]) bool { return s.Name == gone })
+		for i := range spec.Rows {
+			r := &spec.Rows[i]
+			is := func(s string) bool { return s == gone }
+			r.From, r.Except = slices.DeleteFunc(slices.Clone(r.From), is), slices.DeleteFunc(slices.Clone(r.Except), is)
+		}
 		spec.Rows = slices.DeleteFunc(spec.Rows, func(r planRow) bool {
-			return r.From[0] == gone || r.Then == fsm.ThenMove && r.To == gone || slices.Contains(r.Origin, gone)
+			return len(r.From) == 0 && !r.Any || r.Then == fsm.ThenMove && r.To == gone || slices.Contains(r.Origin, gone)
 		})
 	case "event":
 		row().Event = rapid.SampledFrom(append([]string{"new"}, planEvents...)).Draw(t, "event")
@@ -233,4 +335,18 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 		spec.Rows[i], spec.Rows[k] = spec.Rows[k], spec.Rows[i]
 	}
 	return spec
+}
+
+// looksAfter says of the transitional states without a deadline that somebody does.
+func looksAfter(spec *plan) {
+	for i := range spec.States {
+		s := &spec.States[i]
+		late := slices.ContainsFunc(spec.Rows, func(r planRow) bool {
+			return r.Within > 0 && (slices.Contains(r.From, s.Name) ||
+				r.Any && !slices.Contains(r.Except, s.Name) && !(r.Then == fsm.ThenMove && r.To == s.Name))
+		})
+		if s.Manual = ""; s.Kind == fsm.Transitional && !late {
+			s.Manual = "somebody"
+		}
+	}
 }

@@ -239,7 +239,8 @@ func (j *joint) target(h int, a *arrow) string {
 	return "(" + a.then.String() + ")"
 }
 
-// words is a row for people, by the names of its table.
+// words is a row for people, by the names of its table. Lists are in the order of
+// the names: a row reads the same whatever its table is compared with.
 func (j *joint) words(h int, a *arrow) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s -%s-> %s", j.state(h, a.from), j.name(&j.events, h, a.event), j.target(h, a))
@@ -258,6 +259,7 @@ func (j *joint) words(h int, a *arrow) string {
 		for i, o := range a.origin {
 			names[i] = j.state(h, o)
 		}
+		slices.Sort(names)
 		b.WriteString(" of " + strings.Join(names, ", "))
 	}
 	if a.forced {
@@ -275,5 +277,6 @@ func (j *joint) members(l *ids, h int, s set) (names []string) {
 			names = append(names, j.name(l, h, number))
 		}
 	}
+	slices.Sort(names)
 	return names
 }

@@ -246,6 +246,32 @@ func lines[T fmt.Stringer](list []T) (out []string) {
 	return out
 }
 
+// A row reads the same whatever its table is compared with, so that what several
+// comparisons say can be put together.
+func TestDiffReadsARowInOneWay(t *testing.T) {
+	const rows = "A go T user; T done B agent origin=A,B; B go T user"
+	table := short(t, "A stable, B stable, T transitional", strings.Split(rows, "; ")...)
+	other := short(t, "B stable, A stable, T transitional", strings.Split(strings.Replace(rows, "T done B agent origin=A,B", "T fail A agent", 1), "; ")...)
+	for _, pair := range [][2]*fsm.Table{{table, other}, {other, table}} {
+		e, err := check.Diff(pair[0], pair[1], &check.DiffConfig{NoGuess: true})
+		require.NoError(t, err)
+		require.Contains(t, e.String(), "T -done-> B by agent of A, B", "%s", e)
+	}
+}
+
+// A guard that was renamed is one condition, not two.
+func TestWitnessNamesAGuardOnce(t *testing.T) {
+	old := short(t, "A stable, B stable", "A go B user [p]", "B back A user")
+	new := short(t, "A stable, B stable", "A go A user [whole]", "B back A user")
+	e, err := check.Diff(old, new, &check.DiffConfig{Guards: map[string]string{"p": "whole"}})
+	require.NoError(t, err)
+	require.Equal(t, check.DiffTwoResults, e.Hazards[0].ID)
+	require.Contains(t, e.Hazards[0].Text, "where p agrees")
+	last := e.Hazards[0].Witness[len(e.Hazards[0].Witness)-1]
+	require.Equal(t, []string{"p"}, last.Agree)
+	require.Empty(t, last.Refuse)
+}
+
 // More guards than are tried in all combinations: what is not the same is unsafe.
 func TestDiffOfManyGuards(t *testing.T) {
 	var rows []string
