@@ -37,7 +37,10 @@ func (s *System) Explore(ctx context.Context, o *Options) (*Verdict, error) {
 		return nil, errors.Join(problems...)
 	}
 	t := newTables(s)
-	starts := t.starts()
+	starts := t.starts(o.bytes())
+	if starts == nil {
+		return &Verdict{System: s.name, Reason: fmt.Errorf("%w: %d", ErrMaxBytes, o.bytes())}, nil
+	}
 	for {
 		t.lay = newLayout(t)
 		if t.lay == nil {
@@ -72,12 +75,25 @@ func exploreWith(ctx context.Context, t *tables, starts [][]uint32, o *Options) 
 	return explore[[16]uint64](ctx, t, starts, o)
 }
 
-// starts returns the numbers of the initial states, by field.
-func (t *tables) starts() [][]uint32 {
+// bytes is the bound on memory.
+func (o *Options) bytes() int64 {
+	if o.MaxBytes <= 0 {
+		return defaultMaxBytes
+	}
+	return o.MaxBytes
+}
+
+// starts returns the numbers of the initial states, by field; nil if their list
+// alone takes more than so many bytes.
+func (t *tables) starts(most int64) [][]uint32 {
 	all := [][]uint32{nil}
+	each := int64(24 + 4*(len(t.sys.actors)+len(t.sys.channels)+len(t.sys.budgets)))
 	for i, a := range t.sys.actors {
 		var longer [][]uint32
 		ids := a.start(t.locals[i])
+		if int64(len(all))*int64(len(ids)) > most/each {
+			return nil
+		}
 		for _, s := range all {
 			for _, id := range ids {
 				longer = append(longer, append(slices.Clip(s), id))

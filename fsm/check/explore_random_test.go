@@ -75,13 +75,13 @@ func drawSketch(t *rapid.T) *sketch {
 		}
 		s.acts = append(s.acts, acts)
 	}
-	for range draw(0, 2, "budgets") {
+	for range draw(0, 3, "budgets") {
 		s.budgets = append(s.budgets, draw(0, 2, "budget"))
 	}
 	budget := func() int { return draw(-1, len(s.budgets)-1, "of budget") }
 	for i := range draw(0, 2, "channels") {
 		c := sketchChannel{capacity: draw(1, 3, "capacity"), ordered: rapid.Bool().Draw(t, "ordered"), lose: budget(), copy: budget()}
-		for range draw(0, min(1, c.capacity), "filled") {
+		for range max(0, draw(-2, c.capacity, "filled")) {
 			c.start = append(c.start, draw(0, sketchMessages-1, "message"))
 		}
 		s.channels = append(s.channels, c)
@@ -116,10 +116,12 @@ func drawSketch(t *rapid.T) *sketch {
 					f.empties = append(f.empties, i)
 				}
 			}
-			struck := draw(0, actors-1, "struck")
-			f.strikes[struck] = make([]int, s.locals)
-			for l := range f.strikes[struck] {
-				f.strikes[struck][l] = draw(-1, s.locals-1, "strike")
+			for range draw(1, 2, "strikes") {
+				struck := draw(0, actors-1, "struck")
+				f.strikes[struck] = make([]int, s.locals)
+				for l := range f.strikes[struck] {
+					f.strikes[struck][l] = draw(-1, s.locals-1, "strike")
+				}
 			}
 			s.faults = append(s.faults, f)
 		}
@@ -424,7 +426,8 @@ func TestSystemsAgreeWithReference(t *testing.T) {
 	largest := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSketch(t)
-		v, err := s.system().Explore(context.Background(), nil)
+		o := &check.Options{Workers: rapid.IntRange(1, 3).Draw(t, "workers")}
+		v, err := s.system().Explore(context.Background(), o)
 		require.NoError(t, err)
 		r, states := s.refer()
 		var rests func(string) bool
@@ -441,6 +444,20 @@ func TestSystemsAgreeWithReference(t *testing.T) {
 		}
 		seen[v.Outcome]++
 		largest = max(largest, v.States)
+
+		// With less room it says the same, or nothing.
+		o.MaxStates = rapid.IntRange(1, len(r.order)).Draw(t, "room")
+		less, err := s.system().Explore(context.Background(), o)
+		require.NoError(t, err)
+		if less.Outcome == check.Inconclusive {
+			require.ErrorIs(t, less.Reason, check.ErrMaxStates)
+			require.Greater(t, less.States, o.MaxStates)
+			require.Nil(t, less.Trace)
+		} else {
+			require.NoError(t, less.Reason)
+			require.Equal(t, v.Outcome, less.Outcome)
+			require.Equal(t, v.Property, less.Property)
+		}
 	})
 	t.Log(seen, largest)
 	requireAll(t, seen)

@@ -102,6 +102,9 @@ func (r *reference) agrees(t require.TestingT, v *check.Verdict, bad, rests func
 	}
 	violated, stuck, lost := r.nearest(bad), r.nearest(r.stuck(rests)), r.nearest(r.lost(rests))
 	far := -1
+	require.Equal(t, v.Outcome == check.Violated, v.Property != "", "a property only of what violates it: %s", v)
+	require.Equal(t, v.Outcome == check.Violated, v.Problem != nil)
+	require.NoError(t, v.Reason)
 	switch v.Outcome {
 	case check.Holds:
 		require.Equal(t, []int{-1, -1, -1}, []int{violated, stuck, lost})

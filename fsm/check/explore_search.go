@@ -84,9 +84,7 @@ func explore[K packed](ctx context.Context, t *tables, starts [][]uint32, o *Opt
 		s.workers = runtime.GOMAXPROCS(0)
 	}
 	s.workers = min(s.workers, shards)
-	if s.bound.MaxBytes <= 0 {
-		s.bound.MaxBytes = defaultMaxBytes
-	}
+	s.bound.MaxBytes = o.bytes()
 	for range s.workers {
 		s.hands = append(s.hands, &hand[K]{
 			x: newExpander[K](t), view: View{t: t, ids: make([]uint32, len(t.lay.fields))},
@@ -199,6 +197,8 @@ func (s *search[K]) one(ctx context.Context, states int) (done bool, err error) 
 	done, err = s.merge(ctx, workers)
 	s.t.forget()
 	if err == nil && stuck != nobody {
+		// It is nearer than what the merge has found, of which nothing remains.
+		s.verdict.Property, s.verdict.Problem, s.verdict.Reason = "", nil, nil
 		return true, s.found(Stuck, stuck)
 	}
 	return done, err

@@ -207,6 +207,57 @@ func TestBounds(t *testing.T) {
 	require.NoError(t, v.Reason)
 }
 
+// A stuck state is nearer than what a step from beside it breaks, or than the bound
+// that it goes beyond, and nothing of these is in the verdict.
+func TestStuckBesideABrokenState(t *testing.T) {
+	m := &check.Model[int]{
+		Name: "beside", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) {
+			switch s {
+			case 0:
+				step("left", false, 1)
+				step("right", false, 2)
+			case 2:
+				step("on", false, 3)
+			}
+		},
+		Always: map[string]func(int) error{"never three": func(s int) error {
+			if s == 3 {
+				return errors.New("three")
+			}
+			return nil
+		}},
+		Rests: func(s int) bool { return s == 3 },
+	}
+	for range 2 {
+		for _, o := range []*check.Options{nil, {MaxStates: 3}, {MaxStates: 4}} {
+			v, err := m.Explore(context.Background(), o)
+			require.NoError(t, err)
+			require.Equal(t, check.Stuck, v.Outcome)
+			require.Len(t, v.Trace.Steps, 1)
+			require.Empty(t, v.Property, "%s", v)
+			require.Empty(t, v.Trace.Property)
+			require.Empty(t, v.Trace.Problem)
+			require.NoError(t, v.Problem)
+			require.NoError(t, v.Reason)
+		}
+		m.Always = nil
+	}
+}
+
+// There may be more initial states than memory.
+func TestTooManyInitialStates(t *testing.T) {
+	sys := check.NewSystem("many")
+	for i := range 40 {
+		a := check.NewActor(sys, fmt.Sprint(i), 0, 1, 2)
+		a.Acts(func(l int, step func(string, int)) { step("", 0) })
+	}
+	sys.Rests(func(*check.View) bool { return true })
+	v := explored(t, sys, &check.Options{MaxStates: 1000})
+	require.Equal(t, check.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Err(), check.ErrMaxBytes)
+}
+
 // What Bytes says is what was allocated, within the slack of slices that grew.
 func TestBytesAreAllocated(t *testing.T) {
 	sys := shop(2, 2)
