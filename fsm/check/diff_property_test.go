@@ -89,7 +89,7 @@ func sum(a, b map[string]int) map[string]int {
 // verdict of two steps is not bound by those of each, because the second may take
 // back the first.
 func TestDifferencesAddUp(t *testing.T) {
-	plain := &check.DiffConfig{NoGuess: true}
+	config := &check.DiffConfig{NoGuess: true}
 	rapid.Check(t, func(t *rapid.T) {
 		first := plans.Draw(t, "first")
 		second, _ := changes(t, first)
@@ -101,7 +101,7 @@ func TestDifferencesAddUp(t *testing.T) {
 			tables = append(tables, m.Table())
 		}
 		diff := func(a, b int) *check.Evolution {
-			e, err := check.Diff(tables[a], tables[b], plain)
+			e, err := check.Diff(tables[a], tables[b], config)
 			require.NoError(t, err)
 			return e
 		}
@@ -119,7 +119,7 @@ func TestDifferencesAddUp(t *testing.T) {
 			require.Empty(t, e.Hazards)
 		}
 		if len(ab.Differences) == 0 {
-			require.Equal(t, check.Compatible, ab.Level)
+			require.Equal(t, check.Compatible, ab.Level, "%s\n%s\n%s", ab, plain(tables[0]), plain(tables[1]))
 			require.Empty(t, ab.Hazards)
 		}
 	})

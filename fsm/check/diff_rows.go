@@ -1,10 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -13,7 +15,8 @@ import (
 type Difference struct {
 	Subject string `json:"subject"` // machine, state, event, actor, guard or row
 	// Change is added, removed, renamed or changed; of rows also retargeted,
-	// reguarded, reactored (of several, the first that applies), or reordered.
+	// reguarded, reactored (of several, the first that applies), or reordered: the
+	// rows of one event, or the deadlines of a state that are over at the same time.
 	Change string `json:"change"`
 	Old    string `json:"old,omitempty"` // the name, or the row in words
 	New    string `json:"new,omitempty"`
@@ -108,6 +111,42 @@ func (j *joint) rowDifferences(state int, add func(Difference)) {
 	for _, event := range eventsOf(j.halves[oldHalf].from[state], j.halves[newHalf].from[state]) {
 		j.cellDifferences(olds[event], news[event], add)
 	}
+	if event := j.reorderedDeadlines(state); event >= 0 {
+		add(Difference{
+			Subject: "row", Change: "reordered", OldRow: -1, NewRow: -1,
+			From: j.state(oldHalf, state), Event: j.name(&j.events, oldHalf, event),
+		})
+	}
+}
+
+// reorderedDeadlines returns the first event of the old half that is not the first
+// any more of those that the sweeper fires after the same time, or -1.
+func (j *joint) reorderedDeadlines(state int) int {
+	type deadline struct {
+		within time.Duration
+		event  int
+	}
+	var order [2][]deadline
+	var has [2]map[deadline]bool
+	for h := range j.halves {
+		has[h] = make(map[deadline]bool)
+		for _, a := range j.halves[h].from[state] {
+			if d := (deadline{a.within, a.event}); a.within > 0 && !has[h][d] {
+				has[h][d] = true
+				order[h] = append(order[h], d)
+			}
+		}
+		slices.SortStableFunc(order[h], func(a, b deadline) int { return cmp.Compare(a.within, b.within) })
+	}
+	for h := range order { // those that both have
+		order[h] = slices.DeleteFunc(order[h], func(d deadline) bool { return !has[1-h][d] })
+	}
+	for i, d := range order[oldHalf] {
+		if order[newHalf][i] != d {
+			return d.event
+		}
+	}
+	return -1
 }
 
 func cellsOf(arrows []arrow) map[int][]*arrow {

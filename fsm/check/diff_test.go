@@ -259,6 +259,24 @@ func TestDiffReadsARowInOneWay(t *testing.T) {
 	}
 }
 
+// Of deadlines that are over at the same time the sweeper fires the first.
+func TestDiffOfDeadlinesInAnotherOrder(t *testing.T) {
+	rows := []string{"A make B user", "B stop A within=1m", "B go A within=1m", "B wait A within=2m"}
+	swapped := []string{"A make B user", "B wait A within=2m", "B go A within=1m", "B stop A within=1m"}
+	old, new := short(t, "A stable, B stable", rows...), short(t, "A stable, B stable", swapped...)
+	e, err := check.Diff(old, new, nil)
+	require.NoError(t, err)
+	require.Equal(t, check.Unsafe, e.Level)
+	require.Equal(t, check.DiffDeadlineAction, e.Hazards[0].ID)
+	require.Equal(t, []string{"row reordered: B -stop->"}, lines(e.Differences))
+
+	later := short(t, "A stable, B stable", "A make B user", "B wait A within=2m", "B stop A within=1m", "B go A within=1m")
+	e, err = check.Diff(old, later, nil)
+	require.NoError(t, err)
+	require.Equal(t, check.Compatible, e.Level)
+	require.Empty(t, e.Differences, "in what order they are declared that are not over at the same time, does not matter")
+}
+
 // A guard that was renamed is one condition, not two.
 func TestWitnessNamesAGuardOnce(t *testing.T) {
 	old := short(t, "A stable, B stable", "A go B user [p]", "B back A user")
