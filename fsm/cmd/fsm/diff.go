@@ -27,6 +27,9 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 			}
 		}
 		for _, h := range held {
+			if h == "" {
+				return false, misused("-hold: no event")
+			}
 			config.Hold = append(config.Hold, withheld(h))
 		}
 		old, err := c.table(files[0])

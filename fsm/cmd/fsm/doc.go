@@ -32,7 +32,8 @@
 // verify takes JSON lines, one change of one object a line, as [check.ReadHistory]
 // reads them from a store or from anywhere else, and says what the table of the
 // time does not allow: see [check.Conform]. -version NAME@SINCE=FILE gives further
-// versions of the table. An empty history is bad input: nothing was shown by it.
+// versions of the table. An empty history is bad input: nothing was shown by it. So
+// are flags for a history where none is named.
 //
 // # Protocols
 //

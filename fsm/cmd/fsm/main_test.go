@@ -74,6 +74,10 @@ func TestOutputThatFails(t *testing.T) {
 		{"diff", "-format=json", table, table},
 		{"tour", table},
 		{"tour", "-format=json", table},
+		{"verify", table, history},
+		{"verify", "-format=json", table, history},
+		{"verify", table},
+		{"verify", "-format=json", table},
 	} {
 		var errs bytes.Buffer
 		require.Equal(t, exitUsage, run(args, strings.NewReader(""), failing{}, &errs), args)

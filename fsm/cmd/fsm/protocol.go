@@ -67,7 +67,7 @@ func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bo
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
-	v, err := sys.Explore(context.Background(), &check.Options{Workers: p.workers, MaxBytes: int64(p.megabytes) << 20})
+	v, err := sys.Explore(context.Background(), &check.Options{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}

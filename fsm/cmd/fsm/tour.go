@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
@@ -68,6 +69,9 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		t, err := c.table(files[0])
 		if err != nil {
 			return false, err
+		}
+		if slices.Contains(t.Actors, fsm.Actor(*stranger)) {
+			return false, misused("-stranger %s: the table declares this actor", *stranger)
 		}
 		var tour *check.Tour
 		var negatives iter.Seq[check.Negative]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -12,7 +13,7 @@ import (
 func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
 	gaps := flags.Bool("gaps", false, "the history skips rows, repeats them and begins in the middle")
-	others := flags.Bool("ignore-others", false, "pass over rows of machines of which there is no table")
+	strangers := flags.Bool("ignore-others", false, "pass over rows of machines of which there is no table")
 	slack := flags.Duration("clock-slack", 0, "by how much time may go backwards between two rows of an object")
 	keep := flags.Int("max", 100, "list this `many` findings at most")
 	var more list
@@ -25,9 +26,19 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		case *keep < 0:
 			return false, misused("-max %d: want 0 or more", *keep)
 		}
+		// Without this a history that was forgotten would pass as something else.
+		others, why := ofHistories, "is about a history, and there is none"
+		if len(files) == 2 {
+			others, why = ofProtocols, "is about the table without a history"
+		}
+		for _, name := range others {
+			if given(flags, name) {
+				return false, misused("-%s %s", name, why)
+			}
+		}
 		t, err := c.table(files[0])
 		if err != nil {
-			return false, err
+			return false, swapped(files, err)
 		}
 		if len(files) == 1 {
 			return c.protocol(t, files[0], p, form.value)
@@ -45,11 +56,15 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 			return false, err
 		}
 		defer in.Close()
-		config := &check.ConformConfig{Gaps: *gaps, IgnoreOthers: *others, ClockSlack: *slack, KeepFindings: *keep}
+		config := &check.ConformConfig{Gaps: *gaps, IgnoreOthers: *strangers, ClockSlack: *slack, KeepFindings: *keep}
 		if *keep == 0 {
 			config.KeepFindings = -1
 		}
 		sum, err := check.Conform(check.ReadHistory(in), versions, config)
+		if errors.Is(err, check.ErrNoHistory) && sum.Unreadable > 0 {
+			// Not a history with bad lines: no history at all.
+			return false, fmt.Errorf("%s: %w: %d lines, and none can be read%s", called(files[1]), err, sum.Unreadable, first(sum.Findings))
+		}
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", called(files[1]), err)
 		}
@@ -58,6 +73,39 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		}
 		return !sum.OK(), c.print(sum.String())
 	}
+}
+
+// The flags of verify that mean something with a history, and without.
+var (
+	ofHistories = []string{"gaps", "ignore-others", "clock-slack", "max", "version"}
+	ofProtocols = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory", "workers"}
+)
+
+// given reports whether a flag stands in the command line.
+func given(flags *flag.FlagSet, name string) (found bool) {
+	flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// first is the first finding, behind a colon.
+func first(list []check.HistoryFinding) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return ": " + list[0].String()
+}
+
+// swapped says that the second file is the table, where that is why the first one
+// is none.
+func swapped(files []string, err error) error {
+	if len(files) != 2 || files[1] == "-" {
+		return err
+	}
+	c := &call{}
+	if _, wrong := c.table(files[1]); wrong != nil {
+		return err
+	}
+	return misused("%v; %s is a table: the table comes first", err, files[1])
 }
 
 // version reads NAME@SINCE=FILE.
