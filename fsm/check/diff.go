@@ -111,34 +111,44 @@ func (e *Evolution) Guessed() bool {
 // Hazard is something that happens while both kinds of binaries run, and what it
 // takes to be safe from it.
 type Hazard struct {
-	ID    string        `json:"id"`
-	Level Compatibility `json:"level"` // Compatible: a note
-	State string        `json:"state,omitempty"`
-	Event string        `json:"event,omitempty"`
-	Text  string        `json:"text"` // one sentence
+	ID      string        `json:"id"`
+	Level   Compatibility `json:"level"` // Compatible: a note
+	State   string        `json:"state,omitempty"`
+	Event   string        `json:"event,omitempty"`
+	Message string        `json:"message"` // one sentence
 	// Witness is a shortest way there, from no object or from one in the field.
 	// Guards are taken as conditions that may or may not hold.
 	Witness []Act `json:"witness,omitempty"`
 }
 
-// The ids of hazards.
+// The ids of hazards: see the table in the package documentation.
 const (
-	DiffUnknownToOld   = "unknown-to-old"  // a new node writes what an old one cannot read
-	DiffUnknownToNew   = "unknown-to-new"  // an old node writes what a new one cannot read
-	DiffForbidden      = "forbidden"       // an old node does what the new table forbids
-	DiffIgnored        = "ignored"         // an old node accepts and ignores what the new table forbids
-	DiffTwoResults     = "two-results"     // the same request ends in two ways
-	DiffRefusedByOld   = "refused-by-old"  // an old node refuses what the new table allows
-	DiffDeadlineAction = "deadline-action" // the sweepers do different things
-	DiffDeadlineTime   = "deadline-time"   // they do the same after different times
-	DiffDeadlineAdded  = "deadline-added"  // objects that an old node put there have no deadline
-	DiffUndo           = "undo"            // failed for one, at rest for the other: what undo needs is kept by one of them
-	DiffStranded       = "stranded"        // one kind of node alone cannot bring the object to rest
-	DiffRenamed        = "renamed"         // two names for one thing
-	DiffTooManyGuards  = "too-many-guards" // a cell with more guards than are compared one by one
-	DiffKind           = "kind"            // transitional, at rest or absent: they do not agree
-	DiffEntryForbidden = "entry-forbidden" // an old node makes objects as the new table does not
+	DiffUnknownToOld   = "unknown-to-old"
+	DiffUnknownToNew   = "unknown-to-new"
+	DiffForbidden      = "forbidden"
+	DiffIgnored        = "ignored"
+	DiffTwoResults     = "two-results"
+	DiffRefusedByOld   = "refused-by-old"
+	DiffDeadlineAction = "deadline-action"
+	DiffDeadlineTime   = "deadline-time"
+	DiffDeadlineAdded  = "deadline-added"
+	DiffUndo           = "undo"
+	DiffStranded       = "stranded"
+	DiffRenamed        = "renamed"
+	DiffTooManyGuards  = "too-many-guards"
+	DiffKind           = "kind"
+	DiffEntryForbidden = "entry-forbidden"
 )
+
+// DiffIDs returns the ids that hazards of [Diff] may have, in the order of the
+// table in the package documentation.
+func DiffIDs() []string {
+	return []string{
+		DiffUnknownToOld, DiffUnknownToNew, DiffForbidden, DiffIgnored, DiffTwoResults, DiffRefusedByOld,
+		DiffEntryForbidden, DiffDeadlineAction, DiffDeadlineAdded, DiffDeadlineTime, DiffKind, DiffUndo,
+		DiffStranded, DiffRenamed, DiffTooManyGuards,
+	}
+}
 
 // Act is one step of a way through two tables: what a node does to an object. A
 // [TourStep] is the same through one.

@@ -98,10 +98,10 @@ func (c *comparison) unreadable(at mixStatus, h int) {
 	const then = "it refuses every request about the object, fails to list it, and does not sweep it"
 	if h == oldHalf {
 		hz.ID, hz.Level = DiffUnknownToOld, Unsafe
-		hz.Text = fmt.Sprintf("an old node cannot read what a new one has written: %s; %s", what, then)
+		hz.Message = fmt.Sprintf("an old node cannot read what a new one has written: %s; %s", what, then)
 	} else {
 		hz.ID, hz.Level = DiffUnknownToNew, NeedsDrain
-		hz.Text = fmt.Sprintf("a new node cannot read what an old one has written: %s; %s", what, then)
+		hz.Message = fmt.Sprintf("a new node cannot read what an old one has written: %s; %s", what, then)
 	}
 	c.add(hz, drain, noCell)
 }
@@ -116,22 +116,22 @@ func (c *comparison) deadlines(at mixStatus, byOld bool) {
 		return
 	case a == nil:
 		h.ID, h.Level, h.Event = DiffDeadlineAdded, NeedsDrain, c.j.name(&c.j.events, newHalf, b.event)
-		h.Text = fmt.Sprintf("an object that an old node puts into %q has no deadline, and no sweeper will ever fire %s for it", h.State, h.Event)
+		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, and no sweeper will ever fire %s for it", h.State, h.Event)
 		h.Witness = c.way(at)
 		c.add(h, at.state, noCell)
 	case b == nil:
 		h.ID, h.Event = DiffDeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
-		h.Text = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
 		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
 		c.add(h, -1, noCell)
 	case a.event != b.event:
 		h.ID, h.Event = DiffDeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
-		h.Text = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.j.name(&c.j.events, newHalf, b.event))
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.j.name(&c.j.events, newHalf, b.event))
 		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
 		c.add(h, -1, noCell)
 	default:
 		h.ID, h.Level, h.Event = DiffDeadlineTime, Compatible, c.j.name(&c.j.events, oldHalf, a.event)
-		h.Text = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
+		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
 		c.add(h, -1, noCell)
 	}
 }
@@ -175,7 +175,7 @@ func (c *comparison) kind(at mixStatus) {
 			keeps, drops = drops, keeps
 		}
 		h.ID, h.Level = DiffUndo, NeedsDrain
-		h.Text = fmt.Sprintf("%s node keeps the payload for an undo when an object fails to %q, %s node drops it there", keeps, h.State, drops)
+		h.Message = fmt.Sprintf("%s node keeps the payload for an undo when an object fails to %q, %s node drops it there", keeps, h.State, drops)
 		c.add(h, at.state, noCell)
 	default:
 		h.ID, h.Level = DiffKind, Unsafe
@@ -183,7 +183,7 @@ func (c *comparison) kind(at mixStatus) {
 		if a == fsm.Absent || b == fsm.Absent {
 			about = "there is an object"
 		}
-		h.Text = fmt.Sprintf("%q is %s to an old node and %s to a new one: they disagree on whether %s", h.State, a, b, about)
+		h.Message = fmt.Sprintf("%q is %s to an old node and %s to a new one: they disagree on whether %s", h.State, a, b, about)
 		c.add(h, -1, noCell)
 	}
 }
@@ -198,14 +198,14 @@ func (c *comparison) entries() {
 	h := Hazard{ID: DiffEntryForbidden, Level: Unsafe, State: c.j.state(oldHalf, old.first)}
 	switch {
 	case new.first < 0:
-		h.Text = fmt.Sprintf("an old node adds objects in %q, where the new table makes them by events only", h.State)
+		h.Message = fmt.Sprintf("an old node adds objects in %q, where the new table makes them by events only", h.State)
 	case new.first != old.first:
-		h.Text = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.j.state(newHalf, new.first))
+		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.j.state(newHalf, new.first))
 	default:
 		for actor := range c.j.actors.in[oldHalf] {
 			if inSet(old.actors, actor) && !inSet(new.actors, actor) && !c.sweeper(actor) {
 				added.actor = actor
-				h.Text = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.j.name(&c.j.actors, oldHalf, actor))
+				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.j.name(&c.j.actors, oldHalf, actor))
 				h.Witness = []Act{c.j.act(&added)}
 				c.add(h, -1, noCell)
 				return
@@ -312,7 +312,7 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 			s := c.j.state(oldHalf, at.state)
 			c.add(Hazard{
 				ID: DiffTooManyGuards, Level: Unsafe, State: s, Event: c.j.name(&c.j.events, oldHalf, event), Witness: c.way(at),
-				Text: fmt.Sprintf("the rows of %s in %q differ, and have too many guards to compare what becomes of it", c.j.name(&c.j.events, oldHalf, event), s),
+				Message: fmt.Sprintf("the rows of %s in %q differ, and have too many guards to compare what becomes of it", c.j.name(&c.j.events, oldHalf, event), s),
 			}, -1, noCell)
 		}
 		return
@@ -388,16 +388,16 @@ func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n res
 		if c.strict {
 			h.Level = Unsafe
 		}
-		h.Text = fmt.Sprintf("an old node refuses %s; a new node %s", who, c.does(newHalf, at, n))
+		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", who, c.does(newHalf, at, n))
 	case n.row == nil && o.ignored():
 		h.ID = DiffIgnored
-		h.Text = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", who)
+		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", who)
 	case n.row == nil:
 		h.ID = DiffForbidden
-		h.Text = fmt.Sprintf("an old node takes %s and %s, which the new table forbids", who, c.does(oldHalf, at, o))
+		h.Message = fmt.Sprintf("an old node takes %s and %s, which the new table forbids", who, c.does(oldHalf, at, o))
 	default:
 		h.ID = DiffTwoResults
-		h.Text = fmt.Sprintf("on %s an old node %s, a new node %s", who, c.does(acting, at, o), c.does(other, at, n))
+		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", who, c.does(acting, at, o), c.does(other, at, n))
 	}
 	hold := [2]int{at.state, event}
 	if at != noObject && !c.j.halves[acting].kind[at.state].Resting() || c.swept(at, event, actor) {

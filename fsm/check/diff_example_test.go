@@ -36,7 +36,7 @@ func ExampleDiff() {
 		panic(err)
 	}
 	fmt.Println(e.Level)
-	fmt.Println(e.Hazards[0].Text)
+	fmt.Println(e.Hazards[0].Message)
 	for _, act := range e.Hazards[0].Witness {
 		fmt.Println("-", act)
 	}

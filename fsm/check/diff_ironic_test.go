@@ -126,7 +126,7 @@ func TestVerdictsOfAHistory(t *testing.T) {
 		e, err := check.Diff(tables[i-1], tables[i], nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Hazards)
-		require.Contains(t, e.Level.String()+": "+e.Hazards[0].Text, want[i+1])
+		require.Contains(t, e.Level.String()+": "+e.Hazards[0].Message, want[i+1])
 		require.Equal(t, i+1 == 2, e.Guessed())
 		if h, ok := hold[i+1]; ok {
 			require.NotNil(t, e.Workaround, "%s", e)

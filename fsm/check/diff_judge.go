@@ -88,7 +88,7 @@ func (d *drains) settle() error {
 		for _, f := range c.found {
 			if f.Level == NeedsDrain {
 				f.Level = Unsafe
-				f.Text += "; the state cannot be kept empty, because objects begin there or get there by themselves"
+				f.Message += "; the state cannot be kept empty, because objects begin there or get there by themselves"
 			}
 			d.left = append(d.left, f.Hazard)
 		}
@@ -122,15 +122,15 @@ func renamed(mapping []Renaming) (list []Hazard) {
 		}
 		switch r.Subject {
 		case "machine":
-			h.Text = fmt.Sprintf("the machine %q is called %q now: records are kept under its name, and each node finds only those of its own", r.Old, r.New)
+			h.Message = fmt.Sprintf("the machine %q is called %q now: records are kept under its name, and each node finds only those of its own", r.Old, r.New)
 		case "state":
 			h.State = r.Old
-			h.Text = fmt.Sprintf("the state %q is called %q now%s: neither node reads the other's records without translation", r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the state %q is called %q now%s: neither node reads the other's records without translation", r.Old, r.New, how)
 		case "event":
 			h.Event = r.Old
-			h.Text = fmt.Sprintf("the event %q is called %q now%s: each node refuses what is asked and reported by the other name", r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the event %q is called %q now%s: each node refuses what is asked and reported by the other name", r.Old, r.New, how)
 		default:
-			h.Text = fmt.Sprintf("the %s %q is called %q now%s: each node refuses the other name", r.Subject, r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the %s %q is called %q now%s: each node refuses the other name", r.Subject, r.Old, r.New, how)
 		}
 		list = append(list, h)
 	}
@@ -326,7 +326,7 @@ func (c *comparison) strand() error {
 			}
 			hz := Hazard{
 				ID: DiffStranded, Level: Unsafe, State: c.j.state(h, v.at.state), Witness: c.way(v.at),
-				Text: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", halfNames[h],
+				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", halfNames[h],
 					c.j.state(h, v.at.state), c.j.state(h, v.at.origin)),
 			}
 			c.add(hz, -1, c.entrance(v.at))

@@ -583,20 +583,20 @@ func (f *fleet) replay(t require.TestingT, h check.Hazard) {
 	case check.DiffForbidden, check.DiffIgnored:
 		require.Equal(t, 0, node)
 		_, _, _, err := other(1)
-		require.Error(t, err, "%s", h.Text)
+		require.Error(t, err, "%s", h.Message)
 		_, ignored, _, err := other(0)
 		require.NoError(t, err)
 		require.Equal(t, h.ID == check.DiffIgnored, ignored)
 	case check.DiffRefusedByOld:
 		require.Equal(t, 1, node)
 		_, _, _, err := other(0)
-		require.Error(t, err, "%s", h.Text)
+		require.Error(t, err, "%s", h.Message)
 	case check.DiffTwoResults:
 		to, ignored, begins, err := other(node)
 		require.NoError(t, err)
 		to2, ignored2, begins2, err := other(1 - node)
 		require.NoError(t, err)
-		require.False(t, to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Text)
+		require.False(t, to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Message)
 	case check.DiffDeadlineAction:
 		at, err := f.read(1, last)
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ func (e *Evolution) String() string {
 		if h.Level == Compatible {
 			level = "note"
 		}
-		fmt.Fprintf(&b, "\n%s: %s: %s", level, h.ID, h.Text)
+		fmt.Fprintf(&b, "\n%s: %s: %s", level, h.ID, h.Message)
 		if h.Level != Unsafe && h.Level != NeedsDrain {
 			continue
 		}

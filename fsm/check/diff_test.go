@@ -3,6 +3,7 @@ package check_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -246,6 +247,42 @@ func lines[T fmt.Stringer](list []T) (out []string) {
 	return out
 }
 
+// Every id is in the table of the package documentation, with the levels that it may
+// have, and no hazard has another.
+func TestEveryHazardIsDocumented(t *testing.T) {
+	lines := documented(t, "Evolution")
+	require.ElementsMatch(t, slices.Collect(maps.Keys(lines)), check.DiffIDs())
+	require.Len(t, check.DiffIDs(), len(lines))
+	seen := map[string]bool{}
+	look := func(e *check.Evolution) {
+		for _, h := range e.Hazards {
+			seen[h.ID] = true
+			level := h.Level.String()
+			if h.Level == check.Compatible {
+				level = "note"
+			}
+			columns := strings.Fields(strings.ReplaceAll(lines[h.ID], ",", ""))
+			require.NotEmpty(t, columns, h.ID)
+			if !slices.Contains(columns[:2], level) { // it could not be drained
+				require.Equal(t, []string{"drain", "unsafe"}, []string{columns[0], level}, "%s", h.Message)
+				require.Contains(t, h.Message, "cannot be kept empty")
+			}
+		}
+	}
+	var all []*fsm.Table
+	for _, file := range tables(t) {
+		all = append(all, readTable(t, file))
+	}
+	for i, new := range all[1:] {
+		for _, config := range []*check.DiffConfig{nil, {NoGuess: true, Strict: true}} {
+			e, err := check.Diff(all[i], new, config)
+			require.NoError(t, err)
+			look(e)
+		}
+	}
+	require.Greater(t, len(seen), 6, "%v", seen)
+}
+
 // A row reads the same whatever its table is compared with, so that what several
 // comparisons say can be put together.
 func TestDiffReadsARowInOneWay(t *testing.T) {
@@ -284,7 +321,7 @@ func TestWitnessNamesAGuardOnce(t *testing.T) {
 	e, err := check.Diff(old, new, &check.DiffConfig{Guards: map[string]string{"p": "whole"}})
 	require.NoError(t, err)
 	require.Equal(t, check.DiffTwoResults, e.Hazards[0].ID)
-	require.Contains(t, e.Hazards[0].Text, "where p agrees")
+	require.Contains(t, e.Hazards[0].Message, "where p agrees")
 	last := e.Hazards[0].Witness[len(e.Hazards[0].Witness)-1]
 	require.Equal(t, []string{"p"}, last.Agree)
 	require.Empty(t, last.Refuse)
@@ -355,7 +392,7 @@ func TestDiffOfWhatSupersedes(t *testing.T) {
 	require.Equal(t, check.Unsafe, e.Level)
 	require.Equal(t, check.DiffTwoResults, e.Hazards[0].ID)
 	require.Equal(t, `on delete by user in "Starting" an old node moves the object to "Deleting" with the origin "Off", `+
-		`a new node moves the object to "Deleting" with the origin "Off" in a new operation`, e.Hazards[0].Text)
+		`a new node moves the object to "Deleting" with the origin "Off" in a new operation`, e.Hazards[0].Message)
 }
 
 // A table at the limits of package fsm, and one that differs in its last row.

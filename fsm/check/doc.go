@@ -15,14 +15,15 @@
 //
 // # Words
 //
-//   - A row is one of [fsm.Table.Rows], a transition is a row in one of its sources.
-//     A tour takes a transition in every status, which is a state and an origin.
+//   - A row is one of [fsm.Table.Rows], a transition is a row in one of its sources:
+//     so [Report.Transitions] counts them. A tour takes a transition in every status,
+//     which is a state and an origin, and [Tour.Transitions] counts it for each.
 //   - A step is one thing that happens: to one object in a [TourStep] and in an
 //     [Act] of the witness of a hazard, in a protocol in a [TraceStep].
 //   - A [fsm.Problem] keeps a table from being a machine. A [Finding] is about a
 //     table, problems included, a [HistoryFinding] about a history, a [Hazard] about
-//     two tables in one fleet. Each has an id (a problem a code) that is stable and
-//     made for programs, and a text for people, which may change.
+//     two tables in one fleet. Each has an id that is stable and made for programs,
+//     and a message for people, which may change (a problem a code and a text).
 //
 // # Guarantees
 //
@@ -114,6 +115,25 @@
 //	drain       once no object is in some states, and nobody fires what leads there
 //	mapping     once names are translated between old and new
 //	unsafe      an old or a new node would do what is wrong for the other
+//
+// What a drain takes away is unsafe where the state cannot be kept empty.
+//
+//	id               level         what is so
+//	unknown-to-old   unsafe        a new node writes what an old one cannot read
+//	unknown-to-new   drain         an old node writes what a new one cannot read
+//	forbidden        unsafe        an old node does what the new table forbids
+//	ignored          unsafe        an old node accepts and ignores what the new table forbids
+//	two-results      unsafe        the same request ends in two ways
+//	refused-by-old   note, unsafe  an old node refuses what the new table allows; unsafe with Strict
+//	entry-forbidden  unsafe        an old node adds objects as the new table does not
+//	deadline-action  unsafe        the sweepers do different things
+//	deadline-added   drain         objects that an old node put there have no deadline
+//	deadline-time    note          they do the same after different times
+//	kind             unsafe        transitional, at rest or absent: they do not agree
+//	undo             drain         failed for one, at rest for the other: what undo needs is kept by one of them
+//	stranded         unsafe        one kind of node alone cannot bring the object to rest
+//	renamed          mapping       two names for one thing
+//	too-many-guards  unsafe        a cell differs, and has more guards than are compared one by one
 //
 // The same table twice gives an empty [Evolution]. Two versions judged one after
 // the other say nothing about both at once: compare what will run side by side.

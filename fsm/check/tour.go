@@ -31,7 +31,8 @@ type Tour struct {
 	// the table does not lead back, or where that is dearer than to begin anew.
 	Sequences [][]TourStep
 	// Transitions is how many there are to take: pairs of a row and a status,
-	// with EveryActor for each actor.
+	// with EveryActor for each actor. [Report.Transitions] counts pairs of a row and
+	// a source, which are fewer where objects come to a source with several origins.
 	Transitions int
 	// Steps is the length of all sequences together. Bound is proven by the dual
 	// of the problem: no tour of at most as many sequences has fewer steps.
