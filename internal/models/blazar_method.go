@@ -1,0 +1,109 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+)
+
+// The methods of a lease: how they are admitted, go on and end.
+
+// begin admits a method.
+func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool) {
+	verb := decide.Fire
+	if call == blazar.Create {
+		verb = decide.Create
+	}
+	e, _ := leaseTable.EventIndex(string(call))
+	if l.Present.At && l.Late.At {
+		return l, false // of methods that go on in vain, one is enough
+	}
+	if !s.commit(&l, decide.Request{Verb: verb, Event: e, Actor: actor, Work: true}) {
+		return l, false
+	}
+	if l.Present.At {
+		l.Late = l.Present
+	}
+	l.Present = work{At: true, Call: uint8(e), Operation: l.Operation, Status: l.State}
+	return l, true
+}
+
+// ends writes the outcome of a method: what it asks for, and if that is refused or
+// it has failed, the failure. What comes too late changes nothing.
+func (s *service) ends(l lease, w work, call blazar.Call) lease {
+	for _, c := range []blazar.Call{call, blazar.Fail} {
+		e, _ := leaseTable.EventIndex(string(c))
+		q := decide.Request{Verb: decide.Report, Event: e, Actor: blazar.Manager, Operation: uint64(w.Operation)}
+		if s.commit(&l, q) {
+			break
+		}
+	}
+	return l
+}
+
+// works is one step of a method: the reservation whose turn it is, or the outcome.
+func (s *service) works(all leases, i int, late bool, step func(string, bool, leases)) {
+	l := all.L[i]
+	w := l.Present
+	if late {
+		w = l.Late
+	}
+	if !w.At {
+		return
+	}
+	name := string(w.call())
+	if late {
+		name = "late " + name
+	}
+	say := func(label string, l lease, w work, left spent) {
+		if late {
+			l.Late = w
+		} else {
+			l.Present = w
+		}
+		next := all
+		next.L[i], next.Left = l, left
+		step(fmt.Sprintf("%c: %s %s", 'A'+i, name, label), false, next)
+	}
+	mark := map[blazar.Call]blazar.Call{blazar.Start: blazar.Start, blazar.Terminate: blazar.Delete, blazar.Delete: blazar.Delete}[w.call()]
+	if int(w.Next) < s.Blazar.Reservations {
+		n := w.Next
+		w.Next++
+		// The mark is refused once the lease has another status.
+		marked := func(call blazar.Call) (lease, work) {
+			l, w := l, w
+			if mark != "" && !(l.Exists && l.State == w.Status && s.fire(reservationTable, &l.Reservations[n], call)) {
+				w.Failed, w.Next = true, uint8(s.Blazar.Reservations)
+			}
+			return l, w
+		}
+		done, after := marked(mark)
+		if mark == blazar.Delete && blazar.ReservationRecord.StateAt(int(l.Reservations[n])) == blazar.ReservationDeleted {
+			done, after = l, w // it is deleted already
+		}
+		say("goes on", done, after, all.Left)
+		if all.Left.Failures > 0 {
+			left := all.Left
+			left.Failures--
+			failed, after := marked(blazar.Fail)
+			if blazar.ReservationRecord.StateAt(int(l.Reservations[n])) == blazar.ReservationError {
+				failed, after = l, w // it is marked already
+			}
+			after.Failed = true
+			say("fails", failed, after, left)
+		}
+		if all.Left.Refusals > 0 && (w.call() == blazar.Create || w.call() == blazar.Update) {
+			left := all.Left
+			left.Refusals--
+			say("is refused", s.ends(l, w, blazar.Refuse), work{}, left)
+		}
+		return
+	}
+	outcome := blazar.Done
+	if w.Failed {
+		outcome = blazar.Fail
+	}
+	say(string(outcome), s.ends(l, w, outcome), work{}, all.Left)
+}
