@@ -124,6 +124,34 @@ func TestConformOfWalks(t *testing.T) {
 			sum, err = check.Conform(seq(nil, feed...), tables, &check.ConformConfig{Gaps: true})
 			require.NoError(t, err)
 			require.True(t, sum.OK(), "%s\n%v", sum, feed)
+
+			// And one that is broken where the table can tell has that one.
+			at := random.IntN(len(feed))
+			row, id := &feed[at], ""
+			switch random.IntN(4) {
+			case 0:
+				row.Event, id = "nothing like it", "unknown-name"
+			case 1:
+				row.To, id = "nowhere", "unknown-name"
+			case 2:
+				row.Version, id = "another", "unknown-version"
+			case 3:
+				if row.Event != "" {
+					row.Actor, id = "a stranger", "wrong-actor"
+				}
+			}
+			again := slices.ContainsFunc(feed[:at], func(r check.HistoryRow) bool { return r.ID == row.ID && r.Sequence == row.Sequence })
+			sum, err = check.Conform(seq(nil, feed...), tables, &check.ConformConfig{Gaps: true})
+			require.NoError(t, err)
+			switch {
+			case id == "":
+			case !again:
+				require.NotEmpty(t, sum.Findings, id)
+				require.Equal(t, id, sum.Findings[0].ID, "%s", sum)
+				require.Equal(t, at+1, sum.Findings[0].Row)
+			case id != "unknown-version": // said twice: the second time it is passed over
+				require.True(t, sum.OK(), "%s", sum)
+			}
 		}
 
 		// One row is broken.

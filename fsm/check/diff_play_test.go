@@ -398,7 +398,8 @@ func (f *fleet) sweeps(at [2]fsm.Status[string], event string) bool {
 		for _, r := range t.Rows {
 			from := slices.ContainsFunc(r.From, func(i int) bool { return t.States[i].Name == at[h].State })
 			by := slices.ContainsFunc(r.Actors, func(i int) bool { return t.Actors[i] == fsm.Sweeper })
-			if from && by && f.event(h, r.Event) == event {
+			fits := len(r.Origin) == 0 || slices.ContainsFunc(r.Origin, func(i int) bool { return t.States[i].Name == at[h].Origin })
+			if from && by && fits && f.event(h, r.Event) == event {
 				return true
 			}
 		}
