@@ -29,8 +29,9 @@ func rowWords(t *fsm.Table) map[string]int {
 		for _, o := range r.Origin {
 			origins = append(origins, t.States[o].Name)
 		}
-		slices.Sort(who)
+		slices.Sort(who) // somebody may be named twice
 		slices.Sort(origins)
+		who, origins = slices.Compact(who), slices.Compact(origins)
 		for _, from := range r.From {
 			text := t.States[from].Name + " -" + t.Events[r.Event] + "-> " + to
 			if len(who) > 0 && len(who) < len(t.Actors) {

@@ -253,7 +253,7 @@ func TestTooManyInitialStates(t *testing.T) {
 		a.Acts(func(l int, step func(string, int)) { step("", 0) })
 	}
 	sys.Rests(func(*check.View) bool { return true })
-	v := explored(t, sys, &check.Options{MaxStates: 1000})
+	v := explored(t, sys, &check.Options{MaxBytes: 1 << 20})
 	require.Equal(t, check.Inconclusive, v.Outcome)
 	require.ErrorIs(t, v.Err(), check.ErrMaxBytes)
 }

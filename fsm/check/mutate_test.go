@@ -109,6 +109,11 @@ func TestMutantsAgainstReference(t *testing.T) {
 		all, err := check.Mutants(table, &check.MutantConfig{EveryTarget: rapid.Bool().Draw(t, "every target")})
 		require.NoError(t, err)
 		texts := map[string]bool{}
+		n, asked := 0, 1 // one in so many is asked, which is most of the work
+		if !full {
+			asked = 8
+			n = rapid.IntRange(0, asked-1).Draw(t, "asked")
+		}
 		for m := range all {
 			require.False(t, texts[m.Text], "twice: %s", m)
 			texts[m.Text] = true
@@ -118,6 +123,9 @@ func TestMutantsAgainstReference(t *testing.T) {
 				if row != m.Row {
 					require.Equal(t, table.Rows[row], m.Table.Rows[i])
 				}
+			}
+			if n++; n%asked != 0 {
+				continue
 			}
 			after := newNaive(document(m.Table)).answers(table.Events)
 			if m.Equivalent {
