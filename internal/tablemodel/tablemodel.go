@@ -38,7 +38,7 @@ func System(t *fsm.Table, o *Options) (*check.System, error) {
 	m.nobody = nobody
 	sys := check.NewSystem(t.Name)
 	lose, twice := sys.Budget("loss", m.Loss), sys.Budget("duplicate", m.Duplicate)
-	object := check.NewActor(sys, "object", m.begin())
+	object := check.NewActor(sys, "object", m.begin()...)
 	peer := check.NewActor(sys, "peer", helper{})
 	channel := check.Channel{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
 	orders := check.NewChannel[order](sys, "orders", channel)
@@ -181,14 +181,21 @@ func (m *model) actors(r *fsm.TableRow) (list []fsm.Actor) {
 	return list
 }
 
-// begin is the object in the beginning: absent, or added.
-func (m *model) begin() subject {
-	s := subject{Left: m.Operations}
-	if m.t.States[m.t.Initial].Kind != fsm.Absent {
-		o, d := m.decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add}, 0)
-		s = m.moved(s, o, &d)
+// begin is the object in the beginning: absent, or added in any state in which the
+// table lets it enter.
+func (m *model) begin() (list []subject) {
+	entries := append([]int{m.t.Initial}, m.t.Initials...)
+	for _, entry := range entries {
+		s := subject{Left: m.Operations}
+		if m.t.States[entry].Kind != fsm.Absent {
+			t := *m.t
+			t.Initial = entry
+			o, d := m.decisions.Ask(&t, s.Object, decide.Request{Verb: decide.Add}, 0)
+			s = m.moved(s, o, &d)
+		}
+		list = append(list, s)
 	}
-	return s
+	return list
 }
 
 // moved is the object after a decision that writes.

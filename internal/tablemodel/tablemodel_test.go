@@ -76,6 +76,20 @@ func made(t *testing.T, rows ...fsm.Row[state, event]) *fsm.Table {
 	return m.Table()
 }
 
+// TestEveryEntry: a table in which objects enter in several states is explored from
+// each of them.
+func TestEveryEntry(t *testing.T) {
+	const document = `{"name":"two","initial":"A","initials":["A","C"],"actors":["user","agent"],
+		"states":[{"name":"A","kind":"stable"},{"name":"B","kind":"stable"},{"name":"C","kind":"stable"},{"name":"T","kind":"transitional"}],
+		"transitions":[{"from":"A","event":"go","actor":"user","to":"B"},{"from":"B","event":"back","actor":"user","to":"A"},
+			{"from":"C","event":"work","actor":"user","to":"T"},{"from":"T","event":"done","actor":"agent","to":"C"}]}`
+	table, err := fsm.ParseTable([]byte(document))
+	require.NoError(t, err)
+	v := explored(t, table, nil)
+	require.Equal(t, check.Stuck, v.Outcome, "nobody leads an object out of T whose report is lost")
+	require.Contains(t, v.Trace.Actors[0].Start, "C, ")
+}
+
 // TestGoesRoundForEver: a table that is sound row by row, and whose deadlines never
 // lead to rest. Nobody sees it as long as the owner lives.
 func TestGoesRoundForEver(t *testing.T) {
