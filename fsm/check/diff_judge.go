@@ -221,10 +221,11 @@ func (d *drains) add(state int) bool {
 				for i := range arrows {
 					a := &arrows[i]
 					cell := [2]int{from, a.event}
+					asked := !d.j.swept(arrows, a)
 					switch {
 					case a.then != fsm.ThenMove || a.to != to || states[from]:
-					case a.within == 0 && d.base[cell]:
-					case a.within == 0 && x.kind[from].Resting():
+					case asked && d.base[cell]:
+					case asked && x.kind[from].Resting():
 						held[cell] = true
 						if from == x.absent {
 							held[[2]int{-1, a.event}] = true
@@ -242,6 +243,20 @@ func (d *drains) add(state int) bool {
 	}
 	d.states, d.held = states, held
 	return true
+}
+
+// swept reports whether the sweeper may take a row: it is a deadline, or one of its
+// cell is and the sweeper, whose event it is then, may be the one to come to it.
+func (j *joint) swept(arrows []arrow, a *arrow) bool {
+	if a.within > 0 {
+		return true
+	}
+	for actor := range j.actors.in[oldHalf] {
+		if inSet(a.actors, actor) && j.name(&j.actors, oldHalf, actor) == string(fsm.Sweeper) {
+			return slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
+		}
+	}
+	return false
 }
 
 // holdOrigins withholds what would make objects whose origin is a drained state:

@@ -131,7 +131,7 @@ func changes(t *rapid.T, spec plan) (plan, renames) {
 				continue
 			}
 			from := rapid.SampledFrom(names).Draw(t, "renamed")
-			if to := from + "2"; from != string(fsm.Sweeper) {
+			if to := from + "2"; from != string(fsm.Sweeper) && !slices.Contains(names, to) {
 				changed = called(changed, kind, from, to)
 				if slices.Contains(before[kind], from) && !slices.Contains(before[kind], to) {
 					renamed.all()[kind][from] = to

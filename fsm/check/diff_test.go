@@ -240,6 +240,28 @@ func TestDiffHoldsWhatBeginsInADrainedState(t *testing.T) {
 	require.Equal(t, []check.Withheld{{State: "A", Event: "leave"}, {State: "E", Event: "make"}}, e.Hold)
 }
 
+// The sweeper that fires a deadline comes to another row of the same event where the
+// guard of the first refuses: to withhold the event does not keep it from that.
+func TestDiffKnowsWhatTheSweeperComesTo(t *testing.T) {
+	rows := []string{"B go A within=1m [p]", "A make B user"}
+	old := short(t, "A stable, B stable", rows...)
+	for _, by := range []string{"", "sweeper", "user"} {
+		new := short(t, "A stable, B stable, X stable", append(slices.Clone(rows), "B go X "+by, "X leave B user")...)
+		e, err := check.Diff(old, new, nil)
+		require.NoError(t, err)
+		require.Equal(t, check.Unsafe, e.Level)
+		if by == "user" {
+			require.Equal(t, &check.Workaround{Level: check.Compatible, Drain: []string{}, Hold: []check.Withheld{{State: "B", Event: "go"}}}, e.Workaround)
+			continue
+		}
+		require.Contains(t, e.String(), "X", "%s", e)
+		if w := e.Workaround; w != nil { // nobody may get to B at all
+			require.Equal(t, []string{"B"}, w.Drain, "%s", e)
+			require.Equal(t, []check.Withheld{{State: "A", Event: "make"}}, w.Hold)
+		}
+	}
+}
+
 func lines[T fmt.Stringer](list []T) (out []string) {
 	for _, x := range list {
 		out = append(out, x.String())
