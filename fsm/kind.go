@@ -14,7 +14,7 @@ const (
 	Stable       Kind = iota // rests until somebody asks
 	Transitional             // work is in flight and somebody owes the next move
 	Failed                   // rests after a failure
-	Final                    // left by forced rows only
+	Final                    // left by forced rows only; a row may stay in it
 	Absent                   // the object does not exist: before creation, after deletion
 )
 

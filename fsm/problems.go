@@ -283,7 +283,7 @@ func (p *problems) cells() {
 				}
 			}
 			byCell[cell] = append(byCell[cell], i)
-			if t.States[from].Kind == Final && !r.Forced && r.Then != ThenIgnore {
+			if t.States[from].Kind == Final && !r.Forced && r.Then != ThenIgnore && !(r.Then == ThenMove && r.To == from) {
 				p.row(FinalExit, i, "leaves the final state %s without force", t.States[from].Name)
 			}
 			if t.States[from].Kind == Absent && r.Within > 0 {

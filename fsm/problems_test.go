@@ -135,6 +135,7 @@ func TestNewAccepts(t *testing.T) {
 		"the longest name":    edit(func(s *spec) { s.Name = long[1:] }),
 		"a declared sweeper":  edit(func(s *spec) { s.Actors = append(s.Actors, fsm.Sweeper) }),
 		"ignored in final":    with(sound(), fsm.Ignore("gone", "x")),
+		"staying in final":    with(sound(), fsm.Move("gone", "x", "gone")),
 		"forced out of final": with(sound(), fsm.Move("gone", "x", "open").OnlyForced()),
 		"disjoint actors": with(sound(),
 			fsm.Move("open", "x", "closed").By(user), fsm.Move("open", "x", "gone").By(worker)),
