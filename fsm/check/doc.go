@@ -55,8 +55,9 @@
 //
 // [Lint] gives what is to be said about a table as findings: a fault, a gap, or a
 // fact that is good to know. Gaps are judged by what lifecycles of running systems
-// turned out to need later. What an event is for is read off its name and the kind
-// of its target (see [Vocabulary]); no state, table or system is known by name.
+// turned out to need later. What an event is for is read off its name, the kind of
+// its target and the name of that (see [Vocabulary]); no state, table or system is
+// known by name.
 // What is known and meant is passed over by [LintConfig.Skip].
 //
 //	id                    severity        what is so
@@ -88,13 +89,14 @@
 //	illegal-row           error           a row in a cell that the table calls illegal
 //	choice                info, warning   state and event leave a choice; a warning where guards alone say where work ends
 //	siblings              warning         states that one event enters, of which one lacks an abort, delete or fail edge
-//	odd-one               warning         the only transitional state without an abort, delete or fail edge
+//	odd-one               warning         the only transitional state without an abort, delete or fail edge, or stable one without delete
 //	owner-death           warning         transitional, and no edge is for work that fails or whose owner died
 //	owner-unsaid          warning         other states say what happens when the owner dies, this one does not
 //	owner-no-row          error           what is to happen when the owner dies has no row
 //	one-actor             warning         transitional, without deadline, and only one actor can lead an object out
-//	late-event            warning         may come late in a final state, and another final state has a row for it
-//	late-unsaid           info            may come late in a final state, and none has a row for it
+//	late-event            info, warning   may come late in a final state, and half of the others have a row for it; a warning where actors differ
+//	late-unsaid           info            may come late in a final state, and few others have a row for it, or none
+//	late-failure          warning         puts up with the good end of work that was called off, but not with the bad one
 //	target-unreached      warning         work does not lead to the target of its state
 //	target-outside        warning         a computed target is not where the table says that it is
 //	target-elsewhere      info            work may also end well in another state than its target

@@ -70,6 +70,7 @@ var rules = []struct {
 	{[]string{LintOwnerDeath, LintOwnerUnsaid, LintOwnerNoRow}, (*linter).ownerDeath},
 	{[]string{LintOneActor}, (*linter).oneActor},
 	{[]string{LintLateEvent, LintLateUnsaid}, (*linter).late},
+	{[]string{LintLateFailure}, (*linter).lateFailures},
 	{[]string{LintTargetUnreached, LintTargetOutside, LintTargetElsewhere}, (*linter).targets},
 	{[]string{LintManyActors}, (*linter).manyActors},
 	{[]string{LintFinalForced}, (*linter).finalForced},
@@ -93,6 +94,7 @@ const (
 	LintOneActor        = "one-actor"
 	LintLateEvent       = "late-event"
 	LintLateUnsaid      = "late-unsaid"
+	LintLateFailure     = "late-failure"
 	LintTargetUnreached = "target-unreached"
 	LintTargetOutside   = "target-outside"
 	LintTargetElsewhere = "target-elsewhere"
@@ -115,14 +117,17 @@ type linter struct {
 	skip   map[string]bool
 	found  Findings
 
-	events []Role             // by event: by its name
-	moves  []step             // transitions that lead from one declared state to another
-	rowBy  [][len(roles)]int  // by state and role: the first row that leads out, -1 for none
-	out    [][]int            // by state: the moves that leave it
-	in     [][]int            // by state: the moves that enter it, return rows left out
-	ending []bool             // by state: part of a deletion, or where one ends
-	missed [][len(roles)]bool // by state: what it lacks, as was said
-	looked []bool             // by state: somebody looks after it, or a deadline does
+	events  []Role             // by event: by its name
+	named   []Role             // by state: likewise
+	moves   []step             // transitions that lead from one declared state to another
+	rowBy   [][len(roles)]int  // by state and role: the first row that leads out, -1 for none
+	stays   [][len(roles)]bool // by state and role: a row keeps the object where it is
+	out     [][]int            // by state: the moves that leave it
+	in      [][]int            // by state: the moves that enter it, return rows left out
+	ending  []bool             // by state: part of a deletion, or where one ends, or of an abort
+	failing []bool             // by state: what failed is dealt with
+	missed  [][len(roles)]bool // by state: what it lacks, as was said
+	looked  []bool             // by state: somebody looks after it, or a deadline does
 }
 
 // step is one transition of a row that moves an object. To is -1 for a return row.
@@ -136,9 +141,10 @@ func newLinter(t *fsm.Table, config *LintConfig) *linter {
 	l := &linter{
 		t: t, a: a, r: a.report(), words: config.Words, config: config,
 		skip: make(map[string]bool, len(config.Skip)), found: Findings{},
-		events: make([]Role, len(t.Events)), out: make([][]int, len(t.States)), in: make([][]int, len(t.States)),
-		ending: make([]bool, len(t.States)), looked: make([]bool, len(t.States)), rowBy: make([][len(roles)]int, len(t.States)),
-		missed: make([][len(roles)]bool, len(t.States)),
+		events: make([]Role, len(t.Events)), named: make([]Role, len(t.States)),
+		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)),
+		looked: make([]bool, len(t.States)), rowBy: make([][len(roles)]int, len(t.States)),
+		stays: make([][len(roles)]bool, len(t.States)), missed: make([][len(roles)]bool, len(t.States)),
 	}
 	for s := range l.rowBy {
 		l.rowBy[s] = [...]int{-1, -1, -1, -1}
@@ -152,11 +158,15 @@ func newLinter(t *fsm.Table, config *LintConfig) *linter {
 	for e, name := range t.Events {
 		l.events[e] = l.words.RoleOf(name)
 	}
+	for s := range t.States {
+		l.named[s] = l.words.RoleOf(t.States[s].Name)
+	}
 	for i := range t.Rows {
 		l.row(i)
 	}
 	l.wayOn()
-	l.deletions()
+	l.ending = l.deletions()
+	l.failing = l.onlyBy(make([]bool, len(t.States)), RoleFail, RoleAbort)
 	for s := range t.States {
 		l.looked[s] = t.States[s].Manual != "" || slices.ContainsFunc(l.out[s], func(m int) bool {
 			return l.isDeadline(&t.Rows[l.moves[m].row])
@@ -170,15 +180,20 @@ func newLinter(t *fsm.Table, config *LintConfig) *linter {
 func (l *linter) row(i int) {
 	row := &l.t.Rows[i]
 	move := row.Then == fsm.ThenMove && l.a.declared(row.To)
-	if !l.a.hasEvent(row) || !move && row.Then != fsm.ThenReturn {
+	if !l.a.hasEvent(row) || !move && row.Then != fsm.ThenReturn && row.Then != fsm.ThenIgnore {
 		return
 	}
-	role, to := l.roleOf(row), -1
+	to := -1
 	if move {
 		to = row.To
 	}
 	for _, from := range row.From {
-		if !l.a.declared(from) || from == to {
+		if !l.a.declared(from) {
+			continue
+		}
+		role := l.roleOf(row, from)
+		if from == to || row.Then == fsm.ThenIgnore {
+			l.stays[from][role] = true
 			continue
 		}
 		l.out[from] = append(l.out[from], len(l.moves))
@@ -190,22 +205,28 @@ func (l *linter) row(i int) {
 	}
 }
 
-// wayOn takes a failure that is the only way on for no failure: where nothing else
-// leads on, a timer that runs out is the regular end.
+// wayOn takes what is the only way on for neither a failure nor an abort: where
+// nothing else leads on, a timer that runs out is the regular end, and so is the
+// report that what was called off has stopped.
 func (l *linter) wayOn() {
 	for s := range l.out {
-		if l.kind(s) != fsm.Transitional || l.has(s, RoleNone) {
+		if l.kind(s) != fsm.Transitional {
 			continue
 		}
-		for _, m := range l.out[s] {
-			move := &l.moves[m]
-			if move.role == RoleFail && move.to >= 0 && l.kind(move.to) != fsm.Failed {
-				move.role = RoleNone
+		for _, role := range []Role{RoleFail, RoleAbort} {
+			if l.has(s, RoleNone) {
+				break
 			}
-		}
-		l.rowBy[s] = [...]int{-1, -1, -1, -1}
-		for _, m := range l.out[s] {
-			l.firstOf(l.moves[m])
+			for _, m := range l.out[s] {
+				move := &l.moves[m]
+				if move.role == role && move.to >= 0 && l.kind(move.to) != fsm.Failed {
+					move.role = RoleNone
+				}
+			}
+			l.rowBy[s] = [...]int{-1, -1, -1, -1}
+			for _, m := range l.out[s] {
+				l.firstOf(l.moves[m])
+			}
 		}
 	}
 }
@@ -217,37 +238,61 @@ func (l *linter) firstOf(m step) {
 	}
 }
 
-// deletions finds the states in which an object is on its way out: the
-// transitional ones that a request to delete leads to, and those that are entered
-// from such states only.
-func (l *linter) deletions() {
+// deletions finds the states in which an object is on its way out: those that a
+// request to delete leads to, or nothing but requests to abort and delete, and the
+// ones at work that are entered from such states only. Where a deletion comes to
+// rest it is over.
+func (l *linter) deletions() []bool {
+	ending := make([]bool, len(l.t.States))
+	for _, m := range l.moves {
+		if m.role == RoleDelete && m.to >= 0 && l.kind(m.to) != fsm.Failed {
+			ending[m.to] = true
+		}
+	}
+	return l.onlyBy(ending, RoleAbort, RoleDelete)
+}
+
+// onlyBy adds to the states that are marked those at work that rows of a role lead
+// to, and nothing else but rows of another one and rows from states at work that
+// are marked. What nothing else leads to than the latter is marked likewise.
+func (l *linter) onlyBy(marked []bool, role, or Role) []bool {
+	others := make([]int, len(l.t.States)) // by state: moves into it of any other role
+	asked := make([]bool, len(l.t.States)) // by state: a move of the role leads there
 	var work []int
-	mark := func(s int) {
-		if !l.ending[s] {
-			l.ending[s] = true
-			if l.kind(s) == fsm.Transitional { // at rest the deletion is over
-				work = append(work, s)
+	for s := range others {
+		for _, m := range l.in[s] {
+			switch l.moves[m].role {
+			case role:
+				asked[s] = true
+			case or:
+			default:
+				others[s]++
 			}
 		}
 	}
-	others := make([]int, len(l.t.States)) // by state: moves into it from elsewhere than a deletion
-	for s := range others {
-		others[s] = len(l.in[s])
+	mark := func(s int) {
+		marked[s] = true
+		if l.kind(s) == fsm.Transitional { // at rest it is over
+			work = append(work, s)
+		}
 	}
-	for _, m := range l.moves {
-		if m.role == RoleDelete && m.to >= 0 && l.kind(m.to) == fsm.Transitional {
-			mark(m.to)
+	for s := range marked {
+		if marked[s] || asked[s] && others[s] == 0 && l.kind(s) == fsm.Transitional {
+			mark(s)
 		}
 	}
 	for ; len(work) > 0; work = work[1:] {
 		for _, m := range l.out[work[0]] {
-			if to := l.moves[m].to; to >= 0 {
-				if others[to]--; others[to] == 0 && l.kind(to) != fsm.Failed {
-					mark(to)
-				}
+			to, by := l.moves[m].to, l.moves[m].role
+			if to < 0 || by == role || by == or {
+				continue
+			}
+			if others[to]--; others[to] == 0 && !marked[to] && l.kind(to) != fsm.Failed {
+				mark(to)
 			}
 		}
 	}
+	return marked
 }
 
 // has reports whether a row of this role leads out of a state.

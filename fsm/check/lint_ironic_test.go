@@ -103,7 +103,7 @@ func (v *version) fixes(before *version) (fixed []versionEdge) {
 	had, role := before.has(), check.DefaultVocabulary().RoleOf
 	for _, e := range v.Transitions {
 		there := slices.ContainsFunc(before.Transitions, func(b versionEdge) bool {
-			return b.From == e.From && (b.Event == e.Event || b.To == e.To && role(b.Event) == role(e.Event))
+			return b.From == e.From && (b.Event == e.Event || b.To == e.To && b.To != b.From && role(b.Event) == role(e.Event))
 		})
 		if had[e.From] != nil && !there && role(e.Event) != check.RoleNone {
 			fixed = append(fixed, e)

@@ -23,7 +23,7 @@ func (l *linter) ownerDeath() {
 			l.ownerNoRow(s)
 		case !l.a.exits[s].any: // said elsewhere
 		case l.missed[s][RoleFail]: // likewise
-		case !l.has(s, RoleFail) && !l.has(s, RoleAbort) && !l.has(s, RoleDelete):
+		case !l.has(s, RoleFail) && !l.has(s, RoleAbort) && !l.has(s, RoleDelete) && !l.stays[s][RoleFail]:
 			silent = append(silent, s)
 		default:
 			unsaid = append(unsaid, s)

@@ -37,17 +37,23 @@ func (l *linter) siblings() {
 	}
 }
 
-// oddOne finds the one state at work that lacks what all others have.
+// oddOne finds the one state at work that lacks what all others have, and the one
+// at rest that cannot be deleted.
 func (l *linter) oddOne() {
 	lacks := make([]lack, len(l.t.States))
 	if all := l.ofKind(upTo(len(l.t.States)), fsm.Transitional); len(all) > 2 {
 		l.compare(lacks, -1, all, byAllButOne)
 	}
+	// Where objects begin and nothing leads back to, there may be nothing to delete.
+	entered := l.states(func(s int) bool { return l.kind(s) == fsm.Stable && len(l.in[s]) > 0 })
+	if len(entered) > 2 {
+		l.compare(lacks, -1, entered, byAllButOne)
+	}
 	for _, s := range l.kept(LintOddOne, l.states(func(s int) bool { return lacks[s].any() })) {
 		name := l.t.States[s].Name
 		l.add(Finding{
 			ID: LintOddOne, Severity: Warning, States: []string{name}, Rows: lacks[s].rows,
-			Message: fmt.Sprintf("%s has no edge to %s, unlike every other transitional state that might need one", name, lacks[s].what()),
+			Message: fmt.Sprintf("%s has no edge to %s, unlike every other %s state that might need one", name, lacks[s].what(), l.kind(s)),
 			Advice:  "Add the edge, or skip the finding with the reason why objects there need none.",
 		})
 	}
@@ -58,7 +64,7 @@ func (l *linter) entered() [][]int {
 	states, seen := make([][]int, len(l.t.Events)), make([]set, len(l.t.Events))
 	for _, m := range l.moves {
 		event := l.t.Rows[m.row].Event
-		if m.to < 0 {
+		if m.to < 0 || m.role == RoleFail || m.role == RoleAbort { // what went wrong or was called off has nothing else in common
 			continue
 		}
 		if seen[event] == nil {
@@ -122,15 +128,22 @@ func byAllButOne(have, all int) bool { return have > 1 && have == all-1 }
 // compare notes what each of the states lacks that enough of the others have.
 //
 // Who is on the way out needs neither abort nor delete, and is no example for
-// them. Who can be aborted comes to rest and can be deleted there, so that only an
-// abort makes up for a delete, not the other way round: a delete leaves no object.
+// them; the same is true of failures where what failed is dealt with. A row that
+// keeps an object where it is says that somebody thought of it. Who can be aborted
+// comes to rest and can be deleted there, so that only an abort makes up for a
+// delete, not the other way round: a delete leaves no object.
 func (l *linter) compare(lacks []lack, event int, states []int, enough func(have, all int) bool) {
 	atWork := l.kind(states[0]) == fsm.Transitional
 	for _, role := range []Role{RoleAbort, RoleDelete, RoleFail} {
 		if !atWork && role != RoleDelete {
 			continue
 		}
-		counts := func(s int) bool { return l.a.exits[s].any && (role == RoleFail || !l.ending[s]) }
+		counts := func(s int) bool {
+			if role == RoleFail && l.failing[s] || role != RoleFail && l.ending[s] {
+				return false
+			}
+			return l.a.exits[s].any
+		}
 		var have []int
 		all := 0
 		for _, s := range states {
@@ -148,7 +161,7 @@ func (l *linter) compare(lacks []lack, event int, states []int, enough func(have
 			if l.missed[s][role] && event < 0 {
 				continue // said of siblings
 			}
-			missed := counts(s) && !l.has(s, role)
+			missed := counts(s) && !l.has(s, role) && !l.stays[s][role]
 			if !missed || role == RoleDelete && atWork && l.has(s, RoleAbort) {
 				continue
 			}

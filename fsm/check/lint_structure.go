@@ -13,7 +13,12 @@ import (
 // its own.
 func (l *linter) problems() {
 	demands := make(map[string]int) // by code: index of the finding
+	never := -1                     // index of the finding about the cell whose rows are never tried
 	for _, p := range l.r.Problems {
+		if never >= 0 && p.Code == fsm.AmbiguousRow && l.sameCells(l.found[never].Rows[0], p.Row) {
+			l.more(&l.found[never], p.Row)
+			continue
+		}
 		f := Finding{ID: p.Code, Severity: Error, Message: p.Text, Advice: advice[p.Code]}
 		if p.Row >= 0 {
 			f.Rows = []int{p.Row}
@@ -28,6 +33,9 @@ func (l *linter) problems() {
 			continue
 		}
 		if p.Severity != fsm.SeverityDemand || l.skip[p.Code] {
+			if never = -1; p.Code == fsm.AmbiguousRow && !l.skip[p.Code] {
+				never = len(l.found)
+			}
 			l.add(f)
 			continue
 		}
@@ -42,6 +50,22 @@ func (l *linter) problems() {
 		all := &l.found[at]
 		all.States = append(all.States, p.State)
 		all.Message = fmt.Sprintf("%s, and %d more: %s", all.States[0], len(all.States)-1, demanded[p.Code])
+	}
+}
+
+// sameCells reports whether two rows are for the same event in the same states.
+func (l *linter) sameCells(a, b int) bool {
+	return l.t.Rows[a].Event == l.t.Rows[b].Event && slices.Equal(l.t.Rows[a].From, l.t.Rows[b].From)
+}
+
+// more adds a row to a finding about a row that is never tried: what leads to one
+// of many states is one fault.
+func (l *linter) more(f *Finding, row int) {
+	if len(f.Rows) == 1 {
+		f.Message += "; and so for other rows of the event"
+	}
+	if len(f.Rows) < MaxNamed {
+		f.Rows = append(f.Rows, row)
 	}
 }
 
@@ -148,7 +172,7 @@ func (l *linter) illegalRows() {
 }
 
 // choice finds cells in which state and event leave a choice. It weighs more where
-// work ends in one of several states of rest and a guard alone says in which: who
+// work ends well in one of several states of rest and a guard alone says in which: who
 // finds the object after a crash knows no more than its state and origin.
 func (l *linter) choice() {
 	for _, at := range l.a.order {
@@ -166,8 +190,9 @@ func (l *linter) choice() {
 			}
 			rows = append(rows, l.moves[m].row)
 			guarded = guarded || row.Guard != ""
+			well := l.moves[m].role != RoleFail && l.moves[m].role != RoleAbort || l.events[row.Event] != RoleNone
 			if to := l.moves[m].to; to >= 0 && len(row.Origin) == 0 && l.kind(to).Resting() &&
-				l.kind(to) != fsm.Failed && !slices.Contains(ends, to) {
+				l.kind(to) != fsm.Failed && well && !slices.Contains(ends, to) {
 				ends = append(ends, to)
 			}
 		}

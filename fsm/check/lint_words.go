@@ -29,29 +29,31 @@ func (r Role) String() string {
 }
 
 // Vocabulary has the words by which the role of an event is recognised, in lower
-// case. They are compared with the whole words of its name, which end where a
-// letter is followed by something else than one, and before a capital. A name
-// that has words of several roles is the first of fail, abort and delete: "delete
-// failed" is a failure. An outcome is not a request: "deleted" is no word of the
-// default. The zero Vocabulary recognises nothing by name.
+// case, and that of a state where the events that lead there say nothing. They are
+// compared with the whole words of its name, which end where a letter is followed
+// by something else than one, and before a capital. A name that has words of
+// several roles is the first of fail, abort and delete: "delete failed" is a
+// failure. An outcome is not a request: "deleted" is no word of the default. The
+// zero Vocabulary recognises nothing by name.
 type Vocabulary struct{ Abort, Delete, Fail []string }
 
 // DefaultVocabulary returns the words that [Lint] knows, for who wants to add some.
 func DefaultVocabulary() *Vocabulary {
 	return &Vocabulary{
 		Abort: []string{
-			"abort", "aborted", "aborting", "cancel", "canceled", "cancelled", "canceling", "cancelling",
-			"cancellation", "interrupt", "revoke", "rst", "undo", "withdraw",
+			"abandon", "abandoned", "abort", "aborted", "aborting", "cancel", "canceled", "cancelled", "canceling",
+			"cancelling", "cancellation", "interrupt", "kill", "killed", "killing", "revoke", "rst", "undo", "void",
+			"withdraw",
 		},
 		Delete: []string{
 			"decommission", "decommissioning", "delete", "deleting", "deprovision", "destroy", "destroying",
-			"erase", "purge", "remove", "removing", "teardown", "terminate", "terminating", "undeploy", "uninstall",
+			"erase", "expunge", "expunging", "purge", "remove", "removing", "teardown", "terminate", "terminating", "undeploy", "uninstall",
 		},
 		Fail: []string{
 			"crash", "crashed", "dead", "deadline", "decline", "declined", "denied", "deny", "died", "error", "errored",
 			"expire", "expired", "expires", "expiry", "fail", "failed", "failing", "fails", "failure", "fault", "lost",
 			"nack", "nak", "overdue",
-			"panic", "refuse", "refused", "reject", "rejected", "stuck", "timeout",
+			"panic", "refuse", "refused", "reject", "rejected", "rejecting", "stalled", "stuck", "timed", "timeout",
 		},
 	}
 }
@@ -98,14 +100,19 @@ func words(name string) (list []string) {
 }
 
 // roleOf returns the role of a row that leads from a state to another one. Words
-// come first, then the kind of the target: what leads into a failed state without
-// being asked for is a failure, and so is a deadline.
-func (l *linter) roleOf(row *fsm.TableRow) Role {
+// of the event come first, then the kind of the target: what leads into a failed
+// state without being asked for is a failure, and so is a deadline. Last come the
+// words of the target, unless the state that is left is called likewise: from
+// there it is the way on.
+func (l *linter) roleOf(row *fsm.TableRow, from int) Role {
 	role := l.events[row.Event]
+	move := row.Then == fsm.ThenMove && l.a.declared(row.To)
 	switch {
 	case role != RoleNone:
-	case row.Then == fsm.ThenMove && l.t.States[row.To].Kind == fsm.Failed, l.isDeadline(row):
+	case move && l.kind(row.To) == fsm.Failed, l.isDeadline(row):
 		role = RoleFail
+	case move && l.named[row.To] != l.named[from]:
+		role = l.named[row.To]
 	}
 	return role
 }

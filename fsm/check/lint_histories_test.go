@@ -1,0 +1,181 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/check"
+)
+
+// history is versions of one table of a running system, in a form of lines:
+//
+//	initial STATE              where objects begin; initials where there are several
+//	kind KIND STATE...         with the kinds of lifecycle-table/1, for all versions
+//	version NAME COMMIT        rows follow
+//	change NAME COMMIT         as the version before; "+" adds rows, "-" takes some away
+//	A,B event,event C,D        every event in every one of the states leads to the target
+//
+// Where several targets are named, the code of the source decides: the transitions
+// are guarded. The sources know no actors, so that every event is for two who are
+// made up. Where they know no kinds, a state is final if nothing leads out, at work
+// if objects leave it without being asked to, and failed if its name says so.
+type history struct {
+	initials []string
+	names    []string
+	kind     map[string]string
+	versions []*version
+}
+
+func readHistory(t testing.TB, file string) *history {
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	h := &history{kind: map[string]string{}}
+	for line := range strings.Lines(string(data)) {
+		words := strings.Fields(line)
+		rows := func(words []string) (rows []versionEdge) {
+			require.Len(t, words, 3, line)
+			for from := range strings.SplitSeq(words[0], ",") {
+				for event := range strings.SplitSeq(words[1], ",") {
+					for to := range strings.SplitSeq(words[2], ",") {
+						require.NotEmpty(t, h.kind[from], line)
+						require.NotEmpty(t, h.kind[to], line)
+						rows = append(rows, versionEdge{From: from, Event: event, To: to})
+					}
+				}
+			}
+			return rows
+		}
+		last := len(h.versions) - 1
+		switch words[0] {
+		case "#":
+		case "initial", "initials":
+			h.initials = words[1:]
+		case "kind":
+			for _, s := range words[2:] {
+				h.kind[s] = words[1]
+				h.names = append(h.names, s)
+			}
+		case "version":
+			h.versions = append(h.versions, &version{N: last + 2, Date: words[1]})
+		case "change":
+			h.versions = append(h.versions, &version{N: last + 2, Date: words[1], Transitions: slices.Clone(h.versions[last].Transitions)})
+		case "+":
+			h.versions[last].Transitions = append(h.versions[last].Transitions, rows(words[1:])...)
+		case "-":
+			for _, row := range rows(words[1:]) {
+				at := slices.Index(h.versions[last].Transitions, row)
+				require.GreaterOrEqual(t, at, 0, line)
+				h.versions[last].Transitions = slices.Delete(h.versions[last].Transitions, at, at+1)
+			}
+		default:
+			h.versions[last].Transitions = append(h.versions[last].Transitions, rows(words)...)
+		}
+	}
+	for _, v := range h.versions {
+		for _, s := range h.names {
+			if s == h.initials[0] || slices.ContainsFunc(v.Transitions, func(e versionEdge) bool { return e.From == s || e.To == s }) {
+				v.States = append(v.States, versionState{Name: s, Stable: h.kind[s] == "stable"})
+			}
+		}
+	}
+	return h
+}
+
+// doc makes a document of a version.
+func (h *history) doc(v *version) *doc {
+	d := &doc{Name: "version", Initial: h.initials[0], Actors: []string{"one", "another"}}
+	for _, s := range v.States {
+		d.States = append(d.States, docState{Name: s.Name, Kind: h.kind[s.Name]})
+		if len(h.initials) > 1 && slices.Contains(h.initials, s.Name) {
+			d.Initials = append(d.Initials, s.Name)
+		}
+	}
+	for _, e := range v.Transitions {
+		edge := docEdge{From: e.From, Event: e.Event, To: e.To}
+		for _, other := range v.Transitions {
+			if other.From == e.From && other.Event == e.Event && other.To != e.To {
+				edge.Guard = "leads to " + e.To
+			}
+		}
+		d.Transitions = append(d.Transitions, edge)
+	}
+	return d
+}
+
+// TestOtherHistories judges the lints by histories of other systems, as
+// TestWarningsBeforeFixes does, and the facts of every version by the naive
+// reference. A version before the last one gives warnings that may hit.
+func TestOtherHistories(t *testing.T) {
+	var sum struct{ hits, warnings, naiveHits, naive int }
+	seen := map[string]bool{}
+	datadriven.RunTest(t, "testdata/lint/histories", func(t *testing.T, d *datadriven.TestData) string {
+		name := d.CmdArgs[0].Key
+		seen[name] = true
+		h := readHistory(t, filepath.Join("testdata/history/others", name))
+		var b strings.Builder
+		for i, v := range h.versions {
+			plain := h.doc(v)
+			data, err := json.Marshal(plain)
+			require.NoError(t, err)
+			table, err := fsm.ParseTable(data)
+			require.NoError(t, err)
+			got, err := json.Marshal(check.Analyze(table))
+			require.NoError(t, err)
+			want, err := json.Marshal(facts(plain))
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(decoded(t, want), decoded(t, got)), "%s %s", name, v.Date)
+
+			if i > 0 {
+				for _, e := range v.fixes(h.versions[i-1]) {
+					fmt.Fprintf(&b, "fix: %s %s -%s-> %s\n", v.Date, e.From, e.Event, e.To)
+				}
+			}
+			toCome := map[string]bool{}
+			for j := i + 1; j < len(h.versions); j++ {
+				for _, e := range h.versions[j].fixes(h.versions[j-1]) {
+					toCome[e.From] = true
+				}
+			}
+			hits := func(warned []string) (n int) {
+				for _, s := range warned {
+					n += map[bool]int{true: 1}[toCome[s]]
+				}
+				return n
+			}
+			var warned []string
+			findings := check.Lint(table, nil).AtLeast(check.Warning)
+			for _, f := range findings {
+				require.NotEmpty(t, f.States)
+				warned = append(warned, f.States...)
+			}
+			naive := v.naive(table)
+			fmt.Fprintf(&b, "%s: lints %d hits / %d warnings, naive %d / %d\n", v.Date, hits(warned), len(warned), hits(naive), len(naive))
+			for _, f := range findings {
+				fmt.Fprintf(&b, "  %s: %s\n", f.ID, f.Message)
+			}
+			require.LessOrEqual(t, len(warned), 10, "more warnings than anybody reads")
+			sum.warnings += len(warned)
+			sum.hits += hits(warned)
+			sum.naive += len(naive)
+			sum.naiveHits += hits(naive)
+		}
+		return b.String()
+	})
+	files, err := filepath.Glob("testdata/history/others/*")
+	require.NoError(t, err)
+	require.Len(t, seen, len(files))
+	require.Greater(t, sum.hits*sum.naive, sum.naiveHits*sum.warnings,
+		"more fixes per warning than the naive rule: %s", strconv.Quote(fmt.Sprint(sum)))
+	t.Logf("all: lints %d hits / %d warnings, naive %d / %d", sum.hits, sum.warnings, sum.naiveHits, sum.naive)
+}
