@@ -98,7 +98,7 @@ func (v *version) has() map[string]map[check.Role]bool {
 
 // fixes returns the abort, delete and fail edges that a version adds to states that
 // the one before it had. An event that leads to a state of another name than before
-// is no fix, nor is another event of the same role between the same states.
+// is no fix, nor is another event of the same role between the same two states.
 func (v *version) fixes(before *version) (fixed []versionEdge) {
 	had, role := before.has(), check.DefaultVocabulary().RoleOf
 	for _, e := range v.Transitions {
