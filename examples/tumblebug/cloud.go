@@ -81,7 +81,7 @@ func (c *cloud) begin(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Actio
 	if c.reject[what] {
 		return fmt.Errorf("%w: no more quota", tumblebug.ErrRejected)
 	}
-	id := vm.NsID + "/" + vm.MciID + "/" + vm.VMID
+	id := vm.Life + "/" + vm.VMID // not by the name of the MCI, which may be used again
 	if m := c.vms[id]; m == nil || m.operation != vm.Operation {
 		c.vms[id] = &machine{tumblebug.Suspending, a.Target(), time.Now().Add(c.delay), vm.Operation}
 	}
@@ -98,7 +98,7 @@ func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, 
 		c.lies[vm.VMID] = lies[1:]
 		return lies[0], nil
 	}
-	m := c.vms[vm.NsID+"/"+vm.MciID+"/"+vm.VMID]
+	m := c.vms[vm.Life+"/"+vm.VMID]
 	switch {
 	case m == nil:
 		return "", tumblebug.ErrNoVM

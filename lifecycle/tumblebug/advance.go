@@ -80,14 +80,22 @@ func (s *System) act(ctx context.Context, mci *mciRecord) error {
 			return err
 		}
 		var ids []string
+		var strays []vmRecord
 		for _, vm := range vms {
 			if !atRest(vm.State) {
 				ids = append(ids, vm.ID)
+			}
+			if vm.Payload.Life != mci.Payload.Life {
+				strays = append(strays, vm)
 			}
 		}
 		switch {
 		case len(ids) > 0: // by force, while the others were waited for
 			err = s.awaitRest(ctx, ids)
+		case mci.State == Creating && len(strays) > 0:
+			if err = s.remove(ctx, strays); err == nil {
+				err = s.provision(ctx, mci) // they may have had the names of others
+			}
 		case mci.State == Creating:
 			again, err = s.created(ctx, mci, vms)
 		default:
@@ -117,7 +125,13 @@ func (s *System) propagate(ctx context.Context, mci *mciRecord) error {
 			}
 			_, err := s.vms.Do(ctx, vm.ID, Event(action), User, s.workOf(vm), &lifecycle.Change[VMSpec]{
 				Force: mci.Payload.Force,
-				Edit:  func(p *VMSpec) error { p.Asked = mci.Operation; return nil },
+				Edit: func(p *VMSpec) error {
+					if p.Asked > mci.Operation {
+						return errOver
+					}
+					p.Asked = mci.Operation
+					return nil
+				},
 				// Not if somebody has forced the MCI to something else.
 				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, mci.State)},
 			})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +22,8 @@ type cloud struct {
 	mu        sync.Mutex
 	delay     time.Duration
 	vms       map[string]*machine
-	resources map[string]bool
+	resources map[tumblebug.Resource]bool
+	lives     map[string][]string          // by MCI, in the order in which they were seen
 	faults    map[string]string            // by "create web-1", "prepare vNet", "validate web"
 	lies      map[string][]tumblebug.State // answers about a VM before the true ones
 	calls     []string                     // all but those for a status
@@ -38,7 +38,7 @@ type machine struct {
 
 func newCloud() *cloud {
 	return &cloud{
-		delay: 10 * time.Second, vms: map[string]*machine{}, resources: map[string]bool{},
+		delay: 10 * time.Second, vms: map[string]*machine{}, resources: map[tumblebug.Resource]bool{}, lives: map[string][]string{},
 		faults: map[string]string{}, lies: map[string][]tumblebug.State{},
 	}
 }
@@ -61,10 +61,11 @@ func (c *cloud) Validate(_ context.Context, g tumblebug.SubGroup) error {
 func (c *cloud) Prepare(_ context.Context, r tumblebug.Resource) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.name(r)
 	if err := c.fault("prepare " + string(r.Kind)); err != nil {
 		return err
 	}
-	c.resources[resourceName(r)] = true
+	c.resources[r] = true
 	return nil
 }
 
@@ -74,12 +75,23 @@ func (c *cloud) Release(_ context.Context, r tumblebug.Resource) error {
 	if err := c.fault("release " + string(r.Kind)); err != nil {
 		return err
 	}
-	delete(c.resources, resourceName(r))
+	delete(c.resources, r)
 	return nil
 }
 
-func resourceName(r tumblebug.Resource) string {
-	return fmt.Sprintf("%s/%s %s %s/%s", r.NsID, r.MciID, r.Kind, r.Provider, r.Region)
+// name is the name of a resource: a life of its MCI is told by its number, after the
+// first. REQUIRES: c.mu.
+func (c *cloud) name(r tumblebug.Resource) string {
+	mci := r.NsID + "/" + r.MciID
+	life := slices.Index(c.lives[mci], r.Life)
+	if life < 0 {
+		life = len(c.lives[mci])
+		c.lives[mci] = append(c.lives[mci], r.Life)
+	}
+	if life > 0 {
+		mci += fmt.Sprintf("#%d", life+1)
+	}
+	return fmt.Sprintf("%s %s %s/%s", mci, r.Kind, r.Provider, r.Region)
 }
 
 // fault is the answer of what is simple. REQUIRES: c.mu.
@@ -160,7 +172,12 @@ func (c *cloud) set(vm string, s tumblebug.State) {
 func (c *cloud) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.resources))
+	var names []string
+	for r := range c.resources {
+		names = append(names, c.name(r))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // told returns what the cloud was asked for since the last time.

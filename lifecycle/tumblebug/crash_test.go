@@ -269,6 +269,18 @@ var stories = []story{
 		mci: []string{""}, vm1: []string{""}, vm2: []string{""},
 	},
 	{
+		name: "a name that is used again",
+		script: func(c *client) error {
+			return each(
+				func() error { return c.create("", false) },
+				func() error { return c.act("", tumblebug.ActionTerminate) },
+				c.delete,
+				func() error { return c.create("", false) },
+			)
+		},
+		mci: []string{"Running"}, vm1: []string{"Running"}, vm2: []string{"Running"}, kept: true,
+	},
+	{
 		name: "hold and withdraw",
 		script: func(c *client) error {
 			return each(
@@ -409,8 +421,17 @@ func (st *story) leaves(ctx context.Context, c *cloud, s *tumblebug.System) erro
 	if left := c.list(); (len(left) > 0) != st.kept {
 		wrong = append(wrong, fmt.Errorf("the clouds have %v", left))
 	}
+	mci, err := s.MCIs().Get(ctx, testNS+"/"+testMCI)
+	if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for r := range c.resources {
+		if r.Life != mci.Payload.Life {
+			wrong = append(wrong, fmt.Errorf("the clouds have %s of an earlier life", r.Kind))
+		}
+	}
 	for name, m := range c.vms {
 		rec, err := s.VMs().Get(ctx, testNS+"/"+testMCI+"/"+name)
 		runs := m.then != tumblebug.Terminated && m.then != tumblebug.Failed

@@ -2,9 +2,11 @@ package tumblebug
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -27,8 +29,8 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 		return MciStatus{}, err
 	}
 	mci, err := s.mcis.Add(ctx, mciKey(nsID, req.Name), User, MCISpec{
-		Name: req.Name, Description: req.Description, SubGroups: slices.Clone(req.SubGroups),
-		Policy: req.Policy, Hold: req.Hold,
+		Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
+		SubGroups: slices.Clone(req.SubGroups), Policy: req.Policy, Hold: req.Hold,
 	})
 	if err != nil {
 		return MciStatus{}, err
@@ -51,9 +53,8 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	if mci.Payload.GivenUp {
 		return s.giveUp(ctx, mci)
 	}
-	nsID, mciID := place(mci.ID)
 	var failed error
-	for _, r := range resources(nsID, mciID, mci.Payload.SubGroups) {
+	for _, r := range resources(mci) {
 		if err := s.provider.Prepare(ctx, r); err != nil {
 			failed = fmt.Errorf("%s in %s %s: %w", r.Kind, r.Provider, r.Region, err)
 			break
@@ -101,7 +102,7 @@ func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
 	}
 	now, err := s.mcis.Get(ctx, mci.ID)
 	switch {
-	case errors.Is(err, lifecycle.ErrNotFound):
+	case errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life:
 		return s.release(ctx, mci)
 	case err == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
 		return s.release(ctx, mci)
@@ -118,9 +119,8 @@ func (s *System) tell(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor
 // release gives back what the VMs of an MCI share, the last first, and as much of
 // it as can be.
 func (s *System) release(ctx context.Context, mci *mciRecord) error {
-	nsID, mciID := place(mci.ID)
 	var errs []error
-	for _, r := range slices.Backward(resources(nsID, mciID, mci.Payload.SubGroups)) {
+	for _, r := range slices.Backward(resources(mci)) {
 		if err := s.provider.Release(ctx, r); err != nil {
 			errs = append(errs, fmt.Errorf("left behind: %s in %s %s: %w", r.Kind, r.Provider, r.Region, err))
 		}
@@ -155,7 +155,7 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 			if there[id] {
 				continue
 			}
-			spec := g.spec(mci.ID)
+			spec := g.spec(mci)
 			spec.Asked = mci.Operation
 			_, err := s.vms.Do(ctx, id, Create, User, lifecycle.Work{Handler: handler, Class: s.class(&spec)}, &lifecycle.Change[VMSpec]{
 				Edit:    func(p *VMSpec) error { *p = spec; return nil },

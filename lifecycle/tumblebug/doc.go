@@ -22,6 +22,8 @@
 //   - Force skips the matrix, and nothing else: a forced action is a row, with
 //     an actor and an operation of its own, and what it interrupts reports in
 //     vain. In Terminated, no action moves anything, by force either.
+//   - What a process that stood still asks of a provider late is about the life of
+//     the MCI that it was asked for, and spares a later MCI of the same name.
 //   - An action on an MCI asks each of its VMs once, whoever dies meanwhile, and
 //     waits for a VM that is at something of its own. While it is under way, no
 //     action of a VM is admitted without force: that is a condition of the commit.

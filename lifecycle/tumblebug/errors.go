@@ -18,6 +18,14 @@ var (
 	ErrNoVM = errors.New("tumblebug: no such VM at the provider")
 )
 
+// errStray is the end of a VM that was asked for an MCI that is gone. Who makes the
+// MCI that has its name now removes it.
+var errStray = errors.New("tumblebug: its MCI is gone")
+
+// errOver is the end of whoever goes on with an action of an MCI when the next one of
+// the same kind is under way already.
+var errOver = fmt.Errorf("%w: a later action of the MCI is under way", lifecycle.ErrStale)
+
 // ErrNotHeld: continue or withdraw of an MCI that does not wait for it. It
 // matches [fsm.ErrNotAllowed].
 var ErrNotHeld = fmt.Errorf("%w: the MCI is not on hold", fsm.ErrNotAllowed)

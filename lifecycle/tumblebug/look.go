@@ -31,13 +31,16 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 	if err := t.Beat(ctx); errors.Is(err, lifecycle.ErrStale) {
 		return err
 	}
-	vm, err := s.vms.Get(ctx, t.ID)
+	vm, stray, err := s.subject(ctx, t.ID)
 	for err != nil {
 		// The provider was not asked, so nothing has failed.
 		if err := s.pause(ctx); err != nil {
 			return err
 		}
-		vm, err = s.vms.Get(ctx, t.ID)
+		vm, stray, err = s.subject(ctx, t.ID)
+	}
+	if stray {
+		return errStray
 	}
 	ref := refOf(&vm)
 	ref.Operation = t.Operation
@@ -59,6 +62,21 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 			return err
 		}
 	}
+}
+
+// subject returns a VM about which a provider is to be asked, and whether that is a
+// stray that is not to be made. The bad schedule: a process that makes the VMs of an
+// MCI stands still; the MCI is terminated and deleted, and another one of its name is
+// made; the process goes on while that one is Creating too.
+func (s *System) subject(ctx context.Context, id string) (vm vmRecord, stray bool, err error) {
+	if vm, err = s.vms.Get(ctx, id); err != nil || vm.State != Creating {
+		return vm, false, err
+	}
+	mci, err := s.mcis.Get(ctx, vm.Payload.MCI)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return vm, true, nil
+	}
+	return vm, mci.Payload.Life != vm.Payload.Life, err
 }
 
 // pause waits for the time of the next look.

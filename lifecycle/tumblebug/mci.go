@@ -19,6 +19,7 @@ const (
 // a value, and copies share the groups.
 type MCISpec struct {
 	Name        string
+	Life        string // new with every creation, so that an MCI is not taken for an earlier one of its name
 	Description string
 	SubGroups   []SubGroup
 	Policy      Policy

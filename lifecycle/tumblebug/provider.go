@@ -13,6 +13,10 @@ import (
 // is one request: a process that takes over does not know whether the one before
 // it has asked. Where a provider has no tokens for that, the name of the VM is
 // enough to create it once, and all but Reboot are the same if done twice.
+//
+// Life belongs into the names that a provider gives: what is asked of it late, by a
+// process that stood still, is about an MCI that was deleted meanwhile, and must
+// not hit another one of the same name.
 type Provider interface {
 	// Validate says whether spec and image of the group are to be had there.
 	Validate(ctx context.Context, group SubGroup) error
@@ -34,13 +38,15 @@ type Provider interface {
 type VMRef struct {
 	NsID, MciID, VMID string
 	Operation         lifecycle.OpID
-	VMSpec
+	VMSpec            // with the Life of the MCI
 }
 
-// Resource is what the VMs of an MCI share in one region of a provider.
+// Resource is what the VMs of an MCI share in one region of a provider. Two of
+// them are the same if they are equal.
 type Resource struct {
 	Kind             ResourceKind
 	NsID, MciID      string
+	Life             string // of the MCI
 	Provider, Region string
 }
 
@@ -55,15 +61,16 @@ const (
 )
 
 // resources are those of an MCI, in the order in which they are made.
-func resources(nsID, mciID string, groups []SubGroup) (list []Resource) {
-	type place struct{ provider, region string }
+func resources(mci *mciRecord) (list []Resource) {
+	type where struct{ provider, region string }
+	nsID, mciID := place(mci.ID)
 	for _, kind := range []ResourceKind{VNet, SecurityGroup, SSHKey} {
-		seen := map[place]bool{}
-		for _, g := range groups {
-			at := place{g.Provider, g.Region}
+		seen := map[where]bool{}
+		for _, g := range mci.Payload.SubGroups {
+			at := where{g.Provider, g.Region}
 			if !seen[at] {
 				seen[at] = true
-				list = append(list, Resource{kind, nsID, mciID, g.Provider, g.Region})
+				list = append(list, Resource{kind, nsID, mciID, mci.Payload.Life, g.Provider, g.Region})
 			}
 		}
 	}

@@ -93,8 +93,8 @@ func (g *SubGroup) vms() []string {
 }
 
 // spec is the content of a VM of the group.
-func (g *SubGroup) spec(mci string) VMSpec {
-	return VMSpec{MCI: mci, SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image}
+func (g *SubGroup) spec(mci *mciRecord) VMSpec {
+	return VMSpec{MCI: mci.ID, Life: mci.Payload.Life, SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image}
 }
 
 // size is how many VMs the MCI was asked for with.

@@ -182,8 +182,12 @@ func (s *System) pursue(ctx context.Context, vm *vmRecord, deadline time.Time) (
 	v := s.weigh(vm.ID, vm.Operation, action, said)
 	if v == pending && time.Now().Before(deadline) {
 		// Who was to ask may never have done so.
-		if !s.begun(vm.ID, vm.Operation) && errors.Is(s.begin(ctx, ref, vm.ID, action), ErrRejected) {
-			return Fail, CSP, nil
+		if !s.begun(vm.ID, vm.Operation) {
+			if _, stray, err := s.subject(ctx, vm.ID); err != nil {
+				return "", "", err
+			} else if stray || errors.Is(s.begin(ctx, ref, vm.ID, action), ErrRejected) {
+				return Fail, CSP, nil
+			}
 		}
 		return "", "", errUnderWay
 	}

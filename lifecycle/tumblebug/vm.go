@@ -19,6 +19,7 @@ const (
 // A VMSpec is a plain value.
 type VMSpec struct {
 	MCI      string // id of the MCI that it is part of
+	Life     string // of that MCI
 	SubGroup string // name of its group of equal VMs
 	Provider string
 	Region   string
