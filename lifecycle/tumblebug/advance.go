@@ -120,7 +120,7 @@ func (s *System) propagate(ctx context.Context, mci *mciRecord) error {
 		for i := range vms {
 			vm := &vms[i]
 			ids = append(ids, vm.ID)
-			if vm.Payload.Asked == mci.Operation || !mci.Payload.Force && vm.State == target && action != ActionReboot {
+			if asked(mci, vm, action, target) {
 				continue
 			}
 			_, err := s.vms.Do(ctx, vm.ID, Event(action), User, s.workOf(vm), &lifecycle.Change[VMSpec]{
@@ -176,6 +176,55 @@ func (s *System) controlled(ctx context.Context, mci *mciRecord, vms []vmRecord)
 		return s.tell(ctx, mci, TimedOut, fsm.Sweeper, why)
 	}
 	return s.tell(ctx, mci, Fail, Aggregate, why)
+}
+
+// finish ends the action of an MCI of which all VMs have come to rest, so that who sees
+// the last of them there does not see the MCI still on its way: whoever waits for the
+// VMs may not have woken up.
+func (s *System) finish(ctx context.Context, id string) error {
+	mci, err := s.mcis.Get(ctx, id)
+	if err == nil && !atRest(mci.State) {
+		var vms []vmRecord
+		vms, err = s.members(ctx, id)
+		switch {
+		case err != nil || !finished(&mci, vms):
+		case mci.State == Creating:
+			_, err = s.created(ctx, &mci, vms)
+		default:
+			err = s.controlled(ctx, &mci, vms)
+		}
+	}
+	// Else somebody else has ended it.
+	if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, lifecycle.ErrPrecondition) {
+		return nil
+	}
+	return err
+}
+
+// finished reports whether nothing is left to do about the VMs of an MCI but to say
+// how it ended.
+func finished(mci *mciRecord, vms []vmRecord) bool {
+	action, target := Doing(mci.State)
+	if mci.State == Preparing || mci.State == Prepared || mci.State == Creating && len(vms) != mci.Payload.size() {
+		return false
+	}
+	for i := range vms {
+		vm := &vms[i]
+		switch {
+		case !atRest(vm.State) || vm.Payload.Life != mci.Payload.Life:
+			return false
+		case mci.State == Creating, asked(mci, vm, action, target):
+		case Allowed(vm.State, action, mci.Payload.Force) == nil:
+			return false
+		}
+	}
+	return true
+}
+
+// asked reports whether a VM need not be asked for the action of its MCI: it has been,
+// or is there already.
+func asked(mci *mciRecord, vm *vmRecord, action Action, target State) bool {
+	return vm.Payload.Asked == mci.Operation || !mci.Payload.Force && vm.State == target && action != ActionReboot
 }
 
 // awaitRest waits until these VMs rest.

@@ -147,8 +147,11 @@ func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, 
 	c.asked++
 	if lies := c.lies[vm.VMID]; len(lies) > 0 {
 		c.lies[vm.VMID] = lies[1:]
-		if lies[0] == tumblebug.Undefined {
+		switch lies[0] {
+		case "silence":
 			return "", errNoAnswer
+		case "nothing":
+			return "", tumblebug.ErrNoVM
 		}
 		return lies[0], nil
 	}

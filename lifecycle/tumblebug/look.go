@@ -50,8 +50,8 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 	}
 	defer s.forget(t.ID, t.Operation)
 	for {
-		said := s.ask(ctx, ref)
-		switch s.weigh(t.ID, t.Operation, action, said) {
+		said, answered := s.ask(ctx, ref, action)
+		switch s.weigh(t.ID, t.Operation, action, said, answered) {
 		case succeeded:
 			return nil
 		case failed:
@@ -127,7 +127,13 @@ func (s *System) forget(vm string, operation lifecycle.OpID) {
 // weigh adds a look to what is known of an action, and says what it comes to. A
 // look that is not enough by itself has to be confirmed by others, one in each
 // interval: who asks more often does not learn more.
-func (s *System) weigh(vm string, operation lifecycle.OpID, action Action, said State) verdict {
+//
+// What is not answered says nothing, however often: a provider that is out of reach
+// while a VM is terminated must not count as one that no longer has it.
+func (s *System) weigh(vm string, operation lifecycle.OpID, action Action, said State, answered bool) verdict {
+	if !answered {
+		return pending
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.known[vm]
@@ -169,14 +175,15 @@ func (s *System) look(ctx context.Context, vm vmRecord) (vmRecord, error) {
 		s.saved.Add(1)
 		return vm, nil
 	}
-	said := s.ask(ctx, refOf(&vm))
+	action, _ := Doing(vm.State)
+	said, answered := s.ask(ctx, refOf(&vm), action)
 	if ctx.Err() != nil {
 		return vm, lifecycle.Ended(ctx) // whose silence says nothing about the VM
 	}
 	var err error
-	if action, _ := Doing(vm.State); action != ActionComplete {
+	if action != ActionComplete {
 		event := Succeed
-		switch s.weigh(vm.ID, vm.Operation, action, said) {
+		switch s.weigh(vm.ID, vm.Operation, action, said, answered) {
 		case pending:
 			return vm, nil
 		case failed:

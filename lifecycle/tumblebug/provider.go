@@ -29,7 +29,8 @@ type Provider interface {
 	Create(ctx context.Context, vm VMRef) error
 	Control(ctx context.Context, vm VMRef, action Action) error
 	// Status is what the provider says about the VM, in our words. [ErrNoVM] is
-	// that there is none; any other error, that it cannot tell.
+	// that there is none, or none yet; any other error, that there was no answer. Undefined, or a
+	// status that VMs do not have, is that it cannot tell.
 	Status(ctx context.Context, vm VMRef) (State, error)
 }
 
@@ -143,15 +144,21 @@ func judge(action Action, said State, moved bool) (v verdict, sure bool) {
 	return pending, false
 }
 
-// ask asks the provider about a VM.
-func (s *System) ask(ctx context.Context, vm VMRef) State {
+// ask asks the provider about a VM, and says whether there was an answer; without,
+// the VM is Undefined. One that is being made is not Terminated because it is not
+// there: it is not there yet.
+func (s *System) ask(ctx context.Context, vm VMRef, action Action) (said State, answered bool) {
 	s.fetched.Add(1)
 	said, err := s.provider.Status(ctx, vm)
 	switch {
+	case errors.Is(err, ErrNoVM) && action == ActionCreate:
+		return Undefined, true
 	case errors.Is(err, ErrNoVM):
-		return Terminated
-	case err != nil || VM.StateIndex(said) < 0 || said == Removed:
-		return Undefined
+		return Terminated, true
+	case err != nil:
+		return Undefined, false
+	case VM.StateIndex(said) < 0 || said == Removed:
+		return Undefined, true
 	}
-	return said
+	return said, true
 }

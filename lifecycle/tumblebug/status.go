@@ -35,8 +35,9 @@ type VmStatus struct {
 }
 
 // GetMciStatus says how an MCI is. Providers are asked about the VMs whose status
-// is not cached, what they say is written down, and the MCI follows its VMs. An
-// MCI that has no VMs so far has a status without counts.
+// is not cached, what they say is written down, and the MCI follows its VMs: its
+// action is over as soon as theirs are, and what they shared is released then if they
+// were terminated. An MCI that has no VMs so far has a status without counts.
 //
 // Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound], those of the store and
 // of the context. That a provider does not answer is no error, but a VM whose
@@ -46,17 +47,21 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, mciID)
-	if _, err := s.mcis.Get(ctx, id); err != nil {
+	mci, err := s.mcis.Get(ctx, id)
+	if err != nil {
 		return MciStatus{}, err
 	}
 	vms, err := s.members(ctx, id)
 	if err == nil {
 		_, err = s.refresh(ctx, vms)
 	}
+	if err == nil && !atRest(mci.State) {
+		err = s.finish(ctx, id)
+	}
 	if err != nil {
 		return MciStatus{}, err
 	}
-	mci, vms, err := s.follow(ctx, id)
+	mci, vms, err = s.follow(ctx, id)
 	if err != nil {
 		return MciStatus{}, err
 	}

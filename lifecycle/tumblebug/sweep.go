@@ -175,11 +175,11 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 func (s *System) pursue(ctx context.Context, vm *vmRecord, deadline time.Time) (Event, fsm.Actor, error) {
 	action, _ := Doing(vm.State)
 	ref := refOf(vm)
-	said := s.ask(ctx, ref)
+	said, answered := s.ask(ctx, ref, action)
 	if ctx.Err() != nil {
 		return "", "", lifecycle.Ended(ctx)
 	}
-	v := s.weigh(vm.ID, vm.Operation, action, said)
+	v := s.weigh(vm.ID, vm.Operation, action, said, answered)
 	if v == pending && time.Now().Before(deadline) {
 		// Who was to ask may never have done so.
 		if !s.begun(vm.ID, vm.Operation) {

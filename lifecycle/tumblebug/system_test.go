@@ -191,6 +191,48 @@ func TestMciAndVm(t *testing.T) {
 	})
 }
 
+// Whoever asks often never sees an MCI that is where its action leads to and yet on its
+// way, also in another process: the next action is admitted then.
+func TestTargetIsClearedWhenReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		store, c := lifecycle.NewMemoryStore(), newCloud()
+		c.delay = 12 * time.Second // not when somebody else looks
+		s, err := tumblebug.New(store, c, nil)
+		require.NoError(t, err)
+		other, err := tumblebug.New(store, c, nil)
+		require.NoError(t, err)
+		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Size: 3, Provider: "aws", Region: "r"}}})
+		require.NoError(t, err)
+		reached := func(want string) {
+			t.Helper()
+			for range 200 {
+				time.Sleep(700 * time.Millisecond)
+				status, err := other.GetMciStatus(ctx, "ns", "m")
+				require.NoError(t, err)
+				if status.Status == want {
+					require.Equal(t, tumblebug.ActionComplete, status.TargetAction, want)
+					require.Equal(t, tumblebug.StatusComplete, status.TargetStatus, want)
+					return
+				}
+			}
+			t.Errorf("never %s", want)
+		}
+		reached("Running:3 (R:3/3)")
+		for _, step := range []struct{ action, want string }{
+			{"suspend", "Suspended:3 (R:0/3)"},
+			{"resume", "Running:3 (R:3/3)"},
+			{"reboot", "Running:3 (R:3/3)"},
+			{"terminate", "Terminated:3 (R:0/3)"},
+		} {
+			_, err := s.HandleMciAction(ctx, "ns", "m", step.action, false)
+			require.NoError(t, err)
+			reached(step.want)
+		}
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
 // wait is [tumblebug.System.Wait] for an MCI that comes to rest soon.
 func wait(ctx context.Context, t *testing.T, s *tumblebug.System) (tumblebug.MciStatus, error) {
 	t.Helper()
