@@ -80,17 +80,19 @@ func resources(mci *mciRecord) (list []Resource) {
 
 // Correct returns what the status of a VM is during an action, from what its
 // provider says: many providers show a VM that is rebooted as suspended for a
-// while, or do not know a VM that they have just been asked to make. What is not
-// in this table is what the provider says:
+// while, one that is suspended as running, or do not know a VM that they have just
+// been asked to make. What is not in this table is what the provider says:
 //
 //	action     said                                                  is
 //	Create     Undefined                                             Creating
-//	Resume     Undefined, Creating                                   Resuming
+//	Suspend    Undefined, Running, Resuming                          Suspending
+//	Resume     Undefined, Creating, Suspended                        Resuming
 //	Reboot     Undefined, Suspending, Suspended, Creating, Resuming  Rebooting
 //	Terminate  Undefined                                             Terminated
 //	Terminate  Suspending                                            Terminating
 //
-// The document has no such table; this is what CB-Tumblebug does.
+// The document has no such table; this is what CB-Tumblebug does. What is said and is
+// neither the target of the action nor a failure moves no VM: it stays in transition.
 func Correct(action Action, said State) State {
 	of := func(during State, by ...State) State {
 		for _, s := range by {
@@ -103,8 +105,10 @@ func Correct(action Action, said State) State {
 	switch action {
 	case ActionCreate:
 		return of(Creating, Undefined)
+	case ActionSuspend:
+		return of(Suspending, Undefined, Running, Resuming)
 	case ActionResume:
-		return of(Resuming, Undefined, Creating)
+		return of(Resuming, Undefined, Creating, Suspended)
 	case ActionReboot:
 		return of(Rebooting, Undefined, Suspending, Suspended, Creating, Resuming)
 	case ActionTerminate:

@@ -187,8 +187,9 @@ func TestCached(t *testing.T) {
 // every action, and everything that can be said.
 func TestCorrect(t *testing.T) {
 	corrected := map[tumblebug.Action]map[tumblebug.State]tumblebug.State{
-		tumblebug.ActionCreate: {"Undefined": "Creating"},
-		tumblebug.ActionResume: {"Undefined": "Resuming", "Creating": "Resuming"},
+		tumblebug.ActionCreate:  {"Undefined": "Creating"},
+		tumblebug.ActionSuspend: {"Undefined": "Suspending", "Running": "Suspending", "Resuming": "Suspending"},
+		tumblebug.ActionResume:  {"Undefined": "Resuming", "Creating": "Resuming", "Suspended": "Resuming"},
 		tumblebug.ActionReboot: {
 			"Undefined": "Rebooting", "Suspending": "Rebooting", "Suspended": "Rebooting", "Creating": "Rebooting", "Resuming": "Rebooting",
 		},
