@@ -192,10 +192,15 @@ func (s *System) takeBack(ctx context.Context, mci *mciRecord) error {
 }
 
 // refineMci removes the VMs that are Failed or Undefined, after a look at those
-// of which nobody knew.
+// of which nobody knew. What only this look could not see is not removed: whoever
+// asked for it has not seen that.
 func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
 	if len(vms) == 0 {
 		return "No VM in the MCI", nil
+	}
+	asked := map[string]bool{}
+	for i := range vms {
+		asked[vms[i].ID] = refinable(vms[i].State)
 	}
 	vms, err := s.refresh(ctx, vms)
 	if err != nil {
@@ -205,7 +210,7 @@ func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, 
 	if !force {
 		require = append(require, s.mcis.Require(mci.ID, resting...))
 	}
-	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return vm.State != Failed && vm.State != Undefined })
+	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return !asked[vm.ID] || !refinable(vm.State) })
 	if err = s.remove(ctx, vms, require...); err != nil {
 		return "", err
 	}
@@ -214,6 +219,9 @@ func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, 
 	}
 	return "Refined the MCI", nil
 }
+
+// refinable reports whether the document's refine removes a VM in this status.
+func refinable(s State) bool { return s == Failed || s == Undefined }
 
 // remove removes VMs, as far as they are still what they were.
 func (s *System) remove(ctx context.Context, vms []vmRecord, require ...lifecycle.Precondition) error {

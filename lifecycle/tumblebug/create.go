@@ -103,7 +103,15 @@ func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
 	now, err := s.mcis.Get(ctx, mci.ID)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life:
-		return s.release(ctx, mci)
+		// Nobody else knows what was made last, and no record says it.
+		err = s.release(ctx, mci)
+		for range 4 {
+			if err == nil || s.pause(ctx) != nil {
+				break
+			}
+			err = s.release(ctx, mci)
+		}
+		return err
 	case err == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
 		return s.release(ctx, mci)
 	}
@@ -173,18 +181,16 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 // created says how a creation ended, of which all VMs rest. It returns true if
 // there is something left to do first.
 func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (bool, error) {
-	var running, bad, unknown []vmRecord
+	var made, bad, unknown []vmRecord
 	for _, vm := range vms {
-		switch vm.State {
-		case Running:
-			running = append(running, vm)
-		case Failed:
+		switch {
+		case vm.State == Failed || vm.State == Terminated:
 			bad = append(bad, vm)
-		case Undefined:
+		case vm.State == Undefined && vm.Event != string(SeeNothing):
 			bad = append(bad, vm)
 			unknown = append(unknown, vm)
-		case Terminated:
-			bad = append(bad, vm)
+		default: // also what could not be seen since: that its provider was silent is no failure
+			made = append(made, vm)
 		}
 	}
 	why := ""
@@ -197,21 +203,23 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 		}
 		why = fmt.Sprintf("%d of %d VMs failed", n, len(vms))
 	}
+	var refined []vmRecord
 	switch policy := mci.Payload.Policy; {
 	case len(bad) > 0 && policy == Rollback:
-		return s.rollBack(ctx, mci, append(running, unknown...), bad, why)
-	case len(running) > 0 && policy == RefineFailed && len(bad) > 0:
+		return s.rollBack(ctx, mci, append(made, unknown...), bad, why)
+	case len(bad) > 0 && policy == RefineFailed && len(made) > 0:
 		// Somebody else has terminated one: the document refines no such VMs.
-		bad = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State == Terminated })
-		return false, s.conclude(ctx, mci, Succeed, Aggregate, why+", and are refined away", bad)
+		refined = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State == Terminated })
+		vms, why = made, why+", and are refined away"
 	}
+	e, by := Fail, Aggregate
 	switch end, _ := Conclude(ActionCreate, states(vms)); end {
 	case Running:
-		return false, s.conclude(ctx, mci, Succeed, Aggregate, why, nil)
+		e = Succeed
 	case Undefined:
-		return false, s.conclude(ctx, mci, TimedOut, fsm.Sweeper, why, nil)
+		e, by = TimedOut, fsm.Sweeper
 	}
-	return false, s.conclude(ctx, mci, Fail, Aggregate, why, nil)
+	return false, s.conclude(ctx, mci, e, by, why, refined)
 }
 
 // rollBack terminates what may run of a creation, and when that is done removes

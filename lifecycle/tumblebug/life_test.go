@@ -302,3 +302,41 @@ func TestLateAskIsRefused(t *testing.T) {
 		require.NoError(t, second.Close(ctx))
 	})
 }
+
+// A process stands still while it prepares an MCI that is given up and deleted
+// meanwhile. What it makes then it releases, and tries that again where it fails:
+// nobody else knows of it.
+func TestLatePreparationLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		store := lifecycle.NewMemoryStore()
+		c := &slow{cloud: newCloud(), answer: make(chan error)}
+		first, err := tumblebug.New(store, c, nil)
+		require.NoError(t, err)
+		second, err := tumblebug.New(store, c.cloud, nil)
+		require.NoError(t, err)
+		_, err = first.CreateMci(ctx, "ns", lifeReq())
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = second.HandleMciAction(ctx, "ns", "m", "terminate", true)
+		require.NoError(t, err)
+		_, err = wait(ctx, t, second)
+		require.NoError(t, err)
+		require.NoError(t, second.DelMci(ctx, "ns", "m"))
+		require.Empty(t, c.list())
+		c.mu.Lock()
+		c.faults["release sshKey"] = "drop"
+		c.mu.Unlock()
+		c.answer <- nil
+		synctest.Wait()
+		require.NotEmpty(t, c.list())
+		time.Sleep(7 * time.Second)
+		c.mu.Lock()
+		clear(c.faults)
+		c.mu.Unlock()
+		time.Sleep(time.Minute)
+		require.Empty(t, c.list())
+		require.NoError(t, first.Close(ctx))
+		require.NoError(t, second.Close(ctx))
+	})
+}
