@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -21,7 +22,8 @@ import (
 // An action is admitted by the document's matrix, on the status that the MCI has
 // because of its VMs, and not while another one is under way. Force skips that,
 // never the history: what it interrupts is over, and reports in vain. It returns
-// as soon as the action is admitted; how it ends is in the status.
+// as soon as the action is admitted; how it ends is in the status. Without VMs there
+// is nothing to do an action about, by force either, but for terminate.
 //
 // Errors: [lifecycle.ErrInvalid] for names and actions, [lifecycle.ErrNotFound];
 // [*UnderActionError] and [ErrTransitional], which match [lifecycle.ErrBusy];
@@ -63,6 +65,10 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 		if !atRest(now.State) {
 			return "", fmt.Errorf("%w: %s", ErrTransitional, now)
 		}
+	}
+	if len(vms) == 0 && a != ActionTerminate && Allowed(mci.State, a, force) == nil {
+		// It would be Running, and nothing runs.
+		return "", fmt.Errorf("%w: there is no VM in the MCI to %s", fsm.ErrNotAllowed, strings.ToLower(string(a)))
 	}
 	mci, err = s.mcis.Fire(ctx, mci.ID, Event(a), User, &lifecycle.Change[MCISpec]{
 		Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },

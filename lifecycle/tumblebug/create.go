@@ -69,7 +69,10 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 		}
 	}
 	if failed == nil {
-		_, err := s.mcis.Fire(ctx, mci.ID, Succeed, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
+		err := s.insist(ctx, func() error {
+			_, err := s.mcis.Fire(ctx, mci.ID, Succeed, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
+			return err
+		})
 		return s.late(ctx, mci, err)
 	}
 	if ctx.Err() != nil { // by force: whoever did that releases it
@@ -96,24 +99,34 @@ func (s *System) giveUp(ctx context.Context, mci *mciRecord) error {
 // by the sweeper or by force, and nobody will make anything of it, what was made last
 // is released here: whoever gave it up may have looked before.
 func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
-	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)
-	if !moved || errors.Is(err, lifecycle.ErrUnknownOutcome) {
+	if !moved(err) {
 		return err
 	}
-	now, err := s.mcis.Get(ctx, mci.ID)
-	switch {
-	case errors.Is(err, lifecycle.ErrNotFound) || err == nil && now.Payload.Life != mci.Payload.Life:
-		// Nobody else knows what was made last, and no record says it.
-		err = s.release(ctx, mci)
-		for range 4 {
-			if err == nil || s.pause(ctx) != nil {
-				break
-			}
-			err = s.release(ctx, mci)
-		}
+	var now mciRecord
+	failed := s.insist(ctx, func() (err error) {
+		now, err = s.mcis.Get(ctx, mci.ID)
 		return err
-	case err == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
+	})
+	switch {
+	case errors.Is(failed, lifecycle.ErrNotFound) || failed == nil && now.Payload.Life != mci.Payload.Life:
+		return s.insist(ctx, func() error { return s.release(ctx, mci) })
+	case failed == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
 		return s.release(ctx, mci)
+	}
+	return err
+}
+
+// moved reports whether a commit failed because somebody else has moved the object.
+func moved(err error) bool {
+	return (errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)) && !errors.Is(err, lifecycle.ErrUnknownOutcome)
+}
+
+// insist asks a few times for what must not be left to others, who may know nothing of
+// it: no record tells of what was prepared for an MCI that is gone.
+func (s *System) insist(ctx context.Context, f func() error) error {
+	err := f()
+	for n := 1; n < 5 && err != nil && !moved(err) && s.pause(ctx) == nil; n++ {
+		err = f()
 	}
 	return err
 }

@@ -2,8 +2,10 @@ package tumblebug_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -303,40 +305,62 @@ func TestLateAskIsRefused(t *testing.T) {
 	})
 }
 
-// A process stands still while it prepares an MCI that is given up and deleted
-// meanwhile. What it makes then it releases, and tries that again where it fails:
-// nobody else knows of it.
+// flaky is a store that fails once when it is told to.
+type flaky struct {
+	*lifecycle.MemoryStore
+	fails atomic.Int32 // so many times from now on
+}
+
+func (s *flaky) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if s.fails.Add(-1) >= 0 {
+		return lifecycle.StoredRecord{}, errors.New("out of reach")
+	}
+	return s.MemoryStore.Get(ctx, k)
+}
+
+// A process stands still while it prepares an MCI that is terminated and deleted
+// meanwhile. What it makes then it releases, and tries that again where the provider
+// or the store fails: nobody else knows of it.
 func TestLatePreparationLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		store := lifecycle.NewMemoryStore()
-		c := &slow{cloud: newCloud(), answer: make(chan error)}
-		first, err := tumblebug.New(store, c, nil)
-		require.NoError(t, err)
-		second, err := tumblebug.New(store, c.cloud, nil)
-		require.NoError(t, err)
-		_, err = first.CreateMci(ctx, "ns", lifeReq())
-		require.NoError(t, err)
-		synctest.Wait()
-		_, err = second.HandleMciAction(ctx, "ns", "m", "terminate", true)
-		require.NoError(t, err)
-		_, err = wait(ctx, t, second)
-		require.NoError(t, err)
-		require.NoError(t, second.DelMci(ctx, "ns", "m"))
-		require.Empty(t, c.list())
-		c.mu.Lock()
-		c.faults["release sshKey"] = "drop"
-		c.mu.Unlock()
-		c.answer <- nil
-		synctest.Wait()
-		require.NotEmpty(t, c.list())
-		time.Sleep(7 * time.Second)
-		c.mu.Lock()
-		clear(c.faults)
-		c.mu.Unlock()
-		time.Sleep(time.Minute)
-		require.Empty(t, c.list())
-		require.NoError(t, first.Close(ctx))
-		require.NoError(t, second.Close(ctx))
-	})
+	for _, c := range []struct {
+		name  string
+		cloud string // fault
+		store int32  // failures
+	}{{"cloud", "drop", 0}, {"store", "", 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				store := &flaky{MemoryStore: lifecycle.NewMemoryStore()}
+				clouds := &slow{cloud: newCloud(), answer: make(chan error)}
+				first, err := tumblebug.New(store, clouds, nil)
+				require.NoError(t, err)
+				second, err := tumblebug.New(store.MemoryStore, clouds.cloud, nil)
+				require.NoError(t, err)
+				_, err = first.CreateMci(ctx, "ns", lifeReq())
+				require.NoError(t, err)
+				synctest.Wait()
+				_, err = second.HandleMciAction(ctx, "ns", "m", "terminate", true)
+				require.NoError(t, err)
+				_, err = wait(ctx, t, second)
+				require.NoError(t, err)
+				require.NoError(t, second.DelMci(ctx, "ns", "m"))
+				require.Empty(t, clouds.list())
+				clouds.mu.Lock()
+				clouds.faults["release sshKey"] = c.cloud
+				clouds.mu.Unlock()
+				store.fails.Store(c.store)
+				clouds.answer <- nil
+				synctest.Wait()
+				require.NotEmpty(t, clouds.list())
+				time.Sleep(7 * time.Second)
+				clouds.mu.Lock()
+				clear(clouds.faults)
+				clouds.mu.Unlock()
+				time.Sleep(time.Minute)
+				require.Empty(t, clouds.list())
+				require.NoError(t, first.Close(ctx))
+				require.NoError(t, second.Close(ctx))
+			})
+		})
+	}
 }
