@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -75,12 +76,16 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 		})
 		return s.late(ctx, mci, err)
 	}
-	if ctx.Err() != nil { // by force: whoever did that releases it
-		return lifecycle.Ended(ctx)
+	if ctx.Err() != nil { // by force
+		return s.late(ctx, mci, lifecycle.Ended(ctx))
 	}
-	now, err := s.mcis.Fire(ctx, mci.ID, Release, Tumblebug, &lifecycle.Change[MCISpec]{
-		Force: true, Expect: mci.Revision, Reason: reason(failed),
-		Edit: func(m *MCISpec) error { m.GivenUp = true; return nil },
+	var now mciRecord
+	err := s.insist(ctx, func() (err error) {
+		now, err = s.mcis.Fire(ctx, mci.ID, Release, Tumblebug, &lifecycle.Change[MCISpec]{
+			Force: true, Expect: mci.Revision, Reason: reason(failed),
+			Edit: func(m *MCISpec) error { m.GivenUp = true; return nil },
+		})
+		return err
 	})
 	if err != nil {
 		return s.late(ctx, mci, err)
@@ -99,19 +104,27 @@ func (s *System) giveUp(ctx context.Context, mci *mciRecord) error {
 // by the sweeper or by force, and nobody will make anything of it, what was made last
 // is released here: whoever gave it up may have looked before.
 func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
-	if !moved(err) {
+	if !moved(err) && ctx.Err() == nil {
 		return err
 	}
+	// Who has interrupted it by force releases what there was then, in this process
+	// when its turn comes. If this process stood still, that may be long ago.
+	after, end := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer end()
 	var now mciRecord
-	failed := s.insist(ctx, func() (err error) {
-		now, err = s.mcis.Get(ctx, mci.ID)
+	look := func() (err error) {
+		now, err = s.mcis.Get(after, mci.ID)
 		return err
-	})
+	}
+	failed := look()
+	if failed != nil && ctx.Err() == nil {
+		failed = s.insist(ctx, look)
+	}
 	switch {
 	case errors.Is(failed, lifecycle.ErrNotFound) || failed == nil && now.Payload.Life != mci.Payload.Life:
-		return s.insist(ctx, func() error { return s.release(ctx, mci) })
+		return s.insist(after, func() error { return s.release(after, mci) })
 	case failed == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
-		return s.release(ctx, mci)
+		return s.release(after, mci)
 	}
 	return err
 }

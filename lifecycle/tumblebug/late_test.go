@@ -20,6 +20,7 @@ type slow struct {
 	*cloud
 	asked  atomic.Bool
 	answer chan error
+	late   error // what is answered although the key is made
 }
 
 func (c *slow) Prepare(ctx context.Context, r tumblebug.Resource) error {
@@ -27,6 +28,7 @@ func (c *slow) Prepare(ctx context.Context, r tumblebug.Resource) error {
 		if err := <-c.answer; err != nil {
 			return err
 		}
+		return errors.Join(c.cloud.Prepare(ctx, r), c.late)
 	}
 	return c.cloud.Prepare(ctx, r)
 }

@@ -323,10 +323,18 @@ func (s *flaky) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecor
 // or the store fails: nobody else knows of it.
 func TestLatePreparationLeavesNothing(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		cloud string // fault
-		store int32  // failures
-	}{{"cloud", "drop", 0}, {"store", "", 2}} {
+		name   string
+		cloud  string // fault
+		store  int32  // failures
+		answer error  // to what was asked for when it stood still
+		own    bool   // it is told itself that the MCI is terminated
+	}{
+		{name: "cloud", cloud: "drop"},
+		{name: "store", store: 2},
+		{name: "failure", store: 2, answer: errNoAnswer},
+		{name: "interrupted", own: true},
+		{name: "interrupted failure", own: true, answer: errNoAnswer},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx := t.Context()
@@ -339,7 +347,14 @@ func TestLatePreparationLeavesNothing(t *testing.T) {
 				_, err = first.CreateMci(ctx, "ns", lifeReq())
 				require.NoError(t, err)
 				synctest.Wait()
-				_, err = second.HandleMciAction(ctx, "ns", "m", "terminate", true)
+				who := second
+				if c.own {
+					who = first
+				}
+				_, err = who.HandleMciAction(ctx, "ns", "m", "terminate", true)
+				require.NoError(t, err)
+				time.Sleep(2 * time.Minute)
+				_, err = second.Sweep(ctx)
 				require.NoError(t, err)
 				_, err = wait(ctx, t, second)
 				require.NoError(t, err)
@@ -349,9 +364,12 @@ func TestLatePreparationLeavesNothing(t *testing.T) {
 				clouds.faults["release sshKey"] = c.cloud
 				clouds.mu.Unlock()
 				store.fails.Store(c.store)
+				clouds.late = c.answer
 				clouds.answer <- nil
 				synctest.Wait()
-				require.NotEmpty(t, clouds.list())
+				if c.cloud != "" || c.store > 0 {
+					require.NotEmpty(t, clouds.list())
+				}
 				time.Sleep(7 * time.Second)
 				clouds.mu.Lock()
 				clear(clouds.faults)
