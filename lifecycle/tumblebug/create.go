@@ -104,8 +104,8 @@ func (s *System) giveUp(ctx context.Context, mci *mciRecord) error {
 // by the sweeper or by force, and nobody will make anything of it, what was made last
 // is released here: whoever gave it up may have looked before.
 func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
-	if !moved(err) && ctx.Err() == nil {
-		return err
+	if err == nil && ctx.Err() == nil {
+		return nil
 	}
 	// Who has interrupted it by force releases what there was then, in this process
 	// when its turn comes. If this process stood still, that may be long ago.
@@ -120,18 +120,16 @@ func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
 	if failed != nil && ctx.Err() == nil {
 		failed = s.insist(ctx, look)
 	}
-	switch {
-	case errors.Is(failed, lifecycle.ErrNotFound) || failed == nil && now.Payload.Life != mci.Payload.Life:
+	gone := errors.Is(failed, lifecycle.ErrNotFound) || failed == nil && now.Payload.Life != mci.Payload.Life
+	if gone || failed == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated) {
 		return s.insist(after, func() error { return s.release(after, mci) })
-	case failed == nil && (now.State == Failed || now.State == Terminating || now.State == Terminated):
-		return s.release(after, mci)
 	}
 	return err
 }
 
 // moved reports whether a commit failed because somebody else has moved the object.
 func moved(err error) bool {
-	return (errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)) && !errors.Is(err, lifecycle.ErrUnknownOutcome)
+	return (errors.Is(err, lifecycle.ErrConflict) || refused(err)) && !errors.Is(err, lifecycle.ErrUnknownOutcome)
 }
 
 // insist asks a few times for what must not be left to others, who may know nothing of
@@ -230,6 +228,13 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 		why = fmt.Sprintf("%d of %d VMs failed", n, len(vms))
 	}
 	var refined []vmRecord
+	if len(unknown) > 0 && mci.Payload.Policy == RefineFailed {
+		// The provider may have answered since: what is there is not forgotten.
+		now, err := s.refresh(ctx, unknown)
+		if err != nil || slices.ContainsFunc(now, func(vm vmRecord) bool { return vm.State != Undefined }) {
+			return true, err
+		}
+	}
 	switch policy := mci.Payload.Policy; {
 	case len(bad) > 0 && policy == Rollback:
 		return s.rollBack(ctx, mci, append(made, unknown...), bad, why)
