@@ -80,8 +80,12 @@
 // An MCI of which all VMs fail in an action ends in Failed, and one of which a VM
 // could not be terminated too; the diagram has that for the creation only. Networks,
 // security groups and keys are made for each MCI and region, and released when
-// its VMs are Terminated, or its creation fails without any, is rolled back or
-// withdrawn. A provider that is not in the document's table has no limits.
+// it is terminated or deleted, or its creation fails without any VM, is rolled back
+// or withdrawn. A provider that is not in the document's table has no limits.
+//
+// Refine forgets a VM of which nobody knows, as the document says, and so one that
+// runs may be left at a provider that has not answered. It is one that was Failed or
+// Undefined already when refine was asked for, and is so after another look.
 //
 // # Table of mci
 //

@@ -25,6 +25,7 @@ type MciStatus struct {
 // VmStatus is one VM of a [MciStatus].
 type VmStatus struct {
 	ID            string `json:"id"`
+	Name          string `json:"name"`
 	SubGroupID    string `json:"subGroupId"`
 	Provider      string `json:"provider"`
 	Region        string `json:"region"`
@@ -130,7 +131,7 @@ func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
 func vmStatus(vm *vmRecord) VmStatus {
 	action, target := Doing(vm.State)
 	return VmStatus{
-		ID: last(vm.ID), SubGroupID: vm.Payload.SubGroup, Provider: vm.Payload.Provider, Region: vm.Payload.Region,
+		ID: last(vm.ID), Name: last(vm.ID), SubGroupID: vm.Payload.SubGroup, Provider: vm.Payload.Provider, Region: vm.Payload.Region,
 		Status: vm.State, TargetStatus: target, TargetAction: action, SystemMessage: vm.Reason,
 	}
 }
