@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -109,7 +108,7 @@ func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
 	}
 	// Who has interrupted it by force releases what there was then, in this process
 	// when its turn comes. If this process stood still, that may be long ago.
-	after, end := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	after, end := context.WithTimeout(context.WithoutCancel(ctx), MCIPrepareTimeout)
 	defer end()
 	var now mciRecord
 	look := func() (err error) {
