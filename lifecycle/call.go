@@ -237,7 +237,13 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	}
 	if c.outcome != 0 {
 		var ok bool
-		if c.q, ok = c.outcomeOf.Outcome(c.m.table, &c.known, decide.Outcome(c.outcome), c.ends); !ok {
+		c.q, ok = c.outcomeOf.Outcome(c.m.table, &c.known, decide.Outcome(c.outcome), c.ends)
+		switch {
+		case ok:
+		case c.isOver():
+			c.d = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+			return public(c.d.Err)
+		default:
 			return fmt.Errorf("%w: no event says how the work ended", ErrInvalid)
 		}
 		c.event, c.actor = c.m.machine.EventAt(q.Event), q.Actor
@@ -271,6 +277,14 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 		return ErrNotFound // the table ignores the event, and there is no object
 	}
 	return nil // a repeated report about an object that is gone
+}
+
+// isOver reports whether the operation whose outcome is to be written is not the
+// object's any more: somebody else has ended it, and no event is needed to say so.
+func (c *call[S, E, T]) isOver() bool {
+	q, r := &c.outcomeOf, &c.known
+	return !r.Exists || c.m.table.States[r.State].Kind.Resting() ||
+		r.Operation != q.Operation || r.Owner != q.Owner || r.Epoch != q.Epoch
 }
 
 // unmoved is the result of an event that the table ignores.

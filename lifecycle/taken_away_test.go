@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -129,4 +131,49 @@ func TestAnOutcomeTellsNoLaterOperation(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, state("running"), rec.State)
 	})
+}
+
+// Where only the deadline says that work did not succeed, nothing needs to be said
+// about an operation that somebody else has ended: its work has not failed, it is
+// lost.
+func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
+	machine := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "door", Initial: "shut", Actors: []fsm.Actor{"user", "motor"},
+		States: []fsm.State[string]{{Name: "shut"}, {Name: "opening", Kind: fsm.Transitional}, {Name: "open", Kind: fsm.Final}},
+		Rows: fsm.Rows(
+			fsm.Move("shut", "push", "opening").By("user"),
+			fsm.Move("opening", "done", "open").By("motor"),
+			fsm.Return("opening", "stuck").After(time.Hour),
+		),
+	})
+	config := &lifecycle.Config[string]{Worker: "motor", Done: []string{"done"}}
+	for name, then := range map[string]func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]){
+		"at rest": func(*testing.T, *lifecycle.Manager[string, string, struct{}]) {},
+		"in another operation": func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]) {
+			must(other.Fire(t.Context(), "a", "push", "user", nil))(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m, other := lifecycle.New(machine, store, config), lifecycle.New(machine, store, config)
+			must(m.Add(t.Context(), "a", "user", struct{}{}))(t)
+			begun, end := make(chan struct{}), make(chan struct{})
+			h := must(m.Do(t.Context(), "a", "push", "user", lifecycle.Func(func(context.Context) error {
+				close(begun)
+				<-end
+				return errors.New("it is locked")
+			}), nil))(t)
+			<-begun
+			must(other.Fire(t.Context(), "a", "stuck", fsm.Sweeper, nil))(t)
+			then(t, other)
+			before := must(m.Get(t.Context(), "a"))(t)
+			close(end)
+			_, err := h.Wait(t.Context())
+			require.ErrorIs(t, err, lifecycle.ErrStale)
+			failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
+			require.Equal(t, lifecycle.Lost, failed.Outcome)
+			require.NoError(t, failed.Unwritten)
+			require.Equal(t, before, must(m.Get(t.Context(), "a"))(t))
+		})
+	}
 }
