@@ -112,6 +112,8 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 			return nil, err
 		case disk.State != Assigned && !changing(disk):
 			continue // it is in the bin, or was destroyed
+		case disk.Payload.VM != r.id && (disk.Payload.VM != "" || disk.State == Assigned):
+			continue // it was detached by a change of its status, and is attached elsewhere
 		}
 		attached = append(attached, id)
 		parts = append(parts, disks.Firing(id, r.action, API, r.change()))

@@ -49,7 +49,8 @@
 //   - Actions on one machine and on its disks are done one at a time.
 //   - No object is in a transition state without a deadline, and what is stuck
 //     goes back to where it was, status and model, never to another state with
-//     the same action. An action that waits for its turn is not stuck.
+//     the same action. An action that waits for its turn is not stuck; one that
+//     waits for a method which was taken for stuck, and does not end, is.
 //   - [TransitionStates] and [ValidateTransition] are read off the machines.
 //
 // # No guarantees
@@ -61,6 +62,10 @@
 //   - Queues are those of a process. Between processes it is the status alone that
 //     keeps actions apart, and a migration in one process does not hold up an
 //     action in another: route the requests for an object to one process.
+//   - That a method ends which does not listen to its context. It keeps the queue
+//     of its objects, and what is asked meanwhile is put back after StuckAfter, too;
+//     its handle has the outcome when the method ends, or [Queuer.Abandon] gives it
+//     up. A migration is never taken for stuck: see [Options.Timeout].
 //   - That somebody heals: call [Service.SelfHeal] from time to time, or [Service.Run].
 //
 // [VM], [Cloudspace], [Account], [Disk], [Image] and [Node] are the bare machines,
@@ -97,10 +102,13 @@
 //
 // TOBEDELETED "was deleted together with VM": therefore a machine that is deleted
 // or destroyed takes its attached disks along. While one of them is busy it is
-// refused.
+// refused. Such a disk is an attached one still: at the end of its retention it is
+// destroyed in the queue of its machine.
 //
 // A queue is created by the first action that is accepted, not by one that is
-// refused. Destroying a halted machine begins with stop() all the same.
+// refused. Destroying a halted machine begins with stop() all the same. The state is
+// looked at first: who asks during another action hears of that, also if the queue is
+// full or is being stopped.
 //
 // Pausing is "an administrative action": [Options.Administrator] is needed to
 // pause, resume and reset cloudspaces.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -29,8 +28,10 @@ type Healing struct {
 // retention period are destroyed. An action that waits for its turn in this
 // process is not stuck, however long it waits.
 //
-// It may be called by several processes at once. An error is that of the store;
-// what was found nevertheless is returned, and the next call looks again.
+// It may be called by several processes at once. An error is that of the store, or
+// of a queue that does not take what is to be destroyed, such as
+// [queue.ErrTerminated]; what was found nevertheless is returned, and the next call
+// looks again.
 func (s *Service) SelfHeal(ctx context.Context) (Healing, error) {
 	return s.heal(ctx, (*Manager).Sweep)
 }
@@ -166,6 +167,11 @@ func (s *Service) wait(ctx context.Context) (err error) {
 			if !long || i.Keys[0] != key || i.Name == string(Migrate) {
 				continue
 			}
+			held, failed := s.heldUp(ctx, &i)
+			if held || failed != nil {
+				err = errors.Join(err, failed)
+				continue
+			}
 			// Stale: it was taken away meanwhile, and will find that out.
 			if failed := s.managers[kind].Beat(ctx, key.ID); !errors.Is(failed, lifecycle.ErrStale) {
 				err = errors.Join(err, failed)
@@ -180,10 +186,13 @@ var errNotStuck = errors.New("ovc: not stuck")
 
 // observe is asked about what a sweep takes for stuck.
 func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
-	switch {
-	case !IsTransition(State(stuck.State)):
+	if !IsTransition(State(stuck.State)) {
 		return "", "", fmt.Errorf("%w: the recycle bin is emptied by destroying", errNotStuck)
-	case s.waits(&stuck):
+	}
+	switch waits, err := s.waits(ctx, &stuck); {
+	case err != nil:
+		return "", "", err
+	case waits:
 		return "", "", fmt.Errorf("%w: it waits for its turn", errNotStuck)
 	case s.config.Observe != nil:
 		return s.config.Observe(ctx, stuck)
@@ -191,14 +200,21 @@ func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Ev
 	return "", "", nil
 }
 
-// waits reports whether the action of an object waits in this process.
-func (s *Service) waits(r *lifecycle.StoredRecord) bool {
+// waits reports whether the action of an object waits for its turn in this process.
+func (s *Service) waits(ctx context.Context, r *lifecycle.StoredRecord) (bool, error) {
 	if o := s.config.Owner; o != nil && (r.Owner != o.Name() || r.Epoch != o.Epoch()) {
-		return false
+		return false, nil
 	}
-	return slices.ContainsFunc(s.queuer.lanes.Inspect(r.Key), func(i queue.Info[lifecycle.Key]) bool {
-		return i.State == queue.Waiting && moves(&i, r)
-	})
+	for _, i := range s.queuer.lanes.Inspect(r.Key) {
+		if i.State != queue.Waiting || !moves(&i, r) {
+			continue
+		}
+		held, err := s.heldUp(ctx, &i)
+		if !held || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // moves reports whether an action in the queue of an object is the one that the
@@ -234,7 +250,12 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 			return begun, errors.Join(err, failed)
 		}
 		j := job{Kind: kind, ID: rec.ID, Methods: []Event{Destroy}}
-		h, failed := m.Do(ctx, rec.ID, Expire, fsm.Sweeper, lifecycle.Named(methods, j.encode()), &change{Expect: rec.Revision})
+		work := lifecycle.Named(methods, j.encode())
+		if work.Also, failed = s.attachedTo(ctx, rec); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		h, failed := m.Do(ctx, rec.ID, Expire, fsm.Sweeper, work, &change{Expect: rec.Revision})
 		switch {
 		case failed == nil:
 			begun = append(begun, h)
@@ -245,4 +266,20 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 		}
 	}
 	return begun, err
+}
+
+// attachedTo is the machine that a disk in the recycle bin is still attached to, if
+// there is one: its turn is taken too.
+func (s *Service) attachedTo(ctx context.Context, disk Record) ([]lifecycle.Key, error) {
+	if disk.State != ToBeDeleted || disk.Payload.VM == "" {
+		return nil, nil
+	}
+	vm, err := s.Get(ctx, KindVM, disk.Payload.VM)
+	if err != nil || vm.State == Destroyed {
+		if errors.Is(err, lifecycle.ErrNotFound) {
+			err = nil
+		}
+		return nil, err
+	}
+	return []lifecycle.Key{KindVM.key(vm.ID)}, nil
 }

@@ -229,3 +229,80 @@ func TestNotHealed(t *testing.T) {
 		})
 	}
 }
+
+// TestByHand: a disk that was detached by changes of its status is at no machine,
+// and goes with the one that it is attached to afterwards.
+func TestByHand(t *testing.T) {
+	s, _ := attached(t)
+	must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Assigned, ovc.Detaching))(t)
+	// Back again, and everything is as it was.
+	back := must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Detaching, ovc.Assigned))(t)
+	require.Equal(t, "m", back.Payload.VM)
+	must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Assigned, ovc.Detaching))(t)
+	created := must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Detaching, ovc.Created))(t)
+	require.Empty(t, created.Payload.VM)
+	wait(t)(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Attach, nil)) // to something that nobody knows of
+	wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.Delete, nil))
+	require.Equal(t, ovc.Assigned, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+	wait(t)(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Detach, nil))
+	wait(t)(s.Do(t.Context(), ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "d"}))
+	wait(t)(s.Do(t.Context(), ovc.KindVM, "n", ovc.Delete, nil))
+	require.Equal(t, ovc.ToBeDeleted, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+}
+
+// TestAttachedElsewhere: a machine that is deleted takes no disk along that is
+// attached to another one, nor is it in its way.
+func TestAttachedElsewhere(t *testing.T) {
+	for _, action := range []ovc.Event{ovc.Delete, ovc.Destroy} {
+		s, _ := attached(t)
+		must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Assigned, ovc.Detaching))(t)
+		must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Detaching, ovc.Created))(t)
+		end := make(chan struct{})
+		options := deaf(end)
+		options.With = "d"
+		h := must(s.Do(t.Context(), ovc.KindVM, "n", ovc.AttachDisk, options))(t)
+		wait(t)(s.Do(t.Context(), ovc.KindVM, "m", action, nil))
+		close(end)
+		wait(t)(h, nil)
+		require.Equal(t, ovc.Assigned, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+		require.Equal(t, "n", must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).Payload.VM)
+	}
+}
+
+// TestExpiresInTurn: a disk in the recycle bin that is still attached is destroyed
+// in the queue of its machine, unless that one is gone, and leaves it no queue.
+func TestExpiresInTurn(t *testing.T) {
+	for name, gone := range map[string]bool{"migrated": false, "destroyed": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := attached(t)
+				wait(t)(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Delete, nil))
+				time.Sleep(ovc.Retention + time.Second)
+				var migration *queue.Ticket[lifecycle.Key]
+				if gone {
+					wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.Destroy, nil))
+				} else {
+					migration = must(s.Migrate(t.Context(), "m", &ovc.Options{Run: func(context.Context) error {
+						time.Sleep(time.Hour)
+						return nil
+					}}))(t)
+				}
+				h := must(s.SelfHeal(t.Context()))(t)
+				require.Len(t, h.Expired, 1)
+				if gone {
+					require.False(t, s.Queuer().Exists(ovc.KindVM, "m"))
+				} else {
+					synctest.Wait()
+					require.Len(t, s.Queuer().Actions(ovc.KindVM, "m"), 2)
+					require.Equal(t, queue.Waiting, s.Queuer().Actions(ovc.KindDisk, "d")[0].State)
+				}
+				wait(t)(h.Expired[0], nil)
+				if migration != nil {
+					require.Equal(t, queue.OK, migration.Outcome())
+				}
+				require.Equal(t, ovc.Destroyed, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+				require.False(t, s.Queuer().Exists(ovc.KindDisk, "d"))
+			})
+		})
+	}
+}

@@ -17,8 +17,8 @@ import (
 // zero Queuer is not usable. It is safe for concurrent use.
 //
 // A queue exists from the first accepted action, or from [Queuer.Queue], until
-// it is stopped, or until its object is destroyed or decommissioned. Queues are
-// this process' own and do not survive it.
+// it is stopped, or until its object is destroyed or decommissioned by this
+// process. Queues are this process' own and do not survive it.
 type Queuer struct {
 	lanes *queue.Queuer[lifecycle.Key]
 
@@ -79,11 +79,11 @@ func (q *Queuer) Stop(ctx context.Context, kind Kind, id string) error {
 		return invalid("no kind of object is called %q", string(kind))
 	}
 	key := kind.key(id)
-	if err := q.lanes.Stop(ctx, key); err != nil {
-		return err
+	err := q.lanes.Stop(ctx, key)
+	if err == nil || errors.Is(err, queue.ErrNotDrained) {
+		q.ended(key) // as soon as nothing is in it
 	}
-	q.ended(key)
-	return nil
+	return err
 }
 
 // Terminate ends all queues in good order, as Stop ends one, and no action is
@@ -96,10 +96,18 @@ func (q *Queuer) Terminate(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	if err == nil {
-		clear(q.exist)
-	}
+	clear(q.exist) // what is left is there until nothing is in it
 	return err
+}
+
+// Abandon gives up the action that is first in the queue of an object and does not
+// end, such as a method that does not listen to its context: its objects go back
+// to where they were, if nobody has put them back yet, and what waits has its turn.
+// Nothing can end the method itself, so from here on two may be at one object at
+// once, and who abandons an action has to know that its method does nothing any
+// more. It reports whether there was something to abandon.
+func (q *Queuer) Abandon(kind Kind, id string) bool {
+	return kind.Machine() != nil && q.lanes.Abandon(kind.key(id))
 }
 
 // Exists reports whether an object has a queue.
@@ -151,6 +159,9 @@ func (q *Queuer) Stats() queue.Stats { return q.lanes.Stats() }
 func (q *Queuer) begun(keys ...lifecycle.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	for _, key := range keys {
 		q.exist[key] = true
 	}

@@ -3,6 +3,7 @@ package ovc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -60,11 +61,12 @@ type job struct {
 //
 // An action on a machine's disks moves machine and disk in one commit, from
 // either side: attach_disk of a machine with a disk is attach of the disk with
-// the machine. A machine that is deleted or destroyed takes the disks with it that are attached to it. Every other action
-// on an attached disk moves the disk alone, in the queue of its machine too.
+// the machine. A machine that is deleted or destroyed takes the disks with it that
+// are attached to it. Every other action on an attached disk moves the disk alone,
+// in the queue of its machine too.
 //
 // Errors: [ErrBusy] if the object, or another one that takes part, is in a
-// transition state; [ErrOtherAction] if somebody else was faster;
+// transition state, whatever its queue says; [ErrOtherAction] if somebody else was faster;
 // [fsm.ErrNotAllowed] if the state has no such action, [fsm.ErrUnknownEvent] if
 // the kind has none; [fsm.ErrWrongActor] for what only administrators or workers
 // may; [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another
@@ -89,7 +91,29 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	}
 	r := &request{s: s, kind: kind, id: id, action: action, options: options}
 	h, err := r.do(ctx)
+	if errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrStopping) {
+		err = r.busy(ctx, err)
+	}
 	return h, words(kind, id, err)
+}
+
+// busy is what a request is told that a queue has refused. The document has the
+// state looked at before the queue: who asks during another action hears of that,
+// and not that there is no room behind it.
+func (r *request) busy(ctx context.Context, refused error) error {
+	objects := []Ref{{r.kind, r.id}}
+	if with := r.options.With; with != "" && r.kind == KindVM {
+		objects = append(objects, Ref{KindDisk, with})
+	} else if with != "" {
+		objects = append(objects, Ref{KindVM, with})
+	}
+	for _, o := range objects {
+		if rec, err := r.s.Get(ctx, o.Kind, o.ID); err == nil && IsTransition(rec.State) {
+			err := fmt.Errorf("%w: %s %q is %s: %w", lifecycle.ErrBusy, o.Kind, o.ID, rec.State, refused)
+			return &RefusedError{Reason: ErrBusy, Kind: o.Kind, ID: o.ID, Err: err}
+		}
+	}
+	return refused
 }
 
 // administrative are the actions on the virtual firewall of a cloudspace.

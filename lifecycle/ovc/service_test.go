@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -164,11 +165,51 @@ func TestBounds(t *testing.T) {
 		migration := must(s.Migrate(t.Context(), "m", slow))(t)
 		_, err := s.Do(t.Context(), ovc.KindVM, "m", ovc.Pause, nil)
 		require.ErrorIs(t, err, queue.ErrFull)
+		require.NotErrorIs(t, err, ovc.ErrBusy)
 		require.Equal(t, ovc.Running, must(s.Get(t.Context(), ovc.KindVM, "m"))(t).State)
 		must(s.Do(t.Context(), ovc.KindVM, "n", ovc.Pause, nil))(t)
 		require.Equal(t, 1, s.Queuer().Stats().Running)
 		require.NoError(t, migration.Wait(t.Context()))
 		require.NoError(t, s.Queuer().Terminate(t.Context()))
+	})
+}
+
+// TestStateFirst: who asks during another action is told so, also if there is no
+// room behind it: the state is looked at before the queue.
+func TestStateFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := ovc.New(lifecycle.NewMemoryStore(), &ovc.Config{MaxPerObject: 2})
+		running(t, s, "m")
+		must(s.Add(t.Context(), ovc.KindDisk, "d", ovc.Model{}))(t)
+		slow := &ovc.Options{Run: func(context.Context) error { time.Sleep(time.Minute); return nil }}
+		must(s.Migrate(t.Context(), "m", slow))(t)
+		h := must(s.Do(t.Context(), ovc.KindVM, "m", ovc.Pause, nil))(t)
+		inTheWay := "m"
+		refused := func(kind ovc.Kind, id string, action ovc.Event, with string, also error) {
+			_, err := s.Do(t.Context(), kind, id, action, &ovc.Options{With: with})
+			for _, is := range []error{ovc.ErrBusy, lifecycle.ErrBusy, also} {
+				require.ErrorIs(t, err, is)
+			}
+			require.EqualError(t, err, "Cannot execute action at this time")
+			require.Equal(t, http.StatusConflict, lifecycle.HTTPStatus(err))
+			detail, _ := errors.AsType[*ovc.RefusedError](err)
+			require.Equal(t, inTheWay, detail.ID)
+		}
+		refused(ovc.KindVM, "m", ovc.Stop, "", queue.ErrFull)
+		refused(ovc.KindVM, "m", ovc.AddDisk, "d", queue.ErrFull)
+		refused(ovc.KindDisk, "d", ovc.Assign, "m", queue.ErrFull)
+		soon, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		require.ErrorIs(t, s.Queuer().Stop(soon, ovc.KindVM, "m"), queue.ErrNotDrained)
+		refused(ovc.KindVM, "m", ovc.Stop, "", queue.ErrStopping)
+		wait(t)(h, nil)
+		require.Equal(t, ovc.Modeled, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+		for range 2 {
+			must(s.Migrate(t.Context(), "m", nil))(t)
+		}
+		must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Modeled, ovc.Creating))(t)
+		inTheWay = "d"
+		refused(ovc.KindVM, "m", ovc.AddDisk, "d", queue.ErrFull)
 	})
 }
 
@@ -192,11 +233,19 @@ func TestStopGivesUp(t *testing.T) {
 		require.True(t, q.Exists(ovc.KindVM, "m"))
 		_, err = s.Migrate(t.Context(), "m", nil)
 		require.ErrorIs(t, err, queue.ErrStopping)
-		require.NoError(t, q.Stop(t.Context(), ovc.KindVM, "m"))
+		_, err = s.Do(t.Context(), ovc.KindVM, "m", ovc.Pause, nil)
+		require.ErrorIs(t, err, queue.ErrStopping)
+		require.NotErrorIs(t, err, ovc.ErrBusy)
+		time.Sleep(time.Hour) // it goes on stopping, also if nobody asks again
 		require.False(t, q.Exists(ovc.KindVM, "m"))
+		require.NoError(t, q.Stop(t.Context(), ovc.KindVM, "m"))
 		must(s.Migrate(t.Context(), "m", nil))(t)
 		require.True(t, q.Exists(ovc.KindVM, "m"))
+		must(q.Queue(ovc.KindVM, "idle"))(t)
 		require.ErrorIs(t, q.Terminate(canceled()), context.Canceled)
+		require.Equal(t, []ovc.Ref{{Kind: ovc.KindVM, ID: "m"}}, q.All())
+		synctest.Wait()
+		require.Empty(t, q.All())
 		_, err = q.Queue(ovc.KindVM, "n")
 		require.ErrorIs(t, err, queue.ErrTerminated)
 		require.NoError(t, q.Terminate(t.Context()))

@@ -16,7 +16,9 @@ import (
 // it began, or by where it began.
 //
 // [Service.Do] does so by itself. UpdateStatus is for who does the work of
-// actions elsewhere.
+// actions elsewhere. It moves this one object: no machine moves with its disk, nor
+// a disk with its machine, and nothing is queued. A disk that is detached in this
+// way is at no machine any more.
 //
 // Errors: [ErrOtherAction] if the object is in another state, was moved by
 // somebody else meanwhile, or does not exist, which [lifecycle.ErrNotFound]
@@ -95,7 +97,11 @@ func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, new
 			if err != nil || step.State != newStatus {
 				continue
 			}
-			after, err := m.Fire(ctx, rec.ID, row.Event, actor, &change{Expect: rec.Revision})
+			change := &change{Expect: rec.Revision}
+			if kind == KindDisk && newStatus == Detaching {
+				change.Edit = func(d *Model) error { d.VM = ""; return nil }
+			}
+			after, err := m.Fire(ctx, rec.ID, row.Event, actor, change)
 			return after, words(kind, rec.ID, err)
 		}
 	}

@@ -57,8 +57,8 @@ migrate m1
 
 do vm m1 resume
 ----
-! lifecycle: do ovc-vm "m1": resume by api: queue: stopping: key {ovc-vm m1}: resume refused: migrate runs since 2000-01-01T00:01:00Z, 1 waiting
-! queue.ErrStopping, status 409
+! Cannot execute action at this time
+! ErrBusy, queue.ErrStopping, status 409
 
 queues
 ----

@@ -73,15 +73,15 @@ heal
 +169h7m0s  vm m1: DELETED -> DESTROYING, expire
 +169h7m0s  disk d1: TOBEDELETED -> DESTROYING, expire
 = 0 stuck, 2 expired
-+169h7m0s  destroy() of disk d1 begins
 +169h7m0s  destroy() of vm m1 begins
 
-advance 3m
+advance 4m
 ----
 +169h8m0s  destroy() of vm m1 fails
++169h8m0s  destroy() of disk d1 begins
 +169h8m0s  vm m1: DESTROYING -> DELETED, stuck: destroy: the node is off
-+169h10m0s  destroy() of disk d1 ends
-+169h10m0s  disk d1: DESTROYING -> DESTROYED
++169h11m0s  destroy() of disk d1 ends
++169h11m0s  disk d1: DESTROYING -> DESTROYED
 
 states
 ----
@@ -105,14 +105,14 @@ nothing
 
 heal
 ----
-+338h10m0s  vm m1: DELETED -> DESTROYING, expire
++338h11m0s  vm m1: DELETED -> DESTROYING, expire
 = 0 stuck, 1 expired
-+338h10m0s  destroy() of vm m1 begins
++338h11m0s  destroy() of vm m1 begins
 
 advance 1m
 ----
-+338h11m0s  destroy() of vm m1 ends
-+338h11m0s  vm m1: DESTROYING -> DESTROYED
++338h12m0s  destroy() of vm m1 ends
++338h12m0s  vm m1: DESTROYING -> DESTROYED
 
 states
 ----
