@@ -46,7 +46,8 @@
 //   - A machine and a disk that is attached to it or detached, and a machine and
 //     the disks that go with it, move in one commit, at the beginning and at the
 //     end.
-//   - Actions on one machine and on its disks are done one at a time.
+//   - Actions on one machine and on its disks are done one at a time, in one
+//     process.
 //   - No object is in a transition state without a deadline, and what is stuck
 //     goes back to where it was, status and model, never to another state with
 //     the same action. An action that waits for its turn is not stuck; one that
@@ -57,16 +58,34 @@
 //
 //   - That an object that was put back is as it was: a method that failed, or whose
 //     process died, may have done half of its work. [Config.Observe] may look.
-//   - An action that waits for longer than StuckAfter is put back by other
-//     processes if its own does not heal.
-//   - Queues are those of a process. Between processes it is the status alone that
-//     keeps actions apart, and a migration in one process does not hold up an
-//     action in another: route the requests for an object to one process.
+//   - That queues keep actions of different processes apart: see below.
 //   - That a method ends which does not listen to its context. It keeps the queue
 //     of its objects, and what is asked meanwhile is put back after StuckAfter, too;
 //     its handle has the outcome when the method ends, or [Queuer.Abandon] gives it
 //     up. A migration is never taken for stuck: see [Options.Timeout].
 //   - That somebody heals: call [Service.SelfHeal] from time to time, or [Service.Run].
+//
+// # Several processes
+//
+// Any number of processes may work on one store, each with a [Service] and queues of
+// its own. It is the status that keeps their actions apart:
+//
+//   - Of several requests at once one is accepted, wherever they were made. The
+//     others get [ErrBusy] or [ErrOtherAction], and nothing was changed for them.
+//   - Who has accepted an action does it, once, and writes its outcome. If that
+//     process dies, another one's self-healing puts the object back: after StuckAfter,
+//     or with [Config.Owner] as soon as it is known to be dead. What it says later
+//     counts for nothing, and who asked there is told so.
+//   - An action that waits in one process for longer than StuckAfter is put back by
+//     the others if its own process does not heal.
+//   - What expires is destroyed by the process that finds it first.
+//
+// What is in no status, others do not know: a migration holds up nothing in another
+// process, nor does an action on an attached disk hold up those on its machine. A
+// queue of an object that another process has destroyed stays until it is stopped.
+// Where that matters, route the requests for a machine and its disks to one process.
+//
+// # The machines alone
 //
 // [VM], [Cloudspace], [Account], [Disk], [Image] and [Node] are the bare machines,
 // for services that keep the model of an object elsewhere and need its status
