@@ -55,7 +55,14 @@ func Func(run func(context.Context) error) Work { return Work{Run: run} }
 func Named(handler string, args []byte) Work { return Work{Handler: handler, Args: args} }
 
 // Queue is where work waits for its turn: one at a time for each key, in order
-// of admission. A [queue.Queuer] of keys is one.
+// of admission. A [queue.Queuer] of keys is one. For actions on several objects it
+// also needs SubmitAll, as a Queuer has it.
+//
+// The ticket is a Queuer's, because whose turn it is may be decided elsewhere, but
+// the work is done here. A queue that several processes share, or that is kept in
+// a database, is a Queuer in each of them, around whose actions it takes a place in
+// what is shared before Admit, waits for its turn there in Guard, and leaves it
+// after Settle, or if the action is refused.
 type Queue interface {
 	Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error)
 }
