@@ -47,7 +47,9 @@
 //     by [Queuer.Stats], and can be given up by [Queuer.Abandon]: only then two may
 //     be at one object at once.
 //   - A deadlock that goes through another queue, through a channel, or through
-//     waiting for [Ticket.Done] is not seen.
+//     waiting for [Ticket.Done] is not seen, nor is one that begins in Admit, Settle
+//     or an observer, which are not inside the action: to stop the own key there
+//     waits until the context ends.
 //   - An ID is known until its action has ended, no longer.
 //   - Actions that end by one cause while they wait (superseded, aborted, or after
 //     a failed parent) are settled one after the other: a Settle that hangs holds
