@@ -71,10 +71,11 @@ func crashing(ctx context.Context, p *crashtest.Process, tell func(what string, 
 	// The harness learns the tables, and nothing of who works: an update or a
 	// delete that is asked for again may have nothing left to do.
 	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{Along: s.along})
-	crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{Observe: s.observe})
+	crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{Along: s.noted, Observe: s.observe})
 	s.Leases = lifecycle.New(Lease, p.Store(), s.leases())
 	s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
 	s.Events = lifecycle.New(EventRecord, p.Store(), s.events())
+	s.calendar = crashtest.Manage(p, calendar, &lifecycle.Config[noteEvent]{})
 	p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
 	return s, nil
 }

@@ -86,6 +86,8 @@
 //   - Moving the event first and the lease after it, as the original does: a process
 //     that dies in between leaves a combination that no line has.
 //   - Trying a start again that has failed: what it has handed out is out.
+//   - Finding what is due by deadlines of records: these are of the store's clock,
+//     and what is due is a matter of [Config].Now.
 //
 // # Table of lease
 //

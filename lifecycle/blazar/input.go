@@ -30,7 +30,7 @@ type LeaseUpdate struct {
 
 // checkID refuses ids of leases from which no ids of reservations can be made.
 func checkID(id string) error {
-	const room = 64 // for the rest of such an id
+	const room = 80 // for the rest of such an id, and for a time before it
 	switch {
 	case strings.Contains(id, "/"):
 		return &InputError{"id", "a slash in it"}

@@ -30,11 +30,11 @@ type Handled struct {
 // lease is over or is being deleted. An event that can never be executed (see
 // [Never]) is in ERROR.
 //
-// Several processes may do this on one store: every event is executed once. A look
-// lists the events that are UNDONE, due or not, once: a store lists by status and
-// not by time, and so a look costs as much as there are leases that have not
-// ended, up to three events each, [lifecycle.MaxPage] in a page. The error is the
-// store's or the context's; what was begun until then goes on.
+// Several processes may do this on one store: every event is executed once. What a
+// look reads depends on how many events are due, and not on how many there are; but
+// for the first look of a service, and one in an hour, which read all that are
+// UNDONE. The error is the store's or the context's; what was begun until then goes
+// on.
 func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 	due, err := s.due(ctx)
 	if err != nil {
@@ -78,20 +78,6 @@ func (s *Service) Run(ctx context.Context, every time.Duration, tell func([]Hand
 		case <-ticker.C:
 		}
 	}
-}
-
-// due lists the events that are due.
-func (s *Service) due(ctx context.Context) (list []Due, err error) {
-	now := s.config.Now()
-	for e, err := range s.Events.All(ctx, lifecycle.Select[EventState]{States: []EventState{EventUndone}}) {
-		if err != nil {
-			return nil, err
-		}
-		if !e.Payload.Time.After(now) {
-			list = append(list, Due{e.ID, e.Payload.Lease, e.Payload.Type, e.Payload.Time})
-		}
-	}
-	return list, nil
 }
 
 // batch begins all events of a batch, and waits for them with patience. Due are

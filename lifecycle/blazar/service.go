@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -39,13 +40,17 @@ type Config struct {
 // The managers are for looking at the records, at their history, and at what is
 // stuck. Whoever moves a lease by them is held to the table of relationships too,
 // [lifecycle.Manager.Override] excepted. The ids of the reservations and events
-// of a lease begin with its own id and a slash.
+// of a lease begin with its own id and a slash. Besides, the store has a record of
+// the machine "calendar" for every event that is UNDONE, by which Process finds what
+// is due.
 type Service struct {
 	Leases       *lifecycle.Manager[LeaseState, Call, LeaseSpec]
 	Reservations *lifecycle.Manager[ReservationState, Call, ReservationSpec]
 	Events       *lifecycle.Manager[EventState, Call, EventSpec]
 
-	config Config
+	calendar *lifecycle.Manager[noteState, noteEvent, Due]
+	looked   atomic.Pointer[time.Time] // when all events were read the last time
+	config   Config
 }
 
 // New returns a service of the leases in a store. It panics without a store.
@@ -54,6 +59,7 @@ func New(store lifecycle.Store, config *Config) *Service {
 	s.Leases = lifecycle.New(Lease, store, s.leases())
 	s.Reservations = lifecycle.New(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
 	s.Events = lifecycle.New(EventRecord, store, s.events())
+	s.calendar = lifecycle.New(calendar, store, nil)
 	return s
 }
 
@@ -82,7 +88,8 @@ func (s *Service) leases() *lifecycle.Config[Call] {
 
 func (s *Service) events() *lifecycle.Config[Call] {
 	return &lifecycle.Config[Call]{
-		Worker: Manager, Done: []Call{Done}, Failed: []Call{Fail}, Observe: s.observe,
+		Worker: Manager, Done: []Call{Done}, Failed: []Call{Fail},
+		Along: s.noted, Observe: s.observe,
 		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
 	}
 }

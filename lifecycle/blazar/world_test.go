@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,17 +42,40 @@ func (w *watched) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 	var texts []string
 	for _, ch := range c.Changes {
-		if ch.Quiet || ch.To.Machine == "interlock.owner" {
+		if ch.Quiet || ch.To.Machine == "interlock.owner" || ch.To.Machine == "calendar" {
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%s %s -> %s", shortName(ch.To.ID), or(ch.From, "-"), ch.To.State))
 		w.check(ch.To.ID)
+	}
+	if got, want := w.calendar(); !slices.Equal(got, want) {
+		w.wrong = append(w.wrong, fmt.Sprintf("the calendar has %v, and UNDONE are %v", got, want))
 	}
 	if len(texts) > 0 {
 		lease, _, _ := strings.Cut(c.Changes[0].To.ID, "/")
 		w.commits = append(w.commits, lease+": "+strings.Join(texts, ", "))
 	}
 	return nil
+}
+
+// calendar returns what is in it, and what should be: what is UNDONE, by time.
+func (w *watched) calendar() (got, want []string) {
+	notes, err := w.MemoryStore.List(context.Background(), lifecycle.Query{Machine: "calendar", Limit: lifecycle.MaxPage})
+	if err != nil {
+		return []string{err.Error()}, nil
+	}
+	for _, n := range notes {
+		got = append(got, n.ID)
+	}
+	undone := lifecycle.Select[blazar.EventState]{States: []blazar.EventState{blazar.EventUndone}}
+	for e, err := range w.look.Events.All(context.Background(), undone) {
+		if err != nil {
+			return got, []string{err.Error()}
+		}
+		want = append(want, e.Payload.Time.UTC().Format("2006-01-02T15:04:05.000000000Z/")+e.ID)
+	}
+	slices.Sort(want)
+	return got, want
 }
 
 // check looks at one lease, by the document's table as the tests have it.
