@@ -86,11 +86,17 @@ func (s *Service) begin(ctx context.Context, id string, call Call, method Method
 		}
 		return err
 	})
-	if call == Delete {
-		work.Preempt = queue.PreemptRunning
+	admit := func() (err error) {
+		m.handle, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
+		return err
 	}
 	var err error
-	m.handle, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
+	if call == Delete {
+		work.Preempt = queue.PreemptRunning
+		err = again(admit) // it is right in whatever status the lease is now
+	} else {
+		err = admit()
+	}
 	if err == nil {
 		return m, nil
 	}
