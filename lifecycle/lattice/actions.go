@@ -161,14 +161,19 @@ func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord
 func (k *kind) unended() []ActionState { return slices.Collect(maps.Keys(k.next)) }
 
 // relock takes the locks of what another process has left accepted or in progress,
-// before anything runs: nothing that is pending may be faster.
+// before anything runs: nothing that is pending may be faster. What is in progress
+// has changed something already, and comes first, if there are two that exclude
+// each other: no controller leaves that behind, but a person may.
 func (c *Controller) relock(ctx context.Context) error {
-	for _, k := range []*kind{c.deploys, c.teardowns} {
-		for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: k.unended()}) {
-			if err != nil {
-				return err
+	for _, state := range []ActionState{ActionInProgress, ActionAccepted} {
+		for _, k := range []*kind{c.deploys, c.teardowns} {
+			if _, ok := k.next[state]; !ok {
+				continue
 			}
-			if rec.State != ActionPending {
+			for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: []ActionState{state}}) {
+				if err != nil {
+					return err
+				}
 				// A conflict is found once more by its run, which fails it for that.
 				_, _ = c.acquire(k, rec)
 			}
@@ -178,8 +183,9 @@ func (c *Controller) relock(ctx context.Context) error {
 }
 
 // resume runs what has not ended and is not running, in the order in which it was
-// asked for, and what has ended and still has its lock, and moves every system to what its services come to, which are
-// counted anew. What is as it should be is left alone.
+// asked for, and what has ended and still has its lock, and moves every system to
+// what its services come to, which are counted anew. What is as it should be is left
+// alone.
 func (c *Controller) resume(ctx context.Context) error {
 	type asked struct {
 		*kind

@@ -97,9 +97,9 @@ type Controller struct {
 }
 
 // Start makes a controller on a store and goes on where an earlier one has ended,
-// or is ended by this: first the locks of all deploys and teardowns that are accepted or in progress
-// are taken again, then all that have not ended are run, and the states of the
-// systems are brought up to what their services come to.
+// or is ended by this: first the locks of all deploys and teardowns that are
+// accepted or in progress are taken again, then all that have not ended are run, and
+// the states of the systems are brought up to what their services come to.
 //
 // The store has to take commits of three changes and conditions: the error is
 // errors.ErrUnsupported, or the store's. Nothing runs then.

@@ -132,8 +132,8 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 		return fmt.Errorf("lattice: %s: %w: %s", rec.ID, fsm.ErrUnknownState, rec.State)
 	}
 	system, err := c.systems.Get(ctx, string(r.system))
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		system.State, err = DoesNotExist, nil
+	if errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, lifecycle.ErrInvalid) {
+		system.State, err = DoesNotExist, nil // and none can, of a name that is none
 	}
 	if err != nil {
 		return err

@@ -52,7 +52,16 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 	if err := system.check(); err != nil {
 		return nil, err
 	}
-	h, err := c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
+	var h *SystemHandle
+	var err error
+	// A delete is right in whatever state the system is now: it does not lose against
+	// services that move it.
+	for range maxTries {
+		h, err = c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
+		if !errors.Is(err, lifecycle.ErrConflict) {
+			break
+		}
+	}
 	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.From == "" && errors.Is(err, fsm.ErrNotAllowed) {
 		return nil, fmt.Errorf("lattice: %w: there is no system %s", lifecycle.ErrNotFound, system)
 	}
