@@ -228,8 +228,35 @@ func inStep(ctx context.Context, s *Service) error {
 			return err
 		}
 	}
+	if err := calendarRight(ctx, s); err != nil {
+		return err
+	}
 	if n, err := s.Reservations.List(ctx, lifecycle.Select[ReservationState]{After: "gone/"}); err != nil || len(n) > 1 {
 		return errors.Join(err, errors.New("reservations of a lease that is gone"))
+	}
+	return nil
+}
+
+// calendarRight says whether what is in the calendar is what is UNDONE.
+func calendarRight(ctx context.Context, s *Service) error {
+	wrong := map[string]bool{}
+	for e, err := range s.Events.All(ctx, lifecycle.Select[EventState]{States: []EventState{EventUndone}}) {
+		if err != nil {
+			return err
+		}
+		wrong[noteID(e.ID, &e.Payload)] = true
+	}
+	for n, err := range s.calendar.All(ctx, lifecycle.Select[noteState]{}) {
+		if err != nil {
+			return err
+		}
+		if !wrong[n.ID] {
+			return errors.New(n.ID + " is in the calendar, and not UNDONE")
+		}
+		delete(wrong, n.ID)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%v are UNDONE, and not in the calendar", wrong)
 	}
 	return nil
 }

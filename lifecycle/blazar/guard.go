@@ -72,7 +72,7 @@ func (s *Service) begin(ctx context.Context, id string, call Call, method Method
 	m := &guarded{}
 	work := lifecycle.Func(func(ctx context.Context) error {
 		lease, err := s.GetLease(ctx, id)
-		if err == nil {
+		if err == nil && method != nil {
 			err = method(ctx, lease)
 		}
 		if !errors.Is(err, ErrRefused) || ctx.Err() != nil {
