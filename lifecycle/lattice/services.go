@@ -158,21 +158,26 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 	if err != nil {
 		return err
 	}
-	return r.Settle(func(now lifecycle.Aggregated[State]) error { return c.bring(ctx, system, now.State) })
+	return r.Settle(func(lifecycle.Aggregated[State]) error { return c.bring(ctx, system, r) })
 }
 
-// bring moves a system that follows its services to a state.
-func (c *Controller) bring(ctx context.Context, system SystemID, to State) (err error) {
+// bring moves a system that follows its services to what they come to.
+//
+// What they come to is asked after the system is read, and written on what was
+// read: who has seen less never writes over who has seen more, for whose commit it
+// would have found, or for whose it is refused.
+func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err error) {
 	for range maxTries {
 		var rec lifecycle.Record[State, struct{}]
 		rec, err = c.systems.Get(ctx, string(system))
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			return nil
 		}
+		to := r.Now().State
 		if _, ok := follows[rec.State]; err != nil || !ok || rec.State == to {
 			return err
 		}
-		_, err = c.systems.Fire(ctx, string(system), follows[to], Aggregator, nil)
+		_, err = c.systems.Fire(ctx, string(system), follows[to], Aggregator, &lifecycle.Change[struct{}]{Expect: rec.Revision})
 		if !overtaken(err) {
 			return err
 		}

@@ -1,6 +1,7 @@
 package lattice_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -133,4 +134,40 @@ func TestObservationsThatAreNone(t *testing.T) {
 		t.Errorf("%s is there", rec.ID)
 	}
 	require.Equal(t, lattice.Stable, stateOf(t, c, "s"))
+}
+
+// interposed is a store in which something happens before a system is read.
+type interposed struct {
+	*lifecycle.MemoryStore
+	before func()
+}
+
+func (s *interposed) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if f := s.before; f != nil && key.Machine == lattice.System.Name() {
+		s.before = nil
+		f()
+	}
+	return s.MemoryStore.Get(ctx, key)
+}
+
+// Somebody has seen that the last service is stable, and is slow to say so.
+// Meanwhile another one is being updated: the system is not stable for a moment in
+// which who waits for that would be told so.
+func TestWhoHasSeenLessIsNotHeard(t *testing.T) {
+	store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
+	c := live(t, store, lattice.Infrastructure{}, "s")
+	set := func(service string, to lattice.ServiceState) {
+		require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
+	}
+	set("/a", lattice.ServiceUpdating)
+	before, err := c.Systems().Get(t.Context(), "s")
+	require.NoError(t, err)
+	store.before = func() { set("/b", lattice.ServiceUpdating) }
+	set("/a", lattice.ServiceStable)
+	require.Nil(t, store.before)
+	rows, err := c.Systems().History(t.Context(), "s", before.Sequence, 0)
+	require.NoError(t, err)
+	require.Empty(t, rows)
+	require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
+	require.NoError(t, c.Close(t.Context()))
 }
