@@ -44,8 +44,6 @@ func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
 	if config == nil {
 		config = &Config{}
 	}
-	insts := ManagerConfig()
-	insts.Observer = config.Observer
 	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c := &Coordinator{
 		store: store, undoAfter: cmp.Or(config.UndoAfter, time.Minute),
@@ -58,15 +56,22 @@ func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
 		upgrade: lifecycle.New(CloudletUpgrade, store, cloudlets),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
-		c: c, m: lifecycle.New(ClusterInst, store, insts),
-		place: func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
-		check: (*ClusterSpec).check, same: (*ClusterSpec).same,
+		c: c, refs: lifecycle.New(clusterRef, store, nil),
+		parent: func(s *ClusterSpec) string { return s.Cloudlet },
+		place:  func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
+		check:  (*ClusterSpec).check, same: (*ClusterSpec).same,
 	}
 	c.Apps = &Instances[AppSpec]{
-		c: c, m: lifecycle.New(AppInst, store, insts),
-		place: c.placeOfApp,
-		check: (*AppSpec).check, same: (*AppSpec).same,
+		c: c, refs: lifecycle.New(appRef, store, nil),
+		parent: func(s *AppSpec) string { return s.ClusterInst },
+		place:  c.placeOfApp,
+		check:  (*AppSpec).check, same: (*AppSpec).same,
 	}
+	insts := ManagerConfig()
+	insts.Observer, insts.Along = config.Observer, c.Clusters.along
+	c.Clusters.m = lifecycle.New(ClusterInst, store, insts)
+	insts.Along = c.Apps.along
+	c.Apps.m = lifecycle.New(AppInst, store, insts)
 	return c
 }
 

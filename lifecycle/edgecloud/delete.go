@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -48,26 +47,11 @@ func (in *Instances[T]) prepared(ctx context.Context, marked *Record[T], call *C
 		part = in.m.Firing(marked.ID, Prepared, Controller, &lifecycle.Change[T]{
 			Operation: marked.Operation, Reason: call.reason(),
 		})
-		parts := []lifecycle.AnyPart{part}
-		if !in.apps() {
-			// Nothing is in it. Whoever has read its refs before this writes them
-			// in vain.
-			if _, err := in.c.clusterRefs.Get(ctx, marked.ID); err == nil {
-				parts = append(parts, in.c.clusterRefs.Firing(marked.ID, refsForget, Controller, nil))
-			} else if !errors.Is(err, lifecycle.ErrNotFound) {
-				return nil, err
-			}
-		}
 		if marked.Origin != CreateError { // of the operation, which the commit compares
-			return parts, nil
+			return []lifecycle.AnyPart{part}, nil
 		}
-		at, err := in.place(ctx, &marked.Payload)
-		if err != nil {
-			return nil, err
-		}
-		of, parent := in.parent(at)
-		note, err := touching(ctx, of, parent, nil, unmakes(in.key(marked.ID)))
-		return append(parts, note), err
+		note, err := in.noting(ctx, in.parent(&marked.Payload), marked.ID, wishNote, func(r *ref) { r.Unmade = true })
+		return []lifecycle.AnyPart{part, note}, err
 	})
 	if err != nil {
 		return Record[T]{}, err
@@ -80,18 +64,11 @@ func (in *Instances[T]) users(ctx context.Context, id string) (*InUseError, erro
 	if in.apps() {
 		return nil, nil
 	}
-	members, err := in.c.clusterRefs.Get(ctx, id)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return nil, nil
-	}
-	var by []Referrer
-	if err == nil {
-		_, by, err = in.c.existing(ctx, members.Payload.Members, func(State) bool { return true })
-	}
+	by, err := in.c.inside(ctx, id)
 	if len(by) == 0 {
 		return nil, err
 	}
-	return &InUseError{Key: in.key(id), Verb: Delete, By: by}, err
+	return &InUseError{Key: in.key(id), Verb: Delete, By: by}, nil
 }
 
 // unprepare takes a delete back that is not to be, and returns why. The caller
@@ -134,26 +111,17 @@ func (in *Instances[T]) Undo(ctx context.Context, id string, op lifecycle.OpID, 
 	if rec.Operation == op && rec.State == DeleteError {
 		// What was noted was noted before the object came here in this operation,
 		// and is forgotten only when it is made anew, in a later one.
-		unmade, err := in.neverMade(ctx, &rec)
+		noted, err := in.noted(ctx, &rec)
 		if err != nil {
 			return Record[T]{}, err
 		}
-		if unmade {
-			return Record[T]{}, in.refused("fire", id, Undo, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverMade))
+		if noted.Payload.Unmade {
+			return Record[T]{}, in.neverMade(id)
 		}
 	}
 	return in.m.Fire(ctx, id, Undo, Controller, &lifecycle.Change[T]{Operation: op, Reason: reason})
 }
 
-func (in *Instances[T]) neverMade(ctx context.Context, rec *Record[T]) (bool, error) {
-	at, err := in.place(ctx, &rec.Payload)
-	if err != nil {
-		return false, err
-	}
-	of, parent := in.parent(at)
-	refs, err := of.Get(ctx, parent)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return false, nil
-	}
-	return slices.Contains(refs.Payload.Unmade, in.key(rec.ID)), err
+func (in *Instances[T]) neverMade(id string) error {
+	return in.refused("fire", id, Undo, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverMade))
 }

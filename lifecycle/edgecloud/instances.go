@@ -20,6 +20,8 @@ import (
 type Instances[T any] struct {
 	c      *Coordinator
 	m      *lifecycle.Manager[State, Event, T]
+	refs   *refManager
+	parent func(*T) string // what an instance is directly in
 	place  func(context.Context, *T) (place, error)
 	check  func(*T) error
 	same   func(after, before *T) error
@@ -152,11 +154,11 @@ func (in *Instances[T]) begin(ctx context.Context, id string, e Event, call *Cal
 		})
 		list := []lifecycle.AnyPart{part}
 		if !in.apps() {
-			var looks look // to delete, it looks once nobody can join any more
+			var look func() error // to delete, it looks once nobody can join any more
 			if e == Update {
-				looks = in.c.atRest(ctx, in.key(id), e)
+				look = func() error { return in.c.movingIn(ctx, id) }
 			}
-			own, err := touching(ctx, in.c.clusterRefs, id, looks, nil)
+			own, err := touching(ctx, in.c.clusterRefs, id, look)
 			if err != nil {
 				return nil, err
 			}
@@ -189,13 +191,17 @@ func (in *Instances[T]) depends(ctx context.Context, id string, spec *T, call *C
 		}
 		cluster = []State{NotPresent}
 	}
-	self := in.key(id)
-	var looks look
-	if anew {
-		looks = in.c.prune(ctx)
+	joins, err := in.noting(ctx, in.parent(spec), id, wished(call), func(r *ref) {
+		if anew {
+			r.Unmade = false // it may be undone to Ready again
+		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	parts = append(parts, joins)
 	if at.cloudlet != "" {
-		part, err := touching(ctx, in.c.cloudletRefs, at.cloudlet, looks, joins(self, anew, call))
+		part, err := touching(ctx, in.c.cloudletRefs, at.cloudlet, nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -206,18 +212,15 @@ func (in *Instances[T]) depends(ctx context.Context, id string, spec *T, call *C
 	}
 	if at.cluster != "" {
 		// The ClusterInst may go, and another one of its name come on another
-		// cloudlet, after its place was read. Its refs are written when it goes:
-		// after they are read here, the place is read again.
-		again := func(members []lifecycle.Key) ([]lifecycle.Key, error) {
+		// cloudlet, after its place was read. Its refs are written then: after they
+		// are read here, the place is read again.
+		again := func() error {
 			if now, err := in.place(ctx, spec); err != nil || now != at {
-				return nil, errors.Join(err, errMoved)
+				return errors.Join(err, errMoved)
 			}
-			if looks != nil {
-				return looks(members)
-			}
-			return members, nil
+			return nil
 		}
-		part, err := touching(ctx, in.c.clusterRefs, at.cluster, again, joins(self, anew, call))
+		part, err := touching(ctx, in.c.clusterRefs, at.cluster, again)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -229,14 +232,6 @@ func (in *Instances[T]) depends(ctx context.Context, id string, spec *T, call *C
 
 func (in *Instances[T]) key(id string) lifecycle.Key {
 	return lifecycle.Key{Machine: in.m.Machine().Table().Name, ID: id}
-}
-
-// parent returns the refs of what an instance is directly in, and whose they are.
-func (in *Instances[T]) parent(at place) (*refsManager, string) {
-	if in.apps() {
-		return in.c.clusterRefs, at.cluster
-	}
-	return in.c.cloudletRefs, at.cloudlet
 }
 
 // apps reports whether these are AppInsts, in which nothing else is.

@@ -3,8 +3,6 @@ package edgecloud
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -19,7 +17,7 @@ func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) 
 		if err != nil {
 			return cases, err
 		}
-		wanted, err := in.wanted(ctx, &rec)
+		noted, err := in.noted(ctx, &rec)
 		if err != nil {
 			return cases, err
 		}
@@ -28,14 +26,14 @@ func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) 
 			Event: string(Undo), Actor: Controller,
 		}
 		var after Record[T]
-		switch {
-		case slices.Contains(wanted.Kept, c.Key):
+		switch noted.State {
+		case wishKeep:
 			continue
-		case slices.Contains(wanted.Ignored, c.Key):
+		case wishIgnore:
 			c.Event, c.Actor = IgnoreCRMErrors.String(), User
-			after, err = in.takenForDone(ctx, &rec, IgnoreCRMErrors.String())
+			after, err = in.takenForDone(ctx, &rec, IgnoreCRMErrors.String(), in.wants(&rec, wishIgnore))
 		default:
-			after, err = in.undoUnkept(ctx, &rec)
+			after, err = in.undoUnkept(ctx, &rec, in.failure(ctx, &rec))
 		}
 		switch {
 		case errors.Is(err, errKept):
@@ -50,7 +48,7 @@ func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) 
 		case errors.Is(err, ErrNeverMade):
 			c.Remedy, c.Err = lifecycle.Unmoved, err
 		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrStale), errors.Is(err, lifecycle.ErrNotFound),
-			errors.Is(err, lifecycle.ErrBusy), errors.Is(err, fsm.ErrNotAllowed):
+			errors.Is(err, lifecycle.ErrBusy), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, fsm.ErrNotAllowed):
 			c.Remedy = lifecycle.Overtaken
 		default:
 			return cases, err
@@ -64,83 +62,52 @@ var errUndone = errors.New("edgecloud: it is undone already")
 
 var errKept = errors.New("edgecloud: somebody wants to look at it")
 
-// undoUnkept is Undo unless somebody wants the failure to be kept, which is looked at
-// in the commit. The bad schedule without it: the sweep finds no note; who waits
-// writes one and returns; the sweep undoes what he was told is kept.
-func (in *Instances[T]) undoUnkept(ctx context.Context, rec *Record[T]) (Record[T], error) {
-	why := in.failure(ctx, rec).Error()
-	var part *lifecycle.Part[State, Event, T]
-	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
-		at, err := in.place(ctx, &rec.Payload)
-		if err != nil {
-			return nil, err
-		}
-		part = in.m.Firing(rec.ID, Undo, Controller, &lifecycle.Change[T]{Operation: rec.Operation, Reason: why})
-		of, parent := in.parent(at)
-		noted, err := of.Get(ctx, parent)
-		switch {
-		case errors.Is(err, lifecycle.ErrNotFound):
-			return []lifecycle.AnyPart{part}, nil
+// undoUnkept is Undo unless somebody wants the failure to be kept, which is a
+// condition of the commit. The bad schedule without it: the sweep finds no wish; who
+// waits notes one and returns; the sweep undoes what he was told is kept.
+func (in *Instances[T]) undoUnkept(ctx context.Context, rec *Record[T], why error) (Record[T], error) {
+	if rec.State == DeleteError {
+		switch noted, err := in.noted(ctx, rec); {
 		case err != nil:
-			return nil, err
-		case slices.Contains(noted.Payload.Kept, in.key(rec.ID)):
-			return nil, errKept
-		case rec.State == DeleteError && slices.Contains(noted.Payload.Unmade, in.key(rec.ID)):
-			return nil, in.refused("fire", rec.ID, Undo, fmt.Errorf("%w: %w", fsm.ErrNotAllowed, ErrNeverMade))
+			return Record[T]{}, err
+		case noted.Payload.Unmade:
+			return Record[T]{}, in.neverMade(rec.ID)
 		}
-		return []lifecycle.AnyPart{
-			part, of.Firing(parent, refsWrite, Controller, &lifecycle.Change[refs]{Expect: noted.Revision}),
-		}, nil
+	}
+	after, err := in.m.Fire(ctx, rec.ID, Undo, Controller, &lifecycle.Change[T]{
+		Operation: rec.Operation, Reason: why.Error(), Require: in.wants(rec, wishUndo, wishNone),
 	})
-	if err != nil {
-		return Record[T]{}, err
+	if errors.Is(err, lifecycle.ErrPrecondition) {
+		err = errKept
 	}
-	return part.Record(), nil
-}
-
-// wanted returns the refs in which the last request about an object has noted what
-// is to be done if it fails.
-func (in *Instances[T]) wanted(ctx context.Context, rec *Record[T]) (refs, error) {
-	at, err := in.place(ctx, &rec.Payload)
-	if err != nil {
-		return refs{}, err
-	}
-	of, parent := in.parent(at)
-	noted, err := of.Get(ctx, parent)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return refs{}, nil
-	}
-	return noted.Payload, err
+	return after, err
 }
 
 // keep notes that a failed operation is not to be undone. The error is errUndone if
 // it is too late for that.
 func (in *Instances[T]) keep(ctx context.Context, rec *Record[T]) error {
-	wanted, err := in.wanted(ctx, rec)
-	if err != nil || slices.Contains(wanted.Kept, in.key(rec.ID)) {
-		return err
-	}
-	return together(ctx, func() ([]lifecycle.AnyPart, error) {
-		// A sweep that undoes it writes the refs: after they are read, it is read again.
-		at, err := in.place(ctx, &rec.Payload)
+	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
+		noted, err := in.noted(ctx, rec)
 		if err != nil {
 			return nil, err
 		}
-		of, parent := in.parent(at)
-		there := func(members []lifecycle.Key) ([]lifecycle.Key, error) {
-			now, err := in.m.Get(ctx, rec.ID)
-			if err == nil && now.Operation == rec.Operation && now.State == rec.State {
-				return members, nil
-			}
-			if err == nil || errors.Is(err, lifecycle.ErrNotFound) {
-				err = errUndone
-			}
+		// Whatever is asked for next writes the ref: after it is read, the object is
+		// read again.
+		now, err := in.m.Get(ctx, rec.ID)
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound), err == nil && (now.Operation != rec.Operation || now.State != rec.State):
+			return nil, errUndone
+		case err != nil:
 			return nil, err
 		}
-		part, err := touching(ctx, of, parent, there, func(r *refs) {
-			note(&r.Kept, in.key(rec.ID), true)
-			note(&r.Ignored, in.key(rec.ID), false)
-		})
-		return []lifecycle.AnyPart{part}, err
+		change := &lifecycle.Change[ref]{Expect: noted.Revision, Require: []lifecycle.Precondition{in.m.Require(rec.ID, rec.State)}}
+		if noted.State == wishNone {
+			return []lifecycle.AnyPart{in.refs.Creating(refID(in.parent(&rec.Payload), rec.ID), wishKeep, Controller, ref{ID: rec.ID}, change)}, nil
+		}
+		return []lifecycle.AnyPart{in.refs.Firing(noted.ID, wishKeep, Controller, change)}, nil
 	})
+	if errors.Is(err, lifecycle.ErrPrecondition) {
+		return errUndone
+	}
+	return err
 }

@@ -137,37 +137,153 @@ func (s *meanwhile) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	return s.MemoryStore.Commit(ctx, c)
 }
 
-// TestKeptOrUndone: one process undoes what was left, while who waits in another one
-// wants it kept. Whoever is first, he is told what has become of it.
+// TestKeptOrUndone: somebody does something about a failure, while who waits in another
+// process wants it kept. Whoever is first, he is told what has become of it.
 func TestKeptOrUndone(t *testing.T) {
-	for name, machine := range map[string]string{"kept first": "clusterinst", "undone first": "cloudlet-refs"} {
+	type state = edgecloud.State
+	for name, c := range map[string]struct {
+		asked   *edgecloud.Call // of the request that fails
+		fails   state
+		machine string // the keeping commits first, or last
+		other   func(*testing.T, *edgecloud.Coordinator, edgecloud.Record[edgecloud.ClusterSpec])
+		undone  bool
+		ends    state
+	}{
+		"kept, then swept":        {nil, edgecloud.CreateError, "clusterinst", swept, false, edgecloud.CreateError},
+		"swept, then kept":        {nil, edgecloud.CreateError, "clusterinst-ref", swept, true, edgecloud.NotPresent},
+		"update kept, then swept": {nil, edgecloud.UpdateError, "clusterinst", swept, false, edgecloud.UpdateError},
+		"update swept, then kept": {nil, edgecloud.UpdateError, "clusterinst-ref", swept, true, edgecloud.Ready},
+		"kept, then waited for":   {nil, edgecloud.UpdateError, "clusterinst", waited, false, edgecloud.UpdateError},
+		"waited for, then kept":   {nil, edgecloud.UpdateError, "clusterinst-ref", waited, true, edgecloud.Ready},
+		"kept, not ignored": {
+			&edgecloud.Call{Override: edgecloud.IgnoreCRMErrors},
+			edgecloud.UpdateError, "clusterinst", swept, false, edgecloud.UpdateError,
+		},
+		"tried again, then kept": {nil, edgecloud.UpdateError, "clusterinst-ref", again, true, edgecloud.Ready},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx := t.Context()
-				store := &meanwhile{MemoryStore: lifecycle.NewMemoryStore(), machine: machine}
+				store := &meanwhile{MemoryStore: lifecycle.NewMemoryStore(), machine: c.machine}
 				s := edgecloud.NewCoordinator(store, nil)
 				up(t, s, "b")
-				rec, err := s.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+				rec, err := s.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, c.asked)
 				require.NoError(t, err)
-				fails(t, s, rec)
-				time.Sleep(2 * time.Minute)
-				keep := func() { _, err = s.Clusters.Wait(ctx, rec, &edgecloud.Call{KeepError: true}) }
-				sweep := func() {
-					_, err := s.Sweep(ctx)
+				if c.fails == edgecloud.UpdateError {
+					says(t, s, rec, edgecloud.Ready)
+					rec, err = s.Clusters.Update(ctx, "c", nil, c.asked)
 					require.NoError(t, err)
 				}
-				if store.do = keep; machine == "clusterinst" {
-					sweep()
+				says(t, s, rec, c.fails)
+				time.Sleep(2 * time.Minute)
+				keep := func() { _, err = s.Clusters.Wait(ctx, rec, &edgecloud.Call{KeepError: true}) }
+				if store.do = keep; c.machine == "clusterinst" {
+					c.other(t, s, rec)
 				} else {
-					store.do = sweep
+					store.do = func() { c.other(t, s, rec) }
 					keep()
 				}
 				failed, ok := errors.AsType[*edgecloud.FailedError](err)
 				require.True(t, ok, "%v", err)
-				_, err = s.Clusters.Get(ctx, "c")
-				require.Equal(t, machine == "cloudlet-refs", failed.Undone)
-				require.Equal(t, failed.Undone, errors.Is(err, lifecycle.ErrNotFound))
+				require.Equal(t, c.undone, failed.Undone)
+				// And nobody has it kept who did not say so.
+				time.Sleep(2 * time.Minute)
+				swept(t, s, rec)
+				now, err := s.Clusters.Get(ctx, "c")
+				if c.ends == edgecloud.NotPresent {
+					require.ErrorIs(t, err, lifecycle.ErrNotFound)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, c.ends, now.State)
 			})
 		})
 	}
+}
+
+func says(t *testing.T, s *edgecloud.Coordinator, rec edgecloud.Record[edgecloud.ClusterSpec], state edgecloud.State) {
+	t.Helper()
+	v, err := s.Clusters.Receive(t.Context(), edgecloud.Info{ID: rec.ID, Operation: rec.Operation, State: state})
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, v)
+}
+
+func swept(t *testing.T, s *edgecloud.Coordinator, _ edgecloud.Record[edgecloud.ClusterSpec]) {
+	_, err := s.Sweep(t.Context())
+	require.NoError(t, err)
+}
+
+func waited(t *testing.T, s *edgecloud.Coordinator, rec edgecloud.Record[edgecloud.ClusterSpec]) {
+	_, err := s.Clusters.Wait(t.Context(), rec, nil)
+	require.IsType(t, &edgecloud.FailedError{}, err)
+}
+
+// again is a second try, which fails too, and is to be undone.
+func again(t *testing.T, s *edgecloud.Coordinator, rec edgecloud.Record[edgecloud.ClusterSpec]) {
+	rec, err := s.Clusters.Update(t.Context(), rec.ID, nil, &edgecloud.Call{Force: true})
+	require.NoError(t, err)
+	says(t, s, rec, edgecloud.UpdateError)
+}
+
+// TestKeptIsNoLaterFailure: who waits for a failed update and wants it kept is overtaken
+// by a second try, wherever he is: what that one comes to is undone.
+func TestKeptIsNoLaterFailure(t *testing.T) {
+	for n := 1; ; n++ {
+		happened := false
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			store := &nth{MemoryStore: lifecycle.NewMemoryStore()}
+			s := edgecloud.NewCoordinator(store, nil)
+			up(t, s, "b")
+			ready(t, s, "c")
+			rec, err := s.Clusters.Update(ctx, "c", nil, nil)
+			require.NoError(t, err)
+			says(t, s, rec, edgecloud.UpdateError)
+			store.n, store.do = n, func() { again(t, s, rec) }
+			_, err = s.Clusters.Wait(ctx, rec, &edgecloud.Call{KeepError: true})
+			require.ErrorIs(t, err, edgecloud.ErrFailed)
+			if happened = store.do == nil; !happened {
+				return
+			}
+			time.Sleep(2 * time.Minute)
+			swept(t, s, rec)
+			now, err := s.Clusters.Get(ctx, "c")
+			require.NoError(t, err)
+			require.Equal(t, edgecloud.Ready, now.State, "at call %d of the store", n)
+		})
+		if !happened {
+			require.Greater(t, n, 5)
+			return
+		}
+	}
+}
+
+// nth is a store in which something happens before its nth call.
+type nth struct {
+	*lifecycle.MemoryStore
+	n  int
+	do func()
+}
+
+func (s *nth) call() {
+	if s.n--; s.n == 0 && s.do != nil {
+		do := s.do
+		s.do = nil
+		do()
+	}
+}
+
+func (s *nth) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	s.call()
+	return s.MemoryStore.Get(ctx, k)
+}
+
+func (s *nth) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	s.call()
+	return s.MemoryStore.List(ctx, q)
+}
+
+func (s *nth) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	s.call()
+	return s.MemoryStore.Commit(ctx, c)
 }

@@ -212,20 +212,18 @@ func TestTheLosingDeleteLeavesTheWinnersMark(t *testing.T) {
 	require.Equal(t, winner, now)
 }
 
-// pausing calls a function when the refs of a ClusterInst are read and it is
-// being prepared to go.
+// pausing calls a function when a delete that has its mark is about to look who is
+// in a ClusterInst.
 type pausing struct {
 	*lifecycle.MemoryStore
 	at func()
 }
 
-func (p *pausing) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if p.at != nil && k.Machine == "clusterinst-refs" {
-		if now, err := p.MemoryStore.Get(ctx, clusterKey(k.ID)); err == nil && now.State == "DeletePrepare" {
-			p.at()
-		}
+func (p *pausing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if p.at != nil && q.Machine == "appinst-ref" {
+		p.at()
 	}
-	return p.MemoryStore.Get(ctx, k)
+	return p.MemoryStore.List(ctx, q)
 }
 
 // An override is of one call: others that are under way at the same moment are

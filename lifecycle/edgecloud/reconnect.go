@@ -44,20 +44,9 @@ func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID i
 	if _, err := c.Cloudlets.gathering(ctx, cloudlet, notifyID); err != nil {
 		return r, err
 	}
-	// The place of an AppInst is asked for once for each ClusterInst.
-	places := map[string]bool{}
-	in := func(s *AppSpec) (bool, error) {
-		here, known := places[s.ClusterInst]
-		if known {
-			return here, nil
-		}
-		at, err := c.placeOfApp(ctx, s)
-		places[s.ClusterInst] = at.cloudlet == cloudlet
-		return at.cloudlet == cloudlet, err
-	}
 	// AppInsts first: what of them is gone is gone before its ClusterInst.
 	var err error
-	if r.Apps, err = reconnect(ctx, c.Apps, cloudlet, notifyID, all.Apps, in); err != nil {
+	if r.Apps, err = reconnect(ctx, c.Apps, cloudlet, notifyID, all.Apps, c.appsOn(ctx, cloudlet)); err != nil {
 		return r, err
 	}
 	r.Clusters, err = reconnect(ctx, c.Clusters, cloudlet, notifyID, all.Clusters, func(s *ClusterSpec) (bool, error) {

@@ -52,9 +52,8 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 		})
 		// If another CRM has come since, the upgrade is decided anew.
 		runs := c.start.Firing(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
-		rest := c.c.atRest(ctx, lifecycle.Key{Machine: CloudletUpgrade.Table().Name, ID: id}, Event(Upgrade))
-		members, err := touching(ctx, c.c.cloudletRefs, id, rest, nil)
-		return []lifecycle.AnyPart{part, runs, members}, err
+		rest, err := touching(ctx, c.c.cloudletRefs, id, func() error { return c.c.movingOn(ctx, id) })
+		return []lifecycle.AnyPart{part, runs, rest}, err
 	})
 	if err != nil {
 		return CloudletRecord{}, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -187,23 +186,22 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 // failed does what is to be done about an operation that failed.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (Record[T], error) {
 	failed := in.failure(ctx, &rec)
-	wanted, err := in.wanted(ctx, &rec) // by who has asked for it
+	noted, err := in.noted(ctx, &rec) // by who has asked for it
 	if err != nil {
 		return rec, errors.Join(failed, err)
 	}
-	self := in.key(rec.ID)
 	switch {
-	case call.has(IgnoreCRMErrors), !call.keeps() && slices.Contains(wanted.Ignored, self):
+	case call.has(IgnoreCRMErrors), !call.keeps() && noted.State == wishIgnore:
 		reason := IgnoreCRMErrors.String()
 		if call.has(IgnoreCRMErrors) {
 			reason = overriding(call)
 		}
-		after, err := in.takenForDone(ctx, &rec, reason)
+		after, err := in.takenForDone(ctx, &rec, reason, nil)
 		if err != nil {
 			return rec, errors.Join(failed, err)
 		}
 		return after, nil
-	case slices.Contains(wanted.Kept, self):
+	case noted.State == wishKeep:
 		return rec, failed
 	case call.keeps():
 		err := in.keep(ctx, &rec)
@@ -220,7 +218,10 @@ func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (
 		}
 		return rec, failed
 	}
-	after, err := in.Undo(ctx, rec.ID, rec.Operation, failed.Error())
+	after, err := in.undoUnkept(ctx, &rec, failed)
+	if errors.Is(err, errKept) {
+		return rec, failed // somebody has said so meanwhile
+	}
 	if err != nil {
 		return rec, errors.Join(failed, err)
 	}
@@ -254,12 +255,12 @@ func (e *FailedError) silenced(row *lifecycle.HistoryRow) {
 }
 
 // takenForDone puts an object where its failed operation was to lead.
-func (in *Instances[T]) takenForDone(ctx context.Context, rec *Record[T], reason string) (Record[T], error) {
+func (in *Instances[T]) takenForDone(ctx context.Context, rec *Record[T], reason string, needs []lifecycle.Precondition) (Record[T], error) {
 	to := Ready
 	if rec.State == DeleteError {
 		to = NotPresent
 	}
-	return in.m.Override(ctx, rec.ID, to, User, reason, &lifecycle.Change[T]{Operation: rec.Operation})
+	return in.m.Override(ctx, rec.ID, to, User, reason, &lifecycle.Change[T]{Operation: rec.Operation, Require: needs})
 }
 
 func isError(s State) bool { return s == CreateError || s == UpdateError || s == DeleteError }
