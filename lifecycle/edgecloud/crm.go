@@ -218,10 +218,14 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	if err != nil {
 		return all, err
 	}
+	present := make(map[lifecycle.Key]bool, len(there))
+	for _, k := range there {
+		present[k] = true
+	}
 	r.mu.Lock()
 	infos := make(map[lifecycle.Key]Info, len(r.known)+len(there))
 	for k, a := range r.known {
-		if a.told || a.info.State == Ready && !slices.Contains(there, k) {
+		if a.told || a.info.State == Ready && !present[k] {
 			continue // the other side knows, or it was lost since
 		}
 		infos[k] = a.info

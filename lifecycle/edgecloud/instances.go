@@ -133,8 +133,7 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 func (in *Instances[T]) begin(ctx context.Context, id string, e Event, call *Call, edit func(*T) error, cluster ...State) (Record[T], error) {
 	if call.has(IgnoreTransientState) {
 		if stuck, ok := in.stuck(ctx, id); ok {
-			_, err := in.m.Override(ctx, id, Ready, User, overriding(call), &lifecycle.Change[T]{Operation: stuck.Operation})
-			if err != nil {
+			if err := in.unstick(ctx, &stuck, e, call, edit, cluster...); err != nil {
 				return Record[T]{}, err
 			}
 		}
@@ -170,6 +169,32 @@ func (in *Instances[T]) begin(ctx context.Context, id string, e Event, call *Cal
 		return Record[T]{}, err
 	}
 	return part.Record(), nil
+}
+
+// unstick puts an object that is in transition at rest, for what is asked for next.
+// What would be refused then is refused now, with nothing written.
+func (in *Instances[T]) unstick(ctx context.Context, stuck *Record[T], e Event, call *Call, edit func(*T) error, cluster ...State) error {
+	_, needs, err := in.depends(ctx, stuck.ID, &stuck.Payload, call, false, cluster...)
+	if err == nil && edit != nil {
+		spec := stuck.Payload
+		err = edit(&spec)
+	}
+	if err == nil && !in.apps() && e == Update {
+		err = in.c.movingIn(ctx, stuck.ID)
+	}
+	if err == nil && e == Delete {
+		var used *InUseError
+		if used, err = in.users(ctx, stuck.ID); used != nil {
+			return used
+		}
+	}
+	if err != nil {
+		return told(in.refused("fire", stuck.ID, e, err))
+	}
+	_, err = in.m.Override(ctx, stuck.ID, Ready, User, overriding(call), &lifecycle.Change[T]{
+		Operation: stuck.Operation, Require: needs,
+	})
+	return err
 }
 
 // depends returns what a request writes and needs besides the object itself: the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -30,7 +31,9 @@ type Reconnected struct {
 // doubt (see [Resolve]) and is no older than the operation: until the CRM has
 // [Cloudlets.Gathered] nothing begins on the cloudlet, and so an account that
 // comes before that is newer than every operation there. In one that comes later
-// only operations count.
+// only operations count. Without an operation a transitional or an error state
+// counts, too, if it is one that the CRM could say of what it was asked for; any
+// other says nothing.
 //
 // Then the account is compared with the records: see [lifecycle.Reconciled] for
 // what is to be sent again, what is missing, and what nobody has asked for. It may
@@ -103,16 +106,16 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 		failed = errors.Join(failed, err)
 		return here
 	}
-	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{}) {
+	at := map[string]bool{} // what the CRM says it is at, of no operation
+	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
 		if err != nil {
 			return lifecycle.Reconciled[State, T]{Settled: settled}, err
 		}
-		info := known[rec.ID]
-		if !mine(rec) || info != nil && (info.Operation == rec.Operation || info.Operation != 0 && info.present()) {
-			continue // an operation is named: it has been compared
+		if !mine(rec) {
+			continue
 		}
-		says, ok := Resolve(rec.State, info != nil && info.present())
-		if !ok || says == "" {
+		says := in.finds(ctx, &rec, known[rec.ID])
+		if says.State == "" {
 			continue
 		}
 		// The bad schedule: the account says that an object is not there; it is
@@ -121,7 +124,8 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 		// nothing has begun since this CRM has connected.
 		gathers, err := in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
 		if err == nil && gathers {
-			err = receive(Info{ID: rec.ID, Operation: rec.Operation, State: says, Errors: lost(says)})
+			at[rec.ID] = inTransition(says.State)
+			err = receive(says)
 		}
 		if err != nil {
 			return lifecycle.Reconciled[State, T]{Settled: settled}, err
@@ -130,14 +134,31 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 	r, err := in.m.Reconcile(ctx, CRM, said, mine)
 	r.Settled = settled
 	// What failed to be created is not missing.
-	kept := r.Missing[:0]
-	for _, rec := range r.Missing {
-		if rec.State != CreateError {
-			kept = append(kept, rec)
+	r.Missing = slices.DeleteFunc(r.Missing, func(rec Record[T]) bool { return rec.State == CreateError })
+	// What is only prepared was not asked for yet, and may not be after all.
+	r.Resend = slices.DeleteFunc(r.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare || at[rec.ID] })
+	return r, errors.Join(err, failed)
+}
+
+// finds is what an account has to say, besides the operations that it names, about
+// what the CRM was asked for. Its state is empty for nothing. The info is nil for an
+// object that the account does not name.
+func (in *Instances[T]) finds(ctx context.Context, rec *Record[T], info *Info) Info {
+	found := Info{ID: rec.ID, Operation: rec.Operation}
+	switch {
+	case info != nil && info.Operation == rec.Operation:
+	case info == nil || info.says() == NotPresent:
+		found.State, _ = Resolve(rec.State, false)
+		found.Errors = lost(found.State)
+	case info.Operation != 0: // of another one
+	case info.State == Ready:
+		found.State, _ = Resolve(rec.State, true)
+	default:
+		if e, ok := info.event(); ok && e != Done && in.mayLeadTo(ctx, rec, info.State) {
+			found.State, found.Errors = info.State, info.Errors
 		}
 	}
-	r.Missing = kept
-	return r, errors.Join(err, failed)
+	return found
 }
 
 func (i *Info) present() bool { return i.says() != NotPresent && i.State != CreateError }
@@ -164,7 +185,8 @@ func lost(says State) []string {
 //	all others               nothing       nothing
 //
 // That an object is there does not say that its update was done. The document
-// takes Ready for an answer there too; to do it again is the same in the end.
+// takes Ready for an answer there too; to do it again is the same in the end. What
+// the CRM finds in an error is neither: it says that state.
 func Resolve(controller State, there bool) (says State, asked bool) {
 	switch controller {
 	case CreateRequested, Creating:

@@ -41,13 +41,14 @@ func (e *statusError) HTTPStatus() int { return e.code }
 // [ErrStillWorking]: nothing is changed, because the CRM is busy with it.
 //
 // The record is the object as the operation has left it, the zero Record if it is
-// gone. Errors: [FailedError], also if somebody else has undone it; ErrStillWorking; [lifecycle.ErrStale] if the
-// operation was taken away, or the store's history does not tell any more how it
-// ended; [lifecycle.ErrInvalid] for a record that is no request's; and the
-// context's.
+// gone. A request with IgnoreCRM has ended when it returns, and waiting for it does
+// nothing. Errors: [FailedError], also if somebody else has undone it;
+// ErrStillWorking; [lifecycle.ErrStale] if the operation was taken away, or the
+// store's history does not tell any more how it ended; [lifecycle.ErrInvalid] for a
+// record that is no request's; and the context's.
 func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], call *Call) (Record[T], error) {
 	if begun.Operation == 0 || begun.ID == "" || !inTransition(begun.State) {
-		if call.has(IgnoreCRM) {
+		if call.has(IgnoreCRM) || begun.Event == lifecycle.Overridden {
 			return begun, nil // there is nothing to wait for
 		}
 		return Record[T]{}, in.refused("wait", begun.ID, "", fmt.Errorf("%w: no operation of %q is under way", lifecycle.ErrInvalid, begun.ID))
