@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,6 +92,10 @@ func TestErrors(t *testing.T) {
 	_, err = c.Clusters.Receive(ctx, edgecloud.Info{ID: "c", State: "Sleeping"})
 	require.ErrorIs(t, err, fsm.ErrUnknownState)
 	_, err = c.Reconnect(ctx, "nowhere", 1, edgecloud.Account{})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	soon, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	_, err = c.Cloudlets.Upgrade(soon, "nowhere", "v2", "")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 

@@ -85,7 +85,9 @@ func overtaken(err error) bool {
 	if !ok || !slices.Contains(shared, e.Machine) {
 		return false
 	}
-	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound)
+	// Refs go when nobody needs them any more. What is not there where it is only
+	// read, such as a cloudlet, does not come by trying again.
+	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) && e.Verb != "get"
 	return moved && !errors.Is(err, lifecycle.ErrUnknownOutcome)
 }
 
