@@ -91,7 +91,8 @@
 // it was asked. Here messages carry operations, and what is merely there settles
 // a creation or a delete, never an update: it is asked for again (see [Resolve]).
 // It counts only before the CRM has gathered its data, because afterwards an
-// account may be older than the operation.
+// account may be older than the operation. So does an error state that a crashed CRM
+// finds, where it is that of what was asked for.
 //
 // An object that was never made and could not be deleted either is not undone to
 // Ready ([ErrNeverMade]). The document undoes every DeleteError to Ready.
@@ -113,6 +114,8 @@
 //   - A mark on a ClusterInst while its AppInsts are looked at: a process that
 //     dies leaves the mark. A small record of who depends on it, written with
 //     every change, makes one of the two fail instead, and try again.
+//   - A list of who is on a cloudlet, in its record: what a request costs would grow
+//     with it. Each instance has a record of its own, under the name of what it is in.
 //   - Undoing what failed in the commit that says so: nobody would see the errors,
 //     and who wants to look at them ([Call].KeepError) could not.
 //

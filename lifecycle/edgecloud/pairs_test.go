@@ -59,15 +59,10 @@ func TestEveryPairOfRequests(t *testing.T) {
 		"delete a cluster": func(c *coordinator) error { return two(c.Clusters.Delete(ctx, "c", force)) },
 		"undo":             func(c *coordinator) error { return two(c.Clusters.Undo(ctx, "c", 0, "test")) },
 		"upgrade":          func(c *coordinator) error { return two(c.Cloudlets.Upgrade(ctx, "b", "v2", "")) },
-		"another CRM":      func(c *coordinator) error { return two(c.Cloudlets.StartUp(ctx, "b", 2, "v1")) },
 		"the CRM goes":     func(c *coordinator) error { return two(c.Cloudlets.Disconnected(ctx, "b", 1)) },
-		"the CRM answers":  func(c *coordinator) error { answer(ctx, c); return nil },
-		"a sweep":          func(c *coordinator) error { return two(c.Sweep(ctx)) },
 	}
 	worlds := map[string]func(*coordinator) error{
-		"nothing":     func(*coordinator) error { return nil },
 		"a cluster":   func(c *coordinator) error { defer answer(ctx, c); return asks["create a cluster"](c) },
-		"it comes":    func(c *coordinator) error { return asks["create a cluster"](c) },
 		"it goes":     nil,
 		"it failed":   nil,
 		"with an app": nil,
