@@ -15,7 +15,7 @@ type Guard[T any] struct {
 // When makes a guard. The name stands in pictures, files and refusals: it says
 // what must hold. check returns nil to let the row fire, or the reason why not.
 // It must not change the payload, may be called from many goroutines at once,
-// and is called with the payload pointer that the caller gave, nil included.
+// more than once for one request where that is decided again, and is called with the payload pointer that the caller gave, nil included.
 // A panic in check goes on in the goroutine of the caller; nothing has moved.
 func When[T any](name string, check func(ctx context.Context, payload *T) error) Guard[T] {
 	return Guard[T]{name: name, check: check}

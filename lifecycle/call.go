@@ -36,6 +36,7 @@ type call[S, E comparable, T any] struct {
 	creates   bool // if there is no object, the event makes it
 	joins     bool // it is a part of another object's operation
 	told      bool // before is known already: from a conflict, or from a list
+	aged      bool // before was not read for this call, nor told by its conflict
 	sent      bool // the last error is the store's answer to a commit, not somebody's own
 	lent      bool // a store may still be at the draft
 	guesses   bool // before is a recalled record, which may be over
@@ -78,7 +79,7 @@ func (c *call[S, E, T]) done() {
 		c.outcomeOf, c.ends, c.outcome = decide.Request{}, nil, 0
 	}
 	c.work, c.steps, c.before.State = nil, nil, ""
-	c.creates, c.joins, c.told, c.wrote = false, false, false, false
+	c.creates, c.joins, c.told, c.aged, c.wrote = false, false, false, false, false
 	m.calls.Put(c)
 }
 
@@ -106,7 +107,7 @@ func (c *call[S, E, T]) run(ctx context.Context) error {
 		}
 		// Only the numbers of the absent object moved on, which changes nothing
 		// for who wants to create it.
-		c.before, c.told = lost.Current, true
+		c.before, c.told, c.aged = lost.Current, true, false
 	}
 }
 
@@ -213,6 +214,7 @@ func (c *call[S, E, T]) attempt(ctx context.Context) error {
 func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	c.sent, c.wrote, c.d = false, false, decide.Decision{}
 	if !c.told {
+		c.aged = false
 		if err := c.m.read(ctx, c.m.key(c.id), &c.before); err != nil {
 			return err
 		}

@@ -34,7 +34,10 @@ func (c *call[S, E, T]) plan() (payload T, err error) {
 	states, d, ch := c.m.table.States, &c.d, &c.one[0]
 	c.draft.Changes = c.one[:]
 	ch.Expect, ch.From, ch.FromOrigin = c.before.Revision, c.before.State, c.before.Origin
-	ch.Within, ch.Remove = d.Within, d.Removes
+	ch.Within, ch.Remove, ch.Before = d.Within, d.Removes, nil
+	if c.aged && c.before.Exists() {
+		ch.Before = &c.before
+	}
 	to := &ch.To
 	to.Key, to.State, to.Origin, to.Target = c.before.Key, states[d.State].Name, states[d.Origin].Name, c.target()
 	to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)

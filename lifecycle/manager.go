@@ -164,8 +164,9 @@ func (m *Manager[S, E, T]) Machine() *fsm.Machine[S, E, T] { return m.machine }
 type Change[T any] struct {
 	// Edit changes the payload, in the same commit. It works on a copy; if it
 	// fails, nothing is written and its error is returned. It runs once for
-	// every attempt, each on a copy of its own, and without any lock: see
-	// [Recaller] for one attempt more than there seem to be.
+	// every attempt, each on a copy of its own, and without any lock: what it
+	// does beside editing is done as often. See [Recaller] for one attempt more
+	// than there seem to be.
 	Edit func(payload *T) error
 	// Reason is kept in the record and its history.
 	Reason string

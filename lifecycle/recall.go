@@ -9,12 +9,17 @@ import (
 
 // Recaller is a [Store] that remembers records, so that a [Manager] need not read
 // one before it writes. The manager decides on what is remembered first. If that
-// leads to a commit, its comparison proves that the record is still that one.
-// Whatever else comes of it, be it a refusal, an event that is ignored, an error
+// leads to a commit, its comparison proves that the record is still that one: by
+// its revision and state, and by [StoredChange].Before. Whatever else comes of it, be it a refusal, an event that is ignored, an error
 // of Edit, a panic of a guard or a conflict, is dropped and nobody is told:
 // everything is done again on the record as it is now. So an answer is never
 // older than the call, and what it costs to be wrong is the attempt. An unknown
 // outcome is the exception: it is settled and returned as ever.
+//
+// So guards and [Change].Edit may be called once more than without, on a record
+// that is over: as a call that is tried again after a conflict would. What they do
+// beside giving their answer is done twice then, and what they say, or panic with,
+// the first time is not heard.
 //
 // What is read for its own sake, as by [Manager.Get], is never recalled, nor are
 // the objects of several changes in one commit, or of managers with Config.Along.
@@ -73,7 +78,7 @@ func (c *call[S, E, T]) guess(ctx context.Context) (settled bool, err error) {
 	var none Record[S, T]
 	c.q, c.event, c.actor, c.rec = q, event, actor, none
 	if lost, conflict := c.lost(err); conflict && lost.Change == 0 && lost.Current.Key == c.m.key(c.id) {
-		c.before, c.told = lost.Current, true
+		c.before, c.told, c.aged = lost.Current, true, false
 	}
 	return false, nil
 }
@@ -82,7 +87,7 @@ func (c *call[S, E, T]) guess(ctx context.Context) (settled bool, err error) {
 // there is nothing to write. Guards and Edit may panic over a record that is over.
 // If they do over the present one, too, nobody recovers it here.
 func (c *call[S, E, T]) foresee(ctx context.Context) (payload T, ok bool) {
-	c.told, c.guesses = true, true
+	c.told, c.aged, c.guesses = true, true, true
 	defer func() {
 		c.told, c.guesses = false, false
 		if recover() != nil {

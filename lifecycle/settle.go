@@ -111,7 +111,7 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error { return caught(edit, payload) }}, true
 	} else if c.m.along == nil {
 		// Nobody but the table is asked about the record, so it may be an old one.
-		c.before, c.told = o.rec, true
+		c.before, c.told, c.aged = o.rec, true, true
 	}
 	var err error
 	if len(o.with) == 0 {

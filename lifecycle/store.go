@@ -148,6 +148,16 @@ type StoredChange struct {
 	// where Within is 0. It gets a new revision and no row of history. Sent
 	// again, it is a conflict: without a row nobody can tell what was written.
 	Quiet bool
+	// Before is the record that the change was decided on, where that was not read
+	// for it: it was recalled, listed, or is what this process has written before.
+	// Others may have written to it since without giving it another revision, who
+	// bypass the library. A store where they can compares, as of the moment of the
+	// commit, everything that a decision is made of and that would be written back:
+	// Origin, Target, Sequence, Operation, Owner, Epoch, Work, Args, Steps, Payload
+	// and Saved. If one of them differs it is a conflict, though Expect and From
+	// may be met. Nil: the record was read for the change, or there was no object.
+	// It is the caller's again when Commit returns. No quiet change has it.
+	Before *StoredRecord
 }
 
 // Stamp fills what is the store's to say, for use by stores.

@@ -389,7 +389,7 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		found.Event = m.table.Events[q.Event]
 	}
 	c := m.call("sweep", r.ID, q.Actor)
-	c.before, c.told, c.q, c.event = *r, true, q, e
+	c.before, c.told, c.aged, c.q, c.event = *r, true, true, q, e
 	if !q.Sweep || r.Work == "" || !decide.Redoes(m.table, known.State, known.Origin) {
 		err := c.run(ctx)
 		found.settle(Moved, err)

@@ -41,7 +41,9 @@ import (
 //
 // Whoever else writes State must write another Revision too, or a trigger must:
 // then it is a conflict for everybody who has read the row before. A state that
-// was changed without it is a conflict as well, until it is changed back.
+// was changed without it is a conflict as well, until it is changed back. Of the
+// other columns here only Revision tells: what somebody writes into Payload without
+// it, while an operation of the object is under way, is lost to the outcome.
 //
 // ID and State are text, ID is unique, and they, Revision and Sequence are NOT
 // NULL; names are compared byte by byte, whatever the collation. Numbers are 64

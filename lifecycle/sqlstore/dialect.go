@@ -41,6 +41,8 @@ type engine struct {
 	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
 	hint                 string // which index to use
 	zero                 string // a byte 0
+	empty                string // no bytes
+	same                 string // the comparison to which NULL is NULL
 	columns              string // names and types of a table's columns
 	made                 string // what a table is: the name of its storage, or view
 	unique               string // names and columns of its unique indexes
@@ -60,7 +62,7 @@ var (
 		upsert: true, returning: true, ghosts: true, ownClock: true,
 		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
-		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`,
+		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`, empty: "''::bytea", same: " IS NOT DISTINCT FROM ",
 		exact:   ` AND %s COLLATE "C" = %s`,
 		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
 		made: "SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
@@ -81,7 +83,7 @@ var (
 		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 		hint:       " FORCE INDEX (%s)",
 		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
-		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
+		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'", empty: "''", same: " <=> ",
 		columns: "SELECT column_name, column_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 		made:    "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 		unique: "SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
@@ -96,7 +98,7 @@ var (
 		upsert: true, prepares: true, oneWriter: true,
 		fromMicros: "%s", toMicros: "%s",
 		hint:  " INDEXED BY %s",
-		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
+		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'", empty: "x''", same: " IS ",
 		columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
 		made:    "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 		unique: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +

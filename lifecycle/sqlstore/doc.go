@@ -22,6 +22,10 @@
 //     state stand in its condition, and its history, unique in object and
 //     sequence number, and its messages are written with it. A statement that
 //     would change more than one row is rolled back.
+//   - A change that was decided on a row which was remembered, or is that of the
+//     operation's beginning, compares the rest of the row too: what somebody has
+//     written into the store's own tables by hand, under the old revision, is seen
+//     and not overwritten. Of a user's table see [Adapter].
 //   - No two commits give one revision, also where an engine that was killed has
 //     lost what somebody had read already: it has the token of the commit in it.
 //   - Several objects and preconditions are locked in the order of their keys.
@@ -48,9 +52,8 @@
 //   - That tables stay small. History is kept until somebody calls [Store.Trim], or
 //     deletes it: the rows of an object below its newest eight may go at any time,
 //     oldest first. Of a removed object a row of numbers stays for good.
-//   - That what somebody writes into a row of its own tables by hand, under the old
-//     revision, is seen, where [Config.Recall] lets a store remember rows. Give the
-//     row another revision.
+//   - That what somebody writes into a row by hand, under its old revision, is a
+//     conflict for whoever has read the row just before. Give it another revision.
 //   - That a commit which waits inside of a driver ends with its context where
 //     the driver does not look at it; the call does, and says that it does not
 //     know the outcome.

@@ -53,6 +53,7 @@ type step struct {
 	expect int64 // number of the revision
 	alien  bool  // the expected revision is none of this store's: it matches nothing
 	stands error // why a first row was not made, if not for an error
+	exact  bool  // the change was decided on ch.Before, and nothing of that may differ
 }
 
 // lockKey is an object that a commit of several has to hold still.
@@ -116,10 +117,35 @@ func (s *keeper) fill(st *step, token lifecycle.Token) error {
 	if st.ch.Within > 0 {
 		v[vWithin] = micros(st.ch.Within)
 	}
+	if err := st.had(); err != nil {
+		return err
+	}
 	if st.ch.Remove {
 		v[vState], v[vOrigin], v[vTarget] = s.l.removed, "", ""
 		v[vPayload], v[vSaved], v[vWithin] = []byte(nil), []byte(nil), nil
 	}
+	return nil
+}
+
+// had makes the values that the row is to have beside those that every change
+// expects.
+func (st *step) had() error {
+	r, v := st.ch.Before, &st.vals
+	if r == nil || st.ch.Quiet || st.ch.From == "" {
+		return nil
+	}
+	payload, err := bytesOf(r.Payload)
+	if err != nil {
+		return err
+	}
+	saved, err := bytesOf(r.Saved)
+	if err != nil {
+		return err
+	}
+	v[vHadOrigin], v[vHadTarget], v[vHadSequence], v[vHadOperation] = r.Origin, r.Target, int64(r.Sequence), int64(r.Operation)
+	v[vHadOwner], v[vHadEpoch], v[vHadWork] = r.Owner, int64(r.Epoch), r.Work
+	v[vHadArgs], v[vHadSteps], v[vHadPayload], v[vHadSaved] = r.Args, r.Steps, payload, saved
+	st.exact = true
 	return nil
 }
 

@@ -45,8 +45,36 @@ const (
 	vFromOrigin             // the origin before
 	vTo                     // the state after, by name also if it is absent
 	vToOrigin
+
+	vHadOrigin // and what else the row had when it was remembered, see exactly
+	vHadTarget
+	vHadSequence
+	vHadOperation
+	vHadOwner
+	vHadEpoch
+	vHadWork
+	vHadArgs
+	vHadSteps
+	vHadPayload
+	vHadSaved
 	values
 )
+
+// exactly are the columns that lifecycle.StoredChange.Before is compared with,
+// beside the revision and the state, and the values that they have to have.
+var exactly = [...]struct{ column, was value }{
+	{vOrigin, vHadOrigin},
+	{vTarget, vHadTarget},
+	{vSequence, vHadSequence},
+	{vOperation, vHadOperation},
+	{vOwner, vHadOwner},
+	{vEpoch, vHadEpoch},
+	{vWork, vHadWork},
+	{vArgs, vHadArgs},
+	{vSteps, vHadSteps},
+	{vPayload, vHadPayload},
+	{vSaved, vHadSaved},
+}
 
 var columnNames = [columns]string{
 	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "owner", "epoch",
@@ -55,9 +83,9 @@ var columnNames = [columns]string{
 
 func (v value) kind() kind {
 	switch v {
-	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
+	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect, vHadSequence, vHadOperation, vHadEpoch:
 		return ofNumber
-	case vArgs, vSteps, vPayload, vSaved, vToken, vExpectToken:
+	case vArgs, vSteps, vPayload, vSaved, vToken, vExpectToken, vHadArgs, vHadSteps, vHadPayload, vHadSaved:
 		return ofBytes
 	}
 	return ofText

@@ -7,15 +7,16 @@ import (
 
 // statements are those whose text is always the same.
 type statements struct {
-	get     *statement // a record by key
-	locked  *statement // the same, as it is now and not as a transaction has seen it
-	insert  *statement // of an object that never existed, or whose row was deleted
-	update  *statement
-	quiet   *statement // owner and work
-	quietly *statement // owner, work and deadline
-	remove  *statement // where rows of removed objects are deleted
-	row     *statement // of the history; nil where the writes above do it, or there is none
-	written *statement // the row of the history at a change's place
+	get           *statement // a record by key
+	locked        *statement // the same, as it is now and not as a transaction has seen it
+	insert        *statement // of an object that never existed, or whose row was deleted
+	update        *statement
+	updateExactly *statement // the same, if nothing of the row is another than it was; nil: it is read for that
+	quiet         *statement // owner and work
+	quietly       *statement // owner, work and deadline
+	remove        *statement // where rows of removed objects are deleted
+	row           *statement // of the history; nil where the writes above do it, or there is none
+	written       *statement // the row of the history at a change's place
 	// The same, as it is now and not as a transaction has seen it.
 	writtenNow *statement
 	numbers    *statement // of an object without a row, from the history
@@ -24,7 +25,7 @@ type statements struct {
 
 // all returns those that are worth preparing.
 func (s *statements) all() (list []*statement) {
-	for _, st := range []*statement{s.get, s.insert, s.update, s.quiet, s.quietly, s.remove, s.row, s.written, s.numbers} {
+	for _, st := range []*statement{s.get, s.insert, s.update, s.updateExactly, s.quiet, s.quietly, s.remove, s.row, s.written, s.numbers} {
 		if st != nil {
 			list = append(list, st)
 		}
@@ -39,6 +40,12 @@ func (e *engine) compile(l *layout) *statements {
 	s := &statements{
 		insert: e.writing(l, l.history != "", func(b *builder) { b.insert(l) }),
 		update: e.writing(l, l.history != "", func(b *builder) { b.update(l, written(l), true) }),
+	}
+	if !l.foreign {
+		s.updateExactly = e.writing(l, l.history != "", func(b *builder) {
+			b.update(l, written(l), true)
+			b.exactly(l)
+		})
 	}
 	if l.column[vRevision] != "" {
 		s.quiet = e.writing(l, false, func(b *builder) { b.update(l, quietColumns, false) })
@@ -140,6 +147,24 @@ func (b *builder) condition(l *layout) {
 	}
 	b.write(" AND ")
 	b.equal(l, vState, vFrom)
+}
+
+// exactly is the rest of the condition where the change was decided on a record
+// that was not read for it. No bytes and none are one thing to some drivers, and to
+// whoever reads them, but in what is saved.
+func (b *builder) exactly(l *layout) {
+	for _, x := range exactly {
+		name := l.column[x.column]
+		b.write(" AND ")
+		switch {
+		case x.column == vSaved:
+			b.write(name, b.e.same, b.arg(x.was))
+		case x.was.kind() == ofBytes:
+			b.write("COALESCE(", name, ", ", b.e.empty, ") = COALESCE(", b.arg(x.was), ", ", b.e.empty, ")")
+		default:
+			b.write(name, " = ", b.arg(x.was))
+		}
+	}
 }
 
 // insert writes the first row of an object. Where a row without numbers is there

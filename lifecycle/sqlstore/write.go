@@ -65,7 +65,7 @@ func (s *session) write(ctx context.Context, j *job) error {
 			return &missedError{i, err} // the row is there, or its place in the history is taken
 		case err != nil:
 			return err
-		case n == 0 && len(j.keys) > 0:
+		case n == 0 && len(j.keys) > 0 && !j.steps[i].exact:
 			return errAgain // it was compared, and is not what it was
 		case n == 0:
 			return &missedError{i, j.steps[i].stands}
@@ -118,6 +118,8 @@ func (s *session) change(ctx context.Context, j *job, st *step) (int64, error) {
 		return s.one(ctx, j, st, s.st.quiet)
 	case ch.Remove && s.l.deletes:
 		return s.one(ctx, j, st, s.st.remove)
+	case st.exact && s.st.updateExactly != nil:
+		return s.one(ctx, j, st, s.st.updateExactly)
 	case !s.first(st):
 		return s.one(ctx, j, st, s.st.update)
 	case s.l.deletes && s.st.numbers != nil && len(j.keys) == 0:
@@ -179,6 +181,11 @@ func (s *session) refusal(ctx context.Context, j *job, i int) error {
 		return err
 	}
 	if now.Revision == ch.Expect && now.State == ch.From {
+		if j.steps[i].exact && !j.unsure {
+			// Somebody has written to it under its old revision. Whether the rest
+			// is as it was by now is not asked: who reads it knows.
+			return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now.StoredRecord}
+		}
 		return errAgain
 	}
 	switch written, err := s.written(ctx, j, &now); {

@@ -33,6 +33,10 @@ func commitDemands() []demand {
 			says: "A change that expects another state is a conflict, even if the revision is right.",
 		},
 		{
+			name: "Commit/before_as_it_was_is_written", run: beforeAsItWas,
+			says: "A change that says what it was decided on is written if that is the record, as Get returned it or as it was written, whichever of its fields are empty; another revision or state is a conflict as ever.",
+		},
+		{
 			name: "Commit/existence_is_part_of_the_condition", run: existence,
 			says: "Creating what exists, moving or removing what does not, is a conflict.",
 		},
@@ -258,4 +262,47 @@ func malformed(t *trial) {
 		t.invalid("a query with limit "+show(limit), err)
 	}
 	t.stays("malformed commits", r)
+}
+
+func beforeAsItWas(t *trial) {
+	bare := change(t.get(key("a")), idle).To
+	bare.Payload, bare.Reason, bare.Event = nil, "", ""
+	empty := bare
+	empty.Payload, empty.Saved = lifecycle.RawPayload{}, lifecycle.RawPayload{}
+	empty.Args, empty.Steps = []byte{}, []byte{}
+	for name, to := range map[string]lifecycle.StoredRecord{"full": full(key("full")), "bare": bare, "empty": empty} {
+		to.ID = name
+		before := t.get(to.Key)
+		to.Sequence = before.Sequence + 1
+		written := t.write(lifecycle.StoredChange{Expect: before.Revision, To: to})
+		for _, from := range []string{"was written", "is read"} {
+			if from == "is read" {
+				written = t.get(to.Key)
+			}
+			next := written
+			next.Sequence++
+			ch := lifecycle.StoredChange{Expect: written.Revision, From: written.State, FromOrigin: written.Origin, To: next, Before: &written}
+			for what, wrong := range map[string]lifecycle.StoredChange{"revision": ch, "state": ch} {
+				if what == "state" {
+					wrong.From = moving
+				} else {
+					wrong.Expect = before.Revision
+				}
+				t.refused(commitOf(wrong), "a wrong "+what+", and Before")
+			}
+			c := commitOf(ch)
+			if err := send(t.Context(), t.store, c); err != nil {
+				t.Errorf("a change of the %s record as it %s: %v", name, from, err)
+				return
+			}
+			last := written
+			written = c.Changes[0].To
+			same(t, "after a change of the "+name+" record as it "+from, t.get(to.Key), written)
+			ch.Expect, ch.Before = last.Revision, &last
+			t.refused(commitOf(ch), "a record before the present one")
+		}
+		removes := removal(written)
+		removes.Before = &written
+		t.write(removes)
+	}
 }

@@ -111,216 +111,220 @@
 //     revision is a conflict, even if the state is right.
 //  16. Commit/wrong_state_conflicts: A change that expects another state is a
 //     conflict, even if the revision is right.
-//  17. Commit/existence_is_part_of_the_condition: Creating what exists, moving
+//  17. Commit/before_as_it_was_is_written: A change that says what it was
+//     decided on is written if that is the record, as Get returned it or as it
+//     was written, whichever of its fields are empty; another revision or state
+//     is a conflict as ever.
+//  18. Commit/existence_is_part_of_the_condition: Creating what exists, moving
 //     or removing what does not, is a conflict.
-//  18. Commit/conflict_carries_the_winner: A conflict says what was expected and
+//  19. Commit/conflict_carries_the_winner: A conflict says what was expected and
 //     carries the whole record that is there, also where nothing is.
-//  19. Commit/refused_writes_nothing: After a conflict every record is as it
+//  20. Commit/refused_writes_nothing: After a conflict every record is as it
 //     was.
-//  20. Commit/same_content_is_a_change: A commit that changes no field is a
+//  21. Commit/same_content_is_a_change: A commit that changes no field is a
 //     commit like any other: a new revision, one winner.
-//  21. Commit/malformed_is_refused: A commit without changes or without a token,
+//  22. Commit/malformed_is_refused: A commit without changes or without a token,
 //     with two changes of one key or with a change without a state, and a query
 //     without limit, are refused with ErrInvalid; nothing is written.
-//  22. Quiet/changes_owner_and_deadline: A quiet change writes owner, epoch and
+//  23. Quiet/changes_owner_and_deadline: A quiet change writes owner, epoch and
 //     deadline, under a new revision, and leaves everything else, ChangedAt and
 //     the sequence number too.
-//  23. Quiet/writes_no_history: A quiet change has no row in the history, and
+//  24. Quiet/writes_no_history: A quiet change has no row in the history, and
 //     the row of the next change follows the one before without a gap.
-//  24. Quiet/is_compared: A quiet change is a conflict like any other if the
+//  25. Quiet/is_compared: A quiet change is a conflict like any other if the
 //     revision has moved on, and whoever read the record before a quiet change
 //     has a conflict.
-//  25. Quiet/sent_again_conflicts: A quiet change that is sent again under its
+//  26. Quiet/sent_again_conflicts: A quiet change that is sent again under its
 //     token is a conflict, and changes nothing.
-//  26. Quiet/moves_nothing: A quiet change that would move or remove its object
+//  27. Quiet/moves_nothing: A quiet change that would move or remove its object
 //     is refused with ErrInvalid.
-//  27. Recall/is_what_get_returns: What is recalled after a Get, a commit or a
+//  28. Recall/is_what_get_returns: What is recalled after a Get, a commit or a
 //     conflict is, in every field, what Get returns, and of no other object.
-//  28. Recall/nothing_that_was_not_written: Nothing of a refused commit is
-//     recalled, nor of a commit that was written before under its token and
-//     says something else now, and nothing is recalled that was removed.
-//  29. Recall/belongs_to_a_revision: While 8 goroutines move and remove an
+//  29. Recall/nothing_that_was_not_written: Nothing of a refused commit is
+//     recalled, nor of a commit that was written before under its token and says
+//     something else now, and nothing is recalled that was removed.
+//  30. Recall/belongs_to_a_revision: While 8 goroutines move and remove an
 //     object, what is recalled is always a record that was committed, with its
 //     own revision.
-//  30. Numbers/sequence_has_no_gap: The sequence number of an object grows by
+//  31. Numbers/sequence_has_no_gap: The sequence number of an object grows by
 //     one with every commit.
-//  31. Numbers/revisions_never_repeat: No revision of an object is like one that
+//  32. Numbers/revisions_never_repeat: No revision of an object is like one that
 //     it had before.
-//  32. Numbers/revisions_never_repeat_after_removal: Nor is one from before the
+//  33. Numbers/revisions_never_repeat_after_removal: Nor is one from before the
 //     object was removed, the revisions of its absence included.
-//  33. Numbers/go_on_after_removal: The sequence and operation numbers of an
+//  34. Numbers/go_on_after_removal: The sequence and operation numbers of an
 //     object that is made again are above those that it had.
-//  34. Numbers/go_on_after_many_removals: So they are, and so are the revisions
+//  35. Numbers/go_on_after_many_removals: So they are, and so are the revisions
 //     new, after many other objects were removed.
-//  35. Numbers/outdated_creation_conflicts: A creation that was decided before
+//  36. Numbers/outdated_creation_conflicts: A creation that was decided before
 //     the object was made and removed is a conflict.
-//  36. Numbers/leaving_and_returning_conflicts: A change that was decided before
+//  37. Numbers/leaving_and_returning_conflicts: A change that was decided before
 //     the object left its state is a conflict, even if it has come back to the
 //     state and content that it had.
-//  37. Token/same_commit_again_is_written_once: A commit that is sent again is
+//  38. Token/same_commit_again_is_written_once: A commit that is sent again is
 //     no error, is filled as the first time, and is not written again.
-//  38. Token/holds_after_the_object_moved_on: So it is while the history has it,
+//  39. Token/holds_after_the_object_moved_on: So it is while the history has it,
 //     also after the object moved on.
-//  39. Token/holds_after_removal: So it is for the removal of an object, and
+//  40. Token/holds_after_removal: So it is for the removal of an object, and
 //     after it.
-//  40. Token/covers_all_changes: A commit of several changes that is sent again
+//  41. Token/covers_all_changes: A commit of several changes that is sent again
 //     is filled in all of them, and none is written again.
-//  41. Token/precedes_preconditions: A commit that was written is not asked for
+//  42. Token/precedes_preconditions: A commit that was written is not asked for
 //     its preconditions again.
-//  42. Token/another_token_is_another_commit: The same changes under another
+//  43. Token/another_token_is_another_commit: The same changes under another
 //     token are a conflict.
-//  43. Batch/changes_all: One commit creates, moves and removes several objects,
+//  44. Batch/changes_all: One commit creates, moves and removes several objects,
 //     also of different machines.
-//  44. Batch/all_or_nothing: If one change is a conflict, none is written,
+//  45. Batch/all_or_nothing: If one change is a conflict, none is written,
 //     wherever it stands.
-//  45. Batch/conflict_names_the_change: A conflict has the index of the first
+//  46. Batch/conflict_names_the_change: A conflict has the index of the first
 //     change whose expectation fails, and the record of that object.
-//  46. Batch/bad_payload_writes_nothing: If a payload cannot be encoded, a store
+//  47. Batch/bad_payload_writes_nothing: If a payload cannot be encoded, a store
 //     that needs its bytes refuses the whole commit.
-//  47. Batch/precondition_holds_or_nothing: A change is written only if every
+//  48. Batch/precondition_holds_or_nothing: A change is written only if every
 //     object that it requires is in one of the states; otherwise it is a
 //     *PreconditionError with that condition and the record that is there.
-//  48. Batch/absence_can_be_required: The empty state in a precondition means
+//  49. Batch/absence_can_be_required: The empty state in a precondition means
 //     that the object does not exist, never or no more.
-//  49. Batch/precondition_is_of_the_moment_before: A precondition on an object
+//  50. Batch/precondition_is_of_the_moment_before: A precondition on an object
 //     that the same commit changes is of its state before.
-//  50. History/one_row_per_change: Every change has a row as soon as it is
+//  51. History/one_row_per_change: Every change has a row as soon as it is
 //     acknowledged, with its token and what it changed; creations and removals
 //     too.
-//  51. History/rows_of_all_changes: A commit of several changes writes a row for
+//  52. History/rows_of_all_changes: A commit of several changes writes a row for
 //     each of them.
-//  52. History/has_no_gap: What is kept ends with the newest row and has no gap;
+//  53. History/has_no_gap: What is kept ends with the newest row and has no gap;
 //     it is at least the last eight rows.
-//  53. History/survives_removal: The history of a removed object can be read,
+//  54. History/survives_removal: The history of a removed object can be read,
 //     and goes on when it is made again.
-//  54. History/nothing_of_refused_commits: A commit that was refused leaves no
+//  55. History/nothing_of_refused_commits: A commit that was refused leaves no
 //     row, and one that was sent again no second row.
-//  55. History/pages: Rows come ascending from above a sequence number, at most
+//  56. History/pages: Rows come ascending from above a sequence number, at most
 //     as many as asked for; an unknown object has none.
-//  56. Messages/come_with_the_commit: The messages of a commit are there when it
+//  57. Messages/come_with_the_commit: The messages of a commit are there when it
 //     is acknowledged, unchanged, in the order of the commits and within one as
 //     given, each under a number of its own.
-//  57. Messages/are_copied: The bytes of a message are those at the commit,
+//  58. Messages/are_copied: The bytes of a message are those at the commit,
 //     whatever the caller writes over them afterwards.
-//  58. Messages/not_with_a_refused_commit: A commit that was refused leaves no
+//  59. Messages/not_with_a_refused_commit: A commit that was refused leaves no
 //     message.
-//  59. Messages/come_once: A commit that is sent again appends nothing.
-//  60. Messages/pages: The oldest messages are read, at most as many as asked
+//  60. Messages/come_once: A commit that is sent again appends nothing.
+//  61. Messages/pages: The oldest messages are read, at most as many as asked
 //     for; reading removes none.
-//  61. Messages/are_discarded_by_number: Discard removes the messages of the
+//  62. Messages/are_discarded_by_number: Discard removes the messages of the
 //     numbers it is given, wherever they stand, and no other; numbers of none
 //     are no error, and none is given again.
-//  62. Messages/a_reader_misses_none: A reader that discards what it has read
+//  63. Messages/a_reader_misses_none: A reader that discards what it has read
 //     gets every message once, and those of one object in order, while many
 //     goroutines commit.
-//  63. List/returns_what_get_returns: A listed record is the present one, with
+//  64. List/returns_what_get_returns: A listed record is the present one, with
 //     all fields and payloads.
-//  64. List/of_one_machine: Only objects of the machine are listed, whatever
+//  65. List/of_one_machine: Only objects of the machine are listed, whatever
 //     their ids; of an unknown machine there are none.
-//  65. List/by_state: With states, only objects that are in one of them now; a
+//  66. List/by_state: With states, only objects that are in one of them now; a
 //     state may be named twice, and need not be anybody's.
-//  66. List/by_owner: With Owner, those objects are listed that this one owns,
+//  67. List/by_owner: With Owner, those objects are listed that this one owns,
 //     of whatever epoch.
-//  67. List/in_order_of_id: Records come in order of id, byte by byte, whatever
+//  68. List/in_order_of_id: Records come in order of id, byte by byte, whatever
 //     the order of their creation.
-//  68. List/after_an_id: After excludes the id itself and what is below, also if
+//  69. List/after_an_id: After excludes the id itself and what is below, also if
 //     no object has that id.
-//  69. List/pages_are_full: A page has Limit records while there are more, also
+//  70. List/pages_are_full: A page has Limit records while there are more, also
 //     behind others that are not selected.
-//  70. List/every_object_once: The pages of any size have every selected object
+//  71. List/every_object_once: The pages of any size have every selected object
 //     exactly once.
-//  71. List/every_object_once_while_others_change: So they do for objects that
+//  72. List/every_object_once_while_others_change: So they do for objects that
 //     do not change while others come, move and go.
-//  72. Time/list_by_age: With UnchangedFor, objects are listed whose last change
+//  73. Time/list_by_age: With UnchangedFor, objects are listed whose last change
 //     is at least this long ago; any change counts.
-//  73. Time/list_overdue: With Overdue, objects are listed that have a deadline
+//  74. Time/list_overdue: With Overdue, objects are listed that have a deadline
 //     which is over, and no other.
-//  74. Time/filters_combine: An object is listed only if every filter of the
+//  75. Time/filters_combine: An object is listed only if every filter of the
 //     query selects it, and pages are full nevertheless.
-//  75. Time/by_the_clock_of_the_store: With OwnClock, ages, deadlines and
+//  76. Time/by_the_clock_of_the_store: With OwnClock, ages, deadlines and
 //     ChangedAt are by the clock of the store, also where the clock of this
 //     process is wrong by years.
-//  76. Names/hostile_ids: Any id of 1 to 255 bytes of UTF-8 without NUL names an
+//  77. Names/hostile_ids: Any id of 1 to 255 bytes of UTF-8 without NUL names an
 //     object of its own: blanks, slashes, wildcards, quotes, other scripts; ids
 //     that differ in case, in a trailing blank, in the last of 255 bytes or in
 //     composition are different.
-//  77. Names/hostile_states: The same goes for the names of states, in records,
+//  78. Names/hostile_states: The same goes for the names of states, in records,
 //     conditions and queries.
-//  78. Names/hostile_machines: The same goes for the names of machines; machine
+//  79. Names/hostile_machines: The same goes for the names of machines; machine
 //     and id together never name another object's machine and id.
-//  79. Names/machines_do_not_see_each_other: Objects of two machines with one id
+//  80. Names/machines_do_not_see_each_other: Objects of two machines with one id
 //     are two objects: with records, numbers and history of their own.
-//  80. Names/big_payload: A payload of 1 MiB is kept, by itself, and read and
+//  81. Names/big_payload: A payload of 1 MiB is kept, by itself, and read and
 //     listed.
-//  81. Names/big_fields: Payloads, saved payloads, arguments, steps and messages
+//  82. Names/big_fields: Payloads, saved payloads, arguments, steps and messages
 //     are kept at the sizes where columns end: 255 bytes and 64 KiB, one byte
 //     less and one more; and so is a reason of 8 KiB.
-//  82. Context/ended_is_refused: A call with a context that has ended returns
+//  83. Context/ended_is_refused: A call with a context that has ended returns
 //     its cause, and nothing is written or discarded.
-//  83. Context/ending_meanwhile_is_all_or_nothing: A commit whose context ends
+//  84. Context/ending_meanwhile_is_all_or_nothing: A commit whose context ends
 //     meanwhile is written if it returns nil, and not if it returns an error
 //     other than ErrUnknownOutcome.
-//  84. Context/ending_at_any_look: So it is wherever the store looks at the
+//  85. Context/ending_at_any_look: So it is wherever the store looks at the
 //     context, from the first time to the last; an error then matches the
 //     context's and its cause, or is ErrUnknownOutcome, and a read is right or
 //     fails.
-//  85. Close/refuses_every_call: After Close every call returns ErrClosed; Close
+//  86. Close/refuses_every_call: After Close every call returns ErrClosed; Close
 //     may be called twice.
-//  86. Close/during_calls: Calls that Close meets are done, or refused with
+//  87. Close/during_calls: Calls that Close meets are done, or refused with
 //     ErrClosed.
-//  87. Reopen/keeps_everything: What was acknowledged is there after the store
+//  88. Reopen/keeps_everything: What was acknowledged is there after the store
 //     was opened again: records, numbers, tokens, history and messages.
-//  88. Network/cut_before_a_request: Where the connection is cut before any one
+//  89. Network/cut_before_a_request: Where the connection is cut before any one
 //     of the requests of a commit, the store says truly whether it was written,
 //     or ErrUnknownOutcome; it is never a conflict, and the next call finds
 //     another connection.
-//  89. Network/cut_in_a_request: So it is where the engine gets only a part of
+//  90. Network/cut_in_a_request: So it is where the engine gets only a part of
 //     the request.
-//  90. Network/lost_answers: So it is where the engine has done what it was
+//  91. Network/lost_answers: So it is where the engine has done what it was
 //     asked, and its answer is lost.
-//  91. Network/cut_in_an_answer: So it is where half of the answer arrives; what
+//  92. Network/cut_in_an_answer: So it is where half of the answer arrives; what
 //     is acknowledged is filled as it was written.
-//  92. Network/reads_are_right_or_fail: A read whose connection is cut at any
+//  93. Network/reads_are_right_or_fail: A read whose connection is cut at any
 //     place returns what is there, or an error; never less, nor an object that
 //     is absent for want of an answer.
-//  93. Network/contexts_end_at_every_request: A commit whose context ends while
+//  94. Network/contexts_end_at_every_request: A commit whose context ends while
 //     any one of its requests, or the answer, is held up returns before that
 //     goes on. What it says stays true when the request arrives late.
-//  94. Network/comes_back: While there is no connection every call fails,
+//  95. Network/comes_back: While there is no connection every call fails,
 //     without ErrClosed; when there is one again the same store goes on.
-//  95. Network/cuts_under_load_are_exact: Where connections of many goroutines
+//  96. Network/cuts_under_load_are_exact: Where connections of many goroutines
 //     are cut at random, what they were told agrees on one order, and every
 //     commit in the history is one of theirs: none lost, none twice, no conflict
 //     with oneself.
-//  96. Restart/keeps_what_was_acknowledged: What was acknowledged is there after
+//  97. Restart/keeps_what_was_acknowledged: What was acknowledged is there after
 //     the engine was killed and started again, and the same store goes on:
 //     records, numbers, tokens, history and messages.
-//  97. Restart/during_commits_is_exact: Where the engine is killed and started
+//  98. Restart/during_commits_is_exact: Where the engine is killed and started
 //     again while many goroutines commit, what they were told agrees on one
 //     order, and every commit in the history is one of theirs. What was read
 //     before its writer was told of it may be lost, but its revision is then
 //     never that of anything else.
-//  98. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
+//  99. Concurrent/one_winner_per_revision: Where 64 goroutines move one object,
 //     every revision has one winner, the sequence is dense, every loser gets a
 //     record that is newer than the one it expected.
-//  99. Concurrent/one_creation_wins: Of goroutines that create one object, one
+//  100. Concurrent/one_creation_wins: Of goroutines that create one object, one
 //     does; and of those that remove it, one does.
-//  100. Concurrent/right_revision_never_conflicts: Who alone writes an object,
+//  101. Concurrent/right_revision_never_conflicts: Who alone writes an object,
 //     knowing its revision, meets no conflict, whatever others do to other
 //     objects.
-//  101. Concurrent/reads_and_writes_are_linearizable: Reads, commits and the
+//  102. Concurrent/reads_and_writes_are_linearizable: Reads, commits and the
 //     records in conflicts agree on one order that contradicts nobody's time.
-//  102. Concurrent/who_came_back_is_not_taken: Who moves what was listed in a
+//  103. Concurrent/who_came_back_is_not_taken: Who moves what was listed in a
 //     state does not move an object that has left it and come back meanwhile,
 //     however often many do so at once.
-//  103. Concurrent/changes_in_any_order: Commits of two objects, named in either
+//  104. Concurrent/changes_in_any_order: Commits of two objects, named in either
 //     order, do not block each other; the objects always move together.
-//  104. Concurrent/preconditions_hold_at_the_commit: Of two commits each of
+//  105. Concurrent/preconditions_hold_at_the_commit: Of two commits each of
 //     which requires that the other has not happened, one happens.
-//  105. Concurrent/absence_holds_at_the_commit: So it is where each creates an
+//  106. Concurrent/absence_holds_at_the_commit: So it is where each creates an
 //     object and requires that the other's does not exist: never, or no more.
 //     What was only required is listed by nobody.
-//  106. Model/random_sequences_agree: Random sequences of calls are answered
+//  107. Model/random_sequences_agree: Random sequences of calls are answered
 //     like a naive model answers them; the shortest sequence found that is not
 //     is told.
 //

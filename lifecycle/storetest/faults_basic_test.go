@@ -197,6 +197,26 @@ func commitFaults() []fault {
 			},
 		},
 		{
+			name: "what a change was decided on takes the place of its revision", demand: "Commit/before_as_it_was_is_written",
+			plant: func(b *bent) {
+				b.eachChange(func(ch *lifecycle.StoredChange) {
+					if now := b.now(ch.To.Key); ch.Before != nil && ch.From == now.State {
+						ch.Expect = now.Revision
+					}
+				})
+			},
+		},
+		{
+			name: "what a change was decided on is no record without a payload", demand: "Commit/before_as_it_was_is_written",
+			plant: func(b *bent) {
+				b.eachChange(func(ch *lifecycle.StoredChange) {
+					if ch.Before != nil && ch.Before.Payload == nil {
+						ch.Expect = "never"
+					}
+				})
+			},
+		},
+		{
 			name: "the time of the change is not filled", demand: "Commit/fills_the_record",
 			plant: func(b *bent) {
 				b.commit = func(ctx context.Context, c *lifecycle.Commit) error {

@@ -345,6 +345,7 @@ func (r *remote) commit(ctx context.Context, c *lifecycle.Commit) error {
 		}
 		ch := wireChange{StoredChange: c.Changes[i], To: to}
 		ch.StoredChange.To = lifecycle.StoredRecord{}
+		ch.Before = nil // nobody else writes to the engine's memory
 		wire.Changes = append(wire.Changes, ch)
 	}
 	i := 0

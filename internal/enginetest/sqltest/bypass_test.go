@@ -1,0 +1,107 @@
+package sqltest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// bypasses are what somebody writes into a row past the library, who knows nothing
+// of revisions: every column that a decision is made of, or that a change of the
+// object writes back as it was.
+var bypasses = []string{
+	"state = 'paid', origin = 'paid'",
+	"origin = 'paid'",
+	"target = 'paid'",
+	"sequence = sequence + 40",
+	"operation = operation + 40",
+	"owner = 'somebody'",
+	"epoch = 40",
+	"work = 'something'",
+	"args = 'something'",
+	"steps = '[]'",
+	"payload = '\"by hand\"'",
+	"payload = NULL",
+	"saved = '\"by hand\"'",
+}
+
+// TestBypassIsNoticed: who writes to a row of the store's by hand, under its old
+// revision, is not overwritten by a process that remembers the row: what it does
+// next is decided on the row as it is.
+func TestBypassIsNoticed(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, unhurried(e), &sqlstore.Config{Recall: 1000})
+		m := manage(store)
+		other, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer other.Close()
+		for i, bypass := range bypasses {
+			for _, with := range []string{"alone", "with a precondition"} {
+				id := fmt.Sprint(with, i)
+				k := lifecycle.Key{Machine: "order", ID: id}
+				_, err := m.Create(t.Context(), id, place, customer, "from the library")
+				require.NoError(t, err)
+				_, ok := store.Recall(k)
+				require.True(t, ok)
+				exec(t, db, "UPDATE interlock_objects SET "+bypass+" WHERE id = '"+id+"'")
+				now := get(t, other, k)
+				var seen []string
+				change := &lifecycle.Change[string]{Edit: func(payload *string) error {
+					seen = append(seen, *payload)
+					return nil
+				}}
+				if with != "alone" {
+					change.Require = []lifecycle.Precondition{m.Require("nobody")}
+				}
+				event := note
+				if now.State == "paid" {
+					event = reopen // which the row that is remembered refuses
+				}
+				rec, err := m.Fire(t.Context(), id, event, customer, change)
+				if bypass == "origin = 'paid'" { // which no open order has
+					require.ErrorIs(t, err, lifecycle.ErrForeign)
+					require.Equal(t, now, get(t, other, k))
+					continue
+				}
+				require.NoError(t, err, bypass)
+				require.Equal(t, open, rec.State, bypass)
+				after := get(t, store, k)
+				require.Equal(t, now.Sequence+1, after.Sequence, bypass)
+				require.GreaterOrEqual(t, after.Operation, now.Operation, bypass)
+				var payload string
+				if now.Payload != nil {
+					require.NoError(t, lifecycle.JSON{}.Unmarshal(now.Payload.(lifecycle.RawPayload), &payload))
+				}
+				require.Equal(t, payload, rec.Payload, bypass)
+				require.Equal(t, payload, seen[len(seen)-1], bypass)
+			}
+		}
+	})
+}
+
+// TestBypassOfWork: nor by the outcome of work that began before.
+func TestBypassOfWork(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, unhurried(e), nil)
+		m := lifecycle.New(order, store, &lifecycle.Config[event]{Worker: bank, Done: []event{settled}, Failed: []event{reopen}})
+		for i, payload := range []string{"'\"by hand\"'", "NULL"} {
+			id := fmt.Sprint("o", i)
+			_, err := m.Create(t.Context(), id, place, customer, "from the library")
+			require.NoError(t, err)
+			h, err := m.Do(t.Context(), id, pay, customer, lifecycle.Func(func(context.Context) error {
+				exec(t, db, "UPDATE interlock_objects SET payload = "+payload+" WHERE id = '"+id+"'")
+				return nil
+			}), nil)
+			require.NoError(t, err)
+			rec, err := h.Wait(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, paid, rec.State)
+			require.Equal(t, map[string]string{"'\"by hand\"'": "by hand", "NULL": ""}[payload], rec.Payload)
+		}
+	})
+}
