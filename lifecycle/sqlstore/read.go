@@ -18,7 +18,7 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredR
 		return err
 	})
 	if err == nil {
-		s.recallRead(r, false)
+		s.recallRead(r)
 	}
 	return r, err
 }

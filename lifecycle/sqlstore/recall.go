@@ -39,11 +39,29 @@ type recent struct {
 	size       int // of the young ones, in bytes
 }
 
-// remembered is not written any more.
+// remembered is not written any more once it is in the memory.
 type remembered struct {
 	lifecycle.StoredRecord
 	number int64 // of its revision
+	// How often a Get is to find the object as it is remembered before it is
+	// recalled again.
+	doubt int8
 }
+
+// doubts is the doubt after somebody else has moved an object: an attempt that
+// comes to nothing costs about as much as this many reads. Where others move the
+// objects as often as this store does, at most one change of so many, and one, is
+// attempted in vain.
+const doubts = 3
+
+// source is how a record was come by.
+type source uint8
+
+const (
+	read source = iota
+	wrote
+	lost // the Current of a conflict
+)
 
 func newRecent(most int) *recent {
 	return &recent{most: max(1, most/2), young: make(map[lifecycle.Key]*remembered)}
@@ -59,27 +77,57 @@ func (c *recent) recall(key lifecycle.Key) (lifecycle.StoredRecord, bool) {
 		}
 		c.add(r)
 	}
+	if r.doubt > 0 {
+		return lifecycle.StoredRecord{}, false
+	}
 	return r.StoredRecord, true
 }
 
 // keep remembers a record of an object that exists. An older one than is
-// remembered already is of no use, unless it is sure: a commit has just failed
-// with what is remembered. The bad schedule without it: a reader holds what it
-// has read while others write, and then takes the record back for all of them.
-func (c *recent) keep(r *remembered, sure bool) {
+// remembered already is of no use. The bad schedule without that: a reader holds
+// what it has read while others write, and then takes the record back for all of
+// them. A conflict is sure: a commit has just failed with what is remembered; and
+// in doubt nothing is recalled anyway.
+func (c *recent) keep(r *remembered, by source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.young[r.Key]
-	if known == nil {
-		known = c.old[r.Key]
-	}
-	if known != nil && known.number > r.number && !sure {
-		return
+	if known := c.known(r.Key); known != nil {
+		same := known.Revision == r.Revision
+		switch {
+		case known.number > r.number && by != lost && known.doubt == 0:
+			return
+		case by == lost:
+			r.doubt = max(r.doubt, known.doubt)
+		case by == wrote && same:
+			// The one who was faster was none of the others, and is only the later
+			// to tell.
+		case by == read && same:
+			r.doubt = max(0, known.doubt-1)
+		default:
+			r.doubt = known.doubt
+		}
 	}
 	c.drop(r.Key)
 	if size(&r.StoredRecord) <= mostRecalled {
 		c.add(r)
 	}
+}
+
+// known is what is remembered of an object, or nil. REQUIRES: mu.
+func (c *recent) known(key lifecycle.Key) *remembered {
+	if r := c.young[key]; r != nil {
+		return r
+	}
+	return c.old[key]
+}
+
+// surprised reports whether a conflict comes from others: what the commit expected
+// is what is remembered still.
+func (c *recent) surprised(ch *lifecycle.StoredChange) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.known(ch.To.Key)
+	return known != nil && known.Revision == ch.Expect
 }
 
 func (c *recent) forget(key lifecycle.Key) {
@@ -119,12 +167,16 @@ func size(r *lifecycle.StoredRecord) int {
 }
 
 // recallRead remembers what was read of an object.
-func (s *Store) recallRead(r lifecycle.StoredRecord, sure bool) {
-	switch {
-	case s.recent == nil:
-	case r.Exists():
-		s.recent.keep(&remembered{r, s.l.number(r.Revision)}, sure)
-	default:
+func (s *Store) recallRead(r lifecycle.StoredRecord) {
+	if s.recent != nil {
+		s.recallFound(r, read, 0)
+	}
+}
+
+func (s *Store) recallFound(r lifecycle.StoredRecord, by source, doubt int8) {
+	if r.Exists() {
+		s.recent.keep(&remembered{r, s.l.number(r.Revision), doubt}, by)
+	} else {
 		s.recent.forget(r.Key)
 	}
 }
@@ -136,16 +188,20 @@ func (s *Store) recallWritten(j *job, err error) {
 	if s.recent == nil {
 		return
 	}
+	conflict, refused := errors.AsType[*lifecycle.ConflictError](err)
 	for i := range j.steps {
-		st := &j.steps[i]
-		if err != nil || !j.made || st.ch.Remove || st.ch.Quiet {
+		switch st := &j.steps[i]; {
+		case refused && conflict.Change == i && conflict.Current.Key == st.ch.To.Key:
+			var doubt int8
+			if s.recent.surprised(st.ch) {
+				doubt = doubts
+			}
+			s.recallFound(conflict.Current, lost, doubt)
+		case err != nil || !j.made || st.ch.Remove || st.ch.Quiet:
 			s.recent.forget(st.ch.To.Key)
-			continue
+		default:
+			s.recent.keep(&remembered{asRead(st), st.expect + 1, 0}, wrote)
 		}
-		s.recent.keep(&remembered{asRead(st), st.expect + 1}, false)
-	}
-	if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
-		s.recallRead(conflict.Current, true)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 func aRecord(id string, number int64, payload int) *remembered {
 	return &remembered{lifecycle.StoredRecord{
-		Key: lifecycle.Key{Machine: "m", ID: id}, State: "idle", Payload: lifecycle.RawPayload(make([]byte, payload)),
-	}, number}
+		Key: lifecycle.Key{Machine: "m", ID: id}, State: "idle", Payload: lifecycle.RawPayload(make([]byte, payload)), Revision: lifecycle.Revision(fmt.Sprint(number)),
+	}, number, 0}
 }
 
 // What is remembered is bounded, in records and in bytes, and what is used stays.
@@ -24,16 +24,16 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recent := newRecent(c.records)
 			used := aRecord("used", 1, 10)
-			recent.keep(used, false)
+			recent.keep(used, read)
 			for i := range 1000 {
-				recent.keep(aRecord(fmt.Sprint(i), 1, c.payload), false)
+				recent.keep(aRecord(fmt.Sprint(i), 1, c.payload), read)
 				_, ok := recent.recall(used.Key)
 				require.True(t, ok, "after %d others", i)
 			}
 			require.LessOrEqual(t, len(recent.young)+len(recent.old), c.most+1)
 			_, ok := recent.recall(aRecord("3", 1, 0).Key)
 			require.False(t, ok)
-			recent.keep(aRecord("used", 2, mostRecalled), false)
+			recent.keep(aRecord("used", 2, mostRecalled), read)
 			_, ok = recent.recall(used.Key)
 			require.False(t, ok, "a big record, and not the one before it")
 			for i := range 1000 {
@@ -48,17 +48,17 @@ func TestRecentIsBounded(t *testing.T) {
 func TestRecentKeepsTheNewer(t *testing.T) {
 	recent := newRecent(10)
 	number := func() int64 { return recent.young[aRecord("a", 0, 0).Key].number }
-	recent.keep(aRecord("a", 2, 0), false)
-	recent.keep(aRecord("a", 1, 0), false)
+	recent.keep(aRecord("a", 2, 0), read)
+	recent.keep(aRecord("a", 1, 0), read)
 	require.EqualValues(t, 2, number())
-	recent.keep(aRecord("a", 1, 0), true)
+	recent.keep(aRecord("a", 1, 0), lost)
 	require.EqualValues(t, 1, number())
 }
 
 // What nobody can tell was written is not remembered, nor what was under way.
 func TestUnknownIsForgotten(t *testing.T) {
 	store := &Store{keeper: &keeper{l: MySQL.own("x", true)}, recent: newRecent(10)}
-	store.recent.keep(&remembered{lifecycle.StoredRecord{Key: crane, State: "idle", Revision: "4-04000000000000000000000000000000"}, 4}, false)
+	store.recent.keep(&remembered{lifecycle.StoredRecord{Key: crane, State: "idle", Revision: "4-04000000000000000000000000000000"}, 4, 0}, read)
 	c := moved()
 	j := &job{c: c, steps: []step{{ch: &c.Changes[0], expect: 4}}}
 	store.recallWritten(j, lifecycle.ErrUnknownOutcome)

@@ -29,10 +29,10 @@ type Config struct {
 	// written whose answer was lost. The end of the caller's context does not
 	// shorten it. Default: 1 s.
 	SettleFor time.Duration
-	// Recall is how many records at most, and 4 MiB of them, the store remembers,
-	// so that a manager need not read a record before it moves the object: see
-	// [lifecycle.Recaller]. Where mostly other processes move the same objects,
-	// to remember costs more than it saves. A thousand is a good number. Default: none.
+	// Recall is how many records the store remembers, so that a manager need not
+	// read a record before it moves the object: see [lifecycle.Recaller]. They take
+	// up 4 MiB at most, and one of more than 64 KiB is not remembered. Default:
+	// 1024; less than 0: none. Of the tables of an [Adapter] none ever are.
 	Recall int
 }
 
@@ -49,6 +49,7 @@ func (c *Config) resolved() (Config, error) {
 	r.Prefix = cmp.Or(r.Prefix, DefaultPrefix)
 	r.RetryFor = cmp.Or(r.RetryFor, 10*time.Second)
 	r.SettleFor = cmp.Or(r.SettleFor, time.Second)
+	r.Recall = cmp.Or(r.Recall, 1024)
 	if err := identifier(r.Prefix); err != nil {
 		return r, err
 	}

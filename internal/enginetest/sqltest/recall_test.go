@@ -42,16 +42,27 @@ func TestRecallOfTwoStores(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, made.Sequence+uint64(i)+1, rec.Sequence)
 			}
+			_, ok := stores[0].Recall(key)
+			require.False(t, ok, "an object that is moved by others in turn is recalled")
+			for range 1 + 3 { // the first finds it moved
+				get(t, stores[0], key)
+			}
 			old, ok := stores[0].Recall(key)
 			require.True(t, ok)
 			_, err = b.Fire(ctx, "two", note, customer, nil)
 			require.NoError(t, err)
 			err = stores[0].Commit(ctx, next(old, 0))
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
-			now, ok := stores[0].Recall(key)
-			require.True(t, ok)
+			now := get(t, stores[0], key)
 			require.NotEqual(t, old.Revision, now.Revision)
-			require.Equal(t, get(t, stores[0], key), now)
+			_, ok = stores[0].Recall(key)
+			require.False(t, ok, "after a conflict")
+			for range 3 {
+				get(t, stores[0], key)
+			}
+			r, ok := stores[0].Recall(key)
+			require.True(t, ok)
+			require.Equal(t, now, r)
 
 			// Nothing of a transaction of the user's is remembered.
 			tx, err := db.BeginTx(ctx, nil)
@@ -59,7 +70,7 @@ func TestRecallOfTwoStores(t *testing.T) {
 			_, err = manage(stores[0].WithTx(tx)).Fire(ctx, "two", note, customer, nil)
 			require.NoError(t, err)
 			require.NoError(t, tx.Rollback())
-			r, ok := stores[0].Recall(key)
+			r, ok = stores[0].Recall(key)
 			require.True(t, !ok || r.Revision == now.Revision)
 			require.Equal(t, now, get(t, stores[0], key))
 
