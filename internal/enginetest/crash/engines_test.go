@@ -87,7 +87,7 @@ func (e engine) open(t testing.TB, dsn string) *aged {
 	t.Helper()
 	db, err := e.pool(dsn)
 	require.NoError(t, err)
-	store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Recall: 1000})
+	store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 	require.NoError(t, err)
 	return &aged{store, db}
 }

@@ -35,7 +35,7 @@ var bypasses = []string{
 // next is decided on the row as it is.
 func TestBypassIsNoticed(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, db := fresh(t, unhurried(e), &sqlstore.Config{Recall: 1000})
+		store, db := fresh(t, unhurried(e), nil)
 		m := manage(store)
 		other, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)

@@ -22,7 +22,7 @@ func TestRecallOfTwoStores(t *testing.T) {
 			require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 			var stores []*sqlstore.Store
 			for range 2 {
-				store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Recall: 1000})
+				store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, store.Close()) })
 				stores = append(stores, store)

@@ -13,7 +13,7 @@ func TestStore(t *testing.T) {
 		if !long() {
 			e = unhurried(e)
 		}
-		storetest.Run(t, newStores(t, e, sqlstore.Config{Recall: 1000}).harness())
+		storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
 	})
 }
 
@@ -41,6 +41,6 @@ func TestAsInMemory(t *testing.T) {
 		memory.Sequences = 200
 	}
 	onEach(t, func(t *testing.T, e engine) {
-		storetest.Differential(t, memory, newStores(t, e, sqlstore.Config{Recall: 1000}).harness())
+		storetest.Differential(t, memory, newStores(t, e, sqlstore.Config{}).harness())
 	})
 }
