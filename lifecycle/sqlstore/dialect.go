@@ -42,6 +42,7 @@ type engine struct {
 	hint                 string // which index to use
 	zero                 string // a byte 0
 	empty                string // no bytes
+	asBytes              string // text that somebody has written among bytes, or "": there is none
 	same                 string // the comparison to which NULL is NULL
 	columns              string // names and types of a table's columns
 	made                 string // what a table is: the name of its storage, or view
@@ -98,7 +99,7 @@ var (
 		upsert: true, prepares: true, oneWriter: true,
 		fromMicros: "%s", toMicros: "%s",
 		hint:  " INDEXED BY %s",
-		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'", empty: "x''", same: " IS ",
+		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'", empty: "x''", asBytes: "CAST(%s AS BLOB)", same: " IS ",
 		columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
 		made:    "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 		unique: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,100 @@ func TestUnknownIsForgotten(t *testing.T) {
 	r, ok := store.Recall(crane)
 	require.True(t, ok)
 	require.Equal(t, c.Changes[0].To, r)
+}
+
+// Where others move an object too, few attempts are made in vain; where they have
+// stopped, and where it is only this process that is at it, none are for long.
+func TestRecentDoubts(t *testing.T) {
+	for name, c := range map[string]struct {
+		turns string // whose, in a circle: o others, m mine
+		vain  int    // attempts of a hundred of mine that come to nothing, at most
+		saved int    // and reads that are saved, at least
+	}{
+		"mine alone":  {"m", 0, 99},
+		"in turn":     {"om", 1, 0},
+		"two of mine": {"omm", 26, 0},
+		"runs":        {"o" + strings.Repeat("m", 20), 5, 75},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &Store{keeper: &keeper{l: MySQL.own("x", true)}, recent: newRecent(10)}
+			now := lifecycle.StoredRecord{Key: crane, State: "idle", Revision: store.l.revision(1, []byte("sixteen bytes ok"))}
+			next := func() *job {
+				c := moved()
+				n := store.l.number(now.Revision)
+				c.Changes[0].Expect = now.Revision
+				c.Changes[0].To.Revision = store.l.revision(n+1, []byte("sixteen bytes ok"))
+				return &job{c: c, steps: []step{{ch: &c.Changes[0], expect: n}}, made: true}
+			}
+			mine, vain, saved := 0, 0, 0
+			for i := 0; mine < 100; i++ {
+				j := next()
+				if c.turns[i%len(c.turns)] == 'o' {
+					now = j.c.Changes[0].To
+					continue
+				}
+				mine++
+				switch r, ok := store.Recall(crane); {
+				case !ok:
+					store.recallRead(now)
+				case r.Revision == now.Revision:
+					saved++
+				default:
+					vain++
+					late := next()
+					late.made, late.c.Changes[0].Expect = false, r.Revision
+					store.recallWritten(late, &lifecycle.ConflictError{Current: now})
+				}
+				store.recallWritten(j, nil)
+				now = j.c.Changes[0].To
+			}
+			require.LessOrEqual(t, vain, c.vain)
+			require.GreaterOrEqual(t, saved, c.saved)
+		})
+	}
+}
+
+// Who is late among the callers of one process is no reason to doubt, whoever of
+// them is the first to tell.
+func TestOwnConflictIsNoDoubt(t *testing.T) {
+	for name, order := range map[string][]string{"winner first": {"won", "lost"}, "loser first": {"lost", "won"}} {
+		t.Run(name, func(t *testing.T) {
+			store := &Store{keeper: &keeper{l: MySQL.own("x", true)}, recent: newRecent(10)}
+			before := lifecycle.StoredRecord{Key: crane, State: "idle", Revision: store.l.revision(4, []byte("sixteen bytes ok"))}
+			store.recallRead(before)
+			c := moved()
+			c.Changes[0].Expect = before.Revision
+			c.Changes[0].To.Revision = store.l.revision(5, []byte("sixteen bytes ok"))
+			j := &job{c: c, steps: []step{{ch: &c.Changes[0], expect: 4}}, made: true}
+			for _, what := range order {
+				if what == "won" {
+					store.recallWritten(j, nil)
+				} else {
+					store.recallWritten(j, &lifecycle.ConflictError{Current: c.Changes[0].To})
+				}
+			}
+			r, ok := store.Recall(crane)
+			require.True(t, ok)
+			require.Equal(t, c.Changes[0].To.Revision, r.Revision)
+		})
+	}
+}
+
+// A database that was put back to an earlier time is believed.
+func TestRecentOfAnOlderDatabase(t *testing.T) {
+	recent := newRecent(10)
+	key := aRecord("a", 0, 0).Key
+	recent.keep(aRecord("a", 9, 0), wrote)
+	back := aRecord("a", 4, 0)
+	back.doubt = doubts
+	recent.keep(back, lost)
+	recent.keep(aRecord("a", 3, 0), read) // and then once more
+	for range doubts {
+		_, ok := recent.recall(key)
+		require.False(t, ok)
+		recent.keep(aRecord("a", 3, 0), read)
+	}
+	r, ok := recent.recall(key)
+	require.True(t, ok)
+	require.Equal(t, aRecord("a", 3, 0).StoredRecord, r)
 }

@@ -155,6 +155,9 @@ func (b *builder) condition(l *layout) {
 func (b *builder) exactly(l *layout) {
 	for _, x := range exactly {
 		name := l.column[x.column]
+		if x.was.kind() == ofBytes && b.e.asBytes != "" {
+			name = fmt.Sprintf(b.e.asBytes, name)
+		}
 		b.write(" AND ")
 		switch {
 		case x.column == vSaved:

@@ -26,8 +26,9 @@ const (
 // BenchmarkRatios compares one change with the bare statements, by the same
 // driver and in the same tables: by one caller, by 16 on objects of their own, and
 // by 16 on one object, where both sides read and try again until they have won.
-// A Fire reads before it writes, which the bare statement has no need to but on
-// one object.
+// Without Recall a Fire reads before it writes, which the bare statement has no
+// need to but on one object. In turn, two stores move one object, which is the
+// worst that remembering can do: the base is two that remember nothing.
 func BenchmarkRatios(b *testing.B) {
 	each := engines()
 	sqlite, postgres, mysql := each[0], each[1], each[2]
@@ -63,7 +64,7 @@ func compare(b *testing.B, e engine, name string) {
 		return store
 	}
 	store, single := open(nil), open(&sqlstore.Config{NoHistory: true})
-	m, recalling := manage(store), manage(open(&sqlstore.Config{Recall: 1000}))
+	m, reading := manage(store), manage(open(&sqlstore.Config{Recall: -1}))
 	for i := range benchObjects {
 		_, err := m.Create(b.Context(), fmt.Sprint("m", i), place, customer, "one")
 		require.NoError(b, err)
@@ -111,15 +112,29 @@ func compare(b *testing.B, e engine, name string) {
 			group.Wait()
 		}
 	}
+	inTurn := func(two ...*orders) func(int) {
+		turn := 0
+		return func(n int) {
+			for range n {
+				must(try(two[turn%2], 1))
+				turn++
+			}
+		}
+	}
 	pairs := []ratio.Pair{
 		{Name: name + "fire", Goal: 1.3, Base: alone(x.tx), Subject: alone(fire(m))},
 		{Name: name + "commit", Goal: 1.3, Base: alone(x.tx), Subject: alone(commit(store, "lone"))},
 		{Name: name + "commit-without-history", Goal: 1.2, Base: alone(x.one), Subject: alone(commit(single, "single"))},
 		{Name: name + "fire-by-16-on-many", Goal: 1.3, Base: together(x.tx), Subject: together(fire(m))},
 		{Name: name + "fire-by-16-on-one", Goal: 1.3, Base: together(x.win), Subject: together(win(m))},
-		{Name: name + "recalling", Goal: 1.3, Base: alone(x.tx), Subject: alone(fire(recalling))},
-		{Name: name + "recalling-by-16-on-many", Goal: 1.3, Base: together(x.tx), Subject: together(fire(recalling))},
-		{Name: name + "recalling-by-16-on-one", Goal: 1.3, Base: together(x.win), Subject: together(win(recalling))},
+		{Name: name + "fire-without-recall", Goal: 1.3, Base: alone(x.tx), Subject: alone(fire(reading))},
+		{Name: name + "fire-without-recall-by-16-on-many", Goal: 1.3, Base: together(x.tx), Subject: together(fire(reading))},
+		{Name: name + "fire-without-recall-by-16-on-one", Goal: 1.3, Base: together(x.win), Subject: together(win(reading))},
+		{
+			Name: name + "fire-by-2-stores-in-turn", Goal: 1.2,
+			Base:    inTurn(reading, manage(open(&sqlstore.Config{Recall: -1}))),
+			Subject: inTurn(m, manage(open(nil))),
+		},
 	}
 	rounds := 101
 	if long() {

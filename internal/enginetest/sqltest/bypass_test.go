@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
@@ -103,5 +104,38 @@ func TestBypassOfWork(t *testing.T) {
 			require.Equal(t, paid, rec.State)
 			require.Equal(t, map[string]string{"'\"by hand\"'": "by hand", "NULL": ""}[payload], rec.Payload)
 		}
+	})
+}
+
+// TestBypassOfSweep: nor by a sweep that has listed the row before.
+func TestBypassOfSweep(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, unhurried(e), nil)
+		looks := 0
+		m := lifecycle.New(order, store, &lifecycle.Config[event]{
+			Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				if looks++; looks == 1 {
+					exec(t, db, "UPDATE interlock_objects SET payload = '\"by hand\"'")
+				}
+				return "", "", nil
+			},
+		})
+		_, err := m.Create(t.Context(), "a", place, customer, "from the library")
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		exec(t, db, "UPDATE interlock_objects SET deadline = 1")
+		cases, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, cases, 1)
+		require.Equal(t, lifecycle.Overtaken, cases[0].Remedy)
+		cases, err = m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, cases, 1)
+		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, open, rec.State)
+		require.Equal(t, "by hand", rec.Payload)
 	})
 }
