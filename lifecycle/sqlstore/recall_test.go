@@ -170,3 +170,31 @@ func TestRecentOfAnOlderDatabase(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, aRecord("a", 3, 0).StoredRecord, r)
 }
+
+// Of a quiet change nothing is remembered, whose record is written in part only;
+// and an origin that was not said is read as the state.
+func TestWrittenIsRememberedAsRead(t *testing.T) {
+	store := &Store{keeper: &keeper{l: MySQL.own("x", true)}, recent: newRecent(10)}
+	c := moved()
+	c.Changes[0].To.Origin, c.Changes[0].Quiet = "", true
+	j := &job{c: c, steps: []step{{ch: &c.Changes[0], expect: 4}}, made: true}
+	store.recallWritten(j, nil)
+	_, ok := store.Recall(crane)
+	require.False(t, ok)
+	c.Changes[0].Quiet = false
+	store.recallWritten(j, nil)
+	r, ok := store.Recall(crane)
+	require.True(t, ok)
+	require.Equal(t, "moving", r.Origin)
+}
+
+// Doubt outlasts the conflicts of this process' own callers.
+func TestDoubtOutlastsConflicts(t *testing.T) {
+	recent := newRecent(10)
+	doubted := aRecord("a", 3, 0)
+	doubted.doubt = doubts
+	recent.keep(doubted, lost)
+	recent.keep(aRecord("a", 4, 0), lost)
+	_, ok := recent.recall(doubted.Key)
+	require.False(t, ok)
+}

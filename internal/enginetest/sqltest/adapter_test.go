@@ -130,6 +130,8 @@ func TestAdapterSecondWriter(t *testing.T) {
 		} {
 			now, err := store.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
 			require.NoError(t, err)
+			_, ok := store.Recall(now.Key)
+			require.False(t, ok, "rows that others write, and what else they keep is not compared")
 			exec(t, db, bypass)
 			to := now
 			to.Sequence++
