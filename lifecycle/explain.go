@@ -14,7 +14,7 @@ import (
 
 // Explanation is the answer to the question at three in the morning: why does
 // this object not move, and what will happen to it. It is a value, made for JSON
-// and, by its String, for people.
+// and, by its String, for people. Times are in UTC, whoever tells them.
 type Explanation struct {
 	Machine   string    `json:"machine"`
 	ID        string    `json:"id"`
@@ -93,9 +93,9 @@ func (m *Manager[S, E, T]) Explain(ctx context.Context, id string, require ...Pr
 		return fail(err)
 	}
 	x := Explanation{
-		Machine: m.table.Name, ID: id, State: r.State, Kind: why.Kind.String(), Target: r.Target, Since: r.ChangedAt,
+		Machine: m.table.Name, ID: id, State: r.State, Kind: why.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),
 		Operation: r.Operation, Event: r.Event, Actor: r.Actor, Reason: r.Reason,
-		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Deadline: r.Deadline, Manual: why.Manual,
+		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Deadline: r.Deadline.UTC(), Manual: why.Manual,
 	}
 	if r.Origin != r.State {
 		x.Origin = r.Origin
@@ -154,19 +154,28 @@ func (x *Explanation) owes(t *fsm.Table, r *StoredRecord, why fsm.Explanation) {
 			}
 		}
 	}
+	dead := r.Owner != "" && !x.OwnerAlive
 	switch {
+	case why.Kind != fsm.Transitional && len(r.Steps) > 0 && dead:
+		x.Owes = "the process " + r.Owner + ", which is dead: the next sweep goes on with the next step"
+	case why.Kind != fsm.Transitional && len(r.Steps) > 0 && r.Owner != "":
+		x.Owes = "the process " + r.Owner + ", which is alive: the next step"
 	case why.Kind != fsm.Transitional && x.Deadline.IsZero():
 		x.Owes = "nobody: it is at rest"
 	case why.Kind != fsm.Transitional:
 		x.Owes = "nobody until the deadline: it is at rest"
 	case r.Owner != "" && x.OwnerAlive:
 		x.Owes = "the process " + r.Owner + ", which is alive"
-	case r.Owner != "":
+	case dead && x.Then != "":
 		x.Owes = "the process " + r.Owner + ", which is dead: the next sweep acts"
-	case why.Manual != "" && len(who) == 0:
+	case why.Manual != "" && (dead || len(who) == 0):
 		x.Owes = "a person: " + why.Manual
-	default:
+	case len(who) > 0:
 		x.Owes = strings.Join(who, " or ")
+	case !x.Deadline.IsZero():
+		x.Owes = "the sweeper, after the deadline"
+	default:
+		x.Owes = "a person: the table has no row for it"
 	}
 }
 
@@ -181,9 +190,9 @@ func (m *Manager[S, E, T]) inTheWay(ctx context.Context, x *Explanation, r *Stor
 			text := "queue: " + a.Name + " is " + a.State.String()
 			switch {
 			case a.State == queue.Running:
-				text += " since " + a.Started.Format(time.RFC3339)
+				text += " since " + a.Started.UTC().Format(time.RFC3339)
 			case a.Ahead > 0:
-				text += fmt.Sprintf(" since %s, %d ahead", a.Accepted.Format(time.RFC3339), a.Ahead)
+				text += fmt.Sprintf(" since %s, %d ahead", a.Accepted.UTC().Format(time.RFC3339), a.Ahead)
 			}
 			x.InTheWay = append(x.InTheWay, text)
 		}

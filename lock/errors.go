@@ -156,7 +156,7 @@ func (h Holder) String() string {
 	if h.Reason != "" {
 		b.WriteString(" (" + shown(h.Reason) + ")")
 	}
-	b.WriteString(" since " + h.Since.Format(time.RFC3339))
+	b.WriteString(" since " + h.Since.UTC().Format(time.RFC3339))
 	if !h.Waiting {
 		b.WriteString(", token " + h.Token.String())
 	}

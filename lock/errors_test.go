@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -257,4 +258,10 @@ func TestHoldersAreNamedOnce(t *testing.T) {
 	require.False(t, refusal.Holders[0].Mine, "nobody is not an owner")
 	unlock(t, h, other)
 	idle(t, &tree)
+}
+
+// Holders of several processes and clocks are told in one time zone.
+func TestHolderSinceInUTC(t *testing.T) {
+	h := lock.Holder{Path: lock.MustParse("/a"), Mode: lock.X, Owner: "ann", Since: time.Date(2026, 1, 2, 15, 4, 5, 0, time.FixedZone("", 9*3600))}
+	require.Contains(t, h.String(), " since 2026-01-02T06:04:05Z,")
 }

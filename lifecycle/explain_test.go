@@ -1,0 +1,95 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Nobody but the sweeper leaves moving; who is put into stuck without having been
+// at rest in old is left by nobody.
+var lonely = fsm.Must[size](fsm.Spec[state, event]{
+	Name: "lonely", Initial: "new", Actors: []fsm.Actor{user},
+	States: []fsm.State[state]{
+		{Name: "new"}, {Name: "old"}, {Name: "moving", Kind: fsm.Transitional}, {Name: "stuck", Kind: fsm.Transitional},
+	},
+	Rows: fsm.Rows(
+		fsm.Move[state, event]("new", "go", "moving"),
+		fsm.Move[state, event]("moving", "late", "old").After(time.Minute),
+		fsm.Move[state, event]("old", "go", "stuck"),
+		fsm.Return[state, event]("stuck", "late").Of("old").After(time.Hour),
+	),
+})
+
+// TestExplainOwes: whoever owes the next move, somebody is named, and it is who
+// the next sweep leaves it to.
+func TestExplainOwes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		o := must(lifecycle.Join(t.Context(), store, "p", time.Second))(t)
+		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.New(lonely, store, nil)
+		owes := func(id string) string { return must(m.Explain(t.Context(), id))(t).Owes }
+		alone := func(id string) string { return must(n.Explain(t.Context(), id))(t).Owes }
+
+		must(n.Add(t.Context(), "a", user, size{}))(t)
+		must(n.Fire(t.Context(), "a", "go", user, nil))(t)
+		require.Equal(t, "the sweeper, after the deadline", alone("a"))
+		must(n.Add(t.Context(), "b", user, size{}))(t)
+		must(n.Override(t.Context(), "b", "stuck", user, "a test", nil))(t)
+		require.Equal(t, "a person: the table has no row for it", alone("b"))
+
+		running(t, m, "vm")
+		hold := make(chan struct{})
+		must(m.Do(t.Context(), "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil))(t)
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "work-vm", ID: "chain"}, State: "stopped", Origin: "stopped", Owner: "p", Epoch: o.Epoch(),
+			Work: "stop", Steps: []byte(`[{"event":"delete","actor":"user","work":"delete"}]`),
+		})
+		require.Equal(t, "the process p, which is alive", owes("vm"))
+		require.Equal(t, "the process p, which is alive: the next step", owes("chain"))
+		require.NoError(t, o.Leave(t.Context()))
+		require.Equal(t, "a person: an engineer looks at it", owes("vm"))
+		require.Equal(t, "the process p, which is dead: the next sweep goes on with the next step", owes("chain"))
+		close(hold)
+	})
+}
+
+// abroad is a store whose clock is in another time zone.
+type abroad struct{ *lifecycle.MemoryStore }
+
+func (s abroad) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	r, err := s.MemoryStore.Get(ctx, key)
+	zone := time.FixedZone("", 9*3600)
+	r.ChangedAt, r.Deadline = r.ChangedAt.In(zone), r.Deadline.In(zone)
+	return r, err
+}
+
+// TestExplainTimes: times of the store and of this process are told in one zone,
+// which is not that of either.
+func TestExplainTimes(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	time.Local = time.FixedZone("", -5*3600)
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(abroad{lifecycle.NewMemoryStore()}, lifecycle.Config[event]{Queue: queue.Must[lifecycle.Key](nil)})
+		hold := make(chan struct{})
+		must(m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil))(t)
+		must(m.DoHidden(t.Context(), "a", "look", lifecycle.Func(fine)))(t)
+		synctest.Wait()
+		x := must(m.Explain(t.Context(), "a"))(t)
+		require.Equal(t, time.UTC, x.Since.Location())
+		require.Equal(t, time.UTC, x.Deadline.Location())
+		require.Equal(t, []string{
+			"queue: create is running since 2000-01-01T00:00:00Z", "queue: look is waiting since 2000-01-01T00:00:00Z, 1 ahead",
+		}, x.InTheWay)
+		require.Contains(t, x.String(), "deadline: 2000-01-01T00:01:00Z")
+		close(hold)
+	})
+}
