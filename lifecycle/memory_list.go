@@ -25,30 +25,43 @@ func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error)
 	}
 	now := time.Now()
 	var found []StoredRecord
-	if lists, n := sh.where(&q); n < len(sh.entries)/8 {
-		// Sorting few is cheaper than walking past all the others.
-		var few []*entry
-		for _, list := range lists {
-			for _, e := range list {
-				if e.selected(&q, now) {
-					few = append(few, e)
-				}
-			}
-		}
-		slices.SortFunc(few, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-		for _, e := range few[:min(len(few), q.Limit)] {
-			found = append(found, StoredRecord{})
-			e.record(q.Machine, &found[len(found)-1])
-		}
+	take := func(e *entry) bool {
+		found = append(found, StoredRecord{})
+		e.record(q.Machine, &found[len(found)-1])
+		return len(found) < q.Limit
+	}
+	lists, n := sh.where(&q)
+	if n >= len(sh.entries)/8 {
+		sh.order.from(q.After, func(e *entry) bool { return !e.selected(&q, now) || take(e) })
 		return found, nil
 	}
-	sh.order.from(q.After, func(e *entry) bool {
-		if e.selected(&q, now) {
-			found = append(found, StoredRecord{})
-			e.record(q.Machine, &found[len(found)-1])
+	if q.Limit < n {
+		// Many pages will be read of these few. Those of objects that lie close
+		// together are short walks; who has walked past as many as there are to
+		// sort sorts them, for no more than twice the cost.
+		steps := n
+		sh.order.from(q.After, func(e *entry) bool {
+			steps--
+			return steps >= 0 && (!e.selected(&q, now) || take(e))
+		})
+		if len(found) == q.Limit || steps >= 0 {
+			return found, nil
 		}
-		return len(found) < q.Limit
-	})
+		found = found[:0]
+	}
+	// Sorting few is cheaper than walking past all the others.
+	var few []*entry
+	for _, list := range lists {
+		for _, e := range list {
+			if e.selected(&q, now) {
+				few = append(few, e)
+			}
+		}
+	}
+	slices.SortFunc(few, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	for _, e := range few[:min(len(few), q.Limit)] {
+		take(e)
+	}
 	return found, nil
 }
 

@@ -162,6 +162,27 @@ func TestListIsAFilter(t *testing.T) {
 	})
 }
 
+// A page of a state with many objects costs as the page, also where most objects
+// are in another state: nothing is made of what the page does not have.
+func TestListPageAllocations(t *testing.T) {
+	var s MemoryStore
+	for i := range 5000 {
+		to := StoredRecord{Key: Key{Machine: "m", ID: fmt.Sprintf("%04d", i)}, State: "idle", Sequence: 1}
+		if i%10 == 0 {
+			to.State = "moving"
+		}
+		absent, err := s.Get(t.Context(), to.Key)
+		require.NoError(t, err)
+		require.NoError(t, s.Commit(t.Context(), &Commit{Token: NewToken(), Changes: []StoredChange{{Expect: absent.Revision, To: to}}}))
+	}
+	require.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+		page, err := s.List(context.Background(), Query{Machine: "m", States: []string{"moving"}, After: "2000", Limit: 1})
+		if err != nil || page[0].ID != "2010" {
+			t.Error(page, err)
+		}
+	}), 8.0)
+}
+
 // However many objects come and go, what is left in memory is what is said to be
 // kept.
 func TestMemoryStoreIsBounded(t *testing.T) {
