@@ -162,6 +162,9 @@ func (m *Manager[S, E, T]) goesAlong(ctx context.Context, ch *StoredChange) (Alo
 		return Along{}, nil
 	}
 	along, err := m.along(ctx, ch)
+	if err == nil {
+		err = checkParts(along.Parts)
+	}
 	if err != nil {
 		return along, &alongError{err}
 	}

@@ -180,12 +180,21 @@ func (c *call[S, E, T]) checkTexts() error {
 			return err
 		}
 	}
+	if c.q.Verb == decide.Override { // every other actor is one of the table
+		if err := checkText("actor", string(c.actor)); err != nil {
+			return err
+		}
+	}
 	if c.change == nil {
 		return nil
 	}
 	for i := range c.change.Require {
-		if err := checkID(c.change.Require[i].ID); err != nil {
+		p := &c.change.Require[i]
+		if err := checkID(p.ID); err != nil {
 			return err
+		}
+		if len(p.States) == 0 {
+			return fmt.Errorf("%w: a precondition on %s without states", ErrInvalid, p.Key.text())
 		}
 	}
 	for i := range c.change.Messages {
@@ -221,6 +230,9 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	}
 	c.told = false
 	if c.change != nil && c.change.Expect != "" && c.change.Expect != c.before.Revision {
+		if !c.before.Exists() && c.q.Verb >= decide.Fire {
+			return ErrNotFound
+		}
 		return &ConflictError{Expect: c.change.Expect, From: c.before.State, Current: c.before}
 	}
 	var err error

@@ -19,11 +19,19 @@ func TestExpect(t *testing.T) {
 	winner, ok := m.Winner(err)
 	require.True(t, ok)
 	require.Equal(t, now.Revision, winner.Revision)
+	require.ErrorContains(t, err, `vm "a" was to be at revision "2", it is Ready at "3"`)
 	_, err = m.Override(t.Context(), "a", "Failed", user, "broken", &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	err = lifecycle.Together(t.Context(), m.Firing("a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, now, must(m.Get(t.Context(), "a"))(t))
+
+	// What is gone is not there with another revision, and is not made anew.
+	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	_, err = w.Fire(t.Context(), "b", "start", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	_, err = w.Do(t.Context(), "b", "create", user, nothing, &lifecycle.Change[size]{Expect: seen.Revision})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 
 // Texts that some store could not keep are refused by every one.
@@ -36,6 +44,7 @@ func TestTexts(t *testing.T) {
 		"reason not UTF-8":      {Reason: "a\xffb"},
 		"required id is empty":  {Require: []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm"}}}},
 		"required id too long":  {Require: []lifecycle.Precondition{m.Require(strings.Repeat("x", lifecycle.MaxID+1))}},
+		"required in no state":  {Require: []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "a"}}}},
 		"topic with NUL":        {Messages: []lifecycle.Message{{Topic: "\x00"}}},
 		"message key not UTF-8": {Messages: []lifecycle.Message{{Topic: "t", Key: "\xff"}}},
 	} {

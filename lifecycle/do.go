@@ -34,8 +34,9 @@ import (
 // from it at the deadline, and what it returns then counts for nothing.
 //
 // Errors: those of [Manager.Fire] and [Manager.Create]; [queue.ErrFull],
-// [queue.ErrStopping] and [queue.ErrTerminated]; [ErrStale] if this process has
-// lost its ownership; [ErrInvalid] for work that is none, a handler that is not
+// [queue.ErrStopping] and [queue.ErrTerminated]; [queue.ErrInvalid] for a Class
+// that the queue does not have; [ErrStale] if this process has lost its ownership;
+// [ErrInvalid] for work that is none, a handler that is not
 // registered, a manager without Worker or Done, an event that begins no operation,
 // and a function where the table does work again after a crash.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
@@ -138,6 +139,7 @@ type operation[S, E comparable, T any] struct {
 	task    *Task        // of the present step
 	closed  bool         // the outcome of the present step is decided
 	told    Outcome      // Lost or TimedOut, if that is why its work ended
+	exited  bool         // the edit of its outcome has called Goexit
 
 	// Its methods as the queue takes them, made once.
 	admits, guards, runs func(context.Context) error
@@ -177,7 +179,7 @@ func (o *operation[S, E, T]) reuse() {
 	}
 	m := o.m
 	o.steps, o.one, o.with, o.change, o.held = nil, [1]Step[E]{}, nil, nil, nil
-	o.rec, o.task, o.closed, o.told = StoredRecord{}, nil, false, 0
+	o.rec, o.task, o.closed, o.told, o.exited = StoredRecord{}, nil, false, 0, false
 	m.operations.Put(o)
 }
 

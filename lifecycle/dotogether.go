@@ -29,6 +29,9 @@ import (
 func (m *Manager[S, E, T]) DoTogether(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T], parts ...AnyPart) (*Handle[S, T], error) {
 	steps := []Step[E]{{Event: e, Work: work}}
 	err := m.checkSteps(steps)
+	if err == nil {
+		err = checkParts(parts)
+	}
 	for i := 0; i < len(parts) && err == nil; i++ {
 		err = parts[i].joins(m.store, m.owner)
 	}

@@ -43,7 +43,7 @@ var (
 // Error says what was asked of which object and what became of it. Every error
 // of a [Manager] is one or wraps one. Fields that do not apply are empty.
 type Error struct {
-	Verb    string // "create", "add", "fire", "report", "get", "list", "history"
+	Verb    string // what was asked: "fire", "do", "report", "sweep"; "outcome" is work's own
 	Machine string
 	ID      string
 	From    string // the object's state when the request was decided; empty: it did not exist
@@ -60,7 +60,7 @@ func (e *Error) Error() string {
 	b.WriteString(" ")
 	b.WriteString(e.Machine)
 	if e.ID != "" {
-		fmt.Fprintf(&b, " %q", e.ID)
+		fmt.Fprintf(&b, " %q", shown(e.ID))
 	}
 	if e.Event != "" {
 		b.WriteString(": ")
@@ -113,8 +113,12 @@ type ConflictError struct {
 
 // Error says what was expected and what is there.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%v: %s was to be %s at revision %q, it is %s at %q", ErrConflict, e.Current.Key.text(),
-		stateOr(e.From), e.Expect, stateOr(e.Current.State), e.Current.Revision)
+	was := stateOr(e.From) + " "
+	if e.From == e.Current.State {
+		was = "" // only the revision is another one
+	}
+	return fmt.Sprintf("%v: %s was to be %sat revision %q, it is %s at %q", ErrConflict, e.Current.Key.text(),
+		was, shown(string(e.Expect)), stateOr(e.Current.State), e.Current.Revision)
 }
 
 // Is matches [ErrConflict].
@@ -181,6 +185,15 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 // HTTPStatus is for [HTTPStatus]: 504, whatever code the cause has of its own. Who
 // asked must not take it for a refusal.
 func (e *UnknownOutcomeError) HTTPStatus() int { return http.StatusGatewayTimeout }
+
+// shown is as much of a caller's text as belongs into an error.
+func shown(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}
 
 func stateOr(name string) string {
 	if name == "" {

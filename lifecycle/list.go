@@ -72,7 +72,7 @@ func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Rec
 }
 
 // History returns rows of an object's history with a sequence number above
-// after, ascending, at most limit of them (default and maximum: [MaxPage]). An
+// after, ascending, at most max of them (default and most: [MaxPage]). An
 // object that was removed still has one, as long as the store keeps it. The
 // error is [ErrInvalid], [errors.ErrUnsupported] if the store keeps no history,
 // or the store's.

@@ -96,9 +96,10 @@ type Config[E comparable] struct {
 	// Managers of objects that share a limit share a queue. Default: a queue of
 	// this manager, with the queue's defaults.
 	Queue Queue
-	// Observe is asked about every object whose deadline or owner is gone: it may
-	// look at the outside world and choose the event that tells what happened
-	// there, and the actor who says it. Without an actor, the table's own row is
+	// Observe is asked about every object that a sweep is about to move by the row
+	// of its deadline, because that or its owner is gone: it may look at the
+	// outside world and choose the event that tells what happened there, and the
+	// actor who says it. What the table leaves to a person is left. Without an actor, the table's own row is
 	// taken; after an error the object stays as it is until the next sweep. It
 	// runs without a lock. Default: nobody looks.
 	Observe func(ctx context.Context, stuck StoredRecord) (E, fsm.Actor, error)
@@ -108,8 +109,8 @@ type Config[E comparable] struct {
 }
 
 // New returns a manager of a machine's objects in a store. It panics without a
-// machine or a store, and if the configuration names an event that the machine
-// does not have.
+// machine or a store, with an Owner that [Join] did not make, and if the
+// configuration names an event or actor that the machine does not have.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) *Manager[S, E, T] {
 	if m == nil || store == nil {
 		panic("lifecycle: New needs a machine and a store")
@@ -128,6 +129,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return list
 	}
 	indexes("undo", config.Undo)
+	if config.Owner != nil && config.Owner.records == nil {
+		panic("lifecycle: New: the Owner was not made by Join")
+	}
 	if _, ok := m.Table().ActorIndex(config.Worker); config.Worker != "" && !ok {
 		panic(fmt.Sprintf("lifecycle: New: %s has no actor %s to work", m.Table().Name, config.Worker))
 	}
@@ -177,8 +181,8 @@ type Change[T any] struct {
 	// Force takes rows that are forced only, too.
 	Force bool
 	// Expect is the revision that the object must have: of the record that the
-	// caller has seen and decided on. It is ErrConflict if it has another one.
-	// Default: whatever it has.
+	// caller has seen and decided on. It is ErrConflict if it has another one, and
+	// ErrNotFound if it is gone. Default: whatever it has.
 	Expect Revision
 	// Operation is what the call goes on with: if it is not the object's, the
 	// error is [ErrStale]. Default: whatever the object is in. With it, who began
@@ -212,7 +216,8 @@ func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 // look at the given payload.
 //
 // Errors: [ErrExists] with the present record, those of [fsm.Machine.Next],
-// [ErrInvalid], and those of the store. Nothing is written then.
+// [ErrInvalid], and those of the store. Nothing is written then, but for
+// [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (rec Record[S, T], err error) {
 	c := m.call("create", id, actor)
 	c.event, c.payload = e, payload
@@ -236,7 +241,8 @@ func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, 
 // Fire moves an object by event e, if the table lets this actor. The order is
 // fixed: row, actor, origin, guard, Edit, compare-and-set, observers. Entering a
 // transitional state from a resting one begins an operation; entering an absent
-// state removes the record.
+// state removes the record. Of an event that the table ignores nothing is written,
+// nor of the change: the record has the revision from before.
 //
 // The error is [ErrConflict] if somebody else moved the object meanwhile, with
 // the record that won (see [Manager.Winner]); Fire does not try again, because
@@ -295,9 +301,9 @@ func checkText(what, text string) error {
 	}
 	switch {
 	case !utf8.ValidString(text):
-		return fmt.Errorf("%w: %s %q is not UTF-8", ErrInvalid, what, text)
+		return fmt.Errorf("%w: %s %q is not UTF-8", ErrInvalid, what, shown(text))
 	case strings.ContainsRune(text, 0):
-		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, text)
+		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, shown(text))
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (o *Owner) Lost() <-chan struct{} { return o.alive.Done() }
 // or the ownership is lost: [ErrStale]. An error of the store is tried again at
 // the next beat.
 func (o *Owner) Run(ctx context.Context) error {
-	ticker := time.NewTicker(o.ttl / 3)
+	ticker := time.NewTicker(max(o.ttl/3, 1))
 	defer ticker.Stop()
 	for {
 		select {

@@ -44,7 +44,15 @@ type plainPayload[T any] struct {
 	codec Codec
 }
 
-func (p *plainPayload[T]) Bytes() ([]byte, error) { return p.codec.Marshal(p.value) }
+func (p *plainPayload[T]) Bytes() ([]byte, error) { return encode(p.codec, p.value) }
+
+func encode(codec Codec, v any) ([]byte, error) {
+	data, err := codec.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("%w: payload: %w", ErrInvalid, err)
+	}
+	return data, nil
+}
 
 // pack makes a payload of a value. A value with references is encoded at once,
 // so that nobody who still holds one of them can change the record.
@@ -55,9 +63,9 @@ func (m *Manager[S, E, T]) pack(v T) (Payload, error) {
 		}
 		return &plainPayload[T]{value: v, codec: m.codec}, nil
 	}
-	data, err := m.codec.Marshal(v)
+	data, err := encode(m.codec, v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: payload: %w", ErrInvalid, err)
+		return nil, err
 	}
 	return RawPayload(data), nil
 }

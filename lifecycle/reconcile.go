@@ -54,9 +54,20 @@ type Settled struct {
 // listed as it was before.
 //
 // The error is that of [Manager.Report] or [Manager.List]; what was settled
-// until then is returned, and the account may be given again.
+// until then is returned, and the account may be given again. Of an account with
+// a bad id, event or reason nothing is settled.
 func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said []Said[E], its func(Record[S, T]) bool) (Reconciled[S, T], error) {
 	var r Reconciled[S, T]
+	// An account that cannot be told to its end is not begun.
+	for _, s := range said {
+		if s.Ended {
+			c := m.reporting(s.ID, s.Operation, s.Event, actor, s.Reason)
+			if err := c.check(); err != nil {
+				return r, c.fail(err)
+			}
+			c.done()
+		}
+	}
 	account := make(map[string]Said[E], len(said))
 	for _, s := range said {
 		account[s.ID] = s

@@ -60,13 +60,11 @@ func (m *Manager[S, E, T]) Verdicts() Verdicts {
 // Report reads again and decides again, at most 16 times, then it returns
 // [ErrConflict].
 //
-// An error means that nothing could be decided: [ErrInvalid] for the id,
-// [fsm.ErrUnknownEvent], [ErrConflict], [ErrForeign], [ErrUnknownOutcome], or
+// An error means that nothing could be decided: [ErrInvalid] for the id or the
+// reason, [fsm.ErrUnknownEvent], [ErrConflict], [ErrForeign], [ErrUnknownOutcome], or
 // the store's. The verdict is then Refused.
 func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID, e E, actor fsm.Actor, reason string) (Verdict, error) {
-	c := m.call("report", id, actor)
-	c.event, c.reason = e, reason
-	c.q.Verb, c.q.Event, c.q.Operation = decide.Report, m.machine.EventIndex(e), uint64(operation)
+	c := m.reporting(id, operation, e, actor, reason)
 	if err := c.report(ctx); err != nil {
 		return Refused, c.fail(err)
 	}
@@ -80,6 +78,13 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 	}
 	c.done()
 	return Verdict(d.Verdict), nil
+}
+
+func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, reason string) *call[S, E, T] {
+	c := m.call("report", id, actor)
+	c.event, c.reason = e, reason
+	c.q.Verb, c.q.Event, c.q.Operation = decide.Report, m.machine.EventIndex(e), uint64(operation)
+	return c
 }
 
 // report reads, decides and commits until the object holds still.

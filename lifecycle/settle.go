@@ -39,7 +39,13 @@ func (o *operation[S, E, T]) settle(ctx context.Context, how queue.Outcome, err 
 	// The store and the observer are somebody else's code: if they panic, the
 	// queue reports it, and who waits must not read that all is well.
 	defer func() {
-		if panics {
+		switch {
+		case panics && own.exited: // the work's own edit has called Goexit
+			brief := briefly(ctx)
+			o.handle.err = own.end(brief, Panicked, &queue.PanicError{Goexit: true})
+			brief.finish()
+			o.handle.last = own.handle.last
+		case panics:
 			o.handle.err = own.failed(outcomeOf(how), err, errUnsettled)
 		}
 		// What is not written may be left in transition. And a chain that gives up
@@ -79,7 +85,7 @@ func (o *operation[S, E, T]) settleNow(ctx context.Context, how queue.Outcome, e
 	return o.end(&o.brief, outcome, err)
 }
 
-var errUnsettled = errors.New("lifecycle: the store or the observer panicked")
+var errUnsettled = errors.New("lifecycle: the store, the observer, a guard or Along panicked")
 
 // failed is the error of an operation that did not succeed.
 func (o *operation[S, E, T]) failed(outcome Outcome, why, unwritten error) *OutcomeError {
@@ -108,7 +114,7 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 		c.reason = shortened(why.Error())
 	}
 	if edit, ok := o.edit(outcome); ok {
-		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error { return caught(edit, payload) }}, true
+		c.change, c.outcomeOf.Edits = &Change[T]{Edit: func(payload *T) error { return caught(edit, payload, &o.exited) }}, true
 	} else if c.m.along == nil {
 		// Nobody but the table is asked about the record, so it may be an old one.
 		c.before, c.told, c.aged = o.rec, true, true
@@ -185,17 +191,22 @@ type editError struct{ err error }
 func (e *editError) Error() string { return e.err.Error() }
 func (e *editError) Unwrap() error { return e.err }
 
-// caught calls an edit that runs where nobody sees it panic.
-func caught[T any](edit func(*T) error, payload *T) (err error) {
+// caught calls an edit that runs where nobody sees it panic. If it calls Goexit,
+// nobody can hold it up, and exited stays true.
+func caught[T any](edit func(*T) error, payload *T, exited *bool) (err error) {
+	*exited = true
 	defer func() {
 		if v := recover(); v != nil {
+			*exited = false
 			err = &queue.PanicError{Value: v, Stack: debug.Stack()}
 		}
 		if err != nil {
 			err = &editError{err}
 		}
 	}()
-	return edit(payload)
+	err = edit(payload)
+	*exited = false
+	return err
 }
 
 // edit returns what the work wants to change in the payload.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -150,8 +151,9 @@ func (m *Manager[S, E, T]) Run(ctx context.Context, every time.Duration, tell fu
 	if every == 0 {
 		every = 10 * time.Second
 	}
+	every = min(every, math.MaxInt64/2) // with its jitter
 	for {
-		pause := time.NewTimer(every - every/5 + rand.N(every*2/5+1))
+		pause := time.NewTimer(every - every/5 + rand.N(every/5*2+1))
 		select {
 		case <-ctx.Done():
 			pause.Stop()

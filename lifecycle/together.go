@@ -24,6 +24,7 @@ func (p *Part[S, E, T]) Record() Record[S, T] { return p.c.rec }
 
 // AnyPart is a [Part] of any manager.
 type AnyPart interface {
+	made() bool
 	store() Store
 	key() Key
 	check() error
@@ -87,13 +88,16 @@ func (m *Manager[S, E, T]) Adding(id string, actor fsm.Actor, payload T, change 
 //
 // The error is that of the part that fails, as of its own verb, an [*Error] about
 // its object: [ErrConflict] too, of the first object that somebody else has
-// moved. Further [ErrInvalid] without parts, for two parts about one object, and
-// for parts of different stores; [errors.ErrUnsupported] if the store has no
+// moved. Further [ErrInvalid] without parts, for one that is nil, for two parts
+// about one object, and for parts of different stores; [errors.ErrUnsupported] if the store has no
 // commit of so many changes and conditions. Nothing is written then, but for
 // [ErrUnknownOutcome].
 func Together(ctx context.Context, parts ...AnyPart) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("%w: no parts of a commit", ErrInvalid)
+	}
+	if err := checkParts(parts); err != nil {
+		return err
 	}
 	for attempt := 1; ; attempt++ {
 		lost, culprit, err := together(ctx, parts)
@@ -157,6 +161,18 @@ func whose(err error, needs [][]Precondition) int {
 		})
 	}))
 }
+
+// checkParts refuses what is no part.
+func checkParts(parts []AnyPart) error {
+	for i, p := range parts {
+		if p == nil || !p.made() {
+			return fmt.Errorf("%w: part %d is not made by a manager", ErrInvalid, i)
+		}
+	}
+	return nil
+}
+
+func (p *Part[S, E, T]) made() bool { return p != nil && p.c != nil }
 
 func (p *Part[S, E, T]) store() Store { return p.c.m.store }
 

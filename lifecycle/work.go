@@ -247,15 +247,19 @@ func (m *Manager[S, E, T]) Beat(ctx context.Context, id string) error {
 // runs with this context succeeds. T must be the payload of the manager. The
 // last call counts. An edit that fails, panics or is of another payload
 // ([ErrInvalid]) makes the outcome a failure; it runs once for every attempt to
-// commit, without any lock. EditOutcome reports whether there is such work.
+// commit, without any lock. Nil takes back what was said before. EditOutcome
+// reports whether there is such work.
 func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
 	t := TaskOf(ctx)
 	if t == nil {
 		return false
 	}
 	t.mu.Lock()
-	t.edit = edit
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	t.edit = nil
+	if edit != nil {
+		t.edit = edit
+	}
 	return true
 }
 

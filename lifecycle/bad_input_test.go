@@ -1,0 +1,152 @@
+package lifecycle_test
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Times that nobody means are no reason to panic.
+func TestOddTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		ctx, stop := context.WithTimeout(t.Context(), 10)
+		defer stop()
+		for _, ttl := range []time.Duration{1, 2, math.MaxInt64} {
+			o := must(lifecycle.Join(t.Context(), store, "p", ttl))(t)
+			require.NoError(t, o.Run(ctx))
+		}
+		m := workers(store, lifecycle.Config[event]{})
+		for _, every := range []time.Duration{1, 6e18, math.MaxInt64} {
+			require.NoError(t, m.Run(ctx, every, nil))
+		}
+	})
+}
+
+// What no manager has made is refused where it is given, and not met later.
+func TestMadeByNobody(t *testing.T) {
+	require.PanicsWithValue(t, "lifecycle: New: the Owner was not made by Join", func() {
+		workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Owner: new(lifecycle.Owner)})
+	})
+	var none *lifecycle.Part[state, event, size]
+	for _, p := range []lifecycle.AnyPart{nil, none, &lifecycle.Part[state, event, size]{}} {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{})
+		require.ErrorIs(t, lifecycle.Together(t.Context(), m.Creating("a", "create", user, size{}, nil), p), lifecycle.ErrInvalid)
+		_, err := m.DoTogether(t.Context(), "a", "create", user, nothing, nil, p)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		along := workers(store, lifecycle.Config[event]{Along: func(context.Context, *lifecycle.StoredChange) (lifecycle.Along, error) {
+			return lifecycle.Along{Parts: []lifecycle.AnyPart{p}}, nil
+		}})
+		_, err = along.Create(t.Context(), "a", "create", user, size{})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = m.Get(t.Context(), "a")
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	}
+}
+
+// A peer's text, however long, does not flood a log.
+func TestLongTexts(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	long := strings.Repeat("\xff", 1<<20)
+	_, err := m.Report(t.Context(), long, 1, "done", "worker", "")
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Less(t, len(err.Error()), 3000)
+	_, err = m.Report(t.Context(), "a", 1, "done", "worker", long)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.Less(t, len(err.Error()), 3000)
+	_, err = m.Fire(t.Context(), "a", "start", user, &lifecycle.Change[size]{Expect: lifecycle.Revision(long)})
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.Less(t, len(err.Error()), 3000)
+}
+
+// An override takes any actor, but for one that not every store could keep.
+func TestOverrideActorText(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	for _, actor := range []fsm.Actor{"a\x00b", "a\xffb"} {
+		_, err := m.Override(t.Context(), "a", "running", actor, "a test", nil)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+	must(m.Override(t.Context(), "a", "running", "Zoë", "a test", nil))(t)
+}
+
+// An account that cannot be told to its end is not begun.
+func TestReconcileAllOrNothing(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	fine := lifecycle.Said[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
+	for _, c := range []struct {
+		bad  lifecycle.Said[event]
+		want error
+	}{
+		{lifecycle.Said[event]{Operation: 1, Ended: true, Event: "done"}, lifecycle.ErrInvalid},
+		{lifecycle.Said[event]{ID: "b", Operation: 1, Ended: true, Event: "fly"}, fsm.ErrUnknownEvent},
+		{lifecycle.Said[event]{ID: "b", Operation: 1, Ended: true, Event: "done", Reason: "\xff"}, lifecycle.ErrInvalid},
+	} {
+		r, err := m.Reconcile(t.Context(), "worker", []lifecycle.Said[event]{fine, c.bad}, nil)
+		require.ErrorIs(t, err, c.want)
+		require.Empty(t, r.Settled)
+	}
+	require.Equal(t, state("creating"), must(m.Get(t.Context(), "a"))(t).State)
+	require.Zero(t, m.Verdicts())
+}
+
+// What the work wants to change can be taken back; and an edit that calls Goexit,
+// as a failed assertion does, is a failure like any other panic.
+func TestEditOutcomeNilAndGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		do := func(id string, edit func(*size) error) (lifecycle.Record[state, size], error) {
+			return must(m.Do(t.Context(), id, "create", user, lifecycle.Func(func(ctx context.Context) error {
+				lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
+				lifecycle.EditOutcome(ctx, edit)
+				return nil
+			}), nil))(t).Wait(t.Context())
+		}
+		rec, err := do("a", nil)
+		require.NoError(t, err)
+		require.Zero(t, rec.Payload.N)
+		require.Equal(t, state("stopped"), rec.State)
+
+		rec, err = do("b", func(*size) error { runtime.Goexit(); return nil })
+		require.ErrorIs(t, err, queue.ErrPanic)
+		require.ErrorContains(t, err, "Goexit")
+		require.Equal(t, state("failed"), rec.State)
+		require.Equal(t, rec, must(m.Get(t.Context(), "b"))(t))
+	})
+}
+
+// A payload that cannot be encoded is the caller's fault, also where a store is
+// the first to want bytes of it.
+func TestUnencodablePlainPayload(t *testing.T) {
+	machine := fsm.Must[float64](fsm.Spec[state, event]{
+		Name: "gauge", Initial: "on", Actors: []fsm.Actor{user}, States: []fsm.State[state]{{Name: "on"}, {Name: "off"}},
+		Rows: fsm.Rows(fsm.Move[state, event]("on", "set", "off"), fsm.Move[state, event]("off", "set", "on")),
+	})
+	m := lifecycle.New(machine, written{lifecycle.NewMemoryStore()}, nil)
+	_, err := m.Add(t.Context(), "a", user, math.NaN())
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	must(m.Add(t.Context(), "a", user, 1.5))(t)
+}
+
+// written is a store that writes bytes.
+type written struct{ *lifecycle.MemoryStore }
+
+func (s written) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if _, err := c.Changes[0].To.Payload.Bytes(); err != nil {
+		return err
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
