@@ -180,7 +180,7 @@ func TestListPageAllocations(t *testing.T) {
 		if err != nil || page[0].ID != "2010" {
 			t.Error(page, err)
 		}
-	}), 8.0)
+	}), 10.0)
 }
 
 // However many objects come and go, what is left in memory is what is said to be
