@@ -230,9 +230,6 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	}
 	c.told = false
 	if c.change != nil && c.change.Expect != "" && c.change.Expect != c.before.Revision {
-		if !c.before.Exists() && c.q.Verb >= decide.Fire {
-			return ErrNotFound
-		}
 		return &ConflictError{Expect: c.change.Expect, From: c.before.State, Current: c.before}
 	}
 	var err error

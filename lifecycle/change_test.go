@@ -26,12 +26,13 @@ func TestExpect(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, now, must(m.Get(t.Context(), "a"))(t))
 
-	// What is gone is not there with another revision, and is not made anew.
+	// What is gone is not made anew.
 	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	_, err = w.Fire(t.Context(), "b", "start", user, &lifecycle.Change[size]{Expect: seen.Revision})
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	_, err = w.Do(t.Context(), "b", "create", user, nothing, &lifecycle.Change[size]{Expect: seen.Revision})
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	_, err = w.Fire(t.Context(), "b", "start", user, &lifecycle.Change[size]{Expect: "2"})
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.ErrorContains(t, err, `work-vm "b" was to be at revision "2", it is absent`)
+	_, err = w.Do(t.Context(), "b", "create", user, nothing, &lifecycle.Change[size]{Expect: "2"})
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
 }
 
 // Texts that some store could not keep are refused by every one.

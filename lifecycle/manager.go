@@ -181,8 +181,8 @@ type Change[T any] struct {
 	// Force takes rows that are forced only, too.
 	Force bool
 	// Expect is the revision that the object must have: of the record that the
-	// caller has seen and decided on. It is ErrConflict if it has another one, and
-	// ErrNotFound if it is gone. Default: whatever it has.
+	// caller has seen and decided on. It is ErrConflict if it has another one, or
+	// is gone. Default: whatever it has.
 	Expect Revision
 	// Operation is what the call goes on with: if it is not the object's, the
 	// error is [ErrStale]. Default: whatever the object is in. With it, who began
