@@ -145,10 +145,22 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	accepted := map[done]bool{}
+	served := func(p int) (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for d := range accepted {
+			if d.by == p {
+				n++
+			}
+		}
+		return n
+	}
 	for user := range 6 {
 		all.Go(func() {
 			p := user % 2
-			for i := range 60 {
+			// Until both have done something: the users of one process may get
+			// through all of theirs while the other one is inside of an action.
+			for i := 0; i < 60 || served(p) < 6; i++ {
 				a := actions[(user*5+i)%len(actions)]
 				options := &ovc.Options{}
 				if a.with {
@@ -159,6 +171,7 @@ func TestTwoProcesses(t *testing.T) {
 					if lifecycle.HTTPStatus(err) != http.StatusConflict && !errors.Is(err, lifecycle.ErrPrecondition) {
 						t.Errorf("%s: %v", a.action, err)
 					}
+					runtime.Gosched()
 					continue
 				}
 				if rec, err := h.Wait(ctx); err != nil {
@@ -174,11 +187,6 @@ func TestTwoProcesses(t *testing.T) {
 		})
 	}
 	all.Wait()
-	by := map[int]int{}
-	for d := range accepted {
-		by[d.by]++
-	}
-	require.Greater(t, min(by[0], by[1]), 5, "both have done something")
 	require.Len(t, effects, len(accepted))
 	for d := range accepted {
 		require.Equal(t, 1, effects[d], "%v", d)
