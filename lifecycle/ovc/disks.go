@@ -79,10 +79,13 @@ func (r *request) disk(ctx context.Context) (*Handle, error) {
 	}
 	work := r.work(r.job())
 	change := r.change()
+	// Whoever attaches or detaches it meanwhile changes its revision: the action is
+	// in the queue of its machine and moves that too, or it is refused. The bad
+	// schedule without it: a disk that is being attached is read, is attached, and
+	// is then detached alone; its machine keeps it.
+	change.Expect = rec.Revision
 	if vm != "" && rec.State == Assigned {
-		// Whoever attaches it elsewhere meanwhile changes its revision: the action
-		// is in the queue of its machine, or it is refused.
-		work.Also, change.Expect = []lifecycle.Key{KindVM.key(vm)}, rec.Revision
+		work.Also = []lifecycle.Key{KindVM.key(vm)}
 	}
 	return m.Do(ctx, r.id, r.action, API, work, change)
 }

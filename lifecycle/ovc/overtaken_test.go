@@ -76,6 +76,20 @@ func TestOvertaken(t *testing.T) {
 			},
 			map[string]ovc.Model{"m": {Disks: []string{}}, "n": {Disks: []string{"d"}}, "d": {VM: "n"}},
 		},
+		"a disk is attached while it is to be detached": {
+			ovc.KindDisk, "e", ovc.Detach,
+			func(t *testing.T, s *ovc.Service) {
+				wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.AttachDisk, &ovc.Options{With: "e"}))
+			},
+			map[string]ovc.Model{"m": {Disks: []string{"d", "e"}}, "d": {VM: "m"}, "e": {VM: "m"}},
+		},
+		"a disk is attached while it is to be deleted": {
+			ovc.KindDisk, "e", ovc.Delete,
+			func(t *testing.T, s *ovc.Service) {
+				wait(t)(s.Do(t.Context(), ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "e"}))
+			},
+			map[string]ovc.Model{"m": {Disks: []string{"d"}}, "n": {Disks: []string{"e"}}, "e": {VM: "n"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, store := attached(t)
