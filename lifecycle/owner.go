@@ -91,13 +91,22 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 		ttl = DefaultTTL
 	}
 	o := &Owner{name: name, ttl: ttl, records: New(ownersMachine(ttl), store, nil)}
-	c := o.records.call("join", name, process)
-	c.event, c.creates = ownerJoin, true
-	c.fires(nil)
-	if err := c.run(ctx); err != nil {
-		return nil, err
+	for attempt := 1; ; attempt++ {
+		c := o.records.call("join", name, process)
+		c.event, c.creates = ownerJoin, true
+		c.fires(nil)
+		err := c.run(ctx)
+		if err == nil {
+			o.rec = *c.after()
+			break
+		}
+		// That an earlier life of the name has beaten, left or was declared dead
+		// meanwhile takes nothing from this one; another join does.
+		lost, conflict := errors.AsType[*ConflictError](err)
+		if !conflict || lost.Current.Operation != c.before.Operation || attempt == maxAttempts {
+			return nil, err
+		}
 	}
-	o.rec = *c.after()
 	o.epoch = uint64(o.rec.Operation)
 	alive, end := context.WithCancelCause(context.Background())
 	o.alive, o.lost = alive, func() { end(fmt.Errorf("%w: %s is no owner any more", ErrStale, name)) }

@@ -70,6 +70,43 @@ func TestJoinAtOnce(t *testing.T) {
 	require.NoError(t, rival.Beat(t.Context()))
 }
 
+// TestJoinAmidAnEarlierLife: what becomes of an earlier process of the name is in
+// nobody's way, whenever it happens.
+func TestJoinAmidAnEarlierLife(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *lifecycle.Owner, *lifecycle.MemoryStore){
+		"beats": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
+			require.NoError(t, o.Beat(t.Context()))
+		},
+		"leaves": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
+			require.NoError(t, o.Leave(t.Context()))
+		},
+		"is declared dead": func(t *testing.T, _ *lifecycle.Owner, store *lifecycle.MemoryStore) {
+			time.Sleep(time.Minute + 1)
+			other := must(lifecycle.Join(t.Context(), store, "other", time.Hour))(t)
+			m := workers(store, lifecycle.Config[event]{Owner: other})
+			must(m.Sweep(t.Context()))(t)
+			require.Equal(t, "dead", must(store.Get(t.Context(), ownerKey("p")))(t).State)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				earlier := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+				store.reset()
+				store.afterGet = func(n int) {
+					if n == 1 {
+						end(t, earlier, store.MemoryStore)
+					}
+				}
+				o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+				require.EqualValues(t, 2, o.Epoch())
+				require.NoError(t, o.Beat(t.Context()))
+				require.ErrorIs(t, earlier.Beat(t.Context()), lifecycle.ErrStale)
+			})
+		})
+	}
+}
+
 // TestOwnerRun: a process that beats lives for ever, and its beats leave no
 // history; without them it is declared dead after its own time to live, by
 // whoever looks.
