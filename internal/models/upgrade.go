@@ -7,13 +7,14 @@
 // grow, who speaks is known by the notify id and not by what it says, what does
 // not come under the connection that counts changes nothing. CRMs decide by what
 // the controller told them last, which may be late; what they say is said again
-// until they see that it was heard. One CRM starts or ends the other on their
-// host, where a process that is ended stays so, and knows when it has gone.
+// until they see that it was heard. One CRM starts or ends the other on their host:
+// what it ends is that CRM for good, and not one process of it, and it knows when
+// that has gone.
 //
 // What is not: instances; a person who repairs; the content of what is gathered;
-// the several commits of KeepOld, which are one step. A CRM that crashed is started
-// again under a new notify id; one that was ended is not. Deadlines may pass at
-// any time.
+// the several commits of KeepOld and of Gathered, which are one step each. A CRM
+// that crashed is started again under a new notify id; one that was ended is not.
+// Deadlines may pass at any time.
 
 package models
 
@@ -118,14 +119,11 @@ var errStale = errors.New("a connection that does not count")
 
 // speaker is who speaks under a notify id.
 func (u *upgrade) speaker(c *cloudlet, notify int64) (fsm.Actor, error) {
-	if u.Trusting {
-		notify = c.At.NotifyID
-	}
 	version := ""
-	switch notify {
-	case c.At.NotifyID:
+	switch {
+	case notify == c.At.NotifyID:
 		version = c.At.Version
-	case c.At.OldNotifyID:
+	case old(c, notify):
 		version = c.At.OldVersion
 	default:
 		return "", errStale
@@ -141,9 +139,35 @@ func (u *upgrade) speaker(c *cloudlet, notify int64) (fsm.Actor, error) {
 	return edgecloud.CRM, nil
 }
 
+// old reports whether a connection is that of the CRM that was there before, and has
+// not dropped.
+func old(c *cloudlet, notify int64) bool {
+	return c.At.OldVersion != "" && c.At.OldNotifyID == notify
+}
+
+// drop notes that the CRM that was there before counts no more.
+func drop(c *cloudlet) {
+	c.At.OldVersion = ""
+	if c.At.OldNotifyID < c.At.NotifyID {
+		c.At.OldNotifyID = 0
+	}
+}
+
+// connect is a CRM that takes the place, or takes it back.
+func (u *upgrade) connect(c *cloudlet, version string, notify int64) error {
+	if c.At.Version != version {
+		c.At.OldNotifyID, c.At.OldVersion = c.At.NotifyID, c.At.Version
+	}
+	c.At.NotifyID, c.At.Version = notify, version
+	if c.start() == edgecloud.CloudletOffline {
+		drop(c)
+	}
+	return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)
+}
+
 // of refuses what is not said under the connection that counts.
 func (u *upgrade) of(c *cloudlet, notify int64) error {
-	if c.At.NotifyID != notify && !u.Trusting {
+	if c.At.NotifyID != notify {
 		return errStale
 	}
 	return nil
@@ -241,10 +265,16 @@ func (u *upgrade) hears(version string) func(cloudlet, said, func(string, cloudl
 }
 
 func (u *upgrade) hear(c *cloudlet, version string, s said) error {
+	if u.Trusting && s.Event != edgecloud.StartUp {
+		s.Notify = c.At.NotifyID
+	}
 	switch s.Event {
 	case edgecloud.StartUp:
 		return commit(c, func(c *cloudlet) error { return u.startUp(c, version, s.Notify) })
 	case edgecloud.Gathered:
+		if err := u.finishes(c, s.Notify); err != nil {
+			return err
+		}
 		if c.start() == edgecloud.CloudletInit && u.of(c, s.Notify) == nil {
 			if err := u.acknowledge(c); err != nil {
 				return err
@@ -254,6 +284,10 @@ func (u *upgrade) hear(c *cloudlet, version string, s said) error {
 	case edgecloud.KeepOld:
 		return u.keepOld(c, s.Notify)
 	case edgecloud.Disconnected:
+		if old(c, s.Notify) {
+			drop(c)
+			return nil
+		}
 		if err := u.of(c, s.Notify); err != nil {
 			return err
 		}
@@ -271,11 +305,17 @@ func (u *upgrade) startUp(c *cloudlet, version string, notify int64) error {
 	if notify <= max(c.At.NotifyID, c.At.OldNotifyID) {
 		return errStale
 	}
-	if c.At.Version != version {
-		c.At.OldNotifyID, c.At.OldVersion = c.At.NotifyID, c.At.Version
+	return u.connect(c, version, notify)
+}
+
+// finishes gives the new CRM of an upgrade the place back that the old one has taken
+// by starting again.
+func (u *upgrade) finishes(c *cloudlet, notify int64) error {
+	if speaker, err := u.speaker(c, notify); err != nil || speaker != edgecloud.CRMv2 || !old(c, notify) ||
+		upgrades.States[c.Upgrade.State].Kind != fsm.Transitional {
+		return nil // it is refused as what it is
 	}
-	c.At.NotifyID, c.At.Version = notify, version
-	return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)
+	return commit(c, func(c *cloudlet) error { return u.connect(c, c.At.OldVersion, notify) })
 }
 
 // gathered is a CRM that has its data, and a new one that has ended the old.
@@ -294,7 +334,8 @@ func (u *upgrade) gathered(c *cloudlet, notify int64) error {
 		if err := u.fire(upgrades, &c.Upgrade, edgecloud.Gathered, speaker); err != nil {
 			return err
 		}
-		c.To.OldVersion, c.At.OldNotifyID, c.At.OldVersion = "", 0, ""
+		c.To.OldVersion = ""
+		drop(c)
 	}
 	return u.fire(creations, &c.Start, edgecloud.Gathered, edgecloud.CRM)
 }
@@ -311,12 +352,10 @@ func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
 	}
 	if err == nil && c.At.NotifyID != notify {
 		err = commit(c, func(c *cloudlet) error {
-			if c.At.OldNotifyID != notify {
+			if !old(c, notify) {
 				return errStale
 			}
-			c.At.NotifyID, c.At.OldNotifyID = c.At.OldNotifyID, c.At.NotifyID
-			c.At.Version, c.At.OldVersion = c.At.OldVersion, c.At.Version
-			return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)
+			return u.connect(c, c.At.OldVersion, notify)
 		})
 	}
 	if err == nil && c.start() == edgecloud.CloudletInit {

@@ -2,10 +2,12 @@ package models
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -24,6 +26,24 @@ func TestUpgradeAsItRuns(t *testing.T) {
 			rt.Fatal(wrong)
 		}
 	})
+}
+
+// TestUpgradeAsItRunsWithARestart: the same where chance hardly gets to. The old CRM
+// starts again in the upgrade, and the new one finishes it or has dropped before.
+func TestUpgradeAsItRunsWithARestart(t *testing.T) {
+	for _, then := range [][]saying{
+		nil,
+		{{edgecloud.AckStart, 3}},
+		{{edgecloud.Gathered, 3}},
+		{{edgecloud.Disconnected, 3}},
+		{{edgecloud.Disconnected, 2}},
+		{{edgecloud.BringUpFailed, 3}, {edgecloud.KeepOld, 3}},
+	} {
+		script := slices.Concat([]saying{
+			{edgecloud.Upgrade, 0}, {edgecloud.StartUp, 2}, {edgecloud.AckStart, 2}, {edgecloud.StartUp, 3},
+		}, then, []saying{{edgecloud.Gathered, 2}, {edgecloud.StartUp, 3}, {edgecloud.Disconnected, 2}, {edgecloud.StartUp, 4}})
+		synctest.Test(t, func(t *testing.T) { require.Empty(t, sayBoth(t, script)) })
+	}
 }
 
 // saying is one call. Odd notify ids are those of the old CRM, even ones of the new.

@@ -36,6 +36,9 @@ const (
 	GatherFailed CloudletEvent = "GatherFailed" // the CRM could not get its data, and exits
 	Disconnected CloudletEvent = "Disconnected" // the connection of the recorded notify id is gone
 
+	// OldDisconnected says so of the connection of the CRM that another has taken the place of.
+	OldDisconnected CloudletEvent = "OldDisconnected"
+
 	Upgrade       CloudletEvent = "Upgrade"       // the user asks
 	Replacing     CloudletEvent = "Replacing"     // the controller, in the same commit: it is this CRM that the upgrade replaces
 	AckUpgrade    CloudletEvent = "AckUpgrade"    // the old CRM has begun
@@ -58,12 +61,13 @@ const (
 //
 // In the record of its creation it is what connects: NotifyID and Version of the
 // CRM that started last, and of the one before it if that has another version and
-// may still run. In the record of its upgrades it is what is to run: Version, and
-// OldVersion while that one is being replaced.
+// may still run: once its connection has dropped there is no OldVersion. In the
+// record of its upgrades it is what is to run: Version, and OldVersion while that
+// one is being replaced.
 type Cloudlet struct {
 	NotifyID    int64  // of the CRM connection that counts; a greater one with every start of a CRM
 	Version     string // of the CRM
-	OldNotifyID int64
+	OldNotifyID int64  // also of one that has dropped, if it is greater
 	OldVersion  string
 }
 
@@ -76,6 +80,8 @@ var CloudletCreate = fsm.Must[Cloudlet](CloudletCreateTable())
 // runs, with the payload [Cloudlet]. It is immutable and safe for concurrent
 // use.
 var CloudletUpgrade = fsm.Must[Cloudlet](CloudletUpgradeTable())
+
+const oldDisconnected = "beyond the document: nothing is said any more, and no place taken back, under a connection that has dropped"
 
 // CloudletCreateTable returns the specification of [CloudletCreate], for a
 // machine with a payload of your own.
@@ -103,6 +109,10 @@ func CloudletCreateTable() fsm.Spec[CloudletState, CloudletEvent] {
 				Note("beyond the document: an upgrade begins in the same commit, of the CRM that runs at that moment"),
 			fsm.Move(CloudletReady, Disconnected, CloudletOffline).AlsoFrom(CloudletInit, CloudletInitOk).By(Controller).
 				Note("beyond the document's rows, in its text: reported under the operation of the connection that dropped; a CRM that has reconnected has made it stale"),
+			fsm.Move(CloudletOffline, OldDisconnected, CloudletOffline).By(Controller).OnlyForced().Note(oldDisconnected),
+			fsm.Move(CloudletInit, OldDisconnected, CloudletInit).By(Controller).OnlyForced().Note(oldDisconnected),
+			fsm.Move(CloudletInitOk, OldDisconnected, CloudletInitOk).By(Controller).OnlyForced().Note(oldDisconnected),
+			fsm.Move(CloudletReady, OldDisconnected, CloudletReady).By(Controller).OnlyForced().Note(oldDisconnected),
 			fsm.Move(CloudletInit, NoAnswer, CloudletOffline).AlsoFrom(CloudletInitOk).After(StartTimeout).
 				Note("beyond the document: CRM or controller is silent"),
 		),

@@ -97,33 +97,70 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 	if err := c.add(ctx, id, CRM, version); err != nil {
 		return CloudletRecord{}, err
 	}
-	return c.fire(ctx, id, StartUp, CRM, &cloudletChange{Edit: func(at *Cloudlet) error {
-		if notifyID <= max(at.NotifyID, at.OldNotifyID) {
-			return fmt.Errorf("%w: notify id %d is not new", lifecycle.ErrStale, notifyID)
-		}
-		at.connect(notifyID, version)
-		return nil
-	}})
+	return c.fire(ctx, id, CRM, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
+		return StartUp, &cloudletChange{Edit: func(at *Cloudlet) error {
+			if notifyID <= max(at.NotifyID, at.OldNotifyID) {
+				return fmt.Errorf("%w: notify id %d is not new", lifecycle.ErrStale, notifyID)
+			}
+			at.connect(now.State, notifyID, version)
+			return nil
+		}}
+	})
 }
 
-// fire fires an event that is right or wrong for the connection that edit looks
-// at, whatever else happens to the record meanwhile.
-func (c *Cloudlets) fire(ctx context.Context, id string, e CloudletEvent, actor fsm.Actor, change *cloudletChange) (CloudletRecord, error) {
+// fire fires what is decided on the record, and decides anew if that has moved.
+func (c *Cloudlets) fire(ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange)) (CloudletRecord, error) {
 	for {
-		rec, err := c.start.Fire(ctx, id, e, actor, change)
+		now, err := c.start.Get(ctx, id)
+		if err != nil {
+			return now, err
+		}
+		e, change := decide(&now)
+		change.Expect = now.Revision
+		now, err = c.start.Fire(ctx, id, e, actor, change)
 		if !errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrUnknownOutcome) || ctx.Err() != nil {
-			return rec, err
+			return now, err
 		}
 	}
 }
 
 // connect notes a CRM that has started. One of another version may go on beside
-// it, as in an upgrade.
-func (at *Cloudlet) connect(notifyID int64, version string) {
+// it, as in an upgrade, if its connection is there.
+func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
 	if at.Version != "" && at.Version != version {
 		at.OldNotifyID, at.OldVersion = at.NotifyID, at.Version
 	}
 	at.NotifyID, at.Version = notifyID, version
+	if now == CloudletOffline {
+		at.drop()
+	}
+}
+
+// back is an edit by which the CRM that another one has taken the place of takes it
+// back.
+func back(now CloudletState, notifyID int64) func(*Cloudlet) error {
+	return func(at *Cloudlet) error {
+		if !at.old(notifyID) {
+			return fmt.Errorf("%w: notify id %d is none of the cloudlet's", lifecycle.ErrStale, notifyID)
+		}
+		at.connect(now, at.OldNotifyID, at.OldVersion)
+		return nil
+	}
+}
+
+// old reports whether a connection is that of the CRM that was there before, and
+// may still run.
+func (at *Cloudlet) old(notifyID int64) bool {
+	return at.OldVersion != "" && at.OldNotifyID == notifyID
+}
+
+// drop notes that the CRM that was there before has ended, or its connection. Its
+// notify id stays while no greater one is there: it is not new a second time.
+func (at *Cloudlet) drop() {
+	at.OldVersion = ""
+	if at.OldNotifyID < at.NotifyID {
+		at.OldNotifyID = 0
+	}
 }
 
 // of is an edit that changes nothing, and is refused unless this connection is
@@ -162,12 +199,17 @@ func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) 
 // that it has, see [Coordinator.Reconnect]. Said by the new CRM of an upgrade,
 // which has ended the old one, the upgrade is done in the same commit.
 //
-// If the controller's answer to its start was missed, it is given now.
+// If the controller's answer to its start was missed, it is given now. If the old
+// CRM has started again meanwhile and has taken its place, it gets that back: what
+// it has ended is the old CRM for good, and not one process of it.
 //
 // Errors: [lifecycle.ErrStale] for a connection that does not count any more, or
 // an upgrade that failed meanwhile, when it may be said again once a person has
 // repaired that; [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
+	if err := c.finishes(ctx, id, notifyID); err != nil {
+		return err
+	}
 	rec, err := c.start.Get(ctx, id)
 	if err != nil {
 		return err
@@ -197,7 +239,7 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 				if err := of(notifyID)(at); err != nil {
 					return err
 				}
-				at.OldNotifyID, at.OldVersion = 0, "" // it is ended
+				at.drop() // it is ended
 				return nil
 			}
 		}
@@ -209,28 +251,60 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 	})
 }
 
+// finishes gives the new CRM of an upgrade the place back that the old one has taken
+// since, as long as the upgrade goes on.
+func (c *Cloudlets) finishes(ctx context.Context, id string, notifyID int64) error {
+	for {
+		at, err := c.start.Get(ctx, id)
+		if err != nil || !at.Payload.old(notifyID) {
+			return err
+		}
+		now, speaker, err := c.speaker(ctx, id, notifyID)
+		if err != nil || speaker != CRMv2 || c.upgrade.Machine().Kind(now.State) != fsm.Transitional {
+			return nil // it is refused as what it is
+		}
+		_, err = c.start.Fire(ctx, id, StartUp, CRM, &cloudletChange{
+			Expect: at.Revision, Edit: back(at.State, notifyID),
+			Require: []lifecycle.Precondition{c.upgrade.Require(id, now.State)},
+		})
+		overtaken := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition)
+		if !overtaken || errors.Is(err, lifecycle.ErrUnknownOutcome) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // GatherFailed is a CRM that could not get its data and exits: InitOk to Offline.
 //
 // Errors: [lifecycle.ErrStale] for a connection that does not count any more,
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
-	_, err := c.fire(ctx, id, GatherFailed, CRM, &cloudletChange{Edit: of(notifyID), Reason: reason})
+	_, err := c.fire(ctx, id, CRM, func(*CloudletRecord) (CloudletEvent, *cloudletChange) {
+		return GatherFailed, &cloudletChange{Edit: of(notifyID), Reason: reason}
+	})
 	return err
 }
 
 // Disconnected is a connection that has dropped: Ready, Init or InitOk to
 // Offline, but only if it is the one that counts. It reports whether it was: a
 // new CRM that has connected under a new notify id is not moved by the end of its
-// predecessor.
+// predecessor. If the predecessor is the other CRM of an upgrade, it is noted that
+// its connection counts no more, in whatever state the cloudlet is.
 //
 // Errors: [lifecycle.ErrNotFound], those of [lifecycle.Manager.Fire]. A cloudlet
 // that is Offline stays so, which is none.
 func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64) (bool, error) {
-	_, err := c.fire(ctx, id, Disconnected, Controller, &cloudletChange{Edit: of(notifyID)})
+	moves := true
+	_, err := c.fire(ctx, id, Controller, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
+		if moves = !now.Payload.old(notifyID); moves {
+			return Disconnected, &cloudletChange{Edit: of(notifyID)}
+		}
+		return OldDisconnected, &cloudletChange{Force: true, Edit: func(at *Cloudlet) error { at.drop(); return nil }}
+	})
 	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, fsm.ErrNotAllowed) {
 		return false, nil
 	}
-	return err == nil, err
+	return moves && err == nil, err
 }
 
 // speaker returns the record of the upgrades and who, in an upgrade, speaks under
@@ -246,12 +320,12 @@ func (c *Cloudlets) speaker(ctx context.Context, id string, notifyID int64) (Clo
 		return now, "", err
 	}
 	var version string
-	switch notifyID {
-	case 0:
+	switch {
+	case notifyID == 0:
 		return now, "", fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
-	case at.Payload.NotifyID:
+	case notifyID == at.Payload.NotifyID:
 		version = at.Payload.Version
-	case at.Payload.OldNotifyID:
+	case at.Payload.old(notifyID):
 		version = at.Payload.OldVersion
 	default:
 		return now, "", fmt.Errorf("%w: notify id %d is none of the cloudlet's", lifecycle.ErrStale, notifyID)

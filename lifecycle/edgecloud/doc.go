@@ -82,7 +82,7 @@
 // of what is still needed; by force, a user's update from UpdateError and
 // delete from every error state, and [Repaired] for the manual repair that the
 // document leaves to an administrator; [Disconnected], which its text has and
-// its table has not.
+// its table has not; [OldDisconnected], the same for the other CRM of an upgrade.
 //
 // The document lets only one actor move an object in each state, and then lets
 // up to three in its upgrade table. Its rows are kept.
@@ -106,6 +106,14 @@
 // of a new CRM that has connected. Until the repair it cannot say that it has
 // gathered its data, and the repair does not say so in its place: it says so once
 // more, or starts up anew. No upgrade and no change begins before.
+//
+// Nor does the document say what becomes of an upgrade whose old CRM starts again
+// after the new one has connected. By its rows the cloudlet has the old one's
+// connection then, and the new one finishes all the same: it has ended the old CRM,
+// for good, before it says so, and takes its place back. Whoever ends only a process,
+// and has it started again by something else, has two CRMs. A CRM whose connection
+// has dropped takes no place back, and what it said that comes after is refused: it
+// starts up anew.
 //
 // # Rejected
 //
@@ -246,17 +254,21 @@
 //	| InitOk  | transitional    | 10m, NoAnswer | towards Ready |
 //	| Ready   | stable          |               |               |
 //
-//	| From                | Event        | Actor      | To      | Notes          |
-//	| ------------------- | ------------ | ---------- | ------- | -------------- |
-//	| Offline             | Launch       | user       | Init    |                |
-//	| Offline             | StartUp      | crm        | Init    | [1]            |
-//	| Ready, Init, InitOk | StartUp      | crm        | Init    | supersedes [2] |
-//	| Init                | AckStart     | controller | InitOk  |                |
-//	| InitOk              | Gathered     | crm        | Ready   |                |
-//	| InitOk              | GatherFailed | crm        | Offline |                |
-//	| Ready               | Replacing    | controller | Ready   | forced [3]     |
-//	| Ready, Init, InitOk | Disconnected | controller | Offline | [4]            |
-//	| Init, InitOk        | NoAnswer     | sweeper    | Offline | after 10m [5]  |
+//	| From                | Event           | Actor      | To      | Notes          |
+//	| ------------------- | --------------- | ---------- | ------- | -------------- |
+//	| Offline             | Launch          | user       | Init    |                |
+//	| Offline             | StartUp         | crm        | Init    | [1]            |
+//	| Ready, Init, InitOk | StartUp         | crm        | Init    | supersedes [2] |
+//	| Init                | AckStart        | controller | InitOk  |                |
+//	| InitOk              | Gathered        | crm        | Ready   |                |
+//	| InitOk              | GatherFailed    | crm        | Offline |                |
+//	| Ready               | Replacing       | controller | Ready   | forced [3]     |
+//	| Ready, Init, InitOk | Disconnected    | controller | Offline | [4]            |
+//	| Offline             | OldDisconnected | controller | Offline | forced [5]     |
+//	| Init                | OldDisconnected | controller | Init    | forced [5]     |
+//	| InitOk              | OldDisconnected | controller | InitOk  | forced [5]     |
+//	| Ready               | OldDisconnected | controller | Ready   | forced [5]     |
+//	| Init, InitOk        | NoAnswer        | sweeper    | Offline | after 10m [6]  |
 //
 //	[1] started by hand
 //	[2] a new notify id: the CRM crashed, and what its predecessor still says is stale
@@ -264,7 +276,9 @@
 //	    moment
 //	[4] beyond the document's rows, in its text: reported under the operation of the connection that
 //	    dropped; a CRM that has reconnected has made it stale
-//	[5] beyond the document: CRM or controller is silent
+//	[5] beyond the document: nothing is said any more, and no place taken back, under a connection
+//	    that has dropped
+//	[6] beyond the document: CRM or controller is silent
 //
 // As a picture, in Mermaid:
 //
@@ -277,14 +291,16 @@
 //	    [*] --> s0
 //	    s0 --> s1 : Launch by user<br/>StartUp by crm
 //	    s3 --> s1 : StartUp by crm, supersedes
-//	    s1 --> s1 : StartUp by crm, supersedes
+//	    s1 --> s1 : StartUp by crm, supersedes<br/>OldDisconnected by controller, forced
 //	    s2 --> s1 : StartUp by crm, supersedes
 //	    s1 --> s2 : AckStart by controller
 //	    s2 --> s3 : Gathered by crm
 //	    s2 --> s0 : GatherFailed by crm<br/>Disconnected by controller<br/>NoAnswer by sweeper after 10m
-//	    s3 --> s3 : Replacing by controller, forced
+//	    s3 --> s3 : Replacing by controller, forced<br/>OldDisconnected by controller, forced
 //	    s3 --> s0 : Disconnected by controller
 //	    s1 --> s0 : Disconnected by controller<br/>NoAnswer by sweeper after 10m
+//	    s0 --> s0 : OldDisconnected by controller, forced
+//	    s2 --> s2 : OldDisconnected by controller, forced
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s1,s2 transitional
 //

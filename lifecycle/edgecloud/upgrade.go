@@ -132,14 +132,7 @@ func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) erro
 				return c.refusedUpgrade(id, KeepOld, CRMv1, fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID))
 			}
 		} else {
-			change.Edit = func(at *Cloudlet) error {
-				if at.OldNotifyID != notifyID {
-					return fmt.Errorf("%w: notify id %d is none of the cloudlet's", lifecycle.ErrStale, notifyID)
-				}
-				at.NotifyID, at.OldNotifyID = at.OldNotifyID, at.NotifyID
-				at.Version, at.OldVersion = at.OldVersion, at.Version
-				return nil
-			}
+			change.Expect, change.Edit = at.Revision, back(at.State, notifyID)
 			_, err = c.start.Fire(ctx, id, StartUp, CRM, change)
 		}
 		overtaken := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, fsm.ErrNotAllowed)
