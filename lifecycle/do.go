@@ -230,15 +230,16 @@ func (o *operation[S, E, T]) submit(ctx context.Context, w *Work, admit func(con
 	return fail(err)
 }
 
-// admit fires the event of the present step. With a record, it is decided on
-// that one and no other.
+// admit fires the event of the present step. With a record, which was listed or
+// written before, it is decided on that one and no other, but for a payload that
+// somebody has written into it by hand.
 func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change *Change[T]) error {
 	step := &o.steps[0]
 	c := o.m.call("do", o.id, o.actor)
 	c.event, c.creates, c.work = step.Event, true, &step.Work
 	c.steps = o.m.encodeSteps(o.actor, o.steps[1:])
 	if on != nil {
-		c.before, c.told = *on, true
+		c.before, c.told, c.aged = *on, true, true
 	}
 	c.fires(change)
 	begun := false
@@ -250,6 +251,11 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	var err error
 	if len(o.with) == 0 {
 		err = c.run(ctx)
+		// Or a codec says the same otherwise every time.
+		if lost, conflict := c.lost(err); conflict && on != nil && sameButPayload(&lost.Current, on) {
+			c.before, c.told, c.aged = lost.Current, true, false
+			err = c.run(ctx)
+		}
 	} else {
 		err = Together(ctx, append([]AnyPart{&Part[S, E, T]{c: c}}, o.with...)...)
 	}
@@ -268,6 +274,14 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	}
 	c.done()
 	return err
+}
+
+// sameButPayload reports whether nothing but payloads can tell two records of an
+// object apart: what a decision is made of is the same.
+func sameButPayload(a, b *StoredRecord) bool {
+	return a.Revision == b.Revision && a.State == b.State && a.Origin == b.Origin && a.Target == b.Target &&
+		a.Sequence == b.Sequence && a.Operation == b.Operation && a.Owner == b.Owner && a.Epoch == b.Epoch &&
+		a.Work == b.Work && bytes.Equal(a.Args, b.Args) && bytes.Equal(a.Steps, b.Steps)
 }
 
 // forsake ends an operation that was admitted, and whose work nobody will begin.

@@ -10,11 +10,12 @@ import (
 // Recaller is a [Store] that remembers records, so that a [Manager] need not read
 // one before it writes. The manager decides on what is remembered first. If that
 // leads to a commit, its comparison proves that the record is still that one: by
-// its revision and state, and by [StoredChange].Before. Whatever else comes of it, be it a refusal, an event that is ignored, an error
-// of Edit, a panic of a guard or a conflict, is dropped and nobody is told:
-// everything is done again on the record as it is now. So an answer is never
-// older than the call, and what it costs to be wrong is the attempt. An unknown
-// outcome is the exception: it is settled and returned as ever.
+// its revision and state, and by [StoredChange].Before. Whatever else comes of it,
+// be it a refusal, an event that is ignored, an error of Edit, a panic of a guard or
+// a conflict, is dropped and nobody is told: everything is done again on the record
+// as it is now. So an answer is never older than the call, and what it costs to be
+// wrong is the attempt. An unknown outcome is the exception: it is settled and
+// returned as ever.
 //
 // So guards and [Change].Edit may be called once more than without, on a record
 // that is over: as a call that is tried again after a conflict would. What they do

@@ -22,10 +22,10 @@
 //     state stand in its condition, and its history, unique in object and
 //     sequence number, and its messages are written with it. A statement that
 //     would change more than one row is rolled back.
-//   - A change that was decided on a row which was remembered, or is that of the
-//     operation's beginning, compares the rest of the row too: what somebody has
-//     written into the store's own tables by hand, under the old revision, is seen
-//     and not overwritten. Of a user's table see [Adapter].
+//   - A change that was decided on a row which was remembered or listed, or is that
+//     of the operation's beginning or of the step before, compares the rest of the
+//     row too: what somebody has written into the store's own tables by hand, under
+//     the old revision, is seen and not overwritten. Of a user's table see [Adapter].
 //   - No two commits give one revision, also where an engine that was killed has
 //     lost what somebody had read already: it has the token of the commit in it.
 //   - Several objects and preconditions are locked in the order of their keys.

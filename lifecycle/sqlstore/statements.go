@@ -11,7 +11,7 @@ type statements struct {
 	locked        *statement // the same, as it is now and not as a transaction has seen it
 	insert        *statement // of an object that never existed, or whose row was deleted
 	update        *statement
-	updateExactly *statement // the same, if nothing of the row is another than it was; nil: it is read for that
+	updateExactly *statement // the same, if nothing of the row is another than it was; nil: nobody asks
 	quiet         *statement // owner and work
 	quietly       *statement // owner, work and deadline
 	remove        *statement // where rows of removed objects are deleted

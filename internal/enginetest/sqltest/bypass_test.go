@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -137,5 +138,62 @@ func TestBypassOfSweep(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, open, rec.State)
 		require.Equal(t, "by hand", rec.Payload)
+	})
+}
+
+// TestBypassOfSteps: nor by the next step of a chain, which is decided on what the
+// one before has written. It goes on with the payload as it is; who has taken the
+// steps out of the record has ended the chain.
+func TestBypassOfSteps(t *testing.T) {
+	const empty, filling, filled, fill, full, late event = "empty", "filling", "filled", "fill", "full", "late"
+	jug := fsm.Must[string](fsm.Spec[event, event]{
+		Name: "jug", Initial: empty, Actors: []fsm.Actor{customer, bank},
+		States: []fsm.State[event]{{Name: empty}, {Name: filling, Kind: fsm.Transitional}, {Name: filled}},
+		Rows: fsm.Rows(
+			fsm.Move(empty, fill, filling).AlsoFrom(filled).By(customer),
+			fsm.Move(filling, full, filled).By(bank),
+			fsm.Move(filling, late, empty).After(time.Minute),
+		),
+	})
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, unhurried(e), nil)
+		for id, c := range map[string]struct {
+			bypass, payload string
+			goesOn          bool
+		}{
+			"a": {"payload = '\"by hand\"'", "by hand", true},
+			"b": {"payload = NULL", "", true},
+			"c": {"steps = NULL, payload = '\"by hand\"'", "by hand", false},
+		} {
+			rows := 0
+			m := lifecycle.New(jug, store, &lifecycle.Config[event]{
+				Worker: bank, Done: []event{full}, Failed: []event{late},
+				Handlers: map[string]lifecycle.Handler{"nothing": func(context.Context, []byte) error { return nil }},
+				Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
+					if row.To == string(filled) {
+						if rows++; rows == 1 {
+							exec(t, db, "UPDATE interlock_objects SET "+c.bypass+" WHERE id = '"+id+"'")
+						}
+					}
+				}},
+			})
+			_, err := m.Add(t.Context(), id, customer, "from the library")
+			require.NoError(t, err)
+			step := lifecycle.Step[event]{Event: fill, Work: lifecycle.Named("nothing", nil)}
+			h, err := m.DoSteps(t.Context(), id, customer, []lifecycle.Step[event]{step, step}, nil)
+			require.NoError(t, err)
+			rec, err := h.Wait(t.Context())
+			if c.goesOn {
+				require.NoError(t, err, c.bypass)
+				require.Equal(t, 2, rows, c.bypass)
+			} else {
+				require.ErrorIs(t, err, lifecycle.ErrConflict, c.bypass)
+				require.Equal(t, 1, rows, c.bypass)
+				rec, err = m.Get(t.Context(), id)
+				require.NoError(t, err)
+			}
+			require.Equal(t, filled, rec.State, c.bypass)
+			require.Equal(t, c.payload, rec.Payload, c.bypass)
+		}
 	})
 }
