@@ -204,12 +204,14 @@ func TestStateFirst(t *testing.T) {
 		refused(ovc.KindVM, "m", ovc.Stop, "", queue.ErrStopping)
 		wait(t)(h, nil)
 		require.Equal(t, ovc.Modeled, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+		var last *queue.Ticket[lifecycle.Key]
 		for range 2 {
-			must(s.Migrate(t.Context(), "m", nil))(t)
+			last = must(s.Migrate(t.Context(), "m", slow))(t)
 		}
 		must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Modeled, ovc.Creating))(t)
 		inTheWay = "d"
 		refused(ovc.KindVM, "m", ovc.AddDisk, "d", queue.ErrFull)
+		require.NoError(t, last.Wait(t.Context()))
 	})
 }
 
