@@ -16,19 +16,22 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// still is a cloud as one process reaches it that stands still: the first request of
-// a kind is under way until somebody says that it goes on.
+// still is a cloud as one process reaches it that stands still: requests of a kind
+// are under way until somebody says that it goes on.
 type still struct {
 	*cloud
 	release, control bool // which one
-	once             sync.Once
+	first            atomic.Bool
 	goOn             chan struct{}
-	late             []tumblebug.VMRef // of the controls that were asked late
+	late             []tumblebug.VMRef // of the control that was asked late
 }
 
-func (c *still) wait() (was bool) {
-	c.once.Do(func() { was = true; <-c.goOn })
-	return was
+// wait reports whether it is the first to do so. All wait for the channel, also two
+// at once: who waits for a mutex keeps a bubble from its time.
+func (c *still) wait() (first bool) {
+	first = c.first.CompareAndSwap(false, true)
+	<-c.goOn
+	return first
 }
 
 func (c *still) Release(ctx context.Context, r tumblebug.Resource) error {
