@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -154,20 +155,23 @@ func (s *interposed) Get(ctx context.Context, key lifecycle.Key) (lifecycle.Stor
 // Meanwhile another one is being updated: the system is not stable for a moment in
 // which who waits for that would be told so.
 func TestWhoHasSeenLessIsNotHeard(t *testing.T) {
-	store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
-	c := live(t, store, lattice.Infrastructure{}, "s")
-	set := func(service string, to lattice.ServiceState) {
-		require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
-	}
-	set("/a", lattice.ServiceUpdating)
-	before, err := c.Systems().Get(t.Context(), "s")
-	require.NoError(t, err)
-	store.before = func() { set("/b", lattice.ServiceUpdating) }
-	set("/a", lattice.ServiceStable)
-	require.Nil(t, store.before)
-	rows, err := c.Systems().History(t.Context(), "s", before.Sequence, 0)
-	require.NoError(t, err)
-	require.Empty(t, rows)
-	require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
-	require.NoError(t, c.Close(t.Context()))
+	synctest.Test(t, func(t *testing.T) {
+		store := &interposed{MemoryStore: lifecycle.NewMemoryStore()}
+		c := live(t, store, lattice.Infrastructure{}, "s")
+		set := func(service string, to lattice.ServiceState) {
+			require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse(service), to))
+		}
+		set("/a", lattice.ServiceUpdating)
+		before, err := c.Systems().Get(t.Context(), "s")
+		require.NoError(t, err)
+		synctest.Wait() // the system that has come follows its services by itself, too
+		store.before = func() { set("/b", lattice.ServiceUpdating) }
+		set("/a", lattice.ServiceStable)
+		require.Nil(t, store.before)
+		rows, err := c.Systems().History(t.Context(), "s", before.Sequence, 0)
+		require.NoError(t, err)
+		require.Empty(t, rows)
+		require.Equal(t, lattice.Updating, stateOf(t, c, "s"))
+		require.NoError(t, c.Close(t.Context()))
+	})
 }
