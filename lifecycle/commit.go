@@ -55,6 +55,9 @@ func (c *call[S, E, T]) plan() (payload T, err error) {
 	case decide.SameWork:
 		to.Owner, to.Epoch = c.before.Owner, c.before.Epoch
 		to.Work, to.Args, to.Steps = c.before.Work, c.before.Args, c.before.Steps
+		if states[d.State].Kind.Resting() {
+			to.Steps = following(to.Steps)
+		}
 	case decide.NewWork:
 		to.Owner, to.Epoch = c.m.self()
 		to.Work, to.Args, to.Steps = c.work.Handler, c.work.Args, c.steps

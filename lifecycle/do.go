@@ -60,7 +60,8 @@ type Step[E comparable] struct {
 //
 // The steps that follow are kept in the record if all of them are named
 // handlers; a process that takes the operation over then goes on with them. Of
-// the works' Class, Preempt and QueueTimeout, those of the first count.
+// the works' Class, Preempt and QueueTimeout, those of the first count, and its
+// Class there, too.
 func (m *Manager[S, E, T]) DoSteps(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
 	return m.do(ctx, m.operation(), id, actor, slices.Clone(steps), change)
 }
@@ -237,7 +238,7 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	step := &o.steps[0]
 	c := o.m.call("do", o.id, o.actor)
 	c.event, c.creates, c.work = step.Event, true, &step.Work
-	c.steps = o.m.encodeSteps(o.actor, o.steps[1:])
+	c.steps = o.m.encodeSteps(o.actor, o.action.Class, o.steps)
 	if on != nil {
 		c.before, c.told, c.aged = *on, true, true
 	}

@@ -101,7 +101,7 @@ type StoredRecord struct {
 	Epoch     uint64 // of the owner
 	Work      string // the handler that does it, empty if there is none to take up
 	Args      []byte // what the handler is called with; immutable, and nil equals none
-	Steps     []byte // what is to follow, in the manager's form; as Args
+	Steps     []byte // what is to follow, and the bounds of Work, in the manager's form; as Args
 	Deadline  time.Time
 	ChangedAt time.Time
 

@@ -402,15 +402,15 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		found.Remedy = LeftToOthers
 		return
 	}
-	actor, rest, err := m.decodeSteps(r.Steps)
+	actor, work, rest, err := m.decodeSteps(r)
 	if err != nil {
 		found.Remedy, found.Err = Unmoved, err
 		return
 	}
 	o := m.operation()
 	o.id, o.actor = r.ID, actor
-	o.steps = append([]Step[E]{{c.event, Work{Handler: r.Work, Args: r.Args}}}, rest...)
-	_, err = o.submit(ctx, &Work{}, func(ctx context.Context) error {
+	o.steps = append([]Step[E]{{c.event, work}}, rest...)
+	_, err = o.submit(ctx, &work, func(ctx context.Context) error {
 		err := c.run(ctx)
 		switch {
 		case err != nil:
@@ -433,7 +433,7 @@ var errMoved = errors.New("lifecycle: nothing to do again")
 // next does the step that a dead owner has left.
 func (s *sweeper[S, E, T]) next(ctx context.Context, r *StoredRecord, found *Case) {
 	m := s.m
-	actor, steps, err := m.decodeSteps(r.Steps)
+	actor, _, steps, err := m.decodeSteps(r)
 	if err != nil || len(steps) == 0 {
 		found.Remedy, found.Err = Unmoved, err
 		return

@@ -27,12 +27,15 @@ type Work struct {
 	// the table's answer to a dead owner is to do the work again.
 	Run func(context.Context) error
 	// Timeout is how long it may take; its context ends then. 0: no limit but
-	// the object's deadline, which the sweeper acts on.
+	// the object's deadline, which the sweeper acts on. It is kept with Handler:
+	// another process that does the work gives it as long, from its beginning.
 	Timeout time.Duration
-	// QueueTimeout is how long it may wait for its turn. 0: no limit.
+	// QueueTimeout is how long it may wait for its turn, in the process that it
+	// was asked for in. 0: no limit.
 	QueueTimeout time.Duration
 	// Class is the path of the queue's limits that apply, see
-	// [queue.Action].Class.
+	// [queue.Action].Class. It is kept with Handler, too: a process whose queue
+	// does not have it leaves the operation as it is, see [Unmoved].
 	Class string
 	// Preempt is for deletes: what they do to what is in front of them, see
 	// [queue.Action].Preempt.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -230,9 +231,12 @@ func (w *world) inTransition(tables []managed) (list []lifecycle.StoredRecord) {
 	for _, m := range tables {
 		for _, r := range w.records(m.table.Name) {
 			i, ok := m.table.StateIndex(r.State)
-			moves := ok && slices.Contains(transitional(m.table), r.State) && m.table.States[i].Manual == "" &&
-				!slices.Contains(w.s.ends[r.Key], r.State)
-			if moves || len(r.Steps) > 0 {
+			owed := len(r.Steps) > 0
+			if ok && m.table.States[i].Kind == fsm.Transitional {
+				// Its steps may be no more than the bounds of the present work.
+				owed = m.table.States[i].Manual == "" && !slices.Contains(w.s.ends[r.Key], r.State)
+			}
+			if owed {
 				list = append(list, r)
 			}
 		}

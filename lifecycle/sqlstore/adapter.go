@@ -26,7 +26,8 @@ import (
 //     with History or Past, and with the columns that quiet changes write.
 //   - Operation, Owner and Epoch, Work, Args, Steps, Deadline, Payload, Saved and
 //     Origin: a change that has something to say there is refused with
-//     [errors.ErrUnsupported] if the column is missing. Queries by age, deadline
+//     [errors.ErrUnsupported] if the column is missing. The time-out and the class
+//     of named work are in Steps. Queries by age, deadline
 //     and owner need ChangedAt, Deadline and Owner, and are refused as well.
 //   - Target, Actor, Event and Reason are for people, and lost without a column,
 //     as ChangedAt is.

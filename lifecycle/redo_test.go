@@ -1,0 +1,253 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// heir is a process that takes over what the owner of a second's time to live has
+// left, with a class of one at a time.
+func heir(t *testing.T, store lifecycle.Store, handlers map[string]lifecycle.Handler) *sizedManager {
+	t.Helper()
+	time.Sleep(time.Second + 1)
+	return workers(store, lifecycle.Config[event]{
+		Owner: must(lifecycle.Join(t.Context(), store, "second", time.Hour))(t), Handlers: handlers,
+		Queue: queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"slow": {MaxRunning: 1}}}),
+	})
+}
+
+// dying is a process whose work does not end before it is declared dead.
+func dying(t *testing.T, store, owners lifecycle.Store) *sizedManager {
+	t.Helper()
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	hang := func(ctx context.Context, _ []byte) error {
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
+		return errBoom
+	}
+	return workers(store, lifecycle.Config[event]{
+		Owner:    must(lifecycle.Join(t.Context(), owners, "first", time.Second))(t),
+		Handlers: map[string]lifecycle.Handler{"reboot": hang, "stop": func(context.Context, []byte) error { return nil }, "delete": hang},
+		Queue:    queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"slow": {}}}),
+	})
+}
+
+func stored(t *testing.T, store lifecycle.Store, id string) lifecycle.StoredRecord {
+	t.Helper()
+	return must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id}))(t)
+}
+
+// TestRedoneWithin: who does the work of a dead process again gives it the time
+// that it had, and its class.
+func TestRedoneWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		for id, work := range map[string]lifecycle.Work{
+			"a": {Handler: "reboot", Timeout: 10 * time.Second, Class: "slow"},
+			"b": {Handler: "reboot", Timeout: 5 * time.Second, Class: "slow", QueueTimeout: 2 * time.Second},
+			"c": {Handler: "reboot", Timeout: 3 * time.Second},
+			"d": {Handler: "reboot"},
+		} {
+			running(t, m, id)
+			must(m.Do(t.Context(), id, "reboot", user, work, nil))(t)
+		}
+		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").Steps))
+		require.Nil(t, stored(t, store, "d").Steps)
+
+		var begun time.Time
+		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error {
+			id := lifecycle.TaskOf(ctx).ID
+			select {
+			case <-ctx.Done():
+			case <-time.After(30 * time.Second):
+				log.note(id + " has its time, after " + time.Since(begun).String())
+				return nil
+			}
+			require.ErrorIs(t, context.Cause(ctx), queue.ErrTimeout)
+			log.note(id + " is out of time after " + time.Since(begun).String())
+			return ctx.Err()
+		}})
+		begun = time.Now()
+		for _, c := range must(n.Sweep(t.Context()))(t) {
+			require.Equal(t, lifecycle.Redone, c.Remedy, "%v", c)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{
+			"c is out of time after 3s", "a is out of time after 10s", "b is out of time after 15s", "d has its time, after 30s",
+		}, log.list)
+		require.Equal(t, "failed", stored(t, store, "a").State)
+		require.Equal(t, "running", stored(t, store, "d").State)
+	})
+}
+
+// TestRedoneTwice: what the record says goes on with the operation, whoever has it.
+func TestRedoneTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil))(t)
+		kept := stored(t, store, "a").Steps
+		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) }})
+		must(n.Sweep(t.Context()))(t)
+		require.Equal(t, "second", stored(t, store, "a").Owner)
+		require.Equal(t, kept, stored(t, store, "a").Steps)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, "failed", stored(t, store, "a").State)
+		require.Nil(t, stored(t, store, "a").Steps, "it has nothing to bound")
+	})
+}
+
+// TestRedoneWithoutClass: a process whose queue does not have the class leaves the
+// operation as it is, and says why.
+func TestRedoneWithoutClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil))(t)
+		time.Sleep(time.Second + 1)
+		n := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
+			"reboot": func(context.Context, []byte) error { return nil },
+		}})
+		before := stored(t, store, "a")
+		found := must(n.Sweep(t.Context()))(t)
+		require.Len(t, found, 1)
+		require.Equal(t, lifecycle.Unmoved, found[0].Remedy)
+		require.ErrorIs(t, found[0].Err, queue.ErrInvalid)
+		require.Equal(t, before, stored(t, store, "a"))
+	})
+}
+
+// TestStepsRedoneWithin: every step has its own time, and all of them the class of
+// the first.
+func TestStepsRedoneWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{
+			{Event: "reboot", Work: lifecycle.Work{Handler: "reboot", Class: "slow"}},
+			{Event: "stop", Work: lifecycle.Work{Handler: "stop", Timeout: 7 * time.Second}},
+		}, nil))(t)
+		n := heir(t, store, map[string]lifecycle.Handler{
+			"reboot": log.handler("reboot"), "stop": func(ctx context.Context, _ []byte) error { return told(ctx) },
+		})
+		require.Equal(t, lifecycle.Redone, must(n.Sweep(t.Context()))(t)[0].Remedy)
+		synctest.Wait()
+		require.Equal(t, []string{"reboot "}, log.list)
+		require.JSONEq(t, `{"timeout":7000000000,"class":"slow"}`, string(stored(t, store, "a").Steps))
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		require.Equal(t, "failed", stored(t, store, "a").State)
+		require.Equal(t, "expire", stored(t, store, "a").Event)
+	})
+}
+
+// TestStepsContinuedWithin: at rest between two steps the record has what follows,
+// in the form that it had before there were bounds, with those of the next step.
+func TestStepsContinuedWithin(t *testing.T) {
+	later := lifecycle.Work{Handler: "delete", Timeout: 7 * time.Second}
+	for name, c := range map[string]struct {
+		next lifecycle.Work
+		left string // at rest
+	}{
+		"a handler":  {later, `[{"event":"delete","actor":"user","work":"delete","timeout":7000000000,"class":"slow"}]`},
+		"a function": {lifecycle.Func(fine), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				m := dying(t, store, store.MemoryStore)
+				running(t, m, "a")
+				store.reset()
+				store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+					if n > 2 { // after the outcome of the first step nobody hears of it any more
+						return errBoom
+					}
+					return write()
+				}
+				h := must(m.DoSteps(t.Context(), "a", user, destroy(
+					lifecycle.Work{Handler: "stop", Timeout: 3 * time.Second, Class: "slow"}, c.next,
+				), nil))(t)
+				_, err := h.Wait(t.Context())
+				require.ErrorIs(t, err, errBoom)
+				rest := stored(t, store.MemoryStore, "a")
+				require.Equal(t, "stopped", rest.State)
+				require.Equal(t, c.left, string(rest.Steps))
+
+				n := heir(t, store.MemoryStore, map[string]lifecycle.Handler{
+					"delete": func(ctx context.Context, _ []byte) error { return told(ctx) },
+				})
+				cases := must(n.Sweep(t.Context()))(t)
+				if c.left == "" {
+					require.Empty(t, cases)
+					return
+				}
+				require.Equal(t, lifecycle.Continued, cases[0].Remedy)
+				require.Equal(t, "deleting", stored(t, store.MemoryStore, "a").State)
+				require.JSONEq(t, `{"timeout":7000000000,"class":"slow"}`, string(stored(t, store.MemoryStore, "a").Steps))
+				time.Sleep(7 * time.Second)
+				synctest.Wait()
+				require.Equal(t, "failed", stored(t, store.MemoryStore, "a").State)
+			})
+		})
+	}
+}
+
+// TestStepsWithoutBounds: nothing is said of bounds where there are none, and who
+// reads what was written before there were any finds none.
+func TestStepsWithoutBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{
+			{Event: "reboot", Work: lifecycle.Named("reboot", nil)}, {Event: "stop", Work: lifecycle.Named("stop", []byte("x"))},
+		}, nil))(t)
+		require.Equal(t, `[{"event":"stop","actor":"user","work":"stop","args":"eA=="}]`, string(stored(t, store, "a").Steps))
+		running(t, m, "b")
+		must(m.Do(t.Context(), "b", "stop", user, lifecycle.Work{Run: told, Timeout: time.Second, Class: "slow"}, nil))(t)
+		require.Equal(t, "stopping", stored(t, store, "b").State)
+		require.Nil(t, stored(t, store, "b").Steps, "a function dies with its process")
+		time.Sleep(time.Second)
+	})
+}
+
+// TestStepsOfAnotherForm: what cannot be read is not done without its bounds.
+func TestStepsOfAnotherForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
+			"reboot": func(context.Context, []byte) error { return nil },
+		}})
+		for _, steps := range []string{`{"timeout":"soon"}`, `{"steps":[{"event":"fly"}]}`, `7`} {
+			plant(t, store, lifecycle.StoredRecord{
+				Key: lifecycle.Key{Machine: "work-vm", ID: steps}, State: "rebooting", Origin: "running", Work: "reboot", Steps: []byte(steps),
+				Owner: "gone", Epoch: 1,
+			})
+			before := stored(t, store, steps)
+			found := must(m.Sweep(t.Context()))(t)
+			require.Equal(t, lifecycle.Unmoved, found[len(found)-1].Remedy)
+			for _, c := range found {
+				require.ErrorIs(t, c.Err, lifecycle.ErrForeign)
+			}
+			require.Equal(t, before, stored(t, store, steps))
+		}
+	})
+}
