@@ -190,10 +190,10 @@ func (s *Store) transaction(ctx context.Context, j *job) error {
 	}
 	if err != nil {
 		// What goes wrong with it ends the connection, and with it the transaction.
-		_ = tx.Rollback()
+		_ = finish(ctx, tx.Rollback)
 		return err
 	}
-	switch err := finish(ctx, tx); {
+	switch err := finish(ctx, tx.Commit); {
 	case err == nil || errors.Is(err, sql.ErrTxDone): // ended by the context before it was sent
 		return err
 	case judge(err) == lostAnswer:
@@ -203,15 +203,15 @@ func (s *Store) transaction(ctx context.Context, j *job) error {
 	}
 }
 
-// finish commits a transaction, and waits for the answer no longer than the
-// context lasts: not every driver looks at it here. The goroutine ends when the
-// driver has the answer, or gives up the connection.
-func finish(ctx context.Context, tx *sql.Tx) error {
+// finish commits a transaction or rolls it back, and waits for the answer no longer
+// than the context lasts: not every driver looks at it here. The goroutine ends
+// when the driver has the answer, or gives up the connection.
+func finish(ctx context.Context, end func() error) error {
 	if ctx.Done() == nil {
-		return tx.Commit()
+		return end()
 	}
 	done := make(chan error, 1)
-	go func() { done <- tx.Commit() }()
+	go func() { done <- end() }()
 	select {
 	case err := <-done:
 		return err

@@ -155,6 +155,35 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
+// A driver's Rollback has no context: who commits does not wait for it longer than
+// its own lasts.
+func TestRollbackThatHangs(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	release := make(chan struct{})
+	store, _, _ := opened(t, MySQL, nil, func(query string, _ []driver.NamedValue) reply {
+		switch {
+		case strings.HasPrefix(query, isUpdate):
+			return reply{err: stateError("23514")}
+		case query == "ROLLBACK":
+			cancel()
+			<-release
+		}
+		return done
+	})
+	answered := make(chan error, 1)
+	go func() { answered <- store.Commit(ctx, moved()) }()
+	select {
+	case err := <-answered:
+		close(release)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome, "nothing of it was written")
+	case <-time.After(20 * time.Second):
+		close(release)
+		require.Fail(t, "the commit waits for its rollback")
+	}
+}
+
 // Without a history only the record's own token tells.
 func TestLostStatement(t *testing.T) {
 	c, other := moved(), lifecycle.NewToken()
