@@ -2,7 +2,6 @@ package check_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,7 +115,7 @@ func (h *history) doc(v *version) *doc {
 // TestWarningsBeforeFixes does, and the facts of every version by the naive
 // reference. Between two of these versions lie years.
 func TestOtherHistories(t *testing.T) {
-	var sum struct{ hits, warnings, naiveHits, naive int }
+	var sum tally
 	seen := map[string]bool{}
 	datadriven.RunTest(t, "testdata/lint/histories", func(t *testing.T, d *datadriven.TestData) string {
 		name := d.CmdArgs[0].Key
@@ -135,41 +134,7 @@ func TestOtherHistories(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(decoded(t, want), decoded(t, got)), "%s %s", name, v.Date)
 
-			if i > 0 {
-				for _, e := range v.fixes(h.versions[i-1]) {
-					fmt.Fprintf(&b, "fix: %s %s -%s-> %s\n", v.Date, e.From, e.Event, e.To)
-				}
-			}
-			toCome := map[string]bool{}
-			for j := i + 1; j < len(h.versions); j++ {
-				for _, e := range h.versions[j].fixes(h.versions[j-1]) {
-					toCome[e.From] = true
-				}
-			}
-			hits := func(warned []string) (n int) {
-				for _, s := range warned {
-					if toCome[s] {
-						n++
-					}
-				}
-				return n
-			}
-			var warned []string
-			findings := check.Lint(table, nil).AtLeast(check.Warning)
-			for _, f := range findings {
-				require.NotEmpty(t, f.States)
-				warned = append(warned, f.States...)
-			}
-			naive := v.naive(table)
-			fmt.Fprintf(&b, "%s: lints %d hits / %d warnings, naive %d / %d\n", v.Date, hits(warned), len(warned), hits(naive), len(naive))
-			for _, f := range findings {
-				fmt.Fprintf(&b, "  %s: %s\n", f.ID, f.Message)
-			}
-			require.LessOrEqual(t, len(warned), 10, "more warnings than anybody reads")
-			sum.warnings += len(warned)
-			sum.hits += hits(warned)
-			sum.naive += len(naive)
-			sum.naiveHits += hits(naive)
+			sum.judge(t, &b, h.versions, i, table, v.Date, v.Date)
 		}
 		return b.String()
 	})

@@ -159,6 +159,50 @@ func later(t testing.TB, n int, table *fsm.Table) *version {
 	return v
 }
 
+// tally counts warnings, and those of states that a later version fixes, of the
+// lints and of the naive rule.
+type tally struct{ warnings, hits, naive, naiveHits int }
+
+// judge writes down what was fixed in a version, and what the lints say of it.
+func (sum *tally) judge(t testing.TB, b *strings.Builder, versions []*version, i int, table *fsm.Table, name, title string) {
+	v := versions[i]
+	if i > 0 {
+		for _, e := range v.fixes(versions[i-1]) {
+			fmt.Fprintf(b, "fix: %s %s -%s-> %s\n", name, e.From, e.Event, e.To)
+		}
+	}
+	toCome := map[string]bool{} // states that are there now and fixed later
+	for j := i + 1; j < len(versions); j++ {
+		for _, e := range versions[j].fixes(versions[j-1]) {
+			toCome[e.From] = true
+		}
+	}
+	hits := func(warned []string) (n int) {
+		for _, s := range warned {
+			if toCome[s] {
+				n++
+			}
+		}
+		return n
+	}
+	var warned []string
+	findings := check.Lint(table, nil).AtLeast(check.Warning)
+	for _, f := range findings {
+		require.NotEmpty(t, f.States)
+		warned = append(warned, f.States...)
+	}
+	naive := v.naive(table)
+	fmt.Fprintf(b, "%s: lints %d hits / %d warnings, naive %d / %d\n", title, hits(warned), len(warned), hits(naive), len(naive))
+	for _, f := range findings {
+		fmt.Fprintf(b, "  %s: %s\n", f.ID, f.Message)
+	}
+	require.LessOrEqual(t, len(warned), 10, "more warnings than anybody reads")
+	sum.warnings += len(warned)
+	sum.hits += hits(warned)
+	sum.naive += len(naive)
+	sum.naiveHits += hits(naive)
+}
+
 // TestWarningsBeforeFixes judges the lints by a table of which ten versions are
 // known: what would they have warned about before it was fixed? A warning counts
 // once for each state that it is about, and hits if a later version fixes the state.
@@ -171,45 +215,10 @@ func TestWarningsBeforeFixes(t *testing.T) {
 			versions = append(versions, later(t, len(versions)+1, readTable(t, file)))
 		}
 		var b strings.Builder
-		var sum struct{ warnings, hits, naive, naiveHits int }
+		var sum tally
 		for i, v := range versions {
 			table := adapt(t, v)
-			if i > 0 {
-				for _, e := range v.fixes(versions[i-1]) {
-					fmt.Fprintf(&b, "fix: v%d %s -%s-> %s\n", v.N, e.From, e.Event, e.To)
-				}
-			}
-			toCome := map[string]bool{} // states that are there now and fixed later
-			for j := i + 1; j < len(versions); j++ {
-				for _, e := range versions[j].fixes(versions[j-1]) {
-					toCome[e.From] = true
-				}
-			}
-			hits := func(warned []string) (n int) {
-				for _, s := range warned {
-					if toCome[s] {
-						n++
-					}
-				}
-				return n
-			}
-			var warned []string
-			findings := check.Lint(table, nil).AtLeast(check.Warning)
-			for _, f := range findings {
-				require.NotEmpty(t, f.States)
-				warned = append(warned, f.States...)
-			}
-			naive := v.naive(table)
-			fmt.Fprintf(&b, "v%d %s: lints %d hits / %d warnings, naive %d / %d\n",
-				v.N, v.Date, hits(warned), len(warned), hits(naive), len(naive))
-			for _, f := range findings {
-				fmt.Fprintf(&b, "  %s: %s\n", f.ID, f.Message)
-			}
-			require.LessOrEqual(t, len(warned), 10, "more warnings than anybody reads")
-			sum.warnings += len(warned)
-			sum.hits += hits(warned)
-			sum.naive += len(naive)
-			sum.naiveHits += hits(naive)
+			sum.judge(t, &b, versions, i, table, fmt.Sprintf("v%d", v.N), fmt.Sprintf("v%d %s", v.N, v.Date))
 		}
 		fmt.Fprintf(&b, "all: lints %d hits / %d warnings, naive %d / %d\n", sum.hits, sum.warnings, sum.naiveHits, sum.naive)
 		require.Greater(t, sum.hits*sum.naive, sum.naiveHits*sum.warnings, "more fixes per warning than the naive rule")
