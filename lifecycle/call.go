@@ -25,11 +25,12 @@ type call[S, E comparable, T any] struct {
 	known   decide.Record
 	d       decide.Decision // the last
 	wrote   bool
-	rec     Record[S, T] // as it is now, if there is no error
-	work    *Work        // what begins with the operation
-	steps   []byte       // what is to follow it
-	outcome Outcome      // of work, if the call writes one
-	task    *Task        // and its task
+	ignored bool    // the table ignores the event, and there is nothing to write
+	result  T       // if wrote or ignored: the payload as it is now
+	work    *Work   // what begins with the operation
+	steps   []byte  // what is to follow it
+	outcome Outcome // of work, if the call writes one
+	task    *Task   // and its task
 	// and then the report, and the events to say it by: one of them is the event
 	outcomeOf decide.Request
 	ends      []int
@@ -41,8 +42,9 @@ type call[S, E comparable, T any] struct {
 	lent      bool // a store may still be at the draft
 	guesses   bool // before is a recalled record, which may be over
 
-	draft Commit
-	one   [1]StoredChange // of the draft
+	draft  Commit
+	one    [1]StoredChange // of the draft
+	tokens Token           // the last one drawn; kept from use to use
 }
 
 // How often a call reads again what has changed under it: a report, because it
@@ -73,13 +75,13 @@ func (c *call[S, E, T]) done() {
 	var event E
 	var payload T
 	m := c.m
-	c.event, c.payload, c.change, c.reason = event, payload, nil, ""
+	c.event, c.payload, c.result, c.change, c.reason = event, payload, payload, nil, ""
 	c.q, c.task = decide.Request{}, nil
 	if c.outcome != 0 {
 		c.outcomeOf, c.ends, c.outcome = decide.Request{}, nil, 0
 	}
 	c.work, c.steps, c.before.State = nil, nil, ""
-	c.creates, c.joins, c.told, c.aged, c.wrote = false, false, false, false, false
+	c.creates, c.joins, c.told, c.aged, c.wrote, c.ignored = false, false, false, false, false, false
 	m.calls.Put(c)
 }
 
@@ -115,10 +117,25 @@ func (c *call[S, E, T]) run(ctx context.Context) error {
 func (c *call[S, E, T]) finish(ctx context.Context, rec *Record[S, T]) error {
 	err := c.run(ctx)
 	if err == nil {
-		*rec = c.rec
+		c.record(rec)
 	}
 	c.done()
 	return err
+}
+
+// record makes rec the record as the call has left it; there is none if it has
+// moved nothing.
+func (c *call[S, E, T]) record(rec *Record[S, T]) {
+	r, state, origin := &c.before, c.known.State, c.known.Origin
+	switch {
+	case c.wrote:
+		r, state, origin = c.after(), c.d.State, c.d.Origin
+	case !c.ignored:
+		return
+	}
+	rec.State, rec.Origin = c.m.machine.StateAt(state), c.m.machine.StateAt(origin)
+	c.m.fill(rec, r)
+	rec.Payload = c.result
 }
 
 // fires makes the call one that fires its event.
@@ -221,7 +238,7 @@ func (c *call[S, E, T]) attempt(ctx context.Context) error {
 
 // prepare reads the record and decides. What is to be written is not yet.
 func (c *call[S, E, T]) prepare(ctx context.Context) error {
-	c.sent, c.wrote, c.d = false, false, decide.Decision{}
+	c.sent, c.wrote, c.ignored, c.d.Err, c.d.Write = false, false, false, nil, false
 	if !c.told {
 		c.aged = false
 		if err := c.m.read(ctx, c.m.key(c.id), &c.before); err != nil {
@@ -283,7 +300,9 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	case d.Write:
 		return nil
 	case c.before.Exists():
-		return c.unmoved()
+		c.result, err = c.m.unpack(c.before.Payload)
+		c.ignored = err == nil
+		return err
 	case q.Verb != decide.Report:
 		return ErrNotFound // the table ignores the event, and there is no object
 	}
@@ -296,16 +315,6 @@ func (c *call[S, E, T]) isOver() bool {
 	q, r := &c.outcomeOf, &c.known
 	return !r.Exists || c.m.table.States[r.State].Kind.Resting() ||
 		r.Operation != q.Operation || r.Owner != q.Owner || r.Epoch != q.Epoch
-}
-
-// unmoved is the result of an event that the table ignores.
-//
-//go:noinline
-func (c *call[S, E, T]) unmoved() (err error) {
-	// Not inlined, like what is said of errors: records are big, and whoever
-	// calls from a new goroutine has a small stack that is dear to grow.
-	c.rec, err = c.m.record(&c.before)
-	return err
 }
 
 // read makes r what the store has of an object.

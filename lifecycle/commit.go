@@ -71,7 +71,7 @@ func (c *call[S, E, T]) plan() (payload T, err error) {
 			to.Owner, to.Epoch = c.m.self()
 		}
 	}
-	c.draft.Token, c.draft.Require, c.draft.Messages = NewToken(), nil, nil
+	c.draft.Token, c.draft.Require, c.draft.Messages = c.tokens.next(), nil, nil
 	if c.change != nil {
 		c.draft.Require, c.draft.Messages = c.change.Require, c.change.Messages
 	}
@@ -80,13 +80,10 @@ func (c *call[S, E, T]) plan() (payload T, err error) {
 
 // written notes that a commit was, and tells who waits for that or has to end.
 func (c *call[S, E, T]) written(payload T) {
-	c.wrote = true
+	c.wrote, c.result = true, payload
 	to := c.after()
 	c.m.taken(to, c.task)
 	c.m.watchers.tell(to.Key)
-	c.rec.State, c.rec.Origin = c.m.machine.StateAt(c.d.State), c.m.machine.StateAt(c.d.Origin)
-	c.m.fill(&c.rec, to)
-	c.rec.Payload = payload
 }
 
 // tell tells the observer, who may panic, and therefore comes last.
@@ -165,26 +162,32 @@ func (c *call[S, E, T]) edited(to *StoredRecord) (T, error) {
 // be with this very commit, once its row is trimmed or forgotten; a failed
 // precondition may have held when the first sending, still under way, asked.
 func (c *call[S, E, T]) send(ctx context.Context, commit *Commit) error {
-	const sends = 3
 	c.sent = true
-	var unknown error
-	for range sends {
+	err := c.m.store.Commit(ctx, commit)
+	if err == nil || !errors.Is(err, ErrUnknownOutcome) {
+		return err
+	}
+	return c.sendAgain(ctx, commit, err)
+}
+
+func (c *call[S, E, T]) sendAgain(ctx context.Context, commit *Commit, unknown error) error {
+	for range 2 {
+		if ctx.Err() != nil { // the store can still be asked, for a moment
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), askAgainFor)
+			defer stop()
+		}
 		err := c.m.store.Commit(ctx, commit)
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, ErrUnknownOutcome):
 			unknown = err
-			if ctx.Err() != nil { // the store can still be asked, for a moment
-				var stop context.CancelFunc
-				ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), askAgainFor)
-				defer stop()
-			}
-			continue
-		case unknown == nil, c.disproved(ctx, commit, err):
+		case c.disproved(ctx, commit, err):
 			return err
+		default:
+			return &UnknownOutcomeError{Token: commit.Token, Err: again(unknown, err)}
 		}
-		return &UnknownOutcomeError{Token: commit.Token, Err: again(unknown, err)}
 	}
 	return &UnknownOutcomeError{Token: commit.Token, Err: unknown}
 }

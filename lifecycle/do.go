@@ -269,7 +269,7 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 		return err
 	}
 	begun = true
-	err = o.begun(c.after(), &c.rec)
+	err = o.begun(c)
 	if err != nil { // abandoned meanwhile
 		o.forsake(ctx, c.after(), Canceled, err)
 	}
@@ -298,7 +298,8 @@ func (o *operation[S, E, T]) forsake(ctx context.Context, r *StoredRecord, outco
 }
 
 // begun notes the operation whose work is to be done now.
-func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
+func (o *operation[S, E, T]) begun(c *call[S, E, T]) error {
+	r := c.after()
 	t := &o.first
 	if o.task != nil {
 		t = new(Task)
@@ -309,10 +310,10 @@ func (o *operation[S, E, T]) begun(r *StoredRecord, rec *Record[S, T]) error {
 		o.rec, o.closed, o.task = *r, false, t
 		// Before the guard reads the record: what is taken away later is told.
 		o.m.tasks.add(t)
+		c.record(&o.handle.last)
 		if o.handle.admitted.Operation == 0 {
-			o.handle.admitted = *rec
+			o.handle.admitted = o.handle.last
 		}
-		o.handle.last = *rec
 	})
 }
 

@@ -182,8 +182,10 @@ func (p *Part[S, E, T]) joins(store Store, owner *Owner) error {
 // operation returns the operation that the part has begun or gone on with, false
 // if it is over.
 func (p *Part[S, E, T]) operation() (OpID, bool) {
-	rec := &p.c.rec
-	return rec.Operation, p.c.wrote && p.c.m.machine.Kind(rec.State) == fsm.Transitional
+	if c := p.c; c.wrote {
+		return c.after().Operation, c.m.table.States[c.d.State].Kind == fsm.Transitional
+	}
+	return 0, false
 }
 
 // ending is the outcome of the part.
@@ -191,7 +193,7 @@ func (p *Part[S, E, T]) ending(outcome Outcome, reason string) AnyPart {
 	m := p.c.m
 	c := m.call("outcome", p.c.id, m.worker)
 	c.outcome, c.ends, c.reason = outcome, m.events.Of(decide.Outcome(outcome)), reason
-	c.outcomeOf = decide.Request{Verb: decide.Report, Actor: m.worker, Operation: uint64(p.c.rec.Operation), Owned: true}
+	c.outcomeOf = decide.Request{Verb: decide.Report, Actor: m.worker, Operation: uint64(p.c.after().Operation), Owned: true}
 	c.outcomeOf.Owner, c.outcomeOf.Epoch = m.self()
 	return &Part[S, E, T]{c: c}
 }

@@ -310,6 +310,15 @@ func checkText(what, text string) error {
 
 // ascii reports whether a text has ASCII characters only, and no NUL.
 func ascii(text string) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		// Eight at a time: one less, a NUL has the high bit, and so has what is
+		// not ASCII. What a NUL borrows from the next one spoils nothing any more.
+		eight := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+		if (eight|(eight-0x0101010101010101))&0x8080808080808080 != 0 {
+			return false
+		}
+	}
 	for i := range len(text) {
 		if text[i]-1 >= utf8.RuneSelf-1 {
 			return false

@@ -76,8 +76,7 @@ func (c *call[S, E, T]) guess(ctx context.Context) (settled bool, err error) {
 			return true, err
 		}
 	}
-	var none Record[S, T]
-	c.q, c.event, c.actor, c.rec = q, event, actor, none
+	c.q, c.event, c.actor, c.ignored = q, event, actor, false
 	if lost, conflict := c.lost(err); conflict && lost.Change == 0 && lost.Current.Key == c.m.key(c.id) {
 		c.before, c.told, c.aged = lost.Current, true, false
 	}

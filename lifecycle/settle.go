@@ -166,7 +166,8 @@ func (o *operation[S, E, T]) ended(ctx context.Context, c *call[S, E, T], outcom
 		if !applied {
 			return
 		}
-		o.rec, o.handle.last = *c.after(), c.rec
+		o.rec = *c.after()
+		c.record(&o.handle.last)
 		if c.d.Removes { // what follows, if anything, makes the object anew
 			o.rec.State, o.rec.Origin, o.rec.Payload, o.rec.Saved = "", "", nil, nil
 		}

@@ -415,10 +415,10 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		switch {
 		case err != nil:
 			return err
-		case c.rec.Operation == r.Operation:
+		case !c.wrote || c.after().Operation == r.Operation:
 			return errMoved // the guards chose a row that ends it
 		}
-		return o.begun(c.after(), &c.rec)
+		return o.begun(c)
 	})
 	if err == errMoved {
 		found.settle(Moved, nil)

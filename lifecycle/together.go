@@ -20,7 +20,10 @@ type Part[S, E comparable, T any] struct {
 
 // Record returns the record as the commit has left it. It is the zero Record
 // before, and after an error.
-func (p *Part[S, E, T]) Record() Record[S, T] { return p.c.rec }
+func (p *Part[S, E, T]) Record() (rec Record[S, T]) {
+	p.c.record(&rec)
+	return rec
+}
 
 // AnyPart is a [Part] of any manager.
 type AnyPart interface {
@@ -221,8 +224,7 @@ func (p *Part[S, E, T]) tell() { p.c.tell() }
 
 // forget drops the record of an event that the table ignores.
 func (p *Part[S, E, T]) forget() {
-	var none Record[S, T]
-	p.c.rec = none
+	p.c.ignored = false
 }
 
 func (p *Part[S, E, T]) fail(err error) error { return p.c.fail(err) }

@@ -267,3 +267,18 @@ func TestTogetherObserverPanics(t *testing.T) {
 		require.Equal(t, state("running"), b.Record().State)
 	})
 }
+
+// TestPartOfNothing: a part has no record before its commit and after one that
+// failed, whatever the manager did before.
+func TestPartOfNothing(t *testing.T) {
+	m, _, _ := two(t)
+	must(m.Fire(t.Context(), "v", "touch", user, nil))(t)
+	ignored, missing := m.Firing("v", "ping", user, nil), m.Firing("w", "touch", user, nil)
+	require.Zero(t, ignored.Record())
+	require.ErrorIs(t, lifecycle.Together(t.Context(), ignored, missing), lifecycle.ErrNotFound)
+	require.Zero(t, ignored.Record())
+	require.Zero(t, missing.Record())
+
+	require.NoError(t, lifecycle.Together(t.Context(), ignored))
+	require.Equal(t, must(m.Get(t.Context(), "v"))(t), ignored.Record())
+}

@@ -30,37 +30,37 @@ const (
 // object that never existed.
 type Record struct {
 	Exists        bool
-	State, Origin int // by index in the table; meaningless where Exists is false
+	Saved         bool // the payload from before the operation is kept
+	Work          bool // a handler is named that does the operation's work
+	Steps         bool // further steps are recorded
+	State, Origin int  // by index in the table; meaningless where Exists is false
 	Sequence      uint64
 	Operation     uint64 // the present operation or the last one
-	Saved         bool   // the payload from before the operation is kept
-	Work          bool   // a handler is named that does the operation's work
-	Steps         bool   // further steps are recorded
 	Owner         string // who does it
 	Epoch         uint64
 }
 
 // Request is one call.
 type Request struct {
-	Verb      Verb
+	Verb    Verb
+	Force   bool // take rows that are forced only
+	Edits   bool // the payload is changed in the same commit
+	Undo    bool // the event puts the payload from before the operation back
+	Repeats bool // Report: this event by this actor was accepted in this operation before
+	Owned   bool // Report by the process that does the work itself, see Owner
+	Work    bool // Fire, Create: a handler or closure of the caller does the work of the operation that begins
+	Steps   bool // Report of the last but not the only step: others follow when the object rests
+	Sweep   bool // the sweeper fires the row of a deadline
+
 	Event     int // by index; unused by Add
 	Actor     fsm.Actor
 	Operation uint64 // Report: the operation that the report is about
-	Force     bool   // take rows that are forced only
-	Edits     bool   // the payload is changed in the same commit
-	Undo      bool   // the event puts the payload from before the operation back
-	Repeats   bool   // Report: this event by this actor was accepted in this operation before
 	To        int    // Override: the state, by index
 
-	// Report by the process that does the work itself: it also has to be the
-	// owner still. Otherwise another process has taken the operation over.
-	Owned bool
+	// Where the report is Owned: it also has to be the owner still. Otherwise
+	// another process has taken the operation over.
 	Owner string
 	Epoch uint64
-
-	Work  bool // Fire, Create: a handler or closure of the caller does the work of the operation that begins
-	Steps bool // Report of the last but not the only step: others follow when the object rests
-	Sweep bool // the sweeper fires the row of a deadline
 }
 
 // Payload is what becomes of the payload from before the operation.
@@ -122,17 +122,18 @@ type Decision struct {
 	Err     error
 	Verdict Verdict // of a Report
 
-	Write         bool
+	Write   bool
+	Begins  bool // a new operation
+	Work    Work // who does the work from now on
+	Removes bool // the new state is an absent one
+	Payload Payload
+	Saved   bool // the payload from before the operation is kept afterwards
+
 	Row           int // -1 for Add
 	State, Origin int
 	Sequence      uint64
 	Operation     uint64
-	Begins        bool          // a new operation
-	Work          Work          // who does the work from now on
-	Removes       bool          // the new state is an absent one
 	Within        time.Duration // the new state's deadline, 0 none
-	Payload       Payload
-	Saved         bool // the payload from before the operation is kept afterwards
 }
 
 // Candidates appends to rows those whose guards the caller runs in order until
