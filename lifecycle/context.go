@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -105,11 +106,11 @@ func (c *workContext) Value(key any) any {
 type briefContext struct {
 	context.Context // without its end
 
+	asked atomic.Int32 // how often whether it has ended; maxAsked: std or over tells
+	over  bool         // finish was called; guarded, as what follows, by mu
 	mu    sync.Mutex
 	std   context.Context
 	stop  context.CancelFunc
-	asked int8 // how often, whether it has ended
-	over  bool // finish was called
 }
 
 // outcomeWithin is how long a store may take to write an outcome, on behalf of
@@ -128,6 +129,7 @@ func (c *briefContext) standard() context.Context {
 // REQUIRES: c.mu is held.
 func (c *briefContext) standardLocked() context.Context {
 	if c.std == nil {
+		c.asked.Store(maxAsked)
 		c.std, c.stop = context.WithTimeout(context.WithoutCancel(c.Context), outcomeWithin)
 		if c.over {
 			c.stop() // nobody's code: it has no children, and its parent no end
@@ -141,6 +143,7 @@ func (c *briefContext) finish() {
 	c.mu.Lock()
 	stop := c.stop
 	c.over = true
+	c.asked.Store(maxAsked)
 	c.mu.Unlock()
 	if stop != nil {
 		stop()
@@ -156,15 +159,13 @@ func (c *briefContext) Done() <-chan struct{} { return c.standard().Done() }
 const maxAsked = 4
 
 func (c *briefContext) Err() error {
+	if c.asked.Load() < maxAsked && c.asked.Add(1) <= maxAsked {
+		return nil // as long as neither std nor over is set
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.std != nil:
-	case c.over:
+	if c.std == nil && c.over {
 		return context.Canceled
-	case c.asked < maxAsked:
-		c.asked++
-		return nil
 	}
 	return c.standardLocked().Err()
 }

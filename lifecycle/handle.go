@@ -37,6 +37,9 @@ func (h *Handle[S, T]) Done() <-chan struct{} { return h.ticket.Done() }
 // operation waits for, [queue.ErrWouldDeadlock].
 func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 	err := h.ticket.Wait(ctx)
+	if err == nil && h.settled.Load() {
+		return h.last, h.err // it has ended well, no need to ask
+	}
 	select {
 	case <-h.ticket.Done():
 		if !h.settled.Load() {

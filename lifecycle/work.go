@@ -312,12 +312,15 @@ func (ts *tasks) of(k Key) *Task {
 // taken ends the work that a commit of this manager has taken the operation
 // from, unless the commit is by the task itself.
 func (m *Manager[S, E, T]) taken(now *StoredRecord, by *Task) {
+	if by != nil {
+		return // it was the object's operation until now: only later ones can be here
+	}
 	t := m.tasks.of(now.Key)
 	// A record from before the task's operation says nothing about it. The bad
 	// schedule: the outcome of an operation is committed; the next one is admitted,
 	// and its task takes the place of the last; only then whoever wrote the outcome
 	// comes here, with the record at rest.
-	if t == nil || t == by || now.Operation < t.Operation || m.owns(t, now) {
+	if t == nil || now.Operation < t.Operation || m.owns(t, now) {
 		return
 	}
 	t.tell(stale(now))
