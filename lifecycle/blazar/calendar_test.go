@@ -53,7 +53,7 @@ func TestWhatALookReads(t *testing.T) {
 			must(other.CreateLease(t.Context(), id, blazar.LeaseSpec{Start: begin.Add(start), End: begin.Add(end)}))(t)
 		}
 		var idle, busy [2]int64
-		for i, n := range []int{100, 300} {
+		for i, n := range []int{70, 140} { // both more than a page
 			for j := range n {
 				make(fmt.Sprintf("far %d %d", i, j), 300*day, 400*day)
 			}
