@@ -124,10 +124,13 @@ func (w *words) walk(letters int) {
 	}
 }
 
-// Every word of six letters over ten requests, 10^6 of them and the shorter ones
-// on the way.
+// Every word of five letters over ten requests, 10^5 of them, or of six, 10^6, with
+// INTERLOCK_LONG set; and the shorter ones on the way.
 func TestEveryWordOfToggles(t *testing.T) {
-	const letters = 6
+	letters := 5
+	if long {
+		letters = 6
+	}
 	alphabets := map[string][]Request{
 		"all modes, around one path": {
 			{Root(), IS},
