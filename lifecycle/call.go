@@ -294,7 +294,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 		return public(d.Err)
 	case q.Work && !d.Begins:
 		return fmt.Errorf("%w: %v in %s begins no operation to work in", ErrInvalid, c.event, c.before.State)
-	case q.Work && c.work.Run != nil && decide.Redoes(c.m.table, d.State, d.Origin):
+	case q.Work && c.work.Run != nil && c.m.redoes && decide.Redoes(c.m.table, d.State, d.Origin):
 		return fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler, not a function",
 			ErrInvalid, c.m.table.States[d.State].Name)
 	case d.Write:

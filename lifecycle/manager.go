@@ -38,6 +38,7 @@ type Manager[S, E comparable, T any] struct {
 	plain    bool // values of T hold no references
 	empty    bool // and no bits
 	makes    bool // there is an absent state, out of which events make objects
+	redoes   bool // there are deadlines that may begin an operation anew
 	verdicts [decide.Refused + 1]atomic.Uint64
 
 	owner    *Owner
@@ -146,6 +147,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 			Canceled: indexes("cancel", config.Canceled), TimedOut: indexes("time out", config.TimedOut),
 		},
 	}
+	mgr.redoes = decide.MayRedo(mgr.table)
 	mgr.makes = slices.ContainsFunc(mgr.table.States, func(s fsm.TableState) bool { return s.Kind == fsm.Absent })
 	if mgr.queue == nil {
 		mgr.queue = queue.Must[Key](nil)

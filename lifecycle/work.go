@@ -235,7 +235,7 @@ func (t *Task) Beat(ctx context.Context) error {
 // stuck. The error is [ErrStale] if there is none, or its operation was taken
 // away; or the store's.
 func (m *Manager[S, E, T]) Beat(ctx context.Context, id string) error {
-	t := m.tasks.of(m.key(id))
+	t := m.tasks.of(id)
 	err := fmt.Errorf("%w: no work waits or runs here", ErrStale)
 	if t != nil {
 		err = t.Beat(ctx)
@@ -273,40 +273,40 @@ type tasks struct {
 	// whoever comes later begins by reading the record.
 	n       atomic.Int32
 	mu      sync.Mutex
-	running map[Key]*Task
-	loose   map[Key]*Task // those that ended without knowing what was written
+	running map[string]*Task // by id: all are of one manager, and so of one machine
+	loose   map[string]*Task // those that ended without knowing what was written
 }
 
 func (ts *tasks) add(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.running == nil {
-		ts.running = map[Key]*Task{}
+		ts.running = map[string]*Task{}
 	}
-	ts.running[t.Key] = t
+	ts.running[t.ID] = t
 	ts.n.Store(int32(len(ts.running)))
 	// Whatever was loose is over. It may have this very number: of an admission
 	// that was not written after all.
-	delete(ts.loose, t.Key)
+	delete(ts.loose, t.ID)
 }
 
 func (ts *tasks) remove(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.running[t.Key] == t {
-		delete(ts.running, t.Key)
+	if ts.running[t.ID] == t {
+		delete(ts.running, t.ID)
 		ts.n.Store(int32(len(ts.running)))
 	}
 }
 
-// of returns the task that runs for a key, or nil.
-func (ts *tasks) of(k Key) *Task {
+// of returns the task that runs for an object, or nil.
+func (ts *tasks) of(id string) *Task {
 	if ts.n.Load() == 0 {
 		return nil
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.running[k]
+	return ts.running[id]
 }
 
 // taken ends the work that a commit of this manager has taken the operation
@@ -315,7 +315,7 @@ func (m *Manager[S, E, T]) taken(now *StoredRecord, by *Task) {
 	if by != nil {
 		return // it was the object's operation until now: only later ones can be here
 	}
-	t := m.tasks.of(now.Key)
+	t := m.tasks.of(now.ID)
 	// A record from before the task's operation says nothing about it. The bad
 	// schedule: the outcome of an operation is committed; the next one is admitted,
 	// and its task takes the place of the last; only then whoever wrote the outcome
@@ -372,7 +372,7 @@ func (ts *tasks) all() (running, loose []*Task) {
 func (ts *tasks) gaveUp(r *StoredRecord) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	t := ts.loose[r.Key]
+	t := ts.loose[r.ID]
 	return t != nil && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
@@ -381,16 +381,16 @@ func (ts *tasks) unsettled(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.loose == nil {
-		ts.loose = map[Key]*Task{}
+		ts.loose = map[string]*Task{}
 	}
-	ts.loose[t.Key] = t
+	ts.loose[t.ID] = t
 }
 
 func (ts *tasks) settled(t *Task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.loose[t.Key] == t {
-		delete(ts.loose, t.Key)
+	if ts.loose[t.ID] == t {
+		delete(ts.loose, t.ID)
 	}
 }
 

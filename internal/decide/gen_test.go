@@ -65,6 +65,7 @@ func skeleton(t *rapid.T, kinds []fsm.Kind) spec {
 		out := fsm.Move(stateName(i), "out", stateName((i+1)%len(kinds)))
 		if kind == fsm.Transitional {
 			out = out.By("user").After(time.Duration(rapid.IntRange(1, 9).Draw(t, "within")) * time.Minute)
+			out.Supersede = kinds[(i+1)%len(kinds)] == fsm.Transitional && rapid.Bool().Draw(t, "anew")
 		}
 		sp.Rows = append(sp.Rows, out)
 	}

@@ -1,6 +1,10 @@
 package decide
 
-import "github.com/interlock-go/interlock/fsm"
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
 
 // Sight is what a sweeper knows of an object besides its record.
 type Sight struct {
@@ -39,6 +43,12 @@ func Sweep(t *fsm.Table, rec *Record, s Sight) (Request, Care) {
 		return Request{}, AskSomebody
 	}
 	return Request{}, CannotHelp
+}
+
+// MayRedo reports whether Redoes may be true of any transitional state: only a row
+// that supersedes begins an operation there.
+func MayRedo(t *fsm.Table) bool {
+	return slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Supersede })
 }
 
 // Redoes reports whether the deadline of a state may begin its operation anew:

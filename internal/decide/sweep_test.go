@@ -115,6 +115,9 @@ func TestRedoes(t *testing.T) {
 		if got := decide.Redoes(table, rec.State, rec.Origin); got != some {
 			t.Fatalf("%+v redoes: %v, and it is %v", rec, got, some)
 		}
+		if some && table.States[rec.State].Kind == fsm.Transitional && !decide.MayRedo(table) {
+			t.Fatalf("%+v redoes, and nothing in the table may", rec)
+		}
 	})
 }
 
