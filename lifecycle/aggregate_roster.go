@@ -36,7 +36,7 @@ type Roster[S, C comparable] struct {
 type member struct {
 	state    string // empty: gone
 	sequence uint64
-	pass     uint64 // the last Recount that had begun when this was written
+	pass     uint64 // the last Recount for which this counts
 }
 
 // NewRoster returns a roster of no children. It panics without a rule.
@@ -59,13 +59,14 @@ func (r *Roster[S, C]) Apply(row HistoryRow) (bool, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.set(row.ID, row.Sequence, row.To, false)
+	return r.set(row.ID, row.Sequence, row.To, r.pass, false)
 }
 
-// set takes a word about a child. Only a list says that it is there although
-// nothing is new; a row may come late, when the child is gone. REQUIRES: r.mu is
-// held.
-func (r *Roster[S, C]) set(id string, sequence uint64, state string, listed bool) (bool, error) {
+// set takes a word about a child, which counts for all Recounts up to pass: a row
+// for those that have begun, a list for its own and no later one, because a page
+// may be older than that. Only a list says that a child is there although nothing
+// is new; a row may come late, when it is gone. REQUIRES: r.mu is held.
+func (r *Roster[S, C]) set(id string, sequence uint64, state string, pass uint64, listed bool) (bool, error) {
 	class, known := r.rule.class[state]
 	if !known {
 		return false, fmt.Errorf("%w: aggregate %s does not know state %q of %q", ErrForeign, r.rule.name, state, id)
@@ -76,7 +77,7 @@ func (r *Roster[S, C]) set(id string, sequence uint64, state string, listed bool
 	before, seen := r.children[id]
 	if seen && sequence <= before.sequence {
 		if listed {
-			before.pass = r.pass
+			before.pass = max(before.pass, pass)
 			r.children[id] = before
 		}
 		return false, nil
@@ -84,7 +85,7 @@ func (r *Roster[S, C]) set(id string, sequence uint64, state string, listed bool
 	if err := r.rule.move(&r.counts, before.state, state); err != nil {
 		return false, err
 	}
-	r.children[id] = member{state: state, sequence: sequence, pass: r.pass}
+	r.children[id] = member{state: state, sequence: sequence, pass: max(before.pass, pass)}
 	return true, nil
 }
 
@@ -158,7 +159,7 @@ func Recount[S, C comparable, T any](r *Roster[S, C], children iter.Seq2[Record[
 			return err
 		}
 		r.mu.Lock()
-		_, err = r.set(rec.ID, rec.Sequence, state, true)
+		_, err = r.set(rec.ID, rec.Sequence, state, pass, true)
 		r.mu.Unlock()
 		if err != nil {
 			return err

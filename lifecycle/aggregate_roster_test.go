@@ -162,6 +162,27 @@ func TestRecountBesideAnother(t *testing.T) {
 	require.Equal(t, 1, roster.Now().Total)
 }
 
+// A page that was read before a child was removed says nothing to a Recount that
+// began after that, whether the child was known or not.
+func TestRecountBesideAnOlderOne(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		roster := lifecycle.NewRoster(lifecycle.MustAggregate(mciStatus()))
+		if known {
+			must(roster.Apply(vmRow("b", 1, "", tumblebug.Running)))(t)
+		}
+		type record = lifecycle.Record[tumblebug.State, size]
+		require.NoError(t, lifecycle.Recount(roster, func(older func(record, error) bool) {
+			// Here b is removed, and nobody tells.
+			require.NoError(t, lifecycle.Recount(roster, func(func(record, error) bool) {
+				require.True(t, older(vmRecord("b", 1, tumblebug.Running), nil))
+				require.Equal(t, 1, roster.Now().Total)
+			}))
+			require.Zero(t, roster.Now().Total, "known: %v", known)
+		}))
+		require.Zero(t, roster.Now().Total, "known: %v", known)
+	}
+}
+
 // The numbers of those who are gone are kept for one whole list more, and those
 // of children that are there and count as none for as long as they are listed.
 func TestRosterForgets(t *testing.T) {
