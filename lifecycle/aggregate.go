@@ -16,6 +16,21 @@ type Machine[S comparable] interface {
 	StateAt(int) S
 }
 
+// stateName returns the name of a state. Of one that is not declared it is a name
+// that no state has, whatever fmt calls it: the empty name is that of no object,
+// and a String method may give the rest of all values one name.
+func stateName[S comparable](m Machine[S], s S) string {
+	table := m.Table()
+	if i := m.StateIndex(s); i >= 0 {
+		return table.States[i].Name
+	}
+	name := fmt.Sprint(s)
+	if _, taken := table.StateIndex(name); taken || name == "" {
+		name = fmt.Sprintf("%T(%#v)", s, s)
+	}
+	return name
+}
+
 // Rule is how the class of a parent is chosen among those of its children.
 type Rule uint8
 

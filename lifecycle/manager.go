@@ -194,19 +194,16 @@ type Change[T any] struct {
 }
 
 // Require is the precondition that an object of this manager is in one of the
-// states; with none, that it does not exist.
+// states; with none, that it does not exist. For a state that is not declared, such
+// as that of a zero [Record], it holds for no object.
 func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 	p := Precondition{Key: m.key(id)}
 	for _, s := range states {
-		i := m.machine.StateIndex(s)
-		switch {
-		case i < 0:
-			p.States = append(p.States, fmt.Sprint(s)) // holds for no object
-		case m.table.States[i].Kind == fsm.Absent:
-			p.States = append(p.States, "")
-		default:
-			p.States = append(p.States, m.table.States[i].Name)
+		name := stateName(m.machine, s) // of one that is not declared: holds for no object
+		if i := m.machine.StateIndex(s); i >= 0 && m.table.States[i].Kind == fsm.Absent {
+			name = ""
 		}
+		p.States = append(p.States, name)
 	}
 	if len(states) == 0 {
 		p.States = []string{""}

@@ -39,7 +39,8 @@ func (r Role[S]) One(states ...S) Condition { return r.condition(OneOf, states) 
 func (r Role[S]) None(states ...S) Condition { return r.condition(NoneOf, states) }
 
 // Saw is an object of the role that was observed in a state. An absent state
-// says that it does not exist.
+// says that it does not exist. One that is not declared, such as that of a zero
+// [Record], is refused where it is used.
 func (r Role[S]) Saw(id string, state S) Related { return r.related(id, state, false) }
 
 // Moves is an object of the role that the commit itself brings into a state.
@@ -52,11 +53,7 @@ func (r Role[S]) condition(q Quantifier, states []S) Condition {
 	}
 	c.table = r.machine.Table()
 	for _, s := range states {
-		name := fmt.Sprint(s)
-		if i := r.machine.StateIndex(s); i >= 0 {
-			name = c.table.States[i].Name
-		}
-		c.States = append(c.States, name)
+		c.States = append(c.States, stateName(r.machine, s))
 	}
 	return c
 }
@@ -68,11 +65,9 @@ func (r Role[S]) related(id string, state S, moves bool) Related {
 	}
 	table := r.machine.Table()
 	o.Machine = table.Name
-	if i := r.machine.StateIndex(state); i >= 0 {
-		o.State = table.States[i].Name
-		if table.States[i].Kind == fsm.Absent {
-			o.State = ""
-		}
+	o.State = stateName(r.machine, state)
+	if i := r.machine.StateIndex(state); i >= 0 && table.States[i].Kind == fsm.Absent {
+		o.State = ""
 	}
 	return o
 }
@@ -221,10 +216,7 @@ func (r *Relation[S]) String() string {
 func (r *Relation[S]) describe(row int) string {
 	states := make([]string, len(r.rows[row].States))
 	for i, s := range r.rows[row].States {
-		states[i] = fmt.Sprint(s)
-		if k := r.parent.StateIndex(s); k >= 0 {
-			states[i] = r.parent.Table().States[k].Name
-		}
+		states[i] = stateName(r.parent, s)
 	}
 	return strings.Join(states, "|") + ": " + needs(r.rows[row].Need)
 }

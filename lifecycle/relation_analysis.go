@@ -22,7 +22,7 @@ func (r *Relation[S]) analyse(faults *RuleError) {
 			k := r.parent.StateIndex(s)
 			switch {
 			case k < 0:
-				faults.add(fsm.UnknownState, i, "row %d (%s): %s has no state %v", i, r.describe(i), table.Name, s)
+				faults.add(fsm.UnknownState, i, "row %d (%s): %s has no state %s", i, r.describe(i), table.Name, stateName(r.parent, s))
 				continue
 			case len(origins[k]) == 0:
 				faults.state(fsm.Unreachable, i, table.States[k].Name, "row %d (%s): no %s gets into %v",

@@ -18,7 +18,7 @@ func (r *Relation[S]) Check(parent S, related ...Related) error {
 	k := r.parent.StateIndex(parent)
 	if k < 0 {
 		return &fsm.TransitionError{
-			Machine: r.parent.Table().Name, From: fmt.Sprint(parent), Row: -1, Err: fsm.ErrUnknownState,
+			Machine: r.parent.Table().Name, From: stateName(r.parent, parent), Row: -1, Err: fsm.ErrUnknownState,
 		}
 	}
 	if err := r.checkRelated(related); err != nil {

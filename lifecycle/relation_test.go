@@ -313,6 +313,53 @@ func TestRelationErrors(t *testing.T) {
 	require.Equal(t, 7, failed.Unmet[0].Row)
 }
 
+// grade has values that are not declared and are called like one that is.
+type grade int
+
+func (g grade) String() string {
+	if g == 1 {
+		return "good"
+	}
+	return "bad"
+}
+
+// A state that is not declared is neither an object that does not exist nor the
+// declared state of its name.
+func TestUndeclaredStatesAreNone(t *testing.T) {
+	ctx := t.Context()
+	vms := lifecycle.MustRelation(lifecycle.RelationSpec[state]{
+		Name: "r", Parent: note,
+		Rows: []lifecycle.RelationRow[state]{{States: []state{"Draft"}, Need: []lifecycle.Condition{vmRole.None("Failed")}}},
+	})
+	require.ErrorIs(t, vms.Check("Draft", vmRole.Saw("a", "")), fsm.ErrUnknownState)
+	require.EqualError(t, vms.Check(""), `fsm: unknown state: note: in lifecycle_test.state("")`)
+	_, err := vms.Allows(vmRole.Moves("a", ""))
+	require.ErrorIs(t, err, fsm.ErrUnknownState)
+
+	store := lifecycle.NewMemoryStore()
+	notes, machines := lifecycle.New(note, store, nil), lifecycle.New(sizedVM, store, nil)
+	for _, s := range []state{"", "Asleep"} {
+		_, err = notes.Create(ctx, "n", "write", user, size{})
+		require.NoError(t, err)
+		_, err = notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})
+		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+		must(notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", "None")}}))(t)
+	}
+
+	grades := fsm.Must[size](fsm.Spec[grade, event]{
+		Name: "grade", Initial: 1, Actors: []fsm.Actor{user}, States: []fsm.State[grade]{{Name: 1}, {Name: 2}},
+		Rows: fsm.Rows(fsm.Move(grade(1), event("fall"), grade(2)).By(user), fsm.Move(grade(2), event("rise"), grade(1)).By(user)),
+	})
+	role := lifecycle.NewRole("grade", grades)
+	row := lifecycle.RelationRow[state]{States: []state{"Draft"}, Need: []lifecycle.Condition{role.All(2)}}
+	graded := lifecycle.MustRelation(lifecycle.RelationSpec[state]{Name: "r", Parent: note, Rows: []lifecycle.RelationRow[state]{row}})
+	require.NoError(t, graded.Check("Draft", role.Saw("a", 2)))
+	require.EqualError(t, graded.Check("Draft", role.Saw("a", 7)), "fsm: unknown state: grade: in lifecycle_test.grade(7)")
+	row.Need[0] = role.All(7)
+	_, err = lifecycle.NewRelation(lifecycle.RelationSpec[state]{Name: "r", Parent: note, Rows: []lifecycle.RelationRow[state]{row}})
+	require.ErrorContains(t, err, "machine grade has no state lifecycle_test.grade(7)")
+}
+
 // world of the document: a lease with n reservations and its events.
 type leaseWorld struct {
 	store        lifecycle.Store
