@@ -42,13 +42,21 @@ func (r *Relation[S]) analyse(faults *RuleError) {
 			allowed[i] = nil
 		}
 	}
+	wider := make([][]int, len(r.rows)) // earlier rows that allow as much, whatever their states
+	for i := range r.rows {
+		for e := range i {
+			if covers(allowed[e], allowed[i]) {
+				wider[i] = append(wider[i], e)
+			}
+		}
+	}
 	for k, rows := range r.of {
 		name := table.States[k].Name
 		if len(rows) == 0 && table.States[k].Kind != fsm.Absent {
 			faults.state(NoRow, -1, name, "state %s of %s has no row", name, table.Name)
 		}
 		for j, row := range rows {
-			if i := slices.IndexFunc(rows[:j], func(e int) bool { return covers(allowed[e], allowed[row]) }); i >= 0 {
+			if i := slices.IndexFunc(rows[:j], func(e int) bool { return slices.Contains(wider[row], e) }); i >= 0 {
 				faults.state(ShadowedRow, row, name, "row %d (%s): never needed in %s: row %d (%s) allows as much",
 					row, r.describe(row), name, rows[i], r.describe(rows[i]))
 			}
@@ -69,7 +77,11 @@ func (r *Relation[S]) checkCondition(faults *RuleError, row int, c Condition) {
 	case known == nil:
 		r.roles[c.Role] = c.table
 	case known != c.table:
-		where(BadRole, "role %s is of machine %s here, and of %s elsewhere", c.Role, c.table.Name, known.Name)
+		elsewhere := "of " + known.Name
+		if known.Name == c.table.Name {
+			elsewhere = "of another machine of that name"
+		}
+		where(BadRole, "role %s is of machine %s here, and %s elsewhere", c.Role, c.table.Name, elsewhere)
 		return
 	}
 	if c.Quantifier > NoneOf {
@@ -97,10 +109,11 @@ func (r *Relation[S]) checkCondition(faults *RuleError, row int, c Condition) {
 //	objects are allowed  iff  each is in within, and for every set of hits one is
 //	in it, and there is exactly one if single
 type allowance struct {
-	table  *fsm.Table
-	within set
-	hits   []set
-	single bool
+	all     set // every state that objects can be in
+	within  set
+	hits    []set
+	single  bool
+	choices set // = within and all hits, if single: where the one object may be
 }
 
 // set is a set of states by index.
@@ -117,7 +130,14 @@ func (a set) and(b set, in bool) set {
 func (a set) empty() bool { return !slices.Contains(a, true) }
 
 // subset reports whether every state of a is in b.
-func (a set) subset(b set) bool { return a.and(b, false).empty() }
+func (a set) subset(b set) bool {
+	for i, in := range a {
+		if in && !b[i] {
+			return false
+		}
+	}
+	return true
+}
 
 // anything is the allowance of a role that no condition is about.
 func anything(table *fsm.Table) allowance {
@@ -126,7 +146,7 @@ func anything(table *fsm.Table) allowance {
 	for i := range within {
 		within[i] = table.States[i].Kind != fsm.Absent && len(origins[i]) > 0
 	}
-	return allowance{table: table, within: within}
+	return allowance{all: within, within: within}
 }
 
 // allowances returns what a row allows, by role. Faults are rows that allow
@@ -164,7 +184,15 @@ func (r *Relation[S]) allowances(faults *RuleError, row int) map[string]allowanc
 		byRole[c.Role] = a
 	}
 	for _, role := range order {
-		switch a := byRole[role]; {
+		a := byRole[role]
+		if a.single {
+			a.choices = a.within
+			for _, h := range a.hits {
+				a.choices = a.choices.and(h, true)
+			}
+			byRole[role] = a
+		}
+		switch {
 		case !a.satisfiable():
 			faults.add(NeverSatisfied, row, "row %d (%s): no %s can satisfy all conditions on it", row, r.describe(row), role)
 		case a.within.empty() && !absent[role]:
@@ -175,19 +203,10 @@ func (r *Relation[S]) allowances(faults *RuleError, row int) map[string]allowanc
 	return byRole
 }
 
-// choices are the states in which a single object satisfies the allowance.
-func (a allowance) choices() set {
-	s := a.within
-	for _, h := range a.hits {
-		s = s.and(h, true)
-	}
-	return s
-}
-
 // satisfiable reports whether some objects are allowed.
 func (a allowance) satisfiable() bool {
 	if a.single {
-		return !a.choices().empty()
+		return !a.choices.empty()
 	}
 	// One object for each set: they do not get into each other's way.
 	return !slices.ContainsFunc(a.hits, func(h set) bool { return a.within.and(h, true).empty() })
@@ -203,7 +222,7 @@ func covers(wide, narrow map[string]allowance) bool {
 	for role, w := range wide {
 		n, constrained := narrow[role]
 		if !constrained {
-			n = anything(w.table)
+			n = allowance{within: w.all}
 		}
 		if !w.covers(n) {
 			return false
@@ -216,8 +235,7 @@ func covers(wide, narrow map[string]allowance) bool {
 // satisfiable.
 func (w allowance) covers(n allowance) bool {
 	if n.single {
-		choices := n.choices()
-		return choices.subset(w.within) && !slices.ContainsFunc(w.hits, func(h set) bool { return !choices.subset(h) })
+		return n.choices.subset(w.within) && !slices.ContainsFunc(w.hits, func(h set) bool { return !n.choices.subset(h) })
 	}
 	// What n allows may be any number of objects, so w must not want exactly one,
 	// and any state of n.within may be among them.

@@ -114,6 +114,14 @@ func TestRelationFaults(t *testing.T) {
 		Name: "spun", Parent: note, Rows: []row{{States: []state{"Draft"}, Need: need{spun}}},
 	})
 	require.EqualError(t, err, "lifecycle: invalid rule spun:\n\trow 0 (Draft: quantifier? box: Open): unknown quantifier 9 of role box")
+	// Two machines of one name are two.
+	other := lifecycle.NewRole("box", loose{&fsm.Table{
+		Name: "sealed", States: []fsm.TableState{{Name: "Open", Target: -1}}, Events: []string{},
+	}})
+	_, err = lifecycle.NewRelation(lifecycle.RelationSpec[state]{
+		Name: "twins", Parent: note, Rows: []row{{States: []state{"Draft"}, Need: need{box.All("Open"), other.All("Open")}}},
+	})
+	require.ErrorContains(t, err, "role box is of machine sealed here, and of another machine of that name elsewhere")
 	// The table of the Blazar document has none of this; one with a row for a
 	// combination that cannot be would.
 	spec := leaseCombinations()
