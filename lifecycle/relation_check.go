@@ -89,6 +89,13 @@ func (r *Relation[S]) RequireParent(id string, parent S, related ...Related) ([]
 	if st.Kind == fsm.Absent {
 		pin.States[0] = ""
 	}
+	for _, o := range related {
+		if o.Key == pin.Key && (o.Moves || o.State != pin.States[0]) {
+			return nil, fmt.Errorf("%w: relation %s: the parent %s is %s and %s", ErrInvalid, r.name, o.Key.text(),
+				stateOr(pin.States[0]), stateOr(o.State))
+		}
+	}
+	pins = slices.DeleteFunc(pins, func(p Precondition) bool { return p.Key == pin.Key })
 	return append([]Precondition{pin}, pins...), nil
 }
 

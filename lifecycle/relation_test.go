@@ -467,6 +467,20 @@ func TestRelationRequireParent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []lifecycle.Precondition{pin("lease", "l", "")}, pins)
 
+	// The parent may be among the related, as what it is.
+	peer := lifecycle.NewRole("peer", note)
+	peers := lifecycle.MustRelation(lifecycle.RelationSpec[state]{
+		Name: "r", Parent: note,
+		Rows: []lifecycle.RelationRow[state]{{States: []state{"Draft"}, Need: []lifecycle.Condition{peer.All("Draft")}}},
+	})
+	pins, err = peers.RequireParent("n", "Draft", peer.Saw("n", "Draft"), peer.Saw("o", "Draft"))
+	require.NoError(t, err)
+	require.Equal(t, []lifecycle.Precondition{pin("note", "n", "Draft"), pin("note", "o", "Draft")}, pins)
+	for _, other := range []lifecycle.Related{peer.Moves("n", "Draft"), peer.Saw("n", "Gone")} {
+		_, err = peers.RequireParent("n", "Draft", other)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+
 	// What does not exist is pinned as that, and what has two roles once.
 	vms := lifecycle.MustRelation(lifecycle.RelationSpec[state]{
 		Name: "r", Parent: note,
