@@ -10,6 +10,9 @@ import (
 
 // Along is what goes along with a change of an object, in the same commit: see
 // [Config.Along]. The zero Along is nothing.
+//
+// A part is decided on the object as it is then. If it was chosen for what the
+// object was when somebody looked, its [Change.Expect] is to say so.
 type Along struct {
 	Parts   []AnyPart      // changes of other objects of the same store
 	Require []Precondition // conditions on others
@@ -122,6 +125,24 @@ func (j *joint) overtaken(err error) bool {
 	return ok && slices.ContainsFunc(j.pins, func(p Precondition) bool { return p.Key == unmet.Key })
 }
 
+// moved returns the conflict that a commit of what is gathered would meet, if it
+// would: who has failed with err was asked later, when another object of the commit
+// was no longer what the change of it was decided on, or is itself no longer what
+// it was expected to be. The culprit is nil, or a part that goes along.
+func (j *joint) moved(ctx context.Context, store Store, culprit AnyPart, err error) *ConflictError {
+	if lost, ok := err.(*ConflictError); ok && culprit != nil && lost.Current.Key == culprit.key() {
+		return &ConflictError{Change: len(j.commit.Changes), Expect: lost.Expect, From: lost.From, Current: lost.Current}
+	}
+	for i := range j.commit.Changes {
+		ch := &j.commit.Changes[i]
+		now, err := store.Get(ctx, ch.To.Key)
+		if err == nil && now.Revision != ch.Expect {
+			return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now}
+		}
+	}
+	return nil
+}
+
 // commitAlong is commit for a manager with Config.Along.
 func (c *call[S, E, T]) commitAlong(ctx context.Context, payload T) error {
 	for attempt := 1; ; attempt++ {
@@ -130,21 +151,25 @@ func (c *call[S, E, T]) commitAlong(ctx context.Context, payload T) error {
 			Token: NewToken(), Changes: slices.Clone(c.one[:]),
 			Require: slices.Clone(c.draft.Require), Messages: slices.Clone(c.draft.Messages),
 		}}
+		var culprit AnyPart
 		along, err := c.m.goesAlong(ctx, &j.commit.Changes[0])
-		if err != nil {
-			return err
+		if err == nil {
+			j.pin(along.Require)
+			culprit, err = j.gather(ctx, c.m.store, along.Parts)
 		}
-		j.pin(along.Require)
-		if culprit, err := j.gather(ctx, c.m.store, along.Parts); err != nil {
+		if err == nil {
+			c.lent = true
+			if err = c.send(ctx, &j.commit); err == nil {
+				c.lent, c.draft.Token, c.one[0] = false, j.commit.Token, j.commit.Changes[0]
+				c.written(payload)
+				j.written(1)
+				c.tell()
+				return nil
+			}
+		} else if lost := j.moved(ctx, c.m.store, culprit, err); lost != nil {
+			c.sent, err = true, lost
+		} else if culprit != nil {
 			return &alongError{culprit.fail(err)}
-		}
-		c.lent = true
-		if err = c.send(ctx, &j.commit); err == nil {
-			c.lent, c.draft.Token, c.one[0] = false, j.commit.Token, j.commit.Changes[0]
-			c.written(payload)
-			j.written(1)
-			c.tell()
-			return nil
 		}
 		if !j.overtaken(err) {
 			return err
@@ -164,6 +189,11 @@ func (m *Manager[S, E, T]) goesAlong(ctx context.Context, ch *StoredChange) (Alo
 	along, err := m.along(ctx, ch)
 	if err == nil {
 		err = checkParts(along.Parts)
+	}
+	for i := range along.Require {
+		if err == nil {
+			err = along.Require[i].check()
+		}
 	}
 	if err != nil {
 		return along, &alongError{err}

@@ -206,12 +206,8 @@ func (c *call[S, E, T]) checkTexts() error {
 		return nil
 	}
 	for i := range c.change.Require {
-		p := &c.change.Require[i]
-		if err := checkID(p.ID); err != nil {
+		if err := c.change.Require[i].check(); err != nil {
 			return err
-		}
-		if len(p.States) == 0 {
-			return fmt.Errorf("%w: a precondition on %s without states", ErrInvalid, p.Key.text())
 		}
 	}
 	for i := range c.change.Messages {

@@ -139,6 +139,9 @@ func conclude(ctx context.Context, parts []AnyPart) (overtaken bool, err error) 
 		j.seen[p.key()] = true
 		more, err := p.along(ctx, ch)
 		if err != nil {
+			if lost := j.moved(ctx, p.store(), nil, err); lost != nil {
+				return true, &alongError{lost}
+			}
 			return false, err
 		}
 		j.pin(more.Require)
@@ -149,6 +152,9 @@ func conclude(ctx context.Context, parts []AnyPart) (overtaken bool, err error) 
 		return false, nil
 	}
 	if culprit, err := j.gather(ctx, parts[0].store(), along); err != nil {
+		if lost := j.moved(ctx, parts[0].store(), culprit, err); lost != nil {
+			return true, &alongError{lost}
+		}
 		return false, &alongError{culprit.fail(err)}
 	}
 	if lost, err := j.writes[0].send(ctx, &j.commit); err != nil {

@@ -47,3 +47,14 @@ func (ch *StoredChange) check() error {
 	}
 	return nil
 }
+
+// check refuses what a caller cannot mean.
+func (p *Precondition) check() error {
+	if err := checkID(p.ID); err != nil {
+		return err
+	}
+	if len(p.States) == 0 {
+		return fmt.Errorf("%w: a precondition on %s without states", ErrInvalid, p.Key.text())
+	}
+	return nil
+}

@@ -126,21 +126,32 @@ func Together(ctx context.Context, parts ...AnyPart) error {
 func together(ctx context.Context, parts []AnyPart) (lost *ConflictError, culprit AnyPart, err error) {
 	for attempt := 1; ; attempt++ {
 		j := joint{commit: Commit{Token: NewToken()}}
-		if culprit, err = j.gather(ctx, parts[0].store(), parts); err != nil {
-			return nil, culprit, err
-		}
-		if len(j.writes) == 0 {
-			return nil, nil, nil
-		}
+		culprit, err = j.gather(ctx, parts[0].store(), parts)
 		for _, p := range j.writes {
 			if slices.Contains(parts, p) {
 				j.asked++
 			}
 		}
-		lost, err = j.writes[0].send(ctx, &j.commit)
+		switch {
+		case err != nil:
+			along := culprit
+			if slices.Contains(parts, culprit) {
+				along = nil
+			}
+			if lost = j.moved(ctx, parts[0].store(), along, err); lost == nil {
+				return nil, culprit, err
+			}
+			err = lost
+		case len(j.writes) == 0:
+			return nil, nil, nil
+		default:
+			lost, err = j.writes[0].send(ctx, &j.commit)
+		}
 		switch {
 		case err != nil && j.overtaken(err) && attempt < maxAttempts:
 			continue
+		case lost != nil && lost.Change == len(j.writes):
+			return nil, culprit, err
 		case lost != nil:
 			return lost, j.writes[lost.Change], err
 		case err != nil:

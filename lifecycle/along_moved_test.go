@@ -1,0 +1,127 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// A part that expects what Along has seen, and does not find it, is chosen anew.
+func TestAlongExpectsWhatItSaw(t *testing.T) {
+	ctx := t.Context()
+	nothing := lifecycle.Func(func(context.Context) error { return nil })
+	for name, update := range map[string]func(*testing.T, *sizedManager) error{
+		"fire": func(_ *testing.T, vms *sizedManager) error {
+			_, err := vms.Fire(ctx, "v", "update", user, nil)
+			return err
+		},
+		"together": func(_ *testing.T, vms *sizedManager) error {
+			return lifecycle.Together(ctx, vms.Firing("v", "update", user, nil))
+		},
+		"do": func(t *testing.T, vms *sizedManager) error {
+			_, err := must(vms.Do(ctx, "v", "update", user, nothing, nil))(t).Wait(ctx)
+			return err
+		},
+		"do together": func(t *testing.T, vms *sizedManager) error {
+			_, err := must(vms.DoTogether(ctx, "v", "update", user, nothing, nil, vms.Firing("w", "update", user, nil)))(t).Wait(ctx)
+			return err
+		},
+	} {
+		p := pairs(t)
+		p.up(t, "v")
+		p.up(t, "w")
+		asked, touched := map[uint64]int{}, 0
+		vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+			Worker: agent, Done: []event{"done"}, Failed: []event{"fail"},
+			Along: func(ctx context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+				if ch.To.ID == "w" {
+					return lifecycle.Along{}, nil
+				}
+				rec := must(p.leases.Get(ctx, "v"))(t)
+				if asked[ch.To.Sequence]++; asked[ch.To.Sequence] == 1 {
+					must(p.leases.Fire(ctx, "v", "touch", user, nil))(t)
+				}
+				touched++
+				return lifecycle.Along{Parts: []lifecycle.AnyPart{
+					p.leases.Firing("v", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision}),
+				}}, nil
+			},
+		})
+		require.NoError(t, update(t, vms), name)
+		require.Equal(t, 2*len(asked), touched, name)
+		require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token, name)
+	}
+}
+
+// Whoever is asked after the object has moved speaks of what it has become. That
+// somebody was faster is the answer then, and not what is wrong with that.
+func TestAlongAfterTheObjectHasMoved(t *testing.T) {
+	ctx := t.Context()
+	p := pairs(t)
+	p.up(t, "v")
+	p.up(t, "w")
+	others := lifecycle.New(sizedVM, p.store, nil)
+	var meanwhile func()
+	fails := lifecycle.Along{Parts: []lifecycle.AnyPart{}}
+	vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+		Along: func(_ context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+			if ch.To.ID == "w" {
+				return lifecycle.Along{}, nil
+			}
+			if meanwhile != nil {
+				meanwhile()
+				meanwhile = nil
+			}
+			if fails.Parts == nil {
+				return lifecycle.Along{}, errBoom
+			}
+			return lifecycle.Along{Parts: []lifecycle.AnyPart{p.leases.Firing("v", "start", user, nil)}}, nil // it is Active
+		},
+	})
+	touch := func() { must(others.Fire(ctx, "v", "touch", user, nil))(t) }
+	for range 2 { // by a part, and by itself
+		meanwhile = touch
+		_, err := vms.Fire(ctx, "v", "touch", user, nil)
+		require.ErrorIs(t, err, lifecycle.ErrConflict)
+		winner, known := vms.Winner(err)
+		require.True(t, known)
+		require.Equal(t, must(vms.Get(ctx, "v"))(t).Revision, winner.Revision)
+
+		meanwhile = touch
+		err = lifecycle.Together(ctx, vms.Firing("w", "touch", user, nil), vms.Firing("v", "touch", user, nil))
+		require.ErrorIs(t, err, lifecycle.ErrConflict)
+		require.ErrorContains(t, err, `vm "v"`)
+
+		updating := must(others.Fire(ctx, "v", "update", user, nil))(t)
+		meanwhile = func() { must(others.Fire(ctx, "v", "done", agent, nil))(t) }
+		verdict := must(vms.Report(ctx, "v", updating.Operation, "done", agent, ""))(t)
+		require.Equal(t, lifecycle.Repeated, verdict)
+
+		_, err = vms.Fire(ctx, "v", "touch", user, nil)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, lifecycle.ErrConflict, "nobody has moved it")
+		fails.Parts = nil
+	}
+}
+
+// What no store can check is refused, and not asked about again.
+func TestAlongRequiresNonsense(t *testing.T) {
+	asked := 0
+	for _, pin := range []lifecycle.Precondition{
+		{Key: lifecycle.Key{Machine: "lease"}, States: []string{"Active"}},
+		{Key: lifecycle.Key{Machine: "lease", ID: "v"}},
+	} {
+		vms := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{
+			Along: func(context.Context, *lifecycle.StoredChange) (lifecycle.Along, error) {
+				asked++
+				return lifecycle.Along{Require: []lifecycle.Precondition{pin}}, nil
+			},
+		})
+		_, err := vms.Create(t.Context(), "v", "create", user, size{})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+	require.Equal(t, 2, asked)
+}
