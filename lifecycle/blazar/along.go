@@ -84,7 +84,8 @@ func (s *Service) along(ctx context.Context, ch *lifecycle.StoredChange) (lifecy
 		if updated && i < len(spec.Reservations) && spec.Reservations[i].Amount != r.Payload.Amount && r.State != ReservationDeleted {
 			amount := spec.Reservations[i].Amount
 			along.Parts = append(along.Parts, s.Reservations.Firing(r.ID, Update, Manager, &lifecycle.Change[ReservationSpec]{
-				Force: true, Edit: func(r *ReservationSpec) error { r.Amount = amount; return nil },
+				Force: true, Expect: r.Revision, // it moves on to where it is, which is what the combination is checked with
+				Edit: func(r *ReservationSpec) error { r.Amount = amount; return nil },
 			}))
 			related = append(related, reservationRole.Moves(r.ID, r.State))
 			continue
