@@ -124,7 +124,7 @@ func (c Condition) String() string {
 type RelationRow[S comparable] struct {
 	States []S         // of the parent
 	Need   []Condition // all of them; none: everything is allowed
-	Doc    string      // optional: a line for people
+	Doc    string      // optional: a line for people, see [Relation.String]
 }
 
 // RelationSpec is the specification of a [Relation] as plain data. The zero
@@ -202,13 +202,16 @@ func MustRelation[S comparable](spec RelationSpec[S]) *Relation[S] {
 	return r
 }
 
-// String returns the table, a line for each row.
+// String returns the table, a line for each row, with its Doc.
 func (r *Relation[S]) String() string {
 	var b strings.Builder
 	b.WriteString(r.name)
 	for i := range r.rows {
 		b.WriteString("\n\t")
 		b.WriteString(r.describe(i))
+		if doc := r.rows[i].Doc; doc != "" {
+			b.WriteString(" (" + doc + ")")
+		}
 	}
 	return b.String()
 }

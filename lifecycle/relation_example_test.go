@@ -136,7 +136,7 @@ func ExampleRelation_String() {
 	// 	ACTIVE: all reservation: active, one start_lease: DONE, one end_lease: UNDONE
 	// 	TERMINATING: all reservation: active or deleted or error, one start_lease: DONE, one end_lease: IN_PROGRESS
 	// 	TERMINATED: all reservation: deleted, one start_lease: DONE, one end_lease: DONE
-	// 	DELETING: anything
+	// 	DELETING: anything (whatever became of the rest)
 	// 	UPDATING: none start_lease: IN_PROGRESS, none end_lease: IN_PROGRESS
-	// 	ERROR: all reservation: error, one start_lease: DONE or ERROR, one end_lease: UNDONE or ERROR
+	// 	ERROR: all reservation: error, one start_lease: DONE or ERROR, one end_lease: UNDONE or ERROR (not in the document)
 }
