@@ -43,7 +43,9 @@ func (r Role[S]) None(states ...S) Condition { return r.condition(NoneOf, states
 // [Record], is refused where it is used.
 func (r Role[S]) Saw(id string, state S) Related { return r.related(id, state, false) }
 
-// Moves is an object of the role that the commit itself brings into a state.
+// Moves is an object of the role that the commit itself brings into a state. No
+// precondition holds it where it was seen: if its event could lead to another state
+// from elsewhere, its part is made with [Change.Expect].
 func (r Role[S]) Moves(id string, to S) Related { return r.related(id, to, true) }
 
 func (r Role[S]) condition(q Quantifier, states []S) Condition {
@@ -149,6 +151,12 @@ type RelationSpec[S comparable] struct {
 // has to be seen elsewhere: whoever adds one changes the parent with it, such as
 // a list of ids in its payload, or requires a state of the parent in which
 // objects may join.
+//
+// Nor do they hold the parent, and whatever else the commit moves: if somebody has
+// moved it since, the same event may lead to another state than the one that was
+// checked. [Change.Expect] with the revision that was seen sees to that. Where the
+// check is made in [Config.Along] of the parent's manager, which every verb goes
+// through, the parent's change is decided already, and held.
 type Relation[S comparable] struct {
 	name   string
 	parent Machine[S]

@@ -59,7 +59,9 @@ func (r *Relation[S]) Allows(related ...Related) ([]S, error) {
 // commit that brings the parent into a state: every object is still in the state
 // it was observed in, or does not exist, as it was observed. So the commit fails
 // with [ErrPrecondition] if one of them has moved, also where it would be allowed
-// to; look again then. Objects that the same commit moves have none.
+// to; look again then. Objects that the same commit moves have none, the parent
+// among them: that its event still leads into this state is what [Change.Expect] is
+// for.
 //
 // A commit counts every precondition: the store must declare
 // [Capabilities].Changes of at least one for each change and one for each object,

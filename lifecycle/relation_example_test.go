@@ -38,7 +38,7 @@ func ExampleRelation() {
 	reservations := lifecycle.New(blazar.Reservation, store, nil)
 	_, _ = leases.Create(ctx, "l1", blazar.Create, blazar.User, blazar.LeaseSpec{})
 	_, _ = leases.Fire(ctx, "l1", blazar.Done, blazar.Manager, nil)
-	_, _ = leases.Fire(ctx, "l1", blazar.Start, blazar.Manager, nil)
+	l1, _ := leases.Fire(ctx, "l1", blazar.Start, blazar.Manager, nil)
 	r1, _ := reservations.Add(ctx, "r1", blazar.Manager, blazar.ReservationSpec{})
 
 	_, err := leaseStates.Require(blazar.LeaseActive, reservation.Saw("r1", r1.State))
@@ -52,9 +52,12 @@ func ExampleRelation() {
 	fmt.Println(len(pins), err)
 
 	_, _ = reservations.Fire(ctx, "r1", blazar.Fail, blazar.Manager, nil) // it fails meanwhile
-	_, err = leases.Fire(ctx, "l1", blazar.Done, blazar.Manager, &lifecycle.Change[blazar.LeaseSpec]{Require: pins})
+	_, err = leases.Fire(ctx, "l1", blazar.Done, blazar.Manager, &lifecycle.Change[blazar.LeaseSpec]{
+		Require: pins,
+		Expect:  l1.Revision, // or Done may lead to another state than was checked
+	})
 	fmt.Println(errors.Is(err, lifecycle.ErrPrecondition))
-	l1, _ := leases.Get(ctx, "l1")
+	l1, _ = leases.Get(ctx, "l1")
 	fmt.Println(l1.State)
 	// Output:
 	// lifecycle: precondition failed: lease-states: ACTIVE needs all reservation: active, but "r1" is pending

@@ -447,6 +447,37 @@ func TestRelationRequire(t *testing.T) {
 	}
 }
 
+// A lease that somebody else moves between the look and the commit is not held by
+// the conditions on the others. With the revision that was seen, it is not moved on
+// to where it was not checked for.
+func TestRelationRequireOfAParentThatMoves(t *testing.T) {
+	relation := lifecycle.MustRelation(leaseCombinations())
+	ctx := t.Context()
+	for _, expects := range []bool{false, true} {
+		w := newLease(t, 0, lifecycle.NewMemoryStore())
+		seen := must(w.leases.Fire(ctx, "l", blazar.Start, blazar.Manager, nil))(t)
+		must(w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil))(t)
+		must(w.events.Fire(ctx, "start", blazar.Done, blazar.Manager, nil))(t)
+		pins, err := relation.Require(blazar.LeaseActive, w.observed(ctx, t)...)
+		require.NoError(t, err)
+		change := &lifecycle.Change[blazar.LeaseSpec]{Require: pins}
+		if expects {
+			change.Expect = seen.Revision
+		}
+		must(w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil))(t)
+		must(w.leases.Fire(ctx, "l", blazar.Terminate, blazar.Manager, nil))(t)
+		_, err = w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, change)
+		now := must(w.leases.Get(ctx, "l"))(t).State
+		if expects {
+			require.ErrorIs(t, err, lifecycle.ErrConflict)
+			require.Equal(t, blazar.LeaseTerminating, now)
+			continue
+		}
+		require.NoError(t, err)
+		require.Error(t, relation.Check(now, w.observed(ctx, t)...), "which is why it should")
+	}
+}
+
 // A move of a related object pins the parent and the others, and not itself.
 func TestRelationRequireParent(t *testing.T) {
 	relation := lifecycle.MustRelation(leaseCombinations())
