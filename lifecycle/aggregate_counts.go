@@ -20,9 +20,14 @@ var ErrMiscount = errors.New("lifecycle: children are miscounted")
 // number for every state that has a child, and nothing of the children.
 //
 // As JSON it has the states by name, so that it may be part of a record's
-// payload: the counts then change in the commit of the parent, and with a commit
-// of two changes in that of the child. It is not safe for concurrent use, and a
-// copy shares its numbers with the original; see [Counts.Clone].
+// payload: the counts then change in the commit of the parent, and in that of the
+// child where the parent goes along with every change of it, see [Config.Along].
+// Then they are right at every moment, and every change of a child is one of the
+// parent too: of so many at once one is committed, and the others try again. Where
+// that is too many, a [Roster] counts in memory.
+//
+// It is not safe for concurrent use, and a copy shares its numbers with the
+// original; see [Counts.Clone].
 //
 // Counts trust their caller: a change that is counted twice, or not, makes them
 // wrong, and only some of that shows, as [ErrMiscount].

@@ -11,8 +11,9 @@ import (
 // uncounted changes nothing.
 //
 // Errors of Enter, [Aggregate.Leave] and [Aggregate.Move], with nothing changed:
-// [ErrMiscount] if no child is counted in the state that one has left, and
-// [fsm.ErrUnknownState] for a state that the rule does not know.
+// [ErrMiscount] if no child is counted in the state that one has left, or more
+// than an int holds, and [fsm.ErrUnknownState] for a state that the rule does not
+// know.
 func (a *Aggregate[S, C]) Enter(c *Counts, s S) error {
 	to, err := a.stateName(s)
 	if err != nil {
