@@ -18,9 +18,11 @@ import (
 //
 // [NewRoster] makes one; the zero Roster is not usable. It is safe for
 // concurrent use and must not be copied. It keeps the id, state and sequence
-// number of every child in memory; a process that starts fills it by Recount. An
-// observer tells of the changes of its own process only: where several move the
-// children, the rows of the others come from their messages, or from a Recount.
+// number of every child in memory, and the numbers of those that are gone until a
+// whole Recount has come after: a row that is later than that brings a child back,
+// until the next one. A process that starts fills it by Recount. An observer tells
+// of the changes of its own process only: where several move the children, the rows
+// of the others come from their messages, or from a Recount.
 type Roster[S, C comparable] struct {
 	rule *Aggregate[S, C]
 
@@ -49,7 +51,8 @@ func NewRoster[S, C comparable](rule *Aggregate[S, C]) *Roster[S, C] {
 
 // Apply takes a row of a child's history, and reports whether it was news. It
 // costs the same whatever the number of children. Which rows are of children of
-// this parent is for the caller to know.
+// this parent is for the caller to know; of a child that has got another parent, a
+// row whose To is empty takes it away from here.
 //
 // Errors, with nothing changed: [ErrInvalid] for a row of another machine than
 // that of the children, [ErrForeign] for a state that the rule does not know.
@@ -119,6 +122,8 @@ func (r *Roster[S, C]) Now() Aggregated[C] {
 // Looking again is what makes it right: A finds the children stable; a child
 // fails; B finds them degraded and writes that; A writes stable. B has gone, but
 // A looks again and writes degraded. The last to write always looks afterwards.
+// But each looks at its own roster: another process that has not heard of the child
+// writes what it knows, until it has, or recounts.
 func (r *Roster[S, C]) Settle(write func(Aggregated[C]) error) error {
 	for now := r.Now(); ; {
 		if err := write(now); err != nil {

@@ -148,6 +148,27 @@ func TestRecountMeanwhile(t *testing.T) {
 	require.Equal(t, map[string]int{"Running": 1, "Creating": 2, "Failed": 1}, running())
 }
 
+// A child that is carried from one parent to another counts there and not here,
+// also if the word about it comes late, or twice, or beside a list.
+func TestRosterOfAChildThatChangesParents(t *testing.T) {
+	rule := lifecycle.MustAggregate(mciStatus())
+	here, there := lifecycle.NewRoster(rule), lifecycle.NewRoster(rule)
+	must(here.Apply(vmRow("a", 1, "", tumblebug.Running)))(t)
+	carried := vmRow("a", 3, tumblebug.Running, tumblebug.Running)
+	require.True(t, must(there.Apply(carried))(t))
+	carried.To = ""
+	require.NoError(t, lifecycle.Recount(here, yielding(func(int) {
+		require.True(t, must(here.Apply(carried))(t))
+	}, vmRecord("a", 2, tumblebug.Running))))
+	require.Zero(t, here.Now().Total)
+	require.False(t, must(here.Apply(carried))(t))
+	require.False(t, must(here.Apply(vmRow("a", 2, "", tumblebug.Failed)))(t))
+	require.Zero(t, here.Now().Total)
+	require.Equal(t, 1, there.Now().Total)
+	require.True(t, must(here.Apply(vmRow("a", 4, "", tumblebug.Failed)))(t), "and back")
+	require.Equal(t, 1, here.Now().Total)
+}
+
 // A Recount that ends while another one is under way must not forget the
 // removals which that one has yet to find out about.
 func TestRecountBesideAnother(t *testing.T) {
