@@ -36,6 +36,21 @@
 // its name. [Manager.Explain] tells who owes the next move, and
 // [Manager.Override] is for the person who knows better.
 //
+// # Several objects
+//
+// An object that depends on others says so in the commit: [Change.Require] are
+// preconditions on where they are, [Together] changes several objects at once, and
+// [Config.Along] says of every change, whatever verb makes it, what goes along and
+// on which conditions.
+//
+// A [Relation] is a table of which states of objects go with which of their parent.
+// When it is made, it finds rows that no objects can satisfy, and later it makes the
+// preconditions of a commit. An [Aggregate] says which state a parent has because of
+// its children: the first in order of priority, or that of most of them. They are
+// counted in the parent's payload ([Counts]), right at every moment, or in memory
+// ([Roster]), right in the end; the change of one child costs the same whatever
+// their number.
+//
 // # Guarantees
 //
 //   - An object moves only by a row of its table, or not at all; every move is
