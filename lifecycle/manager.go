@@ -71,9 +71,11 @@ type Config[E comparable] struct {
 	// on which conditions. So objects that belong together are never seen apart.
 	// The change is read only; a removal says so, and its To is in the absent
 	// state. It runs without a lock, and is asked again if what it spoke of has
-	// moved before the commit. Its error is that of the call, and nothing is
-	// written. Where it says [ErrPrecondition] to the outcome of work that
-	// succeeded, the outcome is a failure. Default: nothing goes along.
+	// moved before the commit: a condition that does not hold, and a part that
+	// meets a conflict. Its error is that of the call, and nothing is written; but
+	// if the object itself has moved since, it is [ErrConflict]. Where it says
+	// [ErrPrecondition] to the outcome of work that succeeded, the outcome is a
+	// failure. Default: nothing goes along.
 	Along func(ctx context.Context, ch *StoredChange) (Along, error)
 
 	// What follows is for [Manager.Do] and its like.
