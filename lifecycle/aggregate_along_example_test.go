@@ -19,8 +19,11 @@ type (
 var bladeMachine = fsm.Must[bladeSpec](fsm.Spec[state, event]{
 	Name: "blade", Initial: "None", Actors: []fsm.Actor{user, agent},
 	States: []fsm.State[state]{
-		{Name: "None", Kind: fsm.Absent}, {Name: "Up"}, {Name: "Failed", Kind: fsm.Failed},
-		{Name: "Booting", Kind: fsm.Transitional}, {Name: "Busy", Kind: fsm.Transitional},
+		{Name: "None", Kind: fsm.Absent},
+		{Name: "Up"},
+		{Name: "Failed", Kind: fsm.Failed},
+		{Name: "Booting", Kind: fsm.Transitional},
+		{Name: "Busy", Kind: fsm.Transitional},
 	},
 	Rows: fsm.Rows(
 		fsm.Move(state("None"), event("insert"), state("Booting")).By(user),
