@@ -289,7 +289,7 @@ func sameButPayload(a, b *StoredRecord) bool {
 // If it cannot be written, the sweeper finds it.
 func (o *operation[S, E, T]) forsake(ctx context.Context, r *StoredRecord, outcome Outcome, why error) {
 	own := &operation[S, E, T]{
-		m: o.m, id: o.id, actor: o.actor, steps: o.steps, rec: *r, held: new(held[S, T]),
+		m: o.m, id: o.id, actor: o.actor, steps: o.steps, with: o.with, rec: *r, held: new(held[S, T]),
 		task: &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch},
 	}
 	brief := briefly(ctx)

@@ -96,6 +96,17 @@ func TestObserverPanicsAtAdmission(t *testing.T) {
 	})
 }
 
+// TestObserverPanicsAtAdmissionTogether: those that were admitted with it end with
+// it.
+func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
+	m := stoppedVMs(t, lifecycle.Config[event]{Observer: on("starting", func() { panic("the observer") })})
+	never := lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil })
+	require.PanicsWithValue(t, "the observer", func() {
+		_, _ = m.DoTogether(t.Context(), "a", "start", user, never, nil, m.Firing("b", "start", user, nil))
+	})
+	require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+}
+
 // TestObserverPanicsBetweenSteps: the chain has ended, its waiter was told so: no
 // process is to go on with its steps some day.
 func TestObserverPanicsBetweenSteps(t *testing.T) {
