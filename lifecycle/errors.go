@@ -31,8 +31,11 @@ var (
 	// ErrInvalid: the request itself is bad, whatever the object's state.
 	ErrInvalid = errors.New("lifecycle: invalid request")
 	// ErrForeign: the stored record names a state that the machine does not
-	// know: it was written with another table. The record is left as it is.
-	ErrForeign = errors.New("lifecycle: record of another table")
+	// know, or its payload cannot be decoded: it was written with another table or
+	// another T. The record is left as it is, by every verb. Leave it to a process
+	// that knows both; to repair it, use a [Manager] with such a table, and with a
+	// [Config].Codec that reads what is there.
+	ErrForeign = errors.New("lifecycle: foreign record")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("lifecycle: store is closed")
 	// ErrUnknownOutcome: the commit may or may not have been written, and the

@@ -208,7 +208,7 @@ func TestListForeign(t *testing.T) {
 	e, ok := errors.AsType[*lifecycle.Error](err)
 	require.True(t, ok)
 	require.Equal(t, "b", e.ID)
-	require.EqualError(t, err, `lifecycle: list vm "b": lifecycle: record of another table: `+
+	require.EqualError(t, err, `lifecycle: list vm "b": lifecycle: foreign record: `+
 		`fsm: unknown state: vm: in "Melting": not declared`)
 }
 

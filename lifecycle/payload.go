@@ -87,7 +87,7 @@ func (m *Manager[S, E, T]) decode(p Payload) (v T, err error) {
 		err = m.codec.Unmarshal(data, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("lifecycle: payload of %s is not a %v: %w", m.table.Name, reflect.TypeFor[T](), err)
+		return v, fmt.Errorf("%w: payload of %s is not a %v: %w", ErrForeign, m.table.Name, reflect.TypeFor[T](), err)
 	}
 	return v, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,13 +255,15 @@ func TestLongestID(t *testing.T) {
 	require.Equal(t, id, ready(t, m, id).ID)
 }
 
-// verbs are all that a manager does, for failures that strike each of them. "a"
-// exists, "none" does not.
-var verbs = []struct {
+type verb struct {
 	name string
 	want lifecycle.Error
 	call func(ctx context.Context, m *sizedManager) error
-}{
+}
+
+// verbs are all that a manager does, for failures that strike each of them. "a"
+// exists, "none" does not.
+var verbs = []verb{
 	{"create", lifecycle.Error{ID: "none", Event: "create", Actor: user}, func(ctx context.Context, m *sizedManager) error {
 		_, err := m.Create(ctx, "none", "create", user, size{})
 		return err
@@ -421,25 +424,54 @@ func TestForeignRecord(t *testing.T) {
 	})
 }
 
-// TestForeignPayload: a payload that is none is an error, never a zero value.
+// foreignPayload makes an object whose payload is none of this manager.
+func foreignPayload(t *testing.T, store lifecycle.Store, id, state string) {
+	plant(t, store, lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: "vm", ID: id}, State: state, Origin: state, Payload: lifecycle.RawPayload(`"text"`),
+	})
+}
+
+// TestForeignPayload: a payload that is none is an error of every verb that looks
+// at it, never a zero value, and is left as it is.
 func TestForeignPayload(t *testing.T) {
 	m, store := vms(t)
-	plant(t, store, lifecycle.StoredRecord{
-		Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Ready", Payload: lifecycle.RawPayload(`"text"`),
-	})
-	_, err := m.Get(t.Context(), "a")
-	require.ErrorContains(t, err, `lifecycle: get vm "a": lifecycle: payload of vm is not a lifecycle_test.size: `)
+	foreignPayload(t, store, "a", "Ready")
 	before := all(t, store.MemoryStore, "vm", "a")
-	_, err = m.Fire(t.Context(), "a", "update", user, resize(1))
-	require.ErrorContains(t, err, `lifecycle: fire vm "a": update by user in Ready: lifecycle: payload of vm is not a lifecycle_test.size: `)
-	_, err = m.Fire(t.Context(), "a", "touch", user, nil)
-	require.ErrorContains(t, err, "payload of vm is not a")
-	_, err = m.Fire(t.Context(), "a", "touch", user, resize(1))
-	require.ErrorContains(t, err, "payload of vm is not a", "an edit of a zero payload")
-	verdict, err := m.Report(t.Context(), "a", 1, "update", user, "")
-	require.ErrorContains(t, err, "payload of vm is not a")
-	require.Equal(t, lifecycle.Refused, verdict)
+	for _, v := range append(slices.Clone(verbs), []verb{
+		{"fire", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Fire(ctx, "a", "touch", user, resize(1)) // an edit of a zero payload
+			return err
+		}},
+		{"override", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Override(ctx, "a", "Ready", user, "to see", resize(1))
+			return err
+		}},
+		{"explain", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Explain(ctx, "a")
+			return err
+		}},
+	}...) {
+		if v.name == "history" || v.name == "add" || v.name == "create" {
+			continue
+		}
+		err := v.call(t.Context(), m)
+		require.ErrorIs(t, err, lifecycle.ErrForeign, v.name)
+		require.ErrorContains(t, err, "lifecycle: foreign record: payload of vm is not a lifecycle_test.size: ")
+		require.Equal(t, 500, lifecycle.HTTPStatus(err))
+	}
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
+
+	able := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Codec: tolerant{}})
+	rec := must(able.Override(t.Context(), "a", "Ready", user, "it was a text", resize(3)))(t)
+	require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t), "it is repaired")
+}
+
+// tolerant is a codec that reads everything.
+type tolerant struct{ lifecycle.JSON }
+
+func (c tolerant) Unmarshal(data []byte, v any) error {
+	_ = c.JSON.Unmarshal(data, v)
+	return nil
 }
 
 type (
