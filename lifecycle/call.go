@@ -247,7 +247,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	}
 	var err error
 	if err = c.m.known(&c.before, &c.known); err != nil {
-		return err
+		return c.refuses(err)
 	}
 	if c.change != nil && c.change.Operation != 0 && c.before.Exists() && c.before.Operation != c.change.Operation {
 		return stale(&c.before)
@@ -268,7 +268,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 			c.d = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 			return public(c.d.Err)
 		default:
-			return fmt.Errorf("%w: no event says how the work ended", ErrInvalid)
+			return c.refuses(fmt.Errorf("%w: no event says how the work ended", ErrInvalid))
 		}
 		c.event, c.actor = c.m.machine.EventAt(q.Event), q.Actor
 	}
@@ -303,6 +303,16 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 		return ErrNotFound // the table ignores the event, and there is no object
 	}
 	return nil // a repeated report about an object that is gone
+}
+
+// refuses makes an error of one object alone the word about its outcome, as if the
+// table had refused it: nothing can be written, however often it is tried, and the
+// outcomes of others do not depend on it.
+func (c *call[S, E, T]) refuses(err error) error {
+	if c.outcome != 0 {
+		c.d = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
+	}
+	return err
 }
 
 // isOver reports whether the operation whose outcome is to be written is not the

@@ -17,8 +17,9 @@ import (
 // The parts are admitted in the same commit as the object itself, all of them or
 // none, as by [Together]. The work takes the turns of all of them in the queue.
 // Its outcome is written for all of them in one commit as well, for each by the
-// events of its own manager; a part that somebody else has moved meanwhile is
-// left as it is. [Task.With] tells the work the operations of its parts. A part
+// events of its own manager; a part that somebody else has moved meanwhile, that
+// has no event for it, or that is foreign now ([ErrForeign]), is left as it is.
+// [Task.With] tells the work the operations of its parts. A part
 // that the event leaves at rest has no outcome.
 //
 // The parts belong to this process as the object does. If it dies, each is looked
@@ -100,8 +101,8 @@ func (o *operation[S, E, T]) companions() (list []Companion) {
 // concludeTogether is conclude for an operation with parts. Without a call, the
 // operation itself is lost, and only its parts are ended.
 //
-// A part that the table or another operation refuses is left out: whoever moved
-// it answers for it. If the operation itself is refused, its parts are ended all
+// A part that the table or another operation refuses, or that has become foreign, is
+// left out: whoever moved it answers for it. If the operation itself is refused, its parts are ended all
 // the same: nobody else does their work.
 func (o *operation[S, E, T]) concludeTogether(ctx context.Context, c *call[S, E, T], outcome Outcome, reason string) error {
 	for attempt := 1; ; attempt++ {

@@ -239,3 +239,54 @@ func TestBeatFromOutside(t *testing.T) {
 		require.ErrorIs(t, m.Beat(t.Context(), "nobody"), lifecycle.ErrStale)
 	})
 }
+
+// TestDoTogetherPartRefuses: what is wrong with a part alone does not keep the
+// outcome of the operation from being written, nor the other way round.
+func TestDoTogetherPartRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*lifecycle.StoredRecord){
+		"foreign":         func(r *lifecycle.StoredRecord) { r.State, r.Origin, r.Operation = "melting", "melting", 9 },
+		"foreign within":  func(r *lifecycle.StoredRecord) { r.State = "melting" },
+		"foreign payload": func(r *lifecycle.StoredRecord) { r.Payload = lifecycle.RawPayload(`"text"`) },
+	} {
+		for id, other := range map[string]string{"a": "b", "b": "a"} {
+			t.Run(name+" "+id, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := lifecycle.NewMemoryStore()
+					m := workers(store, lifecycle.Config[event]{})
+					stopped(t, m, "a")
+					stopped(t, m, "b")
+					h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+						r := must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id}))(t)
+						to := r
+						spoil(&to)
+						to.Sequence++
+						return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
+					}), nil, m.Firing("b", "start", user, nil)))(t)
+					_, err := h.Wait(t.Context())
+					switch {
+					case id == "b":
+						require.NoError(t, err)
+					case name == "foreign":
+						require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+					default:
+						require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
+					}
+					require.Equal(t, state("running"), must(m.Get(t.Context(), other))(t).State)
+				})
+			})
+		}
+	}
+	t.Run("without an event", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m := workers(store, lifecycle.Config[event]{})
+			mute := lifecycle.New(workVM, store, &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
+			stopped(t, m, "a")
+			running(t, m, "b")
+			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, mute.Firing("b", "inspect", user, nil)))(t)
+			_, err := h.Wait(t.Context())
+			require.NoError(t, outcomeError(t, err).Unwritten)
+			require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
+		})
+	})
+}

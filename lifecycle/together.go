@@ -208,6 +208,9 @@ func (p *Part[S, E, T]) prepare(ctx context.Context) (*StoredChange, *Change[str
 	}
 	c.lent = true
 	if p.payload, err = c.plan(); err != nil {
+		if _, edited := errors.AsType[*editError](err); !edited && errors.Is(err, ErrForeign) {
+			err = c.refuses(err)
+		}
 		return nil, nil, err
 	}
 	return &c.one[0], &Change[struct{}]{Require: c.draft.Require, Messages: c.draft.Messages}, nil
