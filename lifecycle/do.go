@@ -264,6 +264,9 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 		// It may have begun, and then this process has it and does nothing.
 		r := &c.one[0].To
 		o.m.tasks.unsettled(&Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch})
+		for _, p := range o.with {
+			p.looseEnd()
+		}
 	}
 	if err != nil {
 		return err

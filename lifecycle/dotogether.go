@@ -105,15 +105,22 @@ func (o *operation[S, E, T]) companions() (list []Companion) {
 // left out: whoever moved it answers for it. If the operation itself is refused, its parts are ended all
 // the same: nobody else does their work.
 func (o *operation[S, E, T]) concludeTogether(ctx context.Context, c *call[S, E, T], outcome Outcome, reason string) error {
-	for attempt := 1; ; attempt++ {
-		var parts []AnyPart
-		if c != nil {
-			parts = append(parts, &Part[S, E, T]{c: c})
+	var ending []AnyPart
+	defer func() { // also if somebody's code panics
+		for _, p := range ending {
+			p.looseEnd()
 		}
+	}()
+	for attempt := 1; ; attempt++ {
+		ending = nil
 		for _, p := range o.with {
 			if _, ok := p.operation(); ok {
-				parts = append(parts, p.ending(outcome, reason))
+				ending = append(ending, p.ending(outcome, reason))
 			}
+		}
+		parts := ending
+		if c != nil {
+			parts = append([]AnyPart{&Part[S, E, T]{c: c}}, ending...)
 		}
 		overtaken, err := conclude(ctx, parts)
 		if !overtaken || attempt == maxAttempts {
@@ -199,6 +206,7 @@ func (p *Part[S, E, T]) operation() (OpID, bool) {
 func (p *Part[S, E, T]) ending(outcome Outcome, reason string) AnyPart {
 	m := p.c.m
 	c := m.call("outcome", p.c.id, m.worker)
+	c.d = decide.Decision{} // nothing was decided yet
 	c.outcome, c.ends, c.reason = outcome, m.events.Of(decide.Outcome(outcome)), reason
 	c.outcomeOf = decide.Request{Verb: decide.Report, Actor: m.worker, Operation: uint64(p.c.after().Operation), Owned: true}
 	c.outcomeOf.Owner, c.outcomeOf.Epoch = m.self()
@@ -217,4 +225,24 @@ func (p *Part[S, E, T]) beat(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// looseEnd notes that nobody here does the operation of a part any more, although it
+// is, or may be, still going on: sweeps of its manager say so if the table has no
+// deadline for it. The part is an ending that may not be written, or one whose
+// admission may be.
+func (p *Part[S, E, T]) looseEnd() {
+	c, t := p.c, &Task{Key: p.key()}
+	switch {
+	case c.wrote, c.d.Err != nil && c.d.Verdict == decide.Stale:
+		return
+	case c.outcome != 0:
+		t.Operation, t.Owner, t.Epoch = OpID(c.outcomeOf.Operation), c.outcomeOf.Owner, c.outcomeOf.Epoch
+	case c.d.Write && c.m.table.States[c.d.State].Kind == fsm.Transitional:
+		r := c.after()
+		t.Operation, t.Owner, t.Epoch = r.Operation, r.Owner, r.Epoch
+	default:
+		return
+	}
+	c.m.tasks.unsettled(t)
 }

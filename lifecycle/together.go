@@ -46,6 +46,7 @@ type AnyPart interface {
 	ending(outcome Outcome, reason string) AnyPart
 	refused() bool
 	beat(ctx context.Context) error
+	looseEnd()
 }
 
 // Firing is what [Manager.Fire] does, as a part of a commit.

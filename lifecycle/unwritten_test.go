@@ -234,3 +234,57 @@ func TestObserverPanics(t *testing.T) {
 		require.Error(t, outcomeError(t, err).Unwritten)
 	})
 }
+
+// TestUnwrittenPartIsReported: a part whose outcome is not written, or whose admission
+// may be, is reported by every sweep of its manager, as its operation is.
+func TestUnwrittenPartIsReported(t *testing.T) {
+	for name, onCommit := range map[string]func(*testing.T, *hooked, int, *lifecycle.Commit, func() error) error{
+		"outcome": func(_ *testing.T, _ *hooked, n int, _ *lifecycle.Commit, write func() error) error {
+			if n == 1 {
+				return write()
+			}
+			return errBoom
+		},
+		"panic": func(_ *testing.T, _ *hooked, n int, _ *lifecycle.Commit, write func() error) error {
+			if n == 1 {
+				return write()
+			}
+			panic("the store")
+		},
+		"admission": func(t *testing.T, store *hooked, n int, c *lifecycle.Commit, _ func() error) error {
+			if n == 1 {
+				return store.lose(t, c)
+			}
+			return lifecycle.ErrUnknownOutcome
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+				owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+				m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
+				running(t, m, "a")
+				running(t, m, "b")
+				store.reset()
+				store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
+				h, err := m.DoTogether(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil, parts.Firing("b", "inspect", user, nil))
+				if err == nil {
+					_, err = h.Wait(t.Context())
+				}
+				require.Error(t, err)
+				store.reset()
+				for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
+					for range 2 {
+						cases := must(mgr.Sweep(t.Context()))(t)
+						require.Len(t, cases, 1)
+						require.Equal(t, id, cases[0].ID)
+						require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+					}
+					must(mgr.Override(t.Context(), id, "running", user, "it is fine", nil))(t)
+					require.Empty(t, must(mgr.Sweep(t.Context()))(t))
+				}
+				require.NoError(t, owner.Leave(t.Context()))
+			})
+		})
+	}
+}
