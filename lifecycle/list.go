@@ -24,9 +24,25 @@ type Select[S comparable] struct {
 
 // List returns one page of the objects that are selected, in order of id. A
 // page shorter than the limit is the last one. The error is
-// [fsm.ErrUnknownState] for a state that is not declared, [ErrForeign] or the
-// store's.
+// [fsm.ErrUnknownState] for a state that is not declared, the store's, or
+// [ErrForeign]: then it is an [*Error] with the ID of the first object that cannot
+// be told, and those before it are returned. Who lists on After that one leaves it
+// out.
 func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S, T], error) {
+	stored, err := m.page(ctx, sel)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record[S, T], len(stored))
+	for i := range stored {
+		if records[i], err = m.listed(&stored[i]); err != nil {
+			return records[:i], err
+		}
+	}
+	return records, nil
+}
+
+func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRecord, error) {
 	q, err := m.query(sel)
 	if err != nil {
 		return nil, m.listError("list", "", err)
@@ -35,38 +51,41 @@ func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S,
 	if err != nil {
 		return nil, m.listError("list", "", err)
 	}
-	records := make([]Record[S, T], len(stored))
-	for i := range stored {
-		if records[i], err = m.record(&stored[i]); err != nil {
-			return nil, m.listError("list", stored[i].ID, err)
-		}
+	return stored, nil
+}
+
+func (m *Manager[S, E, T]) listed(r *StoredRecord) (Record[S, T], error) {
+	rec, err := m.record(r)
+	if err != nil {
+		return rec, m.listError("list", r.ID, err)
 	}
-	return records, nil
+	return rec, nil
 }
 
 // All yields the objects that are selected in order of id, reading page after
-// page of sel.Limit while the caller goes on. It ends after an error, which it
-// yields with a zero record. No lock and no snapshot is held between pages: an
-// object that changes meanwhile may be missed or come in either state, one that
-// does not change comes exactly once.
+// page of sel.Limit while the caller goes on. An error is yielded with a zero
+// record. If it is [ErrForeign], it stands for one object, whose ID is that of the
+// [*Error], and the others follow; any other is the end. No lock and no snapshot is
+// held between pages: an object that changes meanwhile may be missed or come in
+// either state, one that does not change comes exactly once.
 func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Record[S, T], error] {
 	return func(yield func(Record[S, T], error) bool) {
 		sel := sel // every pass begins anew
 		for {
-			page, err := m.List(ctx, sel)
+			page, err := m.page(ctx, sel)
 			if err != nil {
 				yield(Record[S, T]{}, err)
 				return
 			}
-			for _, rec := range page {
-				if !yield(rec, nil) {
+			for i := range page {
+				if !yield(m.listed(&page[i])) {
 					return
 				}
-				sel.After = rec.ID
 			}
 			if len(page) < limit(sel.Limit) {
 				return
 			}
+			sel.After = page[len(page)-1].ID
 		}
 	}
 }

@@ -198,18 +198,46 @@ func TestListStates(t *testing.T) {
 	require.Equal(t, "list", e.Verb)
 }
 
-// TestListForeign: one record of another table fails the page, and is named.
+// TestListForeign: a record of another table or payload is named, and does not hide
+// the others.
 func TestListForeign(t *testing.T) {
 	m, store := vms(t)
-	ready(t, m, "a")
+	for _, id := range []string{"a", "c", "e"} {
+		ready(t, m, id)
+	}
 	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "b"}, State: "Melting"})
-	_, err := m.List(t.Context(), lifecycle.Select[state]{})
-	require.ErrorIs(t, err, lifecycle.ErrForeign)
-	e, ok := errors.AsType[*lifecycle.Error](err)
-	require.True(t, ok)
-	require.Equal(t, "b", e.ID)
+	foreignPayload(t, store, "d", "Ready")
+	named := func(err error, id string) {
+		t.Helper()
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		e, ok := errors.AsType[*lifecycle.Error](err)
+		require.True(t, ok)
+		require.Equal(t, id, e.ID)
+	}
+	page, err := m.List(t.Context(), lifecycle.Select[state]{})
+	require.Equal(t, []string{"a"}, ids(page))
 	require.EqualError(t, err, `lifecycle: list vm "b": lifecycle: foreign record: `+
 		`fsm: unknown state: vm: in "Melting": not declared`)
+	page, err = m.List(t.Context(), lifecycle.Select[state]{After: "b"})
+	require.Equal(t, []string{"c"}, ids(page))
+	named(err, "d")
+
+	for most := range 7 {
+		var all []lifecycle.Record[state, size]
+		var failed []error
+		for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: most}) {
+			if err != nil {
+				require.Zero(t, rec)
+				failed = append(failed, err)
+				continue
+			}
+			all = append(all, rec)
+		}
+		require.Equal(t, []string{"a", "c", "e"}, ids(all))
+		require.Len(t, failed, 2)
+		named(failed[0], "b")
+		named(failed[1], "d")
+	}
 }
 
 // TestListByAge: unchanged for so long, and overdue, by the store's clock.
