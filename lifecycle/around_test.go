@@ -172,6 +172,53 @@ func TestReconcile(t *testing.T) {
 	require.ErrorIs(t, err, fsm.ErrUnknownEvent)
 }
 
+// One object of which nothing can be said does not keep the others from being
+// settled and compared.
+func TestReconcileFailed(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	refused := errors.New("not now")
+	m := workers(store, lifecycle.Config[event]{Along: func(_ context.Context, ch *lifecycle.StoredChange) (along lifecycle.Along, err error) {
+		if ch.To.ID == "c" && ch.To.State == "stopped" {
+			err = refused
+		}
+		return along, err
+	}})
+	for _, id := range []string{"b", "c", "d", "e"} {
+		must(m.Create(t.Context(), id, "create", user, size{}))(t)
+	}
+	for _, id := range []string{"a", "b"} {
+		key := lifecycle.Key{Machine: "work-vm", ID: id}
+		before := must(store.Get(t.Context(), key))(t)
+		to := before
+		to.Key, to.State, to.Origin, to.Operation, to.Payload = key, "creating", "none", 1, lifecycle.RawPayload(`"text"`)
+		to.Sequence++
+		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
+			Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: before.Revision, From: before.State, To: to}},
+		}))
+	}
+	done := func(id string) lifecycle.Said[event] {
+		return lifecycle.Said[event]{ID: id, Operation: 1, Ended: true, Event: "done", Present: true}
+	}
+	r, err := m.Reconcile(t.Context(), "worker", []lifecycle.Said[event]{done("a"), done("c"), done("d"), {ID: "f", Present: true}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []lifecycle.Settled{{ID: "d", Operation: 1, Verdict: lifecycle.Applied}}, r.Settled)
+	require.Equal(t, []string{"e"}, ids(r.Resend))
+	require.Empty(t, r.Missing)
+	require.Equal(t, []string{"f"}, r.Extra, "the others exist")
+	var failed []string
+	for _, e := range r.Failed {
+		require.True(t, errors.Is(e, lifecycle.ErrForeign) || errors.Is(e, refused), "%v", e)
+		failed = append(failed, e.Verb+" "+e.ID)
+	}
+	require.Equal(t, []string{"report a", "report c", "list a", "list b"}, failed)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err = m.Reconcile(ctx, "worker", []lifecycle.Said[event]{done("e")}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, r.Failed)
+}
+
 // Explain says who owes the next move and what is in the way, in text and JSON.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

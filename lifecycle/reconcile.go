@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -34,6 +35,11 @@ type Reconciled[S comparable, T any] struct {
 	Missing []Record[S, T]
 	// Extra are ids that the peer has, of objects that do not exist.
 	Extra []string
+	// Failed are why nothing can be said of single objects: their record is
+	// foreign, also if it is another peer's ([ErrForeign]), Config.Along refused
+	// their outcome, or they did not hold still ([ErrConflict]). They are in no
+	// other list for that, and what is said of them may be said again.
+	Failed []*Error
 }
 
 // Settled is one outcome and what it was.
@@ -53,9 +59,10 @@ type Settled struct {
 // or removed is for the caller to do. An object that changes meanwhile may be
 // listed as it was before.
 //
-// The error is that of [Manager.Report] or [Manager.List]; what was settled
-// until then is returned, and the account may be given again. Of an account with
-// a bad id, event or reason nothing is settled.
+// What keeps one object from being told does not keep the others: it is in Failed.
+// Every other error of [Manager.Report] or [Manager.List] is the end; what was
+// settled until then is returned, and the account may be given again. Of an account
+// with a bad id, event or reason nothing is settled.
 func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said []Said[E], its func(Record[S, T]) bool) (Reconciled[S, T], error) {
 	var r Reconciled[S, T]
 	// An account that cannot be told to its end is not begun.
@@ -75,6 +82,9 @@ func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said 
 			continue
 		}
 		v, err := m.Report(ctx, s.ID, s.Operation, s.Event, actor, s.Reason)
+		if r.fails(ctx, err) {
+			continue
+		}
 		if err != nil {
 			return r, err
 		}
@@ -82,6 +92,10 @@ func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said 
 	}
 	exists := map[string]bool{}
 	for rec, err := range m.All(ctx, Select[S]{}) {
+		if r.fails(ctx, err) {
+			exists[r.Failed[len(r.Failed)-1].ID] = true // it is not extra
+			continue
+		}
 		if err != nil {
 			return r, err
 		}
@@ -104,4 +118,18 @@ func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said 
 		}
 	}
 	return r, nil
+}
+
+// fails notes an error that is about one object alone, and reports whether it is.
+func (r *Reconciled[S, T]) fails(ctx context.Context, err error) bool {
+	failed, ok := errors.AsType[*Error](err)
+	if !ok || ctx.Err() != nil || errors.Is(err, ErrUnknownOutcome) {
+		return false
+	}
+	_, along := errors.AsType[*alongError](err)
+	if along || errors.Is(err, ErrForeign) || errors.Is(err, ErrConflict) {
+		r.Failed = append(r.Failed, failed)
+		return true
+	}
+	return false
 }
