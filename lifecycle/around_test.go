@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -217,6 +218,26 @@ func TestReconcileFailed(t *testing.T) {
 	r, err = m.Reconcile(ctx, "worker", []lifecycle.Said[event]{done("e")}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, r.Failed)
+}
+
+// What is said of one object counts in any order.
+func TestReconcileSeveral(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	must(m.Fire(t.Context(), "a", "start", user, nil))(t)
+	stopped(t, m, "b")
+	account := []lifecycle.Said[event]{
+		{ID: "a", Operation: 1, Ended: true, Event: "done"}, {ID: "a", Operation: 2, Present: true},
+		{ID: "b", Operation: 1, Present: true}, {ID: "b", Operation: 1, Ended: true, Event: "done"},
+	}
+	for range 2 {
+		r := must(m.Reconcile(t.Context(), "worker", account, nil))(t)
+		require.Empty(t, r.Resend)
+		require.Empty(t, r.Missing)
+		require.Empty(t, r.Extra)
+		require.Len(t, r.Settled, 2)
+		slices.Reverse(account)
+	}
 }
 
 // Explain says who owes the next move and what is in the way, in text and JSON.

@@ -8,7 +8,8 @@ import (
 )
 
 // Said is what a peer says about one object after it was away: all that it
-// knows, whether it has said so before or not.
+// knows, whether it has said so before or not. An account may say several things
+// about one object, in any order: of every operation that is over, for one.
 type Said[E comparable] struct {
 	ID string
 	// Operation is the last one of the object that the peer has heard of, and
@@ -77,7 +78,8 @@ func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said 
 	}
 	account := make(map[string]Said[E], len(said))
 	for _, s := range said {
-		account[s.ID] = s
+		a := account[s.ID]
+		account[s.ID] = Said[E]{Operation: max(a.Operation, s.Operation), Present: a.Present || s.Present}
 		if !s.Ended {
 			continue
 		}
