@@ -255,7 +255,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	q := &c.q
 	if c.creates && q.Verb <= decide.Fire {
 		q.Verb = decide.Fire
-		if !c.known.Exists && c.m.makes {
+		if !c.known.Exists && c.m.makes && (c.change == nil || c.change.Operation == 0) {
 			q.Verb = decide.Create
 		}
 	}

@@ -298,3 +298,16 @@ func TestDoAnswerLost(t *testing.T) {
 		})
 	}
 }
+
+// TestDoGoesOnWithGone: who goes on with an operation does not make the object anew
+// when it was removed meanwhile.
+func TestDoGoesOnWithGone(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	must(m.Override(t.Context(), "a", "none", "ann", "not needed", nil))(t)
+	_, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), &lifecycle.Change[size]{Operation: 1})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	_, err = m.Get(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	must(must(m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil))(t).Wait(t.Context()))(t)
+}

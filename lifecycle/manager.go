@@ -191,7 +191,8 @@ type Change[T any] struct {
 	// Operation is what the call goes on with: if it is not the object's, the
 	// error is [ErrStale]. Default: whatever the object is in. With it, who began
 	// an operation cannot move one that somebody else has begun since. It is for
-	// calls about an object that exists.
+	// calls about an object that exists: [Manager.Do] does not make one then, and
+	// of one that is gone the error is [ErrNotFound].
 	Operation OpID
 }
 
