@@ -32,7 +32,9 @@ func (h *Handle[S, T]) Done() <-chan struct{} { return h.ticket.Done() }
 
 // Wait waits for the outcome and returns the record that it was written in, and
 // nil if the work succeeded. Otherwise the error is an [OutcomeError]; the record
-// is then the last that is known. If ctx ends first, the error is
+// is then the last that is known: of a lost operation as others have left the
+// object, where this process has seen that and it exists, else as the operation
+// has. If ctx ends first, the error is
 // [queue.ErrPending], and Wait may be called again; inside work that the
 // operation waits for, [queue.ErrWouldDeadlock].
 func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {

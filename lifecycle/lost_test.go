@@ -89,8 +89,9 @@ func TestLost(t *testing.T) {
 					if !c.told {
 						close(end)
 					}
-					_, err := h.Wait(t.Context())
+					rec, err := h.Wait(t.Context())
 					e := outcomeError(t, err)
+					require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
 					require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 					require.NoError(t, e.Unwritten)
@@ -120,7 +121,8 @@ func TestLostWhileWaiting(t *testing.T) {
 		must(workers(store, lifecycle.Config[event]{}).Override(t.Context(), "a", "running", "ann", "it runs", nil))(t)
 		before := all(t, store, "work-vm", "a")
 		close(end)
-		_, err := h.Wait(t.Context())
+		rec, err := h.Wait(t.Context())
+		require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))

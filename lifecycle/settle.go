@@ -101,6 +101,7 @@ func (o *operation[S, E, T]) end(ctx context.Context, outcome Outcome, why error
 			// written, their deadline is left.
 			_ = o.concludeTogether(ctx, nil, Canceled, "")
 		}
+		o.lostTo(why)
 		return o.failed(Lost, why, nil)
 	}
 	c := o.m.call("outcome", o.id, o.m.worker)
@@ -160,6 +161,7 @@ func (o *operation[S, E, T]) ended(ctx context.Context, c *call[S, E, T], outcom
 	default:
 		// Another operation, or none: somebody else has ended this one.
 		failed = o.failed(Lost, errors.Join(stale(&c.before), why), nil)
+		o.lostTo(failed.Err)
 	}
 	abandoned := o.note(func() {
 		o.closed = true
@@ -184,6 +186,18 @@ func (o *operation[S, E, T]) ended(ctx context.Context, c *call[S, E, T], outcom
 		return errors.Join(abandoned, failed)
 	}
 	return failed
+}
+
+// lostTo makes the record that the operation was lost to the last that its waiter
+// knows, if the error has it.
+func (o *operation[S, E, T]) lostTo(why error) {
+	to, ok := errors.AsType[*staleError](why)
+	if !ok || to.now.Key != o.task.Key || to.now.Operation < o.task.Operation || !to.now.Exists() {
+		return
+	}
+	if rec, err := o.m.record(&to.now); err == nil {
+		_ = o.note(func() { o.handle.last = rec })
+	}
 }
 
 // editError is the failure of what the work wanted to change in the payload.

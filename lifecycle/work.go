@@ -399,10 +399,17 @@ func (m *Manager[S, E, T]) owns(t *Task, r *StoredRecord) bool {
 	return r.Exists() && !m.resting(r) && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
-//go:noinline
-func stale(r *StoredRecord) error {
-	return fmt.Errorf("%w: %s is %s in operation %d", ErrStale, r.Key.text(), stateOr(r.State), r.Operation)
+// staleError is ErrStale with the record that an operation was lost to.
+type staleError struct{ now StoredRecord }
+
+func (e *staleError) Error() string {
+	return fmt.Sprintf("%v: %s is %s in operation %d", ErrStale, e.now.Key.text(), stateOr(e.now.State), e.now.Operation)
 }
+
+func (e *staleError) Is(target error) bool { return target == ErrStale }
+
+//go:noinline
+func stale(r *StoredRecord) error { return &staleError{*r} }
 
 // beat prolongs the deadline of a task's object.
 func (m *Manager[S, E, T]) beat(ctx context.Context, t *Task) error {
