@@ -50,7 +50,7 @@ type Request struct {
 	Owned   bool // Report by the process that does the work itself, see Owner
 	Work    bool // Fire, Create: a handler or closure of the caller does the work of the operation that begins
 	Steps   bool // Report of the last but not the only step: others follow when the object rests
-	Sweep   bool // the sweeper fires the row of a deadline
+	Sweep   bool // the sweeper fires the row of a deadline in transition: the recorded work may be done again
 
 	Event     int // by index; unused by Add
 	Actor     fsm.Actor

@@ -34,7 +34,9 @@ func Sweep(t *fsm.Table, rec *Record, s Sight) (Request, Care) {
 	_, row := t.Deadline(rec.State, rec.Origin)
 	switch {
 	case row >= 0 && (s.Overdue || st.Kind == fsm.Transitional):
-		return Request{Verb: Fire, Event: t.Rows[row].Event, Actor: fsm.Sweeper, Force: t.Rows[row].Forced, Sweep: true}, FireEvent
+		// What a record at rest names is a step that is done.
+		again := st.Kind == fsm.Transitional
+		return Request{Verb: Fire, Event: t.Rows[row].Event, Actor: fsm.Sweeper, Force: t.Rows[row].Forced, Sweep: again}, FireEvent
 	case st.Kind != fsm.Transitional && rec.Steps && s.OwnerDead:
 		return Request{Verb: Fire, Work: true}, NextStep
 	case st.Kind != fsm.Transitional:
