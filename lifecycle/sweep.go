@@ -111,6 +111,11 @@ func (m *Manager[S, E, T]) Sweep(ctx context.Context) ([]Case, error) {
 	if err == nil {
 		err = s.orphans(ctx)
 	}
+	if err == nil && m.owner != nil && m.owner.epoch > 1 {
+		// What an earlier life has left at rest, between two steps, nobody else
+		// looks for: an owner of that name lives.
+		err = s.ownedBy(ctx, m.owner.name)
+	}
 	if err != nil {
 		err = &Error{Verb: "sweep", Machine: m.table.Name, Err: err}
 	}

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,5 +67,41 @@ func TestDeadlineBetweenSteps(t *testing.T) {
 		require.Equal(t, "archiving", now.State)
 		require.Empty(t, now.Work)
 		require.Empty(t, now.Steps)
+	})
+}
+
+// TestStepsOfAnEarlierLife: a process that came back under its name and could not
+// recover finds the steps that its earlier life has left at rest by its sweeps.
+func TestStepsOfAnEarlierLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		fine := func(context.Context, []byte) error { return nil }
+		life := func(s lifecycle.Store) *lifecycle.Manager[state, event, size] {
+			owner := must(lifecycle.Join(t.Context(), s, "p", time.Hour))(t)
+			return workers(s, lifecycle.Config[event]{Owner: owner, Handlers: map[string]lifecycle.Handler{"stop": fine, "delete": fine}})
+		}
+		m := life(store)
+		running(t, m, "a")
+		store.reset()
+		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+			if n > 2 { // after the outcome of the first step nobody hears of it any more
+				return errBoom
+			}
+			return write()
+		}
+		must(m.DoSteps(t.Context(), "a", user, destroy(lifecycle.Named("stop", nil), lifecycle.Named("delete", nil)), nil))(t)
+		synctest.Wait()
+
+		lister := &clocked{hooked: &hooked{MemoryStore: store.MemoryStore}, fail: errBoom}
+		n := life(lister)
+		_, err := n.Recover(t.Context())
+		require.ErrorIs(t, err, errBoom)
+		lister.fail = nil
+		found := must(n.Sweep(t.Context()))(t)
+		require.Len(t, found, 1)
+		require.Equal(t, `work-vm "a" in stopped, operation 3: continued to deleting by delete, owner p is dead`, found[0].String())
+		synctest.Wait()
+		require.False(t, new(stored(t, store.MemoryStore, "a")).Exists())
+		require.Empty(t, must(n.Sweep(t.Context()))(t))
 	})
 }
