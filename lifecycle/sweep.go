@@ -386,7 +386,9 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 			found.Remedy, found.Err = Unmoved, err
 			return
 		}
-		if actor != "" {
+		// Who says what the sweeper would have said means its row, with all that it
+		// does.
+		if same := actor == q.Actor && m.machine.EventIndex(seen) == q.Event; actor != "" && !same {
 			e = seen
 			q = decide.Request{Verb: decide.Fire, Event: m.machine.EventIndex(e), Actor: actor}
 		}

@@ -1,0 +1,38 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestObservedDeadline: who looks, and says that the row of the deadline is right,
+// has it taken as if nobody had looked: where it does the work again, it is done.
+func TestObservedDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		time.Sleep(time.Minute + 1)
+		n := workers(store, lifecycle.Config[event]{
+			Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")},
+			Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				return "late", fsm.Sweeper, nil
+			},
+		})
+		found := must(n.Sweep(t.Context()))(t)
+		synctest.Wait()
+		require.Len(t, found, 1)
+		require.Equal(t, lifecycle.Redone, found[0].Remedy, "%v", found[0])
+		require.Equal(t, []string{"again "}, log.list)
+		require.Equal(t, "running", stored(t, store, "a").State)
+	})
+}
