@@ -166,10 +166,8 @@ func (m *Manager[S, E, T]) Run(ctx context.Context, every time.Duration, tell fu
 		case <-pause.C:
 		}
 		cases, err := m.Sweep(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if tell != nil {
+		// What it has done until its context ended was done.
+		if tell != nil && (ctx.Err() == nil || len(cases) > 0) {
 			tell(cases, err)
 		}
 	}

@@ -36,3 +36,29 @@ func TestObservedDeadline(t *testing.T) {
 		require.Equal(t, "running", stored(t, store, "a").State)
 	})
 }
+
+// TestRunTellsTheLast: what a sweep has done until its context ended is told, too.
+func TestRunTellsTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := lifecycle.New(sizedVM, store, nil)
+		for _, id := range []string{"a", "b"} {
+			must(m.Create(t.Context(), id, "create", user, size{}))(t)
+		}
+		time.Sleep(time.Hour + 1)
+		ctx, stop := context.WithCancelCause(t.Context())
+		store.reset()
+		store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
+			defer stop(errBoom)
+			return write()
+		}
+		var told []lifecycle.Case
+		err := m.Run(ctx, time.Minute, func(cases []lifecycle.Case, err error) {
+			require.ErrorIs(t, err, errBoom)
+			told = append(told, cases...)
+		})
+		require.NoError(t, err)
+		require.Len(t, told, 1)
+		require.Equal(t, lifecycle.Moved, told[0].Remedy)
+	})
+}
