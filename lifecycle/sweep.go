@@ -407,6 +407,12 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		found.Remedy = LeftToOthers
 		return
 	}
+	// Behind itself it is done no sooner. Without this a queue whose head hangs gets
+	// longer with every deadline.
+	if m.tasks.waits(r.Key) {
+		found.Remedy, found.Err = Unmoved, errWaits
+		return
+	}
 	actor, work, rest, err := m.decodeSteps(r)
 	if err != nil {
 		found.Remedy, found.Err = Unmoved, err
@@ -433,7 +439,10 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 	found.To = c.moved(found.Err)
 }
 
-var errMoved = errors.New("lifecycle: nothing to do again")
+var (
+	errMoved = errors.New("lifecycle: nothing to do again")
+	errWaits = errors.New("lifecycle: its work waits for its turn here")
+)
 
 // next does the step that a dead owner has left.
 func (s *sweeper[S, E, T]) next(ctx context.Context, r *StoredRecord, found *Case) {

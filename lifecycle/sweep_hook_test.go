@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // TestObservedDeadline: who looks, and says that the row of the deadline is right,
@@ -60,5 +61,36 @@ func TestRunTellsTheLast(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, told, 1)
 		require.Equal(t, lifecycle.Moved, told[0].Remedy)
+	})
+}
+
+// TestSweepBehindItself: work that waits for its turn in this very process is not
+// begun anew behind itself, however long what is in front of it hangs; when that
+// ends, it is done.
+func TestSweepBehindItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		q := queue.Must[lifecycle.Key](nil)
+		end := make(chan struct{})
+		begun := 0
+		m := workers(store, lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{
+			"reboot": func(context.Context, []byte) error { begun++; <-end; return nil }, // deaf
+		}})
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		time.Sleep(time.Minute + 1)
+		require.Equal(t, lifecycle.Redone, must(m.Sweep(t.Context()))(t)[0].Remedy)
+		for range 20 {
+			time.Sleep(time.Minute + 1)
+			found := must(m.Sweep(t.Context()))(t)
+			require.Len(t, found, 1)
+			require.Equal(t, `work-vm "a" in rebooting, operation 4: unmoved: lifecycle: its work waits for its turn here`, found[0].String())
+		}
+		require.Equal(t, 1, q.Stats().Waiting)
+		close(end)
+		synctest.Wait()
+		require.Equal(t, 2, begun)
+		require.Equal(t, "running", stored(t, store, "a").State)
+		require.EqualValues(t, 4, stored(t, store, "a").Operation)
 	})
 }

@@ -309,6 +309,17 @@ func (ts *tasks) of(id string) *Task {
 	return ts.running[id]
 }
 
+// waits reports whether work of a key was admitted and has not begun.
+func (ts *tasks) waits(k Key) bool {
+	t := ts.of(k)
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ctx == nil
+}
+
 // taken ends the work that a commit of this manager has taken the operation
 // from, unless the commit is by the task itself.
 func (m *Manager[S, E, T]) taken(now *StoredRecord, by *Task) {
