@@ -260,15 +260,12 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	} else {
 		err = Together(ctx, append([]AnyPart{&Part[S, E, T]{c: c}}, o.with...)...)
 	}
-	if c.sent && errors.Is(err, ErrUnknownOutcome) {
-		// It may have begun, and then this process has it and does nothing.
-		r := &c.one[0].To
-		o.m.tasks.unsettled(&Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch})
-		for _, p := range o.with {
-			p.looseEnd()
-		}
-	}
 	if err != nil {
+		if c.perhapsBegun(err) {
+			for _, p := range o.with {
+				p.looseEnd()
+			}
+		}
 		return err
 	}
 	begun = true
@@ -278,6 +275,17 @@ func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change
 	}
 	c.done()
 	return err
+}
+
+// perhapsBegun notes an operation that may have begun, if it may: then this process
+// has it and does nothing.
+func (c *call[S, E, T]) perhapsBegun(err error) bool {
+	if !c.sent || !errors.Is(err, ErrUnknownOutcome) {
+		return false
+	}
+	r := &c.one[0].To
+	c.m.tasks.unsettled(&Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch})
+	return true
 }
 
 // sameButPayload reports whether nothing but payloads can tell two records of an

@@ -409,7 +409,7 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 	}
 	// Behind itself it is done no sooner. Without this a queue whose head hangs gets
 	// longer with every deadline.
-	if m.tasks.waits(r.Key) {
+	if m.tasks.waits(r.ID) {
 		found.Remedy, found.Err = Unmoved, errWaits
 		return
 	}
@@ -425,6 +425,7 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 		err := c.run(ctx)
 		switch {
 		case err != nil:
+			c.perhapsBegun(err)
 			return err
 		case !c.wrote || c.after().Operation == r.Operation:
 			return errMoved // the guards chose a row that ends it

@@ -94,3 +94,54 @@ func TestSweepBehindItself(t *testing.T) {
 		require.EqualValues(t, 4, stored(t, store, "a").Operation)
 	})
 }
+
+// TestRedoneOrNot: if nobody ever says whether the operation was begun anew, and it
+// was, and its new state has no deadline, sweeps of this process say that it does
+// nothing about it.
+func TestRedoneOrNot(t *testing.T) {
+	machine := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "job", Initial: "idle", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{
+			{Name: "idle"}, {Name: "trying", Kind: fsm.Transitional},
+			{Name: "trying last", Kind: fsm.Transitional, Manual: "somebody looks"},
+		},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("idle", "try", "trying").By(user),
+			fsm.Return[state, event]("trying", "done").AlsoFrom("trying last").By("worker"),
+			fsm.Move[state, event]("trying", "late", "trying last").After(time.Minute).Superseding(),
+		),
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var log calls
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		config := &lifecycle.Config[event]{
+			Worker: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"try": log.handler("try")},
+			Owner: must(lifecycle.Join(t.Context(), store, "p", 24*time.Hour))(t),
+		}
+		m := lifecycle.New(machine, store, config)
+		must(m.Add(t.Context(), "a", user, size{}))(t)
+		dead := must(lifecycle.Join(t.Context(), store, "dead", time.Hour))(t)
+		theirs := *config
+		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return told(ctx) }}
+		must(lifecycle.New(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil))(t)
+		time.Sleep(time.Minute + 1)
+		store.reset()
+		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+			if n == 1 {
+				return store.lose(t, c)
+			}
+			return lifecycle.ErrUnknownOutcome
+		}
+		found := must(m.Sweep(t.Context()))(t)
+		require.Len(t, found, 1)
+		require.ErrorIs(t, found[0].Err, lifecycle.ErrUnknownOutcome)
+		store.reset()
+		for range 3 {
+			found = must(m.Sweep(t.Context()))(t)
+			require.Len(t, found, 1)
+			require.Equal(t, `job "a" in trying last, operation 2: left to a person: somebody looks`, found[0].String())
+		}
+		require.Empty(t, log.list)
+		require.NoError(t, dead.Leave(t.Context()))
+	})
+}

@@ -309,9 +309,9 @@ func (ts *tasks) of(id string) *Task {
 	return ts.running[id]
 }
 
-// waits reports whether work of a key was admitted and has not begun.
-func (ts *tasks) waits(k Key) bool {
-	t := ts.of(k)
+// waits reports whether work of an object was admitted and has not begun.
+func (ts *tasks) waits(id string) bool {
+	t := ts.of(id)
 	if t == nil {
 		return false
 	}
