@@ -20,6 +20,7 @@ type store struct {
 var (
 	_ lifecycle.Historian = (*store)(nil)
 	_ lifecycle.Outbox    = (*store)(nil)
+	_ lifecycle.Recaller  = (*store)(nil)
 )
 
 // call performs one call of the store. A process that is gone meanwhile does not
@@ -54,6 +55,15 @@ func (s *store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRec
 
 func (s *store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
 	return call(s, func() ([]lifecycle.StoredRecord, error) { return s.inner.List(ctx, q) })
+}
+
+// Recall is what the store remembers, if it does. It is no call: nothing waits.
+func (s *store) Recall(key lifecycle.Key) (lifecycle.StoredRecord, bool) {
+	r, ok := s.inner.(lifecycle.Recaller)
+	if !ok {
+		return lifecycle.StoredRecord{}, false
+	}
+	return r.Recall(key)
 }
 
 func (s *store) Capabilities() lifecycle.Capabilities { return s.inner.Capabilities() }
