@@ -390,6 +390,21 @@ func faults() []fault {
 			},
 		},
 		{
+			name: "a client asks a process that there is not", says: `without any fault: crashtest: the scenario has no process "omega"`,
+			in: func(s *planted) {
+				s.Script = func(_ context.Context, w *World[vms]) error {
+					return w.Ask("omega", "anything", func(context.Context, vms) error { return nil })
+				}
+			},
+		},
+		{
+			name: "a script kills a process that there is not", says: `without any fault: crashtest: the scenario has no process "omega"`,
+			in: func(s *planted) {
+				s.Ends = nil
+				s.Script = func(_ context.Context, w *World[vms]) error { w.Kill("omega"); return nil }
+			},
+		},
+		{
 			name: "the check of the scenario finds something", says: "without any fault: a is blue",
 			in: func(s *planted) {
 				s.Check = func(context.Context, vms) error { return errors.New("a is blue") }

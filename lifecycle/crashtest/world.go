@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ type World[A any] struct{ w *world }
 // Ask has a request done in a process, and waits for the answer: the error that
 // f returned, or [ErrCrashed] if the process is gone before it has answered. If
 // there is no such process at the moment, Ask waits for the next one of that
-// role, and brings it about where the script has killed the last one.
+// role, and brings it about where the script has killed the last one. To ask, kill
+// or stop a process that is none of [Scenario].Processes is a failure.
 func (w *World[A]) Ask(role, what string, f func(ctx context.Context, app A) error) error {
 	_, err := w.w.ask(role, what, func(ctx context.Context, p *Process) error { return f(ctx, p.app.(A)) })
 	return err
@@ -170,6 +172,9 @@ func (w *world) knows(m managed) {
 
 // await returns the process that plays a role, once there is one.
 func (w *world) await(role string) (*Process, error) {
+	if err := w.knowsRole(role); err != nil {
+		return nil, err
+	}
 	for {
 		w.mu.Lock()
 		p, changed := w.roles[role], w.changed
@@ -225,7 +230,20 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
+// knowsRole refuses a role that nobody will ever play.
+func (w *world) knowsRole(role string) error {
+	if slices.Contains(w.s.processes, role) {
+		return nil
+	}
+	err := fmt.Errorf("crashtest: the scenario has no process %q", role)
+	w.blame("%v", err)
+	return err
+}
+
 func (w *world) kill(role string) {
+	if w.knowsRole(role) != nil {
+		return
+	}
 	w.mu.Lock()
 	p := w.roles[role]
 	w.roles[role] = nil
