@@ -45,9 +45,11 @@
 //
 // # No guarantees
 //
-//   - There is one fault at a time. What happens to who takes over is found by
-//     scenarios that kill somebody ([World.Kill]), so that taking over has numbered
-//     writes too.
+//   - There is one fault at a time, or two with [Harness].Twice. What happens to who
+//     takes over is else found by scenarios that kill somebody ([World.Kill]), so that
+//     taking over has numbered writes too.
+//   - After a fault, not everything happens in the same order every time. A second
+//     fault whose write is not reached is no failure, and told as missed.
 //   - Writes are found by what they write, and the same writes are expected every
 //     time up to the fault: a script that is not deterministic fails. Processes
 //     beat and sweep one after the other until the script has ended, and only then
@@ -66,6 +68,6 @@
 // Numbering alone, without names: the fifth write of a run with a fault need not
 // be the fifth of another where two operations go on at the same time. Ending a
 // goroutine at the fault: its deferred calls would do things that no dead process
-// does. One fault after another in all combinations: their number is the square,
-// and what it finds beyond the scenarios that kill is little.
+// does. One fault after another in all combinations, as the default: their number is
+// the square.
 package crashtest

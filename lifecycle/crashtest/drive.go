@@ -114,7 +114,7 @@ func (w *world) supervise() (did bool) {
 		state, news, plays := p.state, !p.heeded, w.roles[p.role] == p
 		fails := p.failed != nil || p.lost
 		name := p.name
-		if state == paused || state == gone && w.struck && w.target != nil && w.target.kind.forGood() {
+		if state == paused || state == gone && p.forGood {
 			name += "-heir"
 		}
 		if news && (state != runs || fails) {

@@ -367,7 +367,7 @@ func faults() []fault {
 					err := script(ctx, w)
 					w.w.mu.Lock()
 					defer w.w.mu.Unlock()
-					if w.w.struck {
+					if w.w.hits > 0 {
 						return errors.New("once is enough")
 					}
 					return err

@@ -40,6 +40,11 @@ type Harness struct {
 	// Kinds are the faults to try. nil: all of them.
 	Kinds []Kind
 
+	// Twice has a second fault after the first one: of every kind, at every write
+	// that followed it until the script had ended. So whoever takes over is hit as
+	// well, and there are about as many runs as the square of the points.
+	Twice bool
+
 	// Only selects the points whose names contain it, to repeat what failed.
 	// Empty: all.
 	Only string
@@ -86,12 +91,17 @@ type Scenario[A any] struct {
 type Coverage struct {
 	Writes  int // durable writes of the run without a fault
 	Found   int // points: writes by kinds of fault
-	Covered int // those at which the fault happened
+	Covered int // those at which the fault happened, or both
+	Missed  int // those of Twice where only the first one did: things went otherwise
 }
 
 // String gives the numbers.
 func (c Coverage) String() string {
-	return fmt.Sprintf("%d writes, %d points found, %d covered", c.Writes, c.Found, c.Covered)
+	text := fmt.Sprintf("%d writes, %d points found, %d covered", c.Writes, c.Found, c.Covered)
+	if c.Missed > 0 {
+		text += fmt.Sprintf(", %d missed", c.Missed)
+	}
+	return text
 }
 
 // Run performs the scenario once without a fault, and then once for every write
@@ -151,11 +161,11 @@ const maxFailures = 20
 // explore is Run; inTime runs a try in a bubble where there is one.
 func explore(t testing.TB, h *Harness, s *scenario, inTime func(try func(t testing.TB))) Coverage {
 	t.Helper()
-	play := func(target *point) (w *world) {
-		inTime(func(t testing.TB) { w = perform(t, h, s, target) })
+	play := func(faults ...*point) (w *world) {
+		inTime(func(t testing.TB) { w = perform(t, h, s, faults) })
 		return w
 	}
-	first := play(nil)
+	first := play()
 	for _, text := range first.wrong {
 		t.Errorf("without any fault: %s", text)
 	}
@@ -166,33 +176,55 @@ func explore(t testing.TB, h *Harness, s *scenario, inTime func(try func(t testi
 	if kinds == nil {
 		kinds = Kinds()
 	}
-	c := Coverage{Writes: len(first.writes), Found: len(first.writes) * len(kinds)}
+	c := Coverage{Writes: len(first.writes)}
 	tried, failures := 0, 0
-	for n, write := range first.writes {
-		for _, k := range kinds {
-			p := &point{write: write, number: n + 1, of: len(first.writes), kind: k}
-			if !strings.Contains(p.String(), h.Only) {
-				continue
+	// try performs one run, if it is selected or leads to others.
+	try := func(faults ...*point) (w *world) {
+		c.Found++
+		name := nameOfRun(faults)
+		selected := strings.Contains(name, h.Only)
+		if failures == maxFailures || !selected && (!h.Twice || len(faults) > 1) {
+			return nil
+		}
+		w = play(faults...)
+		if !selected {
+			return w
+		}
+		tried++
+		switch {
+		case w.hits == len(faults):
+			c.Covered++
+		case w.hits > 0:
+			c.Missed++
+		}
+		for _, text := range w.wrong {
+			t.Errorf("%s: %s", name, text)
+		}
+		if len(w.wrong) == 0 {
+			return w
+		}
+		if failures++; failures == maxFailures {
+			t.Errorf("crashtest: failures at %d points of %d tried, no more are tried", failures, tried)
+		}
+		return nil
+	}
+	for _, p := range points(first.writes, 0, kinds) {
+		w := try(p)
+		if w == nil || !h.Twice {
+			continue
+		}
+		for _, then := range points(w.writes, w.since, kinds) {
+			if p.kind == Paused && then.write == p.write {
+				continue // the very write that stood still, and has got past every fault
 			}
-			tried++
-			w := play(p)
-			if w.struck {
-				c.Covered++
-			}
-			for _, text := range w.wrong {
-				t.Errorf("%v: %s", p, text)
-			}
-			if len(w.wrong) > 0 {
-				failures++
-			}
-			if failures == maxFailures {
-				t.Errorf("crashtest: failures at %d points of %d tried, no more are tried", failures, tried)
-				return c
-			}
+			try(p, then)
 		}
 	}
+	if failures == maxFailures {
+		return c
+	}
 	t.Logf("crashtest: %v", c)
-	if c.Covered != tried || h.Only == "" && tried != c.Found || tried == 0 {
+	if c.Covered+c.Missed != tried || h.Only == "" && tried != c.Found || tried == 0 {
 		t.Errorf("crashtest: %v, %d tried", c, tried)
 	}
 	return c
@@ -205,17 +237,35 @@ type point struct {
 	kind       Kind
 }
 
+// points are all faults at the writes from a number on.
+func points(writes []write, from int, kinds []Kind) (list []*point) {
+	for n := from; n < len(writes); n++ {
+		for _, k := range kinds {
+			list = append(list, &point{write: writes[n], number: n + 1, of: len(writes), kind: k})
+		}
+	}
+	return list
+}
+
 func (p *point) String() string {
 	return fmt.Sprintf("%v write %d of %d (%v)", p.kind, p.number, p.of, p.write)
 }
 
-// perform performs the scenario with one fault, or none, and looks at the end.
-func perform(t testing.TB, h *Harness, s *scenario, target *point) *world {
+func nameOfRun(faults []*point) string {
+	var names []string
+	for _, p := range faults {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, ", then ")
+}
+
+// perform performs the scenario with these faults, and looks at the end.
+func perform(t testing.TB, h *Harness, s *scenario, faults []*point) *world {
 	store := h.New(t)
 	if store == nil {
 		t.Fatal("crashtest: New of the harness returned no store")
 	}
-	w := newWorld(t, h, s, store, target)
+	w := newWorld(t, h, s, store, faults)
 	w.drive()
 	w.verify()
 	w.end()

@@ -35,6 +35,7 @@ type Process struct {
 	ready   bool          // Start has succeeded
 	failed  error         // Start has not
 	lost    bool          // its ownership is
+	forGood bool          // nobody of its name comes back
 	left    bool          // in good order
 	heeded  bool          // its end, or its standing still, was taken notice of
 	ticking bool

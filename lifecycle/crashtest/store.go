@@ -157,11 +157,16 @@ func (w *world) strikes(p *Process, c *lifecycle.Commit) Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := textOf(p.name, c)
-	if w.target == nil || w.struck || w.target.write != (write{text, w.times[text]}) {
+	if w.hits == len(w.faults) || w.faults[w.hits].write != (write{text, w.times[text]}) {
 		return 0
 	}
-	w.struck = true
-	return w.target.kind
+	kind := w.faults[w.hits].kind
+	w.hits++
+	p.forGood = kind.forGood()
+	if w.since = len(w.writes); kind.after() {
+		w.since++ // this one is still to be written
+	}
+	return kind
 }
 
 // wrote notes a commit that the store has answered, and reports whether the
@@ -184,7 +189,7 @@ func (w *world) wrote(p *Process, c *lifecycle.Commit, kind Kind, err error) (lo
 		}
 	}
 	if err != nil && kind.after() {
-		w.struck = false // there was no write: the point is still to come
+		w.hits-- // there was no write: the point is still to come
 		return false
 	}
 	if kind == NoAnswer {

@@ -79,7 +79,7 @@ type world struct {
 	h      *Harness
 	s      *scenario
 	inner  lifecycle.Store
-	target *point // nil: no fault
+	faults []*point // what is to happen, in this order
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	all    sync.WaitGroup // goroutines
@@ -99,7 +99,8 @@ type world struct {
 	scriptErr error
 	done      bool // the writes that follow are not counted
 
-	struck bool           // the fault has happened
+	hits   int            // how many faults have happened
+	since  int            // how many writes there were when the last one did
 	writes []write        // in order
 	times  map[string]int // of every text
 	tokens map[lifecycle.Token]bool
@@ -120,10 +121,10 @@ type sleeper struct {
 	wake  chan struct{}
 }
 
-func newWorld(t testing.TB, h *Harness, s *scenario, inner lifecycle.Store, target *point) *world {
+func newWorld(t testing.TB, h *Harness, s *scenario, inner lifecycle.Store, faults []*point) *world {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &world{
-		t: t, h: h, s: s, inner: inner, target: target, ctx: ctx, cancel: cancel,
+		t: t, h: h, s: s, inner: inner, faults: faults, ctx: ctx, cancel: cancel,
 		changed: make(chan struct{}), roles: map[string]*Process{}, wanted: map[string]bool{},
 		times: map[string]int{}, tokens: map[lifecycle.Token]bool{}, mute: map[lifecycle.Token]bool{},
 		keys: map[lifecycle.Key]bool{}, told: map[string]int{}, tables: map[string]managed{},
@@ -143,7 +144,9 @@ func (w *world) tell() {
 
 // unnoticed reports whether clients are to get the same answers as without a
 // fault. REQUIRES: w.mu.
-func (w *world) unnoticed() bool { return !w.struck || w.target.kind.unnoticed() }
+func (w *world) unnoticed() bool {
+	return !slices.ContainsFunc(w.faults[:w.hits], func(p *point) bool { return !p.kind.unnoticed() })
+}
 
 // accuse notes what is wrong, each once. REQUIRES: w.mu.
 func (w *world) accuse(format string, args ...any) {
