@@ -276,18 +276,56 @@ func (w *world) end() {
 		}
 		p.queue.Abort(errOver) // settles what waits, here and now
 	}
+	ends := true
 	for _, p := range all {
-		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		ctx, stop := context.WithTimeout(context.Background(), w.h.patience())
 		err := p.queue.Terminate(ctx)
 		stop()
 		if err == nil {
 			continue
 		}
 		w.blame("work in %s does not end with its context: %v", p.name, err)
-		if w.h.Synctest {
-			// No goroutine may survive the bubble; what never ends is told by it.
-			_ = p.queue.Terminate(context.Background())
+		if w.h.Synctest { // no goroutine may survive the bubble
+			ctx, stop := context.WithTimeout(context.Background(), forever)
+			ends = p.queue.Terminate(ctx) == nil && ends
+			stop()
 		}
 	}
-	w.all.Wait()
+	if !w.quits() {
+		w.blame("the script, or what it asks for, does not end with its context: %s", strings.Join(w.unrest(), "; "))
+		ends = !w.h.Synctest
+	}
+	if ends {
+		return
+	}
+	// The bubble panics over what never ends, and nobody comes to tell the rest.
+	for _, text := range w.wrong {
+		w.t.Errorf("%s: %s", nameOfRun(w.faults), text)
+	}
+}
+
+// forever is longer than anything takes that ends at all. It costs nothing in a
+// bubble.
+const forever = 10000 * time.Hour
+
+// quits waits until all that the kit has begun has ended, and reports whether it
+// has.
+func (w *world) quits() bool {
+	ended := make(chan struct{})
+	go func() {
+		w.all.Wait()
+		close(ended)
+	}()
+	limit := w.h.patience()
+	if w.h.Synctest {
+		limit = forever
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-late.C:
+		return false
+	}
 }

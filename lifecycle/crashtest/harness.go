@@ -37,6 +37,9 @@ type Harness struct {
 	// it is taken for granted that everybody waits. 0: 30 milliseconds.
 	Calm time.Duration
 
+	// wait is how long what was told to end may take. 0: a minute.
+	wait time.Duration
+
 	// Kinds are the faults to try. nil: all of them.
 	Kinds []Kind
 
@@ -49,6 +52,8 @@ type Harness struct {
 	// Empty: all.
 	Only string
 }
+
+func (h *Harness) patience() time.Duration { return cmp.Or(h.wait, time.Minute) }
 
 // Scenario is what happens, again for every point. A is what Start makes of a
 // process: a [lifecycle.Manager], or a struct with several. It is a value and
@@ -252,6 +257,9 @@ func (p *point) String() string {
 }
 
 func nameOfRun(faults []*point) string {
+	if len(faults) == 0 {
+		return "without any fault"
+	}
 	var names []string
 	for _, p := range faults {
 		names = append(names, p.String())

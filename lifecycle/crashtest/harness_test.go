@@ -112,6 +112,19 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// A script that does not end when it is told to ends the point all the same.
+func TestDeafScript(t *testing.T) {
+	s := plainPlanted().Scenario
+	woken := make(chan struct{})
+	s.Rounds, s.Ends = 2, nil
+	s.Script = func(context.Context, *World[vms]) error { <-woken; return nil }
+	h := Harness{Calm: time.Millisecond, wait: time.Millisecond, New: memory, Age: func(testing.TB, lifecycle.Store, time.Duration) {}}
+	r := &recorder{TB: t}
+	explore(r, &h, s.plain(), func(try func(t testing.TB)) { try(r) })
+	close(woken)
+	require.Contains(t, r.text(), "the script, or what it asks for, does not end with its context: the script has not ended")
+}
+
 func TestKinds(t *testing.T) {
 	var names []string
 	for _, k := range Kinds() {
