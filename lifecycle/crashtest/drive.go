@@ -142,7 +142,7 @@ func (w *world) supervise() (did bool) {
 			roles = append(roles, role)
 		}
 	}
-	if w.finished && !slices.ContainsFunc(w.processes, func(p *Process) bool { return p.state == runs && !p.left && !p.lost }) {
+	if w.finished && !slices.ContainsFunc(w.processes, func(p *Process) bool { return p.state == runs && !p.left && !p.lost && p.failed == nil }) {
 		roles = w.s.processes[:1]
 	}
 	w.mu.Unlock()
