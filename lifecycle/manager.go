@@ -102,9 +102,12 @@ type Config[E comparable] struct {
 	// Observe is asked about every object that a sweep is about to move by the row
 	// of its deadline, because that or its owner is gone: it may look at the
 	// outside world and choose the event that tells what happened there, and the
-	// actor who says it. What the table leaves to a person is left. Without an actor, the table's own row is
-	// taken; after an error the object stays as it is until the next sweep. It
-	// runs without a lock. Default: nobody looks.
+	// actor who says it. What the table leaves to a person is left. Without an
+	// actor, or with the row's own event by [fsm.Sweeper], the table's own row is
+	// taken; after an error the object stays as it is until the next sweep. Steps
+	// that were to follow are not done after another event. It runs without a lock,
+	// and the sweep waits for it: for no longer than the context lasts, if it minds
+	// that. A panic goes on in the caller of the sweep. Default: nobody looks.
 	Observe func(ctx context.Context, stuck StoredRecord) (E, fsm.Actor, error)
 	// Locks tells [Manager.Explain] who holds or awaits the locks that an
 	// object's work needs, see [LocksOf]. Default: it is not asked.
