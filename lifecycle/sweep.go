@@ -409,7 +409,7 @@ func (s *sweeper[S, E, T]) fire(ctx context.Context, r *StoredRecord, known deci
 	}
 	// Behind itself it is done no sooner. Without this a queue whose head hangs gets
 	// longer with every deadline.
-	if m.tasks.waits(r.ID) {
+	if m.tasks.waits(r) {
 		found.Remedy, found.Err = Unmoved, errWaits
 		return
 	}

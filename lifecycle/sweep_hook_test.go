@@ -145,3 +145,31 @@ func TestRedoneOrNot(t *testing.T) {
 		require.NoError(t, dead.Leave(t.Context()))
 	})
 }
+
+// TestSweepOfTwoAtOnce: of two sweeps of one process, which both found it, one does
+// the work again, and the other says that it was overtaken, though the work waits.
+func TestSweepOfTwoAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		end := make(chan struct{})
+		var inner []lifecycle.Case
+		var m *sizedManager
+		m = workers(store, lifecycle.Config[event]{
+			Handlers: map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { <-end; return nil }}, // deaf
+			Observe: func(ctx context.Context, _ lifecycle.StoredRecord) (event, fsm.Actor, error) {
+				if inner == nil {
+					inner = []lifecycle.Case{}
+					inner = must(m.Sweep(ctx))(t)
+				}
+				return "", "", nil
+			},
+		})
+		running(t, m, "a")
+		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		time.Sleep(time.Minute + 1)
+		outer := must(m.Sweep(t.Context()))(t)
+		require.Equal(t, lifecycle.Redone, inner[0].Remedy)
+		require.Equal(t, lifecycle.Overtaken, outer[0].Remedy, "%v", outer[0])
+		close(end)
+	})
+}

@@ -309,10 +309,11 @@ func (ts *tasks) of(id string) *Task {
 	return ts.running[id]
 }
 
-// waits reports whether work of an object was admitted and has not begun.
-func (ts *tasks) waits(id string) bool {
-	t := ts.of(id)
-	if t == nil {
+// waits reports whether work of an object was admitted, in the record's operation or
+// before, and has not begun. Work of a later one says that the record is over.
+func (ts *tasks) waits(r *StoredRecord) bool {
+	t := ts.of(r.ID)
+	if t == nil || t.Operation > r.Operation {
 		return false
 	}
 	t.mu.Lock()
