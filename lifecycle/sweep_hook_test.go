@@ -125,6 +125,7 @@ func TestRedoneOrNot(t *testing.T) {
 		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return told(ctx) }}
 		must(lifecycle.New(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil))(t)
 		time.Sleep(time.Minute + 1)
+		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 			if n == 1 {
