@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -79,7 +81,7 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(": ")
 	b.WriteString(reason(e.Err))
-	return b.String()
+	return oneLine(b.String())
 }
 
 // reason is the text of an error without what the line has said already.
@@ -188,6 +190,37 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 // HTTPStatus is for [HTTPStatus]: 504, whatever code the cause has of its own. Who
 // asked must not take it for a refusal.
 func (e *UnknownOutcomeError) HTTPStatus() int { return http.StatusGatewayTimeout }
+
+// oneLine is a text without what begins another line, or speaks to a terminal:
+// reasons, actors and other people's errors may have it, and a log of lines is not
+// to be written by them.
+func oneLine(text string) string {
+	if !strings.ContainsFunc(text, breaks) {
+		return text
+	}
+	var b strings.Builder
+	for i, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if i > 0 {
+			b.WriteString("; ")
+			line = strings.TrimSpace(line)
+		}
+		for _, r := range line {
+			if !breaks(r) {
+				b.WriteRune(r)
+				continue
+			}
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
+
+// breaks reports whether a character is not one of a line: controls, line breaks
+// of whatever kind, and what turns the direction of writing.
+func breaks(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+}
 
 // shown is as much of a caller's text as belongs into an error.
 func shown(text string) string {

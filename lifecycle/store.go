@@ -237,7 +237,7 @@ func (h HistoryRow) String() string {
 	if h.Reason != "" {
 		line += ": " + h.Reason
 	}
-	return line
+	return oneLine(line)
 }
 
 // Historian is a store that keeps history.

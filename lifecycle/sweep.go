@@ -80,7 +80,7 @@ func (c Case) String() string {
 	if c.Err != nil {
 		text += ": " + c.Err.Error()
 	}
-	return text
+	return oneLine(text)
 }
 
 // Sweep looks once after every object that is stuck: its deadline is over, or

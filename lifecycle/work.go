@@ -142,7 +142,7 @@ func (e *OutcomeError) Error() string {
 	if e.Unwritten != nil {
 		text += "; not written: " + e.Unwritten.Error()
 	}
-	return text
+	return oneLine(text)
 }
 
 // Unwrap returns Err and Unwritten.

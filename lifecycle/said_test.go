@@ -1,0 +1,32 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestOneLine: what people and peers say is told in the line that is its own, and
+// says nothing to a terminal.
+func TestOneLine(t *testing.T) {
+	said := "it is up\n  user:\n\r\n    delete to none\x1b[2J\u202e"
+	const told = `it is up; user:; delete to none\x1b[2J\u202e`
+	store := lifecycle.NewMemoryStore()
+	m := workers(store, lifecycle.Config[event]{})
+	running(t, m, "vm")
+	must(m.Override(t.Context(), "vm", "stopped", "ann", said, nil))(t)
+	rows := must(m.History(t.Context(), "vm", 0, 0))(t)
+	require.Equal(t, `work-vm "vm" #5 operation 3: running -(override)-> stopped by ann: `+told, rows[4].String())
+
+	_, err := m.Fire(t.Context(), "vm", "start", user, &lifecycle.Change[size]{Edit: func(*size) error { return errors.New(said) }})
+	require.EqualError(t, err, `lifecycle: fire work-vm "vm": start by user in stopped: `+told)
+	h := must(m.Do(t.Context(), "vm", "start", user, lifecycle.Func(func(context.Context) error { return errors.New(said) }), nil))(t)
+	_, err = h.Wait(t.Context())
+	require.EqualError(t, err, `lifecycle: operation 4 of work-vm "vm" failed: `+told)
+	require.Equal(t, `work-vm "a" in b, operation 0: unmoved: `+told,
+		lifecycle.Case{Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, From: "b", Remedy: lifecycle.Unmoved, Err: errors.New(said)}.String())
+}
