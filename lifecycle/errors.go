@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -94,6 +95,9 @@ func reason(err error) string {
 		return err.Error()
 	}
 	text := te.Err.Error()
+	if te.Err == fsm.ErrUnknownState {
+		text += ": " + shown(cmp.Or(te.To, te.From))
+	}
 	if te.Guard != "" {
 		text += ": " + te.Guard
 	}

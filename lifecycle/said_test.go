@@ -30,3 +30,13 @@ func TestOneLine(t *testing.T) {
 	require.Equal(t, `work-vm "a" in b, operation 0: unmoved: `+told,
 		lifecycle.Case{Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, From: "b", Remedy: lifecycle.Unmoved, Err: errors.New(said)}.String())
 }
+
+// TestErrorNamesTheState: who asks for a state that is not declared is told which.
+func TestErrorNamesTheState(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	running(t, m, "vm")
+	_, err := m.Override(t.Context(), "vm", "runing", "ann", "a test", nil)
+	require.EqualError(t, err, `lifecycle: override work-vm "vm" by ann: fsm: unknown state: runing`)
+	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"running", "runing"}})
+	require.EqualError(t, err, `lifecycle: list work-vm: fsm: unknown state: runing`)
+}
