@@ -273,10 +273,17 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, came from non
     not done: only by worker
     not fail: only by worker
     not late: only by sweeper
+    not create: only in none
+    not start: only in stopped, running
+    not stop: only in running
+    not reboot: only in running
+    not delete: only in stopped, failed, starting
   worker:
     done to stopped
     fail to failed
     not late: only by sweeper
+    not expire: only in stopping
+    not progress: only in rebooting
   sweeper:
     not done: only by worker
     not fail: only by worker

@@ -205,13 +205,21 @@ func (c *call[S, E, T]) checkTexts() error {
 	if c.change == nil {
 		return nil
 	}
-	for i := range c.change.Require {
-		if err := c.change.Require[i].check(); err != nil {
-			return err
-		}
+	if err := checkRequire(c.change.Require); err != nil {
+		return err
 	}
 	for i := range c.change.Messages {
 		if err := errors.Join(checkText("topic", c.change.Messages[i].Topic), checkText("key", c.change.Messages[i].Key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRequire refuses preconditions that say nothing.
+func checkRequire(list []Precondition) error {
+	for i := range list {
+		if err := list[i].check(); err != nil {
 			return err
 		}
 	}

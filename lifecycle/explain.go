@@ -3,13 +3,11 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lock"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // Explanation is the answer to the question at three in the morning: why does
@@ -34,6 +32,8 @@ type Explanation struct {
 	Epoch      uint64 `json:"epoch,omitempty"`
 	OwnerAlive bool   `json:"ownerAlive,omitempty"`
 	Work       string `json:"work,omitempty"` // the handler that does it
+	// Next are the events of the steps that follow in a chain of named handlers.
+	Next []string `json:"next,omitempty"`
 
 	// Deadline is until when the move is to be made; zero: there is none. Then
 	// says what happens after it, in words.
@@ -41,10 +41,12 @@ type Explanation struct {
 	Then     string    `json:"then,omitempty"`
 	Manual   string    `json:"manual,omitempty"` // why there is no deadline
 
-	// InTheWay is everything that is known to hold it up: places in the queue,
-	// locks, preconditions that do not hold.
+	// InTheWay is what is known to hold it up: places in the queue, locks,
+	// preconditions that do not hold. Of many places, and of many locks, it has the
+	// first and how many there are.
 	InTheWay []string `json:"inTheWay,omitempty"`
-	// Actors are all actors of the table, each with every event of the state.
+	// Actors are all actors of the table, each with every event of the state, and
+	// people and peers with those that they can say in other states.
 	Actors []ActorExplanation `json:"actors"`
 }
 
@@ -54,27 +56,36 @@ type ActorExplanation struct {
 	Events []EventExplanation `json:"events"`
 }
 
-// EventExplanation is one event of the state for one actor.
+// EventExplanation is what becomes of one event that one actor says. There are
+// two of an event that leads elsewhere by force.
 type EventExplanation struct {
 	Event    string `json:"event"`
 	Possible bool   `json:"possible"`
-	To       string `json:"to,omitempty"`
-	Forced   bool   `json:"forced,omitempty"` // it needs force
-	Why      string `json:"why,omitempty"`    // it is not possible
+	To       string `json:"to,omitempty"`      // empty if it is not possible and could lead to several
+	Forced   bool   `json:"forced,omitempty"`  // it needs force
+	Ignored  bool   `json:"ignored,omitempty"` // it is accepted, and changes nothing
+	Why      string `json:"why,omitempty"`     // it is not possible
 }
 
 // Explain says about an object who owes the next move, since when and until
 // when, what happens then, what is in the way, and for each actor which events
-// are possible and why the others are not. It runs the guards of the state once,
-// and asks about each of the preconditions, which are those of a call that the
-// caller has in mind. It changes nothing.
+// are possible and why the others are not. It asks every guard of the state once,
+// each about a payload of its own, with ctx and without any lock; one that panics
+// lets nobody through. It asks about each of the preconditions, which are those of
+// a call that the caller has in mind. It changes nothing.
 //
-// Errors: those of [Manager.Get].
+// What cannot be found out is told as such: guards whose payload cannot be read,
+// and locks that cannot be asked about. Errors: [ErrNotFound], [ErrInvalid],
+// [ErrForeign], or the store's.
 func (m *Manager[S, E, T]) Explain(ctx context.Context, id string, require ...Precondition) (Explanation, error) {
 	fail := func(err error) (Explanation, error) {
 		return Explanation{}, &Error{Verb: "explain", Machine: m.table.Name, ID: id, Err: err}
 	}
-	if err := checkID(id); err != nil {
+	err := checkID(id)
+	if err == nil {
+		err = checkRequire(require)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	r, err := m.store.Get(ctx, m.key(id))
@@ -84,18 +95,15 @@ func (m *Manager[S, E, T]) Explain(ctx context.Context, id string, require ...Pr
 	if err != nil {
 		return fail(err)
 	}
-	rec, err := m.record(&r)
-	if err != nil {
+	why := explainer[S, E, T]{m: m, r: &r, reasons: map[int]error{}}
+	if err := m.known(&r, &why.known); err != nil {
 		return fail(err)
 	}
-	why, err := m.machine.Explain(ctx, rec.Status, &rec.Payload)
-	if err != nil {
-		return fail(err)
-	}
+	state := &m.table.States[why.known.State]
 	x := Explanation{
-		Machine: m.table.Name, ID: id, State: r.State, Kind: why.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),
+		Machine: m.table.Name, ID: id, State: r.State, Kind: state.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),
 		Operation: r.Operation, Event: r.Event, Actor: r.Actor, Reason: r.Reason,
-		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Deadline: r.Deadline.UTC(), Manual: why.Manual,
+		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Deadline: r.Deadline.UTC(), Manual: state.Manual,
 	}
 	if r.Origin != r.State {
 		x.Origin = r.Origin
@@ -103,13 +111,15 @@ func (m *Manager[S, E, T]) Explain(ctx context.Context, id string, require ...Pr
 	if x.OwnerAlive, err = m.ownerAlive(ctx, &r); err != nil {
 		return fail(err)
 	}
-	x.deadline(m.table, &r)
-	x.owes(m.table, &r, why)
+	x.Actors = why.actors(ctx)
+	x.Then = why.then(ctx)
+	x.Next = m.following(&r)
+	x.owes(&r, state.Kind, why.movers())
 	if err := m.inTheWay(ctx, &x, &r, require); err != nil {
 		return fail(err)
 	}
-	for _, actor := range m.table.Actors {
-		x.Actors = append(x.Actors, explainActor(actor, why))
+	if ctx.Err() != nil { // what the guards said may be no more than that
+		return fail(Ended(ctx))
 	}
 	return x, nil
 }
@@ -120,58 +130,47 @@ func (m *Manager[S, E, T]) ownerAlive(ctx context.Context, r *StoredRecord) (boo
 	return r.Owner != "" && !orphan, err
 }
 
-// deadline says what the sweeper will do.
-func (x *Explanation) deadline(t *fsm.Table, r *StoredRecord) {
-	state, origin, err := t.ParseStatus(r.State, r.Origin)
+// following are the events of the steps that follow in a chain.
+func (m *Manager[S, E, T]) following(r *StoredRecord) (events []string) {
+	_, _, steps, err := m.decodeSteps(r)
 	if err != nil {
-		return
+		return []string{err.Error()}
 	}
-	within, row := t.Deadline(state, origin)
-	if row < 0 {
-		return
+	for _, s := range steps {
+		events = append(events, m.table.Events[m.machine.EventIndex(s.Event)])
 	}
-	next, _ := t.After(state, origin, row)
-	x.Then = fmt.Sprintf("after %v the sweeper fires %s: ", within, t.Events[t.Rows[row].Event])
-	switch to := &t.States[next]; {
-	case next == state && t.Rows[row].Supersede:
-		x.Then += "the operation begins anew"
-	case t.Rows[row].Then == fsm.ThenReturn:
-		x.Then += "it goes back to " + to.Name
-	case to.Kind == fsm.Absent:
-		x.Then += "it is removed"
-	default:
-		x.Then += "it goes to " + to.Name
-	}
+	return events
 }
 
-// owes says who is to make the next move.
-func (x *Explanation) owes(t *fsm.Table, r *StoredRecord, why fsm.Explanation) {
-	var who []string
-	for _, row := range why.Rows {
-		for _, a := range row.Actors {
-			if a != fsm.Sweeper && !row.Forced && !slices.Contains(who, string(a)) {
-				who = append(who, string(a))
-			}
-		}
+// owes says who is to make the next move: who are the actors that could.
+func (x *Explanation) owes(r *StoredRecord, kind fsm.Kind, who []string) {
+	dead, late := r.Owner != "" && !x.OwnerAlive, !x.Deadline.IsZero() && !x.Deadline.After(time.Now())
+	orSweeper := ""
+	if late && x.Then != "" {
+		// Whether it is over is for the store's clock to say, which cannot be asked.
+		orSweeper = " or the sweeper, because the deadline is over by the clock of this process"
 	}
-	dead := r.Owner != "" && !x.OwnerAlive
 	switch {
-	case why.Kind != fsm.Transitional && len(r.Steps) > 0 && dead:
+	case kind != fsm.Transitional && len(r.Steps) > 0 && dead:
 		x.Owes = "the process " + r.Owner + ", which is dead: the next sweep goes on with the next step"
-	case why.Kind != fsm.Transitional && len(r.Steps) > 0 && r.Owner != "":
+	case kind != fsm.Transitional && len(r.Steps) > 0 && r.Owner != "":
 		x.Owes = "the process " + r.Owner + ", which is alive: the next step"
-	case why.Kind != fsm.Transitional && x.Deadline.IsZero():
+	case kind != fsm.Transitional && x.Deadline.IsZero():
 		x.Owes = "nobody: it is at rest"
-	case why.Kind != fsm.Transitional:
+	case kind != fsm.Transitional && orSweeper != "":
+		x.Owes = strings.TrimPrefix(orSweeper, " or ")
+	case kind != fsm.Transitional:
 		x.Owes = "nobody until the deadline: it is at rest"
 	case r.Owner != "" && x.OwnerAlive:
-		x.Owes = "the process " + r.Owner + ", which is alive"
+		x.Owes = "the process " + r.Owner + ", which is alive" + orSweeper
 	case dead && x.Then != "":
 		x.Owes = "the process " + r.Owner + ", which is dead: the next sweep acts"
-	case why.Manual != "" && (dead || len(who) == 0):
-		x.Owes = "a person: " + why.Manual
+	case x.Manual != "" && (dead || len(who) == 0):
+		x.Owes = "a person: " + x.Manual
 	case len(who) > 0:
-		x.Owes = strings.Join(who, " or ")
+		x.Owes = strings.Join(who, " or ") + orSweeper
+	case orSweeper != "":
+		x.Owes = strings.TrimPrefix(orSweeper, " or ")
 	case !x.Deadline.IsZero():
 		x.Owes = "the sweeper, after the deadline"
 	default:
@@ -179,112 +178,75 @@ func (x *Explanation) owes(t *fsm.Table, r *StoredRecord, why fsm.Explanation) {
 	}
 }
 
-// inspector is a queue that can be looked into, as queue.Queuer can.
-type inspector interface {
-	Inspect(Key) []queue.Info[Key]
-}
-
-func (m *Manager[S, E, T]) inTheWay(ctx context.Context, x *Explanation, r *StoredRecord, require []Precondition) error {
-	if q, ok := m.queue.(inspector); ok {
-		for _, a := range q.Inspect(r.Key) {
-			text := "queue: " + a.Name + " is " + a.State.String()
-			switch {
-			case a.State == queue.Running:
-				text += " since " + a.Started.UTC().Format(time.RFC3339)
-			case a.Ahead > 0:
-				text += fmt.Sprintf(" since %s, %d ahead", a.Accepted.UTC().Format(time.RFC3339), a.Ahead)
-			}
-			x.InTheWay = append(x.InTheWay, text)
-		}
-	}
-	if m.locks != nil {
-		holders, err := m.locks(ctx, *r)
-		if err != nil {
-			return err
-		}
-		for _, h := range holders {
-			x.InTheWay = append(x.InTheWay, "lock: "+h.String())
-		}
-	}
-	for _, p := range require {
-		now, err := m.store.Get(ctx, p.Key)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(p.States, now.State) {
-			x.InTheWay = append(x.InTheWay, "precondition: "+(&PreconditionError{Precondition: p, Current: now}).detail())
-		}
-	}
-	return nil
-}
-
-func explainActor(actor fsm.Actor, why fsm.Explanation) ActorExplanation {
-	x := ActorExplanation{Actor: actor, Events: []EventExplanation{}}
-	for _, row := range why.Rows {
-		e := EventExplanation{Event: row.Event, To: row.To, Forced: row.Forced}
-		switch {
-		case !slices.Contains(row.Actors, actor):
-			e.Why = "only by " + actors(row.Actors)
-		case row.Err != nil:
-			e.Why = reason(row.Err)
-		default:
-			e.Possible = true
-		}
-		x.Events = append(x.Events, e)
-	}
-	return x
-}
-
-func actors(list []fsm.Actor) string {
-	names := make([]string, len(list))
-	for i, a := range list {
-		names[i] = string(a)
-	}
-	return strings.Join(names, ", ")
-}
-
 // String tells it in lines for people.
 func (x Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %q is %s (%s) since %s", x.Machine, x.ID, x.State, x.Kind, x.Since.Format(time.RFC3339))
-	if x.Origin != "" {
-		fmt.Fprintf(&b, ", came from %s", x.Origin)
-	}
-	b.WriteString("\n")
-	if x.Event != "" {
-		fmt.Fprintf(&b, "  last change: %s by %s in operation %d", x.Event, x.Actor, x.Operation)
-		if x.Reason != "" {
-			fmt.Fprintf(&b, ": %s", x.Reason)
-		}
+	line := func(format string, args ...any) {
+		b.WriteString(oneLine(fmt.Sprintf(format, args...)))
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "  the next move is owed by %s\n", x.Owes)
+	head := fmt.Sprintf("%s %q is %s (%s) since %s", x.Machine, x.ID, x.State, x.Kind, x.Since.Format(time.RFC3339))
+	if x.Origin != "" {
+		head += ", came from " + x.Origin
+	}
+	if x.Target != "" {
+		head += ", on its way to " + x.Target
+	}
+	line("%s", head)
+	last := "added"
+	if x.Event != "" {
+		last = x.Event
+	}
+	last += " by " + string(x.Actor)
+	if x.Operation != 0 {
+		last += fmt.Sprintf(" in operation %d", x.Operation)
+	}
+	if x.Reason != "" {
+		last += ": " + x.Reason
+	}
+	line("  last change: %s", last)
+	line("  the next move is owed by %s", x.Owes)
 	if x.Work != "" {
-		fmt.Fprintf(&b, "  work: %s\n", x.Work)
+		line("  work: %s", x.Work)
+	}
+	if len(x.Next) > 0 {
+		line("  steps that follow: %s", strings.Join(x.Next, ", "))
 	}
 	if !x.Deadline.IsZero() {
-		fmt.Fprintf(&b, "  deadline: %s; %s\n", x.Deadline.Format(time.RFC3339), x.Then)
+		line("  deadline: %s; %s", x.Deadline.Format(time.RFC3339), x.Then)
 	}
 	if x.Manual != "" {
-		fmt.Fprintf(&b, "  no deadline: %s\n", x.Manual)
+		line("  no deadline: %s", x.Manual)
 	}
 	for _, w := range x.InTheWay {
-		fmt.Fprintf(&b, "  %s\n", w)
+		line("  %s", w)
 	}
 	for _, a := range x.Actors {
-		fmt.Fprintf(&b, "  %s:\n", a.Actor)
+		line("  %s:", a.Actor)
 		for _, e := range a.Events {
-			switch {
-			case e.Possible && e.Forced:
-				fmt.Fprintf(&b, "    %s to %s, by force\n", e.Event, e.To)
-			case e.Possible:
-				fmt.Fprintf(&b, "    %s to %s\n", e.Event, e.To)
-			default:
-				fmt.Fprintf(&b, "    not %s: %s\n", e.Event, e.Why)
-			}
+			line("    %s", e.text())
 		}
 	}
 	return b.String()
+}
+
+func (e EventExplanation) text() string {
+	text := e.Event
+	switch {
+	case e.Ignored:
+		text += " is ignored"
+	case e.Possible:
+		text += " to " + e.To
+	default:
+		text = "not " + text
+	}
+	if e.Forced {
+		text += ", by force"
+	}
+	if !e.Possible {
+		text += ": " + e.Why
+	}
+	return text
 }
 
 // LocksOf looks up in a [lock.Locker] who holds or awaits what is at, above and

@@ -19,6 +19,9 @@ func TestOneLine(t *testing.T) {
 	m := workers(store, lifecycle.Config[event]{})
 	running(t, m, "vm")
 	must(m.Override(t.Context(), "vm", "stopped", "ann", said, nil))(t)
+	x := must(m.Explain(t.Context(), "vm"))(t)
+	require.Equal(t, said, x.Reason)
+	require.Contains(t, x.String(), "\n  last change: (override) by ann in operation 3: "+told+"\n  the next move")
 	rows := must(m.History(t.Context(), "vm", 0, 0))(t)
 	require.Equal(t, `work-vm "vm" #5 operation 3: running -(override)-> stopped by ann: `+told, rows[4].String())
 
