@@ -264,7 +264,7 @@ func (c *call[S, E, T]) prepare(ctx context.Context) error {
 	if c.creates && q.Verb <= decide.Fire {
 		q.Verb = decide.Fire
 		if !c.known.Exists && c.m.makes && (c.change == nil || c.change.Operation == 0) {
-			q.Verb = decide.Create
+			q.Verb, q.Either = decide.Create, true
 		}
 	}
 	if c.outcome != 0 {

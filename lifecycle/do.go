@@ -33,12 +33,13 @@ import (
 // keeps the object's place in the queue, the sweeper takes the operation away
 // from it at the deadline, and what it returns then counts for nothing.
 //
-// Errors: those of [Manager.Fire] and [Manager.Create]; [queue.ErrFull],
-// [queue.ErrStopping] and [queue.ErrTerminated]; [queue.ErrInvalid] for a Class
-// that the queue does not have; [ErrStale] if this process has lost its ownership;
-// [ErrInvalid] for work that is none, a handler that is not
-// registered, a manager without Worker or Done, an event that begins no operation,
-// and a function where the table does work again after a crash.
+// Errors: those of [Manager.Fire] and [Manager.Create], [ErrNotFound] if there is
+// no object and the event makes none; [queue.ErrFull], [queue.ErrStopping] and
+// [queue.ErrTerminated]; [queue.ErrInvalid] for a Class that the queue does not
+// have; [ErrStale] if this process has lost its ownership; [ErrInvalid] for work
+// that is none, a handler that is not registered, a manager without Worker or Done,
+// an event that begins no operation, and a function where the table does work again
+// after a crash.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
 	o := m.operation()
 	o.one[0] = Step[E]{Event: e, Work: work}

@@ -134,7 +134,7 @@ func TestDoRefused(t *testing.T) {
 		{name: "busy", event: "stop", actor: user, is: []error{lifecycle.ErrBusy, fsm.ErrNotAllowed}, in: func(t *testing.T, m *sizedManager, _ *queue.Queuer[lifecycle.Key]) {
 			must(m.Fire(t.Context(), "a", "reboot", user, nil))(t)
 		}},
-		{name: "not there", id: "b", event: "stop", actor: user, is: []error{fsm.ErrNotAllowed}},
+		{name: "not there", id: "b", event: "stop", actor: user, is: []error{lifecycle.ErrNotFound}},
 		{name: "there already", event: "create", actor: user, is: []error{fsm.ErrNotAllowed}},
 		{name: "empty id", id: "\x00", event: "stop", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "long id", id: strings.Repeat("x", 256), event: "create", actor: user, is: []error{lifecycle.ErrInvalid}},

@@ -215,10 +215,16 @@ func TestExpectedRevision(t *testing.T) {
 }
 
 // TestDoWithoutObject: a table whose objects are added has no event that makes
-// them.
+// them, and another one has events that make none. It is the object that is missing.
 func TestDoWithoutObject(t *testing.T) {
+	vms := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	_, err := vms.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	require.EqualError(t, err, `lifecycle: do work-vm "a": stop by user: lifecycle: not found`)
+	_, err = vms.Do(t.Context(), "a", "create", "worker", lifecycle.Func(fine), nil)
+	require.ErrorIs(t, err, fsm.ErrWrongActor)
 	m := lifecycle.New(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Worker: agent, Done: []event{"start"}})
-	_, err := m.Do(t.Context(), "l", "end", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+	_, err = m.Do(t.Context(), "l", "end", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Equal(t, 404, lifecycle.HTTPStatus(err))
 }

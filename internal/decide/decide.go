@@ -51,6 +51,7 @@ type Request struct {
 	Work    bool // Fire, Create: a handler or closure of the caller does the work of the operation that begins
 	Steps   bool // Report of the last but not the only step: others follow when the object rests
 	Sweep   bool // the sweeper fires the row of a deadline in transition: the recorded work may be done again
+	Either  bool // Create: by who fires the event if there is an object
 
 	Event     int // by index; unused by Add
 	Actor     fsm.Actor
@@ -191,6 +192,8 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		return rows, Decision{}, true
 	case q.Verb == Report && q.Repeats:
 		return refuse(Repeated, nil)
+	case q.Verb == Create && q.Either && errors.Is(err, fsm.ErrNotAllowed):
+		return refuse(Refused, ErrNotFound) // the event makes no object, and there is none
 	case q.Verb == Fire && t.States[state].Kind == fsm.Transitional && (errors.Is(err, fsm.ErrNotAllowed) || errors.Is(err, fsm.ErrForcedOnly)):
 		return refuse(Refused, &BusyError{Refusal: err})
 	}
