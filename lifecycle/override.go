@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -19,15 +20,15 @@ const Overridden = "(override)"
 // An absent state removes the object. Where the table has a row that is forced
 // only, fire that instead.
 //
-// Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty,
-// [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store. Nothing
-// is written then, but for [ErrUnknownOutcome].
+// Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty or
+// blank, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
+// Nothing is written then, but for [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (rec Record[S, T], err error) {
 	c := m.call("override", id, actor)
 	c.changes(change)
 	c.q.Verb, c.q.To, c.q.Force, c.reason = decide.Override, m.machine.StateIndex(to), false, reason
 	switch {
-	case actor == "" || reason == "":
+	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
 		return rec, c.fail(fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
 	case c.q.To < 0:
 		return rec, c.fail(&fsm.TransitionError{

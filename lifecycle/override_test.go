@@ -114,6 +114,8 @@ func TestOverrideRefused(t *testing.T) {
 	}{
 		"nobody":       {"a", "Ready", "", "because", nil, lifecycle.ErrInvalid},
 		"no reason":    {"a", "Ready", "ann", "", nil, lifecycle.ErrInvalid},
+		"blank":        {"a", "Ready", " ", "because", nil, lifecycle.ErrInvalid},
+		"blank reason": {"a", "Ready", "ann", " \n", nil, lifecycle.ErrInvalid},
 		"no state":     {"a", "Nowhere", "ann", "because", nil, fsm.ErrUnknownState},
 		"no object":    {"b", "Ready", "ann", "because", nil, lifecycle.ErrNotFound},
 		"no id":        {"", "Ready", "ann", "because", nil, lifecycle.ErrInvalid},
