@@ -133,7 +133,12 @@ func (c *call[S, E, T]) edit(to *StoredRecord) (payload T, err error) {
 	if c.q.Edits {
 		return c.edited(to)
 	}
-	return c.m.unpack(to.Payload)
+	payload, err = c.m.unpack(to.Payload)
+	if err != nil && c.q.Verb == decide.Override && c.d.Removes {
+		var none T // nothing of it is kept: who takes it away need not be able to read it
+		return none, nil
+	}
+	return payload, err
 }
 
 // edited has the payload of the record to write edited. It stands by itself

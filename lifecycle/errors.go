@@ -35,9 +35,11 @@ var (
 	ErrInvalid = errors.New("lifecycle: invalid request")
 	// ErrForeign: the stored record names a state that the machine does not
 	// know, or its payload cannot be decoded: it was written with another table or
-	// another T. The record is left as it is, by every verb. Leave it to a process
-	// that knows both; to repair it, use a [Manager] with such a table, and with a
-	// [Config].Codec that reads what is there.
+	// another T. The record is left as it is, by every verb but one: an
+	// [Manager.Override] to an absent state, without Edit, removes an object whose
+	// payload cannot be decoded. Leave it to a process that knows both; to repair
+	// it, use a [Manager] with such a table, and with a [Config].Codec that reads
+	// what is there.
 	ErrForeign = errors.New("lifecycle: foreign record")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("lifecycle: store is closed")

@@ -446,8 +446,8 @@ func TestForeignPayload(t *testing.T) {
 			_, err := m.Override(ctx, "a", "Ready", user, "to see", resize(1))
 			return err
 		}},
-		{"explain", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
-			_, err := m.Explain(ctx, "a")
+		{"override away with an edit", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
+			_, err := m.Override(ctx, "a", "None", user, "to see", resize(1))
 			return err
 		}},
 	}...) {
@@ -459,11 +459,18 @@ func TestForeignPayload(t *testing.T) {
 		require.ErrorContains(t, err, "lifecycle: foreign record: payload of vm is not a lifecycle_test.size: ")
 		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 	}
+	must(m.Explain(t.Context(), "a"))(t)
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 
 	able := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Codec: tolerant{}})
 	rec := must(able.Override(t.Context(), "a", "Ready", user, "it was a text", resize(3)))(t)
 	require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t), "it is repaired")
+
+	foreignPayload(t, store, "b", "Ready")
+	rec = must(m.Override(t.Context(), "b", "None", user, "it cannot be read", nil))(t)
+	require.Zero(t, rec.Payload)
+	_, err := m.Get(t.Context(), "b")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 
 // tolerant is a codec that reads everything.
