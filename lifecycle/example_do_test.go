@@ -203,3 +203,33 @@ func ExampleEditOutcome() {
 	// Output:
 	// Ready 5 <nil>
 }
+
+// A machine is being stopped, and a user wonders why it cannot be rebooted.
+func ExampleManager_Explain() {
+	ctx := context.Background()
+	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), nil)
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
+	_, _ = vms.Override(ctx, "vm1", ovc.Running, "ann", "it was always there", nil)
+	_, _ = vms.Fire(ctx, "vm1", ovc.Stop, ovc.API, nil)
+
+	x, err := vms.Explain(ctx, "vm1") // fmt.Println(x) tells all of it, and so does its JSON
+	fmt.Println(x.State, "from", x.Origin, err)
+	fmt.Println("the next move is owed by", x.Owes)
+	fmt.Println(x.Then)
+	for _, a := range x.Actors {
+		for _, e := range a.Events {
+			switch {
+			case a.Actor == ovc.API && e.Event == string(ovc.Reboot):
+				fmt.Println("a user cannot", e.Event+":", e.Why)
+			case a.Actor == ovc.Worker && e.Possible:
+				fmt.Println("a worker can say", e.Event, "and it goes to", e.To)
+			}
+		}
+	}
+	// Output:
+	// STOPPING from RUNNING <nil>
+	// the next move is owed by worker
+	// after 30m0s the sweeper fires stuck: it goes back to RUNNING
+	// a user cannot reboot: only in RUNNING, PAUSED
+	// a worker can say done and it goes to HALTED
+}
