@@ -62,7 +62,7 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 			break
 		}
 	}
-	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.From == "" && errors.Is(err, fsm.ErrNotAllowed) {
+	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, fmt.Errorf("lattice: %w: there is no system %s", lifecycle.ErrNotFound, system)
 	}
 	return h, err
