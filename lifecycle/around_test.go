@@ -227,8 +227,10 @@ func TestReconcileSeveral(t *testing.T) {
 	must(m.Fire(t.Context(), "a", "start", user, nil))(t)
 	stopped(t, m, "b")
 	account := []lifecycle.Said[event]{
-		{ID: "a", Operation: 1, Ended: true, Event: "done"}, {ID: "a", Operation: 2, Present: true},
-		{ID: "b", Operation: 1, Present: true}, {ID: "b", Operation: 1, Ended: true, Event: "done"},
+		{ID: "a", Operation: 1, Ended: true, Event: "done"},
+		{ID: "a", Operation: 2, Present: true},
+		{ID: "b", Operation: 1, Present: true},
+		{ID: "b", Operation: 1, Ended: true, Event: "done"},
 	}
 	for range 2 {
 		r := must(m.Reconcile(t.Context(), "worker", account, nil))(t)

@@ -102,7 +102,8 @@ func TestRedoneOrNot(t *testing.T) {
 	machine := fsm.Must[size](fsm.Spec[state, event]{
 		Name: "job", Initial: "idle", Actors: []fsm.Actor{user, "worker"},
 		States: []fsm.State[state]{
-			{Name: "idle"}, {Name: "trying", Kind: fsm.Transitional},
+			{Name: "idle"},
+			{Name: "trying", Kind: fsm.Transitional},
 			{Name: "trying last", Kind: fsm.Transitional, Manual: "somebody looks"},
 		},
 		Rows: fsm.Rows(

@@ -16,8 +16,13 @@ import (
 var kept = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "kept", Initial: "running", Actors: []fsm.Actor{user, "worker"},
 	States: []fsm.State[state]{
-		{Name: "running"}, {Name: "stopped"}, {Name: "archived"}, {Name: "deleted", Kind: fsm.Final},
-		{Name: "stopping", Kind: fsm.Transitional}, {Name: "archiving", Kind: fsm.Transitional}, {Name: "deleting", Kind: fsm.Transitional},
+		{Name: "running"},
+		{Name: "stopped"},
+		{Name: "archived"},
+		{Name: "deleted", Kind: fsm.Final},
+		{Name: "stopping", Kind: fsm.Transitional},
+		{Name: "archiving", Kind: fsm.Transitional},
+		{Name: "deleting", Kind: fsm.Transitional},
 	},
 	Rows: fsm.Rows(
 		fsm.Move[state, event]("running", "stop", "stopping").By(user),
