@@ -81,8 +81,11 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 	var settled []lifecycle.Settled
 	receive := func(info Info) error {
 		v, err := in.Receive(ctx, info)
-		if err == nil {
+		switch {
+		case err == nil:
 			settled = append(settled, lifecycle.Settled{ID: info.ID, Operation: info.Operation, Verdict: v})
+		case errors.Is(err, lifecycle.ErrForeign):
+			return nil // one record that nobody here can read; Reconcile names it
 		}
 		return err
 	}
@@ -108,10 +111,12 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 	}
 	at := map[string]bool{} // what the CRM says it is at, of no operation
 	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
-		if err != nil {
+		switch {
+		case errors.Is(err, lifecycle.ErrForeign):
+			continue // as above
+		case err != nil:
 			return lifecycle.Reconciled[State, T]{Settled: settled}, err
-		}
-		if !mine(rec) {
+		case !mine(rec):
 			continue
 		}
 		says := in.finds(ctx, &rec, known[rec.ID])
