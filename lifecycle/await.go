@@ -14,8 +14,8 @@ const awaitEvery = time.Second
 
 // Await waits until an object is as the caller wants it, and returns it then.
 // It subscribes before it reads, so that an answer which is faster than the
-// caller is not missed: changes by this manager are seen at once, those by others
-// within a second. The condition is asked about every record that is read, and
+// caller is not missed: changes by this manager are seen at once, those by others,
+// and new deadlines ([Manager.Beat]), within a second. The condition is asked about every record that is read, and
 // not about each that there was in between. For an object that does not exist it
 // is asked about the zero Record with the ID.
 //

@@ -12,8 +12,8 @@ import (
 )
 
 // DoHidden does work that keeps the object's state, such as a migration that
-// nobody is to see: it takes the object's turn in the queue, so that nothing else
-// is done to it meanwhile, and is no operation. What is admitted meanwhile by
+// nobody is to see: it takes the object's turn in the queue, so that no other
+// work of this queue is done to it meanwhile, and is no operation. What is admitted meanwhile by
 // Do waits behind it, with its state set: one request is admitted, and the next
 // is refused by the table. The work is skipped, as [queue.Skipped], if the object
 // is in none of the states when its turn comes; without states, if there is no
