@@ -15,9 +15,9 @@ const awaitEvery = time.Second
 // Await waits until an object is as the caller wants it, and returns it then.
 // It subscribes before it reads, so that an answer which is faster than the
 // caller is not missed: changes by this manager are seen at once, those by others,
-// and new deadlines ([Manager.Beat]), within a second. The condition is asked about every record that is read, and
-// not about each that there was in between. For an object that does not exist it
-// is asked about the zero Record with the ID.
+// and new deadlines ([Manager.Beat]), within a second. The condition is asked about
+// every record that is read, and not about each that there was in between. For an
+// object that does not exist it is asked about the zero Record with the ID.
 //
 // The error is that of [Manager.Get], but for [ErrNotFound], or the context's;
 // the record is then the last that was read.
