@@ -180,7 +180,7 @@ func TestExplainTime(t *testing.T) {
 		require.NoError(t, json.Unmarshal(must(json.Marshal(x))(t), &back))
 		require.Equal(t, x, back)
 
-		time.Sleep(x.Deadline.Sub(time.Now()))
+		time.Sleep(time.Until(x.Deadline))
 		x = must(m.Explain(t.Context(), "vm"))(t)
 		require.Equal(t, "the process p, which is alive or the sweeper, because the deadline is over by the clock of this process", x.Owes)
 		close(hold)
