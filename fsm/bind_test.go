@@ -30,7 +30,7 @@ func doorTable() *fsm.Table {
 		},
 		Rows: []fsm.TableRow{
 			{From: []int{0}, Event: 0, Actors: []int{0}, To: 1, Guard: "free"},
-			{From: []int{1}, Event: 1, Actors: []int{2}, To: -1, Then: fsm.ThenReturn, Within: time.Minute},
+			{From: []int{1}, Event: 1, Actors: []int{2}, To: -1, Then: fsm.ThenReturn, Timeout: time.Minute},
 			{From: []int{1}, Event: 2, Actors: []int{1}, To: 2, Origin: []int{0}, Section: "2.1"},
 			{From: []int{2}, Event: 3, To: 3, Guard: "key"},
 			{From: []int{0}, Event: 3, To: 3, Guard: "key", Forced: true, Doc: "broken open"},
@@ -44,14 +44,14 @@ type person struct{ key bool }
 
 func doorGuards(asked *[]string) []fsm.Guard[person] {
 	return []fsm.Guard[person]{
-		fsm.When("key", func(_ context.Context, p *person) error {
+		fsm.When("key", func(_ context.Context, _, p *person) error {
 			*asked = append(*asked, "key")
 			if !p.key {
 				return errTrial
 			}
 			return nil
 		}),
-		fsm.When("free", func(context.Context, *person) error { *asked = append(*asked, "free"); return nil }),
+		fsm.When("free", func(context.Context, *person, *person) error { *asked = append(*asked, "free"); return nil }),
 	}
 }
 
@@ -101,7 +101,7 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 	}, rows[2])
 	require.Equal(t, "key", rows[3].Guard.Name())
 	require.Nil(t, rows[1].Guard)
-	require.Equal(t, time.Minute, rows[1].Within)
+	require.Equal(t, time.Minute, rows[1].Timeout)
 	require.Equal(t, []phase{"open", "closing", "closed", "locked"}, slices.Collect(m.States()))
 	require.Equal(t, []signal{"close", "stuck", "shut", "lock"}, slices.Collect(m.Events()))
 }
@@ -109,7 +109,7 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 // The table of a machine can be bound again, to other guards.
 func TestBindTakesTheTableOfAMachine(t *testing.T) {
 	table := newDisks(t).Table()
-	full := fsm.When("room", func(context.Context, *int) error { return errFull })
+	full := fsm.When("room", func(context.Context, *int, *int) error { return errFull })
 	m, err := fsm.Bind[int, phase, signal](table, full)
 	require.NoError(t, err)
 	require.Same(t, table, m.Table())
@@ -135,7 +135,7 @@ func TestBindRefuses(t *testing.T) {
 			[]string{`row 3 (closed -lock-> locked): guard "key" is not bound`},
 		},
 		{
-			"a guard that no row asks for", doorTable(), append(slices.Clone(good), fsm.When("other", func(context.Context, *person) error { return nil })),
+			"a guard that no row asks for", doorTable(), append(slices.Clone(good), fsm.When("other", func(context.Context, *person, *person) error { return nil })),
 			[]string{fsm.BadGuard},
 			[]string{`guard "other": no row asks for it`},
 		},
@@ -153,14 +153,17 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
-			"faults of the table", edited(func(t *fsm.Table) { t.Rows[1].Within = 0; t.Rows[3].To = 9 }), good,
-			[]string{fsm.UnknownState},
-			[]string{"row 3 (closed -lock-> ?): the target is not declared"},
+			"faults of the table", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0; t.Rows[3].To = 9 }), good,
+			[]string{fsm.UnknownState, fsm.NoDeadline},
+			[]string{
+				"row 3 (closed -lock-> ?): the target is not declared",
+				"state closing: transitional, with neither a timeout nor Manual",
+			},
 		},
 		{
-			"what New demands", edited(func(t *fsm.Table) { t.Rows[1].Within = 0 }), good,
+			"what New demands", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0 }), good,
 			[]string{fsm.NoDeadline},
-			[]string{"state closing: transitional, with neither a deadline row nor Manual"},
+			[]string{"state closing: transitional, with neither a timeout nor Manual"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -187,7 +190,7 @@ func TestBindRefusesGuardsThatCannotBeAsked(t *testing.T) {
 	for name, guards := range map[string][]fsm.Guard[person]{
 		"no function": {fsm.When[person]("key", nil), good[1]},
 		"zero":        {good[0], good[1], {}},
-		"no name":     {good[0], good[1], fsm.When("", func(context.Context, *person) error { return nil })},
+		"no name":     {good[0], good[1], fsm.When("", func(context.Context, *person, *person) error { return nil })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := fsm.Bind[person, phase, signal](doorTable(), guards...)

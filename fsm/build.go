@@ -5,18 +5,17 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"unsafe"
 )
 
-// builder turns a Spec into a Table and the typed skin over it.
+// builder makes a Table of a Spec, and the Machine over it.
 type builder[S, E comparable, T any] struct {
 	spec     Spec[S, E]
 	table    *Table
 	states   index[S]
 	events   index[E]
 	eventsBy []E
-	guards   []func(context.Context, *T) error
-	problems []Problem // that the table cannot show
+	guards   []func(ctx context.Context, before, after *T) error
+	problems []Problem // those that the Table does not contain
 }
 
 func newBuilder[S, E comparable, T any](spec Spec[S, E]) *builder[S, E, T] {
@@ -29,18 +28,13 @@ func newBuilder[S, E comparable, T any](spec Spec[S, E]) *builder[S, E, T] {
 	b := &builder[S, E, T]{spec: spec}
 	b.number()
 	b.table = &Table{
-		Name: spec.Name, Title: spec.Title, Initial: int(b.states.of(spec.Initial)),
-		Actors: b.actors(),
+		Name: spec.Name, Title: spec.Title, Actors: b.actors(),
 	}
+	b.table.Initial = b.state(spec.Initial)
 	for _, s := range spec.States {
 		st := TableState{Name: nameOf(s.Name), Kind: s.Kind, Manual: s.Manual, Target: -1, Doc: s.Doc}
 		if s.Target != nil {
-			if st.Target = int(b.states.of(*s.Target)); st.Target < 0 {
-				b.problems = append(b.problems, Problem{
-					Code: UnknownState, Row: -1, State: st.Name,
-					Text: fmt.Sprintf("state %s: is heading for a state that is not declared", st.Name),
-				})
-			}
+			st.Target = b.state(*s.Target)
 		}
 		b.table.States = append(b.table.States, st)
 	}
@@ -64,11 +58,11 @@ func newBuilder[S, E comparable, T any](spec Spec[S, E]) *builder[S, E, T] {
 	return b
 }
 
-// nameOf is a value's name: its String method, or itself.
+// nameOf returns the name of a value: the result of its String method, or the value itself.
 func nameOf(v any) string { return fmt.Sprint(v) }
 
-// number gives states and events their indexes. Of a state that is declared
-// twice, which the table reports, either may be found.
+// number gives states and events their indexes. If a state is declared twice, the
+// table reports it and either index may be used.
 func (b *builder[S, E, T]) number() {
 	var states []S
 	for _, s := range b.spec.States {
@@ -84,17 +78,46 @@ func (b *builder[S, E, T]) number() {
 	b.states, b.events = newIndex(states), newIndex(b.eventsBy)
 }
 
-// actors are those declared, and the sweeper where a row has a deadline.
+// state returns the index of a state. An undeclared state gets an index after the
+// declared ones, so that the problem can name it; see [Table.Undeclared].
+func (b *builder[S, E, T]) state(s S) int {
+	if i := b.states.of(s); i >= 0 {
+		return i
+	}
+	n, name := len(b.spec.States), nameOf(s)
+	i := slices.Index(b.table.Undeclared, name)
+	if i < 0 {
+		i = len(b.table.Undeclared)
+		b.table.Undeclared = append(b.table.Undeclared, name)
+	}
+	return n + i
+}
+
+// actor is [builder.state] for actors.
+func (b *builder[S, E, T]) actor(a Actor) int {
+	if i := slices.Index(b.table.Actors, a); i >= 0 {
+		return i
+	}
+	n := len(b.table.Actors)
+	i := slices.Index(b.table.UndeclaredActors, a)
+	if i < 0 {
+		i = len(b.table.UndeclaredActors)
+		b.table.UndeclaredActors = append(b.table.UndeclaredActors, a)
+	}
+	return n + i
+}
+
+// actors returns the declared actors, and the sweeper if a row has a timeout.
 func (b *builder[S, E, T]) actors() []Actor {
 	actors := slices.Clone(b.spec.Actors)
-	late := slices.ContainsFunc(b.spec.Rows, func(r Row[S, E]) bool { return r.Within > 0 })
+	late := slices.ContainsFunc(b.spec.Rows, func(r Row[S, E]) bool { return r.Timeout > 0 })
 	if late && !slices.Contains(actors, Sweeper) {
 		actors = append(actors, Sweeper)
 	}
 	return actors
 }
 
-// expand resolves the wildcard of a row and gives a deadline its actor.
+// expand resolves the wildcard of a row and adds the sweeper to a row with a timeout.
 func (b *builder[S, E, T]) expand(r *Row[S, E]) {
 	if r.Any {
 		r.From = nil
@@ -104,7 +127,7 @@ func (b *builder[S, E, T]) expand(r *Row[S, E]) {
 			}
 		}
 	}
-	if r.Within > 0 && !slices.Contains(r.Actors, Sweeper) {
+	if r.Timeout > 0 && !slices.Contains(r.Actors, Sweeper) {
 		r.Actors = append(slices.Clone(r.Actors), Sweeper)
 	}
 }
@@ -112,20 +135,20 @@ func (b *builder[S, E, T]) expand(r *Row[S, E]) {
 func (b *builder[S, E, T]) row(r *Row[S, E]) TableRow {
 	numbers := func(states []S) (list []int) {
 		for _, s := range states {
-			list = append(list, int(b.states.of(s)))
+			list = append(list, b.state(s))
 		}
 		return list
 	}
 	row := TableRow{
 		From: numbers(r.From), Any: r.Any, Except: numbers(r.Except), Origin: numbers(r.Origin),
-		Event: int(b.events.of(r.Event)), To: -1, Then: r.Then,
-		Forced: r.Forced, Supersede: r.Supersede, Within: r.Within, Doc: r.Doc,
+		Event: b.events.of(r.Event), To: -1, Then: r.Then,
+		Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
 	}
 	if r.Then == ThenMove {
-		row.To = int(b.states.of(r.To))
+		row.To = b.state(r.To)
 	}
 	for _, a := range r.Actors {
-		row.Actors = append(row.Actors, slices.Index(b.table.Actors, a))
+		row.Actors = append(row.Actors, b.actor(a))
 	}
 	if r.Guard != nil {
 		row.Guard = guardName(r.Guard)
@@ -133,9 +156,9 @@ func (b *builder[S, E, T]) row(r *Row[S, E]) TableRow {
 	return row
 }
 
-// guard fetches the guards out of the rows.
+// guard collects the guards of the rows and checks them.
 func (b *builder[S, E, T]) guard() {
-	b.guards = make([]func(context.Context, *T) error, len(b.spec.Rows))
+	b.guards = make([]func(ctx context.Context, before, after *T) error, len(b.spec.Rows))
 	for i, r := range b.spec.Rows {
 		if r.Guard == nil {
 			continue
@@ -156,7 +179,7 @@ func (b *builder[S, E, T]) guard() {
 	}
 }
 
-// fault adds a problem of a row, if there is one.
+// fault adds a problem of a row unless text is empty.
 func (b *builder[S, E, T]) fault(code string, row int, text string) {
 	if text != "" {
 		b.problems = append(b.problems, Problem{
@@ -166,19 +189,18 @@ func (b *builder[S, E, T]) fault(code string, row int, text string) {
 }
 
 func (b *builder[S, E, T]) machine() *Machine[S, E, T] {
-	m := core[S, E, T]{
+	m := &Machine[S, E, T]{
 		table: b.table, c: b.table.compiled, states: b.states, events: b.events,
-		guards: b.guards, spec: b.spec.Rows, eventsBy: b.eventsBy,
+		guards: b.guards, rows: b.spec.Rows, eventsBy: b.eventsBy,
 	}
 	for _, s := range b.spec.States {
 		m.names = append(m.names, s.Name)
 	}
-	m.grid = newGrid(m.c, m.events.columns(), int(unsafe.Sizeof(cell[S]{})/8))
-	return place(m)
+	return m
 }
 
-// isGuard reports whether g is a Guard, not a pointer to one or a type that
-// embeds one: these have its methods too, and may be nil inside.
+// isGuard reports whether g is a Guard. A pointer to a Guard and a type that embeds
+// one also have its methods, and may be nil inside.
 func isGuard(g AnyGuard) bool {
 	t := reflect.TypeOf(g)
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Guard[int]]().PkgPath()

@@ -20,7 +20,7 @@ type trial struct {
 var errTrial = errors.New("declined")
 
 func ask(name string) fsm.Guard[trial] {
-	return fsm.When(name, func(_ context.Context, p *trial) error {
+	return fsm.When(name, func(_ context.Context, _, p *trial) error {
 		p.asked = append(p.asked, name)
 		if slices.Contains(p.yes, name) {
 			return nil

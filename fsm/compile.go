@@ -1,7 +1,5 @@
 package fsm
 
-import "math/bits"
-
 // Limits of a table. A table over a limit has a [Problem] and makes no machine.
 const (
 	MaxStates = 1 << 12
@@ -11,10 +9,9 @@ const (
 	MaxCell   = 256 // rows of one state and event
 )
 
-const (
-	maxDenseCells = 1 << 20 // above: cells in a map, same semantics
-	maxRefusals   = 1 << 20 // above: refusals are made when they happen
-)
+// maxDenseCells is the largest number of cells that are kept in an array.
+// Larger tables keep them in a map.
+const maxDenseCells = 1 << 20
 
 // A status as one word: state and origin by index.
 const (
@@ -45,7 +42,7 @@ type edgeFlags uint8
 const (
 	guarded edgeFlags = 1 << iota
 	forced
-	conditional // asks for an origin
+	conditional // has an origin condition
 	returns
 	ignores
 )
@@ -58,12 +55,10 @@ type compiled struct {
 	sparse  map[int32]int32
 	edges   []edge    // [0] is unused
 	out     [][]int32 // edges of a state in order of declaration
-	late    [][]int32 // of those, the deadlines
+	late    [][]int32 // of those, the ones with a timeout
 	origins [][]int
-	asked   []bitset // per row: the origin condition, nil none
+	asked   []bitset // by row: the origin condition; nil none
 	resting bitset
-
-	refusals []refusal // [(state*width+event)*len(actors)+actor], nil if too many
 
 	stateNames index[string]
 	eventNames index[string]
@@ -104,7 +99,7 @@ func compile(t *Table) *compiled {
 			c.edges = append(c.edges, c.edgeOf(t, i, from))
 			this := int32(len(c.edges) - 1)
 			c.out[from] = append(c.out[from], this)
-			if r.Within > 0 {
+			if r.Timeout > 0 {
 				c.late[from] = append(c.late[from], this)
 			}
 			switch before, ok := last[cell]; {
@@ -118,7 +113,6 @@ func compile(t *Table) *compiled {
 			last[cell] = this
 		}
 	}
-	c.prebuildRefusals(t)
 	return c
 }
 
@@ -167,20 +161,20 @@ func (c *compiled) first(state, event int) int32 {
 	return c.sparse[int32(cell)]
 }
 
-// moved returns the word after edge e was taken from word w. An origin
-// condition or guard is not looked at.
-func (c *compiled) moved(e *edge, w uint64) uint64 {
+// move returns the word after the edge is taken from word w. It checks neither
+// origin condition nor guard.
+func (e *edge) move(w uint64) uint64 {
 	switch {
 	case e.flags&(returns|ignores) == 0:
 		return e.bits | w&e.keep
 	case e.flags&returns != 0:
 		return wordOf(wordOrigin(w), wordOrigin(w))
 	}
-	return w // ignored: nothing moves
+	return w // an ignored event moves nothing
 }
 
-// fits reports whether an object with this origin may take the edge: its
-// condition holds, and a return has somewhere to go.
+// fits reports whether an object with this origin may take the edge: its origin
+// condition holds, and a return row has an origin to return to.
 func (c *compiled) fits(e *edge, origin int) bool {
 	if e.flags&conditional != 0 && !c.asked[e.row].has(origin) {
 		return false
@@ -188,7 +182,7 @@ func (c *compiled) fits(e *edge, origin int) bool {
 	return e.flags&returns == 0 || c.resting.has(origin)
 }
 
-// actorBit returns the mask of one actor, 0 if it is not declared.
+// actorBit returns the mask of an actor, or 0 if it is not declared.
 func (c *compiled) actorBit(a Actor) uint64 {
 	for i := range c.actors {
 		if c.actors[i] == a {
@@ -197,49 +191,3 @@ func (c *compiled) actorBit(a Actor) uint64 {
 	}
 	return 0
 }
-
-// prebuildRefusals makes the refusals that need nothing but state, event and
-// actor, so that refusing allocates nothing.
-func (c *compiled) prebuildRefusals(t *Table) {
-	n := len(t.States) * c.width * len(c.actors)
-	if n > maxRefusals {
-		return
-	}
-	c.refusals = make([]refusal, 0, n)
-	for s := range t.States {
-		for e := range t.Events {
-			for a := range c.actors {
-				c.refusals = append(c.refusals, *c.refusalAt(t, s, e, 1<<a))
-			}
-		}
-	}
-}
-
-// refusalAt is why an actor is refused in a cell where it is neither for the
-// origin nor for a guard.
-func (c *compiled) refusalAt(t *Table, state, event int, actor uint64) *refusal {
-	r := &refusal{table: t, state: uint16(state), event: uint16(event), actor: uint8(actorNumber(actor))}
-	r.always = true
-	i := c.first(state, event)
-	if i != 0 {
-		r.kind = wrongActor
-	}
-	for ; i != 0; i = c.edges[i].next {
-		if c.edges[i].actors&actor != 0 {
-			r.kind, r.always = forcedOnly, false
-		}
-	}
-	return r
-}
-
-// forcedEdge returns the first edge of a cell that an actor may take by force
-// only. REQUIRES: there is one.
-func (c *compiled) forcedEdge(state, event int, actor uint64) *edge {
-	i := c.first(state, event)
-	for c.edges[i].actors&actor == 0 || c.edges[i].flags&forced == 0 {
-		i = c.edges[i].next
-	}
-	return &c.edges[i]
-}
-
-func actorNumber(bit uint64) int { return bits.TrailingZeros64(bit) }

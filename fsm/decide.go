@@ -2,16 +2,15 @@ package fsm
 
 import "time"
 
-// The methods here are what a [Machine] does, by index and without running
-// guards: for code that decides about objects of many machines, such as a store
-// of records or a model checker. They need the table of a machine; on another
-// table they panic.
+// The methods in this file are those of a [Machine], by index and without guards.
+// They are for code that decides about objects of many machines, such as a store
+// of records or a model checker. They panic if no machine has made the table.
 
-// Candidates appends to rows those that a request may take, in order of trial:
-// their source, event, actor and origin agree, and they are not forced only
-// unless force is set. The caller runs the guards and takes the first row that
-// has none or whose guard agrees. If there is no row at all, the error is the
-// refusal that [Machine.Next] gives, and made beforehand where that one is.
+// Candidates appends to rows the rows that a request may take, in order of trial.
+// Their source, event, actor and origin fit the request. Forced rows are among them
+// only if force is set. The caller runs the guards and takes the first row that has
+// no guard or whose guard returns nil. If there is no such row, the error is the
+// refusal of [Machine.Next].
 func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, force bool) ([]int, error) {
 	c, word := t.mustCompiled(), wordOf(state, origin)
 	bit, n := c.actorBit(actor), len(rows)
@@ -26,8 +25,8 @@ func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, fo
 	return rows, nil
 }
 
-// Refused returns the error of a request all of whose candidates were refused
-// by their guards, reasons being theirs in the same order.
+// Refused returns the error of a request whose candidates were all refused by
+// their guards. The reasons are in the order of the rows.
 func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []error) error {
 	var err error
 	for i, row := range rows {
@@ -36,33 +35,33 @@ func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []er
 	return err
 }
 
-// After returns the status after a row was taken from one. Neither origin
-// condition nor guard is looked at.
+// After returns the status that a row leads to from a status. It checks neither
+// origin condition nor guard. It panics if the row does not leave the state.
 func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 	c := t.mustCompiled()
 	for i := c.first(state, t.Rows[row].Event); i != 0; i = c.edges[i].next {
 		if ed := &c.edges[i]; int(ed.row) == row {
-			w := c.moved(ed, wordOf(state, origin))
+			w := ed.move(wordOf(state, origin))
 			return wordState(w), wordOrigin(w)
 		}
 	}
 	panic("fsm: Table.After: the row does not leave the state")
 }
 
-// Deadline returns how long an object may be in a status before the sweeper
-// acts, and the row that it fires first then: of the deadline rows whose origin
-// condition agrees, the one with the shortest time, the first declared among
-// equals. The row is -1 if there is none.
-func (t *Table) Deadline(state, origin int) (within time.Duration, row int) {
+// Deadline returns how long an object may be in a status before the sweeper acts,
+// and the row that the sweeper then fires. Of the rows with a timeout whose origin
+// condition fits, it is the one with the shortest timeout, and the first declared of
+// equal ones. The row is -1 if there is none.
+func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
 	c := t.mustCompiled()
 	row = -1
 	for _, i := range c.late[state] {
 		r := &t.Rows[c.edges[i].row]
-		if (row < 0 || r.Within < within) && c.fits(&c.edges[i], origin) {
-			within, row = r.Within, int(c.edges[i].row)
+		if (row < 0 || r.Timeout < timeout) && c.fits(&c.edges[i], origin) {
+			timeout, row = r.Timeout, int(c.edges[i].row)
 		}
 	}
-	return within, row
+	return timeout, row
 }
 
 func (t *Table) mustCompiled() *compiled {

@@ -18,8 +18,8 @@ func TestTableDecidesAsTheMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := specs().Draw(t, "spec")
 		for i := range spec.Rows {
-			if spec.Rows[i].Within > 0 {
-				spec.Rows[i].Within = time.Duration(rapid.IntRange(1, 3).Draw(t, "minutes")) * time.Minute
+			if spec.Rows[i].Timeout > 0 {
+				spec.Rows[i].Timeout = time.Duration(rapid.IntRange(1, 3).Draw(t, "minutes")) * time.Minute
 			}
 		}
 		m, err := fsm.New[gates](spec)
@@ -89,8 +89,8 @@ func (d *driver[S, E]) byIndex() {
 		after := d.n.after(r, at)
 		ns, no := table.After(s, o, i)
 		require.Equal(d.t, after, fsm.Status[S]{State: d.m.StateAt(ns), Origin: d.m.StateAt(no)})
-		if r.Within > 0 && (late < 0 || r.Within < soonest) {
-			soonest, late = r.Within, i
+		if r.Timeout > 0 && (late < 0 || r.Timeout < soonest) {
+			soonest, late = r.Timeout, i
 		}
 	}
 	within, row := table.Deadline(s, o)

@@ -1,5 +1,5 @@
 // Package fsm builds lifecycle tables: typed states, events, actors and guarded
-// transitions, compiled and checked when they are built.
+// transitions, which are compiled and checked when they are built.
 //
 //	      Spec ──New──▶ Machine ──Instance──▶ one object in memory
 //	                      │  ▲
@@ -7,53 +7,66 @@
 //	                      ▼  │
 //	JSON ◀──write, read──▶ Table ──▶ pictures, checks, stores
 //
-// A [Spec] is plain data. [New] compiles it into a [Machine], which is immutable
-// and shared by all objects of its kind, or lists every fault of it at once.
-// [Machine.Next] answers what an event by an actor does to an object in a status,
-// and changes nothing; whoever owns the object keeps its [Status]. An [Instance]
-// keeps it in memory. [Machine.Table] is the same machine without types.
+// A service uses it for objects that have a lifecycle, and in which a wrong
+// transition is expensive: VMs, disks, leases, deployments.
+//
+//	doors := fsm.Must[struct{}](fsm.Spec[string, string]{
+//		Name: "door", Initial: "shut", Actors: []fsm.Actor{"user"},
+//		States: []fsm.State[string]{{Name: "shut"}, {Name: "open"}},
+//		Rows: fsm.Rows(
+//			fsm.Move("shut", "push", "open").By("user"),
+//			fsm.Move("open", "pull", "shut").By("user"),
+//		),
+//	})
+//	door := doors.Instance()
+//	step, err := door.Fire(ctx, "push", "user", nil) // step.State is "open"
+//
+// A [Spec] is plain data. [New] compiles it into a [Machine] or reports all its
+// faults at once. A machine is immutable, and all objects of its kind share it.
+// [Machine.Next] returns the step from a status and changes nothing; the caller
+// keeps the [Status]. An [Instance] keeps the status in memory.
+// [Machine.Table] is the machine as plain data without type parameters.
 //
 // # Guarantees
 //
-//   - A machine that New returns is sound: every state can be reached, every
-//     state that is not Final or Absent can be left, a Final state is left by
-//     force only, every transitional state has a deadline or names who looks
-//     after it, no row is shadowed by an earlier one, and every return row has
-//     somewhere to return to.
+//   - A machine that New returns is sound. Every state can be reached. Every state
+//     that is not Final or Absent can be left. Only forced rows leave a Final
+//     state. Every transitional state has a timeout or documents in Manual why it
+//     has none. No row is hidden by an earlier one. Every return row has an origin
+//     to return to.
 //   - The order of a transition is fixed: row, actor, origin, guard, the caller's
-//     own effect, compare-and-set, observer. Everything before the
-//     compare-and-set may refuse, and then nothing has moved; nothing after it can.
-//   - Of several goroutines that fire an event of one Instance at once, each move
-//     has exactly one winner, self transitions included.
-//   - Rows of one state and event are tried in order of declaration; everything is
-//     listed in order of declaration.
-//   - A refusal carries a [TransitionError] with one sentinel; a guard's reason may
-//     match others, so ask for [ErrGuard] first. Fire, Next and Can allocate
-//     nothing when they succeed, nor when they refuse a declared actor for want of
-//     a row or of the right (in tables of up to 2^20 states x events x actors).
-//   - No lock is held anywhere, and no user code runs inside a compare-and-set.
+//     own effect, compare-and-set, observer. If a step before the compare-and-set
+//     refuses, nothing has moved. No step after it can refuse.
+//   - If several goroutines fire one Instance at once, each move has exactly one
+//     winner, self transitions included.
+//   - Rows of one state and event are tried in order of declaration. All lists are
+//     in order of declaration.
+//   - A refusal carries a [TransitionError] with one sentinel. The reason of a guard
+//     may match other sentinels, so a caller compares with [ErrGuard] first.
+//   - Fire, Next and Can allocate nothing when they succeed, guards aside. A refusal
+//     allocates its error.
+//   - No lock is held, and no user code runs inside a compare-and-set.
 //   - A table that is written, read and written again gives the same bytes.
 //     Reading is bounded in time and memory, whatever the document.
 //
 // # No guarantees
 //
-//   - A guard is asked before the move and not during it: what it has seen may
-//     have changed by then. A condition that must hold at the moment of the move
-//     belongs into the same commit; see package lifecycle.
-//   - A deadline is a row, not a clock: package lifecycle has the sweeper that
-//     fires it.
-//   - A machine does not know late messages from new ones. Package lifecycle
+//   - A guard runs before the move and not during it. What it has read may have
+//     changed by then. A condition that must hold at the moment of the move belongs
+//     into the same commit; see package lifecycle.
+//   - A timeout is data of a row, not a clock. Package lifecycle has the sweeper
+//     that fires it.
+//   - A machine cannot distinguish a late report from a new one. Package lifecycle
 //     compares operation ids.
-//   - A Status is a value that anybody can make. [Machine.ParseStatus] refuses
-//     what the machine does not know.
+//   - Any caller can make a Status. [Machine.ParseStatus] refuses undeclared names.
 //
-// # Rejected
+// # Rejected designs
 //
-//   - Callbacks on entering and leaving states: they hide what a move costs and
-//     what happens when they fail. Fire, look at the error, act.
-//   - States and events as any, and callbacks found by name: a typo should not
-//     compile.
-//   - Nested and parallel states: nobody can read the table any more. An
-//     aggregate over several machines says the same.
-//   - A mutex per object: it is held across user code sooner or later.
+//   - Callbacks on entering and leaving states. They hide what a move costs and what
+//     happens when they fail. The caller fires, looks at the error, and acts.
+//   - States and events of type any, and callbacks found by name. A misspelt name
+//     should not compile.
+//   - Nested and parallel states. A reader cannot follow the table any more. An
+//     aggregate over several machines expresses the same.
+//   - A mutex per object. Sooner or later it is held across user code.
 package fsm

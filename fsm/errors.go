@@ -5,49 +5,49 @@ import (
 	"strings"
 )
 
-// One sentinel per reaction. [TransitionError] has the detail.
+// The sentinels: one for each reaction of a caller. [TransitionError] has the
+// detail.
 var (
 	// ErrNotAllowed: the table has no row for this state and event, or none for
-	// the object's origin. Asking again in the same state is useless.
+	// the object's origin. A retry in the same state is useless.
 	ErrNotAllowed = errors.New("fsm: not allowed")
-	// ErrWrongActor: the table has rows for the event, none of them for this
-	// actor, or the actor is not declared.
+	// ErrWrongActor: the table has rows for the event, but none for this actor.
 	ErrWrongActor = errors.New("fsm: wrong actor")
-	// ErrGuard: a guard said no; the error unwraps to the guard's reason too.
+	// ErrGuard: a guard refused. The error also unwraps to the guard's reason.
 	ErrGuard = errors.New("fsm: refused by a guard")
-	// ErrForcedOnly: the row exists and only a forced request takes it.
+	// ErrForcedOnly: only a forced request takes the row.
 	ErrForcedOnly = errors.New("fsm: only by force")
-	// ErrConflict: somebody else moved the object first.
+	// ErrConflict: another writer moved the object first.
 	ErrConflict = errors.New("fsm: conflict")
 	// ErrUnknownState and ErrUnknownEvent: the value or name is not declared.
 	ErrUnknownState = errors.New("fsm: unknown state")
 	ErrUnknownEvent = errors.New("fsm: unknown event")
-	// ErrInvalid: a specification or document has faults; [InvalidError] lists
-	// all of them.
+	// ErrInvalid: a specification or document has faults. [InvalidError] lists
+	// them, and [DocumentError] is the first fault of a document.
 	ErrInvalid = errors.New("fsm: invalid table")
 )
 
-// TransitionError says which transition was refused and why. Every refusal of
-// a transition has one in its tree:
+// TransitionError is the detail of a refused transition. Every refusal has one in
+// its tree:
 //
 //	if te, ok := errors.AsType[*fsm.TransitionError](err); ok { ... }
 //
-// Fields that do not apply are empty. The sentinel is in Err, and errors.Is
-// finds it; a guard's reason is found too.
+// Fields that do not apply are empty. errors.Is finds the sentinel in Err and the
+// errors in Reason.
 type TransitionError struct {
 	Machine string
 	From    string // state
-	Origin  string // differs from From in a transitional state that has an origin; empty where it plays no part
-	Event   string // empty where a target was asked for
-	To      string // the target asked for, by NextTo
+	Origin  string // empty if it is not the reason
+	Event   string // empty in a refusal of NextTo
+	To      string // the target of NextTo
 	Actor   Actor
 	Row     int    // index of the row that refused (guard, forced only); -1 none
 	Guard   string // name of the guard that refused
 	Err     error  // sentinel
-	Reason  error  // the guard's, or what is wrong with the origin; nil otherwise
+	Reason  error  // the guard's, or the fault of the origin; else nil
 }
 
-// Error tells machine, state, event or target, actor and reason in one line.
+// Error returns sentinel, machine, event or target, state, actor and reason in one line.
 func (e *TransitionError) Error() string {
 	var b strings.Builder
 	if e.Err != nil {
@@ -87,69 +87,12 @@ func (e *TransitionError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the sentinel and the reason.
+// Unwrap returns the sentinel and the reason.
 func (e *TransitionError) Unwrap() []error {
 	if e.Reason == nil {
 		return []error{e.Err}
 	}
 	return []error{e.Err, e.Reason}
-}
-
-// refusal is a [TransitionError] that exists beforehand, one for each state,
-// event and actor of a machine, so that refusing costs no allocation. It is
-// immutable and 16 bytes; the texts are made when somebody asks.
-type refusal struct {
-	table *Table
-	state uint16
-	event uint16
-	actor uint8
-	kind  refusalKind
-
-	always bool // nothing but state, event and actor decides
-}
-
-type refusalKind uint8
-
-const (
-	notAllowed refusalKind = iota
-	wrongActor
-	forcedOnly
-)
-
-func (k refusalKind) sentinel() error {
-	switch k {
-	case wrongActor:
-		return ErrWrongActor
-	case forcedOnly:
-		return ErrForcedOnly
-	}
-	return ErrNotAllowed
-}
-
-func (r *refusal) detail() *TransitionError {
-	t := r.table
-	e := &TransitionError{
-		Machine: t.Name, From: t.States[r.state].Name,
-		Event: t.Events[r.event], Actor: t.Actors[r.actor],
-		Row: -1, Err: r.kind.sentinel(),
-	}
-	if r.kind == forcedOnly {
-		e.Row = int(t.compiled.forcedEdge(int(r.state), int(r.event), 1<<r.actor).row)
-	}
-	return e
-}
-
-func (r *refusal) Error() string { return r.detail().Error() }
-
-func (r *refusal) Unwrap() error { return r.kind.sentinel() }
-
-// As lets errors.As and errors.AsType find the detail.
-func (r *refusal) As(target any) bool {
-	te, ok := target.(**TransitionError)
-	if ok {
-		*te = r.detail()
-	}
-	return ok
 }
 
 // InvalidError lists every fault of a table. It matches [ErrInvalid].
@@ -158,7 +101,7 @@ type InvalidError struct {
 	Problems []Problem
 }
 
-// Error gives a line for each fault.
+// Error returns one line for each fault.
 func (e *InvalidError) Error() string {
 	var b strings.Builder
 	b.WriteString("fsm: invalid table")

@@ -58,24 +58,11 @@ func ExampleMachine_Permitted() {
 		fmt.Println(row.Event, "if", row.Guard.Name())
 	}
 	for row := range Cranes.Permitted(fsm.Status[Phase]{State: Moving, Origin: Idle}, fsm.Sweeper) {
-		fmt.Println(row.Event, "after", row.Within)
+		fmt.Println(row.Event, "after", row.Timeout)
 	}
 	// Output:
 	// Lift if light enough
 	// Lost after 1m0s
-}
-
-func ExampleMachine_Explain() {
-	x, err := Cranes.Explain(context.Background(), Cranes.At(Idle), &Crane{Tons: 12})
-	fmt.Println(x, err)
-	x, _ = Cranes.Explain(context.Background(), fsm.Status[Phase]{State: Moving, Origin: Idle}, nil)
-	fmt.Println(x)
-	// Output:
-	// crane in Idle (stable)
-	//   Lift by user -> Moving: not now: light enough: 12 t is too heavy <nil>
-	// crane in Moving (transitional, from Idle)
-	//   Arrived by worker -> Idle
-	//   Lost by sweeper after 1m0s -> Broken
 }
 
 func ExampleMachine_Start() {
@@ -128,8 +115,9 @@ func ExampleMachine_InstanceAt() {
 }
 
 func ExampleMachine_Check() {
-	fmt.Println(Cranes.Check(context.Background(), 0, &Crane{Tons: 12}))
-	fmt.Println(Cranes.Check(context.Background(), 1, nil)) // no guard
+	before, after := Crane{Tons: 3}, Crane{Tons: 12}
+	fmt.Println(Cranes.Check(context.Background(), 0, &before, &after))
+	fmt.Println(Cranes.Check(context.Background(), 1, nil, nil)) // no guard
 	// Output:
 	// 12 t is too heavy
 	// <nil>

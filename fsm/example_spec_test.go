@@ -77,7 +77,7 @@ func ExampleRow_If() {
 // A deadline is fired by the sweeper, which need not be named.
 func ExampleRow_After() {
 	r := fsm.Move(Moving, Lost, Broken).After(time.Minute)
-	fmt.Println(r.Within, r.Actors)
+	fmt.Println(r.Timeout, r.Actors)
 	// Output: 1m0s []
 }
 
@@ -100,7 +100,7 @@ func ExampleRow_Note() {
 
 func ExampleWhen() {
 	errCold := errors.New("the oven is cold")
-	hot := fsm.When("hot", func(_ context.Context, celsius *int) error {
+	hot := fsm.When("hot", func(_ context.Context, _, celsius *int) error {
 		if *celsius < 180 {
 			return errCold
 		}
@@ -161,7 +161,7 @@ func ExampleNew() {
 	// fsm: invalid table crane:
 	// 	row 1 (Idle -Lift-> Broken): is never tried in Idle: row 0 (Idle -Lift-> Moving) takes the same actors first
 	// 	state Broken: no row leads out, and it is neither final nor absent
-	// 	state Moving: transitional, with neither a deadline row nor Manual
+	// 	state Moving: transitional, with neither a timeout nor Manual
 	// error: ambiguous-row, row 1, state ""
 	// error: dead-end, row -1, state "Broken"
 	// demand: no-deadline, row -1, state "Moving"
@@ -222,5 +222,5 @@ func ExampleInvalidError() {
 	// Output:
 	// <nil>
 	// true
-	// no-initial - the initial state is not declared
+	// no-initial - the initial state is not declared: "Nowhere"
 }

@@ -22,7 +22,7 @@ const (
 	User, Worker fsm.Actor = "user", "worker"
 )
 
-var liftable = fsm.When("light enough", func(_ context.Context, c *Crane) error {
+var liftable = fsm.When("light enough", func(_ context.Context, _, c *Crane) error {
 	if c.Tons > 10 {
 		return fmt.Errorf("%d t is too heavy", c.Tons)
 	}

@@ -1,7 +1,10 @@
 package fsm
 
-// The limits beyond which a machine changes its representation.
+// MaxDenseCells is the limit beyond which a machine keeps its cells in a map.
+const MaxDenseCells = maxDenseCells
+
+// The limits that documents must not exceed.
 const (
-	MaxDenseCells = maxDenseCells
-	MaxRefusals   = maxRefusals
+	MaxNesting = maxNesting
+	MaxText    = maxText
 )

@@ -64,9 +64,9 @@ func many(n int) (names []string) {
 var long = strings.Repeat("x", fsm.MaxName+1)
 
 // Guards of the right and of a wrong payload type.
-var noneGuard = fsm.When("even", func(context.Context, *none) error { return nil })
+var noneGuard = fsm.When("even", func(context.Context, *none, *none) error { return nil })
 
-var otherGuard = fsm.When("other", func(context.Context, *int) error { return nil })
+var otherGuard = fsm.When("other", func(context.Context, *int, *int) error { return nil })
 
 // faults has every fault that New refuses: the spec, and all it says about it.
 var faults = []struct {
@@ -119,7 +119,7 @@ var faults = []struct {
 	},
 	{
 		"name of a guard too long",
-		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When(long, func(context.Context, *none) error { return nil }))),
+		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When(long, func(context.Context, *none, *none) error { return nil }))),
 		[]string{fsm.BadName},
 		[]string{"row 4 (open -x-> closed): guard name is not UTF-8 or over 256 bytes"},
 	},
@@ -149,43 +149,43 @@ var faults = []struct {
 		"initial state not declared",
 		edit(func(s *spec) { s.Initial = "nowhere" }),
 		[]string{fsm.NoInitial},
-		[]string{"the initial state is not declared"},
+		[]string{`the initial state is not declared: "nowhere"`},
 	},
 	{
 		"source not declared",
 		with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("nowhere")),
 		[]string{fsm.UnknownState},
-		[]string{"row 4 (open|? -x-> closed): names a state that is not declared"},
+		[]string{`row 4 (open|nowhere -x-> closed): names a state that is not declared: "nowhere"`},
 	},
 	{
 		"target not declared",
 		with(sound(), fsm.Move("open", "x", "nowhere")),
 		[]string{fsm.UnknownState},
-		[]string{"row 4 (open -x-> ?): the target is not declared"},
+		[]string{`row 4 (open -x-> nowhere): the target is not declared: "nowhere"`},
 	},
 	{
 		"origin not declared",
 		with(sound(), fsm.Move("closing", "x", "closed").Of("nowhere")),
 		[]string{fsm.UnknownState},
-		[]string{"row 4 (closing -x-> closed): names a state that is not declared"},
+		[]string{`row 4 (closing -x-> closed): names a state that is not declared: "nowhere"`},
 	},
 	{
 		"exclusion not declared",
 		with(sound(), fsm.FromAny("x", "closed").Excluding("nowhere")),
 		[]string{fsm.UnknownState},
-		[]string{"row 4 (any -x-> closed): names a state that is not declared"},
+		[]string{`row 4 (any -x-> closed): names a state that is not declared: "nowhere"`},
 	},
 	{
 		"hint at a state not declared",
 		edit(func(s *spec) { s.States[1].Target = new("nowhere") }),
 		[]string{fsm.UnknownState},
-		[]string{"state closing: is heading for a state that is not declared"},
+		[]string{`state closing: the target is not declared: "nowhere"`},
 	},
 	{
 		"actor not declared",
 		with(sound(), fsm.Move("open", "x", "closed").By(guest)),
 		[]string{fsm.UnknownActor},
-		[]string{"row 4 (open -x-> closed): names an actor that is not declared"},
+		[]string{`row 4 (open -x-> closed): names an actor that is not declared: "guest"`},
 	},
 	{
 		"no actor",
@@ -194,7 +194,7 @@ var faults = []struct {
 			Rows: fsm.Rows(fsm.Move("a", "x", "b"), fsm.Move("b", "x", "a")),
 		},
 		[]string{fsm.NoActor},
-		[]string{"no actor is declared: nobody can fire a row"},
+		[]string{"no actor is declared, and the table has rows"},
 	},
 	{
 		"row without a source",
@@ -212,7 +212,7 @@ var faults = []struct {
 		"negative deadline",
 		with(sound(), fsm.Move("open", "x", "closed").After(-time.Second)),
 		[]string{fsm.BadRow},
-		[]string{"row 4 (open -x-> closed): negative deadline -1s"},
+		[]string{"row 4 (open -x-> closed): negative timeout -1s"},
 	},
 	{
 		"unknown Then",
@@ -236,13 +236,13 @@ var faults = []struct {
 		"deadline that is ignored",
 		with(sound(), fsm.Ignore("open", "x").After(time.Second)),
 		[]string{fsm.BadRow},
-		[]string{"row 4 (open -x-> ignored): a deadline that is ignored"},
+		[]string{"row 4 (open -x-> ignored): an ignore row has a timeout"},
 	},
 	{
 		"superseding row that begins nothing",
 		with(sound(), fsm.Move("closing", "x", "closed").Superseding()),
 		[]string{fsm.BadRow},
-		[]string{"row 4 (closing -x-> closed): supersedes, but begins no operation: the target is not transitional"},
+		[]string{"row 4 (closing -x-> closed): supersedes, but starts no operation: the target is not transitional"},
 	},
 	{
 		"wildcard with sources",
@@ -264,7 +264,7 @@ var faults = []struct {
 	},
 	{
 		"guard without a name",
-		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When("", func(context.Context, *none) error { return nil }))),
+		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When("", func(context.Context, *none, *none) error { return nil }))),
 		[]string{fsm.BadGuard},
 		[]string{"row 4 (open -x-> closed): a guard without name or function"},
 	},
@@ -278,7 +278,7 @@ var faults = []struct {
 		"row said twice",
 		with(sound(), fsm.Move("open", "close", "closing").By(user)),
 		[]string{fsm.DuplicateRow},
-		[]string{"row 4 (open -close-> closing): says in open the same as row 0"},
+		[]string{"row 4 (open -close-> closing): is equal to row 0 in open"},
 	},
 	{
 		"row with a guard said twice, its origins in another order",
@@ -288,7 +288,7 @@ var faults = []struct {
 			fsm.Move("closing", "y", "closed").If(noneGuard).Of("ajar", "open"),
 		),
 		[]string{fsm.DuplicateRow},
-		[]string{"row 7 (closing -y-> closed): says in closing the same as row 6"},
+		[]string{"row 7 (closing -y-> closed): is equal to row 6 in closing"},
 	},
 	{
 		"two targets for one event",
@@ -348,13 +348,13 @@ var faults = []struct {
 		"transitional state without deadline",
 		withState(sound(), fsm.State[string]{Name: "moving", Kind: fsm.Transitional}, fsm.Move("open", "x", "moving"), fsm.Return("moving", "y")),
 		[]string{fsm.NoDeadline},
-		[]string{"state moving: transitional, with neither a deadline row nor Manual"},
+		[]string{"state moving: transitional, with neither a timeout nor Manual"},
 	},
 	{
 		"Manual beside a deadline",
 		edit(func(s *spec) { s.States[1].Manual = "the porter" }),
 		[]string{fsm.NeedlessManual},
-		[]string{"state closing: Manual beside a deadline row"},
+		[]string{"state closing: Manual on a state that has a timeout"},
 	},
 	{
 		"Manual on a resting state",
@@ -366,6 +366,6 @@ var faults = []struct {
 		"deadline where nothing is",
 		withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void"), fsm.Move("void", "x", "open").After(time.Hour)),
 		[]string{fsm.DeadlineFromAbsent},
-		[]string{"row 5 (void -x-> open): a deadline in the absent state void"},
+		[]string{"row 5 (void -x-> open): a timeout in the absent state void"},
 	},
 }

@@ -24,7 +24,7 @@ type disk struct{ free int }
 
 var errFull = errors.New("no space")
 
-var room = fsm.When("room", func(_ context.Context, d *disk) error {
+var room = fsm.When("room", func(_ context.Context, _, d *disk) error {
 	if d == nil || d.free <= 0 {
 		return errFull
 	}

@@ -5,19 +5,26 @@ import (
 	"reflect"
 )
 
-// Guard is a named condition on an object's payload. Make one with [When].
-// The zero Guard is refused by [New]. Guards are values and may be shared.
+// Guard is a named condition on an object's payload. [When] makes one. [New]
+// refuses the zero Guard. Guards are values and may be shared.
 type Guard[T any] struct {
 	name  string
-	check func(ctx context.Context, payload *T) error
+	check func(ctx context.Context, before, after *T) error
 }
 
-// When makes a guard. The name stands in pictures, files and refusals: it says
-// what must hold. check returns nil to let the row fire, or the reason why not.
-// It must not change the payload, may be called from many goroutines at once,
-// more than once for one request where that is decided again, and is called with the payload pointer that the caller gave, nil included.
-// A panic in check goes on in the goroutine of the caller; nothing has moved.
-func When[T any](name string, check func(ctx context.Context, payload *T) error) Guard[T] {
+// When makes a guard. The name states the condition that must hold. Pictures,
+// files and refusals show it.
+//
+// check gets the payload before and after the caller's change. Package lifecycle
+// applies a change to a copy before the guards run. Nothing in this package
+// changes a payload: every method that takes one payload passes its pointer as
+// before and as after, nil included.
+//
+// check returns nil if the row may fire, else the reason of the refusal. It must
+// not change a payload. It may be called from several goroutines at once, and
+// more than once for one request. A panic in check reaches the caller; the
+// object has not moved.
+func When[T any](name string, check func(ctx context.Context, before, after *T) error) Guard[T] {
 	return Guard[T]{name: name, check: check}
 }
 

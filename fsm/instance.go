@@ -3,31 +3,38 @@ package fsm
 import (
 	"context"
 	"sync/atomic"
-	"unsafe"
 )
 
-// Instance is one object in memory: a machine and an atomic status. Of several
-// goroutines that fire at once, each move has exactly one winner, self
-// transitions included; the others get [ErrConflict].
+// Instance is one object in memory: a machine and an atomic status. If several
+// goroutines fire at once, each move has exactly one winner, self transitions
+// included. The others get [ErrConflict].
 //
-// [Machine.Instance] and [Machine.InstanceAt] make one, without allocation and
-// of 16 bytes on 64-bit systems; the zero Instance panics. An Instance is safe
+// [Machine.Instance] and [Machine.InstanceAt] make an Instance without allocation.
+// It has 16 bytes on 64-bit systems. The zero Instance panics. An Instance is safe
 // for concurrent use and must not be copied after its first use.
 type Instance[S, E comparable, T any] struct {
-	word    atomic.Uint64 // place of the state, origin and a count: see grid.go
+	word    atomic.Uint64 // the status, and a count of moves above it
 	machine *Machine[S, E, T]
 }
 
+// The count makes every move a new word, self transitions included. It wraps
+// after 2^40 moves. A compare-and-set is wrong only if other goroutines make
+// exactly so many moves between its load and its comparison.
+const (
+	countOne   = 1 << (2 * originShift)
+	statusBits = uint64(countOne - 1)
+)
+
 // Instance returns a new object in the initial state.
 func (m *Machine[S, E, T]) Instance() (in Instance[S, E, T]) {
-	in.machine = m.self
-	in.word.Store(m.grid.word(wordOf(m.table.Initial, m.table.Initial)))
+	in.machine = m
+	in.word.Store(wordOf(m.table.Initial, m.table.Initial))
 	return
 }
 
-// InstanceAt returns an object with this status, which is taken as it is; see
-// [Machine.ParseStatus] for one that comes from outside. The error is
-// [ErrUnknownState].
+// InstanceAt returns an object with this status. It does not check that the
+// origin fits the state. A status from outside goes through [Machine.ParseStatus]
+// first. The error is [ErrUnknownState].
 func (m *Machine[S, E, T]) InstanceAt(at Status[S]) (in Instance[S, E, T], err error) {
 	state, origin := m.states.of(at.State), m.states.of(at.Origin)
 	if state < 0 || origin < 0 {
@@ -36,225 +43,117 @@ func (m *Machine[S, E, T]) InstanceAt(at Status[S]) (in Instance[S, E, T], err e
 		}
 		return
 	}
-	in.machine = m.self
-	in.word.Store(m.grid.word(wordOf(int(state), int(origin))))
+	in.machine = m
+	in.word.Store(wordOf(state, origin))
 	return
 }
 
 // Status returns the present status.
-func (in *Instance[S, E, T]) Status() Status[S] {
-	m := in.machine
-	return m.statusOf(m.status(in.word.Load()))
-}
+func (in *Instance[S, E, T]) Status() Status[S] { return in.machine.statusOf(in.word.Load()) }
 
 // State returns the present state.
 func (in *Instance[S, E, T]) State() S { return in.Status().State }
 
-// Fire moves the object by event e, if the table lets this actor, and returns
-// the step that it took. The order is fixed: row, actor, origin, guard,
-// compare-and-set, observer. A guard runs before the compare-and-set and
-// without any lock; if the object moves meanwhile, Fire returns [ErrConflict]
-// and does not try again.
+// Fire moves the object by event e if the table permits it to this actor. It
+// returns the step that the object took. The order is fixed: row, actor, origin,
+// guard, compare-and-set, observer. A guard runs before the compare-and-set. If the
+// object moves meanwhile, Fire returns [ErrConflict] and does not retry. A guard
+// gets payload both as the payload before and as the payload after.
 //
-// Errors: those of [Machine.Next], and ErrConflict. After an error the object
-// is where it was, or where the winner put it.
+// Errors: those of [Machine.Next], and ErrConflict. After an error, Fire has not
+// moved the object.
 func (in *Instance[S, E, T]) Fire(ctx context.Context, e E, actor Actor, payload *T) (Step[S], error) {
-	m := in.machine
-	w := in.word.Load()
-	column := integer(e) - m.base
-	if unsafe.Sizeof(e) == unsafe.Sizeof("") {
-		column = m.named(e)
-	}
-	if column < m.columns {
-		cell := m.cell(w&placeBits, column)
-		// Actors are nearly always the same constants, so that comparing the
-		// addresses is enough; who spells an actor anew goes the long way.
-		if uint64(cell.place) == w&placeBits &&
-			unsafe.StringData(cell.actor) == unsafe.StringData(string(actor)) && len(cell.actor) == len(actor) {
-			if in.word.CompareAndSwap(w, w&cell.keep+cell.word) {
-				return Step[S]{Status: Status[S]{State: cell.state, Origin: cell.origin}, Row: int(cell.row)}, nil
-			}
-			return in.lose(w, int(cell.row), actor)
-		}
-	}
-	// From here on nothing of the above is needed any more. That everything is
-	// loaded again keeps the registers free for the way that moves: what it had
-	// to put on the stack, the compare-and-set would have to wait for.
-	m = in.machine
-	column = integer(e) - m.base
-	if unsafe.Sizeof(e) == unsafe.Sizeof("") {
-		column = m.named(e)
-	}
-	if column < m.columns {
-		if refusals := m.cell(in.word.Load()&placeBits, 0).refusals; refusals != nil {
-			p, n := unsafe.StringData(string(actor)), len(actor)
-			switch {
-			case p == unsafe.StringData(string(m.first[0])) && n == len(m.first[0]):
-			case p == unsafe.StringData(string(m.first[1])) && n == len(m.first[1]):
-				column += m.columns
-			case p == unsafe.StringData(string(m.first[2])) && n == len(m.first[2]):
-				column += 2 * m.columns
-			default:
-				return in.other(ctx, e, actor, payload)
-			}
-			r := (*refusal)(unsafe.Add(unsafe.Pointer(refusals), column*uint64(unsafe.Sizeof(*refusals))))
-			if r.always {
-				return Step[S]{}, r
-			}
-		}
-	}
-	return in.other(ctx, e, actor, payload)
+	return in.fire(ctx, e, actor, payload, false)
 }
 
-// other is Fire for what the short ways leave: a guard, an origin that stays,
-// and whatever has no cell. It takes the parameters in the same registers.
-//
-//go:noinline
-func (in *Instance[S, E, T]) other(ctx context.Context, e E, actor Actor, payload *T) (Step[S], error) {
-	m := in.machine
-	w := in.word.Load()
-	column := integer(e) - m.base
-	if unsafe.Sizeof(e) == unsafe.Sizeof("") {
-		column = m.named(e)
-	}
-	if column < m.columns {
-		cell := m.cell(w&placeBits, column)
-		if uint64(cell.place) == w&placeBits|slowCell &&
-			unsafe.StringData(cell.actor) == unsafe.StringData(string(actor)) && len(cell.actor) == len(actor) {
-			row := int(cell.row)
-			if guard := m.guards[row]; guard != nil {
-				if reason := guard(ctx, payload); reason != nil {
-					return Step[S]{}, m.table.guardRefusal(nil, row, m.status(w), actor, reason)
-				}
-			}
-			if !in.word.CompareAndSwap(w, w&cell.keep+cell.word) {
-				return in.lose(w, row, actor)
-			}
-			step := Step[S]{Status: Status[S]{State: cell.state, Origin: cell.origin}, Row: row}
-			if cell.keep&homeBits != 0 {
-				step.Origin = m.names[w>>homeShift&indexMask]
-			}
-			return step, nil
-		}
-	}
-	return in.choose(ctx, w, e, actor, payload, false)
-}
-
-// lose says that somebody else moved the object away from w.
-//
-//go:noinline
-func (in *Instance[S, E, T]) lose(w uint64, row int, actor Actor) (Step[S], error) {
-	m := in.machine
-	err := m.lost(w, m.table.Rows[row].Event, actor)
-	m.tellRefused(err)
-	return Step[S]{}, err
-}
-
-// FireForced is Fire that also takes rows which are forced only.
+// FireForced is [Instance.Fire] that also takes forced rows.
 func (in *Instance[S, E, T]) FireForced(ctx context.Context, e E, actor Actor, payload *T) (Step[S], error) {
-	return in.choose(ctx, in.word.Load(), e, actor, payload, true)
+	return in.fire(ctx, e, actor, payload, true)
 }
 
-// choose fires by the rows themselves, whatever cells there are.
-func (in *Instance[S, E, T]) choose(ctx context.Context, w uint64, e E, actor Actor, payload *T, force bool) (Step[S], error) {
-	m := in.machine
-	at, event := m.status(w), int(m.events.of(e))
-	if event < 0 {
-		err := m.unknown(m.statusOf(at), e, actor)
-		m.tellRefused(err)
-		return Step[S]{}, err
-	}
-	ed, err := m.choose(ctx, at, event, actor, payload, force)
+func (in *Instance[S, E, T]) fire(ctx context.Context, e E, actor Actor, payload *T, force bool) (Step[S], error) {
+	m, w := in.machine, in.word.Load()
+	ed, err := m.choose(ctx, w, e, actor, payload, force)
 	if err != nil {
-		m.tellRefused(err)
+		m.refused(err)
 		return Step[S]{}, err
 	}
-	return in.swap(w, ed, actor)
+	if err := in.swap(w, ed, actor); err != nil {
+		return Step[S]{}, err
+	}
+	return m.step(ed, w), nil
 }
 
 // swap takes an edge from the word on which it was chosen.
-func (in *Instance[S, E, T]) swap(w uint64, ed *edge, actor Actor) (Step[S], error) {
+func (in *Instance[S, E, T]) swap(w uint64, ed *edge, actor Actor) error {
 	m := in.machine
-	at := m.status(w)
-	after, word := m.c.moved(ed, at), w
+	next := w // an ignored event keeps the word, and conflicts if the object has moved
 	if ed.flags&ignores == 0 {
-		word = m.grid.word(after) | w&countBits
-		word += countOne
+		next = (w&^statusBits + countOne) | ed.move(w&statusBits)
 	}
-	// An ignored event writes nothing new, but it is accepted only if the
-	// object is still where the edge was chosen.
-	if !in.word.CompareAndSwap(w, word) {
-		err := m.lost(w, m.table.Rows[ed.row].Event, actor)
-		m.tellRefused(err)
-		return Step[S]{}, err
+	if !in.word.CompareAndSwap(w, next) {
+		err := m.table.detail(w, m.table.Rows[ed.row].Event, actor)
+		err.Err = ErrConflict
+		m.refused(err)
+		return err
 	}
-	m.tellMoved(at, after, actor, ed)
-	return m.step(ed, after), nil
+	if m.observer != nil {
+		m.moved(w, next, actor, ed)
+	}
+	return nil
 }
 
-func (m *Machine[S, E, T]) lost(w uint64, event int, actor Actor) error {
-	err := m.table.detail(m.status(w), event, actor)
-	err.Err = ErrConflict
-	return err
-}
-
-// Pending is a move that [Instance.Next] has decided and nobody has made yet.
-// The zero Pending is none.
+// Pending is a move that [Instance.Next] decided and that is not made yet. The
+// zero Pending is no move. It may be copied.
 type Pending[S comparable] struct {
 	Step[S]
-	of    *atomic.Uint64 // the instance's word, which is one object's only
+	of    *atomic.Uint64 // the word of the instance, which identifies the object
 	seen  uint64
 	edge  *edge
 	actor Actor
 }
 
-// Next returns the move that Fire would make, and makes none. It is for a
-// caller with an effect of its own between decision and move, which may fail:
+// Next returns the move that Fire would make, and does not make it. It is for a
+// caller whose own effect comes between decision and move, and may fail:
 //
 //	move, err := crane.Next(ctx, Lift, User, &load)
 //	...the effect...
 //	step, err := crane.CompareAndSwap(move)
 //
 // Errors: those of [Machine.Next].
-func (in *Instance[S, E, T]) Next(ctx context.Context, e E, actor Actor, payload *T) (Pending[S], error) {
+func (in *Instance[S, E, T]) Next(ctx context.Context, e E, actor Actor, payload *T) (move Pending[S], err error) {
 	m, w := in.machine, in.word.Load()
-	at := m.status(w)
-	event := int(m.events.of(e))
-	if event < 0 {
-		return Pending[S]{}, m.unknown(m.statusOf(at), e, actor)
-	}
-	ed, err := m.choose(ctx, at, event, actor, payload, false)
+	ed, err := m.choose(ctx, w, e, actor, payload, false)
 	if err != nil {
-		return Pending[S]{}, err
+		return move, err
 	}
-	return Pending[S]{Step: m.step(ed, m.c.moved(ed, at)), of: &in.word, seen: w, edge: ed, actor: actor}, nil
+	return Pending[S]{Step: m.step(ed, w), of: &in.word, seen: w, edge: ed, actor: actor}, nil
 }
 
-// CompareAndSwap makes the move that [Instance.Next] decided, if the object has
-// not moved since, self transitions included; else it returns [ErrConflict],
-// and the caller's effect is done without its move. A move can be made once; an
-// ignored one, which moves nothing, as often as one likes. It panics with a
-// Pending that Next of this very Instance did not return.
+// CompareAndSwap makes the move that [Instance.Next] decided. If the object has
+// moved since, self transitions included, it returns [ErrConflict] and the caller's
+// effect has no move. A move can be made once. An ignored event can be accepted any
+// number of times, because it moves nothing. CompareAndSwap panics if Next of
+// another Instance returned the Pending, or none.
 func (in *Instance[S, E, T]) CompareAndSwap(move Pending[S]) (Step[S], error) {
 	if move.edge == nil || move.of != &in.word {
 		panic("fsm: CompareAndSwap of a move that Next of this instance did not return")
 	}
-	return in.swap(move.seen, move.edge, move.actor)
+	if err := in.swap(move.seen, move.edge, move.actor); err != nil {
+		return Step[S]{}, err
+	}
+	return move.Step, nil
 }
 
-func (m *Machine[S, E, T]) statusOf(w uint64) Status[S] {
-	return Status[S]{State: m.names[wordState(w)], Origin: m.names[wordOrigin(w)]}
-}
-
-func (m *Machine[S, E, T]) tellRefused(err error) {
+func (m *Machine[S, E, T]) refused(err error) {
 	if o := m.observer; o != nil && o.Refused != nil {
 		o.Refused(err)
 	}
 }
 
-func (m *Machine[S, E, T]) tellMoved(before, after uint64, actor Actor, ed *edge) {
+func (m *Machine[S, E, T]) moved(before, after uint64, actor Actor, ed *edge) {
 	o, t := m.observer, m.table
-	if o == nil || o.Moved == nil {
+	if o.Moved == nil {
 		return
 	}
 	o.Moved(Moved{

@@ -1,20 +1,20 @@
 package fsm
 
-// Actor says who asks for or reports an event: a user, a controller, an agent.
-// Actors are compared as strings. A machine declares its actors, at most 64.
+// Actor is the role that requests or reports an event: a user, a controller, an
+// agent. Actors are compared as strings. A machine declares at most [MaxActors].
 type Actor string
 
-// Sweeper is the actor of deadline rows. It need not be declared.
+// Sweeper is the actor of rows with a timeout. A Spec need not declare it.
 const Sweeper Actor = "sweeper"
 
-// Kind is the kind of a state: who owes the next move while an object is in it.
+// Kind is the kind of a state.
 type Kind uint8
 
 const (
-	Stable       Kind = iota // rests until somebody asks
-	Transitional             // work is in flight and somebody owes the next move
-	Failed                   // rests after a failure
-	Final                    // left by forced rows only; a row may stay in it
+	Stable       Kind = iota // at rest
+	Transitional             // work is in flight
+	Failed                   // at rest after a failure
+	Final                    // only forced rows leave it; other rows may stay in it
 	Absent                   // the object does not exist: before creation, after deletion
 )
 
@@ -28,11 +28,10 @@ func (k Kind) String() string {
 	return "kind?"
 }
 
-// Resting reports whether an object may stay in a state of this kind without
-// anybody owing a move: every kind but [Transitional].
+// Resting reports whether no work is in flight in a state of this kind: every kind but [Transitional].
 func (k Kind) Resting() bool { return k != Transitional }
 
-// Then is what a row does when it fires.
+// Then is the effect of a row.
 type Then uint8
 
 const (

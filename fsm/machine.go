@@ -5,48 +5,32 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync/atomic"
 )
 
-// Machine is a compiled table: typed states S and events E, guards over a
-// payload T. [New], [Must] and [Bind] make one; the zero Machine is not usable.
-// A Machine is immutable, safe for concurrent use, and shared by all objects of
-// its kind; it must not be copied.
+// Machine is a compiled table with types: states S, events E, and guards over a
+// payload T. [New], [Must] and [Bind] make one. The zero Machine is not usable. A
+// Machine is immutable and safe for concurrent use. All objects of its kind share
+// it.
 type Machine[S, E comparable, T any] struct {
-	_       [0]atomic.Uint64
-	base    uint64 // the column of an integer event is its value less base
-	columns uint64 // of cells; 0 where there are none
-	core[S, E, T]
-	// The cells follow in memory: see grid.go.
+	table    *Table
+	c        *compiled // table.compiled
+	states   index[S]
+	events   index[E]
+	names    []S                                                 // state by index
+	eventsBy []E                                                 // event by index
+	rows     []Row[S, E]                                         // as declared, wildcards expanded
+	guards   []func(ctx context.Context, before, after *T) error // by row; nil for none
+	observer *Observer                                           // nil for none
 }
 
-// core is everything of a machine that has a fixed size.
-type core[S, E comparable, T any] struct {
-	self       *Machine[S, E, T] // itself, so that a copy of a Machine, which has no cells, does no harm
-	c          *compiled         // that of table, one load nearer
-	states     index[S]
-	events     index[E]
-	names      []S // state by index
-	grid       grid
-	first      [3]Actor // the first of the actors
-	columnBook book     // of string events
-	placeBook  book     // of string states
-	values     []uint32 // places of integer states by value less base, 0 where none is
-	observer   *Observer
-	guards     []func(context.Context, *T) error // by row; nil where there is none
-	table      *Table
-	spec       []Row[S, E] // as declared, sources expanded
-	eventsBy   []E         // event by index
-}
-
-// New compiles a specification. T is the payload that guards look at; S and E
-// are inferred:
+// New compiles a specification. T is the payload of the guards. S and E are
+// inferred:
 //
 //	doors, err := fsm.New[Door](fsm.Spec[State, Event]{...})
 //
-// The error is an [*InvalidError], matches [ErrInvalid] and lists every
-// [Problem] of the specification at once: what makes a table unsound, and a
-// transitional state without deadline or Manual.
+// The error is an [*InvalidError] that matches [ErrInvalid]. It lists every
+// [Problem] of the specification. A transitional state with neither a timeout nor
+// Manual is one.
 func New[T any, S, E comparable](spec Spec[S, E]) (*Machine[S, E, T], error) {
 	b := newBuilder[S, E, T](spec)
 	problems := append(b.problems, b.table.Problems()...)
@@ -57,7 +41,7 @@ func New[T any, S, E comparable](spec Spec[S, E]) (*Machine[S, E, T], error) {
 	return b.machine(), nil
 }
 
-// Must is [New] for package variables. It panics with the error.
+// Must is [New] for package variables. It panics with the error of New.
 func Must[T any, S, E comparable](spec Spec[S, E]) *Machine[S, E, T] {
 	m, err := New[T](spec)
 	if err != nil {
@@ -66,10 +50,10 @@ func Must[T any, S, E comparable](spec Spec[S, E]) *Machine[S, E, T] {
 	return m
 }
 
-// Bind makes a machine of a table that came from a file. States and events are
-// converted from their names; every guard name of the table needs one guard
-// here, and every guard here a row. Bind refuses what [New] refuses, with the
-// same error.
+// Bind makes a machine of a table that came from a file. It converts states and
+// events from their names. Every guard name of the table needs one guard here, and
+// every guard here needs a row. Bind refuses what [New] refuses, with the same
+// error.
 func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T], error) {
 	spec := Spec[S, E]{Name: t.Name, Title: t.Title, Actors: t.Actors}
 	problems := t.Problems()
@@ -118,7 +102,7 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 		row := Row[S, E]{
 			From: pick(r.From), Any: r.Any, Except: pick(r.Except), Origin: pick(r.Origin),
 			Event: E(t.Events[r.Event]), Guard: byName[r.Guard], Then: r.Then,
-			Forced: r.Forced, Supersede: r.Supersede, Within: r.Within, Doc: r.Doc,
+			Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
 		}
 		if r.Then == ThenMove {
 			row.To = S(t.States[r.To].Name)
@@ -128,8 +112,8 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 		}
 		spec.Rows = append(spec.Rows, row)
 	}
-	// The rows are expanded already, and the table stays the caller's own, with
-	// everything in it that a Spec has no word for.
+	// The rows are expanded already. The machine keeps the caller's table, because
+	// a Spec lacks some of its fields.
 	b := &builder[S, E, T]{spec: spec, table: t}
 	b.number()
 	b.eventsBy = make([]E, len(t.Events))
@@ -164,7 +148,7 @@ func (m *Machine[S, E, T]) Events() iter.Seq[E] { return slices.Values(m.eventsB
 
 // Rows returns the rows in order of declaration with wildcards expanded. The
 // slices in them are shared and read only.
-func (m *Machine[S, E, T]) Rows() iter.Seq[Row[S, E]] { return slices.Values(m.spec) }
+func (m *Machine[S, E, T]) Rows() iter.Seq[Row[S, E]] { return slices.Values(m.rows) }
 
 // Kind returns the kind of a state. An undeclared state is Absent.
 func (m *Machine[S, E, T]) Kind(s S) Kind {
@@ -174,21 +158,21 @@ func (m *Machine[S, E, T]) Kind(s S) Kind {
 	return Absent
 }
 
-// Observe returns a machine of the same table whose instances tell this
-// observer, and no other; the receiver is unchanged.
+// Observe returns a machine of the same table whose instances call this observer
+// and no other. The receiver is unchanged.
 func (m *Machine[S, E, T]) Observe(o Observer) *Machine[S, E, T] {
-	watched := m.core
+	watched := *m
 	watched.observer = &o
-	return place(watched)
+	return &watched
 }
 
 // StateIndex returns the index of a state in the [Table], or -1 if it is not
 // declared.
-func (m *Machine[S, E, T]) StateIndex(s S) int { return int(m.states.of(s)) }
+func (m *Machine[S, E, T]) StateIndex(s S) int { return m.states.of(s) }
 
 // EventIndex returns the index of an event in the [Table], or -1 if no row names
 // it.
-func (m *Machine[S, E, T]) EventIndex(e E) int { return int(m.events.of(e)) }
+func (m *Machine[S, E, T]) EventIndex(e E) int { return m.events.of(e) }
 
 // StateAt returns the state with an index of the [Table]. It panics if there is
 // none.
@@ -198,12 +182,12 @@ func (m *Machine[S, E, T]) StateAt(i int) S { return m.names[i] }
 // none.
 func (m *Machine[S, E, T]) EventAt(i int) E { return m.eventsBy[i] }
 
-// Check runs the guard of one row, if it has one. The error is the guard's
-// own reason.
-func (m *Machine[S, E, T]) Check(ctx context.Context, row int, payload *T) error {
+// Check runs the guard of a row on the payload before and after the caller's
+// change. It returns nil if the row has no guard. The error is the guard's own.
+func (m *Machine[S, E, T]) Check(ctx context.Context, row int, before, after *T) error {
 	guard := m.guards[row]
 	if guard == nil {
 		return nil
 	}
-	return guard(ctx, payload)
+	return guard(ctx, before, after)
 }

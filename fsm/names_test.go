@@ -127,8 +127,6 @@ func TestBareStatusIsRefusedWhereItIsUsed(t *testing.T) {
 		_, err = m.NextTo(t.Context(), at, "DELETING", user, nil)
 		require.ErrorIs(t, err, fsm.ErrUnknownState)
 		require.ErrorIs(t, m.Can(t.Context(), at, "delete", user, nil), fsm.ErrUnknownState)
-		_, err = m.Explain(t.Context(), at, nil)
-		require.ErrorIs(t, err, fsm.ErrUnknownState)
 		_, err = m.InstanceAt(at)
 		require.ErrorIs(t, err, fsm.ErrUnknownState)
 		for range m.Permitted(at, user) {

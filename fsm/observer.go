@@ -1,16 +1,16 @@
 package fsm
 
-// Observer is told what instances of a machine do; see [Machine.Observe]. A nil
-// function is not called. Functions are called in the goroutine that fired,
-// after the move and with no lock held; they cannot undo it. They may be called
-// from many goroutines at once.
+// Observer receives the moves and refusals of the instances of a machine; see
+// [Machine.Observe]. A nil function is not called. Each function is called in the
+// goroutine that fired, after the move, and without a lock. It cannot undo the move.
+// It may be called from several goroutines at once.
 type Observer struct {
 	Moved   func(Moved)
 	Refused func(error) // with a [TransitionError] in its tree
 }
 
-// Moved is an event that was accepted. Equal From and To with Ignored unset is
-// a self transition.
+// Moved is an accepted event. If From equals To and Ignored is false, it is a self
+// transition.
 type Moved struct {
 	Machine      *Table
 	From, Origin string // before

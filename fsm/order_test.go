@@ -20,7 +20,7 @@ type probe struct {
 	do  func() error
 }
 
-var look = fsm.When("look", func(_ context.Context, p *probe) error {
+var look = fsm.When("look", func(_ context.Context, _, p *probe) error {
 	p.log = append(p.log, "guard sees "+p.in.State())
 	if p.do != nil {
 		return p.do()
@@ -47,7 +47,7 @@ func TestOrderIsRowThenActorThenOriginThenGuard(t *testing.T) {
 	asked := 0
 	s := diskSpec()
 	s.Rows = append(s.Rows, fsm.Move("DELETING", "verify", "CREATED").By(worker).Of("CREATED").
-		If(fsm.When("count", func(context.Context, *disk) error { asked++; return errFull })))
+		If(fsm.When("count", func(context.Context, *disk, *disk) error { asked++; return errFull })))
 	m, err := fsm.New[disk](s)
 	require.NoError(t, err)
 	for _, c := range []struct {
@@ -275,12 +275,12 @@ func TestEndedContextIsTheGuardsToRefuse(t *testing.T) {
 	require.Equal(t, fsm.ErrGuard, sentinel(t, err))
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, "idle", in.State())
-	require.ErrorIs(t, m.Check(ctx, 0, p), cause)
+	require.ErrorIs(t, m.Check(ctx, 0, p, p), cause)
 	require.ErrorIs(t, m.Can(ctx, m.Start(), "begin", user, p), cause)
 
 	_, err = in.Fire(ctx, "open", worker, p)
 	require.NoError(t, err)
-	require.NoError(t, m.Check(ctx, 3, p))
+	require.NoError(t, m.Check(ctx, 3, p, p))
 }
 
 type key struct{}
@@ -288,13 +288,13 @@ type key struct{}
 func TestGuardGetsContextAndPayloadOfTheCaller(t *testing.T) {
 	want := &disk{free: 7}
 	type seen struct {
-		value   any
-		payload *disk
+		value         any
+		before, after *disk
 	}
 	var got []seen
 	s := diskSpec()
-	s.Rows[3] = s.Rows[3].If(fsm.When("see", func(ctx context.Context, d *disk) error {
-		got = append(got, seen{ctx.Value(key{}), d})
+	s.Rows[3] = s.Rows[3].If(fsm.When("see", func(ctx context.Context, before, after *disk) error {
+		got = append(got, seen{ctx.Value(key{}), before, after})
 		return nil
 	}))
 	m, err := fsm.New[disk](s)
@@ -311,12 +311,18 @@ func TestGuardGetsContextAndPayloadOfTheCaller(t *testing.T) {
 		func(d *disk) error { _, err := m.NextForced(ctx, at, "resize", user, d); return err },
 		func(d *disk) error { _, err := m.NextTo(ctx, at, "CREATED", user, d); return err },
 		func(d *disk) error { return m.Can(ctx, at, "resize", user, d) },
-		func(d *disk) error { _, err := m.Explain(ctx, at, d); return err },
-		func(d *disk) error { return m.Check(ctx, 3, d) },
+		func(d *disk) error { return m.Check(ctx, 3, d, d) },
 	} {
 		got = nil
 		require.NoError(t, call(want))
 		require.NoError(t, call(nil))
-		require.Equal(t, []seen{{"here", want}, {"here", nil}}, got)
+		require.Equal(t, []seen{{"here", want, want}, {"here", nil, nil}}, got)
 	}
+
+	// Check takes both payloads of a caller that has changed one.
+	changed := &disk{free: 8}
+	got = nil
+	require.NoError(t, m.Check(ctx, 3, want, changed))
+	require.Same(t, want, got[0].before)
+	require.Same(t, changed, got[0].after)
 }

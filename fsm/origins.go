@@ -31,10 +31,10 @@ func (b bitset) union(o, mask bitset) (grew bool) {
 	return grew
 }
 
-// possibleOrigins computes [Table.Origins] as the least fixpoint over the rows:
-// it walks states, not pairs of state and origin, because what a row passes on
-// is its whole set at once. Every pass over a state adds at least one origin to
-// a successor, so it ends after at most states x states passes.
+// possibleOrigins computes [Table.Origins] as the least fixpoint over the rows. It
+// visits states, not pairs of state and origin, because a row passes on a whole set.
+// Every visit of a state adds at least one origin to a successor, so there are at
+// most states x states visits.
 func possibleOrigins(t *Table) [][]int {
 	n := len(t.States)
 	sets := make([]bitset, n) // nil: not reached
@@ -51,8 +51,8 @@ func possibleOrigins(t *Table) [][]int {
 			}
 		}
 	}
-	// Resting states first: each is looked at once, and the more origins have come
-	// together in a transitional state, the fewer times it is looked at.
+	// Resting states come first. Each is visited once, and a transitional state with
+	// more origins is visited fewer times.
 	var resting, work []int
 	queued := newBitset(n)
 	reach := func(state int, origins, mask bitset) {
@@ -93,12 +93,12 @@ func possibleOrigins(t *Table) [][]int {
 		for _, i := range rowsFrom[from] {
 			r := &t.Rows[i]
 			if !sets[from].meets(masks[i]) {
-				continue // no object here has an origin that the row asks for
+				continue // no object here meets the origin condition
 			}
 			switch {
 			case r.Then == ThenReturn:
-				// Only what is new: a return row may be looked at once for every
-				// origin that its source gets.
+				// New origins only: a return row may be visited once for every origin
+				// of its source.
 				for w, word := range sets[from] {
 					if masks[i] != nil {
 						word &= masks[i][w]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,6 +97,50 @@ func TestNewRefusesEverythingAtOnce(t *testing.T) {
 	for _, p := range problems {
 		demand := p.Code == fsm.NoDeadline || p.Code == fsm.NeedlessManual
 		require.Equal(t, demand, p.Severity == fsm.SeverityDemand, p.Code)
+	}
+}
+
+// A misspelt name hides no other fault, and causes no false one: what the row
+// with the name may mend is left out.
+func TestMisspeltNames(t *testing.T) {
+	flawed := func(r row) spec {
+		s := sound()
+		s.States = append(s.States, fsm.State[string]{Name: "island"}, fsm.State[string]{Name: "hung", Kind: fsm.Transitional})
+		s.Rows = append(s.Rows, fsm.Move("island", "x", "open"), fsm.Move("open", "hang", "hung"), fsm.Move("hung", "y", "open"), r)
+		return s
+	}
+	island := "state island: no object gets there"
+	hung := "state hung: transitional, with neither a timeout nor Manual"
+	for name, c := range map[string]struct {
+		spec  spec
+		texts []string
+	}{
+		"actor": {flawed(fsm.Move("open", "z", "closed").By("usr")), []string{
+			`row 7 (open -z-> closed): names an actor that is not declared: "usr"`, island, hung,
+		}},
+		"target, which may be any state": {flawed(fsm.Move("open", "z", "clsed")), []string{
+			`row 7 (open -z-> clsed): the target is not declared: "clsed"`, hung,
+		}},
+		"source, which may be any state": {flawed(fsm.Move("opn", "z", "closed")), []string{
+			`row 7 (opn -z-> closed): names a state that is not declared: "opn"`, hung,
+		}},
+		"source of a deadline": {flawed(fsm.Move("hng", "z", "closed").After(time.Minute)), []string{
+			`row 7 (hng -z-> closed): names a state that is not declared: "hng"`,
+		}},
+		"the only way to a state": {edit(func(s *spec) { s.Rows[2].To = "clsed" }), []string{
+			`row 2 (closing -shut-> clsed): the target is not declared: "clsed"`,
+		}},
+		"the only way out of a state": {edit(func(s *spec) { s.Rows[0].From[0] = "opn" }), []string{
+			`row 0 (opn -close-> closing): names a state that is not declared: "opn"`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var texts []string
+			for _, p := range problemsOf(t, c.spec) {
+				texts = append(texts, p.Text)
+			}
+			require.Equal(t, c.texts, texts)
+		})
 	}
 }
 

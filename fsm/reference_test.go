@@ -52,13 +52,13 @@ func (n *naive[S, E]) leaves(r *fsm.Row[S, E], s S) bool {
 
 // mayFire says whether the row is this actor's.
 func (n *naive[S, E]) mayFire(r *fsm.Row[S, E], a fsm.Actor) bool {
-	if r.Within > 0 && a == fsm.Sweeper {
+	if r.Timeout > 0 && a == fsm.Sweeper {
 		return true
 	}
-	if len(r.Actors) > 0 || r.Within > 0 {
+	if len(r.Actors) > 0 || r.Timeout > 0 {
 		return slices.Contains(r.Actors, a)
 	}
-	sweeps := slices.ContainsFunc(n.spec.Rows, func(r fsm.Row[S, E]) bool { return r.Within > 0 })
+	sweeps := slices.ContainsFunc(n.spec.Rows, func(r fsm.Row[S, E]) bool { return r.Timeout > 0 })
 	return slices.Contains(n.spec.Actors, a) || sweeps && a == fsm.Sweeper
 }
 

@@ -5,37 +5,37 @@ import (
 	"fmt"
 )
 
-// refuse says why no edge of the cell agreed, guards aside.
-func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
-	c, state, bit := t.compiled, wordState(word), t.compiled.actorBit(actor)
-	if bit == 0 { // not declared
-		err := t.detail(word, event, actor)
-		if c.first(state, event) != 0 {
-			err.Err = ErrWrongActor
-		}
-		return err
-	}
-	var mine, byForce bool
-	for i := c.first(state, event); i != 0; i = c.edges[i].next {
-		ed := &c.edges[i]
-		mine = mine || ed.actors&bit != 0
-		byForce = byForce || ed.actors&bit != 0 && c.fits(ed, wordOrigin(word)) && !force
-	}
-	if mine && !byForce {
-		err := t.detail(word, event, actor)
-		err.Reason = errOrigin
-		return err
-	}
-	if c.refusals == nil {
-		return c.refusalAt(t, state, event, bit)
-	}
-	return &c.refusals[(state*c.width+event)*len(c.actors)+actorNumber(bit)]
-}
-
-// errOrigin is the reason where rows exist but the object came from elsewhere.
+// errOrigin is the reason if the cell has rows, but none for the origin of the object.
 var errOrigin = errors.New("no row for an object of this origin")
 
-// detail is the start of a refusal: not allowed, for no special reason yet.
+// refuse returns the refusal of a request for which the cell has no edge, guards
+// aside. It names the origin only if the origin is the reason.
+func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
+	err := t.detail(word, event, actor)
+	c, bit, mine := t.compiled, t.compiled.actorBit(actor), false
+	for i := c.first(wordState(word), event); i != 0; i = c.edges[i].next {
+		ed := &c.edges[i]
+		if ed.actors&bit == 0 {
+			continue
+		}
+		mine = true
+		if !force && c.fits(ed, wordOrigin(word)) {
+			err.Err, err.Origin, err.Row = ErrForcedOnly, "", int(ed.row)
+			return err
+		}
+	}
+	switch {
+	case mine:
+		err.Reason = errOrigin
+		return err
+	case c.first(wordState(word), event) != 0:
+		err.Err = ErrWrongActor
+	}
+	err.Origin = ""
+	return err
+}
+
+// detail returns a refusal with ErrNotAllowed and no reason. The caller completes it.
 func (t *Table) detail(word uint64, event int, actor Actor) *TransitionError {
 	err := &TransitionError{
 		Machine: t.Name, From: t.States[wordState(word)].Name,
@@ -48,7 +48,7 @@ func (t *Table) detail(word uint64, event int, actor Actor) *TransitionError {
 	return err
 }
 
-// guardRefusal adds the reason of one guard to those of the guards before it.
+// guardRefusal adds the reason of one guard to the reasons of the guards before it.
 func (t *Table) guardRefusal(before error, row int, word uint64, actor Actor, reason error) error {
 	r := &t.Rows[row]
 	err := t.detail(word, r.Event, actor)
@@ -60,7 +60,7 @@ func (t *Table) guardRefusal(before error, row int, word uint64, actor Actor, re
 	return err
 }
 
-// unknown says which value of a request is not declared.
+// unknown returns the refusal of a request with an undeclared value.
 func (m *Machine[S, E, T]) unknown(at Status[S], e E, actor Actor) *TransitionError {
 	err := &TransitionError{
 		Machine: m.table.Name, From: nameOf(at.State), Origin: nameOf(at.Origin),

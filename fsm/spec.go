@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Spec is the specification of a machine as plain data, from which [New]
-// builds it. The zero Spec is refused. New keeps no reference to the slices.
+// Spec is the specification of a machine as plain data; see [New]. The zero Spec is
+// refused. New keeps no reference to the slices.
 type Spec[S, E comparable] struct {
-	Name    string      // of the machine: what errors, pictures and stores call it
-	Title   string      // optional: a line for people
+	Name    string      // of the machine, in errors, pictures and stores
+	Title   string      // optional documentation in one line
 	Initial S           // the state of a new object; must be declared
-	Actors  []Actor     // who may fire; [Sweeper] is added where a row has a deadline
-	States  []State[S]  // in the order in which everything lists them
+	Actors  []Actor     // all actors; New adds [Sweeper] if a row has a timeout
+	States  []State[S]  // in the order of all lists
 	Rows    []Row[S, E] // in order of trial
 }
 
@@ -20,28 +20,28 @@ type Spec[S, E comparable] struct {
 type State[S comparable] struct {
 	Name   S
 	Kind   Kind
-	Manual string // why a transitional state needs no deadline: who looks after it
-	Target *S     // optional, for people: the resting state that a transitional one is heading for
-	Doc    string // optional: a line for people
+	Manual string // why a transitional state has no timeout
+	Target *S     // optional documentation: the resting state to which a transitional one leads
+	Doc    string // optional documentation in one line
 }
 
-// Row is one line of the table: in which states, on which event, by whom,
-// under which condition, and where to. [Move], [Return], [Ignore] and
-// [FromAny] make rows, the methods refine copies of them.
+// Row is one line of the table: the sources, the event, its actors, the conditions
+// and the target. [Move], [Return], [Ignore] and [FromAny] make rows. The methods
+// return changed copies.
 type Row[S, E comparable] struct {
-	From      []S           // sources; several make one row that is drawn and counted once
-	Any       bool          // every state but Final, Absent, the target and Except; From is empty
-	Except    []S           // with Any: states that are left out
-	Origin    []S           // only if the object's origin is one of these; empty: any
-	Event     E             //
-	Actors    []Actor       // who may fire it; empty: every declared actor
-	Guard     AnyGuard      // nil: no condition
-	To        S             // target of a ThenMove row; ignored otherwise
-	Then      Then          //
-	Forced    bool          // only [Machine.NextForced] and FireForced take it
-	Supersede bool          // begins a new operation although the source is transitional
-	Within    time.Duration // > 0: a deadline, fired by [Sweeper] after this long in the source
-	Doc       string        // optional: why the row is there
+	From      []S  // sources
+	Any       bool // every state but Final, Absent, the target and Except; From is empty
+	Except    []S  // with Any: states that are left out
+	Origin    []S  // only if the object's origin is one of these; empty: any
+	Event     E
+	Actors    []Actor  // empty: every declared actor
+	Guard     AnyGuard // nil: no condition
+	To        S        // target of a ThenMove row; ignored otherwise
+	Then      Then
+	Forced    bool          // only [Machine.NextForced] and [Instance.FireForced] take it
+	Supersede bool          // starts a new operation although the source is transitional
+	Timeout   time.Duration // if > 0, [Sweeper] fires the row after this time in the source
+	Doc       string        // optional documentation
 }
 
 // Rows lets the compiler infer S and E of a list of rows.
@@ -52,8 +52,7 @@ func Move[S, E comparable](from S, e E, to S) Row[S, E] {
 	return Row[S, E]{From: []S{from}, Event: e, To: to}
 }
 
-// Return is the row that leads from a transitional state back to the object's
-// origin, whichever that is.
+// Return is the row from a transitional state back to the object's origin.
 func Return[S, E comparable](from S, e E) Row[S, E] {
 	return Row[S, E]{From: []S{from}, Event: e, Then: ThenReturn}
 }
@@ -99,28 +98,28 @@ func (r Row[S, E]) If(g AnyGuard) Row[S, E] {
 	return r
 }
 
-// After returns the row as a deadline: [Sweeper] fires it once the object has
-// been in the source for d. Actors named with [Row.By] may fire it earlier.
+// After returns the row with a timeout: [Sweeper] fires it when the object has been
+// in the source for d. Actors of [Row.By] may fire it earlier.
 func (r Row[S, E]) After(d time.Duration) Row[S, E] {
-	r.Within = d
+	r.Timeout = d
 	return r
 }
 
-// OnlyForced returns the row as one that only a forced request takes.
+// OnlyForced returns the row as a forced row. Only a forced request takes it.
 func (r Row[S, E]) OnlyForced() Row[S, E] {
 	r.Forced = true
 	return r
 }
 
-// Superseding returns the row as one that begins a new operation although its
-// source is transitional, so that what the old operation reports is stale.
-// A delete while starting is the usual case.
+// Superseding returns the row as one that starts a new operation although its
+// source is transitional. Reports of the old operation are stale then. The usual
+// example is a delete during a start.
 func (r Row[S, E]) Superseding() Row[S, E] {
 	r.Supersede = true
 	return r
 }
 
-// Note returns the row with a line for people.
+// Note returns the row with documentation in one line.
 func (r Row[S, E]) Note(doc string) Row[S, E] {
 	r.Doc = doc
 	return r

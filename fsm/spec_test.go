@@ -55,7 +55,7 @@ var refinements = map[string]struct {
 	},
 	"After": {
 		func(r row, tag string) row { return r.After(time.Duration(len(tag))) },
-		func(r *row) any { return r.Within }, func(tag string) any { return time.Duration(len(tag)) },
+		func(r *row) any { return r.Timeout }, func(tag string) any { return time.Duration(len(tag)) },
 	},
 	"OnlyForced": {
 		func(r row, _ string) row { return r.OnlyForced() },

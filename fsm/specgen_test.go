@@ -148,7 +148,7 @@ func anyRow(t *rapid.T, spec *fsm.Spec[int, int]) fsm.Row[int, int] {
 	}
 	r.Forced = rapid.IntRange(0, 7).Draw(t, "forced") == 7
 	if r.Then != fsm.ThenIgnore && chance(10, "deadline") {
-		r.Within = time.Hour
+		r.Timeout = time.Hour
 	}
 	return r
 }
@@ -168,7 +168,7 @@ func typed[S, E comparable](from fsm.Spec[int, int], state func(int) S, event fu
 	for _, r := range from.Rows {
 		spec.Rows = append(spec.Rows, fsm.Row[S, E]{
 			From: list(r.From), Any: r.Any, Except: list(r.Except), Origin: list(r.Origin), Event: event(r.Event),
-			Actors: r.Actors, Guard: r.Guard, To: state(r.To), Then: r.Then, Forced: r.Forced, Within: r.Within,
+			Actors: r.Actors, Guard: r.Guard, To: state(r.To), Then: r.Then, Forced: r.Forced, Timeout: r.Timeout,
 		})
 	}
 	return spec
@@ -179,7 +179,7 @@ func typed[S, E comparable](from fsm.Spec[int, int], state func(int) S, event fu
 var _ = func() (none struct{}) {
 	for i, name := range gateNames {
 		errGate[i] = errors.New(name + " is shut")
-		barrier[i] = fsm.When(name, func(_ context.Context, p *gates) error { return agreeing(p)(name) })
+		barrier[i] = fsm.When(name, func(_ context.Context, _, p *gates) error { return agreeing(p)(name) })
 	}
 	return none
 }()

@@ -2,14 +2,13 @@ package fsm
 
 import "fmt"
 
-// Status is what the owner of an object keeps: its state, and its origin, the
-// last state that was not transitional, where return rows and rollbacks lead.
-// The origin of a resting state is that state. A transitional state in which
-// the object began has no origin; then Origin equals State too.
+// Status is the state of an object and its origin. The origin is the last state
+// that was not transitional. Return rows and rollbacks lead to it. The origin of a
+// resting state is the state itself. An object that began in a transitional state
+// has no origin, and Origin equals State.
 type Status[S comparable] struct{ State, Origin S }
 
-// Step is an accepted transition: the status that it leads to, and the row that
-// allows it.
+// Step is an accepted transition: the status after it, and the row that permits it.
 type Step[S comparable] struct {
 	Status[S]
 	Row     int  // index in the table
@@ -22,14 +21,13 @@ func (m *Machine[S, E, T]) Start() Status[S] {
 	return Status[S]{State: s, Origin: s}
 }
 
-// At returns the status of an object that rests in s, or that is in a
-// transitional state and has no origin.
+// At returns the status of an object that rests in s, or that began in the
+// transitional state s.
 func (m *Machine[S, E, T]) At(s S) Status[S] { return Status[S]{State: s, Origin: s} }
 
-// ParseStatus returns the status with these names, as a store keeps them. An
-// empty origin means none. It refuses with [ErrUnknownState] what is not
-// declared, and an origin that contradicts the state: a resting state is its
-// own origin.
+// ParseStatus returns the status with these names, which a store keeps. An empty
+// origin means none. It refuses undeclared names with [ErrUnknownState]. It also
+// refuses an origin that differs from a resting state.
 func (m *Machine[S, E, T]) ParseStatus(state, origin string) (Status[S], error) {
 	s, o, err := m.table.ParseStatus(state, origin)
 	if err != nil {

@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// Table is a machine as plain data without type parameters: what pictures,
-// checks, files and stores work on. [Machine.Table] gives the one that runs;
-// [ParseTable] reads one from a file, sound or not.
+// Table is a machine as plain data without type parameters. Pictures, checks, files
+// and stores use it. [Machine.Table] returns the table of a machine. [ParseTable]
+// reads one from a file, sound or not.
 //
-// A Table is read only once it is made: it is shared, safe for concurrent use,
-// and must be neither modified nor copied. States, events, actors and rows
-// refer to each other by index.
+// A Table is shared and safe for concurrent use. After it is made, it must be
+// neither modified nor copied. States, events, actors and rows refer to each other
+// by index.
 type Table struct {
 	Name     string
 	Title    string
 	Initial  int   // index of the state of a new object, -1 if the table names none
-	Initials []int // all entry states where there are more than one; else empty
+	Initials []int // all entry states if there are several; else empty
 	States   []TableState
 	Events   []string
 	Actors   []Actor
 	Rows     []TableRow
 	Illegal  [][2]int // cells (state, event) that the source names as illegal; else empty
 
-	// Names that a document uses and does not declare; empty in a sound table.
-	// Their indexes go on where those of States and of Actors end: an index s
-	// of at least len(States) stands for Undeclared[s-len(States)].
+	// Names that a document uses and does not declare. They are empty in a sound
+	// table. Their indexes follow those of States and of Actors: an index
+	// s >= len(States) is that of Undeclared[s-len(States)].
 	Undeclared       []string
 	UndeclaredActors []Actor
 
 	Confidence string          // how normative the source is: "exact-spec", ...
-	Source     json.RawMessage // where the table comes from, as JSON; nil if unsaid
+	Source     json.RawMessage // origin of the table, a JSON object; nil for none
 	Notes      []string
-	Anomalies  []string // findings of people
+	Anomalies  []string // known faults of the source
 
-	compiled *compiled // nil where Problems has an error
+	compiled *compiled // nil unless a machine was made of the table
 }
 
 // TableState is one state of a [Table].
 type TableState struct {
 	Name         string
 	Kind         Kind
-	Manual       string // why a transitional state has no deadline
-	Target       int    // the resting state that a transitional one is heading for; -1 unsaid
+	Manual       string // why a transitional state has no timeout
+	Target       int    // the resting state to which a transitional one leads; -1 for none
 	OnOwnerDeath string // what the source does when the owner dies
 	Code         *int   // the number that the source gives the state
 	Doc          string
@@ -54,17 +54,17 @@ type TableState struct {
 // source.
 type TableRow struct {
 	From      []int // in order of declaration
-	Any       bool  // the row was declared with FromAny; From and Except say with what result
+	Any       bool  // the row was declared with FromAny; From has the result
 	Except    []int
 	Origin    []int // the object's origin must be one of these; empty: any
 	Event     int
 	Actors    []int  // empty: any declared actor
 	Guard     string // name; empty: none
-	To        int    // -1 where Then is not ThenMove
+	To        int    // -1 unless Then is ThenMove
 	Then      Then
 	Forced    bool
 	Supersede bool
-	Within    time.Duration
+	Timeout   time.Duration
 	Action    string // what the source does on the transition
 	Section   string // of the source
 	Doc       string
@@ -74,7 +74,7 @@ type TableRow struct {
 func (t *Table) StateIndex(name string) (int, bool) {
 	if t.compiled != nil {
 		i := t.compiled.stateNames.of(name)
-		return int(i), i >= 0
+		return i, i >= 0
 	}
 	i := slices.IndexFunc(t.States, func(s TableState) bool { return s.Name == name })
 	return i, i >= 0
@@ -84,7 +84,7 @@ func (t *Table) StateIndex(name string) (int, bool) {
 func (t *Table) EventIndex(name string) (int, bool) {
 	if t.compiled != nil {
 		i := t.compiled.eventNames.of(name)
-		return int(i), i >= 0
+		return i, i >= 0
 	}
 	i := slices.Index(t.Events, name)
 	return i, i >= 0
@@ -99,10 +99,9 @@ func (t *Table) ActorIndex(a Actor) (int, bool) {
 // Edge is one arrow of the table: a row, expanded to one source and one target.
 type Edge struct{ From, Event, Row, To int }
 
-// Edges expands every row to its sources and, for a return row, to the origins
-// that an object may have there (see [Table.Origins]), in order of the rows.
-// An ignore row leads from its source to itself. A state that is not declared
-// has no edges.
+// Edges expands every row to its sources, in order of the rows. It expands a return
+// row also to the origins that an object may have there; see [Table.Origins]. An
+// ignore row leads from its source to itself. An undeclared state has no edges.
 func (t *Table) Edges() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		origins, rows := t.Origins(), t.declared().Rows
@@ -137,11 +136,11 @@ func (r *TableRow) targets(from int, origins []int) iter.Seq[int] {
 	}
 }
 
-// Origins returns for every state the origins that an object may have there,
-// in order of declaration. The origin of a resting state is that state; a
-// transitional state has the resting states from which it is reached without
-// resting in between, and itself or another transitional state where the object
-// may have begun in one and has no origin.
+// Origins returns for every state the origins that an object may have there, in
+// order of declaration. The origin of a resting state is that state. The origins of
+// a transitional state are the resting states from which an object can reach it
+// without resting in between. If an object may have begun in a transitional state
+// and so has no origin, that state is listed too.
 func (t *Table) Origins() [][]int {
 	if t.compiled != nil {
 		return t.compiled.origins

@@ -37,7 +37,7 @@ func TestTableIsTheSpecByIndex(t *testing.T) {
 		Rows: []fsm.TableRow{
 			{From: []int{0}, Event: 0, Actors: []int{0}, To: 1},
 			{From: []int{1}, Event: 1, Actors: []int{1}, To: 2},
-			{From: []int{1}, Event: 2, Actors: []int{1, 3}, To: -1, Then: fsm.ThenReturn, Within: time.Minute},
+			{From: []int{1}, Event: 2, Actors: []int{1, 3}, To: -1, Then: fsm.ThenReturn, Timeout: time.Minute},
 			{From: []int{2}, Event: 3, Actors: []int{0}, Guard: "room", To: 2},
 			{From: []int{2, 3}, Event: 4, Actors: []int{0}, To: 4, Supersede: true, Doc: "may be undone"},
 			{From: []int{4}, Origin: []int{2}, Event: 1, Actors: []int{1}, To: 3},

@@ -2,8 +2,8 @@ package fsm
 
 import "slices"
 
-// stateName returns the name of a state by index, declared or not. An index
-// that a document cannot produce gives false.
+// stateName returns the name of a state, declared or not, by index. It returns false
+// for an index that no document gives.
 func (t *Table) stateName(i int) (string, bool) {
 	n := len(t.States)
 	switch {
@@ -15,7 +15,7 @@ func (t *Table) stateName(i int) (string, bool) {
 	return "", false
 }
 
-// actorName is stateName for actors.
+// actorName is [Table.stateName] for actors.
 func (t *Table) actorName(i int) (string, bool) {
 	n := len(t.Actors)
 	switch {
@@ -27,9 +27,9 @@ func (t *Table) actorName(i int) (string, bool) {
 	return "", false
 }
 
-// declared returns the table itself or, if rows or entries refer to states that
-// are not declared, one without these references, with as many rows: for what
-// walks from state to state and would run out of range.
+// declared returns a table without references to undeclared states, with as many
+// rows. Code that follows rows from state to state would run out of range on them.
+// It returns the table itself if there is no such reference.
 func (t *Table) declared() *Table {
 	if t.compiled != nil {
 		return t

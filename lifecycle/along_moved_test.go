@@ -19,14 +19,14 @@ func TestAlongExpectsWhatItSaw(t *testing.T) {
 			return err
 		},
 		"together": func(_ *testing.T, vms *sizedManager) error {
-			return lifecycle.Together(ctx, vms.Firing("v", "update", user, nil))
+			return commitAll(ctx, firing(vms, "v", "update", user, nil))
 		},
 		"do": func(t *testing.T, vms *sizedManager) error {
 			_, err := must(vms.Do(ctx, "v", "update", user, nothing, nil))(t).Wait(ctx)
 			return err
 		},
 		"do together": func(t *testing.T, vms *sizedManager) error {
-			_, err := must(vms.DoTogether(ctx, "v", "update", user, nothing, nil, vms.Firing("w", "update", user, nil)))(t).Wait(ctx)
+			_, err := must(doWith(ctx, vms, "v", "update", user, nothing, nil, firing(vms, "w", "update", user, nil)))(t).Wait(ctx)
 			return err
 		},
 	} {
@@ -35,19 +35,19 @@ func TestAlongExpectsWhatItSaw(t *testing.T) {
 		p.up(t, "w")
 		asked, touched := map[uint64]int{}, 0
 		vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
-			Worker: agent, Done: []event{"done"}, Failed: []event{"fail"},
-			Along: func(ctx context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+			WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+			BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 				if ch.To.ID == "w" {
-					return lifecycle.Along{}, nil
+					return nil, nil
 				}
 				rec := must(p.leases.Get(ctx, "v"))(t)
 				if asked[ch.To.Sequence]++; asked[ch.To.Sequence] == 1 {
 					must(p.leases.Fire(ctx, "v", "touch", user, nil))(t)
 				}
 				touched++
-				return lifecycle.Along{Parts: []lifecycle.AnyPart{
-					p.leases.Firing("v", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision}),
-				}}, nil
+				return txOf(
+					firing(p.leases, "v", "touch", user, &lifecycle.Change[size]{Expect: rec.Revision}),
+				), nil
 			},
 		})
 		require.NoError(t, update(t, vms), name)
@@ -65,20 +65,20 @@ func TestAlongAfterTheObjectHasMoved(t *testing.T) {
 	p.up(t, "w")
 	others := lifecycle.New(sizedVM, p.store, nil)
 	var meanwhile func()
-	fails := lifecycle.Along{Parts: []lifecycle.AnyPart{}}
+	fails := false
 	vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
-		Along: func(_ context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+		BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			if ch.To.ID == "w" {
-				return lifecycle.Along{}, nil
+				return nil, nil
 			}
 			if meanwhile != nil {
 				meanwhile()
 				meanwhile = nil
 			}
-			if fails.Parts == nil {
-				return lifecycle.Along{}, errBoom
+			if fails {
+				return nil, errBoom
 			}
-			return lifecycle.Along{Parts: []lifecycle.AnyPart{p.leases.Firing("v", "start", user, nil)}}, nil // it is Active
+			return txOf(firing(p.leases, "v", "start", user, nil)), nil // it is Active
 		},
 	})
 	touch := func() { must(others.Fire(ctx, "v", "touch", user, nil))(t) }
@@ -86,12 +86,12 @@ func TestAlongAfterTheObjectHasMoved(t *testing.T) {
 		meanwhile = touch
 		_, err := vms.Fire(ctx, "v", "touch", user, nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
-		winner, known := vms.Winner(err)
+		winner, known := vms.Current(err)
 		require.True(t, known)
 		require.Equal(t, must(vms.Get(ctx, "v"))(t).Revision, winner.Revision)
 
 		meanwhile = touch
-		err = lifecycle.Together(ctx, vms.Firing("w", "touch", user, nil), vms.Firing("v", "touch", user, nil))
+		err = commitAll(ctx, firing(vms, "w", "touch", user, nil), firing(vms, "v", "touch", user, nil))
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.ErrorContains(t, err, `vm "v"`)
 
@@ -103,7 +103,7 @@ func TestAlongAfterTheObjectHasMoved(t *testing.T) {
 		_, err = vms.Fire(ctx, "v", "touch", user, nil)
 		require.Error(t, err)
 		require.NotErrorIs(t, err, lifecycle.ErrConflict, "nobody has moved it")
-		fails.Parts = nil
+		fails = true
 	}
 }
 
@@ -115,9 +115,9 @@ func TestAlongRequiresNonsense(t *testing.T) {
 		{Key: lifecycle.Key{Machine: "lease", ID: "v"}},
 	} {
 		vms := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{
-			Along: func(context.Context, *lifecycle.StoredChange) (lifecycle.Along, error) {
+			BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 				asked++
-				return lifecycle.Along{Require: []lifecycle.Precondition{pin}}, nil
+				return needing(pin), nil
 			},
 		})
 		_, err := vms.Create(t.Context(), "v", "create", user, size{})

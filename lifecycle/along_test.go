@@ -27,18 +27,18 @@ func pairs(t *testing.T) *pair {
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	p := &pair{store: store, leases: lifecycle.New(lease, store, nil)}
 	p.vms = lifecycle.New(sizedVM, store, &lifecycle.Config[event]{
-		Worker: agent, Done: []event{"done"}, Failed: []event{"fail"},
-		Along: func(_ context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+		WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+		BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			p.asked++
 			switch id := ch.To.ID; {
 			case ch.From == "":
-				return lifecycle.Along{Parts: []lifecycle.AnyPart{p.leases.Adding(id, user, size{N: 5}, nil)}}, nil
+				return txOf(adding(p.leases, id, user, size{N: 5}, nil)), nil
 			case ch.From == "Ready" && ch.To.State == "Updating":
-				return lifecycle.Along{Parts: []lifecycle.AnyPart{p.leases.Firing(id, "end", user, nil)}}, nil
+				return txOf(firing(p.leases, id, "end", user, nil)), nil
 			case p.allow != nil:
-				return lifecycle.Along{}, p.allow(ch.To.State)
+				return nil, p.allow(ch.To.State)
 			default:
-				return lifecycle.Along{Require: []lifecycle.Precondition{p.leases.Require(id, "Starting", "Active", "Ending", "Over")}}, nil
+				return needing(p.leases.Require(id, "Starting", "Active", "Ending", "Over")), nil
 			}
 		},
 	})
@@ -76,8 +76,8 @@ func TestAlong(t *testing.T) {
 	require.Equal(t, last(t, p.vms, "w").Token, last(t, p.leases, "w").Token)
 
 	p.up(t, "x")
-	require.NoError(t, lifecycle.Together(t.Context(),
-		p.vms.Firing("x", "update", user, nil), p.vms.Firing("v", "done", agent, nil)))
+	require.NoError(t, commitAll(t.Context(),
+		firing(p.vms, "x", "update", user, nil), firing(p.vms, "v", "done", agent, nil)))
 	require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "x"))(t).State)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "x").Token)
 	require.Equal(t, 2, p.asked)
@@ -91,7 +91,7 @@ func TestAlongFails(t *testing.T) {
 	for name, update := range map[string]func() error{
 		"fire": func() error { _, err := p.vms.Fire(t.Context(), "v", "update", user, nil); return err },
 		"together": func() error {
-			return lifecycle.Together(t.Context(), p.vms.Firing("v", "update", user, nil))
+			return commitAll(t.Context(), firing(p.vms, "v", "update", user, nil))
 		},
 	} {
 		err := update()
@@ -102,8 +102,8 @@ func TestAlongFails(t *testing.T) {
 
 	other := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
 	strangers := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
-		Along: func(context.Context, *lifecycle.StoredChange) (lifecycle.Along, error) {
-			return lifecycle.Along{Parts: []lifecycle.AnyPart{other.Adding("v", user, size{}, nil)}}, nil
+		BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+			return txOf(adding(other, "v", user, size{}, nil)), nil
 		},
 	})
 	_, err := strangers.Fire(t.Context(), "v", "touch", user, nil)
@@ -138,17 +138,17 @@ func TestAlongIsAskedAgain(t *testing.T) {
 	_, err := p.vms.Fire(t.Context(), "w", "update", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, 16, p.asked)
-	_, known := p.vms.Winner(err)
+	_, known := p.vms.Current(err)
 	require.False(t, known, "the VM is where it was")
 
 	// A condition that does not hold any more, too.
 	p.up(t, "x")
 	n := 0
 	pinning := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
-		Along: func(ctx context.Context, _ *lifecycle.StoredChange) (lifecycle.Along, error) {
+		BeforeCommit: func(ctx context.Context, _ *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			n++
 			rec, err := p.leases.Get(ctx, "x")
-			return lifecycle.Along{Require: []lifecycle.Precondition{p.leases.Require("x", rec.State)}}, err
+			return needing(p.leases.Require("x", rec.State)), err
 		},
 	})
 	p.store.onCommit = func(commit int, _ *lifecycle.Commit, write func() error) error {
@@ -187,10 +187,10 @@ func TestAlongOfOutcomes(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		cases := must(p.vms.Sweep(t.Context()))(t)
 		require.Len(t, cases, 1)
-		require.Equal(t, lifecycle.Unmoved, cases[0].Remedy)
+		require.Equal(t, lifecycle.NotMoved, cases[0].Resolution)
 		p.allow = nil
 		cases = must(p.vms.Sweep(t.Context()))(t)
-		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 	})
 }
 
@@ -213,13 +213,13 @@ func TestAlongDoTogether(t *testing.T) {
 			p := pairs(t)
 			p.up(t, "v")
 			p.up(t, "w")
-			h := must(p.vms.DoTogether(t.Context(), "v", "update", user, lifecycle.Func(func(context.Context) error {
+			h := must(doWith(t.Context(), p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "v"))(t).State)
 				require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "w"))(t).State)
 				require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "w").Token)
 				p.allow = c.allow
 				return nil
-			}), nil, p.vms.Firing("w", "update", user, nil)))(t)
+			}), nil, firing(p.vms, "w", "update", user, nil)))(t)
 			_, err := h.Wait(t.Context())
 			require.Equal(t, c.allow == nil, err == nil, "%v", err)
 			require.Equal(t, c.ends, must(p.vms.Get(t.Context(), "v"))(t).State)
@@ -245,16 +245,16 @@ func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
 			p.up(t, "w")
 			others := lifecycle.New(lease, p.store.MemoryStore, nil)
 			vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
-				Worker: agent, Done: []event{"done"}, Failed: []event{"fail"},
-				Along: func(ctx context.Context, ch *lifecycle.StoredChange) (lifecycle.Along, error) {
+				WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
+				BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 					if ch.To.ID != "w" || ch.To.State != "Ready" {
-						return lifecycle.Along{}, nil
+						return nil, nil
 					}
 					rec, err := p.leases.Get(ctx, "w")
-					return lifecycle.Along{Require: []lifecycle.Precondition{p.leases.Require("w", c.pin(rec.State))}}, err
+					return needing(p.leases.Require("w", c.pin(rec.State))), err
 				},
 			})
-			h := must(vms.DoTogether(t.Context(), "v", "update", user, lifecycle.Func(func(context.Context) error {
+			h := must(doWith(t.Context(), vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
@@ -263,7 +263,7 @@ func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
 					return write()
 				}
 				return nil
-			}), nil, vms.Firing("w", "update", user, nil)))(t)
+			}), nil, firing(vms, "w", "update", user, nil)))(t)
 			_, err := h.Wait(t.Context())
 			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
 			require.Equal(t, c.ends, must(vms.Get(t.Context(), "v"))(t).State)
@@ -273,12 +273,11 @@ func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
 	}
 }
 
-// A store that cannot be compared is refused, and nothing panics.
-func TestTogetherUncomparableStore(t *testing.T) {
-	vms := lifecycle.New(sizedVM, oddStore{lifecycle.NewMemoryStore(), nil}, nil)
-	err := lifecycle.Together(t.Context(), vms.Creating("v", "create", user, size{}, nil))
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.ErrorContains(t, err, "lifecycle_test.oddStore, which cannot be compared")
+// A store that cannot be compared with another one is refused.
+func TestUncomparableStore(t *testing.T) {
+	require.PanicsWithValue(t, "lifecycle: New: a store of type lifecycle_test.oddStore cannot be compared with another one", func() {
+		lifecycle.New(sizedVM, oddStore{lifecycle.NewMemoryStore(), nil}, nil)
+	})
 }
 
 type oddStore struct {

@@ -15,11 +15,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
-	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
 )
-
-var nothing = lifecycle.Func(func(context.Context) error { return nil })
 
 // bootedVM makes a VM of the table of work that runs.
 func bootedVM(t *testing.T, m *lifecycle.Manager[state, event, size], id string) {
@@ -39,7 +36,7 @@ func TestHiddenActionAdmitsOne(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		bootedVM(t, m, "a")
 		end := make(chan struct{})
-		migrate, err := m.DoHidden(t.Context(), "a", "migrate", lifecycle.Func(func(context.Context) error { <-end; return nil }), "running")
+		migrate, err := m.Occupy(t.Context(), "a", "migrate", lifecycle.Func(func(context.Context) error { <-end; return nil }), "running")
 		require.NoError(t, err)
 		synctest.Wait()
 		rec, err := m.Get(t.Context(), "a")
@@ -60,13 +57,13 @@ func TestHiddenActionAdmitsOne(t *testing.T) {
 		require.Equal(t, state("stopped"), rec.State)
 
 		// And one that waits is skipped if the object has gone elsewhere.
-		again, err := m.DoHidden(t.Context(), "a", "migrate", nothing, "stopped")
+		again, err := m.Occupy(t.Context(), "a", "migrate", nothing, "stopped")
 		require.NoError(t, err)
 		require.NoError(t, again.Wait(t.Context()))
 		gate := make(chan struct{})
-		first, err := m.DoHidden(t.Context(), "a", "look", lifecycle.Func(func(context.Context) error { <-gate; return nil }))
+		first, err := m.Occupy(t.Context(), "a", "look", lifecycle.Func(func(context.Context) error { <-gate; return nil }))
 		require.NoError(t, err)
-		late, err := m.DoHidden(t.Context(), "a", "migrate", nothing, "stopped")
+		late, err := m.Occupy(t.Context(), "a", "migrate", nothing, "stopped")
 		require.NoError(t, err)
 		_, err = m.Fire(t.Context(), "a", "start", "user", nil)
 		require.NoError(t, err)
@@ -82,16 +79,16 @@ func TestHiddenActionRefused(t *testing.T) {
 	}})
 	bootedVM(t, m, "a")
 	for want, call := range map[error]func() error{
-		lifecycle.ErrNotFound: func() error { _, err := m.DoHidden(t.Context(), "none", "x", nothing); return err },
-		lifecycle.ErrBusy:     func() error { _, err := m.DoHidden(t.Context(), "a", "x", nothing, "stopped"); return err },
-		lifecycle.ErrInvalid:  func() error { _, err := m.DoHidden(t.Context(), "", "x", nothing); return err },
-		fsm.ErrUnknownState:   func() error { _, err := m.DoHidden(t.Context(), "a", "x", nothing, "nowhere"); return err },
+		lifecycle.ErrNotFound: func() error { _, err := m.Occupy(t.Context(), "none", "x", nothing); return err },
+		lifecycle.ErrBusy:     func() error { _, err := m.Occupy(t.Context(), "a", "x", nothing, "stopped"); return err },
+		lifecycle.ErrInvalid:  func() error { _, err := m.Occupy(t.Context(), "", "x", nothing); return err },
+		fsm.ErrUnknownState:   func() error { _, err := m.Occupy(t.Context(), "a", "x", nothing, "nowhere"); return err },
 	} {
 		require.ErrorIs(t, call(), want)
 	}
-	_, err := m.DoHidden(t.Context(), "a", "x", lifecycle.Work{})
+	_, err := m.Occupy(t.Context(), "a", "x", lifecycle.Work{})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	ticket, err := m.DoHidden(t.Context(), "a", "x", lifecycle.Named("noop", nil))
+	ticket, err := m.Occupy(t.Context(), "a", "x", lifecycle.Named("noop", nil))
 	require.NoError(t, err)
 	require.NoError(t, ticket.Wait(t.Context()))
 }
@@ -149,7 +146,7 @@ func TestReconcile(t *testing.T) {
 	}
 	_, err := m.Override(t.Context(), "late", "stopped", "admin", "gave up", nil)
 	require.NoError(t, err)
-	account := []lifecycle.Said[event]{
+	account := []lifecycle.PeerReport[event]{
 		{ID: "done", Operation: 1, Ended: true, Event: "done", Present: true},
 		{ID: "working", Operation: 1},
 		{ID: "late", Operation: 1, Ended: true, Event: "done", Present: true},
@@ -159,17 +156,17 @@ func TestReconcile(t *testing.T) {
 	}
 	its := func(r lifecycle.Record[state, size]) bool { return r.ID != "other" }
 	for i, want := range []lifecycle.Verdict{lifecycle.Applied, lifecycle.Repeated} {
-		got, err := m.Reconcile(t.Context(), "worker", account, its)
+		got, err := lifecycle.Reconcile(t.Context(), m, "worker", account, its)
 		require.NoError(t, err)
-		require.Equal(t, []lifecycle.Settled{{"done", 1, want}, {"late", 1, lifecycle.Stale}}, got.Settled, "time %d", i+1)
+		require.Equal(t, []lifecycle.PeerOutcome{{"done", 1, want}, {"late", 1, lifecycle.Stale}}, got.Outcomes, "time %d", i+1)
 		require.Equal(t, []string{"lost"}, ids(got.Resend), "it has never heard of it")
 		require.Equal(t, []string{"away"}, ids(got.Missing))
 		require.Equal(t, []string{"stray"}, got.Extra)
 	}
-	all, err := m.Reconcile(t.Context(), "worker", nil, nil)
+	all, err := lifecycle.Reconcile(t.Context(), m, "worker", nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"lost", "other", "working"}, ids(all.Resend))
-	_, err = m.Reconcile(t.Context(), "worker", []lifecycle.Said[event]{{ID: "done", Operation: 1, Ended: true, Event: "nonsense"}}, nil)
+	_, err = lifecycle.Reconcile(t.Context(), m, "worker", []lifecycle.PeerReport[event]{{ID: "done", Operation: 1, Ended: true, Event: "nonsense"}}, nil)
 	require.ErrorIs(t, err, fsm.ErrUnknownEvent)
 }
 
@@ -178,11 +175,11 @@ func TestReconcile(t *testing.T) {
 func TestReconcileFailed(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	refused := errors.New("not now")
-	m := workers(store, lifecycle.Config[event]{Along: func(_ context.Context, ch *lifecycle.StoredChange) (along lifecycle.Along, err error) {
+	m := workers(store, lifecycle.Config[event]{BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (_ *lifecycle.Tx, err error) {
 		if ch.To.ID == "c" && ch.To.State == "stopped" {
 			err = refused
 		}
-		return along, err
+		return nil, err
 	}})
 	for _, id := range []string{"b", "c", "d", "e"} {
 		must(m.Create(t.Context(), id, "create", user, size{}))(t)
@@ -191,18 +188,18 @@ func TestReconcileFailed(t *testing.T) {
 		key := lifecycle.Key{Machine: "work-vm", ID: id}
 		before := must(store.Get(t.Context(), key))(t)
 		to := before
-		to.Key, to.State, to.Origin, to.Operation, to.Payload = key, "creating", "none", 1, lifecycle.RawPayload(`"text"`)
+		to.Key, to.State, to.Origin, to.Operation, to.Payload = key, "creating", "none", 1, []byte(`"text"`)
 		to.Sequence++
 		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
 			Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: before.Revision, From: before.State, To: to}},
 		}))
 	}
-	done := func(id string) lifecycle.Said[event] {
-		return lifecycle.Said[event]{ID: id, Operation: 1, Ended: true, Event: "done", Present: true}
+	done := func(id string) lifecycle.PeerReport[event] {
+		return lifecycle.PeerReport[event]{ID: id, Operation: 1, Ended: true, Event: "done", Present: true}
 	}
-	r, err := m.Reconcile(t.Context(), "worker", []lifecycle.Said[event]{done("a"), done("c"), done("d"), {ID: "f", Present: true}}, nil)
+	r, err := lifecycle.Reconcile(t.Context(), m, "worker", []lifecycle.PeerReport[event]{done("a"), done("c"), done("d"), {ID: "f", Present: true}}, nil)
 	require.NoError(t, err)
-	require.Equal(t, []lifecycle.Settled{{ID: "d", Operation: 1, Verdict: lifecycle.Applied}}, r.Settled)
+	require.Equal(t, []lifecycle.PeerOutcome{{ID: "d", Operation: 1, Verdict: lifecycle.Applied}}, r.Outcomes)
 	require.Equal(t, []string{"e"}, ids(r.Resend))
 	require.Empty(t, r.Missing)
 	require.Equal(t, []string{"f"}, r.Extra, "the others exist")
@@ -215,7 +212,7 @@ func TestReconcileFailed(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err = m.Reconcile(ctx, "worker", []lifecycle.Said[event]{done("e")}, nil)
+	r, err = lifecycle.Reconcile(ctx, m, "worker", []lifecycle.PeerReport[event]{done("e")}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, r.Failed)
 }
@@ -226,18 +223,18 @@ func TestReconcileSeveral(t *testing.T) {
 	stopped(t, m, "a")
 	must(m.Fire(t.Context(), "a", "start", user, nil))(t)
 	stopped(t, m, "b")
-	account := []lifecycle.Said[event]{
+	account := []lifecycle.PeerReport[event]{
 		{ID: "a", Operation: 1, Ended: true, Event: "done"},
 		{ID: "a", Operation: 2, Present: true},
 		{ID: "b", Operation: 1, Present: true},
 		{ID: "b", Operation: 1, Ended: true, Event: "done"},
 	}
 	for range 2 {
-		r := must(m.Reconcile(t.Context(), "worker", account, nil))(t)
+		r := must(lifecycle.Reconcile(t.Context(), m, "worker", account, nil))(t)
 		require.Empty(t, r.Resend)
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Extra)
-		require.Len(t, r.Settled, 2)
+		require.Len(t, r.Outcomes, 2)
 		slices.Reverse(account)
 	}
 }
@@ -248,14 +245,10 @@ func TestExplain(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		owner, err := lifecycle.Join(t.Context(), store, "host-1", 0)
 		require.NoError(t, err)
-		var tree lock.Tree
-		_, err = tree.TryLock(t.Context(), lock.Request{Path: lock.MustParse("/a"), Mode: lock.X}, &lock.Options{Owner: "backup"})
-		require.NoError(t, err)
 		gate := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{
 			Owner:    owner,
 			Handlers: map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { <-gate; return nil }},
-			Locks:    lifecycle.LocksOf(&tree, func(r lifecycle.StoredRecord) (lock.Path, error) { return lock.Root().Child(r.ID) }),
 		})
 		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Named("boot", nil), nil)
 		require.NoError(t, err)
@@ -263,13 +256,12 @@ func TestExplain(t *testing.T) {
 		x, err := m.Explain(t.Context(), "a", m.Require("b", "running"))
 		require.NoError(t, err)
 		require.Equal(t, strings.TrimPrefix(`
-work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, came from none
+work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
   last change: create by user in operation 1
-  the next move is owed by the process host-1, which is alive
+  next move: the process host-1, which is alive
   work: boot
-  deadline: 2000-01-01T00:01:00Z; after 1m0s the sweeper fires late: it goes to failed
+  deadline: 2000-01-01T00:01:00Z; after 1m0s the sweeper fires late: the object moves to failed
   queue: create is running since 2000-01-01T00:00:00Z
-  lock: X at /a held by backup since 2000-01-01T00:00:00Z, token 1
   precondition: work-vm "b" is absent, not running
   user:
     not done: only by worker
@@ -284,7 +276,6 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, came from non
     done to stopped
     fail to failed
     not late: only by sweeper
-    not expire: only in stopping
     not progress: only in rebooting
   sweeper:
     not done: only by worker
@@ -300,7 +291,7 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, came from non
 		require.NoError(t, owner.Leave(t.Context()))
 		x, err = m.Explain(t.Context(), "a")
 		require.NoError(t, err)
-		require.Contains(t, x.Owes, "which is dead")
+		require.Contains(t, x.NextMove, "is dead")
 		close(gate)
 		_, _ = h.Wait(t.Context())
 		_, err = m.Explain(t.Context(), "nobody")
@@ -325,7 +316,7 @@ func withoutExtras(text string) string {
 // once when work fails: its answer to work that nobody finishes.
 func TestFailureByTheDeadlinesRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{Worker: ovc.Worker, Done: []ovc.Event{ovc.Done}})
+		m := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})
 		_, err := m.Add(t.Context(), "vm", ovc.API, struct{}{})
 		require.NoError(t, err)
 		h, err := m.Do(t.Context(), "vm", ovc.Deploy, ovc.API, nothing, nil)

@@ -28,31 +28,33 @@ func TestOddTimes(t *testing.T) {
 		}
 		m := workers(store, lifecycle.Config[event]{})
 		for _, every := range []time.Duration{1, 6e18, math.MaxInt64} {
-			require.NoError(t, m.Run(ctx, every, nil))
+			require.NoError(t, lifecycle.Run(ctx, every, nil, m))
 		}
 	})
 }
 
 // What no manager has made is refused where it is given, and not met later.
 func TestMadeByNobody(t *testing.T) {
-	require.PanicsWithValue(t, "lifecycle: New: the Owner was not made by Join", func() {
+	require.PanicsWithValue(t, "lifecycle: New: Config.Owner was not made by Join", func() {
 		workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Owner: new(lifecycle.Owner)})
 	})
-	var none *lifecycle.Part[state, event, size]
-	for _, p := range []lifecycle.AnyPart{nil, none, &lifecycle.Part[state, event, size]{}} {
-		store := lifecycle.NewMemoryStore()
-		m := workers(store, lifecycle.Config[event]{})
-		require.ErrorIs(t, lifecycle.Together(t.Context(), m.Creating("a", "create", user, size{}, nil), p), lifecycle.ErrInvalid)
-		_, err := m.DoTogether(t.Context(), "a", "create", user, nothing, nil, p)
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		along := workers(store, lifecycle.Config[event]{Along: func(context.Context, *lifecycle.StoredChange) (lifecycle.Along, error) {
-			return lifecycle.Along{Parts: []lifecycle.AnyPart{p}}, nil
-		}})
-		_, err = along.Create(t.Context(), "a", "create", user, size{})
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		_, err = m.Get(t.Context(), "a")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	}
+	// A transaction that was used is refused everywhere.
+	store := lifecycle.NewMemoryStore()
+	m := workers(store, lifecycle.Config[event]{})
+	used := txOf(creating(m, "b", "create", user, size{}, nil))
+	require.NoError(t, used.Commit(t.Context()))
+	require.ErrorIs(t, used.Commit(t.Context()), lifecycle.ErrInvalid)
+	work := nothing
+	work.With = used
+	_, err := m.Do(t.Context(), "a", "create", user, work, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	hooked := workers(store, lifecycle.Config[event]{BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+		return used, nil
+	}})
+	_, err = hooked.Create(t.Context(), "a", "create", user, size{})
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = m.Get(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 
 // A peer's text, however long, does not flood a log.
@@ -86,21 +88,20 @@ func TestOverrideActorText(t *testing.T) {
 func TestReconcileAllOrNothing(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
-	fine := lifecycle.Said[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
+	fine := lifecycle.PeerReport[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
 	for _, c := range []struct {
-		bad  lifecycle.Said[event]
+		bad  lifecycle.PeerReport[event]
 		want error
 	}{
-		{lifecycle.Said[event]{Operation: 1, Ended: true, Event: "done"}, lifecycle.ErrInvalid},
-		{lifecycle.Said[event]{ID: "b", Operation: 1, Ended: true, Event: "fly"}, fsm.ErrUnknownEvent},
-		{lifecycle.Said[event]{ID: "b", Operation: 1, Ended: true, Event: "done", Reason: "\xff"}, lifecycle.ErrInvalid},
+		{lifecycle.PeerReport[event]{Operation: 1, Ended: true, Event: "done"}, lifecycle.ErrInvalid},
+		{lifecycle.PeerReport[event]{ID: "b", Operation: 1, Ended: true, Event: "fly"}, fsm.ErrUnknownEvent},
+		{lifecycle.PeerReport[event]{ID: "b", Operation: 1, Ended: true, Event: "done", Reason: "\xff"}, lifecycle.ErrInvalid},
 	} {
-		r, err := m.Reconcile(t.Context(), "worker", []lifecycle.Said[event]{fine, c.bad}, nil)
+		r, err := lifecycle.Reconcile(t.Context(), m, "worker", []lifecycle.PeerReport[event]{fine, c.bad}, nil)
 		require.ErrorIs(t, err, c.want)
-		require.Empty(t, r.Settled)
+		require.Empty(t, r.Outcomes)
 	}
 	require.Equal(t, state("creating"), must(m.Get(t.Context(), "a"))(t).State)
-	require.Zero(t, m.Verdicts())
 }
 
 // What the work wants to change can be taken back; and an edit that calls Goexit,
@@ -128,25 +129,14 @@ func TestEditOutcomeNilAndGoexit(t *testing.T) {
 	})
 }
 
-// A payload that cannot be encoded is the caller's fault, also where a store is
-// the first to want bytes of it.
+// A payload that cannot be encoded is an invalid request.
 func TestUnencodablePlainPayload(t *testing.T) {
 	machine := fsm.Must[float64](fsm.Spec[state, event]{
 		Name: "gauge", Initial: "on", Actors: []fsm.Actor{user}, States: []fsm.State[state]{{Name: "on"}, {Name: "off"}},
 		Rows: fsm.Rows(fsm.Move[state, event]("on", "set", "off"), fsm.Move[state, event]("off", "set", "on")),
 	})
-	m := lifecycle.New(machine, written{lifecycle.NewMemoryStore()}, nil)
+	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)
 	_, err := m.Add(t.Context(), "a", user, math.NaN())
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	must(m.Add(t.Context(), "a", user, 1.5))(t)
-}
-
-// written is a store that writes bytes.
-type written struct{ *lifecycle.MemoryStore }
-
-func (s written) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if _, err := c.Changes[0].To.Payload.Bytes(); err != nil {
-		return err
-	}
-	return s.MemoryStore.Commit(ctx, c)
 }

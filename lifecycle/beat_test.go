@@ -24,7 +24,7 @@ func TestBeat(t *testing.T) {
 			for range 10 {
 				time.Sleep(50 * time.Second)
 				before := must(m.Get(ctx, "a"))(t)
-				require.NoError(t, lifecycle.TaskOf(ctx).Beat(ctx))
+				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
 				after := must(m.Get(ctx, "a"))(t)
 				require.Equal(t, time.Now().Add(time.Minute), after.Deadline)
 				require.NotEqual(t, before.Revision, after.Revision)
@@ -53,7 +53,7 @@ func TestBeatTakenAway(t *testing.T) {
 		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(2 * time.Minute)
 			require.NoError(t, ctx.Err(), "it is not known here yet")
-			require.ErrorIs(t, lifecycle.TaskOf(ctx).Beat(ctx), lifecycle.ErrStale)
+			require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
 			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 			return ctx.Err()
 		}), nil))(t)
@@ -97,7 +97,7 @@ func TestBeatOfStore(t *testing.T) {
 					time.Sleep(time.Second)
 					store.reset()
 					store.onCommit = c.onCommit(t, store)
-					err := lifecycle.TaskOf(ctx).Beat(ctx)
+					err := lifecycle.TaskOf(ctx).Heartbeat(ctx)
 					store.reset()
 					require.ErrorIs(t, err, c.is)
 					require.NoError(t, ctx.Err(), "nobody has taken it away")
@@ -126,7 +126,7 @@ func TestRudeWork(t *testing.T) {
 			return nil
 		}), nil))(t)
 		time.Sleep(time.Minute + 1)
-		require.Equal(t, lifecycle.Moved, must(m.Sweep(t.Context()))(t)[0].Remedy)
+		require.Equal(t, lifecycle.Moved, must(m.Sweep(t.Context()))(t)[0].Resolution)
 		next := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t)
 		time.Sleep(time.Second)
 		soon, stop := context.WithTimeout(t.Context(), time.Second)
@@ -162,7 +162,7 @@ func TestAbandoned(t *testing.T) {
 					<-never
 					return nil
 				})
-				h := must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{{"stop", work}, {"delete", lifecycle.Func(fine)}}, nil))(t)
+				h := must(m.Do(t.Context(), "a", "stop", user, work, nil))(t)
 				synctest.Wait()
 				require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 				rec, err := h.Wait(t.Context())
@@ -175,37 +175,6 @@ func TestAbandoned(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestAbandonedChain: a chain that was abandoned, and that nobody could write the
-// outcome of, does not go on when its work returns at last: its place is not its
-// own any more. What it has done is written, if nobody was faster.
-func TestAbandonedChain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
-		q := new(queue.Queuer[lifecycle.Key])
-		never := make(chan struct{})
-		m := workers(store, lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{
-			"stop":   func(context.Context, []byte) error { <-never; return nil },
-			"delete": func(context.Context, []byte) error { t.Error("it went on"); return nil },
-		}})
-		running(t, m, "a")
-		h := must(m.DoSteps(t.Context(), "a", user, destroy(lifecycle.Named("stop", nil), lifecycle.Named("delete", nil)), nil))(t)
-		synctest.Wait()
-		store.dead.Store(true)
-		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-		rec, err := h.Wait(t.Context())
-		require.ErrorIs(t, outcomeError(t, err).Unwritten, errDead)
-		store.dead.Store(false)
-		close(never)
-		synctest.Wait()
-		again, err := h.Wait(t.Context())
-		require.Equal(t, rec, again, "what was said stays said")
-		require.ErrorIs(t, err, queue.ErrAbandoned)
-		stored := must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}))(t)
-		require.Equal(t, "stopped", stored.State)
-		require.Empty(t, stored.Steps)
-	})
 }
 
 // TestOwnObject: work that turns to the manager for its own object. It is refused

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/ratio"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // A machine for benchmarks: at rest, at work, and back.
@@ -83,11 +81,12 @@ func must0(err error) {
 	}
 }
 
-// worlds are n objects at rest, by hand and in a manager.
-func worlds(n int, store *lifecycle.MemoryStore) (hand, fire, do, parts func(int), m *lifecycle.Manager[state, event, size]) {
+// fleet is n objects at rest, by hand and in a manager. The functions move objects
+// so many times.
+func fleet(n int) (hand, fire func(int)) {
 	ctx := context.Background()
 	ids := benchIDs(n)
-	m = lifecycle.New(benchVM, store, &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
+	m := lifecycle.New(benchVM, lifecycle.NewMemoryStore(), nil)
 	h := &handStore{records: make(map[string]handRecord, n)}
 	for _, id := range ids {
 		_, err := m.Add(ctx, id, "user", size{N: 1})
@@ -95,7 +94,7 @@ func worlds(n int, store *lifecycle.MemoryStore) (hand, fire, do, parts func(int
 		h.records[id] = handRecord{state: "idle", revision: 1, payload: size{N: 1}}
 	}
 	next := func(i *int) string { *i = (*i + 7919) % n; return ids[*i] }
-	at := [4]int{}
+	at := [2]int{}
 	hand = func(steps int) {
 		for range (steps + 1) / 2 {
 			id := next(&at[0])
@@ -105,89 +104,40 @@ func worlds(n int, store *lifecycle.MemoryStore) (hand, fire, do, parts func(int
 			must0(err)
 		}
 	}
-	twice := func(id string) {
-		_, err := m.Fire(ctx, id, "go", "user", nil)
-		must0(err)
-		_, err = m.Fire(ctx, id, "done", "worker", nil)
-		must0(err)
-	}
 	fire = func(steps int) {
 		for range (steps + 1) / 2 {
-			twice(next(&at[1]))
-		}
-	}
-	work := lifecycle.Func(func(context.Context) error { return nil })
-	do = func(steps int) {
-		for range steps {
-			op, err := m.Do(ctx, next(&at[2]), "go", "user", work, nil)
+			id := next(&at[1])
+			_, err := m.Fire(ctx, id, "go", "user", nil)
 			must0(err)
-			_, err = op.Wait(ctx)
+			_, err = m.Fire(ctx, id, "done", "worker", nil)
 			must0(err)
 		}
 	}
-	q := queue.Must[lifecycle.Key](nil)
-	act := &queue.Action{Run: func(context.Context) error { return nil }}
-	parts = func(steps int) {
-		for range steps {
-			id := next(&at[3])
-			twice(id)
-			t, err := q.Submit(ctx, lifecycle.Key{Machine: "bench-vm", ID: id}, act)
-			must0(err)
-			must0(t.Wait(ctx))
-		}
-	}
-	return hand, fire, do, parts, m
+	return hand, fire
 }
 
-// idleBytes is what an object at rest keeps in memory.
-func idleBytes(store *lifecycle.MemoryStore) float64 {
-	const n = 100_000
-	ids := benchIDs(n)
-	m := lifecycle.New(benchVM, store, nil)
-	heap := func() uint64 {
-		var s runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&s)
-		return s.HeapAlloc
-	}
-	before := heap()
-	for _, id := range ids {
-		_, err := m.Add(context.Background(), id, "user", size{N: 1})
-		must0(err)
-	}
-	grown := float64(int64(heap())-int64(before)) / n
-	runtime.KeepAlive(store)
-	runtime.KeepAlive(ids)
-	return grown
-}
-
-// sweeps is a manager of so many objects, a thousand of which are at work, and a
-// sweep that finds ten of them late, after a process has died.
-func sweeps(n int) func(int) {
+// idleSweep is a sweep that finds nothing, in a store with so many objects that an
+// owner which is alive works on.
+func idleSweep(busy int) func(int) {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(benchSweep, store, nil)
-	_, err := lifecycle.Join(ctx, store, "crashed", 1)
+	owner, err := lifecycle.Join(ctx, store, "worker", time.Hour)
 	must0(err)
-	ids := benchIDs(n)
-	for i, id := range ids {
-		_, err := m.Add(ctx, id, "user", size{})
-		must0(err)
-		if i < 1000 {
-			_, err = m.Fire(ctx, id, "go", "user", nil)
-			must0(err)
-		}
+	m := lifecycle.New(benchSweep, store, &lifecycle.Config[event]{Owner: owner})
+	for _, id := range benchIDs(busy) {
+		must0(store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
+			Expect: "floor-0", To: lifecycle.StoredRecord{
+				Key: lifecycle.Key{Machine: "bench-sweep", ID: id}, State: "busy", Origin: "idle",
+				Sequence: 1, Operation: 1, Owner: owner.Name(), Epoch: owner.Epoch(),
+			},
+			Timeout: time.Hour,
+		}}}))
 	}
 	return func(steps int) {
 		for range steps {
-			for i := range 10 {
-				_, err := m.Fire(ctx, ids[n-1-i], "hurry", "user", nil)
-				must0(err)
-			}
 			found, err := m.Sweep(ctx)
 			must0(err)
-			if len(found) != 10 {
+			if len(found) != 0 {
 				panic(fmt.Sprint("found ", len(found)))
 			}
 		}
@@ -196,43 +146,31 @@ func sweeps(n int) func(int) {
 
 var benchSweep = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "bench-sweep", Initial: "idle", Actors: []fsm.Actor{"user"},
-	States: []fsm.State[state]{
-		{Name: "idle"},
-		{Name: "busy", Kind: fsm.Transitional},
-		{Name: "hurried", Kind: fsm.Transitional},
-		{Name: "gone", Kind: fsm.Absent},
-	},
+	States: []fsm.State[state]{{Name: "idle"}, {Name: "busy", Kind: fsm.Transitional}},
 	Rows: fsm.Rows(
 		fsm.Move[state, event]("idle", "go", "busy").By("user"),
 		fsm.Move[state, event]("busy", "done", "idle").By("user"),
-		fsm.Return[state, event]("busy", "late").After(24*time.Hour),
-		fsm.Move[state, event]("idle", "hurry", "hurried").By("user"),
-		fsm.Return[state, event]("hurried", "late").After(1),
-		fsm.Move[state, event]("idle", "delete", "gone").By("user"),
+		fsm.Return[state, event]("busy", "late").After(time.Hour),
 	),
 })
 
 func BenchmarkRatios(*testing.B) {
-	bare := idleBytes(&lifecycle.MemoryStore{NoHistory: true}) // first: the heap of the others would come and go meanwhile
-	hand, fire, do, parts, _ := worlds(1000, lifecycle.NewMemoryStore())
-	bigHand, bigFire, _, _, big := worlds(1_000_000, lifecycle.NewMemoryStore())
-	bareHand, bareFire, _, _, _ := worlds(1000, &lifecycle.MemoryStore{NoHistory: true})
-	figures := ratio.Measure([]ratio.Pair{
-		{Name: "lifecycle/Fire", Goal: 4, Base: hand, Subject: fire},
-		{Name: "lifecycle/Do", Goal: 1.7, Base: parts, Subject: do},
-		{Name: "lifecycle/Fire-of-1000000", Goal: 6, Base: bigHand, Subject: bigFire},
-		{Name: "lifecycle/Fire-without-history", Goal: 4, Base: bareHand, Subject: bareFire},
-	}, nil)
-	figure := func(name string, value, goal float64) {
-		figures = append(figures, ratio.Figure{Name: "lifecycle/" + name, Value: value, Goal: goal})
-	}
-	figure("Fire-growth-1000-to-1000000", figures[2].Value/figures[0].Value, 1.5)
-	runtime.KeepAlive(big)
-	few, many := sweeps(2000), sweeps(1_000_000)
+	hand, fire := fleet(1000)
+	figures := ratio.Measure([]ratio.Pair{{Name: "lifecycle/Fire", Goal: 10, Base: hand, Subject: fire}}, nil)
+	hand, fire = fleet(1_000_000) // after the first pair, whose heap is small
 	figures = append(figures, ratio.Measure([]ratio.Pair{
-		{Name: "lifecycle/sweep-of-2000-to-1000000", Goal: 1.5, Base: few, Subject: many},
-	}, &ratio.Config{Rounds: 51, Slice: 5 * time.Millisecond})...)
-	figure("bytes-of-an-idle-object-without-history", bare, 512)
+		{Name: "lifecycle/Fire-of-1000000", Goal: 15, Base: hand, Subject: fire},
+	}, nil)...)
+	figures = append(figures, ratio.Figure{
+		Name: "lifecycle/Fire-growth-1000-to-1000000", Value: figures[1].Value / figures[0].Value, Goal: 1.5,
+	})
+	sweep := idleSweep(49_000)
+	start := time.Now()
+	const sweeps = 10
+	sweep(sweeps)
+	figures = append(figures, ratio.Figure{
+		Name: "lifecycle/milliseconds-of-an-idle-sweep-of-49000-busy", Value: float64(time.Since(start).Microseconds()) / 1000 / sweeps, Goal: 50,
+	})
 	must0(ratio.Print(os.Stdout, figures))
 	must0(ratio.PrintMachine(os.Stdout))
 }

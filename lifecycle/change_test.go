@@ -16,13 +16,13 @@ func TestExpect(t *testing.T) {
 	now := must(m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))(t)
 	_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Winner(err)
+	winner, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, now.Revision, winner.Revision)
-	require.ErrorContains(t, err, `vm "a" was to be at revision "2", it is Ready at "3"`)
+	require.ErrorContains(t, err, `vm "a" is expected at revision "2" and is Ready at "3"`)
 	_, err = m.Override(t.Context(), "a", "Failed", user, "broken", &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	err = lifecycle.Together(t.Context(), m.Firing("a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
+	err = commitAll(t.Context(), firing(m, "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, now, must(m.Get(t.Context(), "a"))(t))
 
@@ -30,7 +30,7 @@ func TestExpect(t *testing.T) {
 	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	_, err = w.Fire(t.Context(), "b", "start", user, &lifecycle.Change[size]{Expect: "2"})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	require.ErrorContains(t, err, `work-vm "b" was to be at revision "2", it is absent`)
+	require.ErrorContains(t, err, `work-vm "b" is expected at revision "2" and is absent`)
 	_, err = w.Do(t.Context(), "b", "create", user, nothing, &lifecycle.Change[size]{Expect: "2"})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 }
@@ -67,8 +67,8 @@ func TestTexts(t *testing.T) {
 // was nothing.
 func TestCreationSavesNothing(t *testing.T) {
 	m, store := vms(t)
-	made := m.Creating("a", "create", user, size{N: 1}, resize(5))
-	require.NoError(t, lifecycle.Together(t.Context(), made))
+	made := creating(m, "a", "create", user, size{N: 1}, resize(5))
+	require.NoError(t, commitAll(t.Context(), made))
 	require.Equal(t, 5, made.Record().Payload.N)
 	require.Nil(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"}))(t).Saved)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -32,11 +33,12 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 		}
 		store := &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: -1}
 		defer store.Close()
+		machines := []*fsm.Machine[state, event, size]{sizedVM, lease}
 		managers := []*sizedManager{lifecycle.New(sizedVM, store, config()), lifecycle.New(lease, store, config())}
 		ctx := t.Context()
 		for range rapid.IntRange(1, 80).Draw(t, "calls") {
-			m := managers[rapid.IntRange(0, 1).Draw(t, "manager")]
-			table := m.Machine().Table()
+			kind := rapid.IntRange(0, 1).Draw(t, "manager")
+			m, table := managers[kind], machines[kind].Table()
 			id := rapid.SampledFrom([]string{"a", "b", "\"ü\""}).Draw(t, "id")
 			e := event(rapid.SampledFrom(table.Events).Draw(t, "event"))
 			actor := rapid.SampledFrom(table.Actors).Draw(t, "actor")

@@ -5,438 +5,258 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Do fires an event that begins an operation, and does its work when the
-// object's turn has come. It returns as soon as the operation is admitted:
+// Do fires an event that starts an operation, and does its work in the object's
+// turn. It returns as soon as the operation is admitted:
 //
 //	reserve a place in the queue   or ErrFull, ErrStopping: nothing written
 //	admit: one compare-and-set     or the errors of Fire:   nothing written
 //	work, in its turn
-//	outcome: one compare-and-set, by an event of Config, if the operation is
-//	still this one and this process still owns it
+//	outcome: one compare-and-set, by an event of Config, if the object is still
+//	in this operation and this process still owns it
 //
-// The record has the new state before the work waits; who asks next is refused
-// by the table, or admitted behind it where the table allows that. If there is no
-// object and the event leads out of the absent state, Do makes it, with the zero
-// payload edited by the change.
+// The record has the new state before the work waits. The table refuses a later
+// request, or admits it behind this one. If the object does not exist and the
+// event leads out of the absent state, Do creates it, with the zero payload that
+// the change edits.
 //
-// Work may call the manager for other objects. For its own, Do from inside is
-// refused by the table as from outside, and waiting for it by
-// [queue.ErrWouldDeadlock]. Work that ignores its context cannot be ended: it
-// keeps the object's place in the queue, the sweeper takes the operation away
-// from it at the deadline, and what it returns then counts for nothing.
+// Work may call the manager for other objects. For its own object, the table
+// refuses Do as from outside, and waiting for such an operation returns
+// [queue.ErrWouldDeadlock]. Work that ignores its context cannot be ended: it keeps
+// the object's place in the queue, the sweeper ends the operation at the deadline,
+// and the result of the work then has no effect.
 //
-// Errors: those of [Manager.Fire] and [Manager.Create], [ErrNotFound] if there is
-// no object and the event makes none; [queue.ErrFull], [queue.ErrStopping] and
-// [queue.ErrTerminated]; [queue.ErrInvalid] for a Class that the queue does not
+// Errors: those of [Manager.Fire] and [Manager.Create]; [ErrNotFound] if the object
+// does not exist and the event creates none; [queue.ErrFull], [queue.ErrStopping]
+// and [queue.ErrTerminated]; [queue.ErrInvalid] for a Class that the queue does not
 // have; [ErrStale] if this process has lost its ownership; [ErrInvalid] for work
-// that is none, a handler that is not registered, a manager without Worker or Done,
-// an event that begins no operation, and a function where the table does work again
-// after a crash.
+// without a handler or function, a handler that is not registered, a manager
+// without WorkerActor or Done, an event that starts no operation, a function where
+// the table does work again after a crash, and a Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
-	o := m.operation()
-	o.one[0] = Step[E]{Event: e, Work: work}
-	return m.do(ctx, o, id, actor, o.one[:], change)
-}
-
-// Step is one of several operations that are done one after another.
-type Step[E comparable] struct {
-	Event E
-	Work  Work
-}
-
-// DoSteps is Do for a chain: every step is an operation of its own, whose event
-// is fired when the step before has succeeded, by the same actor. The chain keeps
-// the object's place in the queue, so that nothing that waits there comes in
-// between. It ends with the first step that does not succeed, and with the first
-// whose event is refused, because somebody moved the object at rest between two
-// steps.
-//
-// The steps that follow are kept in the record if all of them are named
-// handlers; a process that takes the operation over then goes on with them. Of
-// the works' Class, Preempt and QueueTimeout, those of the first count, and its
-// Class there, too.
-func (m *Manager[S, E, T]) DoSteps(ctx context.Context, id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
-	return m.do(ctx, m.operation(), id, actor, slices.Clone(steps), change)
-}
-
-// do keeps the steps.
-func (m *Manager[S, E, T]) do(ctx context.Context, o *operation[S, E, T], id string, actor fsm.Actor, steps []Step[E], change *Change[T]) (*Handle[S, T], error) {
-	for i := range steps {
-		steps[i].Work.Args = bytes.Clone(steps[i].Work.Args)
-	}
-	if err := m.checkSteps(steps); err != nil {
-		c := m.call("do", id, actor)
-		if len(steps) > 0 {
-			c.event = steps[0].Event
-		}
-		return nil, c.fail(err)
-	}
-	o.id, o.actor, o.steps, o.change = id, actor, steps, change
-	h, err := o.submit(ctx, &steps[0].Work, o.admits)
+	c := m.call(decide.Fire, "do", id, e, actor, change)
+	c.ask.MayExist = true
+	o, err := m.core.do(ctx, &c.request, work)
 	if err != nil {
-		o.reuse() // nobody has settled it, and nobody will
+		return nil, err
 	}
-	return h, err
+	return &Handle[S, T]{o: o, record: func(r *StoredRecord) Record[S, T] {
+		rec, _ := m.record(r) // it was decoded before it was written, or when it was read
+		return rec
+	}}, nil
 }
 
-func (m *Manager[S, E, T]) checkSteps(steps []Step[E]) error {
-	switch {
-	case len(steps) == 0:
-		return fmt.Errorf("%w: no steps", ErrInvalid)
-	case m.worker == "" || len(m.events.Done) == 0:
-		return fmt.Errorf("%w: Config says no Worker, or no event for Done", ErrInvalid)
+// do submits an operation. Its error is complete.
+func (c *core) do(ctx context.Context, r *request, work Work) (*operation, error) {
+	work.Args = bytes.Clone(work.Args)
+	r.work, r.ask.Work = &work, true
+	o := &operation{core: c, work: work, requests: []*request{r}}
+	err := c.checkWorker()
+	if err == nil {
+		err = c.checkWork(&work)
 	}
-	for i, s := range steps {
-		if err := m.checkWork(s.Work); err != nil {
+	if err == nil && work.With != nil {
+		err = o.join(work.With)
+	}
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	return o, o.submit(ctx)
+}
+
+// operation is an operation whose work this process does. [core.do] makes one for
+// a caller, the sweeper makes one for work that is done again.
+type operation struct {
+	core     *core
+	work     Work
+	requests []*request // of the admission: the object's own first, then those of Work.With
+	require  []Precondition
+	ticket   *queue.Ticket[Key]
+
+	// Written by the admission, read afterwards.
+	task     *Task
+	admitted StoredRecord
+
+	mu      sync.Mutex
+	settled bool         // the outcome is decided: last and err are final
+	last    StoredRecord // as the operation has last left the object
+	err     error        // an OutcomeError; nil: success
+}
+
+// join makes the changes of a transaction a part of the operation.
+func (o *operation) join(tx *Tx) error {
+	if err := tx.use(); err != nil {
+		return err
+	}
+	for _, r := range tx.requests {
+		if err := r.core.checkWorker(); err != nil {
 			return err
 		}
-		// That of the first step is refused with what is known of the object.
-		if i > 0 && m.machine.EventIndex(s.Event) < 0 {
-			return &fsm.TransitionError{Machine: m.table.Name, Event: fmt.Sprint(s.Event), Row: -1, Err: fsm.ErrUnknownEvent}
+		if r.core.owner != o.core.owner {
+			return fmt.Errorf("%w: the manager of %s has another Owner", ErrInvalid, r.core.table.Name)
 		}
+		r.joins = true
 	}
+	o.requests, o.require = append(o.requests, tx.requests...), tx.require
 	return nil
 }
 
-func (m *Manager[S, E, T]) checkWork(w Work) error {
-	switch {
-	case (w.Run == nil) == (w.Handler == ""):
-		return fmt.Errorf("%w: work needs a handler or a function, not both", ErrInvalid)
-	case w.Handler != "" && m.handlers[w.Handler] == nil:
-		return fmt.Errorf("%w: no handler %q", ErrInvalid, w.Handler)
-	case w.Timeout < 0 || w.QueueTimeout < 0:
-		return fmt.Errorf("%w: a negative time-out", ErrInvalid)
+// submit gives the operation its place in the queue, which admits it. Its error is
+// complete.
+func (o *operation) submit(ctx context.Context) error {
+	r := o.requests[0]
+	if err := checkID(r.id); err != nil {
+		return r.fail(err)
 	}
-	return nil
-}
-
-// operation is an operation, or a chain of them, that this process does. It is
-// used again once it is settled, see reuse: what somebody else may hold for longer
-// is in held.
-type operation[S, E comparable, T any] struct {
-	m      *Manager[S, E, T]
-	id     string
-	actor  fsm.Actor
-	steps  []Step[E]  // the present one, and those that follow
-	one    [1]Step[E] // the steps, where there is one
-	with   []AnyPart  // what takes part in it; of a chain nothing does
-	change *Change[T] // of the first step
-	*held[S, T]
-
-	// Of the goroutine that does it: the submitter until it is admitted, then
-	// that of the queue, which writes what follows, steps and handle.last under
-	// mu. The bad schedule without it: the queue is told to abandon work that
-	// does not end, settles it, and meanwhile the work ends nevertheless.
-	mu      sync.Mutex
-	settled bool         // somebody else has the word: nothing here is written any more
-	rec     StoredRecord // as this process has last written it
-	task    *Task        // of the present step
-	closed  bool         // the outcome of the present step is decided
-	told    Outcome      // Lost or TimedOut, if that is why its work ended
-	exited  bool         // the edit of its outcome has called Goexit
-
-	// Its methods as the queue takes them, made once.
-	admits, guards, runs func(context.Context) error
-	settles              func(context.Context, queue.Outcome, error)
-}
-
-// held is the part of an operation that outlives it in the hands of others: of who
-// has asked for it, of its work, of the queue and of stores, by a ticket or a
-// context that they keep. It is never used again.
-type held[S comparable, T any] struct {
-	handle Handle[S, T]
-	action queue.Action
-	first  Task         // that of the first step
-	brief  briefContext // of settle
-}
-
-// operation returns an operation without any content.
-func (m *Manager[S, E, T]) operation() *operation[S, E, T] {
-	o, ok := m.operations.Get().(*operation[S, E, T])
-	if !ok {
-		o = &operation[S, E, T]{m: m}
-		o.admits = func(ctx context.Context) error { return o.admit(ctx, nil, o.change) }
-		o.guards, o.runs, o.settles = o.guard, o.run, o.settle
-	}
-	o.held = new(held[S, T])
-	return o
-}
-
-// reuse gives an operation back that is settled, or was refused. The queue calls
-// nothing of it any more, because Settle is the last that it calls; work that was
-// abandoned may still run, and keeps its operation for itself. Only a queue of
-// package queue is trusted in that: another [Queue] may have put something around
-// the action.
-func (o *operation[S, E, T]) reuse() {
-	if !o.m.trusts || o.admits == nil {
-		return
-	}
-	m := o.m
-	o.steps, o.one, o.with, o.change, o.held = nil, [1]Step[E]{}, nil, nil, nil
-	o.rec, o.task, o.closed, o.told, o.exited = StoredRecord{}, nil, false, 0, false
-	m.operations.Put(o)
-}
-
-// note writes the fields of the goroutine that does the operation, unless it was
-// abandoned.
-func (o *operation[S, E, T]) note(write func()) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.settled {
-		return fmt.Errorf("lifecycle: %w", queue.ErrAbandoned)
-	}
-	write()
-	return nil
-}
-
-// submit puts the operation into the queue. Its error is complete.
-func (o *operation[S, E, T]) submit(ctx context.Context, w *Work, admit func(context.Context) error) (*Handle[S, T], error) {
-	var event E
-	if len(o.steps) > 0 {
-		event = o.steps[0].Event
-	}
-	fail := func(err error) (*Handle[S, T], error) {
-		c := o.m.call("do", o.id, o.actor)
-		c.event = event
-		return nil, c.fail(err)
-	}
-	if err := checkID(o.id); err != nil {
-		return fail(err)
-	}
-	if o.m.owner != nil && o.m.owner.alive.Err() != nil {
-		return fail(context.Cause(o.m.owner.alive))
+	if owner := o.core.owner; owner != nil && owner.alive.Err() != nil {
+		return r.fail(context.Cause(owner.alive))
 	}
 	name := ""
-	if i := o.m.machine.EventIndex(event); i >= 0 {
-		name = o.m.table.Events[i]
+	if r.ask.Event >= 0 {
+		name = o.core.eventName(r.ask.Event)
 	}
-	h := o.held // the operation may be settled, and another one, when it is enqueued
-	h.action.Name, h.action.Class, h.action.Preempt, h.action.QueueTimeout = name, w.Class, w.Preempt, w.QueueTimeout
-	h.action.Admit, h.action.Guard, h.action.Run, h.action.Settle = admit, o.guards, o.runs, o.settles
-	ticket, err := o.m.enqueue(ctx, o.m.key(o.id), o.lanes(w), &h.action)
-	if err == nil {
-		h.handle.ticket = ticket
-		return &h.handle, nil
-	}
+	r.onCommit = o.noteAdmitted
+	ticket, err := o.core.enqueue(ctx, o.turns(), &queue.Action{
+		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
+		Admit: o.admit, Guard: o.turn, Run: o.run, Settle: o.settle,
+	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
-		return nil, refused.Err // of admit, and complete
-	}
-	return fail(err)
-}
-
-// admit fires the event of the present step. With a record, which was listed or
-// written before, it is decided on that one and no other, but for a payload that
-// somebody has written into it by hand.
-func (o *operation[S, E, T]) admit(ctx context.Context, on *StoredRecord, change *Change[T]) error {
-	step := &o.steps[0]
-	c := o.m.call("do", o.id, o.actor)
-	c.event, c.creates, c.work = step.Event, true, &step.Work
-	c.steps = o.m.encodeSteps(o.actor, o.action.Class, o.steps)
-	if on != nil {
-		c.before, c.told, c.aged = *on, true, true
-	}
-	c.fires(change)
-	begun := false
-	defer func() {
-		if !begun && c.wrote { // the observer has panicked
-			o.forsake(ctx, c.after(), Panicked, errUnsettled)
-		}
-	}()
-	var err error
-	if len(o.with) == 0 {
-		err = c.run(ctx)
-		// Or a codec says the same otherwise every time.
-		if lost, conflict := c.lost(err); conflict && on != nil && sameButPayload(&lost.Current, on) {
-			c.before, c.told, c.aged = lost.Current, true, false
-			err = c.run(ctx)
-		}
-	} else {
-		err = Together(ctx, append([]AnyPart{&Part[S, E, T]{c: c}}, o.with...)...)
+		return refused.Err // of admit, and complete
 	}
 	if err != nil {
-		if c.perhapsBegun(err) {
-			for _, p := range o.with {
-				p.looseEnd()
+		return r.fail(err)
+	}
+	o.ticket = ticket
+	return nil
+}
+
+// turns returns the objects whose turns the work takes, the operation's own first.
+func (o *operation) turns() []Key {
+	var keys []Key
+	for _, r := range o.requests {
+		keys = append(keys, r.key())
+	}
+	keys = append(keys, o.work.Also...)
+	var once []Key
+	for _, k := range keys {
+		if !slices.Contains(once, k) {
+			once = append(once, k)
+		}
+	}
+	return once
+}
+
+// admit commits the start of the operation.
+func (o *operation) admit(ctx context.Context) error {
+	returned := false
+	defer func() {
+		if !returned && o.task != nil {
+			// An observer has panicked after the commit, and the queue will not do
+			// the work. The panic continues in the caller.
+			o.settle(ctx, queue.Panicked, errUnsettled)
+		}
+	}()
+	culprit, err := apply(ctx, o.requests, o.require)
+	returned = true
+	switch {
+	case err == nil && o.task == nil:
+		return errNoWork
+	case err == nil:
+		return nil
+	}
+	if errors.Is(err, ErrUnknownOutcome) {
+		// The operation may have started: then this process owns it and does
+		// nothing for it.
+		for _, r := range o.requests {
+			if o.owns(r) {
+				r.core.tasks.leave(newTask(r.core, &r.change.To))
 			}
 		}
-		return err
 	}
-	begun = true
-	err = o.begun(c)
-	if err != nil { // abandoned meanwhile
-		o.forsake(ctx, c.after(), Canceled, err)
-	}
-	c.done()
-	return err
+	return culprit.fail(err)
 }
 
-// perhapsBegun notes an operation that may have begun, if it may: then this process
-// has it and does nothing.
-func (c *call[S, E, T]) perhapsBegun(err error) bool {
-	if !c.sent || !errors.Is(err, ErrUnknownOutcome) {
+// errNoWork refuses the place in the queue if the guards of the sweeper's row have
+// ended the operation, instead of starting it again.
+var errNoWork = errors.New("lifecycle: no work to do again")
+
+// noteAdmitted notes the operation that was admitted, before any observer learns of it:
+// from now on the work learns that its operation is taken away.
+func (o *operation) noteAdmitted(r *request) {
+	if r.decision.Work != decide.NewWork && r.decision.Work != decide.Redo {
+		return // see errNoWork
+	}
+	t := newTask(o.core, &r.change.To)
+	for _, other := range o.requests[1:] {
+		if o.owns(other) {
+			t.with = append(t.with, newTask(other.core, &other.change.To))
+		}
+	}
+	o.task, o.admitted, o.last = t, r.change.To, r.change.To
+	o.core.tasks.add(t)
+}
+
+// owns reports whether a request leaves its object in an operation of this process.
+// A change of Work.With may continue the operation of another process.
+func (o *operation) owns(r *request) bool {
+	if r.change == nil {
 		return false
 	}
-	r := &c.one[0].To
-	c.m.tasks.unsettled(&Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch})
-	return true
+	to := &r.change.To
+	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self()
 }
 
-// sameButPayload reports whether nothing but payloads can tell two records of an
-// object apart: what a decision is made of is the same.
-func sameButPayload(a, b *StoredRecord) bool {
-	return a.Revision == b.Revision && a.State == b.State && a.Origin == b.Origin && a.Target == b.Target &&
-		a.Sequence == b.Sequence && a.Operation == b.Operation && a.Owner == b.Owner && a.Epoch == b.Epoch &&
-		a.Work == b.Work && bytes.Equal(a.Args, b.Args) && bytes.Equal(a.Steps, b.Steps)
-}
-
-// forsake ends an operation that was admitted, and whose work nobody will begin.
-// If it cannot be written, the sweeper finds it.
-func (o *operation[S, E, T]) forsake(ctx context.Context, r *StoredRecord, outcome Outcome, why error) {
-	own := &operation[S, E, T]{
-		m: o.m, id: o.id, actor: o.actor, steps: o.steps, with: o.with, rec: *r, held: new(held[S, T]),
-		task: &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch},
-	}
-	brief := briefly(ctx)
-	defer brief.finish()
-	_ = own.end(brief, outcome, why)
-}
-
-// begun notes the operation whose work is to be done now.
-func (o *operation[S, E, T]) begun(c *call[S, E, T]) error {
-	r := c.after()
-	t := &o.first
-	if o.task != nil {
-		t = new(Task)
-	}
-	t.Key, t.Operation, t.Owner, t.Epoch, t.beats = r.Key, r.Operation, r.Owner, r.Epoch, o.m
-	t.With, t.parts = o.companions(), o.with
-	return o.note(func() {
-		o.rec, o.closed, o.task = *r, false, t
-		// Before the guard reads the record: what is taken away later is told.
-		o.m.tasks.add(t)
-		c.record(&o.handle.last)
-		if o.handle.admitted.Operation == 0 {
-			o.handle.admitted = o.handle.last
-		}
-	})
-}
-
-// guard is asked when the turn has come: the operation may have been taken away
-// while it waited.
-func (o *operation[S, E, T]) guard(ctx context.Context) error {
-	growStack(false)
-	var now StoredRecord
-	err := o.m.read(ctx, o.task.Key, &now)
-	if err != nil || now.Revision == o.rec.Revision || o.m.owns(o.task, &now) {
+// turn runs when the object's turn has come. The operation may have been taken
+// away while it waited.
+func (o *operation) turn(ctx context.Context) error {
+	now, err := o.core.store.Get(ctx, o.task.Key)
+	if err != nil || o.task.owns(&now) {
 		return err
 	}
-	return errors.Join(stale(&now), o.note(func() { o.told = Lost }))
+	o.task.end(Lost)
+	return stale(&now)
 }
 
-// growStack makes the stack of a new goroutine as big as an outcome needs, while
-// there is little on it. It would grow twice otherwise, at its deepest, and each
-// time every frame is adjusted: that takes longer than the outcome.
-//
-//go:noinline
-func growStack(deep bool) {
-	if deep { // never: the room is made on the way in, and need not be empty
-		var room [5 << 10]byte
-		runtime.KeepAlive(&room)
+// run does the work. Its context ends if the operation is taken away, if the owner
+// is lost, or after the work's time-out.
+func (o *operation) run(ctx context.Context) error {
+	ctx, cancel, err := o.task.begin(ctx)
+	defer cancel(nil)
+	if err != nil {
+		return err
 	}
-}
-
-// run does all steps. What it returns is the outcome of the last that it began.
-func (o *operation[S, E, T]) run(ctx context.Context) error {
-	for {
-		if err := o.work(ctx); err != nil || len(o.steps) == 1 {
-			return err
-		}
-		// From here on the store is asked on behalf of the table: what cancels
-		// the work does not cancel that it was done.
-		brief := briefly(ctx)
-		err := o.end(brief, Succeeded, nil)
-		brief.finish()
-		if err != nil {
-			return err
-		}
-		err = o.note(func() { o.steps = o.steps[1:] })
-		switch {
-		case err != nil:
-		case ctx.Err() != nil:
-			err = context.Cause(ctx)
-		default:
-			err = o.admit(ctx, &o.rec, nil)
-		}
-		if err != nil {
-			brief := briefly(ctx)
-			o.release(brief)
-			brief.finish()
-			return err
-		}
-		// As of the first step. The bad schedule without it: the operation is
-		// taken away between its commit and begun, which finds nobody to tell.
-		if err = o.guard(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// work does the work of the present step. Its context ends when the operation is
-// taken away, or the owner is lost.
-func (o *operation[S, E, T]) work(ctx context.Context) error {
-	w := &o.steps[0].Work
-	t := o.task
-	own, told := t.begins(ctx)
-	defer own.finish()
-	if told != nil {
-		return errors.Join(o.note(func() { o.told = Lost }), told)
-	}
-	ctx = own
-	if w.Timeout > 0 {
+	if o.work.Timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, w.Timeout, &toldError{t, TimedOut, queue.ErrTimeout})
+		ctx, stop = context.WithTimeoutCause(ctx, o.work.Timeout, &endError{o.task, TimedOut, queue.ErrTimeout})
 		defer stop()
 	}
-	if o.m.owner != nil {
-		alive := o.m.owner.alive
-		defer context.AfterFunc(alive, func() { t.tell(context.Cause(alive)) })()
+	if owner := o.core.owner; owner != nil {
+		defer context.AfterFunc(owner.alive, func() { o.task.lose(context.Cause(owner.alive)) })()
 	}
-	var err error
-	if w.Run != nil {
-		err = w.Run(ctx)
+	if o.work.Run != nil {
+		err = o.work.Run(ctx)
 	} else {
-		err = o.m.handlers[w.Handler](ctx, bytes.Clone(w.Args)) // the record has these
+		err = o.core.handlers[o.work.Handler](ctx, bytes.Clone(o.work.Args))
 	}
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	// It was told to end, and has: why says more than what it made of it.
+	// The context has ended, and then the work: the cause is the better reason.
+	// errors.Is would be wrong here, because the work may return the error of
+	// another operation that it has waited for.
 	cause := context.Cause(ctx)
+	if ended, ok := cause.(*endError); ok && ended.task == o.task {
+		o.task.end(ended.outcome)
+	}
 	if !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
-	// Not by errors.Is: work that waits for another operation, and returns that
-	// this one was lost or timed out, has failed itself.
-	if told, ok := cause.(*toldError); ok && told.task == t {
-		err = errors.Join(o.note(func() { o.told = told.outcome }), err)
-	}
 	return err
 }
-
-// toldError is the cause of a context whose work was told to end by this package.
-type toldError struct {
-	task    *Task
-	outcome Outcome
-	err     error
-}
-
-func (e *toldError) Error() string { return e.err.Error() }
-func (e *toldError) Unwrap() error { return e.err }

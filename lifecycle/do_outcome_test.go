@@ -63,12 +63,12 @@ func TestOutcomes(t *testing.T) {
 			want: lifecycle.Panicked, to: "running", by: "fail", reason: "queue: panic in action: runtime.Goexit", is: []error{queue.ErrPanic},
 		},
 		{
-			name: "canceled", work: lifecycle.Func(told), want: lifecycle.Canceled, to: "running", by: "cancel",
+			name: "canceled", work: lifecycle.Func(told), want: lifecycle.Canceled, to: "running", by: "fail",
 			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(errMaintenance) },
 			reason: "queue: canceled: maintenance", is: []error{queue.ErrCanceled, errMaintenance},
 		},
 		{
-			name: "canceled, and failed by that", want: lifecycle.Canceled, to: "running", by: "cancel",
+			name: "canceled, and failed by that", want: lifecycle.Canceled, to: "running", by: "fail",
 			work:   lifecycle.Func(func(ctx context.Context) error { <-ctx.Done(); return errBoom }),
 			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
 			reason: "queue: canceled", is: []error{queue.ErrCanceled},
@@ -78,12 +78,12 @@ func TestOutcomes(t *testing.T) {
 			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
 		},
 		{
-			name: "canceled by the end of the process", work: lifecycle.Func(told), want: lifecycle.Canceled, to: "running", by: "cancel",
+			name: "canceled by the end of the process", work: lifecycle.Func(told), want: lifecycle.Canceled, to: "running", by: "fail",
 			during: func(_ *lifecycle.Handle[state, size], q *queue.Queuer[lifecycle.Key]) { q.Abort(errMaintenance) },
 			reason: "queue: aborted: maintenance", is: []error{queue.ErrAborted, errMaintenance},
 		},
 		{
-			name: "timed out", work: lifecycle.Work{Timeout: time.Second, Run: told}, want: lifecycle.TimedOut, to: "failed", by: "expire",
+			name: "timed out", work: lifecycle.Work{Timeout: time.Second, Run: told}, want: lifecycle.TimedOut, to: "running", by: "fail",
 			reason: "queue: timeout", is: []error{queue.ErrTimeout},
 		},
 		{
@@ -168,7 +168,7 @@ func TestCanceledWhileWaiting(t *testing.T) {
 				require.ErrorIs(t, err, c.is)
 				require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
 				require.Equal(t, state("running"), rec.State)
-				require.Equal(t, "cancel", rec.Event)
+				require.Equal(t, "fail", rec.Event)
 				close(end)
 			})
 		})
@@ -182,6 +182,7 @@ func TestReason(t *testing.T) {
 		"just fits": {strings.Repeat("x", 1000), strings.Repeat("x", 1000)},
 		"long":      {strings.Repeat("x", 1001), strings.Repeat("x", 1000) + "..."},
 		"in a rune": {strings.Repeat("x", 999) + "äöü", strings.Repeat("x", 999) + "..."},
+		"NUL":       {"a\x00b", "a\uFFFDb"},
 		"no text":   {"a\xffb" + strings.Repeat("y", 2000), "a\uFFFDb" + strings.Repeat("y", 995) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestReason(t *testing.T) {
 				rec, err := h.Wait(t.Context())
 				require.Equal(t, c.want, rec.Reason)
 				require.True(t, utf8.ValidString(rec.Reason))
-				require.Contains(t, err.Error(), c.text, "the error itself is whole")
+				require.ErrorContains(t, outcomeError(t, err).Err, c.text, "the error itself is whole")
 			})
 		})
 	}

@@ -145,7 +145,7 @@ func TestDoRefused(t *testing.T) {
 		{name: "negative wait", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.QueueTimeout = -1 }, is: []error{lifecycle.ErrInvalid}},
 		{name: "a function where work is done again", event: "reboot", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "unknown class", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Class = "nowhere" }, is: []error{queue.ErrInvalid}},
-		{name: "no worker", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.Worker = "" }, is: []error{lifecycle.ErrInvalid}},
+		{name: "no worker", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.WorkerActor = "" }, is: []error{lifecycle.ErrInvalid}},
 		{name: "no event for done", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.Done = nil }, is: []error{lifecycle.ErrInvalid}},
 		{name: "edit", event: "stop", actor: user, change: &lifecycle.Change[size]{Edit: func(*size) error { return errBoom }}, is: []error{errBoom}},
 		{
@@ -176,7 +176,7 @@ func TestDoRefused(t *testing.T) {
 				q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
 				var refused []error
 				config := lifecycle.Config[event]{
-					Worker: "worker", Done: []event{"done"}, Queue: q,
+					WorkerActor: "worker", Done: []event{"done"}, Queue: q,
 					Handlers: map[string]lifecycle.Handler{"known": func(context.Context, []byte) error { return nil }},
 					Observer: lifecycle.Observer{Refused: func(err error) { refused = append(refused, err) }},
 				}
@@ -227,7 +227,7 @@ func TestDoOvertaken(t *testing.T) {
 		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.Equal(t, 409, lifecycle.HTTPStatus(err))
-		winner, ok := m.Winner(err)
+		winner, ok := m.Current(err)
 		require.True(t, ok)
 		require.Equal(t, "rename", winner.Event)
 		store.reset()

@@ -41,23 +41,23 @@ func TestDoTogether(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := stoppedVMs(t, lifecycle.Config[event]{})
-				busy := must(m.DoHidden(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
+				busy := must(m.Occupy(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
 					time.Sleep(time.Second)
 					return nil
 				})))(t)
 				var inside *lifecycle.Task
-				h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+				h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 					require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
 					inside = lifecycle.TaskOf(ctx)
 					return c.work(ctx)
-				}), nil, m.Firing("b", "start", user, nil)))(t)
+				}), nil, firing(m, "b", "start", user, nil)))(t)
 				synctest.Wait()
 				require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
 				rec, err := h.Wait(t.Context())
 				require.Equal(t, c.name == "done", err == nil, "%v", err)
 				require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
 				require.Equal(t, c.want, states(t, m))
-				require.Equal(t, []lifecycle.Companion{{Key: lifecycle.Key{Machine: "work-vm", ID: "b"}, Operation: 2}}, inside.With)
+				require.EqualValues(t, 2, inside.Operation)
 				of := func(id string) []lifecycle.HistoryRow { return must(m.History(t.Context(), id, 2, 0))(t) }
 				for i, row := range of("b") {
 					require.Equal(t, of("a")[i].Token, row.Token)
@@ -76,17 +76,17 @@ func TestDoTogetherRefused(t *testing.T) {
 	work := lifecycle.Func(func(context.Context) error { return nil })
 	before := must(m.Get(t.Context(), "a"))(t)
 	for _, c := range []struct {
-		part lifecycle.AnyPart
+		part part
 		want error
 	}{
-		{m.Firing("b", "stop", user, nil), fsm.ErrNotAllowed},
-		{m.Firing("c", "start", user, nil), lifecycle.ErrNotFound},
-		{m.Firing("a", "start", user, nil), lifecycle.ErrInvalid},
-		{m.Firing("b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
-		{idle.Firing("b", "start", user, nil), lifecycle.ErrInvalid},
-		{mute.Firing("b", "start", user, nil), lifecycle.ErrInvalid},
+		{firing(m, "b", "stop", user, nil), fsm.ErrNotAllowed},
+		{firing(m, "c", "start", user, nil), lifecycle.ErrNotFound},
+		{firing(m, "a", "start", user, nil), lifecycle.ErrInvalid},
+		{firing(m, "b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
+		{firing(idle, "b", "start", user, nil), lifecycle.ErrInvalid},
+		{firing(mute, "b", "start", user, nil), lifecycle.ErrInvalid},
 	} {
-		_, err := m.DoTogether(t.Context(), "a", "start", user, work, nil, c.part)
+		_, err := doWith(t.Context(), m, "a", "start", user, work, nil, c.part)
 		require.ErrorIs(t, err, c.want)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 	}
@@ -101,14 +101,14 @@ func TestDoTogetherTakenAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
 			end := make(chan struct{})
-			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				select {
 				case <-end:
 					return nil
 				case <-ctx.Done():
 					return ctx.Err()
 				}
-			}), nil, m.Firing("b", "start", user, nil)))(t)
+			}), nil, firing(m, "b", "start", user, nil)))(t)
 			synctest.Wait() // the work has begun
 			must(m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil))(t)
 			synctest.Wait()
@@ -129,10 +129,10 @@ func TestDoTogetherOwner(t *testing.T) {
 		stopped(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
-		h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return nil
-		}), nil, m.Firing("b", "start", user, nil)))(t)
+		}), nil, firing(m, "b", "start", user, nil)))(t)
 		b := must(m.Get(t.Context(), "b"))(t)
 		require.Equal(t, "alpha", b.Owner)
 		require.Equal(t, alpha.Epoch(), b.Epoch)
@@ -148,18 +148,63 @@ func TestDoTogetherOwner(t *testing.T) {
 	})
 }
 
+// TestDoTogetherOfAnotherProcess: a change that continues the operation of another
+// process does not take the operation away from it.
+func TestDoTogetherOfAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		machine := fsm.Must[size](fsm.Spec[state, event]{
+			Name: "machine", Initial: "stopped", Actors: []fsm.Actor{"user", "worker"},
+			States: []fsm.State[state]{{Name: "stopped"}, {Name: "running"}, {Name: "starting", Kind: fsm.Transitional}},
+			Rows: fsm.Rows(
+				fsm.Move[state, event]("stopped", "start", "starting").By("user"),
+				fsm.Move[state, event]("starting", "attach", "starting").By("user"),
+				fsm.Move[state, event]("starting", "done", "running").By("worker"),
+				fsm.Return[state, event]("starting", "late").After(time.Minute),
+				fsm.Move[state, event]("running", "stop", "stopped").By("user"),
+			),
+		})
+		process := func(name string) *sizedManager {
+			owner := must(lifecycle.Join(t.Context(), store, name, time.Minute))(t)
+			return lifecycle.New(machine, store, &lifecycle.Config[event]{
+				Owner: owner, WorkerActor: "worker", Done: []event{"done"},
+			})
+		}
+		alpha, beta := process("alpha"), process("beta")
+		must(alpha.Add(t.Context(), "a", user, size{}))(t)
+		must(alpha.Add(t.Context(), "b", user, size{}))(t)
+		end := make(chan struct{})
+		long := must(beta.Do(t.Context(), "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil))(t)
+		must(must(doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
+			firing(alpha, "b", "attach", user, nil)))(t).Wait(t.Context()))(t)
+		require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
+		close(end)
+		must(long.Wait(t.Context()))(t)
+		require.Equal(t, [2]state{"running", "running"}, states(t, alpha))
+	})
+}
+
+// TestDoTogetherConditions: a condition that no object can meet is a bad request.
+func TestDoTogetherConditions(t *testing.T) {
+	m := stoppedVMs(t, lifecycle.Config[event]{})
+	work := lifecycle.Func(fine)
+	work.With = needing(lifecycle.Precondition{Key: lifecycle.Key{Machine: "work-vm", ID: "b"}})
+	_, err := m.Do(t.Context(), "a", "start", user, work, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
+
 // TestDoTogetherBeats: the heart-beat of the work prolongs the deadlines of all,
 // but not of a part that somebody else has moved.
 func TestDoTogetherBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
-		h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 3 {
 				time.Sleep(40 * time.Second)
-				require.NoError(t, lifecycle.TaskOf(ctx).Beat(ctx))
+				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
 			}
 			return nil
-		}), nil, m.Firing("b", "start", user, nil)))(t)
+		}), nil, firing(m, "b", "start", user, nil)))(t)
 		time.Sleep(90 * time.Second)
 		require.Empty(t, must(m.Sweep(t.Context()))(t))
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
@@ -184,10 +229,10 @@ func TestAlso(t *testing.T) {
 			return w
 		}
 		b := lifecycle.Key{Machine: "work-vm", ID: "b"}
-		first := must(m.DoHidden(t.Context(), "b", "first", work("first")))(t)
+		first := must(m.Occupy(t.Context(), "b", "first", work("first")))(t)
 		must(m.Do(t.Context(), "a", "start", user, work("second", b, b), nil))(t)
 		require.NoError(t, first.Wait(t.Context()))
-		last := must(m.DoHidden(t.Context(), "b", "third", work("third")))(t)
+		last := must(m.Occupy(t.Context(), "b", "third", work("third")))(t)
 		require.NoError(t, last.Wait(t.Context()))
 		require.Equal(t, []string{"first", "second", "third"}, order)
 	})
@@ -208,7 +253,7 @@ func TestExpectedRevision(t *testing.T) {
 	began := must(m.Fire(t.Context(), "a", "start", user, on()))(t)
 	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	won, ok := m.Winner(err)
+	won, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, began, won)
 	require.Equal(t, began, must(m.Get(t.Context(), "a"))(t))
@@ -223,7 +268,7 @@ func TestDoWithoutObject(t *testing.T) {
 	require.EqualError(t, err, `lifecycle: do work-vm "a": stop by user: lifecycle: not found`)
 	_, err = vms.Do(t.Context(), "a", "create", "worker", lifecycle.Func(fine), nil)
 	require.ErrorIs(t, err, fsm.ErrWrongActor)
-	m := lifecycle.New(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Worker: agent, Done: []event{"start"}})
+	m := lifecycle.New(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"start"}})
 	_, err = m.Do(t.Context(), "l", "end", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Equal(t, 404, lifecycle.HTTPStatus(err))
@@ -234,15 +279,15 @@ func TestBeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
-		must(m.DoHidden(t.Context(), "a", "migrate", hidden))(t)
+		must(m.Occupy(t.Context(), "a", "migrate", hidden))(t)
 		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil))(t)
 		time.Sleep(40 * time.Second)
-		require.NoError(t, m.Beat(t.Context(), "a"))
+		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		time.Sleep(40 * time.Second)
 		require.Empty(t, must(m.Sweep(t.Context()))(t))
 		require.Equal(t, state("running"), must(h.Wait(t.Context()))(t).State)
-		require.ErrorIs(t, m.Beat(t.Context(), "a"), lifecycle.ErrStale)
-		require.ErrorIs(t, m.Beat(t.Context(), "nobody"), lifecycle.ErrStale)
+		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
+		require.ErrorIs(t, m.Heartbeat(t.Context(), "nobody"), lifecycle.ErrStale)
 	})
 }
 
@@ -252,7 +297,7 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*lifecycle.StoredRecord){
 		"foreign":         func(r *lifecycle.StoredRecord) { r.State, r.Origin, r.Operation = "melting", "melting", 9 },
 		"foreign within":  func(r *lifecycle.StoredRecord) { r.State = "melting" },
-		"foreign payload": func(r *lifecycle.StoredRecord) { r.Payload = lifecycle.RawPayload(`"text"`) },
+		"foreign payload": func(r *lifecycle.StoredRecord) { r.Payload = []byte(`"text"`) },
 	} {
 		for id, other := range map[string]string{"a": "b", "b": "a"} {
 			t.Run(name+" "+id, func(t *testing.T) {
@@ -261,13 +306,13 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 					m := workers(store, lifecycle.Config[event]{})
 					stopped(t, m, "a")
 					stopped(t, m, "b")
-					h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+					h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 						r := must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id}))(t)
 						to := r
 						spoil(&to)
 						to.Sequence++
 						return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
-					}), nil, m.Firing("b", "start", user, nil)))(t)
+					}), nil, firing(m, "b", "start", user, nil)))(t)
 					_, err := h.Wait(t.Context())
 					switch {
 					case id == "b":
@@ -286,10 +331,10 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m := workers(store, lifecycle.Config[event]{})
-			mute := lifecycle.New(workVM, store, &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
+			mute := lifecycle.New(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 			stopped(t, m, "a")
 			running(t, m, "b")
-			h := must(m.DoTogether(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, mute.Firing("b", "inspect", user, nil)))(t)
+			h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil)))(t)
 			_, err := h.Wait(t.Context())
 			require.NoError(t, outcomeError(t, err).Unwritten)
 			require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))

@@ -13,45 +13,43 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// One sentinel per reaction, beside those of package fsm. [Error] has the
-// detail, [HTTPStatus] the status code.
+// The sentinels of this package, one for each reaction of a caller, beside those of
+// package fsm. [Error] has the detail, [HTTPStatus] the status code.
 var (
-	// ErrConflict: somebody else moved the object first. Read it again and ask
-	// whether the request still makes sense. It is [fsm.ErrConflict].
+	// ErrConflict: another writer moved the object first. Read the object again and
+	// decide whether the request still makes sense. It is [fsm.ErrConflict].
 	ErrConflict = fsm.ErrConflict
-	// ErrBusy: the object is in transition and has no row for the event; ask
-	// again when it rests. The error matches fsm.ErrNotAllowed too.
+	// ErrBusy: the object is in transition and its state has no row for the event.
+	// Try again when the operation has ended. The error matches fsm.ErrNotAllowed
+	// too.
 	ErrBusy = errors.New("lifecycle: cannot execute action at this time")
 	// ErrNotFound: the object does not exist.
 	ErrNotFound = errors.New("lifecycle: not found")
 	// ErrExists: the object exists already.
 	ErrExists = errors.New("lifecycle: exists already")
-	// ErrStale: what is said is about an operation that is not the object's any
-	// more. Drop it; another operation has taken its place.
+	// ErrStale: the request is about an operation that is over. Drop the request.
 	ErrStale = errors.New("lifecycle: stale operation")
 	// ErrPrecondition: another object is not in a state that the request needs.
 	ErrPrecondition = errors.New("lifecycle: precondition failed")
-	// ErrInvalid: the request itself is bad, whatever the object's state.
+	// ErrInvalid: the request is bad in every state of the object.
 	ErrInvalid = errors.New("lifecycle: invalid request")
-	// ErrForeign: the stored record names a state that the machine does not
-	// know, or its payload cannot be decoded: it was written with another table or
-	// another T. The record is left as it is, by every verb but one: an
-	// [Manager.Override] to an absent state, without Edit, removes an object whose
-	// payload cannot be decoded. Leave it to a process that knows both; to repair
-	// it, use a [Manager] with such a table, and with a [Config].Codec that reads
-	// what is there.
+	// ErrForeign: the stored record names a state that the machine does not have,
+	// or its payload cannot be decoded: another table or another T has written it.
+	// The record stays as it is. Leave it to a process that has both. One verb is
+	// excepted: an [Manager.Override] to an absent state, without Edit, removes an
+	// object whose payload cannot be decoded.
 	ErrForeign = errors.New("lifecycle: foreign record")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("lifecycle: store is closed")
 	// ErrUnknownOutcome: the commit may or may not have been written, and the
-	// store could not be asked. [UnknownOutcomeError] has the token.
+	// store could not tell. [UnknownOutcomeError] has the token.
 	ErrUnknownOutcome = errors.New("lifecycle: unknown outcome")
 )
 
-// Error says what was asked of which object and what became of it. Every error
-// of a [Manager] is one or wraps one. Fields that do not apply are empty.
+// Error is the request and its failure. Every error of a [Manager] is one or wraps
+// one. Fields that do not apply are empty.
 type Error struct {
-	Verb    string // what was asked: "fire", "do", "report", "sweep"; "outcome" is work's own
+	Verb    string // of the request: "fire", "do", "report", "sweep"; "outcome" is the end of work
 	Machine string
 	ID      string
 	From    string // the object's state when the request was decided; empty: it did not exist
@@ -60,7 +58,7 @@ type Error struct {
 	Err     error // matches one of the sentinels, or is the store's own error
 }
 
-// Error tells it in one line.
+// Error returns one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("lifecycle: ")
@@ -87,11 +85,11 @@ func (e *Error) Error() string {
 	return oneLine(b.String())
 }
 
-// reason is the text of an error without what the line has said already.
+// reason returns the text of an error without the names that the line has already.
 func reason(err error) string {
 	te, ok := err.(*fsm.TransitionError)
 	if r, refused := err.(interface{ As(any) bool }); refused && !ok {
-		ok = r.As(&te) // a refusal made beforehand
+		ok = r.As(&te) // a refusal that the table keeps prepared
 	}
 	if !ok {
 		return err.Error()
@@ -112,9 +110,9 @@ func reason(err error) string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ConflictError is the answer of a store to a change whose expectation failed.
-// It matches [ErrConflict] and carries the record that won; see
-// [Manager.Winner] for its typed form.
+// ConflictError is the answer of a store to a change whose expectation failed. It
+// matches [ErrConflict] and has the record that is there now; see
+// [Manager.Current] for its typed form.
 type ConflictError struct {
 	Change  int // index of the change in the commit
 	Expect  Revision
@@ -122,20 +120,20 @@ type ConflictError struct {
 	Current StoredRecord // without State if the object does not exist
 }
 
-// Error says what was expected and what is there.
+// Error returns what was expected and what is there.
 func (e *ConflictError) Error() string {
 	was := stateOr(e.From) + " "
 	if e.From == e.Current.State {
-		was = "" // only the revision is another one
+		was = "" // only the revision differs
 	}
-	return fmt.Sprintf("%v: %s was to be %sat revision %q, it is %s at %q", ErrConflict, e.Current.Key.text(),
+	return fmt.Sprintf("%v: %s is expected %sat revision %q and is %s at %q", ErrConflict, e.Current.Key.text(),
 		was, shown(string(e.Expect)), stateOr(e.Current.State), e.Current.Revision)
 }
 
 // Is matches [ErrConflict].
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// existsError is a create that found the object there, or lost the race to
+// existsError is the error of a create that has found the object, or has lost to
 // another create.
 type existsError struct{ conflict *ConflictError }
 
@@ -159,7 +157,7 @@ type PreconditionError struct {
 	Current StoredRecord
 }
 
-// Error says what was needed and what is there.
+// Error returns what was needed and what is there.
 func (e *PreconditionError) Error() string { return ErrPrecondition.Error() + ": " + e.detail() }
 
 func (e *PreconditionError) detail() string {
@@ -174,15 +172,15 @@ func (e *PreconditionError) detail() string {
 // Is matches [ErrPrecondition].
 func (e *PreconditionError) Is(target error) bool { return target == ErrPrecondition }
 
-// UnknownOutcomeError carries the token of a commit of which nobody could say
-// whether it was written. It matches [ErrUnknownOutcome]. The history of the
-// object tells, once it can be read: it has a row with the token, or it has not.
+// UnknownOutcomeError has the token of a commit that may or may not have been
+// written. It matches [ErrUnknownOutcome]. If the history of the object has a row
+// with the token, the commit was written.
 type UnknownOutcomeError struct {
 	Token Token
-	Err   error // what the store said last
+	Err   error // the store's last answer
 }
 
-// Error gives the token.
+// Error returns the token and the store's answer.
 func (e *UnknownOutcomeError) Error() string {
 	return fmt.Sprintf("%v of commit %s: %v", ErrUnknownOutcome, e.Token, e.Err)
 }
@@ -190,16 +188,15 @@ func (e *UnknownOutcomeError) Error() string {
 // Is matches [ErrUnknownOutcome].
 func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknownOutcome }
 
-// Unwrap returns what the store said.
+// Unwrap returns Err.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// HTTPStatus is for [HTTPStatus]: 504, whatever code the cause has of its own. Who
-// asked must not take it for a refusal.
+// HTTPStatus returns 504 for [HTTPStatus], whatever code the cause has of its own:
+// the caller must not take an unknown outcome for a refusal.
 func (e *UnknownOutcomeError) HTTPStatus() int { return http.StatusGatewayTimeout }
 
-// oneLine is a text without what begins another line, or speaks to a terminal:
-// reasons, actors and other people's errors may have it, and a log of lines is not
-// to be written by them.
+// oneLine returns a text without line breaks and terminal controls. Reasons, actors
+// and errors of user code may have them, and must not forge lines of a log.
 func oneLine(text string) string {
 	if !strings.ContainsFunc(text, breaks) {
 		return text
@@ -222,13 +219,13 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// breaks reports whether a character is not one of a line: controls, line breaks
-// of whatever kind, and what turns the direction of writing.
+// breaks reports whether a character does not belong in a line: controls, line
+// breaks of any kind, and changes of the direction of writing.
 func breaks(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// shown is as much of a caller's text as belongs into an error.
+// shown returns as much of a caller's text as an error contains.
 func shown(text string) string {
 	const most = 300
 	if len(text) <= most {
@@ -244,7 +241,7 @@ func stateOr(name string) string {
 	return name
 }
 
-// public maps the refusals of package decide to what users know.
+// public maps the refusals of package decide to exported errors.
 func public(err error) error {
 	if busy, ok := err.(*decide.BusyError); ok {
 		return &busyError{busy.Refusal}

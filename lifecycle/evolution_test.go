@@ -131,9 +131,9 @@ func TestEvolutionDeadlines(t *testing.T) {
 		l.fire(t, l.old, "start")
 		time.Sleep(6 * time.Minute)
 		cases := must(l.new.Sweep(t.Context()))(t)
-		require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+		require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 		cases = must(l.old.Sweep(t.Context()))(t)
-		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 		require.Equal(t, "Broken", must(l.new.Get(t.Context(), "a"))(t).State)
 	})
 	synctest.Test(t, func(t *testing.T) { // added: what an old node puts there is never late
@@ -196,7 +196,7 @@ func TestEvolutionStranded(t *testing.T) {
 				require.Error(t, err, e)
 			}
 			for _, c := range must(l.old.Sweep(t.Context()))(t) {
-				require.NotEqual(t, lifecycle.Moved, c.Remedy)
+				require.NotEqual(t, lifecycle.Moved, c.Resolution)
 			}
 			time.Sleep(time.Hour)
 		}

@@ -15,7 +15,7 @@ import (
 func ExampleManager_Do() {
 	ctx := context.Background()
 	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
-		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 	})
 	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
 	deploy, err := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
@@ -42,45 +42,12 @@ func ExampleManager_Do() {
 	// HALTED <nil>
 }
 
-// A machine is stopped and destroyed, as two operations that nothing comes in
-// between.
-func ExampleManager_DoSteps() {
-	ctx := context.Background()
-	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
-		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
-	})
-	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
-	_, _ = vms.Fire(ctx, "vm1", ovc.Deploy, ovc.API, nil)
-	_, _ = vms.Fire(ctx, "vm1", ovc.Done, ovc.Worker, nil)
-
-	say := func(what string) lifecycle.Work {
-		return lifecycle.Func(func(context.Context) error {
-			fmt.Println("the hypervisor is told to", what)
-			return nil
-		})
-	}
-	h, err := vms.DoSteps(ctx, "vm1", ovc.API, []lifecycle.Step[ovc.Event]{
-		{Event: ovc.Stop, Work: say("stop it")},
-		{Event: ovc.Destroy, Work: say("destroy it")},
-	}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	vm, err := h.Wait(ctx)
-	fmt.Println(vm.State, "operation", vm.Operation, err)
-	// Output:
-	// the hypervisor is told to stop it
-	// the hypervisor is told to destroy it
-	// DESTROYED operation 3 <nil>
-}
-
 // Work by name is kept in the record with its arguments, so that every process
 // that has the handler can do it.
 func ExampleNamed() {
 	ctx := context.Background()
 	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
-		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 		Handlers: map[string]lifecycle.Handler{
 			"deploy": func(ctx context.Context, args []byte) error {
 				task := lifecycle.TaskOf(ctx)
@@ -100,10 +67,10 @@ func ExampleNamed() {
 
 // A process dies in the middle of its work and starts again under its name: it
 // begins a new epoch, and looks after what the old one has left.
-func ExampleManager_Recover() {
+func ExampleManager_Sweep_afterCrash() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
-	config := lifecycle.Config[ovc.Event]{Worker: ovc.Worker, Done: []ovc.Event{ovc.Done}}
+	config := lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}}
 
 	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
 	vms := lifecycle.New(ovc.VM, store, &config)
@@ -117,7 +84,7 @@ func ExampleManager_Recover() {
 	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
 	fmt.Println("epoch", config.Owner.Epoch())
 	again := lifecycle.New(ovc.VM, store, &config)
-	cases, err := again.Recover(ctx)
+	cases, err := again.Sweep(ctx)
 	for _, c := range cases {
 		fmt.Println(c)
 	}
@@ -142,7 +109,7 @@ func ExampleManager_Sweep() {
 	store := lifecycle.NewMemoryStore()
 	owner, _ := lifecycle.Join(ctx, store, "host-1", 0)
 	vms := lifecycle.New(ovc.VM, store, &lifecycle.Config[ovc.Event]{
-		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done}, Owner: owner,
+		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}, Owner: owner,
 	})
 	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
 	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(ctx context.Context) error {
@@ -185,7 +152,7 @@ func ExampleManager_Override() {
 func ExampleEditOutcome() {
 	ctx := context.Background()
 	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
-		Worker: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
+		WorkerActor: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
 	})
 	h, err := clusters.Do(ctx, "c1", edgecloud.Create, edgecloud.User, lifecycle.Func(func(ctx context.Context) error {
 		lifecycle.EditOutcome(ctx, func(spec *edgecloud.ClusterSpec) error {
@@ -214,7 +181,7 @@ func ExampleManager_Explain() {
 
 	x, err := vms.Explain(ctx, "vm1") // fmt.Println(x) tells all of it, and so does its JSON
 	fmt.Println(x.State, "from", x.Origin, err)
-	fmt.Println("the next move is owed by", x.Owes)
+	fmt.Println("the next move is owed by", x.NextMove)
 	fmt.Println(x.Then)
 	for _, a := range x.Actors {
 		for _, e := range a.Events {
@@ -229,7 +196,7 @@ func ExampleManager_Explain() {
 	// Output:
 	// STOPPING from RUNNING <nil>
 	// the next move is owed by worker
-	// after 30m0s the sweeper fires stuck: it goes back to RUNNING
+	// after 30m0s the sweeper fires stuck: the object returns to RUNNING
 	// a user cannot reboot: only in RUNNING, PAUSED
 	// a worker can say done and it goes to HALTED
 }

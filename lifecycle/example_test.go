@@ -58,18 +58,6 @@ func ExampleNew() {
 	// Ready 3
 }
 
-// What a manager's machine says about an object's state.
-func ExampleManager_Machine() {
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	machine := clusters.Machine()
-	for row := range machine.Permitted(machine.At(edgecloud.Ready), edgecloud.User) {
-		fmt.Println(row.Event, "leads to", row.To)
-	}
-	// Output:
-	// Update leads to UpdateRequested
-	// Delete leads to DeletePrepare
-}
-
 // An object is created once, until it is removed.
 func ExampleManager_Create() {
 	ctx := context.Background()
@@ -153,19 +141,6 @@ func ExampleManager_Report() {
 	// 1 Fail refused <nil>
 	// 1 Done stale <nil>
 	// 2 Done applied <nil>
-}
-
-// How many reports were what.
-func ExampleManager_Verdicts() {
-	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
-	for range 3 {
-		_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
-	}
-	fmt.Printf("%+v\n", clusters.Verdicts())
-	// Output:
-	// {Applied:1 Repeated:2 Stale:0 Refused:0}
 }
 
 // A record is a value: it says all there is to know, and changing it changes
@@ -279,13 +254,13 @@ func ExampleManager_Require() {
 }
 
 // Who comes too late learns who was there first.
-func ExampleManager_Winner() {
+func ExampleManager_Current() {
 	ctx := context.Background()
 	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 
 	_, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5})
-	if winner, ok := clusters.Winner(err); ok {
+	if winner, ok := clusters.Current(err); ok {
 		fmt.Println(winner.ID, "has", winner.Payload.Nodes, "nodes and is", winner.State)
 	}
 	// Output:

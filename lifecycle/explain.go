@@ -3,21 +3,21 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
 )
 
-// Explanation is the answer to the question at three in the morning: why does
-// this object not move, and what will happen to it. It is a value, made for JSON
-// and, by its String, for people. Times are in UTC, whoever tells them.
+// Explanation answers why an object does not move, and what will happen to it. It
+// is a value, made for JSON and, by its String, for people. Times are in UTC.
 type Explanation struct {
 	Machine   string    `json:"machine"`
 	ID        string    `json:"id"`
 	State     string    `json:"state"`
-	Origin    string    `json:"origin,omitempty"` // where it was at rest last, if that is another state
+	Origin    string    `json:"origin,omitempty"` // if it is another state
 	Kind      string    `json:"kind"`
 	Target    string    `json:"target,omitempty"`
 	Since     time.Time `json:"since"`
@@ -26,27 +26,24 @@ type Explanation struct {
 	Actor     fsm.Actor `json:"actor,omitempty"` // of the last change
 	Reason    string    `json:"reason,omitempty"`
 
-	// Owes says who owes the next move, in words.
-	Owes       string `json:"owes"`
+	// NextMove describes what moves the object next.
+	NextMove   string `json:"nextMove"`
 	Owner      string `json:"owner,omitempty"`
 	Epoch      uint64 `json:"epoch,omitempty"`
 	OwnerAlive bool   `json:"ownerAlive,omitempty"`
 	Work       string `json:"work,omitempty"` // the handler that does it
-	// Next are the events of the steps that follow in a chain of named handlers.
-	Next []string `json:"next,omitempty"`
 
-	// Deadline is until when the move is to be made; zero: there is none. Then
-	// says what happens after it, in words.
+	// Deadline is when the sweeper acts; zero: never. Then describes what the
+	// sweeper does.
 	Deadline time.Time `json:"deadline,omitzero"`
 	Then     string    `json:"then,omitempty"`
 	Manual   string    `json:"manual,omitempty"` // why there is no deadline
 
-	// InTheWay is what is known to hold it up: places in the queue, locks,
-	// preconditions that do not hold. Of many places, and of many locks, it has the
-	// first and how many there are.
-	InTheWay []string `json:"inTheWay,omitempty"`
+	// Blocked lists what holds the object up: actions in the queue, preconditions
+	// that do not hold. Of many actions it has the first and their number.
+	Blocked []string `json:"blocked,omitempty"`
 	// Actors are all actors of the table, each with every event of the state, and
-	// people and peers with those that they can say in other states.
+	// with the actor's events of other states.
 	Actors []ActorExplanation `json:"actors"`
 }
 
@@ -56,129 +53,117 @@ type ActorExplanation struct {
 	Events []EventExplanation `json:"events"`
 }
 
-// EventExplanation is what becomes of one event that one actor says. There are
-// two of an event that leads elsewhere by force.
+// EventExplanation is what one event of one actor does. An event that leads to
+// another state with force has two of them.
 type EventExplanation struct {
 	Event    string `json:"event"`
 	Possible bool   `json:"possible"`
-	To       string `json:"to,omitempty"`      // empty if it is not possible and could lead to several
-	Forced   bool   `json:"forced,omitempty"`  // it needs force
-	Ignored  bool   `json:"ignored,omitempty"` // it is accepted, and changes nothing
+	To       string `json:"to,omitempty"`      // empty if the event is not possible and could lead to several states
+	Forced   bool   `json:"forced,omitempty"`  // it needs Change.Force
+	Ignored  bool   `json:"ignored,omitempty"` // it is accepted and changes nothing
 	Why      string `json:"why,omitempty"`     // it is not possible
 }
 
-// Explain says about an object who owes the next move, since when and until
-// when, what happens then, what is in the way, and for each actor which events
-// are possible and why the others are not. It asks every guard of the state once,
-// each about a payload of its own, with ctx and without any lock; one that panics
-// lets nobody through. It asks about each of the preconditions, which are those of
-// a call that the caller has in mind. It changes nothing.
+// Explain describes what moves an object next, until when and what happens then,
+// what holds the object up, and which events each actor can fire and why not the
+// others. It runs every guard of the state once, on a copy of the payload, with ctx
+// and without any lock; a guard that panics refuses. It checks the preconditions
+// that the caller names, which are those of a planned call. It changes nothing.
 //
-// What cannot be found out is told as such: guards whose payload cannot be read,
-// and locks that cannot be asked about. Errors: [ErrNotFound], [ErrInvalid],
-// [ErrForeign], or the store's.
+// Errors: [ErrNotFound], [ErrInvalid], [ErrForeign], or the store's.
 func (m *Manager[S, E, T]) Explain(ctx context.Context, id string, require ...Precondition) (Explanation, error) {
-	fail := func(err error) (Explanation, error) {
-		return Explanation{}, &Error{Verb: "explain", Machine: m.table.Name, ID: id, Err: err}
-	}
-	err := checkID(id)
-	if err == nil {
-		err = checkRequire(require)
-	}
+	x, err := m.core.explain(ctx, id, require)
 	if err != nil {
-		return fail(err)
+		return Explanation{}, m.core.failed("explain", id, err)
 	}
-	r, err := m.store.Get(ctx, m.key(id))
-	if err == nil && !r.Exists() {
-		err = ErrNotFound
+	return x, nil
+}
+
+func (c *core) explain(ctx context.Context, id string, require []Precondition) (Explanation, error) {
+	if err := checkID(id); err != nil {
+		return Explanation{}, err
 	}
+	for i := range require {
+		if err := require[i].check(); err != nil {
+			return Explanation{}, err
+		}
+	}
+	r, err := c.store.Get(ctx, c.key(id))
 	if err != nil {
-		return fail(err)
+		return Explanation{}, err
 	}
-	why := explainer[S, E, T]{m: m, r: &r, reasons: map[int]error{}}
-	if err := m.known(&r, &why.known); err != nil {
-		return fail(err)
+	if !r.Exists() {
+		return Explanation{}, ErrNotFound
 	}
-	state := &m.table.States[why.known.State]
+	e := explainer{core: c, r: &r, refusals: map[int]error{}}
+	if e.known, err = c.known(&r); err != nil {
+		return Explanation{}, err
+	}
+	state := &c.table.States[e.known.State]
 	x := Explanation{
-		Machine: m.table.Name, ID: id, State: r.State, Kind: state.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),
+		Machine: c.table.Name, ID: id, State: r.State, Kind: state.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),
 		Operation: r.Operation, Event: r.Event, Actor: r.Actor, Reason: r.Reason,
 		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Deadline: r.Deadline.UTC(), Manual: state.Manual,
 	}
 	if r.Origin != r.State {
 		x.Origin = r.Origin
 	}
-	if x.OwnerAlive, err = m.ownerAlive(ctx, &r); err != nil {
-		return fail(err)
+	dead, err := (&sweep{core: c, epochs: map[string]uint64{}}).ownerDead(ctx, &r)
+	if err != nil {
+		return x, err
 	}
-	x.Actors = why.actors(ctx)
-	x.Then = why.then(ctx)
-	x.Next = m.following(&r)
-	x.owes(&r, state.Kind, why.movers())
-	if err := m.inTheWay(ctx, &x, &r, require); err != nil {
-		return fail(err)
+	x.OwnerAlive = r.Owner != "" && !dead
+	x.Actors = e.actors(ctx)
+	x.Then = e.then(ctx)
+	x.NextMove = x.nextMove(state.Kind, e.movers())
+	if x.Blocked, err = c.blocked(ctx, &r, require); err != nil {
+		return x, err
 	}
-	if ctx.Err() != nil { // what the guards said may be no more than that
-		return fail(Ended(ctx))
+	if ctx.Err() != nil { // a guard may have refused for that reason only
+		return x, Ended(ctx)
 	}
 	return x, nil
 }
 
-func (m *Manager[S, E, T]) ownerAlive(ctx context.Context, r *StoredRecord) (bool, error) {
-	s := sweeper[S, E, T]{m: m, alive: map[string]OpID{}}
-	orphan, err := s.orphaned(ctx, r)
-	return r.Owner != "" && !orphan, err
-}
-
-// following are the events of the steps that follow in a chain.
-func (m *Manager[S, E, T]) following(r *StoredRecord) (events []string) {
-	_, _, steps, err := m.decodeSteps(r)
-	if err != nil {
-		return []string{err.Error()}
+// nextMove describes what moves the object next. The actors are those that can.
+func (x *Explanation) nextMove(kind fsm.Kind, actors []string) string {
+	ownerDead := x.Owner != "" && !x.OwnerAlive
+	overdue := !x.Deadline.IsZero() && !x.Deadline.After(time.Now()) && x.Then != ""
+	sweeper := ""
+	if overdue {
+		// The store's clock decides, and this process cannot read it.
+		sweeper = "the sweeper, because the deadline has passed by the clock of this process"
 	}
-	for _, s := range steps {
-		events = append(events, m.table.Events[m.machine.EventIndex(s.Event)])
-	}
-	return events
-}
-
-// owes says who is to make the next move: who are the actors that could.
-func (x *Explanation) owes(r *StoredRecord, kind fsm.Kind, who []string) {
-	dead, late := r.Owner != "" && !x.OwnerAlive, !x.Deadline.IsZero() && !x.Deadline.After(time.Now())
-	orSweeper := ""
-	if late && x.Then != "" {
-		// Whether it is over is for the store's clock to say, which cannot be asked.
-		orSweeper = " or the sweeper, because the deadline is over by the clock of this process"
+	either := func(mover string) string {
+		if sweeper == "" {
+			return mover
+		}
+		return mover + " or " + sweeper
 	}
 	switch {
-	case kind != fsm.Transitional && len(r.Steps) > 0 && dead:
-		x.Owes = "the process " + r.Owner + ", which is dead: the next sweep goes on with the next step"
-	case kind != fsm.Transitional && len(r.Steps) > 0 && r.Owner != "":
-		x.Owes = "the process " + r.Owner + ", which is alive: the next step"
+	case kind != fsm.Transitional && overdue:
+		return sweeper
 	case kind != fsm.Transitional && x.Deadline.IsZero():
-		x.Owes = "nobody: it is at rest"
-	case kind != fsm.Transitional && orSweeper != "":
-		x.Owes = strings.TrimPrefix(orSweeper, " or ")
+		return "none: the object is not in transition"
 	case kind != fsm.Transitional:
-		x.Owes = "nobody until the deadline: it is at rest"
-	case r.Owner != "" && x.OwnerAlive:
-		x.Owes = "the process " + r.Owner + ", which is alive" + orSweeper
-	case dead && x.Then != "":
-		x.Owes = "the process " + r.Owner + ", which is dead: the next sweep acts"
-	case x.Manual != "" && (dead || len(who) == 0):
-		x.Owes = "a person: " + x.Manual
-	case len(who) > 0:
-		x.Owes = strings.Join(who, " or ") + orSweeper
-	case orSweeper != "":
-		x.Owes = strings.TrimPrefix(orSweeper, " or ")
+		return "none until the deadline: the object is not in transition"
+	case x.OwnerAlive:
+		return either("the process " + x.Owner + ", which is alive")
+	case ownerDead && x.Then != "":
+		return "the next sweep: the process " + x.Owner + " is dead"
+	case x.Manual != "" && (ownerDead || len(actors) == 0):
+		return "an operator: " + x.Manual
+	case len(actors) > 0:
+		return either(strings.Join(actors, " or "))
+	case overdue:
+		return sweeper
 	case !x.Deadline.IsZero():
-		x.Owes = "the sweeper, after the deadline"
-	default:
-		x.Owes = "a person: the table has no row for it"
+		return "the sweeper, after the deadline"
 	}
+	return "an operator: the table has no row"
 }
 
-// String tells it in lines for people.
+// String returns the explanation as lines of text.
 func (x Explanation) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
@@ -187,10 +172,10 @@ func (x Explanation) String() string {
 	}
 	head := fmt.Sprintf("%s %q is %s (%s) since %s", x.Machine, x.ID, x.State, x.Kind, x.Since.Format(time.RFC3339))
 	if x.Origin != "" {
-		head += ", came from " + x.Origin
+		head += ", origin " + x.Origin
 	}
 	if x.Target != "" {
-		head += ", on its way to " + x.Target
+		head += ", target " + x.Target
 	}
 	line("%s", head)
 	last := "added"
@@ -205,12 +190,9 @@ func (x Explanation) String() string {
 		last += ": " + x.Reason
 	}
 	line("  last change: %s", last)
-	line("  the next move is owed by %s", x.Owes)
+	line("  next move: %s", x.NextMove)
 	if x.Work != "" {
 		line("  work: %s", x.Work)
-	}
-	if len(x.Next) > 0 {
-		line("  steps that follow: %s", strings.Join(x.Next, ", "))
 	}
 	if !x.Deadline.IsZero() {
 		line("  deadline: %s; %s", x.Deadline.Format(time.RFC3339), x.Then)
@@ -218,8 +200,8 @@ func (x Explanation) String() string {
 	if x.Manual != "" {
 		line("  no deadline: %s", x.Manual)
 	}
-	for _, w := range x.InTheWay {
-		line("  %s", w)
+	for _, text := range x.Blocked {
+		line("  %s", text)
 	}
 	for _, a := range x.Actors {
 		line("  %s:", a.Actor)
@@ -241,7 +223,7 @@ func (e EventExplanation) text() string {
 		text = "not " + text
 	}
 	if e.Forced {
-		text += ", by force"
+		text += ", with force"
 	}
 	if !e.Possible {
 		text += ": " + e.Why
@@ -249,14 +231,49 @@ func (e EventExplanation) text() string {
 	return text
 }
 
-// LocksOf looks up in a [lock.Locker] who holds or awaits what is at, above and
-// below the path that belongs to an object: for [Config.Locks].
-func LocksOf(l lock.Locker, path func(StoredRecord) (lock.Path, error)) func(context.Context, StoredRecord) ([]lock.Holder, error) {
-	return func(ctx context.Context, r StoredRecord) ([]lock.Holder, error) {
-		p, err := path(r)
+// blocked lists the actions in the object's queue and the preconditions that do
+// not hold.
+func (c *core) blocked(ctx context.Context, r *StoredRecord, require []Precondition) (list []string, err error) {
+	if q, ok := c.queue.(interface{ Inspect(Key) []queue.Info[Key] }); ok {
+		list = actions(q.Inspect(r.Key), r.Event)
+	}
+	for _, p := range require {
+		now, err := c.store.Get(ctx, p.Key)
 		if err != nil {
 			return nil, err
 		}
-		return l.Holders(ctx, p, lock.Above|lock.At|lock.Below)
+		if !slices.Contains(p.States, now.State) {
+			list = append(list, "precondition: "+(&PreconditionError{Precondition: p, Current: now}).detail())
+		}
 	}
+	return list, nil
+}
+
+// actions lists the first actions in a queue, and the one of the object's present
+// operation, which has the name of its event.
+func actions(infos []queue.Info[Key], event string) (list []string) {
+	const most = 10
+	own := len(infos) - 1
+	for own >= 0 && infos[own].Name != event {
+		own--
+	}
+	omitted := 0
+	for i, a := range infos {
+		if i >= most && i != own {
+			omitted++
+			continue
+		}
+		text := "queue: " + a.Name + " is " + a.State.String()
+		switch {
+		case a.State == queue.Running:
+			text += " since " + a.Started.UTC().Format(time.RFC3339)
+		case a.Ahead > 0:
+			text += fmt.Sprintf(" since %s, %d ahead", a.Accepted.UTC().Format(time.RFC3339), a.Ahead)
+		}
+		list = append(list, text)
+	}
+	if omitted > 0 {
+		list = append(list, fmt.Sprintf("queue: and %d more", omitted))
+	}
+	return list
 }

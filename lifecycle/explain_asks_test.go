@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -25,11 +24,11 @@ var gates = fsm.Must[size](fsm.Spec[state, event]{
 		{Name: "here"}, {Name: "left"}, {Name: "right"}, {Name: "late", Kind: fsm.Transitional},
 	},
 	Rows: fsm.Rows(
-		fsm.Move[state, event]("here", "go", "left").By(user).If(fsm.When("greedy", func(_ context.Context, s *size) error {
+		fsm.Move[state, event]("here", "go", "left").By(user).If(fsm.When("greedy", func(_ context.Context, _, s *size) error {
 			s.N = 99
 			return errors.New("not left")
 		})),
-		fsm.Move[state, event]("here", "go", "right").By(user).If(fsm.When("small", func(_ context.Context, s *size) error {
+		fsm.Move[state, event]("here", "go", "right").By(user).If(fsm.When("small", func(_ context.Context, _, s *size) error {
 			if s.N > 3 {
 				return errors.New("too big")
 			}
@@ -39,10 +38,10 @@ var gates = fsm.Must[size](fsm.Spec[state, event]{
 		fsm.Move[state, event]("here", "go", "left").By("worker"),
 		fsm.Ignore[state, event]("here", "look").By("worker"),
 		fsm.Move[state, event]("here", "fix", "left").By(user).OnlyForced(),
-		fsm.Move[state, event]("left", "go", "here").By(user).If(fsm.When("sudden", func(context.Context, *size) error { panic("boom") })),
+		fsm.Move[state, event]("left", "go", "here").By(user).If(fsm.When("sudden", func(context.Context, *size, *size) error { panic("boom") })),
 		fsm.Move[state, event]("left", "back", "here").By("worker"),
 		fsm.Move[state, event]("right", "back", "here").By("worker"),
-		fsm.Move[state, event]("late", "over", "here").After(time.Minute).If(fsm.When("never", func(context.Context, *size) error { return errors.New("not\nnow") })),
+		fsm.Move[state, event]("late", "over", "here").After(time.Minute).If(fsm.When("never", func(context.Context, *size, *size) error { return errors.New("not\nnow") })),
 	),
 })
 
@@ -68,7 +67,7 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 	m := lifecycle.New(gates, store, nil)
 	must(m.Add(t.Context(), "a", user, size{N: 1}))(t)
 	x := must(m.Explain(t.Context(), "a"))(t)
-	require.Equal(t, []string{"go to right", "not look: only by worker", "fix to left, by force"}, linesOf(x, user))
+	require.Equal(t, []string{"go to right", "not look: only by worker", "fix to left, with force"}, linesOf(x, user))
 	require.Equal(t, []string{"go to left", "look is ignored", "not fix: only by user", "not back: only in left, right"}, linesOf(x, "worker"))
 	require.Equal(t, []string{
 		"not go: only by user, worker", "not look: only by worker", "not fix: only by user",
@@ -81,38 +80,36 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 
 	must(m.Override(t.Context(), "b", "left", "ann", "a test", nil))(t)
 	x = must(m.Explain(t.Context(), "b"))(t)
-	require.Equal(t, "not go: fsm: refused by a guard: sudden: it panics: boom", linesOf(x, user)[0])
+	require.Equal(t, "not go: fsm: refused by a guard: sudden: the guard panics: boom", linesOf(x, user)[0])
 
 	must(m.Override(t.Context(), "b", "late", "ann", "a test", nil))(t)
 	x = must(m.Explain(t.Context(), "b"))(t)
-	require.Contains(t, linesOf(x, user), "not fix: only in here (by force)")
-	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: as it is now, that is refused: fsm: refused by a guard: never: not; now\n")
+	require.Contains(t, linesOf(x, user), "not fix: only in here (with force)")
+	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: the table refuses it now: fsm: refused by a guard: never: not; now\n")
 }
 
 // TestExplainIsBounded: however much waits, people get lines that they can read,
 // and the object's own place is one of them.
 func TestExplainIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		holders := make([]lock.Holder, 5000)
 		q := queue.Must[lifecycle.Key](nil)
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{
-			Queue: q, Locks: func(context.Context, lifecycle.StoredRecord) ([]lock.Holder, error) { return holders, nil },
+			Queue: q,
 		})
 		running(t, m, "vm")
 		hold := make(chan struct{})
 		wait := lifecycle.Func(func(context.Context) error { <-hold; return nil })
 		for i := range 5000 {
-			must(m.DoHidden(t.Context(), "vm", fmt.Sprint("look-", i), wait))(t)
+			must(m.Occupy(t.Context(), "vm", fmt.Sprint("look-", i), wait))(t)
 			if i == 2000 {
 				must(m.Do(t.Context(), "vm", "stop", user, wait, nil))(t)
 			}
 		}
 		synctest.Wait()
 		x := must(m.Explain(t.Context(), "vm"))(t)
-		require.Len(t, x.InTheWay, 23)
-		require.Contains(t, x.InTheWay[10], "queue: stop is waiting since 2000-01-01T00:00:00Z, 2001 ahead")
-		require.Equal(t, "queue: and 4990 more", x.InTheWay[11])
-		require.Equal(t, "lock: and 4990 more", x.InTheWay[22])
+		require.Len(t, x.Blocked, 12)
+		require.Contains(t, x.Blocked[10], "queue: stop is waiting since 2000-01-01T00:00:00Z, 2001 ahead")
+		require.Equal(t, "queue: and 4990 more", x.Blocked[11])
 		close(hold)
 		require.NoError(t, q.Terminate(t.Context()))
 	})
@@ -122,24 +119,19 @@ func TestExplainIsBounded(t *testing.T) {
 // wrong does not keep it from saying the rest.
 func TestExplainWhatItCannotFindOut(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(gates, store, &lifecycle.Config[event]{
-		Locks: func(context.Context, lifecycle.StoredRecord) ([]lock.Holder, error) {
-			return nil, errors.New("nobody\nanswers")
-		},
-	})
+	m := lifecycle.New(gates, store, nil)
 	plant(t, store, lifecycle.StoredRecord{
-		Key: lifecycle.Key{Machine: "gates", ID: "a"}, State: "here", Origin: "here", Actor: user, Payload: lifecycle.RawPayload("{"),
+		Key: lifecycle.Key{Machine: "gates", ID: "a"}, State: "here", Origin: "here", Actor: user, Payload: []byte("{"),
 	})
 	x := must(m.Explain(t.Context(), "a"))(t)
 	require.Contains(t, linesOf(x, user)[0], "go to late")
-	require.Contains(t, x.String(), "\n  locks: they cannot be asked about: nobody; answers\n")
 	_, err := m.Explain(t.Context(), "a", lifecycle.Precondition{Key: lifecycle.Key{Machine: "gates", ID: "b"}})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
 	// A guard that was cut short has said nothing about the object.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	left := errors.New("the caller has left")
-	m = lifecycle.New(gates, cancels{store, cancel, left}, nil)
+	m = lifecycle.New(gates, &cancels{store, cancel, left}, nil)
 	_, err = m.Explain(ctx, "a")
 	require.ErrorIs(t, err, left)
 }
@@ -151,38 +143,34 @@ type cancels struct {
 	cause  error
 }
 
-func (s cancels) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+func (s *cancels) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
 	r, err := s.MemoryStore.Get(ctx, key)
 	s.cancel(s.cause)
 	return r, err
 }
 
-// TestExplainTime: after its deadline an object is the sweeper's, and until then
-// the steps of a chain that follow are told.
+// TestExplainTime: after its deadline an object is the sweeper's.
 func TestExplainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
 		hold := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{Owner: owner, Handlers: map[string]lifecycle.Handler{
-			"stop": func(context.Context, []byte) error { <-hold; return nil }, "delete": func(context.Context, []byte) error { return nil },
+			"stop": func(context.Context, []byte) error { <-hold; return nil },
 		}})
 		running(t, m, "vm")
-		h := must(m.DoSteps(t.Context(), "vm", user, []lifecycle.Step[event]{
-			{Event: "stop", Work: lifecycle.Named("stop", nil)}, {Event: "delete", Work: lifecycle.Named("delete", nil)},
-		}, nil))(t)
+		h := must(m.Do(t.Context(), "vm", "stop", user, lifecycle.Named("stop", nil), nil))(t)
 		synctest.Wait()
 		x := must(m.Explain(t.Context(), "vm"))(t)
-		require.Equal(t, []string{"delete"}, x.Next)
-		require.Contains(t, x.String(), "\n  work: stop\n  steps that follow: delete\n")
-		require.Equal(t, "the process p, which is alive", x.Owes)
+		require.Contains(t, x.String(), "\n  work: stop\n")
+		require.Equal(t, "the process p, which is alive", x.NextMove)
 		var back lifecycle.Explanation
 		require.NoError(t, json.Unmarshal(must(json.Marshal(x))(t), &back))
 		require.Equal(t, x, back)
 
 		time.Sleep(time.Until(x.Deadline))
 		x = must(m.Explain(t.Context(), "vm"))(t)
-		require.Equal(t, "the process p, which is alive or the sweeper, because the deadline is over by the clock of this process", x.Owes)
+		require.Equal(t, "the process p, which is alive or the sweeper, because the deadline has passed by the clock of this process", x.NextMove)
 		close(hold)
 		_, err := h.Wait(t.Context())
 		require.NoError(t, err)

@@ -11,47 +11,45 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// explainer asks of one record what every event would do, by the functions that
-// decide about the event when it is fired.
-type explainer[S, E comparable, T any] struct {
-	m       *Manager[S, E, T]
-	r       *StoredRecord
-	known   decide.Record
-	reasons map[int]error // of the guards that were asked, by row
+// explainer finds out what every event would do to one record, by the functions
+// that decide about the event when it is fired.
+type explainer struct {
+	*core
+	r        *StoredRecord
+	known    decide.Record
+	refusals map[int]error // of the guards that have run, by row
 }
 
-// guard asks the guard of a row, once, about a payload of its own: one that changes
-// it against the rules has changed nothing.
-func (x *explainer[S, E, T]) guard(ctx context.Context, row int) (reason error) {
-	if x.m.table.Rows[row].Guard == "" {
+// guard runs the guard of a row, once, without a change of the payload.
+func (e *explainer) guard(ctx context.Context, row int) (refusal error) {
+	if e.table.Rows[row].Guard == "" {
 		return nil
 	}
-	reason, asked := x.reasons[row]
-	if asked {
-		return reason
+	if refusal, ok := e.refusals[row]; ok {
+		return refusal
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			reason = fmt.Errorf("it panics: %v", p)
+			refusal = fmt.Errorf("the guard panics: %v", p)
 		}
-		x.reasons[row] = reason
+		e.refusals[row] = refusal
 	}()
-	payload, err := x.m.unpack(x.r.Payload)
+	refusal, err := e.payloads.guard(ctx, row, e.r.Payload, e.r.Payload)
 	if err != nil {
-		return fmt.Errorf("it cannot be asked: %w", err)
+		return fmt.Errorf("the guard cannot run: %w", err)
 	}
-	return x.m.machine.Check(ctx, row, &payload)
+	return refusal
 }
 
-// decides is what is decided about a request. Its error is the table's.
-func (x *explainer[S, E, T]) decides(ctx context.Context, q decide.Request) decide.Decision {
-	rows, d, ok := q.Candidates(x.m.table, &x.known, nil)
+// decide returns the decision about a request.
+func (e *explainer) decide(ctx context.Context, ask decide.Request) decide.Decision {
+	rows, d, ok := ask.Candidates(e.table, &e.known, nil)
 	if ok {
-		results := make([]error, len(rows))
+		refusals := make([]error, len(rows))
 		for i, row := range rows {
-			results[i] = x.guard(ctx, row)
+			refusals[i] = e.guard(ctx, row)
 		}
-		d = q.Decide(x.m.table, &x.known, rows, results)
+		d = ask.Decide(e.table, &e.known, rows, refusals)
 	}
 	if busy, ok := d.Err.(*decide.BusyError); ok {
 		d.Err = busy.Refusal
@@ -59,86 +57,86 @@ func (x *explainer[S, E, T]) decides(ctx context.Context, q decide.Request) deci
 	return d
 }
 
-func (x *explainer[S, E, T]) actors(ctx context.Context) []ActorExplanation {
-	list := make([]ActorExplanation, len(x.m.table.Actors))
-	for i, actor := range x.m.table.Actors {
+func (e *explainer) actors(ctx context.Context) []ActorExplanation {
+	list := make([]ActorExplanation, len(e.table.Actors))
+	for i, actor := range e.table.Actors {
 		list[i] = ActorExplanation{Actor: actor, Events: []EventExplanation{}}
-		for event := range x.m.table.Events {
-			if x.leaves(event) {
-				list[i].Events = append(list[i].Events, x.event(ctx, event, actor)...)
+		for event := range e.table.Events {
+			if e.leaves(event) {
+				list[i].Events = append(list[i].Events, e.event(ctx, event, actor)...)
 			}
 		}
-		if actor != fsm.Sweeper { // nobody wonders why it does not act elsewhere
-			list[i].Events = append(list[i].Events, x.elsewhere(i)...)
+		if actor != fsm.Sweeper {
+			list[i].Events = append(list[i].Events, e.elsewhere(i)...)
 		}
 	}
 	return list
 }
 
-// leaves reports whether the state has a row for an event, for whomever.
-func (x *explainer[S, E, T]) leaves(event int) bool {
-	return slices.ContainsFunc(x.m.table.Rows, func(row fsm.TableRow) bool {
-		return row.Event == event && slices.Contains(row.From, x.known.State)
+// leaves reports whether the state has a row for an event, by any actor.
+func (e *explainer) leaves(event int) bool {
+	return slices.ContainsFunc(e.table.Rows, func(row fsm.TableRow) bool {
+		return row.Event == event && slices.Contains(row.From, e.known.State)
 	})
 }
 
-// event is what becomes of an event, without force and by force.
-func (x *explainer[S, E, T]) event(ctx context.Context, event int, actor fsm.Actor) (list []EventExplanation) {
+// event returns what an event does without force, and with force if that differs.
+func (e *explainer) event(ctx context.Context, event int, actor fsm.Actor) (list []EventExplanation) {
 	fire := decide.Request{Verb: decide.Fire, Event: event, Actor: actor}
-	free := x.decides(ctx, fire)
+	free := e.decide(ctx, fire)
 	fire.Force = true
-	forced := x.decides(ctx, fire)
+	forced := e.decide(ctx, fire)
 	if !errors.Is(free.Err, fsm.ErrForcedOnly) {
-		list = append(list, x.entry(event, actor, free, false))
+		list = append(list, e.entry(event, actor, free, false))
 	}
 	if errors.Is(free.Err, fsm.ErrForcedOnly) || forced.Err == nil && (free.Err != nil || forced.Row != free.Row) {
-		list = append(list, x.entry(event, actor, forced, true))
+		list = append(list, e.entry(event, actor, forced, true))
 	}
 	return list
 }
 
-func (x *explainer[S, E, T]) entry(event int, actor fsm.Actor, d decide.Decision, force bool) EventExplanation {
-	e := EventExplanation{Event: x.m.table.Events[event], Possible: d.Err == nil, Forced: force}
+func (e *explainer) entry(event int, actor fsm.Actor, d decide.Decision, force bool) EventExplanation {
+	x := EventExplanation{Event: e.table.Events[event], Possible: d.Err == nil, Forced: force}
 	switch {
 	case d.Err == nil && d.Write:
-		e.To = x.m.table.States[d.State].Name
+		x.To = e.table.States[d.State].Name
 	case d.Err == nil:
-		e.To, e.Ignored = x.r.State, true
+		x.To, x.Ignored = e.r.State, true
 	default:
-		who, to := x.could(event)
-		e.To, e.Why = to, reason(d.Err)
-		if len(who) > 0 && errors.Is(d.Err, fsm.ErrWrongActor) {
-			e.Why = "only by " + strings.Join(who, ", ")
+		actors, to := e.permitted(event)
+		x.To, x.Why = to, reason(d.Err)
+		if len(actors) > 0 && errors.Is(d.Err, fsm.ErrWrongActor) {
+			x.Why = "only by " + strings.Join(actors, ", ")
 		}
 	}
-	return e
+	return x
 }
 
-// could are the actors that have a row for an event here, whatever its guard says,
-// and where they lead, if that is one state.
-func (x *explainer[S, E, T]) could(event int) (who []string, to string) {
-	t, states := x.m.table, map[string]bool{}
+// permitted returns the actors that have a row for an event in this state, and
+// where the rows lead if that is one state. Guards do not matter.
+func (e *explainer) permitted(event int) (actors []string, to string) {
+	t, states := e.table, map[string]bool{}
 	for _, actor := range t.Actors {
-		rows, _ := t.Candidates(nil, x.known.State, x.known.Origin, event, actor, true)
+		rows, _ := t.Candidates(nil, e.known.State, e.known.Origin, event, actor, true)
 		for _, row := range rows {
-			state, _ := t.After(x.known.State, x.known.Origin, row)
+			state, _ := t.After(e.known.State, e.known.Origin, row)
 			to = t.States[state].Name
 			states[to] = true
 		}
 		if len(rows) > 0 {
-			who = append(who, string(actor))
+			actors = append(actors, string(actor))
 		}
 	}
 	if len(states) != 1 {
 		to = ""
 	}
-	return who, to
+	return actors, to
 }
 
-// elsewhere are the events for which the state has no row, and the actor one in
-// another state.
-func (x *explainer[S, E, T]) elsewhere(actor int) (list []EventExplanation) {
-	t := x.m.table
+// elsewhere returns the events for which this state has no row, and the actor has
+// one in another state.
+func (e *explainer) elsewhere(actor int) (list []EventExplanation) {
+	t := e.table
 	states := make([][]string, len(t.Events))
 	for i := range t.Rows {
 		row := &t.Rows[i]
@@ -148,72 +146,68 @@ func (x *explainer[S, E, T]) elsewhere(actor int) (list []EventExplanation) {
 		for _, from := range row.From {
 			name := t.States[from].Name
 			if row.Forced {
-				name += " (by force)"
+				name += " (with force)"
 			}
 			if !slices.Contains(states[row.Event], name) {
 				states[row.Event] = append(states[row.Event], name)
 			}
 		}
 	}
+	const most = 10
 	for event, in := range states {
-		if len(in) > 0 && !x.leaves(event) {
-			list = append(list, EventExplanation{Event: t.Events[event], Why: "only in " + strings.Join(few(in, "and %d more"), ", ")})
+		if len(in) == 0 || e.leaves(event) {
+			continue
 		}
+		if len(in) > most {
+			in = append(in[:most:most], fmt.Sprintf("and %d more", len(in)-most))
+		}
+		list = append(list, EventExplanation{Event: t.Events[event], Why: "only in " + strings.Join(in, ", ")})
 	}
 	return list
 }
 
-// movers are the actors who can move the object on, if their guards agree; the
-// sweeper is none of them.
-func (x *explainer[S, E, T]) movers() (who []string) {
-	t := x.m.table
+// movers returns the actors that can move the object on, if their guards permit it.
+// The sweeper is none of them.
+func (e *explainer) movers() (actors []string) {
+	t := e.table
 	for event := range t.Events {
 		for _, actor := range t.Actors {
-			rows, _ := t.Candidates(nil, x.known.State, x.known.Origin, event, actor, false)
+			rows, _ := t.Candidates(nil, e.known.State, e.known.Origin, event, actor, false)
 			moves := slices.ContainsFunc(rows, func(row int) bool { return t.Rows[row].Then != fsm.ThenIgnore })
-			if moves && actor != fsm.Sweeper && !slices.Contains(who, string(actor)) {
-				who = append(who, string(actor))
+			if moves && actor != fsm.Sweeper && !slices.Contains(actors, string(actor)) {
+				actors = append(actors, string(actor))
 			}
 		}
 	}
-	return who
+	return actors
 }
 
-// then is what a sweep does after the deadline.
-func (x *explainer[S, E, T]) then(ctx context.Context) string {
-	t := x.m.table
-	q, care := decide.Sweep(t, &x.known, decide.Sight{Overdue: true})
+// then describes what a sweep does after the deadline.
+func (e *explainer) then(ctx context.Context) string {
+	t := e.table
+	ask, care := decide.Sweep(t, &e.known, decide.Cause{Overdue: true})
 	if care != decide.FireEvent {
 		return ""
 	}
-	within, _ := t.Deadline(x.known.State, x.known.Origin)
-	text := fmt.Sprintf("after %v the sweeper fires %s: ", within, t.Events[q.Event])
-	d := x.decides(ctx, q)
+	timeout, _ := t.Deadline(e.known.State, e.known.Origin)
+	text := fmt.Sprintf("after %v the sweeper fires %s: ", timeout, t.Events[ask.Event])
+	d := e.decide(ctx, ask)
 	switch {
 	case d.Err != nil:
-		text += "as it is now, that is refused: " + reason(d.Err)
+		text += "the table refuses it now: " + reason(d.Err)
 	case !d.Write:
-		text += "that is ignored"
-	case d.Begins && d.State == x.known.State:
-		text += "the operation begins anew"
+		text += "the table ignores it"
+	case d.Begins && d.State == e.known.State:
+		text += "the operation starts again"
 	case t.Rows[d.Row].Then == fsm.ThenReturn:
-		text += "it goes back to " + t.States[d.State].Name
+		text += "the object returns to " + t.States[d.State].Name
 	case d.Removes:
-		text += "it is removed"
+		text += "the object is removed"
 	default:
-		text += "it goes to " + t.States[d.State].Name
+		text += "the object moves to " + t.States[d.State].Name
 	}
-	if x.m.observe != nil {
-		text += ", unless something else is observed"
+	if e.observe != nil {
+		text += ", unless Config.Observe returns another event"
 	}
 	return text
-}
-
-// few are the first of many, and how many there are beside them.
-func few(list []string, more string) []string {
-	const most = 10
-	if len(list) <= most {
-		return list
-	}
-	return append(list[:most:most], fmt.Sprintf(more, len(list)-most))
 }

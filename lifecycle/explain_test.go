@@ -35,28 +35,22 @@ func TestExplainOwes(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		o := must(lifecycle.Join(t.Context(), store, "p", time.Second))(t)
 		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.New(lonely, store, nil)
-		owes := func(id string) string { return must(m.Explain(t.Context(), id))(t).Owes }
-		alone := func(id string) string { return must(n.Explain(t.Context(), id))(t).Owes }
+		owes := func(id string) string { return must(m.Explain(t.Context(), id))(t).NextMove }
+		alone := func(id string) string { return must(n.Explain(t.Context(), id))(t).NextMove }
 
 		must(n.Add(t.Context(), "a", user, size{}))(t)
 		must(n.Fire(t.Context(), "a", "go", user, nil))(t)
 		require.Equal(t, "the sweeper, after the deadline", alone("a"))
 		must(n.Add(t.Context(), "b", user, size{}))(t)
 		must(n.Override(t.Context(), "b", "stuck", user, "a test", nil))(t)
-		require.Equal(t, "a person: the table has no row for it", alone("b"))
+		require.Equal(t, "an operator: the table has no row", alone("b"))
 
 		running(t, m, "vm")
 		hold := make(chan struct{})
 		must(m.Do(t.Context(), "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil))(t)
-		plant(t, store, lifecycle.StoredRecord{
-			Key: lifecycle.Key{Machine: "work-vm", ID: "chain"}, State: "stopped", Origin: "stopped", Owner: "p", Epoch: o.Epoch(),
-			Work: "stop", Steps: []byte(`[{"event":"delete","actor":"user","work":"delete"}]`),
-		})
 		require.Equal(t, "the process p, which is alive", owes("vm"))
-		require.Equal(t, "the process p, which is alive: the next step", owes("chain"))
 		require.NoError(t, o.Leave(t.Context()))
-		require.Equal(t, "a person: an engineer looks at it", owes("vm"))
-		require.Equal(t, "the process p, which is dead: the next sweep goes on with the next step", owes("chain"))
+		require.Equal(t, "an operator: an engineer looks at it", owes("vm"))
 		close(hold)
 	})
 }
@@ -81,14 +75,14 @@ func TestExplainTimes(t *testing.T) {
 		m := workers(abroad{lifecycle.NewMemoryStore()}, lifecycle.Config[event]{Queue: queue.Must[lifecycle.Key](nil)})
 		hold := make(chan struct{})
 		must(m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil))(t)
-		must(m.DoHidden(t.Context(), "a", "look", lifecycle.Func(fine)))(t)
+		must(m.Occupy(t.Context(), "a", "look", lifecycle.Func(fine)))(t)
 		synctest.Wait()
 		x := must(m.Explain(t.Context(), "a"))(t)
 		require.Equal(t, time.UTC, x.Since.Location())
 		require.Equal(t, time.UTC, x.Deadline.Location())
 		require.Equal(t, []string{
 			"queue: create is running since 2000-01-01T00:00:00Z", "queue: look is waiting since 2000-01-01T00:00:00Z, 1 ahead",
-		}, x.InTheWay)
+		}, x.Blocked)
 		require.Contains(t, x.String(), "deadline: 2000-01-01T00:01:00Z")
 		close(hold)
 	})

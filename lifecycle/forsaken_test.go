@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // on is an observer that does something once, after the object was moved to a
@@ -24,56 +23,6 @@ func on(to string, do func()) lifecycle.Observer {
 	}}
 }
 
-// TestStepTakenAwayAtOnce: the operation of a later step is taken away after its
-// admission was committed, and before this process knows it as its own.
-func TestStepTakenAwayAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		var m *sizedManager
-		m = workers(store, lifecycle.Config[event]{Observer: on("starting", func() {
-			must(m.Do(t.Context(), "a", "delete", user, lifecycle.Func(fine), nil))(t)
-		})})
-		running(t, workers(store, lifecycle.Config[event]{}), "a")
-		began := false
-		h := must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{
-			{Event: "stop", Work: lifecycle.Func(fine)},
-			{Event: "start", Work: lifecycle.Func(func(ctx context.Context) error {
-				began = true
-				return hang(ctx)
-			})},
-		}, nil))(t)
-		synctest.Wait()
-		told := ended(h)
-		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
-		require.True(t, told, "the work has not been told")
-		require.False(t, began, "it was taken away before")
-		_, err := h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		require.EqualValues(t, 4, outcomeError(t, err).Operation)
-	})
-}
-
-// TestStepAbandonedInAdmission: the queue gives a chain up while its next step is
-// being admitted. Nobody will do the step: it does not stay in transition.
-func TestStepAbandonedInAdmission(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		q := new(queue.Queuer[lifecycle.Key])
-		m := workers(store, lifecycle.Config[event]{Queue: q, Observer: on("starting", func() {
-			require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-		})})
-		running(t, workers(store, lifecycle.Config[event]{}), "a")
-		h := must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{
-			{Event: "stop", Work: lifecycle.Func(fine)},
-			{Event: "start", Work: lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil })},
-		}, nil))(t)
-		synctest.Wait()
-		_, err := h.Wait(t.Context())
-		require.ErrorIs(t, err, queue.ErrAbandoned)
-		require.Equal(t, state("stopped"), must(m.Get(t.Context(), "a"))(t).State)
-	})
-}
-
 // TestObserverPanicsAtAdmission: the operation is admitted, and nobody will do its
 // work: it ends at once, as one that panicked.
 func TestObserverPanicsAtAdmission(t *testing.T) {
@@ -85,14 +34,6 @@ func TestObserverPanicsAtAdmission(t *testing.T) {
 		stopped(t, m, "a")
 		require.PanicsWithValue(t, "the observer", func() { _, _ = m.Do(t.Context(), "a", "start", user, never, nil) })
 		require.Equal(t, state("stopped"), must(m.Get(t.Context(), "a"))(t).State)
-
-		config.Observer = on("starting", func() { panic("the observer") })
-		m = workers(store, config)
-		running(t, workers(store, lifecycle.Config[event]{}), "b")
-		h := must(m.DoSteps(t.Context(), "b", user, []lifecycle.Step[event]{{Event: "stop", Work: lifecycle.Func(fine)}, {Event: "start", Work: never}}, nil))(t)
-		_, err := h.Wait(t.Context())
-		require.ErrorIs(t, err, queue.ErrPanic)
-		require.Equal(t, state("stopped"), must(m.Get(t.Context(), "b"))(t).State)
 	})
 }
 
@@ -102,30 +43,9 @@ func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{Observer: on("starting", func() { panic("the observer") })})
 	never := lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil })
 	require.PanicsWithValue(t, "the observer", func() {
-		_, _ = m.DoTogether(t.Context(), "a", "start", user, never, nil, m.Firing("b", "start", user, nil))
+		_, _ = doWith(t.Context(), m, "a", "start", user, never, nil, firing(m, "b", "start", user, nil))
 	})
 	require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
-}
-
-// TestObserverPanicsBetweenSteps: the chain has ended, its waiter was told so: no
-// process is to go on with its steps some day.
-func TestObserverPanicsBetweenSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
-		m := workers(store, lifecycle.Config[event]{Owner: owner, Handlers: map[string]lifecycle.Handler{
-			"ok": func(context.Context, []byte) error { return nil },
-		}, Observer: on("stopped", func() { panic("the observer") })})
-		running(t, workers(store, lifecycle.Config[event]{}), "a")
-		h := must(m.DoSteps(t.Context(), "a", user, destroy(lifecycle.Named("ok", nil), lifecycle.Named("ok", nil)), nil))(t)
-		_, err := h.Wait(t.Context())
-		require.Error(t, err)
-		must(m.Sweep(t.Context()))(t)
-		stored := must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}))(t)
-		require.Equal(t, "stopped", stored.State)
-		require.Empty(t, stored.Steps)
-		require.NoError(t, owner.Leave(t.Context()))
-	})
 }
 
 // TestUnwrittenIsReported: work has ended and no row takes its outcome, in a state
@@ -150,7 +70,7 @@ func TestUnwrittenIsReported(t *testing.T) {
 		for range 2 {
 			cases := must(m.Sweep(t.Context()))(t)
 			require.Len(t, cases, 1)
-			require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+			require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 			require.Equal(t, "an engineer looks at it", cases[0].Manual)
 			require.False(t, cases[0].OwnerDead)
 		}
@@ -201,7 +121,7 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 						continue
 					}
 					require.Len(t, cases, 1)
-					require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					require.False(t, cases[0].OwnerDead)
 				}
 				must(m.Override(t.Context(), "a", "running", user, "it is fine", nil))(t)

@@ -18,7 +18,7 @@ func TestChangeGoesOnWithAnOperation(t *testing.T) {
 		before := must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"}))(t)
 		_, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)
-		err = lifecycle.Together(t.Context(), m.Firing("v", "done", agent, &lifecycle.Change[size]{Operation: wrong}))
+		err = commitAll(t.Context(), firing(m, "v", "done", agent, &lifecycle.Change[size]{Operation: wrong}))
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		_, err = m.Override(t.Context(), "v", "Ready", "ann", "she knows", &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)

@@ -3,65 +3,49 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Handle is an operation that [Manager.Do] has admitted. It is safe for
-// concurrent use, must not be copied, and may be forgotten.
+// Handle is an operation that [Manager.Do] has admitted. It is safe for concurrent
+// use and may be dropped.
 type Handle[S comparable, T any] struct {
-	admitted Record[S, T]
-	ticket   *queue.Ticket[Key]
-
-	// Written before it is settled, read afterwards. The ticket may be done before,
-	// when the queue is told to abandon an operation whose store hangs.
-	last    Record[S, T]
-	err     error
-	settled atomic.Bool
+	o      *operation
+	record func(*StoredRecord) Record[S, T]
 }
 
 // Admitted returns the record as it was admitted.
-func (h *Handle[S, T]) Admitted() Record[S, T] { return h.admitted }
+func (h *Handle[S, T]) Admitted() Record[S, T] { return h.record(&h.o.admitted) }
 
-// Operation returns the number of the operation, of a chain that of the first.
-func (h *Handle[S, T]) Operation() OpID { return h.admitted.Operation }
+// Operation returns the number of the operation.
+func (h *Handle[S, T]) Operation() OpID { return h.o.admitted.Operation }
 
-// Done is closed when the outcome is decided.
-func (h *Handle[S, T]) Done() <-chan struct{} { return h.ticket.Done() }
+// Done returns a channel that is closed when the outcome is decided.
+func (h *Handle[S, T]) Done() <-chan struct{} { return h.o.ticket.Done() }
 
-// Wait waits for the outcome and returns the record that it was written in, and
-// nil if the work succeeded. Otherwise the error is an [OutcomeError]; the record
-// is then the last that is known: of a lost operation as others have left the
-// object, where this process has seen that and it exists, else as the operation
-// has. If ctx ends first, the error is
-// [queue.ErrPending], and Wait may be called again; inside work that the
-// operation waits for, [queue.ErrWouldDeadlock].
+// Wait waits for the outcome and returns the record with it. The error is nil if
+// the work has succeeded, else an [OutcomeError]. The record of a lost operation
+// is the one that it was lost to, if this process has read that and the object
+// exists, else the last one of the operation.
+//
+// If ctx ends first, the error is [queue.ErrPending], and Wait may be called again.
+// Inside work that the operation waits for, it is [queue.ErrWouldDeadlock].
 func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
-	err := h.ticket.Wait(ctx)
-	if err == nil && h.settled.Load() {
-		return h.last, h.err // it has ended well, no need to ask
-	}
+	err := h.o.ticket.Wait(ctx)
 	select {
-	case <-h.ticket.Done():
-		if !h.settled.Load() {
-			return h.admitted, h.unsettled()
-		}
-		return h.last, h.err
+	case <-h.o.ticket.Done():
 	default:
-		return h.admitted, err
+		return h.Admitted(), err
 	}
+	h.o.mu.Lock()
+	defer h.o.mu.Unlock()
+	if !h.o.settled {
+		// The operation was abandoned while the store or an observer hangs.
+		return h.Admitted(), h.o.failed(outcomeOf(h.o.ticket.Outcome()), h.o.ticket.Err(), fmt.Errorf("lifecycle: %w", queue.ErrAbandoned))
+	}
+	return h.record(&h.o.last), h.o.err
 }
 
-// unsettled is the error of an operation whose outcome is still being written, by
-// a store or for an observer that was given up.
-func (h *Handle[S, T]) unsettled() error {
-	return &OutcomeError{
-		Key: h.ticket.Info().Keys[0], Operation: h.admitted.Operation, Outcome: outcomeOf(h.ticket.Outcome()),
-		Err: h.ticket.Err(), Unwritten: fmt.Errorf("lifecycle: %w", queue.ErrAbandoned),
-	}
-}
-
-// Cancel tells the work to end: it ends at once if it waits, and its context
-// ends if it runs. The outcome is Canceled, unless it succeeds all the same.
-func (h *Handle[S, T]) Cancel(cause error) { h.ticket.Cancel(cause) }
+// Cancel ends the work: at once if it waits, and through its context if it runs.
+// The outcome is Canceled, unless the work succeeds nevertheless.
+func (h *Handle[S, T]) Cancel(cause error) { h.o.ticket.Cancel(cause) }

@@ -23,14 +23,14 @@ import (
 //	412  ErrPrecondition
 //	422  fsm.ErrGuard
 //	429  lock.ErrQueueFull, queue.ErrFull
-//	499  the caller went away (context.Canceled)
+//	499  the caller has canceled the request (context.Canceled)
 //	500  ErrForeign, and every error that is not listed
 //	501  errors.ErrUnsupported: the store lacks a capability
 //	503  ErrClosed, queue.ErrTerminated
 //	504  ErrUnknownOutcome, context.DeadlineExceeded
 //
-// The first that matches counts, in the order of the sentinels below. An error of
-// a domain that has a method HTTPStatus() int says its code itself.
+// The first match counts, in the order of the sentinels below. An error with a
+// method HTTPStatus() int has its own code.
 func HTTPStatus(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -49,12 +49,12 @@ func HTTPStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// StatusClientClosedRequest is the customary code for a request whose client
-// has gone.
+// StatusClientClosedRequest is the customary code for a request that its client has
+// canceled.
 const StatusClientClosedRequest = 499
 
-// An unknown outcome is asked first because it wraps its cause, a precondition
-// and a refusal before anything that their reasons may match.
+// An unknown outcome comes first because it wraps its cause; a precondition and a
+// guard's refusal come before the errors that their reasons may match.
 var httpStatus = []struct {
 	sentinel error
 	code     int

@@ -108,7 +108,7 @@ func TestErrorTexts(t *testing.T) {
 		},
 		{
 			&lifecycle.ConflictError{Expect: "7", From: "Ready", Current: lifecycle.StoredRecord{Key: key, Revision: "8"}},
-			`fsm: conflict: vm "a" was to be Ready at revision "7", it is absent at "8"`,
+			`fsm: conflict: vm "a" is expected Ready at revision "7" and is absent at "8"`,
 		},
 		{
 			&lifecycle.PreconditionError{

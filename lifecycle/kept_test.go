@@ -28,10 +28,10 @@ func (k *keptOperation) says(t *testing.T) string {
 	rec, err := k.handle.Wait(t.Context())
 	<-k.handle.Done()
 	task := lifecycle.TaskOf(k.ctx)
-	stale := errors.Is(k.task.Beat(t.Context()), lifecycle.ErrStale)
-	return fmt.Sprintf("%+v\n%+v %v\n%d\n%v %v\n%v %v %t\n%+v %d %s %t %v", k.handle.Admitted(), rec, err, k.handle.Operation(),
+	stale := errors.Is(k.task.Heartbeat(t.Context()), lifecycle.ErrStale)
+	return fmt.Sprintf("%+v\n%+v %v\n%d\n%v %v\n%v %v %t\n%+v %d %s %t", k.handle.Admitted(), rec, err, k.handle.Operation(),
 		k.ctx.Err(), context.Cause(k.ctx), k.child.Err(), context.Cause(k.child), task == k.task && lifecycle.TaskOf(k.child) == task,
-		task.Key, task.Operation, task.Owner, stale, task.With)
+		task.Key, task.Operation, task.Owner, stale)
 }
 
 // someWork keeps what it sees of its operation, and ends in one of many ways.
@@ -138,13 +138,12 @@ func TestAbandonedWorkKeepsItsOperation(t *testing.T) {
 		lifecycle.EditOutcome(ctx, func(p *size) error { p.N = -1; return nil })
 		return nil
 	})
-	next := lifecycle.Func(func(context.Context) error { t.Error("it went on"); return nil })
 	var kept []keptOperation
 	var said []string
 	for n := range crowd {
 		id := fmt.Sprint("stuck-", n)
 		stopped(t, m, id)
-		k := keptOperation{handle: must(m.DoSteps(t.Context(), id, user, []lifecycle.Step[event]{{Event: "start", Work: work}, {Event: "stop", Work: next}}, nil))(t)}
+		k := keptOperation{handle: must(m.Do(t.Context(), id, "start", user, work, nil))(t)}
 		k.ctx = <-begun
 		k.child, k.task = k.ctx, lifecycle.TaskOf(k.ctx)
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: id}))

@@ -73,7 +73,7 @@ func TestLost(t *testing.T) {
 							require.True(t, c.told)
 							require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 						case <-end:
-							require.ErrorIs(t, lifecycle.TaskOf(ctx).Beat(ctx), lifecycle.ErrStale)
+							require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
 							require.ErrorIs(t, ctx.Err(), context.Canceled)
 						}
 						switch result {

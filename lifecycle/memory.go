@@ -3,7 +3,10 @@ package lifecycle
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -15,32 +18,46 @@ const (
 	DefaultKeepRemoved = 1024
 )
 
-// MemoryStore keeps records in this process: the embedded default and the
-// reference for every other [Store]. The zero MemoryStore is ready for use; it
-// must not be copied, and its fields must not be changed, after the first call.
+// MemoryStore keeps records in this process. It is the embedded default and the
+// reference for every other [Store]. The zero MemoryStore is ready for use. It is
+// safe for concurrent use. It must not be copied, and its fields must not be
+// changed, after the first call.
 //
-// What it keeps of the past is bounded: KeepHistory rows an object, and history
-// and numbers of the last KeepRemoved objects that were removed. The numbers of
-// a key that was forgotten go on above those of every forgotten key. Messages
-// are kept until they are discarded.
+// The store keeps KeepHistory history rows of each object, and the history and
+// numbers of the last KeepRemoved removed objects. The numbers of a key that the
+// store has forgotten continue above those of every forgotten key. Messages are
+// kept until they are discarded.
 type MemoryStore struct {
-	KeepHistory int // rows of history kept for each object; 0: DefaultKeepHistory; less: all
-	KeepRemoved int // removed objects still known; 0: DefaultKeepRemoved; less: none
+	KeepHistory int // history rows kept for each object; 0: DefaultKeepHistory; negative: all
+	KeepRemoved int // removed objects whose numbers are kept; 0: DefaultKeepRemoved; negative: none
 
-	// NoHistory saves the memory of history: the store is no [Historian], and a
-	// commit that is sent again is known as long as it is the object's last.
+	// NoHistory saves the memory of the history. The store is then no [Historian],
+	// and it recognizes a commit that is sent again only if the commit is the last
+	// one of its objects.
 	NoHistory bool
 
-	// mu guards everything below. No user code and no I/O runs under it.
-	mu       sync.Mutex
+	mu       sync.Mutex // guards all fields below; no user code and no I/O runs under it
 	closed   bool
 	shelves  map[string]*shelf // by machine
-	recent   *shelf            // the last one asked for, or nil
-	last     *entry            // the last one asked for, or nil: who reads an object often moves it next
-	removed  []grave           // in order of removal, some of them risen again
+	removals []removal         // in order of time
 	floor    uint64            // >= every sequence, operation and revision number of a forgotten key
-	outbox   []OutboxMessage
-	messages uint64 // number of the last message
+	outbox   []OutboxMessage   // in order of number
+	messages uint64            // number of the last message
+}
+
+// object is a key that the store knows. If the object is removed, its record has
+// no state.
+type object struct {
+	record StoredRecord
+	number uint64 // of the revision; no less than the sequence number
+	past   past
+	place  [groupKinds]int // index in the group of each kind, plus 1; 0: in none
+}
+
+// removal is the removal of an object.
+type removal struct {
+	key    Key
+	number uint64 // of the revision that the removal made
 }
 
 var (
@@ -51,24 +68,25 @@ var (
 // NewMemoryStore returns an empty store with the defaults.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
-const maxChanges = 1 << 12 // of a commit in memory, which holds everybody up
+// maxChanges bounds a commit in memory, because all other calls wait for it.
+const maxChanges = 1 << 12
 
-// Capabilities says that everything is supported, but for history where it is not
-// wanted, and that the clock is the process'.
+// Capabilities implements [Store]. The store supports everything, except history
+// if NoHistory is set. Its clock is that of the process.
 func (s *MemoryStore) Capabilities() Capabilities {
 	return Capabilities{Changes: maxChanges, History: !s.NoHistory, Messages: true}
 }
 
-// Close makes every later call fail with [ErrClosed] and frees the records. It
-// may be called twice.
+// Close frees the records. Every later call returns [ErrClosed]. Close may be
+// called twice.
 func (s *MemoryStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed, s.shelves, s.recent, s.last, s.removed, s.outbox = true, nil, nil, nil, nil, nil
+	s.closed, s.shelves, s.removals, s.outbox = true, nil, nil, nil
 	return nil
 }
 
-// enter locks the store for one call, or says why it must not go on.
+// enter locks the store for one call. After an error the store is not locked.
 func (s *MemoryStore) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return Ended(ctx)
@@ -82,52 +100,34 @@ func (s *MemoryStore) enter(ctx context.Context) error {
 }
 
 // Get implements [Store].
-func (s *MemoryStore) Get(ctx context.Context, key Key) (r StoredRecord, err error) {
-	err = s.read(ctx, key, &r)
-	return r, err
-}
-
-// read is Get into a record that exists already, because records are big.
-func (s *MemoryStore) read(ctx context.Context, key Key, r *StoredRecord) error {
+func (s *MemoryStore) Get(ctx context.Context, key Key) (StoredRecord, error) {
 	if err := s.enter(ctx); err != nil {
-		*r = StoredRecord{}
-		return err
+		return StoredRecord{}, err
 	}
 	defer s.mu.Unlock()
-	if e := s.entry(key); e != nil {
-		e.record(key.Machine, r)
-	} else {
-		*r = s.unknown(key)
+	return s.current(key), nil
+}
+
+// object returns the object of a key, nil if the store does not know the key.
+//
+// REQUIRES, as all functions below: s.mu is held.
+func (s *MemoryStore) object(key Key) *object {
+	if sh := s.shelves[key.Machine]; sh != nil {
+		return sh.objects[key.ID]
 	}
 	return nil
 }
 
-// REQUIRES: s.mu is held, as in all functions below.
-func (s *MemoryStore) entry(key Key) *entry {
-	if e := s.last; e != nil && e.id == key.ID && e.shelf.machine == key.Machine {
-		return e
+func (s *MemoryStore) current(key Key) StoredRecord {
+	if o := s.object(key); o != nil {
+		return o.record
 	}
-	return s.find(key)
+	return s.unknown(key)
 }
 
-func (s *MemoryStore) find(key Key) *entry {
-	sh := s.recent
-	if sh == nil || sh.machine != key.Machine {
-		if sh = s.shelves[key.Machine]; sh == nil {
-			return nil
-		}
-		s.recent = sh
-	}
-	e := sh.entries[key.ID]
-	if e != nil {
-		s.last = e
-	}
-	return e
-}
-
-// unknown is the record of a key of which nothing is known: its numbers go on
-// from the floor. The revision names the floor, so that a create that was
-// decided before a removal of this key was forgotten finds it changed.
+// unknown is the record of a key that the store does not know. Its numbers
+// continue from the floor. The revision names the floor: a creation that was
+// decided before the store forgot a removal of this key is a conflict.
 func (s *MemoryStore) unknown(key Key) StoredRecord {
 	return StoredRecord{
 		Key: key, Sequence: s.floor, Operation: OpID(s.floor),
@@ -144,171 +144,208 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	var few [4]*entry
-	entries := few[:0] // nil for an object of which nothing is known
+	var few [4]*object
+	objects := few[:0] // nil: the store does not know the key
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		e := s.entry(ch.To.Key)
-		if s.expected(ch, e) {
-			entries = append(entries, e)
+		o := s.object(ch.To.Key)
+		if s.expected(ch, o) {
+			objects = append(objects, o)
 			continue
 		}
-		return s.again(c, i)
+		// This very commit may have moved the revision.
+		if s.written(c) {
+			return nil
+		}
+		return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
 	}
 	for _, p := range c.Require {
-		if !slices.Contains(p.States, s.state(p.Key)) {
-			return s.unmet(p)
+		if now := s.current(p.Key); !slices.Contains(p.States, now.State) {
+			return &PreconditionError{Precondition: p, Current: now}
 		}
 	}
 	now := time.Now()
 	for i := range c.Changes {
-		s.write(c, &c.Changes[i], entries[i], now)
+		s.write(c.Token, &c.Changes[i], objects[i], now)
 	}
-	for _, msg := range c.Messages {
+	for _, m := range c.Messages {
 		s.messages++
-		msg.Payload = bytes.Clone(msg.Payload)
-		s.outbox = append(s.outbox, OutboxMessage{Number: s.messages, Message: msg})
+		m.Payload = bytes.Clone(m.Payload)
+		s.outbox = append(s.outbox, OutboxMessage{Number: s.messages, Message: m})
 	}
 	s.forget()
 	return nil
 }
 
-// again is the answer to a commit whose change does not find what it expects: a
-// revision that has moved on may have been moved by this very commit.
-//
-//go:noinline
-func (s *MemoryStore) again(c *Commit, change int) error {
-	if s.written(c) {
-		return nil
-	}
-	ch := &c.Changes[change]
-	return &ConflictError{Change: change, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
-}
-
-//go:noinline
-func (s *MemoryStore) unmet(p Precondition) error {
-	return &PreconditionError{Precondition: p, Current: s.current(p.Key)}
-}
-
-func (s *MemoryStore) state(key Key) string {
-	if e := s.entry(key); e != nil {
-		return e.state()
-	}
-	return ""
-}
-
-func (s *MemoryStore) current(key Key) (r StoredRecord) {
-	if e := s.entry(key); e != nil {
-		e.record(key.Machine, &r)
-		return r
-	}
-	return s.unknown(key)
-}
-
-// expected reports whether a change finds what it expects in its entry.
-func (s *MemoryStore) expected(ch *StoredChange, e *entry) bool {
-	if e != nil {
-		return e.revision == ch.Expect && e.state() == ch.From
+// expected reports whether the record of a change is as the change expects.
+func (s *MemoryStore) expected(ch *StoredChange, o *object) bool {
+	if o != nil {
+		return o.record.Revision == ch.Expect && o.record.State == ch.From
 	}
 	return ch.From == "" && s.unknown(ch.To.Key).Revision == ch.Expect
 }
 
-// written fills a commit as it was written before, if it was.
+// written reports whether a commit was written before. If so, it fills the commit
+// as it was filled then.
 func (s *MemoryStore) written(c *Commit) bool {
-	rows := make([]*kept, len(c.Changes))
+	rows := make([]*HistoryRow, len(c.Changes))
 	for i := range c.Changes {
-		e := s.entry(c.Changes[i].To.Key)
-		if e == nil {
+		to := &c.Changes[i].To
+		o := s.object(to.Key)
+		if o == nil {
 			return false
 		}
-		rows[i] = e.past.numbered(c.Changes[i].To.Sequence)
-		if rows[i] == nil || rows[i].token != c.Token {
+		rows[i] = o.past.numbered(to.Sequence)
+		if rows[i] == nil || rows[i].Token != c.Token {
 			return false
 		}
 	}
-	for i := range c.Changes {
-		c.Changes[i].Stamp(revision(rows[i].revision), time.Unix(0, rows[i].nanos))
+	for i, row := range rows {
+		c.Changes[i].Stamp(row.Revision, row.At)
 	}
 	return true
 }
 
-// write makes one change. Its expectation holds.
-func (s *MemoryStore) write(c *Commit, ch *StoredChange, e *entry, now time.Time) {
-	var sh *shelf
-	if e == nil {
-		sh = s.shelf(ch.To.Machine)
-		e = &entry{id: ch.To.ID, shelf: sh}
-		sh.entries[ch.To.ID] = e
+// write makes one change, which was expected.
+func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.Time) {
+	sh := s.shelf(ch.To.Machine)
+	if o == nil {
+		o = &object{}
+		sh.objects[ch.To.ID] = o
 	}
-	sh = e.shelf
-	// The number goes on from that of a forgotten object, because the sequence does.
-	e.number = max(e.number+1, ch.To.Sequence)
-	ch.Stamp(revision(e.number), now)
-	before := e.state()
-	move := e.move
-	if !ch.Quiet {
-		move = sh.move(ch)
-		k := e.past.next(s.keepHistory())
-		k.sequence, k.token, k.nanos, k.revision = ch.To.Sequence, c.Token, now.UnixNano(), e.number
-		k.operation, k.move, k.reason = ch.To.Operation, move, ch.To.Reason
+	// The sequence number of a forgotten key is above its revision number.
+	o.number = max(o.number+1, ch.To.Sequence)
+	ch.Stamp(Revision(strconv.FormatUint(o.number, 10)), now)
+	if !ch.MetadataOnly {
+		o.past.add(ch.Row(token), s.keepHistory())
 	}
-	e.set(&ch.To, move, ch.Remove)
-	sh.mind(e)
-	if ch.Remove {
-		s.removed = append(s.removed, grave{key: ch.To.Key, number: e.number})
-	}
-	state := e.state()
-	if before == state {
+	if !ch.Remove {
+		sh.set(o, &ch.To)
 		return
 	}
-	if before != "" {
-		e.bucket.remove(e)
-	}
-	switch {
-	case state == "" && before != "":
-		sh.order.remove(e)
-	case state != "" && before == "":
-		sh.order.insert(e)
-	}
-	if state != "" {
-		if e.move.bucket == nil {
-			e.move.bucket = sh.bucket(state)
-		}
-		e.move.bucket.add(e)
+	gone := absent(&ch.To)
+	sh.set(o, &gone)
+	s.removals = append(s.removals, removal{ch.To.Key, o.number})
+}
+
+// absent is the record of an object after its removal.
+func absent(r *StoredRecord) StoredRecord {
+	return StoredRecord{
+		Key: r.Key, Revision: r.Revision, Sequence: r.Sequence, Operation: r.Operation,
+		ChangedAt: r.ChangedAt, Actor: r.Actor, Event: r.Event, Reason: r.Reason,
 	}
 }
 
-// keepHistory is how many rows of an object are kept; less than 0: all.
+// keepHistory returns how many rows of an object are kept; negative: all.
 func (s *MemoryStore) keepHistory() int {
 	switch {
 	case s.NoHistory:
-		return 1 // a commit that is sent again is known by its token
+		return 1 // the token of the last commit
 	case s.KeepHistory == 0:
 		return DefaultKeepHistory
 	}
 	return s.KeepHistory
 }
 
-// forget drops the oldest removed objects that are too many.
+// forget drops the objects of the oldest removals that are too many.
 func (s *MemoryStore) forget() {
-	if len(s.removed) == 0 {
-		return
-	}
 	keep := s.KeepRemoved
 	if keep == 0 {
 		keep = DefaultKeepRemoved
 	}
-	for len(s.removed) > max(keep, 0) {
-		g := s.removed[0]
-		s.removed = s.removed[1:]
-		e := s.entry(g.key)
-		if e == nil || e.state() != "" || e.number != g.number {
-			continue // it rose again; a later removal has a grave of its own
+	for len(s.removals) > max(keep, 0) {
+		oldest := s.removals[0]
+		s.removals = s.removals[1:]
+		o := s.object(oldest.key)
+		if o == nil || o.record.Exists() || o.number != oldest.number {
+			continue // the object was created again; a later removal has its own entry
 		}
-		s.floor = max(s.floor, e.number, uint64(e.operation))
-		delete(s.shelves[g.key.Machine].entries, g.key.ID)
-		if s.last == e {
-			s.last = nil // of this key nothing is known any more
+		s.floor = max(s.floor, o.number, uint64(o.record.Operation))
+		delete(s.shelves[oldest.key.Machine].objects, oldest.key.ID)
+	}
+}
+
+// past is the newest history rows of an object. Their sequence numbers have no
+// gap. Once it is full, it is a ring.
+type past struct {
+	rows   []HistoryRow
+	oldest int
+}
+
+// add adds a row and keeps at most so many; negative: all.
+func (p *past) add(row HistoryRow, keep int) {
+	if keep < 0 || len(p.rows) < keep {
+		p.rows = append(p.rows, row)
+		return
+	}
+	p.rows[p.oldest] = row
+	p.oldest = (p.oldest + 1) % len(p.rows)
+}
+
+// at returns row i, oldest first.
+func (p *past) at(i int) *HistoryRow { return &p.rows[(p.oldest+i)%len(p.rows)] }
+
+// numbered returns the row with a sequence number, nil if it is not kept.
+func (p *past) numbered(sequence uint64) *HistoryRow {
+	if len(p.rows) == 0 || sequence < p.at(0).Sequence {
+		return nil
+	}
+	i := sequence - p.at(0).Sequence
+	if i >= uint64(len(p.rows)) {
+		return nil
+	}
+	return p.at(int(i))
+}
+
+// History implements [Historian]. It returns [errors.ErrUnsupported] if NoHistory
+// is set.
+func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if s.NoHistory {
+		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
+	}
+	o := s.object(key)
+	if o == nil {
+		return nil, nil
+	}
+	var rows []HistoryRow
+	for i := range o.past.rows {
+		if row := o.past.at(i); row.Sequence > after && len(rows) < limit {
+			rows = append(rows, *row)
 		}
 	}
+	return rows, nil
+}
+
+// Messages implements [Outbox].
+func (s *MemoryStore) Messages(ctx context.Context, limit int) ([]OutboxMessage, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return slices.Clone(s.outbox[:min(len(s.outbox), max(limit, 0))]), nil
+}
+
+// Discard implements [Outbox].
+func (s *MemoryStore) Discard(ctx context.Context, numbers ...uint64) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if len(numbers) == 0 {
+		return nil
+	}
+	// Programs discard the oldest messages. Only those up to the last number move:
+	// the rest may be long.
+	newest := slices.Max(numbers)
+	end := sort.Search(len(s.outbox), func(i int) bool { return s.outbox[i].Number > newest })
+	kept := slices.DeleteFunc(slices.Clone(s.outbox[:end]), func(m OutboxMessage) bool { return slices.Contains(numbers, m.Number) })
+	first := end - len(kept)
+	copy(s.outbox[first:end], kept)
+	clear(s.outbox[:first])
+	s.outbox = s.outbox[first:]
+	return nil
 }

@@ -3,12 +3,97 @@ package lifecycle
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 )
+
+// shelf holds the objects of one machine. Those that exist are in order of id, and
+// in the groups that the queries of a sweep read: most objects are at rest, without
+// an owner and a deadline.
+type shelf struct {
+	objects map[string]*object // by id, removed ones included
+	order   ordered
+	states  map[string]*group // by state
+	owned   group             // objects with an owner
+	timed   group             // objects with a deadline
+}
+
+func (s *MemoryStore) shelf(machine string) *shelf {
+	sh := s.shelves[machine]
+	if sh == nil {
+		sh = &shelf{objects: make(map[string]*object), states: make(map[string]*group)}
+		if s.shelves == nil {
+			s.shelves = make(map[string]*shelf)
+		}
+		s.shelves[machine] = sh
+	}
+	return sh
+}
+
+// set replaces the record of an object.
+func (sh *shelf) set(o *object, after *StoredRecord) {
+	existed, left := o.record.Exists(), o.record.State
+	o.record = *after
+	switch {
+	case !existed && after.Exists():
+		sh.order.insert(o)
+	case existed && !after.Exists():
+		sh.order.remove(o)
+	}
+	if left != after.State {
+		if existed {
+			sh.state(left).set(o, inState, false)
+		}
+		if after.Exists() {
+			sh.state(after.State).set(o, inState, true)
+		}
+	}
+	sh.owned.set(o, inOwned, after.Owner != "")
+	sh.timed.set(o, inTimed, !after.Deadline.IsZero())
+}
+
+func (sh *shelf) state(name string) *group {
+	g := sh.states[name]
+	if g == nil {
+		g = &group{}
+		sh.states[name] = g
+	}
+	return g
+}
+
+// group is a set of objects. An object has a place in at most one group of each
+// kind.
+//
+// Invariant: objects[o.place[kind]-1] == o for every object o of the group.
+type group struct{ objects []*object }
+
+// Kinds of groups.
+const (
+	inState = iota
+	inOwned
+	inTimed
+	groupKinds
+)
+
+// set makes an object a member of the group, or no member.
+func (g *group) set(o *object, kind int, member bool) {
+	at := o.place[kind] - 1
+	switch {
+	case member && at < 0:
+		g.objects = append(g.objects, o)
+		o.place[kind] = len(g.objects)
+	case !member && at >= 0:
+		last := len(g.objects) - 1
+		g.objects[at] = g.objects[last]
+		g.objects[at].place[kind] = at + 1
+		g.objects[last] = nil
+		g.objects = g.objects[:last]
+		o.place[kind] = 0
+	}
+}
 
 // List implements [Store].
 func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error) {
@@ -23,201 +108,145 @@ func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error)
 	if sh == nil {
 		return nil, nil
 	}
-	now := time.Now()
-	var found []StoredRecord
-	take := func(e *entry) bool {
-		found = append(found, StoredRecord{})
-		e.record(q.Machine, &found[len(found)-1])
-		return len(found) < q.Limit
-	}
-	lists, n := sh.where(&q)
-	if n >= len(sh.entries)/8 {
-		sh.order.from(q.After, func(e *entry) bool { return !e.selected(&q, now) || take(e) })
-		return found, nil
-	}
-	if q.Limit < n {
-		// Many pages will be read of these few. Those of objects that lie close
-		// together are short walks; who has walked past as many as there are to
-		// sort sorts them, for no more than twice the cost.
-		steps := n
-		sh.order.from(q.After, func(e *entry) bool {
-			steps--
-			return steps >= 0 && (!e.selected(&q, now) || take(e))
-		})
-		if len(found) == q.Limit || steps >= 0 {
-			return found, nil
+	var page []StoredRecord
+	for _, o := range sh.page(&q) {
+		r := o.record
+		if q.WithoutPayload {
+			r.Payload, r.Saved, r.Args = nil, nil, nil
 		}
-		found = found[:0]
+		page = append(page, r)
 	}
-	// Sorting few is cheaper than walking past all the others.
-	var few []*entry
-	for _, list := range lists {
-		for _, e := range list {
-			if e.selected(&q, now) {
-				few = append(few, e)
+	return page, nil
+}
+
+// page returns the first objects that a query selects.
+func (sh *shelf) page(q *Query) (page []*object) {
+	now := time.Now()
+	groups, n := sh.candidates(q)
+	// The objects in order are the cheaper way to a page of many. After as many of
+	// them as there are candidates, it is cheaper to sort those.
+	steps := 0
+	for o := range sh.order.after(q.After) {
+		if steps++; steps > n {
+			break
+		}
+		if o.selected(q, now) {
+			page = append(page, o)
+		}
+		if len(page) == q.Limit {
+			return page
+		}
+	}
+	if steps <= n {
+		return page // there are no more
+	}
+	page = nil
+	for _, g := range groups {
+		for _, o := range g.objects {
+			if o.record.ID > q.After && o.selected(q, now) {
+				page = append(page, o)
 			}
 		}
 	}
-	slices.SortFunc(few, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	for _, e := range few[:min(len(few), q.Limit)] {
-		take(e)
-	}
-	return found, nil
+	slices.SortFunc(page, func(a, b *object) int { return cmp.Compare(a.record.ID, b.record.ID) })
+	return page[:min(len(page), q.Limit)]
 }
 
-// selected reports whether a query selects an object.
-func (e *entry) selected(q *Query, now time.Time) bool {
-	return e.id > q.After &&
-		(len(q.States) == 0 || slices.Contains(q.States, e.state())) &&
-		(q.UnchangedFor <= 0 || now.Sub(e.changedAt) >= q.UnchangedFor) &&
-		(!q.Overdue || !e.deadline.IsZero() && now.After(e.deadline)) &&
-		(q.Owner == "" || q.Owner == e.owner())
-}
-
-// where returns lists in which everything is that a query selects, each once, and
-// how many entries are in them; all entries, without lists, if it does not say.
-func (sh *shelf) where(q *Query) (lists [][]*entry, n int) {
-	n = len(sh.entries)
+// candidates returns groups that contain every object which a query selects, each
+// once, and the number of objects in them. If the query names no group, the number
+// is that of all objects.
+func (sh *shelf) candidates(q *Query) (groups []*group, n int) {
+	n = len(sh.objects)
 	if len(q.States) > 0 {
 		n = 0
-		for _, state := range distinct(q.States) {
-			if b := sh.states[state]; b != nil {
-				lists = append(lists, b.entries)
-				n += len(b.entries)
+		for _, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
+			if g := sh.states[state]; g != nil {
+				groups = append(groups, g)
+				n += len(g.objects)
 			}
 		}
 	}
-	if q.Owner != "" && len(sh.owned) < n {
-		return [][]*entry{sh.owned}, len(sh.owned)
+	if q.NotOwnedBy != nil && len(sh.owned.objects) < n {
+		groups, n = []*group{&sh.owned}, len(sh.owned.objects)
 	}
-	return lists, n
+	if q.Overdue && len(sh.timed.objects) < n {
+		groups, n = []*group{&sh.timed}, len(sh.timed.objects)
+	}
+	return groups, n
 }
 
-func distinct(names []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(names)))
+// selected reports whether the object, which exists, matches the conditions of a
+// query.
+func (o *object) selected(q *Query, now time.Time) bool {
+	r := &o.record
+	return (len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
+		(q.UnchangedFor <= 0 || now.Sub(r.ChangedAt) >= q.UnchangedFor) &&
+		(!q.Overdue || !r.Deadline.IsZero() && now.After(r.Deadline)) &&
+		(!q.NoDeadline || r.Deadline.IsZero()) &&
+		(!q.Unowned || r.Owner == "") &&
+		(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, OwnerRef{r.Owner, r.Epoch}))
 }
 
-// History implements [Historian].
-func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	if s.NoHistory {
-		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
-	}
-	e := s.entry(key)
-	if e == nil {
-		return nil, nil
-	}
-	var rows []HistoryRow
-	for i := range e.past.len() {
-		if k := e.past.at(i); k.sequence > after && len(rows) < limit {
-			rows = append(rows, k.row(key))
-		}
-	}
-	return rows, nil
-}
-
-// Messages implements [Outbox].
-func (s *MemoryStore) Messages(ctx context.Context, limit int) ([]OutboxMessage, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	return slices.Clone(s.outbox[:min(len(s.outbox), max(limit, 0))]), nil
-}
-
-// Discard implements [Outbox].
-func (s *MemoryStore) Discard(ctx context.Context, numbers ...uint64) error {
-	numbers = slices.Sorted(slices.Values(numbers))
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if len(numbers) == 0 {
-		return nil
-	}
-	// Readers discard the oldest: what is kept of those moves up to the rest,
-	// which stays where it is, however long it has become.
-	first, found := slices.BinarySearchFunc(s.outbox, numbers[len(numbers)-1], func(m OutboxMessage, number uint64) int {
-		return cmp.Compare(m.Number, number)
-	})
-	if found {
-		first++
-	}
-	for at := first - 1; at >= 0; at-- {
-		if _, gone := slices.BinarySearch(numbers, s.outbox[at].Number); !gone {
-			first--
-			s.outbox[first] = s.outbox[at]
-		}
-	}
-	clear(s.outbox[:first])
-	s.outbox = s.outbox[first:]
-	if len(s.outbox) == 0 {
-		s.outbox = nil
-	}
-	return nil
-}
-
-// ordered is a set of entries sorted by id, in pieces that are short enough to
-// shift and few enough to search.
+// ordered is a set of objects in order of id. It consists of pieces that are short
+// enough to shift and few enough to search.
 //
-// Invariant: no piece is empty, and every id of a piece is below every id of
-// the next.
-type ordered struct{ pieces [][]*entry }
+// Invariant: no piece is empty, and every id of a piece is below every id of the
+// next one.
+type ordered struct{ pieces [][]*object }
 
 const pieceSize = 512
 
-// place returns the piece and the index at which an id is or belongs.
-func (o *ordered) place(id string) (piece, at int) {
-	piece, _ = slices.BinarySearchFunc(o.pieces, id, func(p []*entry, id string) int {
-		return strings.Compare(p[len(p)-1].id, id)
+// find returns the piece and the index in it where an id is or belongs.
+func (s *ordered) find(id string) (piece, at int) {
+	piece, _ = slices.BinarySearchFunc(s.pieces, id, func(p []*object, id string) int {
+		return strings.Compare(p[len(p)-1].record.ID, id)
 	})
-	if piece == len(o.pieces) {
+	if piece == len(s.pieces) {
 		return piece, 0
 	}
-	at, _ = slices.BinarySearchFunc(o.pieces[piece], id, func(e *entry, id string) int {
-		return strings.Compare(e.id, id)
+	at, _ = slices.BinarySearchFunc(s.pieces[piece], id, func(o *object, id string) int {
+		return strings.Compare(o.record.ID, id)
 	})
 	return piece, at
 }
 
-func (o *ordered) insert(e *entry) {
-	piece, at := o.place(e.id)
-	if piece == len(o.pieces) { // beyond the last one
+func (s *ordered) insert(o *object) {
+	piece, at := s.find(o.record.ID)
+	if piece == len(s.pieces) { // beyond the last one
 		if piece == 0 {
-			o.pieces = append(o.pieces, nil)
+			s.pieces = append(s.pieces, nil)
 		} else {
 			piece--
 		}
-		at = len(o.pieces[piece])
+		at = len(s.pieces[piece])
 	}
-	p := slices.Insert(o.pieces[piece], at, e)
-	o.pieces[piece] = p
+	p := slices.Insert(s.pieces[piece], at, o)
+	s.pieces[piece] = p
 	if len(p) > pieceSize {
 		half := len(p) / 2
-		o.pieces = slices.Insert(o.pieces, piece+1, slices.Clone(p[half:]))
+		s.pieces = slices.Insert(s.pieces, piece+1, slices.Clone(p[half:]))
 		clear(p[half:])
-		o.pieces[piece] = p[:half]
+		s.pieces[piece] = p[:half]
 	}
 }
 
-func (o *ordered) remove(e *entry) {
-	piece, at := o.place(e.id)
-	o.pieces[piece] = slices.Delete(o.pieces[piece], at, at+1)
-	if len(o.pieces[piece]) == 0 {
-		o.pieces = slices.Delete(o.pieces, piece, piece+1)
+func (s *ordered) remove(o *object) {
+	piece, at := s.find(o.record.ID)
+	s.pieces[piece] = slices.Delete(s.pieces[piece], at, at+1)
+	if len(s.pieces[piece]) == 0 {
+		s.pieces = slices.Delete(s.pieces, piece, piece+1)
 	}
 }
 
-// from calls yield for every entry above an id, in order, while it returns true.
-func (o *ordered) from(after string, yield func(*entry) bool) {
-	piece, at := o.place(after)
-	for ; piece < len(o.pieces); piece, at = piece+1, 0 {
-		for _, e := range o.pieces[piece][at:] {
-			if e.id > after && !yield(e) {
-				return
+// after returns the objects whose ids are greater than an id, in order.
+func (s *ordered) after(id string) iter.Seq[*object] {
+	return func(yield func(*object) bool) {
+		piece, at := s.find(id)
+		for ; piece < len(s.pieces); piece, at = piece+1, 0 {
+			for _, o := range s.pieces[piece][at:] {
+				if o.record.ID > id && !yield(o) {
+					return
+				}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -20,10 +21,10 @@ func (o *ordered) check(t require.TestingT) {
 		require.NotEmpty(t, piece, "piece %d", i)
 		require.LessOrEqual(t, len(piece), pieceSize, "piece %d", i)
 		for _, e := range piece {
-			if !first && e.id <= last { // for speed not by require
-				require.Fail(t, "not in order", "%q comes after %q", e.id, last)
+			if !first && e.record.ID <= last { // for speed not by require
+				require.Fail(t, "not in order", "%q comes after %q", e.record.ID, last)
 			}
-			last, first = e.id, false
+			last, first = e.record.ID, false
 		}
 	}
 }
@@ -33,13 +34,13 @@ func TestOrderedIsASortedSlice(t *testing.T) {
 	id := rapid.StringMatching(`[a-c]{0,3}`)
 	rapid.Check(t, func(t *rapid.T) {
 		var o ordered
-		var naive []*entry // sorted
+		var naive []*object // sorted
 		find := func(id string) (int, bool) {
-			return slices.BinarySearchFunc(naive, id, func(e *entry, id string) int { return cmp.Compare(e.id, id) })
+			return slices.BinarySearchFunc(naive, id, func(o *object, id string) int { return cmp.Compare(o.record.ID, id) })
 		}
 		insert := func(id string) {
 			if at, there := find(id); !there {
-				e := &entry{id: id}
+				e := &object{record: StoredRecord{Key: Key{ID: id}}}
 				naive = slices.Insert(naive, at, e)
 				o.insert(e)
 			}
@@ -78,11 +79,12 @@ func TestOrderedIsASortedSlice(t *testing.T) {
 				want := slices.Clone(naive[at:])
 				most := rapid.IntRange(1, len(naive)+1).Draw(t, "most")
 				want = want[:min(most, len(want))]
-				got := []*entry{}
-				o.from(after, func(e *entry) bool {
-					got = append(got, e)
-					return len(got) < most
-				})
+				got := []*object{}
+				for e := range o.after(after) {
+					if got = append(got, e); len(got) == most {
+						break
+					}
+				}
 				require.Equal(t, len(want), len(got))
 				require.True(t, slices.Equal(want, got))
 			},
@@ -129,9 +131,15 @@ func TestListIsAFilter(t *testing.T) {
 		for i := range total {
 			key := Key{Machine: "m", ID: fmt.Sprintf("%05d", i*scatter%7933)}
 			to := StoredRecord{Key: key, State: state(i), Sequence: 1, Operation: 1, Owner: owner(i)}
+			if to.Owner != "" {
+				to.Epoch = uint64(1 + i%2)
+			}
 			absent, err := s.Get(ctx, key)
 			require.NoError(t, err)
 			c := &Commit{Token: NewToken(), Changes: []StoredChange{{Expect: absent.Revision, To: to}}}
+			if i%3 == 0 {
+				c.Changes[0].Timeout = time.Hour
+			}
 			require.NoError(t, s.Commit(ctx, c))
 			all = append(all, c.Changes[0].To)
 		}
@@ -140,14 +148,18 @@ func TestListIsAFilter(t *testing.T) {
 		for range 5 {
 			q := Query{
 				Machine: "m", Limit: rapid.SampledFrom([]int{1, 3, 100, 10_000}).Draw(t, "limit"),
-				States: rapid.SliceOfN(rapid.SampledFrom(append(states, "nobody's")), 0, 3).Draw(t, "states"),
-				Owner:  rapid.SampledFrom([]string{"", "p", "q", "nobody"}).Draw(t, "owner"),
-				After:  rapid.SampledFrom([]string{"", "00000", "00500", "03966+", "9"}).Draw(t, "after"),
+				States:     rapid.SliceOfN(rapid.SampledFrom(append(states, "nobody's")), 0, 3).Draw(t, "states"),
+				Unowned:    rapid.Bool().Draw(t, "unowned"),
+				NoDeadline: rapid.Bool().Draw(t, "no deadline"),
+				NotOwnedBy: rapid.SampledFrom([][]OwnerRef{nil, {}, {{"p", 1}}, {{"p", 2}, {"q", 1}}}).Draw(t, "not owned by"),
+				After:      rapid.SampledFrom([]string{"", "00000", "00500", "03966+", "9"}).Draw(t, "after"),
 			}
 			var want []string
 			for _, r := range all {
 				if r.ID > q.After && (len(q.States) == 0 || slices.Contains(q.States, r.State)) &&
-					(q.Owner == "" || r.Owner == q.Owner) && len(want) < q.Limit {
+					(!q.Unowned || r.Owner == "") && (!q.NoDeadline || r.Deadline.IsZero()) &&
+					(q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, OwnerRef{r.Owner, r.Epoch})) &&
+					len(want) < q.Limit {
 					want = append(want, r.ID)
 				}
 			}
@@ -209,42 +221,57 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 		require.NoError(t, s.Discard(context.Background(), s.messages-1, s.messages-2, s.messages-3))
 	}
 	sh := s.shelves["m"]
-	require.LessOrEqual(t, len(sh.entries), keep)
+	require.LessOrEqual(t, len(sh.objects), keep)
 	require.Empty(t, sh.order.pieces)
 	require.Len(t, sh.states, 2)
-	for state, b := range sh.states {
-		require.Empty(t, b.entries, state)
-		require.LessOrEqual(t, cap(b.entries), 8, state)
+	for state, g := range sh.states {
+		require.Empty(t, g.objects, state)
+		require.LessOrEqual(t, cap(g.objects), 8, state)
 	}
-	require.LessOrEqual(t, len(s.removed), keep)
-	require.LessOrEqual(t, cap(s.removed), 8*keep)
+	require.LessOrEqual(t, len(s.removals), keep)
+	require.LessOrEqual(t, cap(s.removals), 8*keep)
 	require.Len(t, s.outbox, 1)
 	require.LessOrEqual(t, cap(s.outbox), 8)
 	require.Len(t, s.shelves, 1)
-	for _, e := range sh.entries {
-		require.LessOrEqual(t, cap(e.past.rows), 2)
+	for _, o := range sh.objects {
+		require.LessOrEqual(t, cap(o.past.rows), 2)
 	}
 }
 
-// What an owner has is found without a walk past what is at rest, however many
-// objects there are: every sweep asks for each of the dead.
-func TestListOfAnOwnerIsShort(t *testing.T) {
+// The queries of a sweep read the objects that they may select, however many
+// objects are at rest.
+func TestSweepQueriesReadFewObjects(t *testing.T) {
 	var s MemoryStore
 	for i := range 100 {
-		to := StoredRecord{Key: Key{Machine: "m", ID: fmt.Sprint(i)}, State: "idle", Sequence: 1}
-		if i == 50 {
-			to.Owner = "p"
+		ch := StoredChange{To: StoredRecord{Key: Key{Machine: "m", ID: fmt.Sprint(i)}, State: "idle", Sequence: 1}}
+		switch i {
+		case 50:
+			ch.To.State, ch.To.Owner, ch.To.Epoch = "moving", "p", 1
+		case 60:
+			ch.To.State, ch.Timeout = "moving", time.Hour
+		case 70:
+			ch.To.State = "moving"
 		}
-		require.NoError(t, s.Commit(t.Context(), &Commit{Token: NewToken(), Changes: []StoredChange{{Expect: s.unknown(to.Key).Revision, To: to}}}))
+		ch.Expect = s.unknown(ch.To.Key).Revision
+		require.NoError(t, s.Commit(t.Context(), &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
 	}
-	_, n := s.shelves["m"].where(&Query{Machine: "m", Owner: "p"})
-	require.Equal(t, 1, n)
-	_, n = s.shelves["m"].where(&Query{Machine: "m"})
-	require.Equal(t, 100, n)
+	for _, c := range []struct {
+		q Query
+		n int
+	}{
+		{Query{Overdue: true}, 1},
+		{Query{NotOwnedBy: []OwnerRef{}}, 1},
+		{Query{States: []string{"moving", "moving"}, NoDeadline: true, Unowned: true}, 3},
+		{Query{States: []string{"moving"}, Overdue: true}, 1},
+		{Query{}, 100},
+	} {
+		_, n := s.shelves["m"].candidates(&c.q)
+		require.Equal(t, c.n, n, "%+v", c.q)
+	}
 }
 
-// Every entry stands where it says in the bucket of its state, and nowhere else.
-func TestEntriesStandInTheirBuckets(t *testing.T) {
+// Every object is in the groups that its record asks for, and in no other.
+func TestObjectsAreInTheirGroups(t *testing.T) {
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		s := MemoryStore{KeepRemoved: 2}
@@ -254,31 +281,41 @@ func TestEntriesStandInTheirBuckets(t *testing.T) {
 			require.NoError(t, err)
 			state := rapid.SampledFrom([]string{"idle", "moving", "gone"}).Draw(t, "state")
 			to := StoredRecord{Key: key, State: state, Sequence: before.Sequence + 1}
-			to.Owner = rapid.SampledFrom([]string{"", "p", "q"}).Draw(t, "owner")
+			if to.Owner = rapid.SampledFrom([]string{"", "p", "q"}).Draw(t, "owner"); to.Owner != "" {
+				to.Epoch = 1
+			}
 			ch := StoredChange{Expect: before.Revision, From: before.State, To: to, Remove: state == "gone" && before.Exists()}
-			if before.Exists() && rapid.Bool().Draw(t, "quiet") {
-				ch.To, ch.Quiet, ch.Remove = before, true, false
-				ch.To.Owner = to.Owner
+			if before.Exists() && rapid.Bool().Draw(t, "metadata only") {
+				ch.To, ch.MetadataOnly, ch.Remove = before, true, false
+				ch.To.Owner, ch.To.Epoch = to.Owner, to.Epoch
 			}
+			ch.Timeout = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "timeout")
 			require.NoError(t, s.Commit(ctx, &Commit{Token: NewToken(), Changes: []StoredChange{ch}}))
-			sh, there, owned := s.shelves["m"], 0, 0
-			for _, e := range sh.entries {
-				require.Equal(t, e.state() != "", e.bucket != nil && e.bucket.entries[e.at] == e)
-				if e.state() != "" {
-					require.Same(t, sh.states[e.state()], e.bucket)
-					there++
+
+			sh := s.shelves["m"]
+			all := []*group{&sh.owned, &sh.timed}
+			for _, g := range sh.states {
+				all = append(all, g)
+			}
+			members := 0
+			for _, g := range all {
+				members += len(g.objects)
+			}
+			for _, o := range sh.objects {
+				if !o.record.Exists() {
+					require.Zero(t, o.place)
+					continue
 				}
-				has := e.state() != "" && e.owner() != ""
-				require.Equal(t, has, e.owned > 0 && sh.owned[e.owned-1] == e)
-				if has {
-					owned++
+				for kind, g := range map[int]*group{inState: sh.states[o.record.State], inOwned: &sh.owned, inTimed: &sh.timed} {
+					if kind == inOwned && o.record.Owner == "" || kind == inTimed && o.record.Deadline.IsZero() {
+						require.Zero(t, o.place[kind])
+						continue
+					}
+					require.Same(t, o, g.objects[o.place[kind]-1])
+					members--
 				}
 			}
-			require.Len(t, sh.owned, owned)
-			for _, b := range sh.states {
-				there -= len(b.entries)
-			}
-			require.Zero(t, there)
+			require.Zero(t, members)
 			sh.order.check(t)
 		}
 	})

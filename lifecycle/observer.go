@@ -2,29 +2,30 @@ package lifecycle
 
 import "github.com/interlock-go/interlock/fsm"
 
-// Observer is told what a [Manager] does. A nil function is not called.
-// Functions are called in the goroutine of the caller, after the commit and
-// with no lock held; they can undo nothing, and may be called from many
-// goroutines at once. Changes of one object may be told in another order than
-// that of their commits: Sequence tells.
+// Observer receives what a [Manager] does. A nil function is not called. The
+// functions run in the goroutine of the caller, after the commit and with no lock
+// held; many goroutines may call them at once, and they can undo nothing. Changes
+// of one object may arrive in another order than that of their commits: Sequence
+// gives the order. A panic continues in the caller; the change is committed.
 type Observer struct {
-	// Changed: a change was committed.
+	// Changed receives every change that was committed.
 	Changed func(HistoryRow)
-	// Refused: a call that changes objects failed. The error is an [*Error].
+	// Refused receives the error of every call that should have changed an object:
+	// an [*Error].
 	Refused func(error)
-	// Reported: a report was decided.
+	// Reported receives every report that has a verdict.
 	Reported func(Reported)
 }
 
-// Reported is a report and what it was.
+// Reported is a report and its verdict.
 type Reported struct {
 	Key
-	Operation OpID   // that the report is about
-	Present   OpID   // the object's operation when the report was decided
+	Operation OpID   // of the report
+	Present   OpID   // of the object when the report was decided
 	State     string // of the object then; empty: it does not exist
 	Event     string
 	Actor     fsm.Actor
 	Reason    string
 	Verdict   Verdict
-	Err       error // why it is refused or stale; nil otherwise
+	Err       error // why the report is refused or stale; nil otherwise
 }

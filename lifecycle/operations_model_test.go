@@ -44,8 +44,8 @@ type act struct {
 func drawAct(t *rapid.T) act {
 	return act{
 		What: rapid.SampledFrom([]string{
-			"do", "do", "do", "do", "destroy", "fire", "report", "finish", "finish", "finish", "finish",
-			"sweep", "sweep", "recover", "override", "crash", "restart", "beat", "sleep", "cancel",
+			"do", "do", "do", "do", "do", "fire", "report", "finish", "finish", "finish", "finish",
+			"sweep", "sweep", "sweep", "override", "crash", "restart", "beat", "sleep", "cancel",
 		}).Draw(t, "what"),
 		Object:  rapid.IntRange(0, 1).Draw(t, "object"),
 		Process: rapid.IntRange(0, 2).Draw(t, "process"),
@@ -185,7 +185,7 @@ func (g *guarded) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	ch := &c.Changes[0]
 	before, err := g.MemoryStore.Get(ctx, ch.To.Key)
 	written := g.mortal.Commit(ctx, c)
-	if err == nil && written == nil && !ch.Quiet && ch.To.Actor == "worker" && (before.Owner != g.w.owner || before.Epoch != g.w.epoch) {
+	if err == nil && written == nil && !ch.MetadataOnly && ch.To.Actor == "worker" && (before.Owner != g.w.owner || before.Epoch != g.w.epoch) {
 		g.p.fault("%v wrote the outcome of %v, which %s of epoch %d owned", g.w, ch.To.Key, before.Owner, before.Epoch)
 	}
 	return written
@@ -213,9 +213,7 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 	id, l := fmt.Sprint("vm", a.Object), p.lives[a.Process]
 	switch a.What {
 	case "do":
-		p.do(ctx, l, id, []lifecycle.Step[event]{{Event: a.Event, Work: lifecycle.Named("work", nil)}})
-	case "destroy":
-		p.do(ctx, l, id, []lifecycle.Step[event]{{Event: "stop", Work: lifecycle.Named("work", nil)}, {Event: "delete", Work: lifecycle.Named("work", nil)}})
+		p.do(ctx, l, id, a.Event)
 	case "fire":
 		_, _ = p.peer.Fire(ctx, id, a.Event, user, nil)
 	case "report":
@@ -240,9 +238,6 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 	case "sweep":
 		_, err := l.m.Sweep(ctx)
 		p.unless(l, err)
-	case "recover":
-		_, err := l.m.Recover(ctx)
-		p.unless(l, err)
 	case "override":
 		_, _ = p.peer.Override(ctx, id, a.To, "ann", "because", nil)
 	case "crash":
@@ -252,7 +247,7 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 		p.join(t, a.Process)
 	case "beat":
 		for _, l := range p.lives {
-			_ = l.owner.Beat(ctx)
+			_ = l.owner.Heartbeat(ctx)
 		}
 	case "sleep":
 		time.Sleep(time.Duration(1+a.How) * 10 * time.Second)
@@ -271,13 +266,13 @@ func (p *playground) unless(l *life, err error) {
 }
 
 // do compares the admission with what the machine says about the object.
-func (p *playground) do(ctx context.Context, l *life, id string, steps []lifecycle.Step[event]) {
+func (p *playground) do(ctx context.Context, l *life, id string, e event) {
 	rec, err := p.peer.Get(ctx, id)
 	status := rec.Status
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		status = workVM.At("none")
 	}
-	next, refused := workVM.Next(ctx, status, steps[0].Event, user, nil)
+	next, refused := workVM.Next(ctx, status, e, user, nil)
 	table := workVM.Table()
 	begins := refused == nil && !next.Ignored && !rests(next.State) && (rests(status.State) || table.Rows[next.Row].Supersede)
 	lost := false
@@ -286,9 +281,9 @@ func (p *playground) do(ctx context.Context, l *life, id string, steps []lifecyc
 		lost = true
 	default:
 	}
-	h, err := l.m.DoSteps(ctx, id, user, steps, nil)
+	h, err := l.m.Do(ctx, id, e, user, lifecycle.Named("work", nil), nil)
 	if want := begins && !lost && !l.store.dead.Load(); want != (err == nil) {
-		p.fault("%v in %v: admitted should be %v, and is %v", steps[0].Event, status, want, err)
+		p.fault("%v in %v: admitted should be %v, and is %v", e, status, want, err)
 	}
 	if err == nil {
 		p.handles = append(p.handles, held{h, l, id})

@@ -152,7 +152,7 @@ func TestLostThenOvertaken(t *testing.T) {
 	}
 	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Winner(err)
+	winner, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, "progress", winner.Event)
 	require.Zero(t, count(tokens(t, store, "a"), store.tokens[0]))
@@ -320,7 +320,6 @@ func TestCertainFailure(t *testing.T) {
 			require.Equal(t, 500, lifecycle.HTTPStatus(err))
 			require.Len(t, store.tokens, 1)
 			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "none"))
-			require.Zero(t, m.Verdicts().Applied)
 		})
 	}
 }

@@ -132,7 +132,7 @@ func TestOverrideRefused(t *testing.T) {
 	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t) }
 	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Winner(err)
+	winner, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, "progress", winner.Event)
 }

@@ -26,9 +26,9 @@ func TestFireOvertaken(t *testing.T) {
 	require.NotErrorIs(t, err, lifecycle.ErrExists)
 	require.Equal(t, 409, lifecycle.HTTPStatus(err))
 	require.EqualError(t, err, `lifecycle: fire vm "a": delete by user in Ready: `+
-		`fsm: conflict: vm "a" was to be Ready at revision "2", it is Updating at "3"`)
+		`fsm: conflict: vm "a" is expected Ready at revision "2" and is Updating at "3"`)
 	require.Equal(t, 1, store.commits, "Fire tried again")
-	winner, ok := m.Winner(err)
+	winner, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, won, winner)
 	require.Equal(t, size{N: 7}, winner.Payload)
@@ -56,7 +56,7 @@ func TestFireOvertakenByItself(t *testing.T) {
 			store.afterGet = func(int) { meanwhile(t, store.others()) }
 			_, err := m.Fire(t.Context(), "a", "update", user, nil)
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
-			winner, ok := m.Winner(err)
+			winner, ok := m.Current(err)
 			require.True(t, ok)
 			require.Equal(t, state("Ready"), winner.State)
 		})
@@ -73,10 +73,10 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 	_, err := m.Fire(t.Context(), "a", "late", "sweeper", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrNotFound)
-	_, ok := m.Winner(err)
+	_, ok := m.Current(err)
 	require.False(t, ok)
 	require.EqualError(t, err, `lifecycle: fire vm "a": late by sweeper in Deleting: `+
-		`fsm: conflict: vm "a" was to be Deleting at revision "2", it is absent at "3"`)
+		`fsm: conflict: vm "a" is expected Deleting at revision "2" and is absent at "3"`)
 }
 
 // TestWinnerOfNothing: other errors carry no winner, and a conflict of another
@@ -84,15 +84,15 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 func TestWinnerOfNothing(t *testing.T) {
 	m, _ := vms(t)
 	for _, err := range []error{nil, errors.New("x"), lifecycle.ErrConflict, lifecycle.ErrExists} {
-		_, ok := m.Winner(err)
+		_, ok := m.Current(err)
 		require.False(t, ok, "%v", err)
 	}
 	leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
 	must(leases.Add(t.Context(), "l", user, size{}))(t)
 	_, err := leases.Add(t.Context(), "l", user, size{})
-	_, ok := leases.Winner(err)
+	_, ok := leases.Current(err)
 	require.True(t, ok)
-	_, ok = m.Winner(err)
+	_, ok = m.Current(err)
 	require.False(t, ok)
 }
 
@@ -113,7 +113,6 @@ func TestReportOvertaken(t *testing.T) {
 	rec := must(m.Get(t.Context(), "a"))(t)
 	require.Equal(t, state("Ready"), rec.State)
 	require.EqualValues(t, 3+3+1, rec.Sequence)
-	require.Equal(t, lifecycle.Verdicts{Applied: 1}, m.Verdicts())
 }
 
 // TestReportDecidedAgain: what overtakes a report may answer it.
@@ -163,7 +162,7 @@ func TestReportDecidedAgain(t *testing.T) {
 func TestReportAskedAgain(t *testing.T) {
 	runs := 0
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	machine := asking(func(context.Context, *size) error {
+	machine := asking(func(context.Context, *size, *size) error {
 		if runs++; runs > 1 {
 			return &lifecycle.ConflictError{}
 		}
@@ -188,8 +187,7 @@ func TestReportNeverStill(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 16, store.commits)
-	require.Zero(t, m.Verdicts())
-	winner, ok := m.Winner(err)
+	winner, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, "progress", winner.Event)
 }
@@ -203,7 +201,7 @@ func TestCreateOvertaken(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.EqualError(t, err, `lifecycle: create vm "a": create by user: lifecycle: exists already, Ready at revision "1"`)
-		winner, ok := m.Winner(err)
+		winner, ok := m.Current(err)
 		require.True(t, ok)
 		require.Equal(t, size{N: 7}, winner.Payload)
 		require.Equal(t, 1, store.commits)
@@ -214,7 +212,7 @@ func TestCreateOvertaken(t *testing.T) {
 		store.afterGet = func(int) { must(others.Add(t.Context(), "a", agent, size{N: 7}))(t) }
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
-		winner, ok := m.Winner(err)
+		winner, ok := m.Current(err)
 		require.True(t, ok)
 		require.Equal(t, agent, winner.Actor)
 	})
@@ -246,7 +244,7 @@ func TestCreateAfterForgotten(t *testing.T) {
 		return write()
 	}
 	rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
-	require.Equal(t, 1, store.gets, "the conflict tells the numbers: it is not read again")
+	require.Equal(t, 4, store.gets)
 	require.Equal(t, 4, store.commits)
 	require.EqualValues(t, 13+23+33+1, rec.Sequence, "above all that was forgotten")
 	require.EqualValues(t, 13+23+33+1, rec.Operation)
@@ -266,7 +264,7 @@ func TestCreateNeverStill(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrExists)
 	require.Equal(t, 16, store.commits)
-	_, ok := m.Winner(err)
+	_, ok := m.Current(err)
 	require.False(t, ok)
 	_, err = store.others().Get(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)

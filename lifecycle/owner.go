@@ -8,31 +8,27 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Owner is this process as one that does the work of operations: a record in
-// the same store, with a name, an epoch and a heart-beat. Who does not beat for
-// its time to live is dead: others take its operations over, and nothing that it
-// still writes about them is accepted.
+// Owner is this process as one that executes operations: a record in the same
+// store, with a name, an epoch and a heartbeat. An owner that sends no heartbeat
+// within its TTL is considered dead: other processes take its operations over, and
+// the store accepts nothing more that it writes about them.
 //
-// [Join] makes one, for any number of managers on that store; the zero Owner is
-// not usable. It is safe for concurrent use and must not be copied. Somebody
-// has to call [Owner.Run], or [Owner.Beat] often enough.
+// [Join] makes an Owner, for any number of managers of that store; the zero Owner
+// is not usable. It is safe for concurrent use and must not be copied. The program
+// calls [Owner.Run], or [Owner.Heartbeat] often enough.
 type Owner struct {
-	name    string
-	epoch   uint64
-	ttl     time.Duration
-	records *Manager[ownerState, ownerEvent, struct{}]
+	ref  OwnerRef
+	ttl  time.Duration
+	core *core
 
-	lost func() // ends alive
-	// alive ends with the ownership, with [ErrStale] as its cause.
-	alive context.Context
-
-	mu  sync.Mutex
-	rec StoredRecord // as it was last written by this process
+	alive context.Context // ends with the ownership; its cause matches ErrStale
+	lose  func()          // ends alive
 }
 
-// DefaultTTL is how long an owner lives without a heart-beat.
+// DefaultTTL is how long an owner is alive after its last heartbeat.
 const DefaultTTL = 30 * time.Second
 
 type (
@@ -52,14 +48,15 @@ const (
 
 	process fsm.Actor = "process"
 
-	ownersTableName = "interlock.owner"
+	ownersTable = "interlock.owner"
 )
 
-// ownersMachine is how owners live. Alive is in transition: the process owes the
-// next heart-beat. Every join is a new operation, and its number the epoch.
+// ownersMachine is the table of owners. The alive state is transitional: the
+// process owes the next heartbeat. Every join starts a new operation, and its
+// number is the epoch.
 func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, struct{}] {
 	return fsm.Must[struct{}](fsm.Spec[ownerState, ownerEvent]{
-		Name: ownersTableName, Initial: ownerAbsent, Actors: []fsm.Actor{process},
+		Name: ownersTable, Initial: ownerAbsent, Actors: []fsm.Actor{process},
 		States: []fsm.State[ownerState]{
 			{Name: ownerAbsent, Kind: fsm.Absent},
 			{Name: ownerAlive, Kind: fsm.Transitional},
@@ -76,55 +73,65 @@ func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, struc
 	})
 }
 
-// Join makes this process an owner under a name that is its own, such as the
-// host's, and begins a new epoch: an earlier process of that name is dead from
-// now on, also if it is only slow. A ttl of 0 is [DefaultTTL]; processes may
-// differ.
+var ownersOfDefaultTTL = sync.OnceValue(func() *fsm.Machine[ownerState, ownerEvent, struct{}] {
+	return ownersMachine(DefaultTTL)
+})
+
+// newOwners returns the core of the owners in a store.
+func newOwners(store Store, ttl time.Duration) *core {
+	if ttl == DefaultTTL {
+		return New(ownersOfDefaultTTL(), store, nil).core
+	}
+	return New(ownersMachine(ttl), store, nil).core
+}
+
+// Join makes this process an owner under a name of its own, such as the host's,
+// and starts a new epoch. An earlier process of that name is dead from then on,
+// even if it only was slow; of two processes that join under one name, the later
+// one stays. A ttl of 0 is [DefaultTTL]; processes may have different ones.
 //
-// Errors: [ErrInvalid] for the name or a negative ttl, [ErrConflict] if two
-// processes join under one name at once, and those of the store.
+// Errors: [ErrInvalid] for the name or a negative ttl, and those of the store.
 func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Owner, error) {
 	if ttl < 0 {
-		return nil, fmt.Errorf("%w: a time to live of %v", ErrInvalid, ttl)
+		return nil, fmt.Errorf("%w: owner %q with a TTL of %v", ErrInvalid, shown(name), ttl)
 	}
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
-	o := &Owner{name: name, ttl: ttl, records: New(ownersMachine(ttl), store, nil)}
-	for attempt := 1; ; attempt++ {
-		c := o.records.call("join", name, process)
-		c.event, c.creates = ownerJoin, true
-		c.fires(nil)
-		err := c.run(ctx)
-		if err == nil {
-			o.rec = *c.after()
-			break
-		}
-		// That an earlier life of the name has beaten, left or was declared dead
-		// meanwhile takes nothing from this one; another join does.
-		lost, conflict := errors.AsType[*ConflictError](err)
-		if !conflict || lost.Current.Operation != c.before.Operation || attempt == maxAttempts {
-			return nil, err
-		}
+	o := &Owner{ttl: ttl, core: newOwners(store, ttl)}
+	r := o.request("join", name, decide.Fire, ownerJoin)
+	r.ask.MayExist = true
+	if _, err := apply(ctx, []*request{r}, nil); err != nil {
+		return nil, r.fail(err)
 	}
-	o.epoch = uint64(o.rec.Operation)
+	o.ref = OwnerRef{Name: name, Epoch: uint64(r.change.To.Operation)}
 	alive, end := context.WithCancelCause(context.Background())
-	o.alive, o.lost = alive, func() { end(fmt.Errorf("%w: %s is no owner any more", ErrStale, name)) }
+	o.alive, o.lose = alive, func() { end(fmt.Errorf("%w: owner %q is dead or was replaced", ErrStale, name)) }
 	return o, nil
 }
 
+// request makes a request about the owner's record.
+func (o *Owner) request(verb, name string, kind decide.Verb, e ownerEvent) *request {
+	event, _ := o.core.table.EventIndex(string(e))
+	return &request{
+		core: o.core, verb: verb, id: name, event: string(e), retry: true,
+		ask: decide.Request{Verb: kind, Event: event, Actor: process, Operation: o.ref.Epoch},
+	}
+}
+
 // Name returns the name.
-func (o *Owner) Name() string { return o.name }
+func (o *Owner) Name() string { return o.ref.Name }
 
 // Epoch returns the number of this life: it grows with every Join of the name.
-func (o *Owner) Epoch() uint64 { return o.epoch }
+func (o *Owner) Epoch() uint64 { return o.ref.Epoch }
 
-// Lost is closed when the owner has left, or was declared dead and noticed it.
+// Lost returns a channel that is closed when the owner has left, or has learned
+// that it is considered dead.
 func (o *Owner) Lost() <-chan struct{} { return o.alive.Done() }
 
-// Run beats three times in each time to live, until ctx ends, which is no error,
-// or the ownership is lost: [ErrStale]. An error of the store is tried again at
-// the next beat.
+// Run sends three heartbeats in each TTL until ctx ends, and then returns nil. It
+// returns [ErrStale] if the ownership is lost. After an error of the store it
+// tries again at the next heartbeat.
 func (o *Owner) Run(ctx context.Context) error {
 	ticker := time.NewTicker(max(o.ttl/3, 1))
 	defer ticker.Stop()
@@ -135,73 +142,47 @@ func (o *Owner) Run(ctx context.Context) error {
 		case <-o.alive.Done():
 			return context.Cause(o.alive)
 		case <-ticker.C:
-			if err := o.Beat(ctx); errors.Is(err, ErrStale) {
+			if err := o.Heartbeat(ctx); errors.Is(err, ErrStale) {
 				return err
 			}
 		}
 	}
 }
 
-// Beat says that the process lives. The error is [ErrStale] if it was declared
-// dead or joined anew, and it is then lost for good; or the store's, after which
-// it may be called again.
-func (o *Owner) Beat(ctx context.Context) error {
+// Heartbeat reports that the process is alive. The error is [ErrStale] if it is
+// considered dead or was replaced, and the ownership is then lost for good; or the
+// store's, after which Heartbeat may be called again.
+func (o *Owner) Heartbeat(ctx context.Context) error {
 	if o.alive.Err() != nil {
 		return context.Cause(o.alive)
 	}
-	o.mu.Lock()
-	before := o.rec
-	o.mu.Unlock()
-	var last error
-	for range 3 {
-		after, err := o.records.touch(ctx, &before, &before, o.ttl)
-		if err == nil {
-			o.mu.Lock()
-			// Two beats at once: the later sequence of revisions is not known,
-			// so the next one may meet a conflict and read.
-			o.rec = after
-			o.mu.Unlock()
-			return nil
-		}
-		// A conflict may be with a beat of our own whose answer was lost.
-		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrUnknownOutcome) {
-			return err
-		}
-		last = err
-		if before, err = o.records.store.Get(ctx, before.Key); err != nil {
-			return err
-		}
-		if before.State != string(ownerAlive) || uint64(before.Operation) != o.epoch {
-			o.lost()
-			return context.Cause(o.alive)
-		}
+	r := o.request("heartbeat", o.ref.Name, decide.Heartbeat, "")
+	r.ask.Owned = true // an owner's own record has no owner
+	_, err := apply(ctx, []*request{r}, nil)
+	switch {
+	case errors.Is(err, ErrStale):
+		o.lose()
+		return context.Cause(o.alive)
+	case err != nil:
+		return r.fail(err)
 	}
-	return last
+	return nil
 }
 
-// Leave ends the ownership in good order: call it when all work has ended. What
-// is left is taken over at once. The error is [ErrStale] if it was lost before,
+// Leave ends the ownership: call it when all work has ended. Other processes take
+// at once what is left. The error is [ErrStale] if the ownership was lost before,
 // or the store's.
 func (o *Owner) Leave(ctx context.Context) error {
 	if o.alive.Err() != nil {
 		return context.Cause(o.alive)
 	}
-	v, err := o.records.Report(ctx, o.name, OpID(o.epoch), ownerLeave, process, "")
-	if err != nil {
-		return err
+	r := o.request("leave", o.ref.Name, decide.Report, ownerLeave)
+	if _, err := apply(ctx, []*request{r}, nil); err != nil {
+		return r.fail(err)
 	}
-	o.lost()
-	if v != Applied {
+	o.lose()
+	if !r.written() {
 		return context.Cause(o.alive)
 	}
 	return nil
-}
-
-// touch changes quietly who does the work of a record, or its deadline.
-func (m *Manager[S, E, T]) touch(ctx context.Context, before, to *StoredRecord, within time.Duration) (StoredRecord, error) {
-	commit := Commit{Token: NewToken(), Changes: []StoredChange{{
-		Expect: before.Revision, From: before.State, FromOrigin: before.Origin, To: *to, Within: within, Quiet: true,
-	}}}
-	err := m.store.Commit(ctx, &commit)
-	return commit.Changes[0].To, err
 }

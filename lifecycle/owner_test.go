@@ -25,17 +25,17 @@ func TestJoin(t *testing.T) {
 			require.Equal(t, "p", o.Name())
 			require.Equal(t, epoch+1, o.Epoch())
 			if last != nil {
-				require.ErrorIs(t, last.Beat(t.Context()), lifecycle.ErrStale)
+				require.ErrorIs(t, last.Heartbeat(t.Context()), lifecycle.ErrStale)
 				<-last.Lost()
 				require.ErrorIs(t, last.Leave(t.Context()), lifecycle.ErrStale)
 				require.ErrorIs(t, last.Run(t.Context()), lifecycle.ErrStale)
 			}
-			require.NoError(t, o.Beat(t.Context()))
+			require.NoError(t, o.Heartbeat(t.Context()))
 			last = o
 		}
 		require.NoError(t, last.Leave(t.Context()))
 		<-last.Lost()
-		require.ErrorIs(t, last.Beat(t.Context()), lifecycle.ErrStale)
+		require.ErrorIs(t, last.Heartbeat(t.Context()), lifecycle.ErrStale)
 		again := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
 		require.EqualValues(t, 5, again.Epoch(), "also after it has left")
 		require.Equal(t, time.Now().Add(lifecycle.DefaultTTL), must(store.Get(t.Context(), ownerKey("p")))(t).Deadline)
@@ -54,7 +54,8 @@ func TestJoinInvalid(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrClosed)
 }
 
-// TestJoinAtOnce: of two processes that join under one name at once, one is told.
+// TestJoinAtOnce: of two processes that join under one name at once, the later one
+// stays.
 func TestJoinAtOnce(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	must(lifecycle.Join(t.Context(), store, "p", 0))(t)
@@ -65,9 +66,9 @@ func TestJoinAtOnce(t *testing.T) {
 			rival = must(lifecycle.Join(t.Context(), store.MemoryStore, "p", 0))(t)
 		}
 	}
-	_, err := lifecycle.Join(t.Context(), store, "p", 0)
-	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	require.NoError(t, rival.Beat(t.Context()))
+	owner := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+	require.ErrorIs(t, rival.Heartbeat(t.Context()), lifecycle.ErrStale)
+	require.NoError(t, owner.Heartbeat(t.Context()))
 }
 
 // TestJoinAmidAnEarlierLife: what becomes of an earlier process of the name is in
@@ -75,7 +76,7 @@ func TestJoinAtOnce(t *testing.T) {
 func TestJoinAmidAnEarlierLife(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *lifecycle.Owner, *lifecycle.MemoryStore){
 		"beats": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
-			require.NoError(t, o.Beat(t.Context()))
+			require.NoError(t, o.Heartbeat(t.Context()))
 		},
 		"leaves": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
 			require.NoError(t, o.Leave(t.Context()))
@@ -100,8 +101,8 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 				}
 				o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
 				require.EqualValues(t, 2, o.Epoch())
-				require.NoError(t, o.Beat(t.Context()))
-				require.ErrorIs(t, earlier.Beat(t.Context()), lifecycle.ErrStale)
+				require.NoError(t, o.Heartbeat(t.Context()))
+				require.ErrorIs(t, earlier.Heartbeat(t.Context()), lifecycle.ErrStale)
 			})
 		})
 	}
@@ -131,7 +132,7 @@ func TestOwnerRun(t *testing.T) {
 		require.Len(t, must(store.History(t.Context(), ownerKey("quick"), 0, 100))(t), 1)
 
 		time.Sleep(time.Second + 1)
-		require.NoError(t, quick.Beat(t.Context()), "late, but nobody has looked")
+		require.NoError(t, quick.Heartbeat(t.Context()), "late, but nobody has looked")
 		time.Sleep(time.Second + 1)
 		must(watcher.Sweep(t.Context()))(t)
 		require.Equal(t, "dead", must(store.Get(t.Context(), ownerKey("quick")))(t).State)
@@ -171,20 +172,20 @@ func TestOwnerBeatOfStore(t *testing.T) {
 		}
 		return write()
 	}
-	require.NoError(t, o.Beat(t.Context()))
+	require.NoError(t, o.Heartbeat(t.Context()))
 	require.Equal(t, 2, store.commits)
-	require.NoError(t, o.Beat(t.Context()))
+	require.NoError(t, o.Heartbeat(t.Context()))
 	store.onCommit = func(int, *lifecycle.Commit, func() error) error { return errBoom }
-	require.ErrorIs(t, o.Beat(t.Context()), errBoom)
+	require.ErrorIs(t, o.Heartbeat(t.Context()), errBoom)
 	store.onCommit = func(_ int, c *lifecycle.Commit, _ func() error) error { return store.lose(t, c) }
-	require.ErrorIs(t, o.Beat(t.Context()), lifecycle.ErrUnknownOutcome)
+	require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrUnknownOutcome)
 	select {
 	case <-o.Lost():
 		t.Fatal("lost by an error of the store")
 	default:
 	}
 	store.reset()
-	require.NoError(t, o.Beat(t.Context()))
+	require.NoError(t, o.Heartbeat(t.Context()))
 	// So may the answer to leaving.
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		if n == 1 {
@@ -223,7 +224,7 @@ func TestZombie(t *testing.T) {
 		time.Sleep(time.Second + 1)
 		cases := must(n.Sweep(t.Context()))(t)
 		require.Len(t, cases, 1)
-		require.Equal(t, lifecycle.Redone, cases[0].Remedy)
+		require.Equal(t, lifecycle.Redone, cases[0].Resolution)
 		require.True(t, cases[0].OwnerDead)
 		require.Equal(t, "zombie", cases[0].Owner)
 		require.EqualValues(t, 3, cases[0].Operation)
@@ -234,7 +235,7 @@ func TestZombie(t *testing.T) {
 		close(woken)
 		synctest.Wait()
 		require.Equal(t, []string{"the heir does it"}, log.list)
-		require.ErrorIs(t, zombie.Beat(t.Context()), lifecycle.ErrStale)
+		require.ErrorIs(t, zombie.Heartbeat(t.Context()), lifecycle.ErrStale)
 		_, err := h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		require.Equal(t, []string{"the heir does it", "the zombie is told"}, log.list)
@@ -262,10 +263,10 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		second := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
 		n := workers(store, lifecycle.Config[event]{Owner: second})
 		b := must(n.Do(t.Context(), "b", "start", user, work, nil))(t)
-		cases := must(n.Recover(t.Context()))(t)
+		cases := must(n.Sweep(t.Context()))(t)
 		require.Len(t, cases, 1)
 		require.Equal(t, "a", cases[0].ID)
-		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 		require.Equal(t, "running", cases[0].To)
 		close(end)
 		_, err := a.Wait(t.Context())
@@ -308,7 +309,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		var h *lifecycle.Handle[state, size]
 		lister := &clocked{hooked: store}
 		lister.beforeList = func(q lifecycle.Query) {
-			if q.Owner != "p" || h != nil {
+			if q.NotOwnedBy == nil || h != nil {
 				return
 			}
 			// The sweep knows by now that p is dead, and goes to look for all that is p's.
@@ -322,7 +323,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		require.Equal(t, "a", cases[0].ID)
 		_, err := h.Wait(t.Context())
 		require.NoError(t, err)
-		require.ErrorIs(t, first.Beat(t.Context()), lifecycle.ErrStale) // and its work is told
+		require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale) // and its work is told
 	})
 }
 

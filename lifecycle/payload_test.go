@@ -2,11 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,40 +11,6 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
-
-// byteStore keeps payloads as bytes, as a store does that survives a restart.
-type byteStore struct{ *lifecycle.MemoryStore }
-
-func (s byteStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	kept := *c
-	kept.Changes = slices.Clone(c.Changes)
-	for i := range kept.Changes {
-		for _, p := range []*lifecycle.Payload{&kept.Changes[i].To.Payload, &kept.Changes[i].To.Saved} {
-			if *p == nil {
-				continue
-			}
-			data, err := (*p).Bytes()
-			if err != nil {
-				return fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
-			}
-			*p = lifecycle.RawPayload(slices.Clone(data))
-		}
-	}
-	if err := s.MemoryStore.Commit(ctx, &kept); err != nil {
-		return err
-	}
-	for i := range c.Changes {
-		c.Changes[i].Stamp(kept.Changes[i].To.Revision, kept.Changes[i].To.ChangedAt)
-	}
-	return nil
-}
-
-// bothStores runs a test on a store that keeps values and on one that keeps
-// bytes.
-func bothStores(t *testing.T, test func(t *testing.T, store lifecycle.Store)) {
-	t.Run("values", func(t *testing.T) { test(t, lifecycle.NewMemoryStore()) })
-	t.Run("bytes", func(t *testing.T) { test(t, byteStore{lifecycle.NewMemoryStore()}) })
-}
 
 func fullBox() box {
 	return box{
@@ -69,99 +31,97 @@ func spoil(b *box) {
 // TestPayloadIsNobodysElse: neither later changes of what a caller gave nor
 // changes of what it got reach the store.
 func TestPayloadIsNobodysElse(t *testing.T) {
-	bothStores(t, func(t *testing.T, store lifecycle.Store) {
-		m := lifecycle.New(boxedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
-		want := fullBox()
-		check := func(what string) {
-			t.Helper()
-			rec := must(m.Get(t.Context(), "a"))(t)
-			require.Empty(t, cmp.Diff(want, rec.Payload), what)
-		}
-		given := fullBox()
-		rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
-		require.Empty(t, cmp.Diff(want, rec.Payload))
-		spoil(&given)
-		check("what was given to create")
-		spoil(&rec.Payload)
-		check("what create returned")
-		rec = must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
-		require.Empty(t, cmp.Diff(want, rec.Payload))
-		spoil(&rec.Payload)
-		check("what fire returned")
-		rec = must(m.Fire(t.Context(), "a", "ping", agent, nil))(t)
-		spoil(&rec.Payload)
-		check("what an ignored event returned")
-		rec = must(m.Get(t.Context(), "a"))(t)
-		spoil(&rec.Payload)
-		check("what get returned")
-		page := must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
-		spoil(&page[0].Payload)
-		check("what list returned")
+	store := lifecycle.NewMemoryStore()
+	m := lifecycle.New(boxedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
+	want := fullBox()
+	check := func(what string) {
+		t.Helper()
+		rec := must(m.Get(t.Context(), "a"))(t)
+		require.Empty(t, cmp.Diff(want, rec.Payload), what)
+	}
+	given := fullBox()
+	rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
+	require.Empty(t, cmp.Diff(want, rec.Payload))
+	spoil(&given)
+	check("what was given to create")
+	spoil(&rec.Payload)
+	check("what create returned")
+	rec = must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+	require.Empty(t, cmp.Diff(want, rec.Payload))
+	spoil(&rec.Payload)
+	check("what fire returned")
+	rec = must(m.Fire(t.Context(), "a", "ping", agent, nil))(t)
+	spoil(&rec.Payload)
+	check("what an ignored event returned")
+	rec = must(m.Get(t.Context(), "a"))(t)
+	spoil(&rec.Payload)
+	check("what get returned")
+	page := must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
+	spoil(&page[0].Payload)
+	check("what list returned")
 
-		_, err := m.Create(t.Context(), "a", "create", user, fullBox())
-		winner, ok := m.Winner(err)
-		require.True(t, ok)
-		spoil(&winner.Payload)
-		check("the winner")
+	_, err := m.Create(t.Context(), "a", "create", user, fullBox())
+	winner, ok := m.Current(err)
+	require.True(t, ok)
+	spoil(&winner.Payload)
+	check("the winner")
 
-		// An edit that keeps what it worked on, and puts in what it owns.
-		var kept *box
-		owned := fullBox()
-		rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
-			kept = p
-			*p = owned
-			p.N = 5
-			return nil
-		}}))(t)
-		want.N = 5
-		require.Empty(t, cmp.Diff(want, rec.Payload))
-		spoil(&owned)
-		require.Empty(t, cmp.Diff(want, rec.Payload), "the returned record")
-		check("what the edit put in")
-		spoil(kept)
-		check("what the edit kept")
-		spoil(&rec.Payload)
-		check("what the edit's fire returned")
+	// An edit that keeps what it worked on, and puts in what it owns.
+	var kept *box
+	owned := fullBox()
+	rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+		kept = p
+		*p = owned
+		p.N = 5
+		return nil
+	}}))(t)
+	want.N = 5
+	require.Empty(t, cmp.Diff(want, rec.Payload))
+	spoil(&owned)
+	require.Empty(t, cmp.Diff(want, rec.Payload), "the returned record")
+	check("what the edit put in")
+	spoil(kept)
+	check("what the edit kept")
+	spoil(&rec.Payload)
+	check("what the edit's fire returned")
 
-		// An edit that fails after it has changed everything.
-		_, err = m.Fire(t.Context(), "a", "progress", agent, &lifecycle.Change[box]{Edit: func(p *box) error {
-			spoil(p)
-			return errEdit
-		}})
-		require.ErrorIs(t, err, errEdit)
-		check("an edit that failed")
+	// An edit that fails after it has changed everything.
+	_, err = m.Fire(t.Context(), "a", "progress", agent, &lifecycle.Change[box]{Edit: func(p *box) error {
+		spoil(p)
+		return errEdit
+	}})
+	require.ErrorIs(t, err, errEdit)
+	check("an edit that failed")
 
-		// The saved payload is as safe as the present one.
-		rec = must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-		rec = must(m.Fire(t.Context(), "a", "undo", user, nil))(t)
-		want.N = 1
-		require.Empty(t, cmp.Diff(want, rec.Payload), "the undo's record")
-		check("the undone edit")
-	})
+	// The saved payload is as safe as the present one.
+	rec = must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+	rec = must(m.Fire(t.Context(), "a", "undo", user, nil))(t)
+	want.N = 1
+	require.Empty(t, cmp.Diff(want, rec.Payload), "the undo's record")
+	check("the undone edit")
 }
 
 // TestGuardChangesNothing: the guard of these boxes writes into the payload,
 // against the rules; nobody ever sees that.
 func TestGuardChangesNothing(t *testing.T) {
-	bothStores(t, func(t *testing.T, store lifecycle.Store) {
-		m := lifecycle.New(boxedVM, store, nil)
-		given, want := fullBox(), fullBox()
-		rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
-		require.Empty(t, cmp.Diff(want, rec.Payload), "after the guard of create")
-		require.Empty(t, cmp.Diff(want, given), "the caller's own")
-		must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
-		rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
-			require.Empty(t, cmp.Diff(want, *p), "what the edit sees after the guard of fire")
-			p.N = 2
-			return nil
-		}}))(t)
-		want.N = 2
-		require.Empty(t, cmp.Diff(want, rec.Payload))
-		require.Empty(t, cmp.Diff(want, must(m.Get(t.Context(), "a"))(t).Payload))
-	})
+	store := lifecycle.NewMemoryStore()
+	m := lifecycle.New(boxedVM, store, nil)
+	given, want := fullBox(), fullBox()
+	rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
+	require.Empty(t, cmp.Diff(want, rec.Payload), "after the guard of create")
+	require.Empty(t, cmp.Diff(want, given), "the caller's own")
+	must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+	rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+		require.Empty(t, cmp.Diff(want, *p), "what the edit sees after the guard of fire")
+		p.N = 2
+		return nil
+	}}))(t)
+	want.N = 2
+	require.Empty(t, cmp.Diff(want, rec.Payload))
+	require.Empty(t, cmp.Diff(want, must(m.Get(t.Context(), "a"))(t).Payload))
 	t.Run("plain payload", func(t *testing.T) {
 		spec := noteTable()
-		spec.Rows[0] = spec.Rows[0].If(fsm.When("writes", func(_ context.Context, p *size) error {
+		spec.Rows[0] = spec.Rows[0].If(fsm.When("writes", func(_ context.Context, _, p *size) error {
 			p.N = -1
 			return nil
 		}))
@@ -188,21 +148,20 @@ func TestUndo(t *testing.T) {
 	}
 	for name, back := range undo {
 		t.Run(name, func(t *testing.T) {
-			bothStores(t, func(t *testing.T, store lifecycle.Store) {
-				m := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
-				updating(t, m, "a")
-				must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-				require.Equal(t, size{N: 2}, must(m.Get(t.Context(), "a"))(t).Payload)
-				back(t, m)
-				require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+			store := lifecycle.NewMemoryStore()
+			m := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
+			updating(t, m, "a")
+			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+			require.Equal(t, size{N: 2}, must(m.Get(t.Context(), "a"))(t).Payload)
+			back(t, m)
+			require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
 
-				must(m.Fire(t.Context(), "a", "update", user, resize(3)))(t)
-				must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-				must(m.Fire(t.Context(), "a", "retry", user, resize(4)))(t)
-				must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-				back(t, m)
-				require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
-			})
+			must(m.Fire(t.Context(), "a", "update", user, resize(3)))(t)
+			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+			must(m.Fire(t.Context(), "a", "retry", user, resize(4)))(t)
+			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+			back(t, m)
+			require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
 		})
 	}
 	t.Run("is only what Config names", func(t *testing.T) {
@@ -261,78 +220,7 @@ func TestZeroPayload(t *testing.T) {
 
 	empty := lifecycle.New(emptyVM, store, nil)
 	must(empty.Create(t.Context(), "b", "create", user, struct{}{}))(t)
-	require.Nil(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "b"}))(t).Payload)
 	must(empty.Fire(t.Context(), "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }}))(t)
-}
-
-// counting is a codec that counts.
-type counting struct {
-	lifecycle.JSON
-	in, out *atomic.Int64
-}
-
-func (c counting) Marshal(v any) ([]byte, error) {
-	c.in.Add(1)
-	data, err := json.Marshal(v)
-	return append([]byte("v1:"), data...), err
-}
-
-func (c counting) Unmarshal(data []byte, v any) error {
-	c.out.Add(1)
-	if len(data) < 3 || string(data[:3]) != "v1:" {
-		return errors.New("not ours")
-	}
-	return json.Unmarshal(data[3:], v)
-}
-
-// TestCodec: payloads go through the codec of the Config, those without
-// references only where a store wants bytes.
-func TestCodec(t *testing.T) {
-	codec := counting{in: new(atomic.Int64), out: new(atomic.Int64)}
-	config := &lifecycle.Config[event]{Codec: codec}
-	store := lifecycle.NewMemoryStore()
-
-	boxes := lifecycle.New(fsm.Must[box](noteTable()), store, config)
-	must(boxes.Add(t.Context(), "a", user, fullBox()))(t)
-	require.Positive(t, codec.in.Load())
-	data, err := must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"}))(t).Payload.Bytes()
-	require.NoError(t, err)
-	require.Equal(t, "v1:", string(data[:3]))
-	require.Empty(t, cmp.Diff(fullBox(), must(boxes.Get(t.Context(), "a"))(t).Payload))
-	require.Positive(t, codec.out.Load())
-
-	codec.in.Store(0)
-	codec.out.Store(0)
-	sizes := lifecycle.New(note, store, config)
-	must(sizes.Add(t.Context(), "b", user, size{N: 4}))(t)
-	require.Equal(t, size{N: 4}, must(sizes.Get(t.Context(), "b"))(t).Payload)
-	require.Zero(t, codec.in.Load()+codec.out.Load(), "a plain value was encoded for a store in memory")
-	data, err = must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "b"}))(t).Payload.Bytes()
-	require.NoError(t, err)
-	require.Equal(t, `v1:{"N":4}`, string(data))
-
-	_, err = lifecycle.New(note, store, nil).Get(t.Context(), "a")
-	require.ErrorContains(t, err, "payload of note is not a")
-}
-
-// values has a field of every kind that holds no reference.
-type values struct {
-	B bool
-	I int8
-	U uintptr
-	F float64
-	C complex128
-	S string
-	A [2]struct{ X, Y int }
-}
-
-// TestPlainValues: values without references survive a store in memory as they
-// are, also those that no codec knows.
-func TestPlainValues(t *testing.T) {
-	m := lifecycle.New(fsm.Must[values](noteTable()), lifecycle.NewMemoryStore(), nil)
-	v := values{true, -1, 2, 0.5, 1i, "s", [2]struct{ X, Y int }{{1, 2}, {3, 4}}}
-	must(m.Add(t.Context(), "a", user, v))(t)
-	require.Equal(t, v, must(m.Get(t.Context(), "a"))(t).Payload)
 }
 
 // TestPointers: every kind of reference is found, however deep.
@@ -389,7 +277,7 @@ func TestEditsOwnError(t *testing.T) {
 			require.ErrorIs(t, err, foreign)
 			require.Equal(t, 1, runs)
 			require.Zero(t, store.commits)
-			_, ok := m.Winner(err)
+			_, ok := m.Current(err)
 			require.False(t, ok, "nobody has won this object")
 		})
 	}
@@ -401,7 +289,7 @@ func TestGuardsOwnReason(t *testing.T) {
 	for name, foreign := range foreignErrors {
 		t.Run(name, func(t *testing.T) {
 			runs := 0
-			guard := fsm.When("asks", func(context.Context, *size) error {
+			guard := fsm.When("asks", func(context.Context, *size, *size) error {
 				runs++
 				return errors.Join(errGuard, foreign)
 			})
@@ -428,7 +316,7 @@ func TestGuardsOwnReason(t *testing.T) {
 // and nothing is left behind.
 func TestPanics(t *testing.T) {
 	spec := noteTable()
-	spec.Rows[0] = spec.Rows[0].If(fsm.When("explodes", func(_ context.Context, p *size) error {
+	spec.Rows[0] = spec.Rows[0].If(fsm.When("explodes", func(_ context.Context, _, p *size) error {
 		if p.N == 1 {
 			panic("guard")
 		}

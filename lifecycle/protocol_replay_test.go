@@ -189,7 +189,7 @@ func (w *world) ask(t *testing.T, message string) {
 		w.start()
 	}
 	err = w.crm.Handle(t.Context(), edgecloud.Order{
-		Key: lifecycle.Key{Machine: w.m.Machine().Name(), ID: replayedID}, In: replayedID,
+		Key: lifecycle.Key{Machine: edgecloud.ClusterInst.Name(), ID: replayedID}, In: replayedID,
 		Operation: lifecycle.OpID(op), Verb: edgecloud.Event(verb), Cluster: edgecloud.ClusterSpec{Nodes: op},
 	})
 	if !errors.Is(err, lifecycle.ErrStale) {
@@ -199,7 +199,7 @@ func (w *world) ask(t *testing.T, message string) {
 
 // resend asks for what has no answer, and hears it.
 func (w *world) resend(t *testing.T) {
-	all, err := w.m.Reconcile(t.Context(), edgecloud.CRM, nil, nil)
+	all, err := lifecycle.Reconcile(t.Context(), w.m, edgecloud.CRM, nil, nil)
 	require.NoError(t, err)
 	for _, rec := range all.Resend {
 		w.ask(t, fmt.Sprintf("%s %d", edgecloud.Update, rec.Operation))
@@ -210,7 +210,7 @@ func (w *world) resend(t *testing.T) {
 // hangs reports whether the object is in transition, and nobody moves it.
 func (w *world) hangs(t *testing.T) bool {
 	state, _ := w.record(t)
-	return !w.m.Machine().Kind(state).Resting()
+	return !edgecloud.ClusterInst.Kind(state).Resting()
 }
 
 // lies is what the record says and what is there, if the object is at rest and

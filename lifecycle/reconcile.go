@@ -7,131 +7,127 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Said is what a peer says about one object after it was away: all that it
-// knows, whether it has said so before or not. An account may say several things
-// about one object, in any order: of every operation that is over, for one.
-type Said[E comparable] struct {
+// PeerReport is what a peer reports about one object after it was away: everything
+// that it has, no matter whether it was reported before. An account may have
+// several reports about one object, in any order, for example one for every
+// operation that is over.
+type PeerReport[E comparable] struct {
 	ID string
-	// Operation is the last one of the object that the peer has heard of, and
-	// Ended that it is over, by Event and for Reason. Without Ended, the peer is
-	// still at it. Operation 0: it knows of none.
+	// Operation is the last operation of the object that the peer has received; 0:
+	// none. Ended: it is over, by Event and for Reason. Otherwise the peer still
+	// executes it.
 	Operation OpID
 	Ended     bool
 	Event     E
 	Reason    string
-	// Present: the peer has the object. Being there is not an outcome: it
-	// settles nothing.
+	// Present: the peer has the object. That alone is no outcome.
 	Present bool
 }
 
-// Reconciled is what a peer's account came to.
-type Reconciled[S comparable, T any] struct {
-	// Settled are the outcomes, each with what the report was, in the order of
-	// the account.
-	Settled []Settled
-	// Resend are objects in an operation that the peer has not heard of: what it
-	// was asked for got lost, and is to be sent again.
+// ReconcileResult is the result of [Reconcile].
+type ReconcileResult[S comparable, T any] struct {
+	// Outcomes are the reports about operations that are over, each with its
+	// verdict, in the order of the account.
+	Outcomes []PeerOutcome
+	// Resend are objects in an operation that the peer has not received: send the
+	// request again.
 	Resend []Record[S, T]
-	// Missing are objects at rest that the peer should have and has not.
+	// Missing are objects in non-transitional states that the peer should have and
+	// does not have.
 	Missing []Record[S, T]
 	// Extra are ids that the peer has, of objects that do not exist.
 	Extra []string
-	// Failed are why nothing can be said of single objects: their record is
-	// foreign, also if it is another peer's ([ErrForeign]), Config.Along refused
-	// their outcome, or they did not hold still ([ErrConflict]). They are in no
-	// other list for that, and what is said of them may be said again.
+	// Failed are errors about single objects, which are in no other list: a foreign
+	// record ([ErrForeign]), a refusal by Config.BeforeCommit, or 16 conflicts
+	// ([ErrConflict]). The reports about them may be repeated.
 	Failed []*Error
 }
 
-// Settled is one outcome and what it was.
-type Settled struct {
+// PeerOutcome is the verdict on one report about an operation that is over.
+type PeerOutcome struct {
 	ID        string
 	Operation OpID
 	Verdict   Verdict
 }
 
-// Reconcile takes all that a peer has to say when it comes back. Outcomes are
-// reports like any other, by this actor: compared by operation, counted, and
-// harmless if they are old or come twice. Then the objects that the peer is to
-// have, those for which its returns true, are held against the account. Nil
-// means all of them.
+// Reconcile takes everything that a peer reports when it comes back. Outcomes are
+// reports by this actor like any other: compared by operation, and harmless if they
+// are late or repeated. Then Reconcile compares the objects that the peer should
+// have, those for which expected returns true, with the account. A nil function
+// expects all of them.
 //
-// Nothing but the reports changes anything: what is to be sent again, repaired
-// or removed is for the caller to do. An object that changes meanwhile may be
-// listed as it was before.
+// Only the reports change anything: the caller sends again, repairs or removes. An
+// object that changes meanwhile may be listed as it was before.
 //
-// What keeps one object from being told does not keep the others: it is in Failed.
-// Every other error of [Manager.Report] or [Manager.List] is the end; what was
-// settled until then is returned, and the account may be given again. Of an account
-// with a bad id, event or reason nothing is settled.
-func (m *Manager[S, E, T]) Reconcile(ctx context.Context, actor fsm.Actor, said []Said[E], its func(Record[S, T]) bool) (Reconciled[S, T], error) {
-	var r Reconciled[S, T]
-	// An account that cannot be told to its end is not begun.
-	for _, s := range said {
-		if s.Ended {
-			c := m.reporting(s.ID, s.Operation, s.Event, actor, s.Reason)
-			if err := c.check(); err != nil {
-				return r, c.fail(err)
+// An error about one object does not end Reconcile: it is in Failed. Every other
+// error of [Manager.Report] or [Manager.All] does; the outcomes until then are
+// returned, and the account may be given again. An account with a bad id, event or
+// reason is refused before the first report.
+func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, account []PeerReport[E], expected func(Record[S, T]) bool) (ReconcileResult[S, T], error) {
+	var result ReconcileResult[S, T]
+	for _, p := range account {
+		if r := m.reporting(p.ID, p.Operation, p.Event, actor, p.Reason); p.Ended {
+			if err := r.check(); err != nil {
+				return result, r.fail(err)
 			}
-			c.done()
 		}
 	}
-	account := make(map[string]Said[E], len(said))
-	for _, s := range said {
-		a := account[s.ID]
-		account[s.ID] = Said[E]{Operation: max(a.Operation, s.Operation), Present: a.Present || s.Present}
-		if !s.Ended {
+	has := make(map[string]PeerReport[E], len(account))
+	for _, p := range account {
+		before := has[p.ID]
+		has[p.ID] = PeerReport[E]{Operation: max(before.Operation, p.Operation), Present: before.Present || p.Present}
+		if !p.Ended {
 			continue
 		}
-		v, err := m.Report(ctx, s.ID, s.Operation, s.Event, actor, s.Reason)
-		if r.fails(ctx, err) {
-			continue
+		verdict, err := m.Report(ctx, p.ID, p.Operation, p.Event, actor, p.Reason)
+		switch {
+		case result.fails(ctx, err):
+		case err != nil:
+			return result, err
+		default:
+			result.Outcomes = append(result.Outcomes, PeerOutcome{p.ID, p.Operation, verdict})
 		}
-		if err != nil {
-			return r, err
-		}
-		r.Settled = append(r.Settled, Settled{s.ID, s.Operation, v})
 	}
 	exists := map[string]bool{}
 	for rec, err := range m.All(ctx, Select[S]{}) {
-		if r.fails(ctx, err) {
-			exists[r.Failed[len(r.Failed)-1].ID] = true // it is not extra
+		if result.fails(ctx, err) {
+			exists[result.Failed[len(result.Failed)-1].ID] = true
 			continue
 		}
 		if err != nil {
-			return r, err
+			return result, err
 		}
-		s, known := account[rec.ID]
+		p, known := has[rec.ID]
 		exists[rec.ID] = true
-		if its != nil && !its(rec) {
+		if expected != nil && !expected(rec) {
 			continue
 		}
 		switch resting := m.machine.Kind(rec.State).Resting(); {
-		case !resting && s.Operation != rec.Operation:
-			r.Resend = append(r.Resend, rec)
-		case resting && (!known || !s.Present):
-			r.Missing = append(r.Missing, rec)
+		case !resting && p.Operation != rec.Operation:
+			result.Resend = append(result.Resend, rec)
+		case resting && (!known || !p.Present):
+			result.Missing = append(result.Missing, rec)
 		}
 	}
-	for _, s := range said {
-		if s.Present && !exists[s.ID] {
-			r.Extra = append(r.Extra, s.ID)
-			exists[s.ID] = true // once, also if it was said twice
+	for _, p := range account {
+		if p.Present && !exists[p.ID] {
+			result.Extra = append(result.Extra, p.ID)
+			exists[p.ID] = true // several reports about one object give one entry
 		}
 	}
-	return r, nil
+	return result, nil
 }
 
-// fails notes an error that is about one object alone, and reports whether it is.
-func (r *Reconciled[S, T]) fails(ctx context.Context, err error) bool {
-	failed, ok := errors.AsType[*Error](err)
-	if !ok || ctx.Err() != nil || errors.Is(err, ErrUnknownOutcome) {
+// fails keeps an error that is about one object only, and reports whether it is.
+func (r *ReconcileResult[S, T]) fails(ctx context.Context, err error) bool {
+	failed, ok := err.(*Error)
+	_, hook := errors.AsType[*hookError](err)
+	switch {
+	case !ok || ctx.Err() != nil || errors.Is(err, ErrUnknownOutcome):
+		return false
+	case !hook && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrConflict):
 		return false
 	}
-	_, along := errors.AsType[*alongError](err)
-	if along || errors.Is(err, ErrForeign) || errors.Is(err, ErrConflict) {
-		r.Failed = append(r.Failed, failed)
-		return true
-	}
-	return false
+	r.Failed = append(r.Failed, failed)
+	return true
 }

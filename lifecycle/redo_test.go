@@ -63,8 +63,8 @@ func TestRedoneWithin(t *testing.T) {
 			running(t, m, id)
 			must(m.Do(t.Context(), id, "reboot", user, work, nil))(t)
 		}
-		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").Steps))
-		require.Nil(t, stored(t, store, "d").Steps)
+		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").WorkOptions))
+		require.Nil(t, stored(t, store, "d").WorkOptions)
 
 		var begun time.Time
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error {
@@ -81,7 +81,7 @@ func TestRedoneWithin(t *testing.T) {
 		}})
 		begun = time.Now()
 		for _, c := range must(n.Sweep(t.Context()))(t) {
-			require.Equal(t, lifecycle.Redone, c.Remedy, "%v", c)
+			require.Equal(t, lifecycle.Redone, c.Resolution, "%v", c)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -100,15 +100,15 @@ func TestRedoneTwice(t *testing.T) {
 		m := dying(t, store, store)
 		running(t, m, "a")
 		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil))(t)
-		kept := stored(t, store, "a").Steps
+		kept := stored(t, store, "a").WorkOptions
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) }})
 		must(n.Sweep(t.Context()))(t)
 		require.Equal(t, "second", stored(t, store, "a").Owner)
-		require.Equal(t, kept, stored(t, store, "a").Steps)
+		require.Equal(t, kept, stored(t, store, "a").WorkOptions)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.Equal(t, "failed", stored(t, store, "a").State)
-		require.Nil(t, stored(t, store, "a").Steps, "it has nothing to bound")
+		require.Nil(t, stored(t, store, "a").WorkOptions, "it has nothing to bound")
 	})
 }
 
@@ -127,123 +127,27 @@ func TestRedoneWithoutClass(t *testing.T) {
 		before := stored(t, store, "a")
 		found := must(n.Sweep(t.Context()))(t)
 		require.Len(t, found, 1)
-		require.Equal(t, lifecycle.Unmoved, found[0].Remedy)
+		require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
 		require.ErrorIs(t, found[0].Err, queue.ErrInvalid)
 		require.Equal(t, before, stored(t, store, "a"))
 	})
 }
 
-// TestStepsRedoneWithin: every step has its own time, and all of them the class of
-// the first.
-func TestStepsRedoneWithin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log calls
-		store := lifecycle.NewMemoryStore()
-		m := dying(t, store, store)
-		running(t, m, "a")
-		must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{
-			{Event: "reboot", Work: lifecycle.Work{Handler: "reboot", Class: "slow"}},
-			{Event: "stop", Work: lifecycle.Work{Handler: "stop", Timeout: 7 * time.Second}},
-		}, nil))(t)
-		n := heir(t, store, map[string]lifecycle.Handler{
-			"reboot": log.handler("reboot"), "stop": func(ctx context.Context, _ []byte) error { return told(ctx) },
-		})
-		require.Equal(t, lifecycle.Redone, must(n.Sweep(t.Context()))(t)[0].Remedy)
-		synctest.Wait()
-		require.Equal(t, []string{"reboot "}, log.list)
-		require.JSONEq(t, `{"timeout":7000000000,"class":"slow"}`, string(stored(t, store, "a").Steps))
-		time.Sleep(7 * time.Second)
-		synctest.Wait()
-		require.Equal(t, "failed", stored(t, store, "a").State)
-		require.Equal(t, "expire", stored(t, store, "a").Event)
-	})
-}
-
-// TestStepsContinuedWithin: at rest between two steps the record has what follows,
-// in the form that it had before there were bounds, with those of the next step.
-func TestStepsContinuedWithin(t *testing.T) {
-	later := lifecycle.Work{Handler: "delete", Timeout: 7 * time.Second}
-	for name, c := range map[string]struct {
-		next lifecycle.Work
-		left string // at rest
-	}{
-		"a handler":  {later, `[{"event":"delete","actor":"user","work":"delete","timeout":7000000000,"class":"slow"}]`},
-		"a function": {lifecycle.Func(fine), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := dying(t, store, store.MemoryStore)
-				running(t, m, "a")
-				store.reset()
-				store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
-					if n > 2 { // after the outcome of the first step nobody hears of it any more
-						return errBoom
-					}
-					return write()
-				}
-				h := must(m.DoSteps(t.Context(), "a", user, destroy(
-					lifecycle.Work{Handler: "stop", Timeout: 3 * time.Second, Class: "slow"}, c.next,
-				), nil))(t)
-				_, err := h.Wait(t.Context())
-				require.ErrorIs(t, err, errBoom)
-				rest := stored(t, store.MemoryStore, "a")
-				require.Equal(t, "stopped", rest.State)
-				require.Equal(t, c.left, string(rest.Steps))
-
-				n := heir(t, store.MemoryStore, map[string]lifecycle.Handler{
-					"delete": func(ctx context.Context, _ []byte) error { return told(ctx) },
-				})
-				cases := must(n.Sweep(t.Context()))(t)
-				if c.left == "" {
-					require.Empty(t, cases)
-					return
-				}
-				require.Equal(t, lifecycle.Continued, cases[0].Remedy)
-				require.Equal(t, "deleting", stored(t, store.MemoryStore, "a").State)
-				require.JSONEq(t, `{"timeout":7000000000,"class":"slow"}`, string(stored(t, store.MemoryStore, "a").Steps))
-				time.Sleep(7 * time.Second)
-				synctest.Wait()
-				require.Equal(t, "failed", stored(t, store.MemoryStore, "a").State)
-			})
-		})
-	}
-}
-
-// TestStepsWithoutBounds: nothing is said of bounds where there are none, and who
-// reads what was written before there were any finds none.
-func TestStepsWithoutBounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m := dying(t, store, store)
-		running(t, m, "a")
-		must(m.DoSteps(t.Context(), "a", user, []lifecycle.Step[event]{
-			{Event: "reboot", Work: lifecycle.Named("reboot", nil)}, {Event: "stop", Work: lifecycle.Named("stop", []byte("x"))},
-		}, nil))(t)
-		require.Equal(t, `[{"event":"stop","actor":"user","work":"stop","args":"eA=="}]`, string(stored(t, store, "a").Steps))
-		running(t, m, "b")
-		must(m.Do(t.Context(), "b", "stop", user, lifecycle.Work{Run: told, Timeout: time.Second, Class: "slow"}, nil))(t)
-		require.Equal(t, "stopping", stored(t, store, "b").State)
-		require.Nil(t, stored(t, store, "b").Steps, "a function dies with its process")
-		time.Sleep(time.Second)
-	})
-}
-
-// TestStepsOfAnotherForm: what cannot be read is not done without its bounds.
-func TestStepsOfAnotherForm(t *testing.T) {
+// TestWorkOptionsOfAnotherForm: work whose options cannot be read is not done without them.
+func TestWorkOptionsOfAnotherForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
 			"reboot": func(context.Context, []byte) error { return nil },
 		}})
-		for _, steps := range []string{`{"timeout":"soon"}`, `{"steps":[{"event":"fly"}]}`, `7`} {
+		for _, steps := range []string{`{"timeout":"soon"}`, `7`} {
 			plant(t, store, lifecycle.StoredRecord{
-				Key: lifecycle.Key{Machine: "work-vm", ID: steps}, State: "rebooting", Origin: "running", Work: "reboot", Steps: []byte(steps),
+				Key: lifecycle.Key{Machine: "work-vm", ID: steps}, State: "rebooting", Origin: "running", Work: "reboot", WorkOptions: []byte(steps),
 				Owner: "gone", Epoch: 1,
 			})
 			before := stored(t, store, steps)
 			found := must(m.Sweep(t.Context()))(t)
-			require.Equal(t, lifecycle.Unmoved, found[len(found)-1].Remedy)
+			require.Equal(t, lifecycle.NotMoved, found[len(found)-1].Resolution)
 			for _, c := range found {
 				require.ErrorIs(t, c.Err, lifecycle.ErrForeign)
 			}

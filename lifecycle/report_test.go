@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -42,7 +44,6 @@ func TestRepeatedOfThisOperation(t *testing.T) {
 	updating(t, m, "a") // "done" was accepted in operation 1
 	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "fail", agent, ""))(t))
 	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
-	require.Equal(t, lifecycle.Verdicts{Applied: 1, Refused: 1}, m.Verdicts())
 }
 
 // TestRepeatedWithoutHistory: a store that keeps none knows the last change.
@@ -56,7 +57,6 @@ func TestRepeatedWithoutHistory(t *testing.T) {
 	require.Equal(t, lifecycle.Applied, report("done"))
 	require.Equal(t, lifecycle.Repeated, report("done"))
 	require.Equal(t, lifecycle.Refused, report("progress"), "it was accepted, but nobody knows")
-	require.Equal(t, lifecycle.Verdicts{Applied: 2, Repeated: 1, Refused: 1}, m.Verdicts())
 }
 
 // noHistory fails to read the history.
@@ -77,7 +77,6 @@ func TestHistoryFails(t *testing.T) {
 	require.ErrorIs(t, err, errHistory)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.EqualError(t, err, `lifecycle: report vm "a": late by agent in Updating: the history cannot be read`)
-	require.Zero(t, m.Verdicts())
 	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
 	require.Equal(t, lifecycle.Repeated, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
 	require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 1, "late", agent, ""))(t))
@@ -96,36 +95,29 @@ func TestReportNeverBegins(t *testing.T) {
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
 }
 
-// TestVerdicts: every decided report is counted as what it was.
-func TestVerdicts(t *testing.T) {
-	m, _ := vms(t)
-	require.Zero(t, m.Verdicts())
-	updating(t, m, "a")
-	want := lifecycle.Verdicts{}
-	for _, r := range []struct {
-		op    lifecycle.OpID
-		event event
-		want  lifecycle.Verdict
-		count *uint64
-	}{
-		{1, "done", lifecycle.Stale, &want.Stale},
-		{0, "done", lifecycle.Stale, &want.Stale},
-		{3, "done", lifecycle.Refused, &want.Refused},
-		{2, "progress", lifecycle.Applied, &want.Applied},
-		{2, "undo", lifecycle.Refused, &want.Refused},
-		{2, "done", lifecycle.Applied, &want.Applied},
-		{2, "done", lifecycle.Repeated, &want.Repeated},
-		{2, "ping", lifecycle.Repeated, &want.Repeated},
-	} {
-		require.Equal(t, r.want, must(m.Report(t.Context(), "a", r.op, r.event, agent, ""))(t))
-		*r.count++
-		require.Equal(t, want, m.Verdicts())
-	}
-	// Neither errors nor other calls count.
-	_, err := m.Report(t.Context(), "a", 2, "fly", agent, "")
-	require.Error(t, err)
-	must(m.Fire(t.Context(), "a", "touch", agent, nil))(t)
-	require.Equal(t, want, m.Verdicts())
+// TestReportRunsGuardsOnce: a report that a guard refuses is compared with those
+// before, and the guard does not run again for that.
+func TestReportRunsGuardsOnce(t *testing.T) {
+	runs := 0
+	first := fsm.When("first", func(context.Context, *size, *size) error {
+		if runs++; runs > 1 {
+			return errBoom
+		}
+		return nil
+	})
+	m := lifecycle.New(fsm.Must[size](fsm.Spec[state, event]{
+		Name: "counted", Initial: "None", Actors: []fsm.Actor{user, agent},
+		States: []fsm.State[state]{{Name: "None", Kind: fsm.Absent}, {Name: "Creating", Kind: fsm.Transitional}, {Name: "Ready", Kind: fsm.Final}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("None", "create", "Creating").By(user),
+			fsm.Move[state, event]("Creating", "progress", "Creating").By(agent).If(first),
+			fsm.Move[state, event]("Creating", "done", "Ready").By(agent).After(time.Minute),
+		),
+	}), lifecycle.NewMemoryStore(), nil)
+	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 1, "progress", agent, ""))(t))
+	require.Equal(t, lifecycle.Repeated, must(m.Report(t.Context(), "a", 1, "progress", agent, ""))(t))
+	require.Equal(t, 2, runs)
 }
 
 func TestVerdictString(t *testing.T) {

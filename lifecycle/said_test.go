@@ -21,7 +21,7 @@ func TestOneLine(t *testing.T) {
 	must(m.Override(t.Context(), "vm", "stopped", "ann", said, nil))(t)
 	x := must(m.Explain(t.Context(), "vm"))(t)
 	require.Equal(t, said, x.Reason)
-	require.Contains(t, x.String(), "\n  last change: (override) by ann in operation 3: "+told+"\n  the next move")
+	require.Contains(t, x.String(), "\n  last change: (override) by ann in operation 3: "+told+"\n  next move")
 	rows := must(m.History(t.Context(), "vm", 0, 0))(t)
 	require.Equal(t, `work-vm "vm" #5 operation 3: running -(override)-> stopped by ann: `+told, rows[4].String())
 
@@ -30,8 +30,8 @@ func TestOneLine(t *testing.T) {
 	h := must(m.Do(t.Context(), "vm", "start", user, lifecycle.Func(func(context.Context) error { return errors.New(said) }), nil))(t)
 	_, err = h.Wait(t.Context())
 	require.EqualError(t, err, `lifecycle: operation 4 of work-vm "vm" failed: `+told)
-	require.Equal(t, `work-vm "a" in b, operation 0: unmoved: `+told,
-		lifecycle.Case{Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, From: "b", Remedy: lifecycle.Unmoved, Err: errors.New(said)}.String())
+	require.Equal(t, `work-vm "a" in b, operation 0: not moved: `+told,
+		lifecycle.SweepResult{Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, From: "b", Resolution: lifecycle.NotMoved, Err: errors.New(said)}.String())
 }
 
 // TestErrorNamesTheState: who asks for a state that is not declared is told which.

@@ -150,20 +150,25 @@ func (s *script) run(l *line) string {
 type managed[S, E ~string, T any] struct {
 	m    *lifecycle.Manager[S, E, T]
 	edit func(p *T, n int, label string)
+
+	count [lifecycle.Refused + 1]int // of reports, by verdict
 }
 
 func manage[S, E ~string, T any](s *script, m *fsm.Machine[S, E, T], edit func(*T, int, string), undo ...E) kind {
-	return &managed[S, E, T]{edit: edit, m: lifecycle.New(m, s.store, &lifecycle.Config[E]{
+	k := &managed[S, E, T]{edit: edit}
+	k.m = lifecycle.New(m, s.store, &lifecycle.Config[E]{
 		Undo: undo,
 		Observer: lifecycle.Observer{
 			Changed: func(row lifecycle.HistoryRow) { s.printf("changed: %v", row) },
 			Refused: func(err error) { s.printf("refused: %v", err) },
 			Reported: func(r lifecycle.Reported) {
+				k.count[r.Verdict]++
 				s.printf("reported: %s %q %s by %s for operation %d, is %q in operation %d: %v: %v",
 					r.Machine, r.ID, r.Event, r.Actor, r.Operation, r.State, r.Present, r.Verdict, r.Err)
 			},
 		},
-	})}
+	})
+	return k
 }
 
 func (k *managed[S, E, T]) create(s *script, l *line, id string) {
@@ -255,7 +260,9 @@ func (k *managed[S, E, T]) history(s *script, l *line, id string) {
 	}
 }
 
-func (k *managed[S, E, T]) verdicts(s *script) { s.printf("%+v", k.m.Verdicts()) }
+func (k *managed[S, E, T]) verdicts(s *script) {
+	s.printf("{Applied:%d Repeated:%d Stale:%d Refused:%d}", k.count[0], k.count[1], k.count[2], k.count[3])
+}
 
 // answer prints a record or an error: its text, the sentinels that it matches,
 // its status code and the record that won, if any.
@@ -266,7 +273,7 @@ func (k *managed[S, E, T]) answer(s *script) func(lifecycle.Record[S, T], error)
 			return
 		}
 		s.printf("error: %v\n  %s, status %d", err, strings.Join(matches(err), ", "), lifecycle.HTTPStatus(err))
-		if winner, ok := k.m.Winner(err); ok {
+		if winner, ok := k.m.Current(err); ok {
 			s.printf("  winner: %s", recordText(s.start, winner))
 		}
 	}

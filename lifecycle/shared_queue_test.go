@@ -133,12 +133,12 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 				return nil
 			})
 		}
-		first := must(one.DoHidden(t.Context(), "a", "migrate", says("migrate", time.Hour)))(t)
+		first := must(one.Occupy(t.Context(), "a", "migrate", says("migrate", time.Hour)))(t)
 		second := must(other.Do(t.Context(), "a", "start", "user", says("start", time.Minute), nil))(t)
 		_, err := one.Do(t.Context(), "a", "start", "user", nothing, nil)
 		require.ErrorIs(t, err, fsm.ErrNotAllowed)
-		third := must(one.DoHidden(t.Context(), "a", "migrate", says("again", time.Minute)))(t)
-		withdrawn := must(other.DoHidden(t.Context(), "a", "migrate", says("never", time.Minute)))(t)
+		third := must(one.Occupy(t.Context(), "a", "migrate", says("again", time.Minute)))(t)
+		withdrawn := must(other.Occupy(t.Context(), "a", "migrate", says("never", time.Minute)))(t)
 		synctest.Wait()
 		require.Equal(t, queue.Pending, first.Outcome())
 		require.Equal(t, []string{"migrate"}, order)
@@ -149,6 +149,6 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 		require.NoError(t, third.Wait(t.Context()))
 		require.Equal(t, []string{"migrate", "start", "again"}, order)
 		require.Equal(t, queue.Canceled, withdrawn.Outcome())
-		require.Empty(t, shared.of[lifecycle.Key{Machine: one.Machine().Name(), ID: "a"}])
+		require.Empty(t, shared.of[lifecycle.Key{Machine: "work-vm", ID: "a"}])
 	})
 }

@@ -13,11 +13,13 @@ func TestCommitCheck(t *testing.T) {
 	to := func(id, state string) lifecycle.StoredChange {
 		return lifecycle.StoredChange{To: lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "m", ID: id}, State: state}}
 	}
-	quiet := func(from string, remove bool) lifecycle.StoredChange {
+	metadata := func(from string, remove bool) lifecycle.StoredChange {
 		ch := to("a", "idle")
-		ch.From, ch.Quiet, ch.Remove = from, true, remove
+		ch.From, ch.MetadataOnly, ch.Remove = from, true, remove
 		return ch
 	}
+	ownerless := to("a", "idle")
+	ownerless.To.Epoch = 2
 	other := []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "m", ID: "z"}}}
 	has := lifecycle.Capabilities{Changes: 2}
 	for name, test := range map[string]struct {
@@ -28,11 +30,11 @@ func TestCommitCheck(t *testing.T) {
 		"one change":        {lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}}, nil, ""},
 		"two changes":       {lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("b", "idle")}}, nil, ""},
 		"with precondition": {lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle")}, Require: other}, nil, ""},
-		"quiet":             {lifecycle.Commit{Changes: []lifecycle.StoredChange{quiet("idle", false)}}, nil, ""},
+		"metadata only":     {lifecycle.Commit{Changes: []lifecycle.StoredChange{metadata("idle", false)}}, nil, ""},
 		"nothing": {
 			lifecycle.Commit{Require: other},
 			lifecycle.ErrInvalid,
-			"lifecycle: invalid request: a commit without changes",
+			"lifecycle: invalid request: commit without changes",
 		},
 		"too many": {
 			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("b", "idle")}, Require: other},
@@ -49,6 +51,11 @@ func TestCommitCheck(t *testing.T) {
 			lifecycle.ErrInvalid,
 			`lifecycle: invalid request: change of m "a" without a state`,
 		},
+		"epoch without owner": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{ownerless}},
+			lifecycle.ErrInvalid,
+			`lifecycle: invalid request: change of m "a" with epoch 2 and without an owner`,
+		},
 		"no state in the second": {
 			lifecycle.Commit{Changes: []lifecycle.StoredChange{to("a", "idle"), to("b", "")}},
 			lifecycle.ErrInvalid,
@@ -59,15 +66,15 @@ func TestCommitCheck(t *testing.T) {
 			lifecycle.ErrInvalid,
 			`lifecycle: invalid request: two changes of m "a" in one commit`,
 		},
-		"quiet move": {
-			lifecycle.Commit{Changes: []lifecycle.StoredChange{quiet("", false)}},
+		"metadata only move": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{metadata("", false)}},
 			lifecycle.ErrInvalid,
-			`lifecycle: invalid request: a quiet change of m "a" from absent to idle`,
+			`lifecycle: invalid request: change of metadata only of m "a" from absent to idle`,
 		},
-		"quiet removal": {
-			lifecycle.Commit{Changes: []lifecycle.StoredChange{quiet("idle", true)}},
+		"metadata only removal": {
+			lifecycle.Commit{Changes: []lifecycle.StoredChange{metadata("idle", true)}},
 			lifecycle.ErrInvalid,
-			`lifecycle: invalid request: a quiet change of m "a" from idle to idle`,
+			`lifecycle: invalid request: change of metadata only of m "a" from idle to idle`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,13 +17,13 @@ import (
 // polls are asked again until it was often enough; two tables that say so, with
 // the rows the one way round and the other.
 func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
-	few := fsm.When("few", func(_ context.Context, s *size) error {
+	few := fsm.When("few", func(_ context.Context, _, s *size) error {
 		if s.N > 2 {
 			return fmt.Errorf("%d is often enough", s.N)
 		}
 		return nil
 	})
-	enough := fsm.When("enough", func(_ context.Context, s *size) error {
+	enough := fsm.When("enough", func(_ context.Context, _, s *size) error {
 		if s.N <= 2 {
 			return fmt.Errorf("%d is not often enough", s.N)
 		}
@@ -53,14 +53,14 @@ func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
 // say. Where it begins anew the work is done, where it ends it is not.
 func TestSweepAgainOrNot(t *testing.T) {
 	for name, first := range map[string]bool{"again first": false, "give up first": true} {
-		for n, want := range map[int]lifecycle.Remedy{1: lifecycle.Redone, 3: lifecycle.Moved} {
+		for n, want := range map[int]lifecycle.Resolution{1: lifecycle.Redone, 3: lifecycle.Moved} {
 			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var log calls
 					store := lifecycle.NewMemoryStore()
 					machine := polls("poll", first)
 					config := func(h lifecycle.Handler) *lifecycle.Config[event] {
-						return &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"ask": h}}
+						return &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"ask": h}}
 					}
 					m := lifecycle.New(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
 					must(m.Add(t.Context(), "p", user, size{N: n}))(t)
@@ -72,7 +72,7 @@ func TestSweepAgainOrNot(t *testing.T) {
 					found := must(other.Sweep(t.Context()))(t)
 					synctest.Wait()
 					require.Len(t, found, 1)
-					require.Equal(t, want, found[0].Remedy, "%v", found[0])
+					require.Equal(t, want, found[0].Resolution, "%v", found[0])
 					require.Equal(t, want == lifecycle.Redone, len(log.list) == 1)
 					require.Equal(t, state("idle"), must(m.Get(t.Context(), "p"))(t).State)
 					_, err = h.Wait(t.Context())
@@ -95,7 +95,7 @@ func TestSweepRedoesFull(t *testing.T) {
 		time.Sleep(time.Minute + 1)
 		before := all(t, store, "work-vm", "a")
 		found := must(m.Sweep(t.Context()))(t)
-		require.Equal(t, lifecycle.Unmoved, found[0].Remedy)
+		require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
 		require.ErrorIs(t, found[0].Err, queue.ErrFull)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 		time.Sleep(time.Hour)

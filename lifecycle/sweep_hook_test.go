@@ -32,7 +32,7 @@ func TestObservedDeadline(t *testing.T) {
 		found := must(n.Sweep(t.Context()))(t)
 		synctest.Wait()
 		require.Len(t, found, 1)
-		require.Equal(t, lifecycle.Redone, found[0].Remedy, "%v", found[0])
+		require.Equal(t, lifecycle.Redone, found[0].Resolution, "%v", found[0])
 		require.Equal(t, []string{"again "}, log.list)
 		require.Equal(t, "running", stored(t, store, "a").State)
 	})
@@ -53,14 +53,14 @@ func TestRunTellsTheLast(t *testing.T) {
 			defer stop(errBoom)
 			return write()
 		}
-		var told []lifecycle.Case
-		err := m.Run(ctx, time.Minute, func(cases []lifecycle.Case, err error) {
+		var told []lifecycle.SweepResult
+		err := lifecycle.Run(ctx, time.Minute, func(cases []lifecycle.SweepResult, err error) {
 			require.ErrorIs(t, err, errBoom)
 			told = append(told, cases...)
-		})
+		}, m)
 		require.NoError(t, err)
 		require.Len(t, told, 1)
-		require.Equal(t, lifecycle.Moved, told[0].Remedy)
+		require.Equal(t, lifecycle.Moved, told[0].Resolution)
 	})
 }
 
@@ -79,12 +79,12 @@ func TestSweepBehindItself(t *testing.T) {
 		running(t, m, "a")
 		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
 		time.Sleep(time.Minute + 1)
-		require.Equal(t, lifecycle.Redone, must(m.Sweep(t.Context()))(t)[0].Remedy)
+		require.Equal(t, lifecycle.Redone, must(m.Sweep(t.Context()))(t)[0].Resolution)
 		for range 20 {
 			time.Sleep(time.Minute + 1)
 			found := must(m.Sweep(t.Context()))(t)
 			require.Len(t, found, 1)
-			require.Equal(t, `work-vm "a" in rebooting, operation 4: unmoved: lifecycle: its work waits for its turn here`, found[0].String())
+			require.Equal(t, `work-vm "a" in rebooting, operation 4: not moved: lifecycle: its work waits for its turn in this process`, found[0].String())
 		}
 		require.Equal(t, 1, q.Stats().Waiting)
 		close(end)
@@ -116,7 +116,7 @@ func TestRedoneOrNot(t *testing.T) {
 		var log calls
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		config := &lifecycle.Config[event]{
-			Worker: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"try": log.handler("try")},
+			WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"try": log.handler("try")},
 			Owner: must(lifecycle.Join(t.Context(), store, "p", 24*time.Hour))(t),
 		}
 		m := lifecycle.New(machine, store, config)
@@ -141,7 +141,7 @@ func TestRedoneOrNot(t *testing.T) {
 		for range 3 {
 			found = must(m.Sweep(t.Context()))(t)
 			require.Len(t, found, 1)
-			require.Equal(t, `job "a" in trying last, operation 2: left to a person: somebody looks`, found[0].String())
+			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: somebody looks`, found[0].String())
 		}
 		require.Empty(t, log.list)
 		require.NoError(t, dead.Leave(t.Context()))
@@ -154,13 +154,13 @@ func TestSweepOfTwoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		end := make(chan struct{})
-		var inner []lifecycle.Case
+		var inner []lifecycle.SweepResult
 		var m *sizedManager
 		m = workers(store, lifecycle.Config[event]{
 			Handlers: map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { <-end; return nil }}, // deaf
 			Observe: func(ctx context.Context, _ lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				if inner == nil {
-					inner = []lifecycle.Case{}
+					inner = []lifecycle.SweepResult{}
 					inner = must(m.Sweep(ctx))(t)
 				}
 				return "", "", nil
@@ -170,8 +170,8 @@ func TestSweepOfTwoAtOnce(t *testing.T) {
 		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
 		time.Sleep(time.Minute + 1)
 		outer := must(m.Sweep(t.Context()))(t)
-		require.Equal(t, lifecycle.Redone, inner[0].Remedy)
-		require.Equal(t, lifecycle.Overtaken, outer[0].Remedy, "%v", outer[0])
+		require.Equal(t, lifecycle.Redone, inner[0].Resolution)
+		require.Equal(t, lifecycle.Overtaken, outer[0].Resolution, "%v", outer[0])
 		close(end)
 	})
 }

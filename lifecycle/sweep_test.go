@@ -30,7 +30,7 @@ func TestSweepNothing(t *testing.T) {
 		time.Sleep(time.Minute) // to the very deadline
 		before := all(t, store, "work-vm", "rests", "owned", "nobody's")
 		require.Empty(t, must(m.Sweep(t.Context()))(t))
-		require.Empty(t, must(m.Recover(t.Context()))(t))
+		require.Empty(t, must(m.Sweep(t.Context()))(t))
 		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "nobody's"))
 		time.Sleep(time.Nanosecond)
 		require.Len(t, must(m.Sweep(t.Context()))(t), 1)
@@ -48,7 +48,7 @@ func TestSweepCases(t *testing.T) {
 		handler  string
 		sweeper  lifecycle.Config[event]
 		dead     bool // its owner, instead of being late
-		remedy   lifecycle.Remedy
+		remedy   lifecycle.Resolution
 		text     string
 		state    state // in the end
 		errIs    error
@@ -73,20 +73,20 @@ func TestSweepCases(t *testing.T) {
 			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late, owner p is dead`,
 		},
 		{
-			name: "not done here", event: "reboot", handler: "reboot", remedy: lifecycle.LeftToOthers, state: "rebooting",
-			text: `work-vm "a" in rebooting, operation 3: left to others`,
+			name: "not done here", event: "reboot", handler: "reboot", remedy: lifecycle.NoHandler, state: "rebooting",
+			text: `work-vm "a" in rebooting, operation 3: no handler`,
 		},
 		{
 			name: "begun anew, without work", event: "reboot", remedy: lifecycle.Moved, state: "rebooting",
 			text: `work-vm "a" in rebooting, operation 3: moved to rebooting by late`,
 		},
 		{
-			name: "for a person", event: "inspect", remedy: lifecycle.LeftToPerson, state: "inspecting",
-			text: `work-vm "a" in inspecting, operation 3: left to a person: an engineer looks at it`,
+			name: "for a person", event: "inspect", remedy: lifecycle.NeedsOperator, state: "inspecting",
+			text: `work-vm "a" in inspecting, operation 3: needs an operator: an engineer looks at it`,
 		},
 		{
-			name: "for a person, owner dead", event: "inspect", dead: true, remedy: lifecycle.LeftToPerson, state: "inspecting",
-			text: `work-vm "a" in inspecting, operation 3: left to a person, owner p is dead: an engineer looks at it`,
+			name: "for a person, owner dead", event: "inspect", dead: true, remedy: lifecycle.NeedsOperator, state: "inspecting",
+			text: `work-vm "a" in inspecting, operation 3: needs an operator, owner p is dead: an engineer looks at it`,
 		},
 		{
 			name: "observed", event: "stop", remedy: lifecycle.Moved, state: "stopped",
@@ -106,24 +106,24 @@ func TestSweepCases(t *testing.T) {
 			text: `work-vm "a" in stopping, operation 3: moved to running by late`,
 		},
 		{
-			name: "observer fails", event: "stop", remedy: lifecycle.Unmoved, state: "stopping", errIs: errBoom,
+			name: "observer fails", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: errBoom,
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "", "", errBoom
 			}},
-			text: `work-vm "a" in stopping, operation 3: unmoved: boom`,
+			text: `work-vm "a" in stopping, operation 3: not moved: boom`,
 		},
 		{
-			name: "observer is wrong", event: "stop", remedy: lifecycle.Unmoved, state: "stopping", errIs: fsm.ErrNotAllowed,
+			name: "observer is wrong", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: fsm.ErrNotAllowed,
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "start", "user", nil
 			}},
 		},
 		{
-			name: "observer is mad", event: "stop", remedy: lifecycle.Unmoved, state: "stopping", errIs: fsm.ErrUnknownEvent,
+			name: "observer is mad", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: fsm.ErrUnknownEvent,
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "fly", "user", nil
 			}},
-			text: `work-vm "a" in stopping, operation 3: unmoved: lifecycle: sweep work-vm "a": fly by user in stopping: fsm: unknown event`,
+			text: `work-vm "a" in stopping, operation 3: not moved: lifecycle: sweep work-vm "a": fly by user in stopping: fsm: unknown event`,
 		},
 		{
 			name: "overtaken", event: "stop", overtake: true, remedy: lifecycle.Overtaken, state: "stopped", errIs: lifecycle.ErrConflict,
@@ -174,7 +174,7 @@ func TestSweepCases(t *testing.T) {
 				found := must(n.Sweep(t.Context()))(t)
 				synctest.Wait()
 				require.Len(t, found, 1)
-				require.Equal(t, c.remedy, found[0].Remedy, "%v", found[0])
+				require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
 				if c.text != "" {
 					require.Equal(t, c.text, found[0].String())
 				}
@@ -205,9 +205,9 @@ func TestSweepTwice(t *testing.T) {
 		for range 3 {
 			found := must(n.Sweep(t.Context()))(t)
 			require.Len(t, found, 1)
-			require.Equal(t, lifecycle.LeftToOthers, found[0].Remedy)
+			require.Equal(t, lifecycle.NoHandler, found[0].Resolution)
 		}
-		require.ErrorIs(t, o.Beat(t.Context()), lifecycle.ErrStale)
+		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale)
 	})
 }
 
@@ -225,7 +225,7 @@ func TestSweepPages(t *testing.T) {
 		require.Len(t, found, many)
 		for i, c := range found {
 			require.Equal(t, fmt.Sprintf("vm-%04d", i), c.ID)
-			require.Equal(t, lifecycle.Moved, c.Remedy)
+			require.Equal(t, lifecycle.Moved, c.Resolution)
 		}
 		require.Less(t, store.lists, 12)
 		require.Empty(t, must(m.Sweep(t.Context()))(t))
@@ -273,11 +273,11 @@ func TestManualOfOneOrigin(t *testing.T) {
 		found := must(m.Sweep(t.Context()))(t)
 		require.Len(t, found, 1, "%v", found)
 		require.Equal(t, "n", found[0].ID)
-		require.Equal(t, lifecycle.LeftToPerson, found[0].Remedy)
+		require.Equal(t, lifecycle.NeedsOperator, found[0].Resolution)
 		time.Sleep(time.Hour + 1)
 		found = must(m.Sweep(t.Context()))(t)
 		require.Len(t, found, 2)
-		require.Equal(t, lifecycle.Moved, found[0].Remedy)
+		require.Equal(t, lifecycle.Moved, found[0].Resolution)
 		require.Equal(t, "o", found[0].ID)
 	})
 }
@@ -302,7 +302,7 @@ func TestLeftAlone(t *testing.T) {
 	for range 2 {
 		found := must(m.Sweep(t.Context()))(t)
 		require.Len(t, found, 1)
-		require.Equal(t, `job "n" in busy, operation 1: left alone`, found[0].String())
+		require.Equal(t, `job "n" in busy, operation 1: no row`, found[0].String())
 	}
 	must(m.Fire(t.Context(), "n", "end", user, nil))(t)
 	require.Empty(t, must(m.Sweep(t.Context()))(t))
@@ -319,7 +319,7 @@ func TestRun(t *testing.T) {
 		var moved, failed int
 		last := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
-		err := m.Run(ctx, time.Minute, func(found []lifecycle.Case, err error) {
+		err := lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
 			pauses = append(pauses, time.Since(last))
 			last = time.Now()
 			moved += len(found)
@@ -335,7 +335,7 @@ func TestRun(t *testing.T) {
 			case 200:
 				stop()
 			}
-		})
+		}, m)
 		require.NoError(t, err)
 		require.Equal(t, 1, moved)
 		require.Equal(t, 1, failed)
@@ -350,15 +350,15 @@ func TestRun(t *testing.T) {
 		ctx, stop = context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		calls := store.lists
-		require.NoError(t, m.Run(ctx, 0, nil), "it may have nobody to tell, and a default")
+		require.NoError(t, lifecycle.Run(ctx, 0, nil, m), "it may have nobody to tell, and a default")
 		require.GreaterOrEqual(t, store.lists-calls, 5)
 	})
 }
 
 func TestRemedyTexts(t *testing.T) {
 	var got []string
-	for r := range lifecycle.Unmoved + 2 {
+	for r := range lifecycle.NotMoved + 2 {
 		got = append(got, r.String())
 	}
-	require.Equal(t, "Remedy(0), moved, redone, continued, left to a person, left alone, left to others, overtaken, unmoved, Remedy(9)", strings.Join(got, ", "))
+	require.Equal(t, "Resolution(0), moved, redone, needs an operator, no row, no handler, overtaken, not moved, Resolution(8)", strings.Join(got, ", "))
 }

@@ -30,7 +30,7 @@ func TestTwoSweepers(t *testing.T) {
 			must(m.Do(t.Context(), id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil))(t)
 		}
 		time.Sleep(time.Minute + 1)
-		results := make(chan []lifecycle.Case, 2)
+		results := make(chan []lifecycle.SweepResult, 2)
 		for i := range 2 {
 			go func() {
 				o := must(lifecycle.Join(t.Context(), store, fmt.Sprint("sweeper ", i), time.Hour))(t)
@@ -41,10 +41,10 @@ func TestTwoSweepers(t *testing.T) {
 		redone := 0
 		for range 2 {
 			for _, c := range <-results {
-				if c.Remedy == lifecycle.Redone {
+				if c.Resolution == lifecycle.Redone {
 					redone++
 				} else {
-					require.Equal(t, lifecycle.Overtaken, c.Remedy, "%v", c)
+					require.Equal(t, lifecycle.Overtaken, c.Resolution, "%v", c)
 				}
 			}
 		}
@@ -54,7 +54,7 @@ func TestTwoSweepers(t *testing.T) {
 		for i := range many {
 			require.Equal(t, 1, strings.Count(strings.Join(log.list, "\n")+"\n", fmt.Sprintf("again %d\n", i)))
 		}
-		require.ErrorIs(t, dead.Beat(t.Context()), lifecycle.ErrStale)
+		require.ErrorIs(t, dead.Heartbeat(t.Context()), lifecycle.ErrStale)
 	})
 }
 
@@ -77,7 +77,7 @@ func TestWrongClock(t *testing.T) {
 		_, err := a.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		require.Equal(t, state("running"), must(m.Get(t.Context(), "b"))(t).State)
-		require.ErrorIs(t, o.Beat(t.Context()), lifecycle.ErrStale, "also its owner was thought to be dead")
+		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale, "also its owner was thought to be dead")
 		for _, id := range []string{"a", "b"} {
 			path(t, workVM, "none", must(m.History(t.Context(), id, 0, 0))(t))
 		}
@@ -107,16 +107,14 @@ func TestSweepErrors(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, errBoom)
 		require.Len(t, found, 2)
-		require.Equal(t, lifecycle.Unmoved, found[1].Remedy)
+		require.Equal(t, lifecycle.NotMoved, found[1].Resolution)
 		store.reset()
 		require.Len(t, must(m.Sweep(t.Context()))(t), 2)
 
-		_, err = m.Recover(t.Context())
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.NoError(t, store.Close())
 		_, err = m.Sweep(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrClosed)
-		require.ErrorIs(t, m.Run(t.Context(), -1, nil), lifecycle.ErrInvalid)
+		require.ErrorIs(t, lifecycle.Run(t.Context(), -1, nil, m), lifecycle.ErrInvalid)
 	})
 }
 

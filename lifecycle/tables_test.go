@@ -77,8 +77,8 @@ func tooLarge(n int) error {
 
 // Three machines of the same table, with three kinds of payloads.
 var (
-	sizedVM = fsm.Must[size](vmTable(fsm.When("fits", func(_ context.Context, p *size) error { return tooLarge(p.N) })))
-	boxedVM = fsm.Must[box](vmTable(fsm.When("fits", func(_ context.Context, p *box) error {
+	sizedVM = fsm.Must[size](vmTable(fsm.When("fits", func(_ context.Context, _, p *size) error { return tooLarge(p.N) })))
+	boxedVM = fsm.Must[box](vmTable(fsm.When("fits", func(_ context.Context, _, p *box) error {
 		// Against the rules: a guard must not change the payload.
 		defer func() { p.N, p.Tags, p.Labels["guard"] = -1, append(p.Tags, "guard"), "was here" }()
 		if p.Labels == nil {
@@ -86,7 +86,7 @@ var (
 		}
 		return tooLarge(p.N)
 	})))
-	emptyVM = fsm.Must[struct{}](vmTable(fsm.When("fits", func(context.Context, *struct{}) error { return nil })))
+	emptyVM = fsm.Must[struct{}](vmTable(fsm.When("fits", func(context.Context, *struct{}, *struct{}) error { return nil })))
 )
 
 // lease is a table whose objects are added, in a transitional state.
@@ -125,7 +125,7 @@ func noteTable() fsm.Spec[state, event] {
 }
 
 // asking is a note whose edits are work, under a guard.
-func asking(check func(context.Context, *size) error) *fsm.Machine[state, event, size] {
+func asking(check func(ctx context.Context, before, after *size) error) *fsm.Machine[state, event, size] {
 	return fsm.Must[size](fsm.Spec[state, event]{
 		Name: "asking", Initial: "Draft", Actors: []fsm.Actor{user, agent},
 		States: []fsm.State[state]{

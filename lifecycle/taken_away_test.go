@@ -146,7 +146,7 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 			fsm.Return("opening", "stuck").After(time.Hour),
 		),
 	})
-	config := &lifecycle.Config[string]{Worker: "motor", Done: []string{"done"}}
+	config := &lifecycle.Config[string]{WorkerActor: "motor", Done: []string{"done"}}
 	for name, then := range map[string]func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]){
 		"at rest": func(*testing.T, *lifecycle.Manager[string, string, struct{}]) {},
 		"in another operation": func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]) {

@@ -43,18 +43,18 @@ func TestTogether(t *testing.T) {
 	watched := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
 		Changed: func(row lifecycle.HistoryRow) { told = append(told, row) },
 	}})
-	v := watched.Firing("v", "update", user, &lifecycle.Change[size]{
+	v := firing(watched, "v", "update", user, &lifecycle.Change[size]{
 		Edit: func(s *size) error { s.N = 7; return nil }, Reason: "grow",
 		Require:  []lifecycle.Precondition{leases.Require("l", "Active")},
 		Messages: []lifecycle.Message{{Topic: "first"}},
 	})
-	l := leases.Firing("l", "end", user, &lifecycle.Change[size]{Messages: []lifecycle.Message{{Topic: "second"}}})
-	w := watched.Creating("w", "create", user, size{N: 3}, &lifecycle.Change[size]{Reason: "a twin"})
-	n := leases.Adding("n", user, size{N: 4}, nil)
-	ignored := leases.Firing("l2", "start", agent, nil)
+	l := firing(leases, "l", "end", user, &lifecycle.Change[size]{Messages: []lifecycle.Message{{Topic: "second"}}})
+	w := creating(watched, "w", "create", user, size{N: 3}, &lifecycle.Change[size]{Reason: "a twin"})
+	n := adding(leases, "n", user, size{N: 4}, nil)
+	ignored := firing(leases, "l2", "start", agent, nil)
 	must(leases.Add(t.Context(), "l2", user, size{}))(t)
 	must(leases.Fire(t.Context(), "l2", "start", agent, nil))(t)
-	require.NoError(t, lifecycle.Together(t.Context(), v, l, w, n, ignored))
+	require.NoError(t, commitAll(t.Context(), v, l, w, n, ignored))
 
 	for _, c := range []struct {
 		m     *sizedManager
@@ -88,60 +88,69 @@ func TestTogether(t *testing.T) {
 	require.Equal(t, "first", messages[0].Topic)
 }
 
+// TestTogetherTwoManagersOfOneMachine: the object counts, not the manager.
+func TestTogetherTwoManagersOfOneMachine(t *testing.T) {
+	_, leases, store := two(t)
+	second := lifecycle.New(lease, store, nil)
+	ignored := firing(second, "l", "start", agent, nil)
+	err := commitAll(t.Context(), ignored, firing(leases, "l", "end", user, nil))
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+}
+
 // Whatever fails, it fails for all, and the error says whose.
 func TestTogetherFails(t *testing.T) {
 	other := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), nil)
 	for name, c := range map[string]struct {
-		parts func(m, leases *sizedManager) []lifecycle.AnyPart
+		parts func(m, leases *sizedManager) []part
 		is    error
 		id    string
 	}{
-		"no parts": {func(m, leases *sizedManager) []lifecycle.AnyPart { return nil }, lifecycle.ErrInvalid, ""},
-		"refused": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), leases.Firing("l", "end", agent, nil)}
+		"no parts": {func(m, leases *sizedManager) []part { return nil }, lifecycle.ErrInvalid, ""},
+		"refused": {func(m, leases *sizedManager) []part {
+			return []part{firing(m, "v", "update", user, nil), firing(leases, "l", "end", agent, nil)}
 		}, fsm.ErrWrongActor, "l"},
-		"not there": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), leases.Firing("x", "end", user, nil)}
+		"not there": {func(m, leases *sizedManager) []part {
+			return []part{firing(m, "v", "update", user, nil), firing(leases, "x", "end", user, nil)}
 		}, lifecycle.ErrNotFound, "x"},
-		"there already": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Creating("v", "create", user, size{}, nil)}
+		"there already": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "end", user, nil), creating(m, "v", "create", user, size{}, nil)}
 		}, lifecycle.ErrExists, "v"},
-		"unknown event": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "fly", user, nil)}
+		"unknown event": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "end", user, nil), firing(m, "v", "fly", user, nil)}
 		}, fsm.ErrUnknownEvent, "v"},
-		"edit fails": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
+		"edit fails": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "end", user, nil), firing(m, "v", "update", user, &lifecycle.Change[size]{
 				Edit: func(*size) error { return errBoom },
 			})}
 		}, errBoom, "v"},
-		"condition fails": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
+		"condition fails": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "end", user, nil), firing(m, "v", "update", user, &lifecycle.Change[size]{
 				Require: []lifecycle.Precondition{m.Require("w", "Ready")},
 			})}
 		}, lifecycle.ErrPrecondition, "v"},
-		"condition is on the state before": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "end", user, nil), m.Firing("v", "update", user, &lifecycle.Change[size]{
+		"condition is on the state before": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "end", user, nil), firing(m, "v", "update", user, &lifecycle.Change[size]{
 				Require: []lifecycle.Precondition{leases.Require("l", "Ending")},
 			})}
 		}, lifecycle.ErrPrecondition, "v"},
-		"one object twice": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), m.Firing("v", "delete", user, nil)}
+		"one object twice": {func(m, leases *sizedManager) []part {
+			return []part{firing(m, "v", "update", user, nil), firing(m, "v", "delete", user, nil)}
 		}, lifecycle.ErrInvalid, "v"},
-		"one object twice, once ignored": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "start", agent, nil), leases.Firing("l", "end", user, nil)}
+		"one object twice, once ignored": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "start", agent, nil), firing(leases, "l", "end", user, nil)}
 		}, lifecycle.ErrInvalid, "l"},
-		"one ignored, one refused": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{leases.Firing("l", "start", agent, nil), m.Firing("v", "update", agent, nil)}
+		"one ignored, one refused": {func(m, leases *sizedManager) []part {
+			return []part{firing(leases, "l", "start", agent, nil), firing(m, "v", "update", agent, nil)}
 		}, fsm.ErrWrongActor, "v"},
-		"two stores": {func(m, leases *sizedManager) []lifecycle.AnyPart {
-			return []lifecycle.AnyPart{m.Firing("v", "update", user, nil), other.Firing("v", "update", user, nil)}
+		"two stores": {func(m, leases *sizedManager) []part {
+			return []part{firing(m, "v", "update", user, nil), firing(other, "v", "update", user, nil)}
 		}, lifecycle.ErrInvalid, "v"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, leases, store := two(t)
 			before := everythingOf(t, store)
 			parts := c.parts(m, leases)
-			err := lifecycle.Together(t.Context(), parts...)
+			err := commitAll(t.Context(), parts...)
 			require.ErrorIs(t, err, c.is)
 			if c.id != "" {
 				var e *lifecycle.Error
@@ -168,10 +177,10 @@ func TestTogetherIsOvertaken(t *testing.T) {
 		must(leases.Fire(t.Context(), "l", "touch", user, nil))(t)
 		return write()
 	}
-	v, l := m.Firing("v", "update", user, nil), leases.Firing("l", "end", user, nil)
-	err := lifecycle.Together(t.Context(), v, l)
+	v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
+	err := commitAll(t.Context(), v, l)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := leases.Winner(err)
+	winner, ok := leases.Current(err)
 	require.True(t, ok)
 	require.Equal(t, "touch", winner.Event)
 	require.Equal(t, state("Ready"), must(m.Get(t.Context(), "v"))(t).State)
@@ -188,8 +197,8 @@ func TestTogetherWithLostAnswers(t *testing.T) {
 			}
 			return lifecycle.ErrUnknownOutcome
 		}
-		v, l := m.Firing("v", "update", user, nil), leases.Firing("l", "end", user, nil)
-		require.NoError(t, lifecycle.Together(t.Context(), v, l))
+		v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
+		require.NoError(t, commitAll(t.Context(), v, l))
 		require.Empty(t, cmp.Diff(must(m.Get(t.Context(), "v"))(t), v.Record()))
 		require.Empty(t, cmp.Diff(must(leases.Get(t.Context(), "l"))(t), l.Record()))
 		require.EqualValues(t, 3, v.Record().Sequence)
@@ -197,7 +206,7 @@ func TestTogetherWithLostAnswers(t *testing.T) {
 	// Nobody ever knows.
 	m, leases, store := two(t)
 	store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnknownOutcome }
-	err := lifecycle.Together(t.Context(), m.Firing("v", "update", user, nil), leases.Firing("l", "end", user, nil))
+	err := commitAll(t.Context(), firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil))
 	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
 }
 
@@ -214,13 +223,13 @@ func TestTogetherAtOnce(t *testing.T) {
 	for i := range won {
 		wg.Go(func() {
 			for range 200 {
-				x := a.Firing("x", "touch", user, &lifecycle.Change[size]{Edit: add})
-				y := b.Firing("x", "touch", user, &lifecycle.Change[size]{Edit: add})
-				parts := []lifecycle.AnyPart{x, y}
+				x := firing(a, "x", "touch", user, &lifecycle.Change[size]{Edit: add})
+				y := firing(b, "x", "touch", user, &lifecycle.Change[size]{Edit: add})
+				parts := []part{x, y}
 				if i%2 == 0 {
 					parts[0], parts[1] = y, x
 				}
-				switch err := lifecycle.Together(context.Background(), parts...); {
+				switch err := commitAll(context.Background(), parts...); {
 				case err == nil:
 					won[i]++
 					if x.Record().Payload.N != y.Record().Payload.N {
@@ -259,8 +268,8 @@ func TestTogetherObserverPanics(t *testing.T) {
 			waited = time.Since(began)
 		}()
 		synctest.Wait()
-		a, b := m.Firing("a", "done", "worker", nil), m.Firing("b", "done", "worker", nil)
-		require.PanicsWithValue(t, "the observer", func() { _ = lifecycle.Together(t.Context(), a, b) })
+		a, b := firing(m, "a", "done", "worker", nil), firing(m, "b", "done", "worker", nil)
+		require.PanicsWithValue(t, "the observer", func() { _ = commitAll(t.Context(), a, b) })
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Zero(t, waited)
@@ -273,12 +282,42 @@ func TestTogetherObserverPanics(t *testing.T) {
 func TestPartOfNothing(t *testing.T) {
 	m, _, _ := two(t)
 	must(m.Fire(t.Context(), "v", "touch", user, nil))(t)
-	ignored, missing := m.Firing("v", "ping", user, nil), m.Firing("w", "touch", user, nil)
+	ignored, missing := firing(m, "v", "ping", user, nil), firing(m, "w", "touch", user, nil)
 	require.Zero(t, ignored.Record())
-	require.ErrorIs(t, lifecycle.Together(t.Context(), ignored, missing), lifecycle.ErrNotFound)
+	require.ErrorIs(t, commitAll(t.Context(), ignored, missing), lifecycle.ErrNotFound)
 	require.Zero(t, ignored.Record())
 	require.Zero(t, missing.Record())
 
-	require.NoError(t, lifecycle.Together(t.Context(), ignored))
+	require.NoError(t, commitAll(t.Context(), ignored))
 	require.Equal(t, must(m.Get(t.Context(), "v"))(t), ignored.Record())
+}
+
+// An empty transaction is refused, and may be filled and committed afterwards.
+func TestEmptyTx(t *testing.T) {
+	m, _ := vms(t)
+	var tx lifecycle.Tx
+	require.ErrorIs(t, tx.Commit(t.Context()), lifecycle.ErrInvalid)
+	made := m.In(&tx).Create("a", "create", user, size{N: 1}, nil)
+	require.Zero(t, made.Record())
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, state("Creating"), made.Record().State)
+}
+
+// A refused report about an object at rest reads the history once.
+func TestReportReadsHistoryOnce(t *testing.T) {
+	store := &historyReads{MemoryStore: lifecycle.NewMemoryStore()}
+	m := lifecycle.New(sizedVM, store, nil)
+	rec := ready(t, m, "a")
+	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", rec.Operation, "late", agent, ""))(t))
+	require.Equal(t, 1, store.reads)
+}
+
+type historyReads struct {
+	*lifecycle.MemoryStore
+	reads int
+}
+
+func (s *historyReads) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+	s.reads++
+	return s.MemoryStore.History(ctx, key, after, limit)
 }

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -27,9 +28,10 @@ func TestUnwritten(t *testing.T) {
 		outcome  lifecycle.Outcome
 		is       error
 		cancel   bool
+		failed   []event
 	}{
 		"no row":                        {event: "inspect", work: errDone, outcome: lifecycle.Failed, is: fsm.ErrNotAllowed},
-		"ignored":                       {event: "inspect", work: errDone, cancel: true, outcome: lifecycle.Canceled, is: fsm.ErrNotAllowed},
+		"ignored":                       {event: "inspect", work: errDone, cancel: true, failed: []event{"cancel"}, outcome: lifecycle.Canceled, is: fsm.ErrNotAllowed},
 		"the store fails":               {event: "stop", onCommit: dead, outcome: lifecycle.Succeeded, is: errBoom},
 		"the store fails after failure": {event: "stop", work: errDone, onCommit: dead, outcome: lifecycle.Failed, is: errBoom},
 		"all answers are lost": {event: "stop", outcome: lifecycle.Succeeded, is: lifecycle.ErrUnknownOutcome, onCommit: func(int, *lifecycle.Commit, func() error) error {
@@ -40,7 +42,7 @@ func TestUnwritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{})
+				m := workers(store, lifecycle.Config[event]{Failed: c.failed})
 				running(t, m, "a")
 				end := make(chan struct{})
 				h := must(m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil))(t)
@@ -58,7 +60,7 @@ func TestUnwritten(t *testing.T) {
 				_, refused := errors.AsType[*fsm.TransitionError](e.Unwritten)
 				require.Equal(t, name == "no row", refused)
 				require.ErrorIs(t, err, c.is)
-				require.Contains(t, err.Error(), "; not written: ")
+				require.Contains(t, err.Error(), "; outcome not written: ")
 				if c.work != nil {
 					require.ErrorIs(t, err, c.work)
 				}
@@ -68,10 +70,10 @@ func TestUnwritten(t *testing.T) {
 				cases := must(m.Sweep(t.Context()))(t)
 				require.Len(t, cases, 1)
 				if c.event == "inspect" {
-					require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					return
 				}
-				require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+				require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 				require.Equal(t, state("running"), must(m.Get(t.Context(), "a"))(t).State)
 			})
 		})
@@ -151,7 +153,7 @@ func TestOutcomeElsewhere(t *testing.T) {
 			fsm.Move[state, event]("delivering", "done", "delivered").By("worker"),
 		),
 	})
-	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Worker: "worker", Done: []event{"done"}})
+	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 	must(m.Add(t.Context(), "a", user, size{}))(t)
 	h := must(m.Do(t.Context(), "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 		_, err := m.Fire(ctx, "a", "collected", "worker", nil)
@@ -174,6 +176,7 @@ func TestEditOutcome(t *testing.T) {
 	}{
 		"succeeds":             {edit: func(s *size) error { s.N = 7; return nil }, to: size{N: 7}},
 		"fails":                {edit: func(s *size) error { s.N = 7; return errBoom }, want: lifecycle.Failed, is: errBoom, to: size{N: 1}},
+		"fails as foreign":     {edit: func(s *size) error { return fmt.Errorf("the disk: %w", lifecycle.ErrForeign) }, want: lifecycle.Failed, is: lifecycle.ErrForeign, to: size{N: 1}},
 		"panics":               {edit: func(s *size) error { panic(errBoom) }, want: lifecycle.Panicked, is: errBoom, to: size{N: 1}},
 		"exits":                {edit: func(s *size) error { runtime.Goexit(); return nil }, want: lifecycle.Panicked, is: queue.ErrPanic, to: size{N: 1}},
 		"after the work fails": {edit: func(s *size) error { s.N = 7; return nil }, work: errBoom, want: lifecycle.Failed, is: errBoom, to: size{N: 1}},
@@ -267,7 +270,7 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 				running(t, m, "b")
 				store.reset()
 				store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
-				h, err := m.DoTogether(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil, parts.Firing("b", "inspect", user, nil))
+				h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
 				if err == nil {
 					_, err = h.Wait(t.Context())
 				}
@@ -278,7 +281,7 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 						cases := must(mgr.Sweep(t.Context()))(t)
 						require.Len(t, cases, 1)
 						require.Equal(t, id, cases[0].ID)
-						require.Equal(t, lifecycle.LeftToPerson, cases[0].Remedy)
+						require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					}
 					must(mgr.Override(t.Context(), id, "running", user, "it is fine", nil))(t)
 					require.Empty(t, must(mgr.Sweep(t.Context()))(t))

@@ -2,108 +2,183 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Work is what is done in an operation, from its admission to its outcome:
-// exactly one of Handler and Run. It is a value and may be used many times.
+// Work is what an operation does from its admission to its outcome: exactly one of
+// Handler and Run. It is a value and may be used many times, unless it has With.
 type Work struct {
-	// Handler is the name of a function in [Config.Handlers], and Args what it
-	// is called with, each time with a copy. Both are kept in the record, so that
-	// another process can do the work when this one has died.
+	// Handler is the name of a function in [Config.Handlers], and Args are its
+	// arguments. The record keeps both, so that another process can do the work if
+	// this one dies.
 	Handler string
 	Args    []byte
-	// Run is a function of this process, and dies with it. It is refused where
-	// the table's answer to a dead owner is to do the work again.
+	// Run is a function of this process and dies with it. It is refused if the
+	// table's answer to a dead owner is to do the work again.
 	Run func(context.Context) error
-	// Timeout is how long it may take; its context ends then. 0: no limit but
-	// the object's deadline, which the sweeper acts on. It is kept with Handler:
-	// another process that does the work gives it as long, from its beginning.
+	// Timeout is how long the work may take; its context then ends. 0: no limit
+	// except the object's deadline. The record keeps it with Handler: another
+	// process that does the work gives it the same time, from its start.
 	Timeout time.Duration
-	// QueueTimeout is how long it may wait for its turn, in the process that it
-	// was asked for in. 0: no limit.
+	// QueueTimeout is how long the work may wait for its turn in this process. 0:
+	// no limit.
 	QueueTimeout time.Duration
 	// Class is the path of the queue's limits that apply, see
-	// [queue.Action].Class. It is kept with Handler, too: a process whose queue
-	// does not have it leaves the operation as it is, see [Unmoved].
+	// [queue.Action].Class. The record keeps it with Handler.
 	Class string
-	// Preempt is for deletes: what they do to what is in front of them, see
-	// [queue.Action].Preempt.
+	// Preempt is what the work does to the work in front of it in the queue, see
+	// [queue.Action].Preempt. It is for deletes.
 	Preempt queue.Preempt
-	// Also are further objects whose turn it takes in the queue, of this manager
-	// or of others that share the queue: nothing is done to them meanwhile. They
-	// need not exist. A process that takes the operation over does not know them.
+	// Also are further objects whose turns the work takes in the queue, of this
+	// manager or of others that share the queue, without any change of theirs. They
+	// need not exist. A process that does the work again does not take their turns.
 	Also []Key
+	// With are changes of other objects that take part in the operation: a disk
+	// that is attached changes, and the machine that it is attached to. One commit
+	// admits all of them or none, the work takes the turns of all of them in the
+	// queue, and one commit writes the outcome for all of them, for each by the
+	// events of its own manager. An object that another writer has moved meanwhile,
+	// that has no row for the outcome or that is foreign ([ErrForeign]) is left as
+	// it is. A change that enters a non-transitional state has no outcome.
+	//
+	// The objects are this process' like the operation's own one. If the process
+	// dies, the sweeps of each manager find its objects by its own table. Every
+	// manager needs the store and the Owner of this one, a WorkerActor and Done.
+	With *Tx
 }
 
-// Handler is a function that does work by name. What it returns is the outcome:
-// nil is success, an error or a panic definitive failure. Its context ends when
-// the operation is taken away from it, and then nothing that it returns counts.
+// Handler is a function that does work by name. Its result is the outcome: nil is
+// success, an error or a panic is a failure. If the operation is taken away, its
+// context ends and its result has no effect.
 type Handler func(ctx context.Context, args []byte) error
 
-// Func is work that is a function of this process.
+// Func returns work that is a function of this process.
 func Func(run func(context.Context) error) Work { return Work{Run: run} }
 
-// Named is work that is a registered function.
+// Named returns work that is a registered function.
 func Named(handler string, args []byte) Work { return Work{Handler: handler, Args: args} }
 
-// Queue is where work waits for its turn: one at a time for each key, in order
-// of admission. A [queue.Queuer] of keys is one. For actions on several objects it
-// also needs SubmitAll, as a Queuer has it.
+// workOptions is the form of [StoredRecord].WorkOptions.
+type workOptions struct {
+	Timeout time.Duration `json:"timeout,omitempty"` // in nanoseconds
+	Class   string        `json:"class,omitempty"`
+}
+
+// options returns what the record keeps beside the handler and its arguments, nil
+// if that is nothing.
+func (w *Work) options() []byte {
+	options := workOptions{w.Timeout, w.Class}
+	if w.Handler == "" || options == (workOptions{}) {
+		return nil
+	}
+	data, err := json.Marshal(options)
+	if err != nil {
+		panic("lifecycle: work options: " + err.Error()) // a number and a string can always be encoded
+	}
+	return data
+}
+
+// recordedWork returns the work that a record names. The error matches [ErrForeign].
+func recordedWork(r *StoredRecord) (Work, error) {
+	var options workOptions
+	if len(r.WorkOptions) > 0 {
+		if err := json.Unmarshal(r.WorkOptions, &options); err != nil {
+			return Work{}, fmt.Errorf("%w: work options: %w", ErrForeign, err)
+		}
+	}
+	return Work{Handler: r.Work, Args: r.Args, Timeout: options.Timeout, Class: options.Class}, nil
+}
+
+// checkWork refuses work that cannot be done.
+func (c *core) checkWork(w *Work) error {
+	switch {
+	case (w.Run == nil) == (w.Handler == ""):
+		return fmt.Errorf("%w: work needs either a handler or a function", ErrInvalid)
+	case w.Handler != "" && c.handlers[w.Handler] == nil:
+		return fmt.Errorf("%w: no handler %q in Config.Handlers", ErrInvalid, w.Handler)
+	case w.Timeout < 0 || w.QueueTimeout < 0:
+		return fmt.Errorf("%w: negative time-out of work", ErrInvalid)
+	}
+	return nil
+}
+
+// checkWorker refuses operations of a manager that cannot write their outcomes.
+func (c *core) checkWorker() error {
+	if c.worker == "" || len(c.events.Done) == 0 {
+		return fmt.Errorf("%w: Config of %s names no WorkerActor or no Done event", ErrInvalid, c.table.Name)
+	}
+	return nil
+}
+
+// Queue is where work waits for its turn: one at a time for each key, in order of
+// admission. A [queue.Queuer] of keys is one. For work on several objects the queue
+// also needs the method SubmitAll of a Queuer.
 //
-// The ticket is a Queuer's, because whose turn it is may be decided elsewhere, but
-// the work is done here. A queue that several processes share, or that is kept in
-// a database, is a Queuer in each of them, around whose actions it takes a place in
-// what is shared before Admit, waits for its turn there in Guard, and leaves it
-// after Settle, or if the action is refused.
+// The ticket is a Queuer's, because the work is done in this process even if
+// another place decides on its turn. A queue that several processes share is a
+// Queuer in each of them, whose actions take a place in the shared queue before
+// Admit, wait for its turn in Guard, and leave it after Settle or if they are
+// refused.
 type Queue interface {
 	Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error)
 }
 
-// Outcome is how the work of an operation ended. Every operation that was
-// admitted has exactly one.
+// enqueue gives an action its place in the queue of every key.
+func (c *core) enqueue(ctx context.Context, keys []Key, act *queue.Action) (*queue.Ticket[Key], error) {
+	if len(keys) == 1 {
+		return c.queue.Submit(ctx, keys[0], act)
+	}
+	many, ok := c.queue.(interface {
+		SubmitAll(context.Context, []Key, *queue.Action) (*queue.Ticket[Key], error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("%w: Config.Queue takes one key at a time", ErrInvalid)
+	}
+	return many.SubmitAll(ctx, keys, act)
+}
+
+// Outcome is how the work of an operation ended. Every operation that was admitted
+// has exactly one outcome.
 type Outcome uint8
 
+// The outcomes of an operation. See [Config] for the events that report them.
 const (
 	// Succeeded: the work returned nil.
-	Succeeded = Outcome(decide.Succeeded)
-	// Failed: it returned an error.
-	Failed = Outcome(decide.Failed)
-	// Panicked: it panicked or called runtime.Goexit. The event is that of a
-	// failure.
-	Panicked = Outcome(decide.Panicked)
-	// Canceled: it was told to end, by [Handle.Cancel] or the queue, or it
-	// waited for longer than QueueTimeout.
-	Canceled = Outcome(decide.Canceled)
-	// TimedOut: it took longer than Timeout.
-	TimedOut = Outcome(decide.TimedOut)
-	// Lost: the operation was taken away from it, by a later operation, the
-	// sweeper or a dead owner's heir, or somebody else has reported its end.
-	// Nothing was written.
-	Lost = Outcome(decide.Lost)
+	Succeeded Outcome = iota + 1
+	// Failed: the work returned an error.
+	Failed
+	// Panicked: the work panicked or called runtime.Goexit.
+	Panicked
+	// Canceled: the work was ended by [Handle.Cancel] or by the queue, or it has
+	// waited longer than QueueTimeout.
+	Canceled
+	// TimedOut: the work took longer than Timeout.
+	TimedOut
+	// Lost: the operation was taken away, by a later operation, by the sweeper or
+	// by another report of its end. The work has written nothing.
+	Lost
 )
 
-var outcomes = [...]string{"", "succeeded", "failed", "panicked", "canceled", "timed out", "lost"}
+// The conversion decide.Outcome(o) relies on the same order in both packages.
+var _ = [1]struct{}{}[int(Lost)-int(decide.Lost)]
+
+var outcomeNames = [...]string{"", "succeeded", "failed", "panicked", "canceled", "timed out", "lost"}
 
 // String returns the outcome in lower case.
 func (o Outcome) String() string {
-	if int(o) < len(outcomes) && o > 0 {
-		return outcomes[o]
+	if int(o) < len(outcomeNames) && o > 0 {
+		return outcomeNames[o]
 	}
 	return "Outcome(" + strconv.Itoa(int(o)) + ")"
 }
 
-// outcomeOf is what a queue's outcome means for the operation.
+// outcomeOf returns the operation's outcome for a queue's outcome.
 func outcomeOf(o queue.Outcome) Outcome {
 	switch o {
 	case queue.OK:
@@ -122,25 +197,26 @@ func outcomeOf(o queue.Outcome) Outcome {
 type OutcomeError struct {
 	Key
 	Operation OpID
-	Outcome   Outcome // Failed to Lost
-	// Err is what the work or its [EditOutcome] returned, a [queue.PanicError],
-	// why it was told to end, or ErrStale of a lost one.
+	Outcome   Outcome // every one but Succeeded
+	// Err is what the work or its [EditOutcome] returned, a [queue.PanicError], the
+	// cause that ended the work, or an error that matches ErrStale for a lost
+	// operation.
 	Err error
 	// Unwritten is why the outcome is not in the record: no row of the table
-	// takes its events, or the store failed. Sweeps will find the object, and
-	// those of this manager say so if the table has no deadline for it.
-	// Nil: it is, unless the operation was lost.
+	// permits its events, or the store failed. Sweeps find the object by its
+	// deadline, and sweeps of this manager report it if it has none. Nil: the
+	// record has the outcome, unless the operation was lost.
 	Unwritten error
 }
 
-// Error tells it in one line.
+// Error returns one line.
 func (e *OutcomeError) Error() string {
 	text := fmt.Sprintf("lifecycle: operation %d of %s %v", e.Operation, e.Key.text(), e.Outcome)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
 	if e.Unwritten != nil {
-		text += "; not written: " + e.Unwritten.Error()
+		text += "; outcome not written: " + e.Unwritten.Error()
 	}
 	return oneLine(text)
 }
@@ -154,296 +230,4 @@ func (e *OutcomeError) Unwrap() []error {
 		}
 	}
 	return list
-}
-
-// Task is an operation as its work sees it: see [TaskOf]. It is safe for
-// concurrent use.
-type Task struct {
-	Key
-	Operation OpID
-	Owner     string // empty: the manager has none
-	Epoch     uint64
-	With      []Companion // of [Manager.DoTogether]
-
-	beats beater
-	parts []AnyPart // of With, and those that are at rest
-
-	mu   sync.Mutex
-	ctx  *workContext // nil while it waits
-	told error        // why the operation is not this one's any more
-	edit any          // func(*T) error
-	own  workContext  // ctx, most of the time
-}
-
-// beater is a [Manager].
-type beater interface {
-	beat(context.Context, *Task) error
-}
-
-// tell ends the work, or keeps it from beginning.
-func (t *Task) tell(cause error) {
-	t.mu.Lock()
-	if t.told == nil {
-		t.told = cause
-	}
-	var end context.CancelCauseFunc
-	if t.ctx != nil {
-		end = t.ctx.end
-	}
-	t.mu.Unlock()
-	if end != nil {
-		end(&toldError{t, Lost, cause})
-	}
-}
-
-// begins makes the context of the work, and returns why it must not even begin.
-func (t *Task) begins(ctx context.Context) (*workContext, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := &t.own
-	if t.ctx != nil { // a queue that tries again: the first one stays ended
-		c = new(workContext)
-	}
-	c.Context, c.task = ctx, t
-	t.ctx = c
-	return c, t.told
-}
-
-type taskKey struct{}
-
-// TaskOf returns the operation whose work runs with this context, or nil.
-func TaskOf(ctx context.Context) *Task {
-	t, _ := ctx.Value(taskKey{}).(*Task)
-	return t
-}
-
-// Beat prolongs the deadline of the object to the full time of its state, from
-// now on, and is how work says that it gets on. The error is [ErrStale] if the
-// operation was taken away, and the context of the work then ends; or the
-// store's. The objects that take part in the operation get theirs prolonged, too,
-// unless somebody else has moved them.
-func (t *Task) Beat(ctx context.Context) error {
-	err := t.beats.beat(ctx, t)
-	for i := 0; i < len(t.parts) && err == nil; i++ {
-		err = t.parts[i].beat(ctx)
-	}
-	return err
-}
-
-// Beat is [Task.Beat] from outside the work, for the operation of an object whose
-// work waits or runs in this manager: one that waits for its turn for long is not
-// stuck. The error is [ErrStale] if there is none, or its operation was taken
-// away; or the store's.
-func (m *Manager[S, E, T]) Beat(ctx context.Context, id string) error {
-	t := m.tasks.of(id)
-	err := fmt.Errorf("%w: no work waits or runs here", ErrStale)
-	if t != nil {
-		err = t.Beat(ctx)
-	}
-	if err != nil {
-		return &Error{Verb: "beat", Machine: m.table.Name, ID: id, Err: err}
-	}
-	return nil
-}
-
-// EditOutcome changes the payload in the commit of the outcome, if the work that
-// runs with this context succeeds. T must be the payload of the manager. The
-// last call counts. An edit that fails, panics or is of another payload
-// ([ErrInvalid]) makes the outcome a failure; it runs once for every attempt to
-// commit, without any lock. Nil takes back what was said before. EditOutcome
-// reports whether there is such work.
-func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
-	t := TaskOf(ctx)
-	if t == nil {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.edit = nil
-	if edit != nil {
-		t.edit = edit
-	}
-	return true
-}
-
-// tasks are the operations whose work waits or runs in this manager: from their
-// admission, so that what is taken away while it waits is told too.
-type tasks struct {
-	// How many may run, for who commits: if a commit sees none, the work of
-	// whoever comes later begins by reading the record.
-	n       atomic.Int32
-	mu      sync.Mutex
-	running map[string]*Task // by id: all are of one manager, and so of one machine
-	loose   map[string]*Task // those that ended without knowing what was written
-}
-
-func (ts *tasks) add(t *Task) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.running == nil {
-		ts.running = map[string]*Task{}
-	}
-	ts.running[t.ID] = t
-	ts.n.Store(int32(len(ts.running)))
-	// Whatever was loose is over. It may have this very number: of an admission
-	// that was not written after all.
-	delete(ts.loose, t.ID)
-}
-
-func (ts *tasks) remove(t *Task) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.running[t.ID] == t {
-		delete(ts.running, t.ID)
-		ts.n.Store(int32(len(ts.running)))
-	}
-}
-
-// of returns the task that runs for an object, or nil.
-func (ts *tasks) of(id string) *Task {
-	if ts.n.Load() == 0 {
-		return nil
-	}
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	return ts.running[id]
-}
-
-// waits reports whether work of an object was admitted, in the record's operation or
-// before, and has not begun. Work of a later one says that the record is over.
-func (ts *tasks) waits(r *StoredRecord) bool {
-	t := ts.of(r.ID)
-	if t == nil || t.Operation > r.Operation {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ctx == nil
-}
-
-// taken ends the work that a commit of this manager has taken the operation
-// from, unless the commit is by the task itself.
-func (m *Manager[S, E, T]) taken(now *StoredRecord, by *Task) {
-	if by != nil {
-		return // it was the object's operation until now: only later ones can be here
-	}
-	t := m.tasks.of(now.ID)
-	// A record from before the task's operation says nothing about it. The bad
-	// schedule: the outcome of an operation is committed; the next one is admitted,
-	// and its task takes the place of the last; only then whoever wrote the outcome
-	// comes here, with the record at rest.
-	if t == nil || now.Operation < t.Operation || m.owns(t, now) {
-		return
-	}
-	t.tell(stale(now))
-}
-
-// lookAround tells the work that other processes have taken the operation from,
-// or a commit whose answer was lost, and takes steps out of records that nobody
-// will do: the chain has ended and its waiter was told so.
-func (m *Manager[S, E, T]) lookAround(ctx context.Context) error {
-	running, loose := m.tasks.all()
-	for _, t := range running {
-		now, err := m.store.Get(ctx, t.Key)
-		if err != nil {
-			return err
-		}
-		m.taken(&now, nil)
-	}
-	for _, t := range loose {
-		now, err := m.store.Get(ctx, t.Key)
-		if err != nil {
-			return err
-		}
-		if m.owns(t, &now) {
-			continue // until its deadline, or a person, moves it
-		}
-		left := m.resting(&now) && now.Operation == t.Operation && now.Owner == t.Owner && now.Epoch == t.Epoch && len(now.Steps) > 0
-		if left {
-			err = m.release(ctx, &now)
-		}
-		if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrUnknownOutcome) {
-			return err
-		}
-		if err == nil {
-			m.tasks.settled(t)
-		}
-	}
-	return nil
-}
-
-// all returns the tasks that wait or run, and the loose ends.
-func (ts *tasks) all() (running, loose []*Task) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	return slices.Collect(maps.Values(ts.running)), slices.Collect(maps.Values(ts.loose))
-}
-
-// gaveUp reports whether a record is as an operation here left it whose outcome
-// could not be written.
-func (ts *tasks) gaveUp(r *StoredRecord) bool {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.loose[r.ID]
-	return t != nil && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
-}
-
-// unsettled notes a loose end; settled forgets it.
-func (ts *tasks) unsettled(t *Task) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.loose == nil {
-		ts.loose = map[string]*Task{}
-	}
-	ts.loose[t.ID] = t
-}
-
-func (ts *tasks) settled(t *Task) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.loose[t.ID] == t {
-		delete(ts.loose, t.ID)
-	}
-}
-
-// owns reports whether a task's operation goes on, and is still this process'.
-func (m *Manager[S, E, T]) owns(t *Task, r *StoredRecord) bool {
-	return r.Exists() && !m.resting(r) && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
-}
-
-// staleError is ErrStale with the record that an operation was lost to.
-type staleError struct{ now StoredRecord }
-
-func (e *staleError) Error() string {
-	return fmt.Sprintf("%v: %s is %s in operation %d", ErrStale, e.now.Key.text(), stateOr(e.now.State), e.now.Operation)
-}
-
-func (e *staleError) Is(target error) bool { return target == ErrStale }
-
-//go:noinline
-func stale(r *StoredRecord) error { return &staleError{*r} }
-
-// beat prolongs the deadline of a task's object.
-func (m *Manager[S, E, T]) beat(ctx context.Context, t *Task) error {
-	var last error
-	for range maxAttempts {
-		now, err := m.store.Get(ctx, t.Key)
-		if err != nil {
-			return err
-		}
-		var known decide.Record
-		if err := m.known(&now, &known); err != nil {
-			return err
-		}
-		if !m.owns(t, &now) {
-			t.tell(stale(&now))
-			return stale(&now)
-		}
-		within, _ := m.table.Deadline(known.State, known.Origin)
-		_, last = m.touch(ctx, &now, &now, within)
-		if !errors.Is(last, ErrConflict) && !errors.Is(last, ErrUnknownOutcome) {
-			return last
-		}
-	}
-	return last
 }

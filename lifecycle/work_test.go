@@ -42,8 +42,6 @@ var workVM = fsm.Must[size](fsm.Spec[state, event]{
 		fsm.Move[state, event]("stopping", "done", "stopped").By("worker"),
 		fsm.Return[state, event]("stopping", "fail").By("worker"),
 		fsm.Return[state, event]("stopping", "late").After(time.Minute),
-		fsm.Return[state, event]("stopping", "cancel").By("worker"),
-		fsm.Move[state, event]("stopping", "expire", "failed").By("worker"),
 		fsm.Move[state, event]("running", "inspect", "inspecting").By("user"),
 		fsm.Move[state, event]("inspecting", "done", "running").By("worker"),
 		fsm.Ignore[state, event]("inspecting", "cancel").By("worker"),
@@ -64,8 +62,10 @@ var workVM = fsm.Must[size](fsm.Spec[state, event]{
 
 // workers is a manager of such VMs; what it needs to do work is filled in.
 func workers(store lifecycle.Store, config lifecycle.Config[event]) *lifecycle.Manager[state, event, size] {
-	config.Worker, config.Done, config.Failed = "worker", []event{"done"}, []event{"fail"}
-	config.Canceled, config.TimedOut = []event{"cancel"}, []event{"expire"}
+	config.WorkerActor, config.Done = "worker", []event{"done"}
+	if config.Failed == nil {
+		config.Failed = []event{"fail"}
+	}
 	return lifecycle.New(workVM, store, &config)
 }
 

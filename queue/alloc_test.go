@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestAllocations pins what one action of a reused function costs: its ticket,
-// and at most one thing more.
+// TestAllocations limits what one action of a reused function allocates: its ticket, its
+// context, and a lane if its key was idle.
 func TestAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -36,7 +36,7 @@ func TestAllocations(t *testing.T) {
 				b.Fatal(err)
 			}
 		})
-		require.LessOrEqual(t, r.AllocsPerOp(), int64(2), keys)
+		require.LessOrEqual(t, r.AllocsPerOp(), int64(3), keys)
 		require.LessOrEqual(t, r.AllocedBytesPerOp(), int64(400), keys)
 	}
 }

@@ -3,111 +3,90 @@ package queue
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 )
 
 // submitter is a goroutine that waits in Submit for room.
 type submitter[K comparable] struct {
 	ticket *Ticket[K]
-	ready  chan struct{} // closed when placed or reason is set
-	placed bool
+	ready  chan struct{} // closed when it has its places or reason is set
 	reason error
-
-	arrival uint64
-	// short is why it cannot have its places, apart from MaxWaiting:
-	// lanes where it is not the first of the crowd or that have no room; gone,
-	// when it does not wait any more.
-	short int
-	roomy bool // it is in the heap
+	in     *lane[K] // of reason
 }
 
-const gone = math.MaxInt
-
-// block waits until the ticket has a reserved place, and goes on as if it had
-// found one. REQUIRES: q.mu, and unlocks it.
-func (q *Queuer[K]) block(ctx context.Context, t *Ticket[K]) (*Ticket[K], error) {
-	// An action that waited for room could be what the room waits for: by its
-	// keys, by its share of the limits, or because somebody waits for it. So none
-	// of this queue's own does.
-	if self := acting(ctx, q); self != nil && self.state == Running {
+// block waits until the ticket has reserved places and then admits it. REQUIRES:
+// q.mu, and releases it.
+func (q *Queuer[K]) block(ctx context.Context, t, self *Ticket[K]) (*Ticket[K], error) {
+	// The room might depend on the end of the action that waits for it: by its keys,
+	// by its share of the limits, or because another action waits for it.
+	if self.runs() {
 		q.mu.Unlock()
-		return nil, q.tellDeadlock(t, self)
+		return nil, fmt.Errorf("%w: submit of %q waits for room inside %q", ErrWouldDeadlock, t.act.Name, self.act.Name)
 	}
-	t.blocked = true
 	s := &submitter[K]{ticket: t, ready: make(chan struct{})}
-	q.enter(t)
-	q.join(s)
+	q.blocked = append(q.blocked, s)
 	q.mu.Unlock()
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
-	t.blocked = false
-	// A place that was given while the context ended is taken: whoever gave it
-	// has counted it.
-	if s.placed {
-		q.mu.Unlock()
-		return q.admit(ctx, t)
+	// If the context ends at the moment at which the submitter gets its places, it
+	// keeps them: they are counted.
+	if i := slices.Index(q.blocked, s); i >= 0 {
+		q.blocked = slices.Delete(q.blocked, i, i+1)
+		defer q.mu.Unlock()
+		q.grant() // it may have kept others from their room
+		return nil, q.refusal(t, ErrFull, q.lanes[t.places[0].key], context.Cause(ctx))
 	}
-	reason, err := s.reason, error(nil)
-	in := q.lanes[t.entry.key]
-	if reason == ErrTerminated {
-		in = nil
-	}
-	if reason == nil {
-		reason, err = ErrFull, context.Cause(ctx)
-	}
-	refused := q.refusedError(t, reason, in, err)
-	if s.reason == nil {
-		q.dismiss(s, nil)
-		// It may have been in the way of those behind it.
-		q.grant()
+	if s.reason != nil {
+		defer q.mu.Unlock()
+		return nil, q.refusal(t, s.reason, s.in, nil)
 	}
 	q.mu.Unlock()
-	q.tellRefused(t.keys(), t.act, refused)
-	return nil, refused
+	return q.admit(ctx, t)
 }
 
-// tellDeadlock refuses a submit inside an action that might wait for itself.
-func (q *Queuer[K]) tellDeadlock(t, self *Ticket[K]) error {
-	err := fmt.Errorf("%w: %s would wait for room inside %s", ErrWouldDeadlock,
-		or(t.act.Name, "an action"), or(self.act.Name, "an action"))
-	q.tellRefused(t.keys(), t.act, err)
-	return err
-}
-
-// grant gives room to blocked submitters, in the order in which they came. One
-// that does not fit keeps those behind it from its lanes, but not from others.
+// awaited reports whether a blocked submitter needs room in the lane of the key.
 // REQUIRES: q.mu.
+func (q *Queuer[K]) awaited(key K) bool {
+	return slices.ContainsFunc(q.blocked, func(s *submitter[K]) bool { return s.ticket.needs(key) })
+}
+
+// grant gives room to blocked submitters in the order of their arrival. One that
+// does not fit keeps later ones from its lanes, but not from others. REQUIRES: q.mu.
 func (q *Queuer[K]) grant() {
-	for len(q.roomy) > 0 {
-		if q.maxWaiting > 0 && q.total-q.running >= q.maxWaiting {
-			return
-		}
-		s := q.roomy.pop()
-		if s.short > 0 {
+	if len(q.blocked) == 0 {
+		return
+	}
+	taken := make(map[K]bool)
+	left := q.blocked[:0]
+	for _, s := range q.blocked {
+		overtakes := slices.ContainsFunc(s.ticket.places, func(p place[K]) bool { return taken[p.key] })
+		q.find(s.ticket)
+		if _, reason := q.full(s.ticket); reason == nil && !overtakes {
+			q.place(s.ticket)
+			close(s.ready)
 			continue
 		}
-		q.part(s)
-		q.place(s.ticket)
-		s.ticket.missing++ // its own goroutine confirms it
-		s.placed = true
-		close(s.ready)
+		left = append(left, s)
+		for _, p := range s.ticket.places {
+			taken[p.key] = true
+		}
 	}
+	clear(q.blocked[len(left):])
+	q.blocked = left
 }
 
-// dismiss sends a blocked submitter away. REQUIRES: q.mu.
-func (q *Queuer[K]) dismiss(s *submitter[K], reason error) {
-	q.part(s)
-	s.short = gone
-	for e := range s.ticket.entries {
-		q.tidy(e.lane)
-		e.lane = nil
-	}
-	q.forget(s.ticket)
-	if reason != nil {
-		s.reason = reason
+// dismiss refuses the blocked submitters that need the lane; nil: all of them.
+// REQUIRES: q.mu.
+func (q *Queuer[K]) dismiss(reason error, in *lane[K]) {
+	q.blocked = slices.DeleteFunc(q.blocked, func(s *submitter[K]) bool {
+		if in != nil && !s.ticket.needs(in.key) {
+			return false
+		}
+		s.reason, s.in = reason, in
 		close(s.ready)
-	}
+		return true
+	})
 }

@@ -43,7 +43,7 @@ func TestCancelInEveryState(t *testing.T) {
 
 func TestCancelOfStubborn(t *testing.T) {
 	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{OnFailure: queue.Halt})
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
 		for _, tt := range []struct {
 			returns error
 			want    queue.Outcome
@@ -156,5 +156,49 @@ func TestContextOfAction(t *testing.T) {
 		}})
 		require.Equal(t, errBoom, ticket.Wait(t.Context()))
 		require.Len(t, contexts, 2)
+	})
+}
+
+// TestCancelEndsOneAction is that actions that share a worker do not share their end.
+func TestCancelEndsOneAction(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+		for range 20 {
+			first := submit(t, q, "a", takes("first", time.Hour, nil))
+			next := submit(t, q, "b", takes("next", time.Second, nil))
+			synctest.Wait()
+			require.Equal(t, queue.Signalled, first.Cancel(nil))
+			require.NoError(t, next.Wait(t.Context()))
+			require.Equal(t, queue.Canceled, first.Outcome())
+		}
+	})
+	in(t, func(t *testing.T) {
+		// An action is cancelled although its worker has not begun.
+		q := makeQueue(t, nil)
+		for range 200 {
+			ticket := submit(t, q, "a", takes("a", time.Hour, nil))
+			require.Equal(t, queue.Signalled, ticket.Cancel(nil))
+			require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrCanceled)
+		}
+	})
+}
+
+// TestContextEndsWithAction is that what an action leaves behind ends with it, although
+// the worker goes on.
+func TestContextEndsWithAction(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+		var kept context.Context
+		submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			kept = ctx
+			time.Sleep(time.Millisecond)
+			return nil
+		}})
+		next := submit(t, q, "b", &queue.Action{Run: func(ctx context.Context) error {
+			require.ErrorIs(t, kept.Err(), context.Canceled)
+			require.NoError(t, ctx.Err())
+			return nil
+		}})
+		require.NoError(t, next.Wait(t.Context()))
 	})
 }

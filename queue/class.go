@@ -1,196 +1,121 @@
 package queue
 
-import "math"
+import "strings"
 
-// never is the turn of nobody.
-const never = math.MaxUint64
-
-// class is a node of the tree of limits. Tickets that are ready wait at the node
-// they name, in the order of their turns. Every node knows the best turn that is
-// waiting at or below it and that the limits from it downwards allow, so that the
-// best of all is found by walking down from the root: nobody who may start waits
-// behind somebody who may not, and among those who may the oldest turn wins.
+// class is a node of the tree of limits. A ready ticket waits at the class that its
+// action names.
 //
-//	best == never                       if running == limit.MaxRunning
-//	best == min(head.turn, busy[0].best, idle[0].best if a child more may run)
+//	running == number of running tickets at or below
+//	active  == number of children with running > 0
 type class[K comparable] struct {
-	path    string
-	parent  *class[K]
-	limit   Limit
-	running int // at or below
-	active  int // children with running > 0
-
-	head, tail *Ticket[K]
-	best       uint64
-	busy, idle heap[K] // children with best != never: those with running > 0, and the others
-	in         *heap[K]
-	pos        int // in in
+	path     string
+	parent   *class[K]
+	children []*class[K]
+	limit    Limit
+	ready    []*Ticket[K] // ordered by turn
+	running  int
+	active   int
 }
 
-// push gives a ready ticket its turn and puts it at the end of its class.
-func (q *Queuer[K]) push(t *Ticket[K]) {
-	q.turn++
-	t.turn = q.turn
-	t.queued = true
-	c := t.class
-	t.next, t.prev = nil, c.tail
-	if c.tail != nil {
-		c.tail.next = t
-	} else {
-		c.head = t
+// makeClass returns the class of the path and makes it and its parents if they are
+// missing. A class whose last part is "*" is a pattern: it is no child of its
+// parent and nothing runs in it.
+func (q *Queuer[K]) makeClass(path string) *class[K] {
+	if path == "" {
+		return &q.root
 	}
-	c.tail = t
-	c.refresh()
+	if c := q.classes[path]; c != nil {
+		return c
+	}
+	above, last := cut(path)
+	c := &class[K]{path: path, parent: q.makeClass(above)}
+	if last != "*" {
+		c.parent.children = append(c.parent.children, c)
+	}
+	q.classes[path] = c
+	return c
 }
 
-// pull takes a ready ticket out of its class.
-func (t *Ticket[K]) pull() {
-	c := t.class
-	if t.prev != nil {
-		t.prev.next = t.next
-	} else {
-		c.head = t.next
+// findClass returns the class that an action names, or nil if the configuration
+// does not allow it. REQUIRES: q.mu.
+func (q *Queuer[K]) findClass(path string) *class[K] {
+	above, last := cut(path)
+	if path == "" || last != "*" && q.classes[path] != nil {
+		return q.makeClass(path)
 	}
-	if t.next != nil {
-		t.next.prev = t.prev
-	} else {
-		c.tail = t.prev
-	}
-	t.next, t.prev = nil, nil
-	t.queued = false
-	c.refresh()
-}
-
-// pick returns the oldest turn that may start now, or nil.
-func (q *Queuer[K]) pick() *Ticket[K] {
-	c := &q.root
-	if c.best == never {
+	pattern := q.classes[strings.TrimPrefix(above+"/*", "/")]
+	if pattern == nil || last == "" || last == "*" {
 		return nil
 	}
-	for {
-		switch {
-		case c.head != nil && c.head.turn == c.best:
-			return c.head
-		case c.busy.best() == c.best:
-			c = c.busy[0]
-		default:
-			c = c.idle[0]
-		}
-	}
+	c := q.makeClass(path)
+	c.limit = pattern.limit
+	return c
 }
 
-// take and give count one running action in the class and all above it, at once.
+// cut returns the path of the class above and the last part.
+func cut(path string) (above, last string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 0)], path[i+1:]
+}
+
+// oldest returns the ticket with the lowest turn among those at or below the class
+// that the limits from the class downwards allow to start, or nil. So a ticket that
+// may start never waits behind one that may not.
+func (c *class[K]) oldest() *Ticket[K] {
+	if c.full() {
+		return nil
+	}
+	var oldest *Ticket[K]
+	if len(c.ready) > 0 {
+		oldest = c.ready[0]
+	}
+	for _, child := range c.children {
+		if c.crowded(child) {
+			continue
+		}
+		if t := child.oldest(); t != nil && (oldest == nil || t.turn < oldest.turn) {
+			oldest = t
+		}
+	}
+	return oldest
+}
+
+// full reports whether MaxRunning actions run.
+func (c *class[K]) full() bool {
+	return c.limit.MaxRunning > 0 && c.running >= c.limit.MaxRunning
+}
+
+// crowded reports whether MaxChildren keeps an idle child from starting an action.
+func (c *class[K]) crowded(child *class[K]) bool {
+	return child.running == 0 && c.limit.MaxChildren > 0 && c.active >= c.limit.MaxChildren
+}
+
+// take counts a running action in the class and in all classes above.
 func (c *class[K]) take() {
-	for n := c; n != nil; n = n.parent {
-		n.running++
-		if n.running == 1 && n.parent != nil {
-			n.parent.active++
+	for ; c != nil; c = c.parent {
+		c.running++
+		if c.running == 1 && c.parent != nil {
+			c.parent.active++
 		}
 	}
-	c.refresh()
 }
 
+// give undoes take.
 func (c *class[K]) give() {
-	for n := c; n != nil; n = n.parent {
-		n.running--
-		if n.running == 0 && n.parent != nil {
-			n.parent.active--
-		}
-	}
-	c.refresh()
-}
-
-// refresh restores the invariants from the class up to the root.
-func (c *class[K]) refresh() {
-	for ; ; c = c.parent {
-		c.best = c.look()
-		if c.parent == nil {
-			return
-		}
-		var in *heap[K]
-		if c.best != never {
-			in = &c.parent.idle
-			if c.running > 0 {
-				in = &c.parent.busy
-			}
-		}
-		if c.in != nil && c.in != in {
-			c.in.remove(c)
-		}
-		switch {
-		case in == nil:
-		case c.in == nil:
-			in.insert(c)
-		default:
-			in.fix(c.pos)
+	for ; c != nil; c = c.parent {
+		c.running--
+		if c.running == 0 && c.parent != nil {
+			c.parent.active--
 		}
 	}
 }
 
-func (c *class[K]) look() uint64 {
-	if c.limit.MaxRunning > 0 && c.running >= c.limit.MaxRunning {
-		return never
-	}
-	best := uint64(never)
-	if c.head != nil {
-		best = c.head.turn
-	}
-	best = min(best, c.busy.best())
-	if c.limit.MaxChildren == 0 || c.active < c.limit.MaxChildren {
-		best = min(best, c.idle.best())
-	}
-	return best
-}
-
-// heap has classes by their best turn, the oldest first. Classes know their
-// position, so that one can be moved or taken out.
-type heap[K comparable] []*class[K]
-
-func (h heap[K]) best() uint64 {
-	if len(h) == 0 {
-		return never
-	}
-	return h[0].best
-}
-
-func (h *heap[K]) insert(c *class[K]) {
-	*h = append(*h, c)
-	c.in, c.pos = h, len(*h)-1
-	h.fix(c.pos)
-}
-
-func (h *heap[K]) remove(c *class[K]) {
-	i, n := c.pos, len(*h)-1
-	h.swap(i, n)
-	(*h)[n] = nil
-	*h = (*h)[:n]
-	c.in = nil
-	if i < n {
-		h.fix(i)
-	}
-}
-
-func (h *heap[K]) fix(i int) {
-	for i > 0 && (*h)[i].best < (*h)[(i-1)/2].best {
-		h.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-	for {
-		least := i
-		for _, child := range [2]int{2*i + 1, 2*i + 2} {
-			if child < len(*h) && (*h)[child].best < (*h)[least].best {
-				least = child
-			}
+// below reports whether the class is top or below it.
+func (c *class[K]) below(top *class[K]) bool {
+	for ; c != nil; c = c.parent {
+		if c == top {
+			return true
 		}
-		if least == i {
-			return
-		}
-		h.swap(i, least)
-		i = least
 	}
-}
-
-func (h *heap[K]) swap(i, j int) {
-	(*h)[i], (*h)[j] = (*h)[j], (*h)[i]
-	(*h)[i].pos, (*h)[j].pos = i, j
+	return false
 }

@@ -1,78 +1,91 @@
-// Package queue runs actions on objects: one at a time for each object, in the
-// order they were accepted, and side by side for different ones, under limits.
+// Package queue runs actions on objects: the actions of one object one at a time in
+// the order of their acceptance, those of different objects in parallel, under limits.
 //
 //	Submit ──▶ reserve ──▶ Admit ──▶ ┌─ vm1  ▶ a1 a2 a3 ─┐   ready,      ┌ root ────── MaxRunning
 //	             │           │       ├─ vm2  ▶ b1 ───────┤   in turns    ├─ aws ────── MaxChildren
 //	             ▼           ▼       └─ disk ▶ b1 c1 ────┘ ────────────▶ └── aws/seoul MaxRunning ──▶ Run ──▶ Settle
 //	        ErrStopping  ErrConflict    a lane for each key                 all at once, or none
-//	        ErrFull      (no trace)
+//	        ErrFull
 //
-// A [Queuer] has a lane for every key that has something to do. An [Action] takes
-// one key or several: it is ready when it is first in all its lanes, waits its
-// turn under the limits of its class, and keeps its lanes until it has ended. A
-// [Ticket] is what the submitter gets: to wait, to cancel, to look. [Do] and [Go]
-// are for actions that have a result.
+// A [Queuer] has a lane for every key that has actions. An [Action] takes one key or
+// several. It is ready when it is first in all its lanes. It then waits for its turn
+// under the limits of its class, and keeps its lanes until it has ended. The submitter
+// gets a [Ticket] to wait for the action, to cancel it, and to inspect it.
+//
+//	var q queue.Queuer[string]
+//	ticket, err := q.Submit(ctx, "vm1", &queue.Action{
+//		Name:   "start",
+//		Admit:  func(ctx context.Context) error { return store.CompareAndSet(ctx, "vm1", stopped, starting) },
+//		Run:    func(ctx context.Context) error { return provider.Start(ctx, "vm1") },
+//		Settle: func(ctx context.Context, outcome queue.Outcome, err error) { record(ctx, "vm1", outcome, err) },
+//	})
+//	if err != nil {
+//		return err // refused: nothing has changed
+//	}
+//	return ticket.Wait(ctx)
 //
 // # Guarantees
 //
-//  1. Order. Submits to one key that happen one after another run in that order;
-//     those that happen at once get one order, [Ticket.Seq].
-//  2. Exclusion. The end of an action happens before the start of the next one of
-//     the same key, also in the sense of the memory model: actions of a key need
-//     no lock for what belongs to it. Retries and back-offs do not let go of it.
-//  3. No loss. An accepted action ends exactly once, with exactly one [Outcome],
-//     and its Settle is called exactly once.
-//  4. No silence. What is not accepted returns an error that says why, and what
-//     is in the way; nothing was changed.
-//  5. Nothing when idle. A queue without actions has no goroutine, and keys that
-//     were used and are idle cost no memory.
-//  6. Isolation. A panic or runtime.Goexit ends its action and nothing else; an
-//     action that hangs holds up its own keys and its share of the limits.
-//  7. Fairness. Under a limit keys take turns in the order in which they became
-//     ready, one action each. Nobody who may start waits behind somebody who may
-//     not, and nobody is overtaken by one that became ready later and needs the
-//     same limits.
-//  8. Progress. No set of submits can deadlock: places are taken in all lanes at
-//     once, limits too, and waiting inside an action for something that waits for
-//     it is refused with [ErrWouldDeadlock].
+//  1. Order. Submits to one key that happen one after another run in that order.
+//     Concurrent submits get one order, [Ticket.Seq].
+//  2. Exclusion. The end of an action happens before the start of the next action of
+//     the same key, also in the sense of the memory model. Retries and back-offs do
+//     not give up the key.
+//  3. No loss. An accepted action ends exactly once, with exactly one [Outcome], and
+//     its Settle is called exactly once.
+//  4. No silence. A refused submit returns an error with the reason and with what is
+//     in the way. It has changed nothing.
+//  5. No cost when idle. A queue without actions has no goroutine. Keys that are idle
+//     cost no memory.
+//  6. Isolation. A panic or runtime.Goexit ends its own action only. An action that
+//     hangs holds up its own keys and keeps its share of the limits.
+//  7. Fairness. Under a limit keys take turns in the order in which they became ready,
+//     one action each. An action that may start never waits behind one that may not. It
+//     is never overtaken by one that became ready later and needs the same limits.
+//  8. Progress. No set of submits can deadlock: an action gets its places in all lanes
+//     at once, and its shares of all limits at once. A wait inside an action for another
+//     one that may need its end is refused with [ErrWouldDeadlock].
 //
-// Drained means drained: when [Queuer.Stop] or [Queuer.Terminate] returns nil,
-// every action has ended, was settled, and was told to the [Observer].
+// When [Queuer.Stop] or [Queuer.Terminate] returns nil, every action has ended, was
+// settled, and was reported to the [Observer].
 //
-// # No guarantees
+// # Limits
 //
-//   - Actions are lost with the process. The states that they admitted are not:
-//     whoever keeps these must look for what is stuck.
-//   - An action that ignores its context cannot be ended. It is waited for, shown
-//     by [Queuer.Stats], and can be given up by [Queuer.Abandon]: only then two may
-//     be at one object at once.
-//   - A deadlock that goes through another queue, through a channel, or through
-//     waiting for [Ticket.Done] is not seen, nor is one that begins in Admit, Settle
-//     or an observer, which are not inside the action: to stop the own key there
-//     waits until the context ends.
-//   - An ID is known until its action has ended, no longer.
-//   - Actions that end by one cause while they wait (superseded, aborted, or after
-//     a failed parent) are settled one after the other: a Settle that hangs holds
-//     up the ends of the others.
-//   - A chain of futures holds its ancestors: whoever keeps the last one keeps all.
-//   - A lane that stands still after a failure does so until somebody resumes it:
-//     pre-empting actions wait, too, and so do Stop and Terminate.
+//   - Actions are lost when the process ends. The states that their Admit committed
+//     are not: a sweeper must find the stuck objects.
+//   - An action that ignores its context cannot be ended. [Queuer.Stats] shows it, and
+//     [Queuer.Abandon] gives it up. Only then two actions may work on one object.
+//   - The queue does not see a deadlock through another queue, through a channel, or
+//     through [Ticket.Done]. Admit, Settle and observers are not inside the action: a
+//     Stop of the own key there waits until its context ends.
+//   - The context of an action that took more than a millisecond or two ends when the
+//     action has ended. A shorter action may share it with the next actions of the same
+//     worker. A goroutine that a short action leaves behind may see its context end
+//     late, and with the cause of a later action.
+//   - An ID is known until its action has ended.
+//   - Actions that end together, because they were superseded or aborted, are settled
+//     one after another. A Settle that hangs holds up the others.
+//   - A halted lane holds up pre-empting actions, Stop and Terminate, too.
+//   - Every start visits all classes. Every end visits all blocked submitters. To cancel
+//     an action costs time in proportion to the actions in front of it.
 //
-// # Rejected
+// # Rejected designs
 //
-//   - A goroutine and a channel for each key: they have to be given back when the
-//     key is idle, and a submit that comes at that moment is lost or runs twice.
-//   - A hash of the key to a fixed worker: one stuck action holds up the keys that
-//     share its worker.
-//   - Several locks, by hash of the key: it made nothing faster, and actions of
-//     several keys, limits and drains would have to take all of them.
-//   - Workers that wait: they need a number, tie up goroutines in calls that take
-//     minutes, and are never zero. A goroutine that has nothing to do gives way
-//     once, to whoever waited for its action, and ends if that was all.
-//   - Moving what waits from one lane to another when a disk is attached elsewhere:
-//     that is where order gets lost. An action takes several keys instead.
-//   - The submitter's context for the action: a request that has ended must not end
-//     what was accepted.
-//   - Putting a pre-empting action in front of what waits: all that waits in front
-//     of it is ended, so the end of the lane is the front.
+//   - A goroutine and a channel for each key: an idle key has to give them back, and a
+//     submit at that moment is lost or runs twice.
+//   - A hash of the key to a fixed worker: one stuck action holds up all keys of its
+//     worker.
+//   - Several locks, by hash of the key: this was not faster, and actions of several
+//     keys, limits and drains have to take all of them.
+//   - Workers that wait for actions: they are never zero, and a fixed number of them is
+//     one more limit. Here a worker exits when no started action is left.
+//   - Moving the waiting actions to another lane when a disk is attached elsewhere: this
+//     loses the order. An action takes several keys instead.
+//   - The context of the submitter for the action: the end of a request must not end an
+//     accepted action.
+//   - A place in front for a pre-empting action: it ends everything that waits in front
+//     of it, so the end of the lane is the front.
+//   - Actions with results and actions that start after another one: a handler that
+//     returns results and a list of steps do this with less.
+//   - An exact search for deadlocks under limits: see wouldDeadlock.
 package queue

@@ -7,139 +7,103 @@ import (
 	"slices"
 )
 
-// Stop drains one key: it takes no more actions ([ErrStopping]), those it has are
-// run, and then the key is forgotten and may be used anew. Stop returns when that
-// is done; a key that has nothing is done at once. If ctx ends first, the error is
-// a [*DrainError]; the key goes on draining, and calling Stop again waits again.
-// Submitters that wait for room are refused. A lane that stands still goes on
-// standing still: resume it. Inside an action that the drain would wait for it
-// returns [ErrWouldDeadlock] and changes nothing.
+// Stop drains one key. The key accepts no more actions ([ErrStopping]), and blocked
+// submitters of the key are refused. Its accepted actions run, and then the key may
+// be used again. Stop returns nil when that is done, at once for a key without
+// actions. If ctx ends first, it returns a [*DrainError]; the drain continues, and
+// Stop may be called again. The actions of a halted lane run after [Queuer.Resume].
+// Inside an action of this queue Stop returns [ErrWouldDeadlock] and changes nothing.
 func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
-	q.prepare()
-	self := acting(ctx, q)
-	hashable(key)
-	q.mu.Lock()
-	l := q.lanes[key]
-	if l == nil {
-		q.mu.Unlock()
-		return nil
-	}
-	if l.tail != nil && self != nil && self.state == Running {
-		last := l.tail.ticket
-		if q.deadlock(self, last) {
-			q.mu.Unlock()
-			return fmt.Errorf("%w: stop of key %v", ErrWouldDeadlock, key)
-		}
-		self.wait(last)
-		defer self.waited(last)
-	}
-	l.stopping = true
-	if l.drained == nil {
-		l.drained = make(chan struct{})
-	}
-	done := l.drained
-	for l.crowd != nil {
-		q.dismiss(l.crowd.first.ticket.rare.submitter, ErrStopping)
-	}
-	q.grant()
-	if q.lanes[key] == l {
-		q.tidy(l)
-	}
-	q.mu.Unlock()
-	select {
-	case <-done:
-		return nil
-	default:
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
+	self := actionOf(ctx, q)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.lanes[key] != l || l.drained != done {
+	if self.runs() {
+		return fmt.Errorf("%w: stop of key %v inside %q", ErrWouldDeadlock, key, self.act.Name)
+	}
+	l := q.lanes[key]
+	if l == nil {
 		return nil
 	}
-	e := &DrainError{Key: key, Err: context.Cause(ctx)}
-	for o := l.head; o != nil; o = o.next {
-		if o.ticket.holds {
-			e.Running++
-		} else {
-			e.Waiting++
-		}
+	if l.drained == nil {
+		l.stopping = true
+		l.drained = make(chan struct{})
+	}
+	drained := l.drained
+	q.dismiss(ErrStopping, l)
+	q.grant()
+	q.tidy(l)
+	if q.await(ctx, drained) {
+		return nil
+	}
+	e := &DrainError{Key: key, Waiting: len(l.queue), Err: context.Cause(ctx)}
+	if l.running() != nil {
+		e.Waiting, e.Running = e.Waiting-1, 1
 	}
 	return e
 }
 
-// Terminate drains everything: the queue takes no more actions, for good
-// ([ErrTerminated]), and those it has are run. Terminate returns when the last
-// one has ended. If ctx ends first, the error is a [*DrainError]; the queue goes
-// on draining, and calling Terminate again waits again. Inside an action of this
-// queue it returns [ErrWouldDeadlock] and changes nothing.
+// Terminate drains the queue. The queue accepts no more actions, for good
+// ([ErrTerminated]), and its accepted actions run. Terminate returns nil when the
+// last action has ended. If ctx ends first, it returns a [*DrainError]; the drain
+// continues, and Terminate may be called again. Inside an action of this queue it
+// returns [ErrWouldDeadlock] and changes nothing.
 func (q *Queuer[K]) Terminate(ctx context.Context) error {
-	q.prepare()
-	self := acting(ctx, q)
+	self := actionOf(ctx, q)
 	q.mu.Lock()
-	if self != nil && self.state == Running {
-		q.mu.Unlock()
-		return fmt.Errorf("%w: terminate", ErrWouldDeadlock)
+	defer q.mu.Unlock()
+	if self.runs() {
+		return fmt.Errorf("%w: terminate inside %q", ErrWouldDeadlock, self.act.Name)
 	}
 	q.close()
-	if q.total == 0 {
-		q.mu.Unlock()
+	if q.await(ctx, q.drained) {
 		return nil
 	}
-	if q.drained == nil {
-		q.drained = make(chan struct{})
-	}
-	done := q.drained
+	return &DrainError{Waiting: q.waiting(), Running: q.root.running, Err: context.Cause(ctx)}
+}
+
+// await waits for the end of a drain and reports whether it came before the end of
+// the context. REQUIRES: q.mu, which it releases while it waits.
+func (q *Queuer[K]) await(ctx context.Context, drained <-chan struct{}) bool {
 	q.mu.Unlock()
 	select {
-	case <-done:
-		return nil
+	case <-drained:
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.total == 0 {
-		return nil
+	select {
+	case <-drained:
+		return true
+	default:
+		return false
 	}
-	return &DrainError{Waiting: q.total - q.running, Running: q.running, Err: context.Cause(ctx)}
 }
 
-// close takes no more actions and sends blocked submitters away. REQUIRES: q.mu.
+// close makes the queue refuse all submits. REQUIRES: q.mu.
 func (q *Queuer[K]) close() {
-	q.closed = true
-	for _, l := range q.lanes {
-		for l.crowd != nil {
-			q.dismiss(l.crowd.first.ticket.rare.submitter, ErrTerminated)
+	if !q.closed {
+		q.closed = true
+		q.drained = make(chan struct{})
+		q.dismiss(ErrTerminated, nil)
+		if q.total == 0 {
+			q.finish()
 		}
 	}
-	if q.total == 0 {
-		q.sweep()
-	}
 }
 
-// sweep is the end of a closed queue that has run dry. REQUIRES: q.mu.
-func (q *Queuer[K]) sweep() {
-	// What stands still and is empty was kept for a Resume.
-	for _, l := range q.lanes {
+// finish is the end of a closed queue that has no actions. REQUIRES: q.mu.
+func (q *Queuer[K]) finish() {
+	for _, l := range q.lanes { // halted and empty
 		l.stopping = true
 		q.tidy(l)
 	}
-	if q.drained != nil {
-		close(q.drained)
-		q.drained = nil
-	}
+	close(q.drained)
 }
 
-// Abort ends everything: the queue takes no more actions, for good; those that
-// wait end as [Aborted] and do not run; the contexts of running ones end with the
-// cause, which may be nil. It does not wait for these: [Queuer.Terminate] does.
+// Abort ends everything. The queue accepts no more actions, for good. Waiting actions
+// end as [Aborted] and do not run. The contexts of running actions end with the
+// cause, which may be nil. Abort does not wait for running actions;
+// [Queuer.Terminate] does.
 func (q *Queuer[K]) Abort(cause error) {
-	q.prepare()
-	now := q.now()
 	end := &EndError{Outcome: Aborted, Cause: cause}
 	q.mu.Lock()
 	if q.aborted == nil {
@@ -148,17 +112,15 @@ func (q *Queuer[K]) Abort(cause error) {
 	q.close()
 	var all []*Ticket[K]
 	for _, l := range q.lanes {
-		for e := l.head; e != nil; e = e.next {
-			if e == &e.ticket.entry {
-				all = append(all, e.ticket)
+		for _, t := range l.queue {
+			if t.places[0].lane == l {
+				all = append(all, t)
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b *Ticket[K]) int { return cmp.Compare(a.seq, b.seq) })
-	loud := q.claim(slices.Clone(all), end, now)
+	claimed := q.claim(all, end)
 	q.mu.Unlock()
-	// The running ones after those that waited, so that they end last; also if
-	// somebody's Settle does not return.
-	defer q.stop(all, end, Aborted)
-	q.retireAll(loud)
+	defer q.stop(all, end, Aborted) // running actions end last, also if an observer panics
+	q.retireAll(claimed)
 }

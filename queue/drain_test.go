@@ -24,11 +24,9 @@ type crowd struct {
 }
 
 func makeCrowd(t *testing.T) *crowd {
-	c := &crowd{makeQueue(t, nil), map[string]*queue.Ticket[string]{}}
+	c := &crowd{makeQueue(t, &queue.Config[string]{HaltOnFailure: true}), map[string]*queue.Ticket[string]{}}
 	add := func(key string, act *queue.Action) { c.t[act.Name] = submit(t, c.q, key, act) }
-	failing := takes("failed", 0, errBoom)
-	failing.OnFailure = queue.Halt
-	add("halted", failing)
+	add("halted", takes("failed", 0, errBoom))
 	synctest.Wait()
 	add("halted", takes("behind halted", time.Second, nil))
 	retrying := takes("retrying", 0, errBoom)
@@ -36,9 +34,6 @@ func makeCrowd(t *testing.T) *crowd {
 	add("retrying", retrying)
 	add("running", takes("running", time.Minute, nil))
 	add("running", takes("waiting", time.Second, nil))
-	child := takes("child", time.Second, nil)
-	child.After = c.t["running"]
-	add("child", child)
 	settling := takes("settling", 0, nil)
 	settling.Settle = func(context.Context, queue.Outcome, error) { time.Sleep(time.Minute) }
 	add("settling", settling)
@@ -49,7 +44,7 @@ func makeCrowd(t *testing.T) *crowd {
 	}()
 	synctest.Wait()
 	s := c.q.Stats()
-	require.Equal(t, []int{6, 2, 5, 1, 1, 1}, []int{s.Keys, s.Running, s.Waiting, s.Retrying, s.Admitting, s.Halted})
+	require.Equal(t, []int{5, 2, 4, 1, 1, 1}, []int{s.Keys, s.Running, s.Waiting, s.Retrying, s.Admitting, s.Halted})
 	return c
 }
 
@@ -76,7 +71,7 @@ func TestTerminateInEveryState(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, map[string]string{
 			"failed": "error", "behind halted": "ok", "retrying": "error", "running": "ok",
-			"waiting": "ok", "child": "ok", "settling": "ok", "admitting": "ok",
+			"waiting": "ok", "settling": "ok", "admitting": "ok",
 		}, c.outcomes())
 		requireEmpty(t, c.q)
 	})
@@ -91,7 +86,7 @@ func TestAbortInEveryState(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, map[string]string{
 			"failed": "error", "behind halted": "aborted", "retrying": "aborted", "running": "aborted",
-			"waiting": "aborted", "child": "aborted", "settling": "ok", "admitting": "aborted",
+			"waiting": "aborted", "settling": "ok", "admitting": "aborted",
 		}, c.outcomes())
 		for _, name := range []string{"waiting", "running", "admitting"} {
 			require.ErrorIs(t, c.t[name].Err(), queue.ErrAborted)
@@ -126,7 +121,7 @@ func TestStopInEveryState(t *testing.T) {
 		start := time.Now()
 		var mu sync.Mutex
 		done := map[string]time.Duration{}
-		for _, key := range []string{"retrying", "running", "child", "settling", "admitting", "halted", "nothing"} {
+		for _, key := range []string{"retrying", "running", "settling", "admitting", "halted", "nothing"} {
 			go func() {
 				require.NoError(t, c.q.Stop(t.Context(), key))
 				mu.Lock()
@@ -143,7 +138,7 @@ func TestStopInEveryState(t *testing.T) {
 		synctest.Wait()
 		s := time.Second
 		require.Equal(t, map[string]time.Duration{
-			"retrying": 60 * s, "running": 61 * s, "child": 61 * s, "settling": 60 * s, "admitting": 61 * s, "nothing": 0,
+			"retrying": 60 * s, "running": 61 * s, "settling": 60 * s, "admitting": 61 * s, "nothing": 0,
 		}, done)
 		require.True(t, c.q.Resume("halted"))
 		time.Sleep(time.Hour)
@@ -154,7 +149,7 @@ func TestStopInEveryState(t *testing.T) {
 	})
 	in(t, func(t *testing.T) {
 		// A lane that stands still and is empty is forgotten.
-		q := makeQueue(t, &queue.Config[string]{OnFailure: queue.Halt})
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
 		require.Error(t, submit(t, q, "a", takes("fails", 0, errBoom)).Wait(t.Context()))
 		require.Equal(t, queue.Stats{Keys: 1, Halted: 1}, q.Stats())
 		require.NoError(t, q.Stop(t.Context(), "a"))

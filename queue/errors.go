@@ -7,31 +7,33 @@ import (
 	"time"
 )
 
-// One sentinel per reaction. Refusals of a submit are [*RefusedError]: nothing
-// was changed.
+// One sentinel per reaction. A refused submit is a [*RefusedError]: nothing has
+// changed.
 var (
-	// ErrInvalid: the call itself is wrong, whatever the state of the queue:
-	// [*InvalidError].
+	// ErrInvalid: the call is wrong regardless of the state of the queue. The error
+	// is an [*InvalidError].
 	ErrInvalid = errors.New("queue: invalid")
-	// ErrTerminated: the queue takes no more actions.
+	// ErrTerminated: the queue accepts no more actions.
 	ErrTerminated = errors.New("queue: terminated")
-	// ErrStopping: the key is being drained. Ask again when that is done.
+	// ErrStopping: the key is being drained. Submit again after that.
 	ErrStopping = errors.New("queue: stopping")
-	// ErrFull: no room under MaxPerKey or MaxWaiting. Ask again later.
+	// ErrFull: there is no room under MaxPerKey or MaxWaiting. Submit again later.
 	ErrFull = errors.New("queue: full")
-	// ErrConflict: Admit refused, or failed: the error matches what it returned
-	// too.
+	// ErrConflict: Admit refused the action. The error also matches the error of
+	// Admit.
 	ErrConflict = errors.New("queue: conflict")
-	// ErrWouldDeadlock: an action asked to wait for something that waits for it.
+	// ErrWouldDeadlock: an action called a function that might wait for the end of
+	// this action.
 	ErrWouldDeadlock = errors.New("queue: would wait for itself")
-	// ErrNotDrained: Stop or Terminate gave up waiting: [*DrainError].
+	// ErrNotDrained: the context of Stop or Terminate ended first. The error is a
+	// [*DrainError].
 	ErrNotDrained = errors.New("queue: not drained")
-	// ErrPending: a wait was given up; the action goes on. Ask again.
+	// ErrPending: the context of Wait ended first. The action continues.
 	ErrPending = errors.New("queue: action has not ended")
 )
 
-// What a ticket's error matches, by outcome: [*EndError] has the cause,
-// [*PanicError] the stack. An error that the action returned is kept as it is.
+// The error of a ticket matches one of these, by outcome. [*EndError] has the cause,
+// [*PanicError] the stack. An error that the action returned is kept unchanged.
 var (
 	ErrPanic      = errors.New("queue: panic in action")
 	ErrTimeout    = errors.New("queue: timeout")
@@ -44,27 +46,28 @@ var (
 	ErrAbandoned  = errors.New("queue: abandoned")
 )
 
-var sentinels = [...]error{
+var sentinels = map[Outcome]error{
 	TimedOut: ErrTimeout, Canceled: ErrCanceled, Superseded: ErrSuperseded, Preempted: ErrPreempted,
 	Aborted: ErrAborted, Expired: ErrExpired, Skipped: ErrSkipped, Abandoned: ErrAbandoned,
 }
 
-// RefusedError is a submit that was not accepted. It matches Reason and Err.
+// RefusedError is the error of a submit that was not accepted. It matches Reason and
+// Err.
 type RefusedError struct {
 	Reason error // ErrTerminated, ErrStopping, ErrFull or ErrConflict
 	Name   string
-	// Key is the one of the submitted keys that is in the way, of the key type
-	// of the queue. nil: none is, the queue as a whole refuses.
+	// Key is the submitted key that is in the way, with the key type of the queue.
+	// nil: the queue as a whole refuses.
 	Key any
-	// Running is the name of the action that runs for Key, since Since; zero if
-	// none does. Waiting counts those that wait for Key, or in the whole queue.
+	// Running is the name of the action that runs for Key, since Since; both are zero
+	// if none runs. Waiting counts the actions that wait for Key, or in the queue.
 	Running string
 	Since   time.Time
 	Waiting int
-	Err     error // what Admit returned, or how the submitter's context ended
+	Err     error // of Admit, or the cause of the submitter's context
 }
 
-// Error says what was refused, why, and what is in the way.
+// Error returns what was refused, the reason, and what is in the way.
 func (e *RefusedError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Reason.Error())
@@ -75,7 +78,11 @@ func (e *RefusedError) Error() string {
 		fmt.Fprintf(&b, ": %s refused", e.Name)
 	}
 	if !e.Since.IsZero() {
-		fmt.Fprintf(&b, ": %s runs since %s", or(e.Running, "an action"), e.Since.UTC().Format(time.RFC3339))
+		running := e.Running
+		if running == "" {
+			running = "an action"
+		}
+		fmt.Fprintf(&b, ": %s runs since %s", running, e.Since.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(&b, ", %d waiting", e.Waiting)
 	if e.Err != nil {
@@ -85,37 +92,33 @@ func (e *RefusedError) Error() string {
 }
 
 // Unwrap returns Reason and Err.
-func (e *RefusedError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Reason}
-	}
-	return []error{e.Reason, e.Err}
-}
+func (e *RefusedError) Unwrap() []error { return present(e.Reason, e.Err) }
 
-// InvalidError is a wrong call. It matches [ErrInvalid]. Nothing was changed.
+// InvalidError is the error of a wrong call. It matches [ErrInvalid]. Nothing has
+// changed.
 type InvalidError struct {
 	Field   string // of Action or Config, or "keys"
 	Problem string
 }
 
-// Error names field and problem.
+// Error returns the field and the problem.
 func (e *InvalidError) Error() string { return ErrInvalid.Error() + " " + e.Field + ": " + e.Problem }
 
 // Is matches [ErrInvalid].
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// EndError is how an action ended that did not end by itself; while it still
-// runs, it is the cause of its context. It matches the sentinel of Outcome,
-// Cause and Err.
+// EndError is the error of an action that was ended from outside. While the action
+// runs, it is the cause of its context. It matches the sentinel of Outcome, Cause and
+// Err.
 type EndError struct {
 	Outcome Outcome
-	Cause   error // why it was ended, as given by whoever did it; may be nil
-	Err     error // what the action or its guard returned last; may be nil
+	Cause   error // as given to Cancel or Abort, or of Config.Base; may be nil
+	Err     error // the last error of the action or its guard; may be nil
 }
 
-// Error says how and why.
+// Error returns the outcome, the cause and the last error.
 func (e *EndError) Error() string {
-	text := e.sentinel().Error()
+	text := "queue: " + e.Outcome.String()
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -125,36 +128,21 @@ func (e *EndError) Error() string {
 	return text
 }
 
-func (e *EndError) sentinel() error {
-	if int(e.Outcome) < len(sentinels) && sentinels[e.Outcome] != nil {
-		return sentinels[e.Outcome]
-	}
-	return ErrInvalid
-}
-
 // Is matches the sentinel of Outcome.
-func (e *EndError) Is(target error) bool { return target == e.sentinel() }
+func (e *EndError) Is(target error) bool { return target == sentinels[e.Outcome] }
 
-// Unwrap returns what there is of Cause and Err.
-func (e *EndError) Unwrap() []error {
-	var errs []error
-	for _, err := range []error{e.Cause, e.Err} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
+// Unwrap returns Cause and Err.
+func (e *EndError) Unwrap() []error { return present(e.Cause, e.Err) }
 
-// PanicError is the outcome of an action that panicked or called
-// runtime.Goexit. It matches [ErrPanic], and Value if that is an error.
+// PanicError is the error of an action that panicked or called runtime.Goexit. It
+// matches [ErrPanic], and Value if that is an error.
 type PanicError struct {
-	Value  any // given to panic; nil for Goexit
+	Value  any // of the panic; nil for Goexit
 	Goexit bool
 	Stack  []byte // of the panic; nil for Goexit
 }
 
-// Error gives the value.
+// Error returns the value.
 func (e *PanicError) Error() string {
 	if e.Goexit {
 		return ErrPanic.Error() + ": runtime.Goexit"
@@ -171,16 +159,16 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// DrainError says what was left when a drain was given up. It matches
-// [ErrNotDrained] and Err. What is draining goes on draining, and stays closed.
+// DrainError reports what was left when the context of a drain ended. It matches
+// [ErrNotDrained] and Err. The drain continues.
 type DrainError struct {
 	Key     any // of [Queuer.Stop]; nil for [Queuer.Terminate]
 	Waiting int
 	Running int
-	Err     error // how the context ended
+	Err     error // the cause of the context
 }
 
-// Error gives the counts.
+// Error returns the counts.
 func (e *DrainError) Error() string {
 	text := ErrNotDrained.Error()
 	if e.Key != nil {
@@ -192,9 +180,12 @@ func (e *DrainError) Error() string {
 // Unwrap returns [ErrNotDrained] and Err.
 func (e *DrainError) Unwrap() []error { return []error{ErrNotDrained, e.Err} }
 
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+// present returns the errors that are not nil.
+func present(errs ...error) (list []error) {
+	for _, err := range errs {
+		if err != nil {
+			list = append(list, err)
+		}
 	}
-	return text
+	return list
 }

@@ -134,41 +134,6 @@ func ExampleNew() {
 	// queue: invalid MaxRunning: negative
 }
 
-func ExampleDo() {
-	ctx := context.Background()
-	q := queue.Must[string](nil)
-	size, err := queue.Do(ctx, q, "disk7", func(context.Context) (int, error) { return 40, nil })
-	fmt.Println(size, err)
-
-	// Inside an action, waiting for what waits for that action is refused.
-	_, err = queue.Do(ctx, q, "disk7", func(ctx context.Context) (int, error) {
-		return queue.Do(ctx, q, "disk7", func(context.Context) (int, error) { return 0, nil })
-	})
-	fmt.Println(errors.Is(err, queue.ErrWouldDeadlock))
-	// Output:
-	// 40 <nil>
-	// true
-}
-
-func ExampleThen() {
-	ctx := context.Background()
-	q := queue.Must[string](nil)
-	image, _ := queue.Go(ctx, q, "image", func(context.Context) (string, error) { return "debian", nil })
-	vm, _ := queue.Then(ctx, q, "vm1", image, func(_ context.Context, image string) (string, error) {
-		return "vm1 of " + image, nil
-	})
-	fmt.Println(vm.Wait(ctx))
-
-	// What comes after a failure fails with it and does not run.
-	image, _ = queue.Go(ctx, q, "image", func(context.Context) (string, error) { return "", errors.New("no such image") })
-	vm, _ = queue.Then(ctx, q, "vm2", image, func(context.Context, string) (string, error) { panic("not called") })
-	_, err := vm.Wait(ctx)
-	fmt.Println(err)
-	// Output:
-	// vm1 of debian <nil>
-	// no such image
-}
-
 // A delete gets through: what waits in front of it is ended, what runs is told to
 // end and waited for.
 func ExamplePreempt() {
@@ -221,7 +186,7 @@ func ExampleRetry() {
 
 func ExampleQueuer_Resume() {
 	ctx := context.Background()
-	q := queue.Must(&queue.Config[string]{OnFailure: queue.Halt})
+	q := queue.Must(&queue.Config[string]{HaltOnFailure: true})
 	failed, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error { return errors.New("no space left") }})
 	next, _ := q.Submit(ctx, "vm1", &queue.Action{Run: func(context.Context) error { return nil }})
 	fmt.Println(failed.Wait(ctx))
@@ -307,22 +272,6 @@ func ExampleQueuer_Abandon() {
 	// Output:
 	// true queue: abandoned <nil>
 	// 1
-}
-
-// A handler and a payload instead of a closure: what an engine could keep.
-func ExampleHandler() {
-	ctx := context.Background()
-	q := queue.Must(&queue.Config[string]{Handlers: map[string]queue.Handler{
-		"resize": func(_ context.Context, payload []byte) error {
-			fmt.Println("to", string(payload))
-			return nil
-		},
-	}})
-	ticket, _ := q.Submit(ctx, "disk7", &queue.Action{Handler: "resize", Payload: []byte("40G")})
-	fmt.Println(ticket.Wait(ctx))
-	// Output:
-	// to 40G
-	// <nil>
 }
 
 func ExampleObserver() {

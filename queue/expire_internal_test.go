@@ -48,3 +48,37 @@ func TestAgainTooLate(t *testing.T) {
 		require.Zero(t, q.Stats())
 	})
 }
+
+// TestCancelBeforeWorker is the schedule in which the second attempt of an action is
+// cancelled before its worker runs, while the worker of the first attempt runs another
+// action.
+func TestCancelBeforeWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := Must(&Config[string]{MaxRunning: 2})
+		sleeps := func(d time.Duration) *Action {
+			return &Action{Run: func(ctx context.Context) error {
+				select {
+				case <-time.After(d):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+		}
+		_, err := q.Submit(t.Context(), "other", sleeps(time.Second))
+		require.NoError(t, err)
+		synctest.Wait()
+		retried, err := q.Submit(t.Context(), "a", &Action{
+			Retry: Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}},
+			Run:   func(context.Context) error { return errors.ErrUnsupported },
+		})
+		require.NoError(t, err)
+		next, err := q.Submit(t.Context(), "b", sleeps(time.Minute))
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		retried.again()
+		retried.Cancel(nil)
+		require.NoError(t, next.Wait(t.Context()))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}

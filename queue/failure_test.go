@@ -80,42 +80,36 @@ func TestTimeoutOfStubborn(t *testing.T) {
 	})
 }
 
-func TestHaltResumeSkip(t *testing.T) {
+func TestHaltResume(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var halted []string
-		q := makeQueue(t, &queue.Config[string]{OnFailure: queue.Halt, Observer: queue.Observer[string]{
+		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
 			Halted: func(h queue.Halted[string]) { halted = append(halted, h.Key+" "+h.Failed.Name) },
 		}})
 		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("fails", 0, errBoom))
 		require.NoError(t, err)
 		one := submit(t, q, "a", takes("one", 0, nil))
 		two := submit(t, q, "a", takes("two", 0, errBoom))
-		go_on := takes("goes on", 0, errBoom)
-		go_on.OnFailure = queue.Continue
-		three := submit(t, q, "a", go_on)
-		four := submit(t, q, "a", takes("four", 0, nil))
+		three := submit(t, q, "a", takes("three", 0, nil))
 		synctest.Wait()
 		require.Equal(t, []string{"a fails", "b fails"}, halted)
-		require.Equal(t, queue.Stats{Keys: 2, Waiting: 4, Halted: 2}, q.Stats())
-		require.True(t, q.Skip("a"))
-		require.Equal(t, queue.Skipped, outcome(t, one))
-		require.ErrorIs(t, one.Err(), queue.ErrSkipped)
+		require.Equal(t, queue.Stats{Keys: 2, Waiting: 3, Halted: 2}, q.Stats())
+		require.True(t, q.Resume("a"))
+		require.Equal(t, queue.OK, outcome(t, one))
 		require.Equal(t, queue.Failed, outcome(t, two))
 		require.Equal(t, queue.Pending, three.Outcome())
 		require.True(t, q.Resume("a"))
-		require.Equal(t, queue.Failed, outcome(t, three))
-		require.Equal(t, queue.OK, outcome(t, four))
+		require.Equal(t, queue.OK, outcome(t, three))
 		require.False(t, q.Resume("a"))
-		require.False(t, q.Skip("a"))
-		require.True(t, q.Skip("b"))
-		require.False(t, q.Skip("b"))
+		require.True(t, q.Resume("b"))
+		require.False(t, q.Resume("b"))
 		requireEmpty(t, q)
 	})
 }
 
 func TestAbandon(t *testing.T) {
 	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, HaltOnFailure: true})
 		require.False(t, q.Abandon("a"))
 		var settled []queue.Outcome
 		act := stubborn("stuck", time.Hour, nil)
@@ -147,7 +141,6 @@ func TestAbandon(t *testing.T) {
 
 		// Waiting ones are not to be abandoned, but cancelled.
 		fails := takes("fails", 0, errBoom)
-		fails.OnFailure = queue.Halt
 		submit(t, q, "a", fails)
 		waits := submit(t, q, "a", takes("waits", 0, nil))
 		synctest.Wait()
@@ -190,21 +183,6 @@ func TestPanicsElsewhere(t *testing.T) {
 		hold.Cancel(nil)
 		<-hold.Done()
 		requireEmpty(t, q)
-	})
-}
-
-func TestHandlers(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{Handlers: map[string]queue.Handler{
-			"fail": func(_ context.Context, payload []byte) error {
-				if string(payload) == "boom" {
-					return errBoom
-				}
-				return nil
-			},
-		}})
-		require.Equal(t, errBoom, submit(t, q, "a", &queue.Action{Handler: "fail", Payload: []byte("boom")}).Wait(t.Context()))
-		require.NoError(t, submit(t, q, "a", &queue.Action{Handler: "fail"}).Wait(t.Context()))
 	})
 }
 

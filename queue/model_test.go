@@ -46,6 +46,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{
 			ref: &reference{
+				halts:  rapid.IntRange(0, 3).Draw(rt, "halts") == 0,
 				halted: map[string]bool{},
 				limits: map[string]queue.Limit{
 					"":    {MaxRunning: rapid.IntRange(1, 4).Draw(rt, "running"), MaxChildren: rapid.IntRange(0, 2).Draw(rt, "children")},
@@ -74,7 +75,6 @@ type step struct {
 	n      int
 	keys   []string
 	act    refAction
-	parent bool
 	settle bool
 }
 
@@ -82,7 +82,7 @@ func draw(t *rapid.T) step {
 	s := step{
 		do: rapid.SampledFrom([]string{
 			"submit", "submit", "submit", "submit", "ok", "ok", "ok", "error", "panic",
-			"cancel", "sleep", "resume", "skip", "abandon",
+			"cancel", "sleep", "resume", "abandon",
 		}).Draw(t, "do"),
 		n: rapid.IntRange(0, 20).Draw(t, "n"),
 	}
@@ -90,16 +90,14 @@ func draw(t *rapid.T) step {
 		return s
 	}
 	s.keys = rapid.SliceOfNDistinct(rapid.SampledFrom(modelKeys), 1, 3, rapid.ID).Draw(t, "keys")
-	s.parent = rapid.IntRange(0, 5).Draw(t, "after") == 0
 	s.settle = rapid.Bool().Draw(t, "settle")
 	s.act = refAction{
 		class:    rapid.SampledFrom([]string{"", "p", "p/x", "p/y", "r"}).Draw(t, "class"),
 		preempt:  rapid.SampledFrom([]queue.Preempt{0, 0, 0, 0, queue.PreemptQueued, queue.PreemptRunning}).Draw(t, "preempt"),
-		halts:    rapid.IntRange(0, 3).Draw(t, "halts") == 0,
 		obeys:    rapid.Bool().Draw(t, "obeys"),
 		attempts: rapid.IntRange(0, 3).Draw(t, "attempts"),
-		backoff:  rapid.IntRange(0, 2).Draw(t, "backoff"),
-		patience: rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "patience"),
+		backoff:  time.Duration(rapid.IntRange(0, 2).Draw(t, "backoff")),
+		patience: rapid.SampledFrom([]time.Duration{0, 0, 1, 3}).Draw(t, "patience"),
 	}
 	return s
 }
@@ -130,7 +128,7 @@ const (
 )
 
 func (m *model) play(ctx context.Context, script []step) string {
-	config := &queue.Config[string]{MaxPerKey: m.ref.perKey, MaxWaiting: m.ref.all, Classes: m.ref.limits}
+	config := &queue.Config[string]{MaxPerKey: m.ref.perKey, MaxWaiting: m.ref.all, Classes: m.ref.limits, HaltOnFailure: m.ref.halts}
 	if m.observed {
 		config.Observer.Finished = func(e queue.Finished[string]) {
 			var id int
@@ -150,7 +148,7 @@ func (m *model) play(ctx context.Context, script []step) string {
 	for i, s := range script {
 		what := m.do(ctx, s)
 		time.Sleep(moment)
-		m.ref.sleep(int(moment))
+		m.ref.sleep(moment)
 		synctest.Wait()
 		if diff := m.compare(); diff != "" {
 			return fmt.Sprintf("step %d, %s: reference -, queue +\n%s", i, what, diff)
@@ -175,7 +173,7 @@ func (m *model) do(ctx context.Context, s step) string {
 	key := modelKeys[s.n%len(modelKeys)]
 	switch s.do {
 	case "submit":
-		return m.submit(ctx, s, pick(func(*modelAction) bool { return true }))
+		return m.submit(ctx, s)
 	case "ok", "error", "panic":
 		a := pick(func(a *modelAction) bool { return a.state == queue.Running })
 		if a == nil {
@@ -197,13 +195,9 @@ func (m *model) do(ctx context.Context, s step) string {
 		return fmt.Sprint("cancel of ", a.id)
 	case "sleep":
 		time.Sleep(time.Duration(s.n%3) * unit)
-		m.ref.sleep(s.n % 3 * int(unit))
-	case "resume", "skip":
-		do := m.q.Resume
-		if s.do == "skip" {
-			do = m.q.Skip
-		}
-		if do(key) != m.ref.resume(key, s.do == "skip") {
+		m.ref.sleep(time.Duration(s.n%3) * unit)
+	case "resume":
+		if m.q.Resume(key) != m.ref.resume(key) {
 			return s.do + " gives another answer"
 		}
 	case "abandon":
@@ -218,31 +212,25 @@ func (m *model) do(ctx context.Context, s step) string {
 	return s.do + " " + key
 }
 
-func (m *model) submit(ctx context.Context, s step, parent *modelAction) string {
+func (m *model) submit(ctx context.Context, s step) string {
 	ref := s.act
 	a := &modelAction{refAction: &ref, gate: make(chan queue.Outcome, 1)}
 	a.id, a.keys = len(m.acts), s.keys
-	a.backoff *= int(unit)
+	a.backoff *= unit
 	if a.backoff > 0 {
-		a.backoff += a.id // no two at the same time
+		a.backoff += time.Duration(a.id) // no two at the same time
 	}
-	a.patience *= int(unit)
+	a.patience *= unit
 	if a.patience > 0 {
-		a.patience += int(moment)/2 + a.id // nor at that of a back-off
+		a.patience += moment/2 + time.Duration(a.id) // nor at that of a back-off
 	}
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
-		QueueTimeout: time.Duration(a.patience),
-		Retry:        queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{time.Duration(a.backoff)}},
-	}
-	if a.halts {
-		act.OnFailure = queue.Halt
+		QueueTimeout: a.patience,
+		Retry:        queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{a.backoff}},
 	}
 	if s.settle {
 		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { a.settled = append(a.settled, o) }
-	}
-	if s.parent && parent != nil {
-		act.After, a.parent = parent.ticket, parent.refAction
 	}
 	m.acts = append(m.acts, a)
 	var err error
@@ -340,7 +328,7 @@ func (m *model) compare() string {
 // drain ends everything there is, and looks whether anything is left.
 func (m *model) drain(ctx context.Context) string {
 	for _, k := range modelKeys {
-		if m.q.Resume(k) != m.ref.resume(k, false) {
+		if m.q.Resume(k) != m.ref.resume(k) {
 			return "resume gives another answer"
 		}
 		synctest.Wait()
@@ -350,7 +338,7 @@ func (m *model) drain(ctx context.Context) string {
 			break
 		}
 		time.Sleep(3 * unit)
-		m.ref.sleep(3 * int(unit))
+		m.ref.sleep(3 * unit)
 		i := slices.IndexFunc(m.ref.list, running)
 		if i < 0 {
 			return "reference: nobody runs"
@@ -359,7 +347,7 @@ func (m *model) drain(ctx context.Context) string {
 		a.gate <- queue.OK
 		m.ref.finish(a.refAction, queue.OK)
 		time.Sleep(moment)
-		m.ref.sleep(int(moment))
+		m.ref.sleep(moment)
 		synctest.Wait()
 		if diff := m.compare(); diff != "" {
 			return "drain: reference -, queue +\n" + diff

@@ -2,43 +2,34 @@ package queue
 
 import "time"
 
-// Observer is told what a queue does. A nil function is not called. Functions
-// are called without a lock, and may be called from many goroutines at once; of
-// one action, and of the actions of one key, in the order in which things
-// happen: the queue waits for them before it goes on with that key. When
-// [Queuer.Terminate] has returned nil, everything was told.
+// Observer is a set of functions that receive events. A nil function is not called.
+// The functions run without a lock, possibly in several goroutines at once. The
+// events of one action, and of the actions of one key, come in the order in which
+// things happen: the queue waits for the function before it continues with the key.
+// When [Queuer.Terminate] returns nil, all events were delivered. Started and Retried
+// run inside the attempt: their panic becomes its outcome. A panic of the others is not
+// recovered. It reaches the caller if the event comes from a call, such as Submit or
+// [Ticket.Cancel], and otherwise it ends the process.
 type Observer[K comparable] struct {
-	// Accepted: a place became real.
+	// Accepted: Admit has agreed and the action is accepted.
 	Accepted func(Accepted[K])
-	// Refused: a submit was not accepted.
-	Refused func(Refused[K])
 	// Started: an attempt begins.
 	Started func(Started[K])
-	// Retried: an attempt failed and there will be another one.
+	// Retried: an attempt failed and another one follows.
 	Retried func(Retried[K])
-	// Finished: the outcome is decided, and settled.
+	// Finished: the action has its outcome and was settled.
 	Finished func(Finished[K])
-	// Halted: a failed action brought a lane to a stand.
+	// Halted: a failed action halted a lane.
 	Halted func(Halted[K])
 }
 
-// Accepted is an action that has got a place.
+// Accepted is the acceptance of an action.
 type Accepted[K comparable] struct{ Info[K] }
 
-// Refused is a submit that was not accepted.
-type Refused[K comparable] struct {
-	Keys []K
-	Name string
-	Err  error // an [*InvalidError], a [*RefusedError] or [ErrWouldDeadlock]
-}
+// Started is the begin of an attempt.
+type Started[K comparable] struct{ Info[K] }
 
-// Started is an attempt that begins.
-type Started[K comparable] struct {
-	Info[K]
-	Waited time.Duration // since acceptance or, later than the first attempt, since the last one
-}
-
-// Retried is an attempt that failed.
+// Retried is a failed attempt that is repeated after Backoff.
 type Retried[K comparable] struct {
 	Info[K]
 	Failed  Outcome // Failed or TimedOut
@@ -46,14 +37,11 @@ type Retried[K comparable] struct {
 	Backoff time.Duration
 }
 
-// Finished is the end of an action; Info has outcome and error.
-type Finished[K comparable] struct {
-	Info[K]
-	Ran time.Duration // the last attempt; 0 if none was begun
-}
+// Finished is the end of an action. Info has its outcome and error.
+type Finished[K comparable] struct{ Info[K] }
 
-// Halted is a lane that stands still.
+// Halted is a lane that was halted by the failed action.
 type Halted[K comparable] struct {
 	Key    K
-	Failed Info[K] // the action that did it
+	Failed Info[K]
 }

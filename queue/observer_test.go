@@ -18,12 +18,13 @@ func TestObserver(t *testing.T) {
 		var log notes
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
 			Accepted: func(e queue.Accepted[string]) { log.add(fmt.Sprint(e.Name, " accepted ", e.Keys, e.Ahead)) },
-			Refused:  func(e queue.Refused[string]) { log.add(fmt.Sprint(e.Name, " refused ", e.Keys)) },
-			Started:  func(e queue.Started[string]) { log.add(fmt.Sprint(e.Name, " started after ", e.Waited)) },
+			Started:  func(e queue.Started[string]) { log.add(fmt.Sprint(e.Name, " started attempt ", e.Attempt)) },
 			Retried: func(e queue.Retried[string]) {
 				log.add(fmt.Sprint(e.Name, " ", e.Failed, " ", e.Reason, " ", e.Backoff))
 			},
-			Finished: func(e queue.Finished[string]) { log.add(fmt.Sprint(e.Name, " ", e.Outcome, " ran ", e.Ran)) },
+			Finished: func(e queue.Finished[string]) {
+				log.add(fmt.Sprint(e.Name, " ", e.Outcome, " after attempts: ", e.Attempt))
+			},
 		}})
 		fails := takes("fails", time.Second, errBoom)
 		fails.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Minute}}
@@ -39,16 +40,15 @@ func TestObserver(t *testing.T) {
 		require.NoError(t, next.Wait(t.Context()))
 		require.Equal(t, []string{
 			"fails accepted [a] 0",
-			"fails started after 0s",
+			"fails started attempt 1",
 			"next accepted [a] 1",
 			"last accepted [a] 2",
-			"last canceled ran 0s",
-			"no refused [a b]",
+			"last canceled after attempts: 0",
 			"fails error boom 1m0s",
-			"fails started after 1m0s",
-			"fails error ran 1s",
-			"next started after 1m2s",
-			"next ok ran 1s",
+			"fails started attempt 2",
+			"fails error after attempts: 2",
+			"next started attempt 1",
+			"next ok after attempts: 1",
 		}, log.all())
 	})
 }
@@ -65,9 +65,8 @@ func TestObserverCallsBack(t *testing.T) {
 			for range q.All() {
 			}
 		}
-		q = makeQueue(t, &queue.Config[string]{OnFailure: queue.Halt, Observer: queue.Observer[string]{
+		q = makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
 			Accepted: func(queue.Accepted[string]) { look() },
-			Refused:  func(queue.Refused[string]) { look() },
 			Started:  func(queue.Started[string]) { look() },
 			Retried:  func(queue.Retried[string]) { look() },
 			Finished: func(queue.Finished[string]) { look() },
@@ -144,5 +143,45 @@ func TestInspect(t *testing.T) {
 		require.Equal(t, start.Add(time.Minute), info.Ended)
 		require.Equal(t, queue.Ended, info.State)
 		require.Equal(t, queue.OK, info.Outcome)
+	})
+}
+
+// TestObserverPanics is that the panic of an observer reaches the caller who ended a
+// waiting action, after all of these actions have ended.
+func TestObserverPanics(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
+			Finished: func(e queue.Finished[string]) {
+				if e.Name == "panics" {
+					panic(errBoom)
+				}
+			},
+		}})
+		running := submit(t, q, "a", takes("running", time.Hour, nil))
+		cancelled := submit(t, q, "a", takes("panics", 0, nil))
+		require.PanicsWithValue(t, errBoom, func() { cancelled.Cancel(nil) })
+		require.Equal(t, queue.Canceled, cancelled.Outcome())
+		first := submit(t, q, "a", takes("panics", 0, nil))
+		second := submit(t, q, "a", takes("second", 0, nil))
+		require.PanicsWithValue(t, errBoom, func() { q.Abort(nil) })
+		require.NoError(t, q.Terminate(t.Context()))
+		for _, ticket := range []*queue.Ticket[string]{running, first, second} {
+			require.Equal(t, queue.Aborted, ticket.Outcome())
+		}
+		requireEmpty(t, q)
+	})
+}
+
+// TestObserverGoexitInAttempt is the same for the observers that run inside an attempt.
+func TestObserverGoexitInAttempt(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
+			Retried: func(queue.Retried[string]) { runtime.Goexit() },
+		}})
+		fails := takes("fails", time.Second, errBoom)
+		fails.Retry.Attempts = 2
+		require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), queue.ErrPanic)
+		require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
+		requireEmpty(t, q)
 	})
 }

@@ -6,16 +6,16 @@ type Outcome uint8
 const (
 	Pending    Outcome = iota // it has not ended
 	OK                        // it returned nil
-	Failed                    // it returned an error, or the one it was to come after failed
+	Failed                    // it returned an error
 	Panicked                  // it panicked or called runtime.Goexit
-	TimedOut                  // an attempt took longer than Timeout
+	TimedOut                  // an attempt exceeded Timeout
 	Canceled                  // by Cancel, or because Config.Base ended
 	Superseded                // a pre-empting action came while it waited
 	Preempted                 // a pre-empting action came while it ran
 	Aborted                   // by Abort
 	Expired                   // it waited longer than QueueTimeout
-	Skipped                   // its guard refused, or by Skip
-	Abandoned                 // by Abandon: it may still be running
+	Skipped                   // its guard refused
+	Abandoned                 // by Abandon: its goroutine may still run
 )
 
 var outcomes = [...]string{
@@ -23,37 +23,30 @@ var outcomes = [...]string{
 	"preempted", "aborted", "expired", "skipped", "abandoned",
 }
 
-// String gives the outcome in one word.
+// String returns the outcome as one word.
 func (o Outcome) String() string { return name(outcomes[:], o) }
 
-// failure reports whether the outcome halts a lane that halts on failure.
+// failure reports whether the outcome halts lanes under Config.HaltOnFailure.
 func (o Outcome) failure() bool { return o == Failed || o == Panicked || o == TimedOut }
 
-// State is where an action is.
+// State is the present state of an action.
 type State uint8
 
 const (
-	Admitting State = iota // its place is reserved, Admit is being asked
+	Admitting State = iota // its place is reserved and Admit runs
 	Waiting                // for its turn
-	Running                // under way
-	Retrying               // between two attempts
-	Ending                 // its outcome is decided, Settle and observers are being told
+	Running
+	Retrying // between two attempts
+	Ending   // its outcome is decided; Settle and the observer run
 	Ended
 )
 
 var states = [...]string{"admitting", "waiting", "running", "retrying", "ending", "ended"}
 
-// String gives the state in one word.
+// String returns the state as one word.
 func (s State) String() string { return name(states[:], s) }
 
-func name[N ~uint8](names []string, n N) string {
-	if int(n) < len(names) {
-		return names[n]
-	}
-	return "invalid"
-}
-
-// Cancellation is what a call of [Ticket.Cancel] did.
+// Cancellation is the effect of a call of [Ticket.Cancel].
 type Cancellation uint8
 
 const (
@@ -64,5 +57,12 @@ const (
 
 var cancellations = [...]string{"invalid", "withdrawn", "signalled", "late"}
 
-// String gives the answer in one word.
+// String returns the effect as one word.
 func (c Cancellation) String() string { return name(cancellations[:], c) }
+
+func name[N ~uint8](names []string, n N) string {
+	if int(n) < len(names) {
+		return names[n]
+	}
+	return "invalid"
+}

@@ -6,70 +6,66 @@ import (
 	"time"
 )
 
-// Queuer runs actions: those of one key one at a time in the order they were
-// accepted, those of different keys side by side, under limits. The zero value
-// is ready and has the defaults of [Config]. It is safe for concurrent use and
-// must not be copied. It needs no closing: an idle one has no goroutine.
+// Queuer runs actions: the actions of one key one at a time in the order of their
+// acceptance, those of different keys in parallel, under limits. The zero value is
+// ready to use and has the defaults of [Config]. A Queuer is safe for concurrent
+// use and must not be copied. It needs no closing: an idle Queuer has no goroutine.
 type Queuer[K comparable] struct {
-	// Set by New or prepare, never changed after.
-	once       sync.Once
-	epoch      time.Time // all times below are nanoseconds since, on the monotonic clock
-	base       context.Context
-	maxPerKey  int
-	maxWaiting int
-	onFailure  Policy
-	handlers   map[string]Handler
-	observer   Observer[K]
-	classes    map[string]*class[K] // without the root
-	unnamed    map[string]Limit     // of the classes directly below a path that are not named
+	// Set by New or by the first submit, never changed after.
+	once          sync.Once
+	base          context.Context
+	epoch         time.Time
+	maxPerKey     int
+	maxWaiting    int
+	haltOnFailure bool
+	observer      Observer[K]
 
-	// mu guards everything below, the lanes, the classes and the tickets but
-	// their atomic fields. It is never held while other people's code runs. It
-	// is one on purpose: see the rejected designs.
-	mu    sync.Mutex
-	root  class[K]
-	lanes map[K]*lane[K] // those that hold an entry, stand still, or are wanted by a blocked submitter
-	peak  int            // most lanes since the map was made
-	spare *lane[K]       // free list
-	nfree int
-	ids   map[string]*Ticket[K]
-	grown map[string]*class[K] // made because somebody named them, kept
+	// mu guards everything below, the lanes, the classes and the tickets. It is
+	// never held while user code runs.
+	mu      sync.Mutex
+	root    class[K]
+	classes map[string]*class[K] // without the root
+	lanes   map[K]*lane[K]       // lanes that have an action or are halted
+	peak    int                  // most lanes since the map was made
+	ids     map[string]*Ticket[K]
+	blocked []*submitter[K] // in the order of their arrival
+	waits   []wait[K]       // inside actions, not ended
 
-	seq     uint64 // last place given
-	turn    uint64 // last turn given
-	total   int    // places: accepted or reserved, and not ended
-	running int    // of them, those that hold a share of the limits; total - running wait
-	first   *Ticket[K]
-	last    *Ticket[K] // the running ones, by start
-	stray   int        // goroutines of abandoned actions that have not returned
-	idle    *worker[K] // lingers, and belongs to who takes it from here; nil: none does
+	seq   uint64 // of the last place
+	turn  uint64 // the last one given
+	total int    // places: reserved or accepted, and not ended
 
-	blocked int      // submitters that wait for room
-	arrival uint64   // of the last one
-	roomy   roomy[K] // those for whom there is room in their lanes
+	started []*Ticket[K] // running, but no worker has taken them yet
+	workers int          // goroutines
+	strays  int          // goroutines of abandoned actions that have not returned
 
-	closed  bool // terminated or aborted
+	closed  bool
 	aborted *EndError
-	drained chan struct{} // made by who waits for total == 0
+	drained chan struct{} // closed when the queue is closed and total == 0
 }
 
+// prepare sets the defaults before the first submit.
 func (q *Queuer[K]) prepare() {
-	q.once.Do(func() {
-		q.epoch = time.Now()
-		if q.base == nil {
-			q.base = context.Background()
-		}
-		if q.onFailure == 0 {
-			q.onFailure = Continue
-		}
-		if q.root.limit.MaxRunning == 0 {
-			q.root.limit.MaxRunning = DefaultMaxRunning
-		}
-		q.root.best = never
-	})
+	q.epoch = time.Now().Add(-1)
+	if q.base == nil {
+		q.base = context.Background()
+	}
+	if q.root.limit.MaxRunning == 0 {
+		q.root.limit.MaxRunning = DefaultMaxRunning
+	}
 }
 
-func (q *Queuer[K]) now() int64 { return int64(time.Since(q.epoch)) }
+// now returns the time since just before the first submit, so it is never 0. Tickets
+// keep this instead of a time.Time, which makes them a fifth smaller.
+func (q *Queuer[K]) now() time.Duration { return time.Since(q.epoch) }
 
-// at turns a time of the queue into one of the wall clock.
-func (q *Queuer[K]) at(ns int64) time.Time { return q.epoch.Add(time.Duration(ns)) }
+// at turns a result of now into a point in time, and 0 into the zero time.
+func (q *Queuer[K]) at(now time.Duration) time.Time {
+	if now == 0 {
+		return time.Time{}
+	}
+	return q.epoch.Add(now)
+}
+
+// waiting counts the places that hold no share of the limits. REQUIRES: q.mu.
+func (q *Queuer[K]) waiting() int { return q.total - q.root.running }

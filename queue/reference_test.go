@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -12,10 +13,11 @@ type reference struct {
 	limits map[string]queue.Limit // with "" for the root
 	perKey int
 	all    int // MaxWaiting
+	halts  bool
 
 	list   []*refAction // not ended, in order
 	halted map[string]bool
-	now    int
+	now    time.Duration
 	turn   int
 }
 
@@ -24,22 +26,18 @@ type refAction struct {
 	keys     []string
 	class    string
 	preempt  queue.Preempt
-	halts    bool
 	obeys    bool
 	attempts int
-	backoff  int
-	patience int // QueueTimeout
-	parent   *refAction
+	backoff  time.Duration
+	patience time.Duration // QueueTimeout
 
-	state    queue.State
-	outcome  queue.Outcome
-	turn     int // 0: not ready
-	attempt  int
-	signal   queue.Outcome
-	wake     int
-	expires  int
-	children []*refAction
-	told     bool // that its parent has ended as OK
+	state   queue.State
+	outcome queue.Outcome
+	turn    int // 0: not ready
+	attempt int
+	signal  queue.Outcome
+	wake    time.Duration
+	expires time.Duration
 }
 
 func (r *reference) inLane(key string) (list []*refAction) {
@@ -96,18 +94,6 @@ func (r *reference) submit(a *refAction) bool {
 	r.over(waiting, queue.Superseded)
 	r.ready(a)
 	r.start()
-	if a.parent != nil {
-		switch {
-		case a.parent.outcome == queue.Pending:
-			a.parent.children = append(a.parent.children, a)
-		case a.parent.outcome != queue.OK:
-			r.over([]*refAction{a}, queue.Failed)
-		default:
-			a.told = true
-			r.ready(a)
-		}
-		r.start()
-	}
 	// Those that obey do so in the order of their ids.
 	slices.SortFunc(stopped, func(a, b *refAction) int { return a.id - b.id })
 	for _, o := range stopped {
@@ -139,7 +125,7 @@ func (r *reference) finish(a *refAction, o queue.Outcome) {
 		r.start()
 		return
 	}
-	if (o == queue.Failed || o == queue.Panicked) && a.halts && a.signal == queue.Pending {
+	if (o == queue.Failed || o == queue.Panicked) && r.halts && a.signal == queue.Pending {
 		for _, k := range a.keys {
 			r.halted[k] = true
 		}
@@ -148,7 +134,7 @@ func (r *reference) finish(a *refAction, o queue.Outcome) {
 }
 
 // over ends actions; none of them starts when one before it ends. Each gives up
-// its places, what may start does, and those that come after it are told.
+// its places, and what may start does.
 func (r *reference) over(list []*refAction, o queue.Outcome) {
 	for _, a := range list {
 		a.state, a.outcome, a.turn = queue.Ended, o, 0
@@ -161,24 +147,12 @@ func (r *reference) over(list []*refAction, o queue.Outcome) {
 			}
 		}
 		r.start()
-		for _, c := range a.children {
-			if c.state != queue.Waiting {
-				continue
-			}
-			if o != queue.OK {
-				r.over([]*refAction{c}, queue.Failed)
-				continue
-			}
-			c.told = true
-			r.ready(c)
-			r.start()
-		}
 	}
 }
 
 // ready gives the action a turn if it is first in all its lanes.
 func (r *reference) ready(a *refAction) {
-	if a.state != queue.Waiting || a.turn > 0 || a.parent != nil && !a.told {
+	if a.state != queue.Waiting || a.turn > 0 {
 		return
 	}
 	for _, k := range a.keys {
@@ -260,13 +234,9 @@ func (r *reference) cancel(a *refAction) queue.Cancellation {
 	return queue.Late
 }
 
-func (r *reference) resume(key string, skip bool) bool {
+func (r *reference) resume(key string) bool {
 	if !r.halted[key] {
 		return false
-	}
-	lane := r.inLane(key)
-	if skip && len(lane) > 0 && (lane[0].state == queue.Waiting || lane[0].state == queue.Retrying) {
-		r.over(lane[:1], queue.Skipped)
 	}
 	delete(r.halted, key)
 	if lane := r.inLane(key); len(lane) > 0 {
@@ -286,7 +256,7 @@ func (r *reference) abandon(key string) bool {
 }
 
 // sleep lets time go by.
-func (r *reference) sleep(d int) {
+func (r *reference) sleep(d time.Duration) {
 	until := r.now + d
 	for {
 		var next *refAction

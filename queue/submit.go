@@ -1,311 +1,250 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
 // Submit gives the action a place at the end of the key's lane and returns its
-// ticket. It does not wait for anything but Admit, and for room if the action
-// says Wait; ctx bounds these two and has no influence on the action itself.
+// ticket. It waits only for Admit, and for room if Action.Wait is set. ctx limits
+// these two and does not influence the action itself.
 //
-// Checked is, in this order: the action itself ([*InvalidError]), whether a
-// ticket with its ID is known, then whether the queue was terminated, the key is
-// stopping, there is room, and Admit agrees ([*RefusedError]). After an error
-// nothing has changed, and Settle is not called.
+// Submit checks in this order: the action itself ([*InvalidError]); whether a ticket
+// with its ID exists; whether the queue is terminated, a key is stopping, there is
+// room, and Admit agrees ([*RefusedError]). After an error nothing has changed, and
+// Settle is not called.
 func (q *Queuer[K]) Submit(ctx context.Context, key K, act *Action) (*Ticket[K], error) {
-	return q.submit(ctx, key, nil, act)
+	t := &Ticket[K]{q: q, act: act}
+	t.only[0].key = key
+	t.places = t.only[:]
+	return q.submit(ctx, t)
 }
 
-// SubmitAll is [Queuer.Submit] for an action that needs several keys: it gets a
-// place in all their lanes at once, starts when it is first in all of them, and
-// keeps all of them until it has ended. The order of the keys has no meaning; the
-// same key twice is an [*InvalidError].
+// SubmitAll is [Queuer.Submit] for an action that needs several keys. The action
+// gets a place in all their lanes at once, starts when it is first in all of them,
+// and keeps them until it has ended. The order of the keys has no meaning. The same
+// key twice is an [*InvalidError].
 func (q *Queuer[K]) SubmitAll(ctx context.Context, keys []K, act *Action) (*Ticket[K], error) {
-	if len(keys) == 0 {
-		err := &InvalidError{"keys", "none"}
-		q.tellRefused(nil, act, err)
-		return nil, err
+	t := &Ticket[K]{q: q, act: act, places: make([]place[K], len(keys))}
+	for i, k := range keys {
+		t.places[i].key = k
 	}
-	return q.submit(ctx, keys[0], keys[1:], act)
+	return q.submit(ctx, t)
 }
 
-func (q *Queuer[K]) submit(ctx context.Context, key K, more []K, act *Action) (*Ticket[K], error) {
-	q.prepare()
-	class, err := q.check(key, more, act)
-	if err != nil {
-		q.tellRefused(append([]K{key}, more...), act, err)
+// submit gives the ticket its places and admits it, or returns the ticket that has its
+// ID.
+func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error) {
+	if err := t.check(); err != nil {
 		return nil, err
 	}
-	t := &Ticket[K]{q: q, act: act, class: class}
-	t.entry.ticket, t.entry.key = t, key
-	if len(more) > 0 {
-		entries := make([]entry[K], len(more))
-		for i, k := range more {
-			entries[i].ticket, entries[i].key = t, k
-		}
-		t.rare = &rare[K]{more: entries}
-	}
-
-	told := act.Admit != nil || q.observer.Accepted != nil
-	var now int64 // of the acceptance
-	if !told {
-		now = q.now()
-	}
+	q.once.Do(q.prepare)
+	act, self := t.act, actionOf(ctx, q)
 	q.mu.Lock()
-	if act.ID != "" {
-		if known, err := q.known(ctx, act); known != nil || err != nil {
-			return known, err
-		}
+	t.class = q.findClass(act.Class)
+	if t.class == nil {
+		q.mu.Unlock()
+		return nil, &InvalidError{"Class", "unknown: " + act.Class}
 	}
-	if in, reason := q.refusal(t); reason != nil {
+	if known, err := q.known(ctx, t); known != nil || err != nil {
+		q.mu.Unlock()
+		return known, err
+	}
+	if in, reason := q.obstacle(t); reason != nil {
 		if reason == ErrFull && act.Wait {
-			return q.block(ctx, t)
+			return q.block(ctx, t, self)
 		}
-		return nil, q.refuse(t, reason, in, nil)
+		defer q.mu.Unlock()
+		return nil, q.refusal(t, reason, in, nil)
 	}
 	q.place(t)
-	if told {
-		t.missing++
-		q.mu.Unlock()
-		return q.admit(ctx, t)
+	if act.Admit == nil && q.observer.Accepted == nil {
+		q.confirm(t)
+		return t, nil
 	}
-	q.confirm(t, now)
-	return t, nil
+	q.mu.Unlock()
+	return q.admit(ctx, t)
 }
 
-// known returns the ticket that has the ID already, and unlocks if it returns
-// anything. One that is being admitted may still vanish, so it is waited for.
-// REQUIRES: q.mu.
-func (q *Queuer[K]) known(ctx context.Context, act *Action) (*Ticket[K], error) {
+// known returns the ticket that has the same ID, or nil. It waits for a ticket that
+// is being admitted, because its place may still vanish. REQUIRES: q.mu, which it
+// releases while it waits.
+func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error) {
+	if t.act.ID == "" {
+		return nil, nil
+	}
 	for {
-		t := q.ids[act.ID]
-		if t == nil {
-			return nil, nil
+		first := q.ids[t.act.ID]
+		if first == nil || first.state != Admitting {
+			return first, nil
 		}
-		if t.state != Admitting {
-			q.mu.Unlock()
-			return t, nil
-		}
-		if self := acting(ctx, q); self != nil && self.state == Running && t.blocked {
-			// Its first submitter waits for room, maybe for this action's.
-			q.mu.Unlock()
-			return nil, q.tellDeadlock(t, self)
-		}
-		r := t.extra()
-		if r.gate == nil {
-			r.gate = make(chan struct{})
-		}
-		gate := r.gate // open sets the field to nil, maybe before the select
 		q.mu.Unlock()
 		select {
-		case <-gate:
+		case <-first.admitted:
+			q.mu.Lock()
 		case <-ctx.Done():
 			q.mu.Lock()
-			return nil, q.refuse(t, ErrConflict, t.entry.lane, context.Cause(ctx))
+			return nil, q.refusal(t, ErrConflict, nil, context.Cause(ctx))
 		}
-		q.mu.Lock()
 	}
 }
 
-// refusal says why the ticket cannot have a place, and in which lane, nil if it
-// can. What it finds it leaves in the entries for place. REQUIRES: q.mu.
-func (q *Queuer[K]) refusal(t *Ticket[K]) (in *lane[K], reason error) {
+// obstacle returns why the ticket cannot have its places and in which lane; nil if
+// it can. The lane is nil if the queue as a whole refuses. REQUIRES: q.mu.
+func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 	if q.closed {
 		return nil, ErrTerminated
 	}
-	for e := range t.entries {
-		if e.lane = q.lanes[e.key]; e.lane != nil && e.lane.stopping {
-			return e.lane, ErrStopping
+	q.find(t)
+	for _, p := range t.places {
+		if p.lane != nil && p.lane.stopping {
+			return p.lane, ErrStopping
 		}
 	}
 	if t.act.Preempt != NoPreempt {
 		return nil, nil
 	}
+	for _, p := range t.places {
+		// A blocked submitter of the same key arrived earlier.
+		if q.awaited(p.key) {
+			return p.lane, ErrFull
+		}
+	}
+	return q.full(t)
+}
+
+// find looks up the lanes of the ticket's keys. A key without actions has none.
+// REQUIRES: q.mu.
+func (q *Queuer[K]) find(t *Ticket[K]) {
+	for i := range t.places {
+		t.places[i].lane = q.lanes[t.places[i].key]
+	}
+}
+
+// full returns ErrFull if there is no room for the ticket in the lanes that find found.
+// REQUIRES: q.mu.
+func (q *Queuer[K]) full(t *Ticket[K]) (in *lane[K], reason error) {
 	if q.maxPerKey > 0 {
-		for e := range t.entries {
-			// Whoever waits for room here came earlier.
-			if l := e.lane; l != nil && (l.crowd != nil || int(l.depth) >= q.maxPerKey) {
-				return l, ErrFull
+		for _, p := range t.places {
+			if p.lane != nil && len(p.lane.queue) >= q.maxPerKey {
+				return p.lane, ErrFull
 			}
 		}
 	}
-	if q.maxWaiting > 0 && q.total-q.running >= q.maxWaiting {
+	if q.maxWaiting > 0 && q.waiting() >= q.maxWaiting {
 		return nil, ErrFull
 	}
 	return nil, nil
 }
 
-// place puts the ticket into its lanes: from here on it counts. REQUIRES: q.mu.
+// place reserves the places of the ticket in the lanes that find found. From here on it
+// counts. REQUIRES: q.mu.
 func (q *Queuer[K]) place(t *Ticket[K]) {
 	q.seq++
 	t.seq = q.seq
 	q.total++
-	q.enter(t)
-	if t.act.After != nil {
-		t.missing++
-	}
-	for e := range t.entries {
-		if e.lane == nil {
-			e.lane = q.laneOf(e.key)
+	if t.act.ID != "" {
+		if q.ids == nil {
+			q.ids = make(map[string]*Ticket[K])
 		}
-		if !e.lane.append(e) {
-			t.missing++
+		q.ids[t.act.ID] = t
+		t.admitted = make(chan struct{})
+	}
+	for i := range t.places {
+		p := &t.places[i]
+		if p.lane == nil {
+			p.lane = q.makeLane(p.key)
 		}
+		p.lane.queue = append(p.lane.queue, t)
 	}
 }
 
-// enter makes the ID known. REQUIRES: q.mu.
-func (q *Queuer[K]) enter(t *Ticket[K]) {
-	if t.act.ID == "" {
-		return
-	}
-	if q.ids == nil {
-		q.ids = make(map[string]*Ticket[K])
-	}
-	q.ids[t.act.ID] = t
-}
-
-// forget makes the ID unknown and lets go whoever waits for its admission.
-// REQUIRES: q.mu.
-func (q *Queuer[K]) forget(t *Ticket[K]) {
-	if t.act.ID == "" {
-		return
-	}
-	delete(q.ids, t.act.ID)
-	if len(q.ids) == 0 {
-		q.ids = nil
-	}
-	t.open()
-}
-
-func (t *Ticket[K]) open() {
-	if t.rare != nil && t.rare.gate != nil {
-		close(t.rare.gate)
-		t.rare.gate = nil
-	}
-}
-
-// admit asks Admit for a ticket that has a reserved place, and makes the place
-// real or lets it vanish, also if Admit panics.
+// admit calls Admit for a ticket that has reserved places. It confirms the places if
+// Admit agrees. Otherwise it removes them, also if Admit panics.
 func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error) {
-	settled := false
+	agreed := false
 	defer func() {
-		if !settled {
-			q.mu.Lock()
-			q.vanish(t, q.now())
-			q.mu.Unlock()
+		q.mu.Lock()
+		if agreed {
+			q.confirm(t)
+			return
 		}
+		q.end(t)
+		q.mu.Unlock()
 	}()
 	if t.act.Admit != nil {
 		if err := t.act.Admit(ctx); err != nil {
-			settled = true
 			q.mu.Lock()
-			in := t.entry.lane
-			refused := q.refusedError(t, ErrConflict, in, err)
-			q.vanish(t, q.now())
-			q.mu.Unlock()
-			q.tellRefused(t.keys(), t.act, refused)
-			return nil, refused
+			defer q.mu.Unlock()
+			return nil, q.refusal(t, ErrConflict, nil, err)
 		}
 	}
-	settled = true
-	defer func() {
-		// Also if the observer panics: Admit has agreed, the place is real.
-		q.mu.Lock()
-		t.missing--
-		q.confirm(t, q.now())
-	}()
-	if f := q.observer.Accepted; f != nil {
-		f(Accepted[K]{t.Info()})
+	// The places stay even if the observer panics: Admit has changed the state.
+	agreed = true
+	if q.observer.Accepted != nil {
+		q.observer.Accepted(Accepted[K]{t.Info()})
 	}
 	return t, nil
 }
 
-// vanish gives back a reserved place. REQUIRES: q.mu.
-func (q *Queuer[K]) vanish(t *Ticket[K], now int64) {
-	if next := q.end(t, now); next != nil {
-		go q.work(next)
-	}
-}
-
-// confirm makes a reserved place real. REQUIRES: q.mu, and unlocks it.
-func (q *Queuer[K]) confirm(t *Ticket[K], now int64) {
+// confirm accepts a ticket with reserved places and ends the actions that it
+// pre-empts. REQUIRES: q.mu, and releases it.
+func (q *Queuer[K]) confirm(t *Ticket[K]) {
 	t.state = Waiting
-	t.accepted = now
-	t.open()
-	switch {
-	case q.aborted != nil:
-		// Aborted while it was being admitted.
-		q.withdrawAlone(t, Aborted, q.aborted, now)
+	t.accepted = q.now()
+	if t.admitted != nil {
+		close(t.admitted)
+	}
+	if end := cmp.Or(t.signal, q.aborted); end != nil {
+		// Superseded or aborted while it was being admitted.
+		claimed := q.claim([]*Ticket[K]{t}, end)
+		q.mu.Unlock()
+		q.retireAll(claimed)
 		return
-	case t.rare != nil && t.rare.signal != nil:
-		// Superseded while it was being admitted.
-		q.withdrawAlone(t, t.rare.signal.Outcome, t.rare.signal, now)
-		return
 	}
-	var waiting, running []*Ticket[K]
-	if t.act.Preempt != NoPreempt {
-		waiting, running = q.ahead(t)
-		waiting = q.claim(waiting, &EndError{Outcome: Superseded}, now)
+	waiting, running := q.preempted(t)
+	if d := t.act.QueueTimeout; d > 0 {
+		t.timer = time.AfterFunc(d, t.expire)
 	}
-	if t.missing == 0 && !t.queued {
-		q.push(t)
-	}
-	next := q.pump(now)
-	if d := t.act.QueueTimeout; d > 0 && t.state == Waiting {
-		t.extra().timer = time.AfterFunc(d, t.expire)
-	}
-	if w := q.idle; w != nil && next != nil {
-		w.t, q.idle, next = next, nil, nil
-	}
+	q.enqueue(t)
+	q.pump(t.accepted)
 	q.mu.Unlock()
-	if next != nil {
-		go q.work(next)
+	if len(running) > 0 {
+		// Running actions end last, also if an observer panics.
+		defer q.stop(running, &EndError{Outcome: Preempted}, Superseded)
 	}
-	if len(waiting) > 0 || len(running) > 0 || t.act.After != nil {
-		q.follow(t, waiting, running)
-	}
-}
-
-// follow ends what a new ticket ends, and lets it follow its parent; each of that
-// also if somebody's Settle does not return.
-func (q *Queuer[K]) follow(t *Ticket[K], waiting, running []*Ticket[K]) {
-	defer func() {
-		if len(running) > 0 {
-			// After those that waited, so that they end first.
-			q.stop(running, &EndError{Outcome: Preempted}, Superseded)
-		}
-	}()
-	defer func() {
-		if t.act.After != nil {
-			t.act.After.adopt(t)
-		}
-	}()
 	q.retireAll(waiting)
 }
 
-// ahead returns what a pre-empting ticket ends. REQUIRES: q.mu.
-func (q *Queuer[K]) ahead(t *Ticket[K]) (waiting, running []*Ticket[K]) {
-	for own := range t.entries {
-		for e := own.lane.head; e != own; e = e.next {
-			o := e.ticket
-			if o.act.Preempt != NoPreempt && o.state != Running {
-				continue // those that wait keep their own order
-			}
-			switch o.state {
-			case Admitting:
-				if r := o.extra(); r.signal == nil {
-					r.signal = &EndError{Outcome: Superseded}
-				}
-			case Waiting, Retrying:
-				waiting = append(waiting, o)
-			case Running:
+// preempted claims the waiting tickets that a pre-empting ticket ends, and returns the
+// running ones. One that is being admitted ends when Admit has answered. REQUIRES:
+// q.mu.
+func (q *Queuer[K]) preempted(t *Ticket[K]) (claimed, running []*Ticket[K]) {
+	if t.act.Preempt == NoPreempt {
+		return nil, nil
+	}
+	end := &EndError{Outcome: Superseded}
+	var waiting []*Ticket[K]
+	for _, p := range t.places {
+		ahead := p.lane.queue[:slices.Index(p.lane.queue, t)]
+		for _, o := range ahead {
+			if o.state == Running {
 				if t.act.Preempt == PreemptRunning {
 					running = append(running, o)
 				}
+				continue
 			}
+			if o.act.Preempt != NoPreempt {
+				continue
+			}
+			if o.state == Admitting {
+				o.tell(end)
+				continue
+			}
+			waiting = append(waiting, o)
 		}
 	}
-	return waiting, running
+	return q.claim(waiting, end), running
 }

@@ -56,6 +56,7 @@ func TestClassBelowStar(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrInvalid)
 	q, err := queue.New(&queue.Config[int]{Classes: map[string]queue.Limit{"*": {MaxRunning: 1}}})
 	require.NoError(t, err)
-	_, err = queue.Do(t.Context(), q, 1, func(context.Context) (int, error) { return 1, nil })
+	ticket, err := q.Submit(t.Context(), 1, &queue.Action{Class: "any", Run: func(context.Context) error { return nil }})
 	require.NoError(t, err)
+	require.NoError(t, ticket.Wait(t.Context()))
 }

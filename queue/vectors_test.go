@@ -69,8 +69,7 @@ type operation struct {
 		Max     int
 		Backoff []int
 	}
-	Wait      bool
-	OnFailure string
+	Wait bool
 }
 
 func readVectors(t *testing.T) vectors {
@@ -130,7 +129,7 @@ func newStage(t *testing.T, v vector) *stage {
 	}
 	config := &queue.Config[string]{
 		MaxRunning: v.Config.MaxRunning, MaxPerKey: v.Config.MaxDepth, MaxWaiting: v.Config.MaxQueued,
-		Classes: v.Config.Limits, OnFailure: policy(t, v.Config.OnFailure),
+		Classes: v.Config.Limits, HaltOnFailure: v.Config.OnFailure == "halt",
 		Observer: queue.Observer[string]{
 			Started: func(e queue.Started[string]) {
 				if e.Attempt > 1 {
@@ -149,13 +148,6 @@ func newStage(t *testing.T, v vector) *stage {
 	}
 	s.q = queue.Must(config)
 	return s
-}
-
-func policy(t *testing.T, name string) queue.Policy {
-	policies := map[string]queue.Policy{"": 0, "continue": queue.Continue, "halt": queue.Halt}
-	p, ok := policies[name]
-	require.True(t, ok, name)
-	return p
 }
 
 func (s *stage) log(event ...any) {
@@ -209,8 +201,6 @@ func (s *stage) do(op operation) {
 		s.drain(op, s.q.Terminate, "terminate-timeout", "terminated")
 	case "resume":
 		s.q.Resume(op.Key)
-	case "skip":
-		s.q.Skip(op.Key)
 	case "abandon":
 		s.q.Abandon(op.Key)
 	case "snapshot":
@@ -311,7 +301,7 @@ var errOutcome = errors.New("as the script says")
 func (s *stage) action(op operation) *queue.Action {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	act := &queue.Action{
-		Name: op.ID, Class: op.Limit, Wait: op.Wait, OnFailure: policy(s.t, op.OnFailure),
+		Name: op.ID, Class: op.Limit, Wait: op.Wait,
 		Timeout: ms(op.Timeout), QueueTimeout: ms(op.QueueTimeout),
 		Preempt: map[string]queue.Preempt{"queued": queue.PreemptQueued, "running": queue.PreemptRunning}[op.Preempt],
 	}

@@ -12,11 +12,11 @@ import (
 // hosts are the resources: there is one of each type, and one lease has it at a
 // time.
 type hosts struct {
-	wake chan struct{} // closed at the end: nothing hangs any more
+	wake chan struct{} // closed at the end, so that no call hangs any more
 
 	mu    sync.Mutex
 	has   map[string]string // lease by type
-	does  map[string]string // what the next call comes to, by name and type
+	does  map[string]string // the result of the next call, by name and type
 	calls []string
 	wrong []string
 }
@@ -52,7 +52,7 @@ func (h *hosts) plugin(kind string) blazar.Plugin {
 	}
 }
 
-// set says what the next call comes to.
+// set sets the result of the next call.
 func (h *hosts) set(call, does string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +69,7 @@ func (h *hosts) call(ctx context.Context, call string, a blazar.Allocation) erro
 	case "fails":
 		return errDown
 	case "refuses":
-		return fmt.Errorf("%w: somebody else has it then", blazar.ErrRefused)
+		return fmt.Errorf("%w: another lease has it then", blazar.ErrRefused)
 	case "hangs":
 		select {
 		case <-h.wake:

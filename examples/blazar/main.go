@@ -1,10 +1,9 @@
-// Blazar leases hosts and networks by the hour. One lease follows another on the
-// same host while nobody looks; a network does not come up; a start hangs and is
-// deleted; an update is refused; a host breaks; and a process dies in the middle of
-// a lease. The statuses of leases, reservations and events stay in step.
+// Blazar leases hosts and networks by the hour. Three leases follow each other on one
+// host and are processed late. A start fails, another one hangs and is deleted, an
+// update is refused, a host degrades, and a process dies during a start.
 //
-// It prints the story, and fails if a host is ever handed out twice, if statuses do
-// not go together, or if any lease ends where it should not.
+// It prints what happens. It fails if a host is handed out twice, if statuses of
+// lease, reservations and events do not match, or if a lease ends in a wrong status.
 package main
 
 import (
@@ -29,8 +28,8 @@ func main() {
 	}
 }
 
-// run tells the whole story. A process is dead that has not beaten its heart for
-// so long.
+// run runs the program. A process that sends no heartbeat within ttl is considered
+// dead.
 func run(ctx context.Context, out io.Writer, ttl time.Duration) error {
 	s := &story{
 		ctx: ctx, out: out, store: &lifecycle.MemoryStore{KeepHistory: -1},
@@ -43,63 +42,63 @@ func run(ctx context.Context, out io.Writer, ttl time.Duration) error {
 		return s.err
 	}
 
-	s.say("ann, bob and eve lease the same host, one after the other")
-	s.create(alpha, "ann", 1, 2, "host")
-	s.create(alpha, "bob", 2, 3, "host")
-	s.create(alpha, "eve", 3, 9, "host")
+	s.say("lease-1, lease-2 and lease-3 follow each other on one host")
+	s.create(alpha, "lease-1", 1, 2, "host")
+	s.create(alpha, "lease-2", 2, 3, "host")
+	s.create(alpha, "lease-3", 3, 9, "host")
 	s.pass(3)
-	s.say("nobody has looked until now; every end comes before the next start")
+	s.say("late processing: every end comes before the next start")
 	s.look(alpha)
-	s.show(alpha, "ann", "bob", "eve")
+	s.show(alpha, "lease-1", "lease-2", "lease-3")
 
-	s.say("joe's network does not come up")
-	s.create(alpha, "joe", 4, 8, "rack", "network")
+	s.say("lease-4: the start of the network fails")
+	s.create(alpha, "lease-4", 4, 8, "rack", "network")
 	s.hosts.set("start network", "fails")
 	s.pass(1)
 	s.look(alpha)
-	s.show(alpha, "joe")
-	s.say("his lease cannot end, because it has never begun; but it can be deleted")
-	_, err := alpha.service.EndLease(ctx, "joe")
+	s.show(alpha, "lease-4")
+	s.say("lease-4 cannot end, because its start has failed; it can be deleted")
+	_, err := alpha.service.EndLease(ctx, "lease-4")
 	s.refused(err, lifecycle.ErrPrecondition)
-	s.delete(alpha, "joe")
+	s.delete(alpha, "lease-4")
 
-	s.say("sue's start hangs, and she deletes her lease at once")
-	s.create(alpha, "sue", 5, 8, "rack")
+	s.say("lease-5: the start hangs, and the lease is deleted")
+	s.create(alpha, "lease-5", 5, 8, "rack")
 	s.hosts.set("start rack", "hangs")
 	s.pass(1)
 	s.look(alpha)
-	s.show(alpha, "sue")
-	s.delete(alpha, "sue")
-	_, err = alpha.service.GetLease(ctx, "sue")
+	s.show(alpha, "lease-5")
+	s.delete(alpha, "lease-5")
+	_, err = alpha.service.GetLease(ctx, "lease-5")
 	s.refused(err, lifecycle.ErrNotFound)
 
-	s.say("eve wants the host for longer than it is free, and keeps what she has")
+	s.say("lease-3: an update is refused, and the lease stays unchanged")
 	s.hosts.set("update host", "refuses")
-	_, err = alpha.service.UpdateLease(ctx, "eve", blazar.LeaseUpdate{End: s.clock.hour(20)})
+	_, err = alpha.service.UpdateLease(ctx, "lease-3", blazar.LeaseUpdate{End: s.clock.hour(20)})
 	s.refused(err, blazar.ErrRefused)
-	s.say("a disk of her host breaks: her lease is degraded, and goes on")
-	s.flag(alpha, "eve")
-	s.show(alpha, "eve")
+	s.say("lease-3: resources are missing, and the lease is degraded")
+	s.flag(alpha, "lease-3")
+	s.show(alpha, "lease-3")
 
-	s.say("max's lease starts at beta, which dies in the middle")
-	s.create(alpha, "max", 6, 8, "rack")
+	s.say("lease-6: beta starts it and dies during the start")
+	s.create(alpha, "lease-6", 6, 8, "rack")
 	s.hosts.set("start rack", "hangs")
 	s.pass(1)
 	s.look(beta)
-	s.show(alpha, "max")
+	s.show(alpha, "lease-6")
 	s.kill(beta)
 	s.sweep(alpha)
-	s.show(alpha, "max")
-	s.say("all that is left comes to its end")
-	s.delete(alpha, "max")
+	s.show(alpha, "lease-6")
+	s.say("lease-6 is deleted, and lease-3 ends")
+	s.delete(alpha, "lease-6")
 	s.pass(4)
 	s.look(alpha)
-	s.show(alpha, "eve")
+	s.show(alpha, "lease-3")
 	return s.verify(alpha)
 }
 
-// verify returns an error if a lease is not where it should be, if statuses do not
-// go together, or if somebody has a host that is not theirs.
+// verify returns an error if a lease is in a wrong status, if statuses do not match,
+// or if a lease has a host that it should not have.
 func (s *story) verify(p *process) error {
 	if s.err != nil {
 		return s.err
@@ -121,7 +120,7 @@ func (s *story) verify(p *process) error {
 			events[e.Type] = e.Status
 		}
 		if derived := blazar.DeriveStatus(reservations, events[blazar.StartLease], events[blazar.EndLease]); derived != l.Status {
-			return fmt.Errorf("%s is %s, and its reservations and events say %s", l.ID, l.Status, derived)
+			return fmt.Errorf("%s is %s, and its reservations and events lead to %s", l.ID, l.Status, derived)
 		}
 		rows, err := p.service.Leases.History(s.ctx, l.ID, 0, lifecycle.MaxPage)
 		if err != nil {
@@ -136,7 +135,7 @@ func (s *story) verify(p *process) error {
 	if err := s.hosts.verify(); err != nil {
 		return err
 	}
-	s.say("in the end: %d leases are TERMINATED, the others are gone, and every host is free", len(leases))
+	s.say("end: %d leases are TERMINATED, the others are gone, and every host is free", len(leases))
 	return nil
 }
 
@@ -156,12 +155,12 @@ func allowed(row lifecycle.HistoryRow) error {
 	return nil
 }
 
-// refused prints an error that has to be of a kind.
+// refused prints an error, which must match the kind.
 func (s *story) refused(err, kind error) {
 	if s.err == nil && !errors.Is(err, kind) {
 		s.err = fmt.Errorf("not refused by %q: %w", kind, err)
 	}
-	s.tell()
+	s.calls()
 	s.say("  HTTP %d: %v", lifecycle.HTTPStatus(err), err)
 }
 

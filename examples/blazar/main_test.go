@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The story, told in virtual time: nothing is late because the machine is busy.
+// The output is compared in virtual time, so that nothing is late because the
+// computer is busy.
 func TestStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -32,7 +33,7 @@ func TestStory(t *testing.T) {
 	})
 }
 
-// verify is what makes the program fail, so it must see what is wrong.
+// verify makes the program fail, so it must find every fault.
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	ctx := t.Context()
 	s := &story{
@@ -57,14 +58,14 @@ func TestVerifySeesWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, s.verify(p), "l gets the host of k")
 	s.hosts.has, s.hosts.wrong = map[string]string{}, nil
 
-	_, err = p.service.Leases.Override(ctx, "l", blazar.LeaseActive, "somebody", "to see whether it is seen", nil)
+	_, err = p.service.Leases.Override(ctx, "l", blazar.LeaseActive, "operator", "test", nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.verify(p), "l ended as ACTIVE")
 	s.create(p, "k", 2, 3)
 	require.NoError(t, p.service.DeleteLease(ctx, "l"))
-	_, err = p.service.Leases.Override(ctx, "k", blazar.LeaseTerminated, "somebody", "to see whether it is seen", nil)
+	_, err = p.service.Leases.Override(ctx, "k", blazar.LeaseTerminated, "operator", "test", nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, s.verify(p), "k is TERMINATED, and its reservations and events say PENDING")
+	require.ErrorContains(t, s.verify(p), "k is TERMINATED, and its reservations and events lead to PENDING")
 
 	row := lifecycle.HistoryRow{From: "PENDING", FromOrigin: "PENDING", To: "STARTING", Event: "start", Actor: blazar.Manager}
 	require.NoError(t, allowed(row))

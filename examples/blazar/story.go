@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// story tells steps until one goes wrong.
+// story performs steps until one fails.
 type story struct {
 	ctx       context.Context // of one run, which is one call
 	out       io.Writer
@@ -29,7 +29,7 @@ type process struct {
 	name    string
 	service *blazar.Service
 	die     context.CancelFunc
-	ended   chan struct{} // closed when its heart beats no more
+	ended   chan struct{} // closed after its last heartbeat
 }
 
 func (s *story) process(name string, ttl time.Duration) *process {
@@ -52,16 +52,16 @@ func (s *story) process(name string, ttl time.Duration) *process {
 	return p
 }
 
-// kill ends a process: its heart beats no more.
+// kill ends a process, which sends no heartbeat any more.
 func (s *story) kill(p *process) {
 	if s.err == nil {
 		p.die()
 		<-p.ended
-		s.say("  %s is gone", p.name)
+		s.say("  %s is killed", p.name)
 	}
 }
 
-// end ends what the processes and the plugins still do.
+// end ends the processes and the calls of plugins that hang.
 func (s *story) end() {
 	close(s.hosts.wake)
 	for _, p := range s.processes {
@@ -83,8 +83,8 @@ func (s *story) note(err error) {
 	}
 }
 
-// tell prints what the plugins did since the last time.
-func (s *story) tell() {
+// calls prints the calls of plugins since the last time.
+func (s *story) calls() {
 	for _, call := range s.hosts.take() {
 		s.say("  %s", call)
 	}
@@ -104,21 +104,21 @@ func (s *story) create(p *process, id string, start, end int, resources ...strin
 func (s *story) delete(p *process, id string) {
 	if s.err == nil {
 		s.note(p.service.DeleteLease(s.ctx, id))
-		s.tell()
+		s.calls()
 	}
 }
 
-// pass lets hours pass.
+// pass advances the clock by hours.
 func (s *story) pass(hours int) { s.clock.pass(hours) }
 
-// look executes what is due.
+// look processes the events that are due.
 func (s *story) look(p *process) {
 	if s.err != nil {
 		return
 	}
 	handled, err := p.service.Process(s.ctx)
 	s.note(err)
-	s.tell()
+	s.calls()
 	for _, h := range handled {
 		s.say("  %s of %s: %s", h.Type, h.Lease, h.Status)
 	}
@@ -135,15 +135,15 @@ func (s *story) flag(p *process, id string) {
 	}
 }
 
-// sweep looks after what is stuck until something was found.
+// sweep sweeps until an object was found.
 func (s *story) sweep(p *process) {
 	for s.err == nil {
-		cases, err := p.service.Sweep(s.ctx)
+		results, err := p.service.Sweep(s.ctx)
 		s.note(err)
-		for _, c := range cases {
-			s.say("  %s finds %s of %s: %v to %s", p.name, c.ID, c.Owner, c.Remedy, c.To)
+		for _, r := range results {
+			s.say("  %s sweeps %s of %s: %v to %s", p.name, r.ID, r.Owner, r.Resolution, r.To)
 		}
-		if len(cases) > 0 {
+		if len(results) > 0 {
 			return
 		}
 		select {
@@ -156,7 +156,7 @@ func (s *story) sweep(p *process) {
 
 // show prints leases.
 func (s *story) show(p *process, ids ...string) {
-	s.tell()
+	s.calls()
 	for _, id := range ids {
 		if s.err != nil {
 			return

@@ -1,10 +1,9 @@
-// Operations runs a hundred VMs by three processes on one store. Two users and an
-// agent ask for things, some of which are refused; one process is killed in the
-// middle of its work, and another is paused and comes back as if nothing had
-// happened. Everything ends where it should.
+// Operations runs a hundred VMs by three processes on one store. Some requests are
+// refused. One process is killed during its work. Another one is paused, is declared
+// dead, and resumes.
 //
-// It prints the story, who was refused and why, and fails if any VM ends where it
-// should not be, or if its history is not a path of the table.
+// It prints what happens, with the text of every refusal. It fails if any VM ends in
+// a wrong state, or if its history is not a path of the table.
 package main
 
 import (
@@ -31,58 +30,60 @@ func main() {
 
 func id(i int) string { return fmt.Sprintf("vm-%03d", i) }
 
-// run tells the whole story with n VMs, a multiple of five. A process is dead
-// that has not beaten its heart for so long.
+// run runs the program with n VMs, a multiple of five. A process that sends no
+// heartbeat within ttl is considered dead.
 func run(ctx context.Context, out io.Writer, n int, ttl time.Duration) error {
 	s := &story{ctx: ctx, out: out, n: n, store: &lifecycle.MemoryStore{KeepHistory: -1}}
 	defer s.end()
 	alpha, beta, gamma := s.process("alpha", ttl), s.process("beta", ttl), s.process("gamma", ttl)
 
-	s.say("%d VMs are deployed, by whichever process is asked", n)
+	s.say("deploy %d VMs in three processes", n)
 	s.each(0, 1, func(i int) {
 		p := []*process{alpha, beta, gamma}[i%3]
 		s.note(p.vms.Add(ctx, id(i), ovc.API, struct{}{}))
 		s.done(p, id(i), ovc.Deploy)
 	})
 
-	s.say("ann stops every fifth, and bob reboots the next")
+	s.say("stop every fifth VM, and reboot the next one")
 	s.each(0, 5, func(i int) { s.done(alpha, id(i), ovc.Stop) })
 	s.each(1, 5, func(i int) { s.done(alpha, id(i), ovc.Reboot) })
 
-	s.say("ann pauses some at beta, bob stops some at gamma; the hypervisor takes its time")
+	s.say("beta pauses every fifth VM, gamma stops the next one; the hypervisor does not answer yet")
 	beta.hold()
 	gamma.hold()
 	var abandoned []*lifecycle.Handle[ovc.State, struct{}]
 	s.each(2, 5, func(i int) { s.begin(beta, id(i), ovc.Pause) })
 	s.each(3, 5, func(i int) { abandoned = append(abandoned, s.begin(gamma, id(i), ovc.Stop)) })
-	s.say("bob asks for what ann is at, and for what has been stopped")
+	s.say("requests for a VM in transition and for a halted VM")
 	s.refused(alpha, id(2), ovc.Reboot)
 	s.refused(alpha, id(0), ovc.Pause)
 
-	s.say("the agent does the rest by itself, and says so twice; once about an operation of yesterday")
+	s.say("an agent pauses every fifth VM and reports it twice, and once for an earlier operation")
+	verdicts := map[lifecycle.Verdict]int{}
 	s.each(4, 5, func(i int) {
 		vm, err := alpha.vms.Fire(ctx, id(i), ovc.Pause, ovc.API, nil)
 		s.note(vm, err)
 		for _, of := range []lifecycle.OpID{vm.Operation - 1, vm.Operation, vm.Operation} {
-			_, err := alpha.vms.Report(ctx, id(i), of, ovc.Done, ovc.Worker, "")
+			verdict, err := alpha.vms.Report(ctx, id(i), of, ovc.Done, ovc.Worker, "")
 			s.note(nil, err)
+			verdicts[verdict]++
 		}
 	})
-	v := alpha.vms.Verdicts()
-	s.say("  its reports: %d applied, %d repeated, %d stale", v.Applied, v.Repeated, v.Stale)
+	s.say("  reports: %d applied, %d repeated, %d stale",
+		verdicts[lifecycle.Applied], verdicts[lifecycle.Repeated], verdicts[lifecycle.Stale])
 
-	s.say("beta is killed, and gamma is paused, both in the middle")
+	s.say("beta is killed and gamma is paused, both during their work")
 	beta.kill()
 	gamma.pause()
 	if s.err == nil {
 		x, err := alpha.vms.Explain(ctx, id(2))
 		s.note(nil, err)
-		s.say("  %s is %s; the next move is owed by %s", x.ID, x.State, x.Owes)
+		s.say("  %s is %s; next move: %s", x.ID, x.State, x.NextMove)
 	}
 	moved := s.sweep(alpha, 2*n/5)
-	s.say("alpha finds %d of beta and %d of gamma, and puts them back", moved["beta"], moved["gamma"])
+	s.say("alpha sweeps: %d VMs of beta and %d of gamma go back", moved["beta"], moved["gamma"])
 
-	s.say("gamma comes back, and finishes what it was at")
+	s.say("gamma resumes, and its work ends")
 	gamma.resume()
 	lost := 0
 	for _, h := range abandoned {
@@ -92,15 +93,15 @@ func run(ctx context.Context, out io.Writer, n int, ttl time.Duration) error {
 		_, err := h.Wait(ctx)
 		failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
 		if !ok || failed.Outcome != lifecycle.Lost {
-			s.err = fmt.Errorf("what gamma did counts: %w", err)
+			s.err = fmt.Errorf("an outcome of gamma was written: %w", err)
 		}
 		lost++
 	}
-	s.say("  %d of its outcomes are refused: the operations are not its own any more", lost)
+	s.say("  %d outcomes are lost: gamma does not own the operations any more", lost)
 	return s.verify()
 }
 
-// story tells steps until one goes wrong.
+// story performs steps until one fails.
 type story struct {
 	ctx       context.Context // of one run, which is one call
 	out       io.Writer
@@ -123,7 +124,7 @@ func (s *story) note(_ any, err error) {
 	}
 }
 
-// each calls f for every step-th VM, until something goes wrong.
+// each calls f for every step-th VM, until a step fails.
 func (s *story) each(first, step int, f func(i int)) {
 	for i := first; i < s.n && s.err == nil; i += step {
 		f(i)
@@ -140,7 +141,7 @@ func (s *story) process(name string, ttl time.Duration) *process {
 	return p
 }
 
-// end ends what the processes still do.
+// end ends the processes and waits for them.
 func (s *story) end() {
 	for _, p := range s.processes {
 		if p != nil {
@@ -160,14 +161,14 @@ func (s *story) begin(p *process, id string, e ovc.Event) *lifecycle.Handle[ovc.
 	return h
 }
 
-// done begins one and waits until it has succeeded.
+// done begins an operation and waits until it has succeeded.
 func (s *story) done(p *process, id string, e ovc.Event) {
 	if h := s.begin(p, id, e); s.err == nil {
 		s.note(h.Wait(s.ctx))
 	}
 }
 
-// refused asks for something that is refused, and says why.
+// refused makes a request that must be refused, and prints the error.
 func (s *story) refused(p *process, id string, e ovc.Event) {
 	if s.err != nil {
 		return
@@ -180,18 +181,17 @@ func (s *story) refused(p *process, id string, e ovc.Event) {
 	s.say("  HTTP %d: %v", lifecycle.HTTPStatus(err), err)
 }
 
-// sweep looks after what is stuck until so many objects were put back, and counts
-// them by owner.
+// sweep sweeps until n objects were moved, and counts them by owner.
 func (s *story) sweep(p *process, n int) map[string]int {
 	moved := map[string]int{}
 	for found := 0; found < n && s.err == nil; {
-		cases, err := p.vms.Sweep(s.ctx)
+		results, err := p.vms.Sweep(s.ctx)
 		s.note(nil, err)
-		for _, c := range cases {
-			if c.Remedy != lifecycle.Moved {
-				s.note(nil, fmt.Errorf("%v", c))
+		for _, r := range results {
+			if r.Resolution != lifecycle.Moved {
+				s.note(nil, fmt.Errorf("%v", r))
 			}
-			moved[c.Owner]++
+			moved[r.Owner]++
 			found++
 		}
 		select {
@@ -203,8 +203,8 @@ func (s *story) sweep(p *process, n int) map[string]int {
 	return moved
 }
 
-// verify returns an error if a VM is not where it should be, or did not get there
-// by rows of the table.
+// verify returns an error if a VM is in a wrong state, or if its history is not a path
+// of the table.
 func (s *story) verify() error {
 	if s.err != nil {
 		return s.err
@@ -229,7 +229,7 @@ func (s *story) verify() error {
 			return err
 		}
 	}
-	fmt.Fprintf(s.out, "in the end: %d are RUNNING, %d HALTED and %d PAUSED, and every history is a path of the table\n",
+	fmt.Fprintf(s.out, "end: %d VMs are RUNNING, %d HALTED and %d PAUSED, and every history is a path of the table\n",
 		count[ovc.Running], count[ovc.Halted], count[ovc.Paused])
 	return nil
 }

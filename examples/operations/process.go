@@ -12,16 +12,16 @@ import (
 )
 
 // process is one process of the service: its way to the store, its name among
-// the owners, its queue and its manager. Here it can be killed and paused.
+// the owners, its queue and its manager. This program can kill and pause it.
 type process struct {
 	link  *link
 	vms   *lifecycle.Manager[ovc.State, ovc.Event, struct{}]
 	life  context.Context // ends when it is killed
 	die   context.CancelFunc
-	ended chan struct{} // closed when its heart beats no more
+	ended chan struct{} // closed after its last heartbeat
 
 	mu     sync.Mutex
-	holdUp chan struct{} // while not nil, the hypervisor answers when it is closed
+	holdUp chan struct{} // if not nil, the hypervisor answers after it is closed
 }
 
 func start(ctx context.Context, store *lifecycle.MemoryStore, name string, ttl time.Duration) (*process, error) {
@@ -32,7 +32,7 @@ func start(ctx context.Context, store *lifecycle.MemoryStore, name string, ttl t
 	}
 	p.life, p.die = context.WithCancel(ctx)
 	p.vms = lifecycle.New(ovc.VM, p.link, &lifecycle.Config[ovc.Event]{
-		Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 		Handlers: map[string]lifecycle.Handler{"hypervisor": p.hypervisor},
 		Owner:    owner,
 		Queue:    queue.Must(&queue.Config[lifecycle.Key]{Base: p.life}),
@@ -44,8 +44,8 @@ func start(ctx context.Context, store *lifecycle.MemoryStore, name string, ttl t
 	return p, nil
 }
 
-// hypervisor does what the arguments say. It does not look at its context, as
-// calls of other people's services often do not, unless the process dies.
+// hypervisor does the work of an operation. Like many clients of remote services it
+// ignores its context, unless the process dies.
 func (p *process) hypervisor(context.Context, []byte) error {
 	p.mu.Lock()
 	answer := p.holdUp
@@ -61,7 +61,7 @@ func (p *process) hypervisor(context.Context, []byte) error {
 	}
 }
 
-// hold lets the hypervisor take its time.
+// hold delays the answers of the hypervisor.
 func (p *process) hold() {
 	p.mu.Lock()
 	p.holdUp = make(chan struct{})
@@ -77,7 +77,7 @@ func (p *process) kill() {
 // pause stops it at its next call of the store.
 func (p *process) pause() { p.link.set(false, make(chan struct{})) }
 
-// resume lets it go on where it was, and the hypervisor answer.
+// resume ends the pause and the delay of the hypervisor.
 func (p *process) resume() {
 	p.link.set(false, nil)
 	p.mu.Lock()

@@ -1,10 +1,9 @@
-// Ovc runs the objects of a small OpenvCloud: a node that is put in maintenance
-// while users go on working with its machines, a disk that is detached, attached
-// and deleted with its machine, a hypervisor that does not answer, and a recycle
-// bin that empties itself.
+// Ovc runs the objects of a small OpenvCloud. A node is put in maintenance while users
+// request actions on its machines. A disk is detached, attached, and deleted with its
+// machine. A hypervisor does not answer. Objects in the recycle bin are destroyed.
 //
-// It prints the story, who was refused and why, and fails if anything ends where
-// it should not.
+// It prints what happens, with the text of every refusal. It fails if an object ends
+// in a wrong state.
 package main
 
 import (
@@ -30,8 +29,8 @@ func main() {
 	}
 }
 
-// run tells the whole story. An action is stuck that takes longer than so long,
-// and the recycle bin keeps things for as long.
+// run runs the program. An action that takes longer than long is stuck, and objects
+// stay in the recycle bin as long.
 func run(ctx context.Context, out io.Writer, long time.Duration) error {
 	s := newStory(ctx, out, long)
 	defer s.end()
@@ -44,20 +43,20 @@ func run(ctx context.Context, out io.Writer, long time.Duration) error {
 	s.must(s.cloud.Add(ctx, ovc.KindDisk, "d1", ovc.Model{}))
 	s.done(ovc.KindVM, "m2", ovc.AddDisk, "d1")
 
-	s.say("the node is put in maintenance: its machines are migrated, which nobody sees")
+	s.say("n1 is put in maintenance: its machines are migrated, with their status unchanged")
 	s.hypervisor.hold(ovc.Migrate)
 	maintenance := s.begin(ovc.KindNode, "n1", ovc.PutInMaintenance, "")
 	s.hypervisor.await(ctx, 3)
 	s.show()
-	s.say("ann destroys m1 and detaches d1: both are accepted, and wait")
+	s.say("destroy m1 and detach d1: both are accepted, and wait")
 	destroyed := s.begin(ovc.KindVM, "m1", ovc.Destroy, "")
 	detached := s.begin(ovc.KindVM, "m2", ovc.DetachDisk, "d1")
 	s.show()
-	s.say("bob is too late for m1 and m2")
+	s.say("stop m1 and delete m2: both are refused")
 	s.refused(ovc.KindVM, "m1", ovc.Stop)
 	s.refused(ovc.KindVM, "m2", ovc.Delete)
 
-	s.say("the migrations end, and then ann's actions are done")
+	s.say("the migrations end, and then the accepted actions are done")
 	s.hypervisor.let(ovc.Migrate)
 	for _, h := range []*ovc.Handle{maintenance, destroyed, detached} {
 		s.wait(h)
@@ -68,14 +67,14 @@ func run(ctx context.Context, out io.Writer, long time.Duration) error {
 		s.err = errors.New("m1 is destroyed and has a queue")
 	}
 
-	s.say("m3 is stopped and gets d1: it is halted again, and not running")
+	s.say("stop m3 and attach d1: m3 is halted again")
 	s.done(ovc.KindVM, "m3", ovc.Stop, "")
 	s.done(ovc.KindVM, "m3", ovc.AttachDisk, "d1")
 	s.show()
 	s.unanswered(long)
 	s.byHand()
 
-	s.say("m3 is deleted, its disk goes with it, and after the retention period both are destroyed")
+	s.say("delete m3 with its disk; after the retention period both are destroyed")
 	s.done(ovc.KindVM, "m3", ovc.Delete, "")
 	s.show()
 	s.sleep(long + long/4)
@@ -86,31 +85,31 @@ func run(ctx context.Context, out io.Writer, long time.Duration) error {
 	return s.verify()
 }
 
-// unanswered is a reboot that nobody hears of again.
+// unanswered is a reboot whose answer comes too late.
 func (s *story) unanswered(long time.Duration) {
-	s.say("the hypervisor does not answer to a reboot of m2")
+	s.say("reboot m2: the hypervisor does not answer")
 	s.hypervisor.hold(ovc.Reboot)
 	reboot := s.begin(ovc.KindVM, "m2", ovc.Reboot, "")
 	s.hypervisor.await(s.ctx, 1)
 	s.sleep(long + long/4)
 	for _, c := range s.heal().Stuck {
-		s.say("  %s was stuck in %s, and is %s again", c.ID, c.From, c.To)
+		s.say("  %s was stuck in %s and is %s again", c.ID, c.From, c.To)
 	}
 	s.hypervisor.let(ovc.Reboot)
 	if s.err == nil {
 		_, err := reboot.Wait(s.ctx)
 		failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
 		if !ok || failed.Outcome != lifecycle.Lost {
-			s.err = fmt.Errorf("what it says later counts: %w", err)
+			s.err = fmt.Errorf("the late answer was written: %w", err)
 			return
 		}
-		s.say("  its late answer counts for nothing")
+		s.say("  the late answer has no effect")
 	}
 }
 
-// byHand is what an agent does that works elsewhere.
+// byHand changes statuses like an agent that does the work elsewhere.
 func (s *story) byHand() {
-	s.say("two agents want to pause m2 by hand, and one wants any machine of acme")
+	s.say("two agents pause m2 at once, and one deploys any machine of acme")
 	s.must(s.cloud.UpdateStatus(s.ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing))
 	_, err := s.cloud.UpdateStatus(s.ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing)
 	s.refusal(err)
@@ -122,13 +121,12 @@ func (s *story) byHand() {
 	s.refusal(err)
 }
 
-// ends is where everything has to be in the end.
+// ends are the states that the objects must end in.
 var ends = []string{
 	"m1 DESTROYED", "m2 PAUSED", "m3 DESTROYED", "m4 VIRTUAL", "m5 VIRTUAL", "d1 DESTROYED", "n1 MAINTENANCE",
 }
 
-// verify ends all queues and returns an error if anything is where it should not
-// be.
+// verify ends all queues and returns an error if an object is in a wrong state.
 func (s *story) verify() error {
 	if s.err != nil {
 		return s.err
@@ -143,6 +141,6 @@ func (s *story) verify() error {
 	if !slices.Equal(list, ends) {
 		return fmt.Errorf("it ends with %s", strings.Join(list, ", "))
 	}
-	fmt.Fprintln(s.out, "in the end everything is where it should be")
+	fmt.Fprintln(s.out, "end: every object is in the expected state")
 	return nil
 }

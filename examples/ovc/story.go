@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// story tells steps until one goes wrong.
+// story performs steps until one fails.
 type story struct {
 	ctx        context.Context // of one run, which is one call
 	out        io.Writer
@@ -28,15 +28,15 @@ func newStory(ctx context.Context, out io.Writer, long time.Duration) *story {
 	return s
 }
 
-// end lets everything go, and waits until nothing runs.
+// end lets all held methods go on, and waits until nothing runs.
 func (s *story) end() {
 	s.hypervisor.let(ovc.Migrate)
 	s.hypervisor.let(ovc.Reboot)
 	_ = s.cloud.Queuer().Terminate(context.WithoutCancel(s.ctx))
 }
 
-// method does one method: a node in maintenance is one without machines, all else
-// is the hypervisor's.
+// method does one method. To put a node in maintenance, it migrates the machines; the
+// hypervisor does all other methods.
 func (s *story) method(ctx context.Context, call ovc.Call) error {
 	if call.Method != ovc.PutInMaintenance {
 		s.hypervisor.do(call)
@@ -92,7 +92,7 @@ func (s *story) done(kind ovc.Kind, id string, action ovc.Event, with string) {
 	s.wait(s.begin(kind, id, action, with))
 }
 
-// refused requests an action that is refused, and says why.
+// refused requests an action that must be refused, and prints the error.
 func (s *story) refused(kind ovc.Kind, id string, action ovc.Event) {
 	if s.err == nil {
 		_, err := s.cloud.Do(s.ctx, kind, id, action, nil)
@@ -102,7 +102,7 @@ func (s *story) refused(kind ovc.Kind, id string, action ovc.Event) {
 
 func (s *story) refusal(err error) {
 	if s.err == nil && err == nil {
-		s.err = fmt.Errorf("what should be refused is not")
+		s.err = fmt.Errorf("a request was not refused")
 	}
 	s.say("  %d: %v", lifecycle.HTTPStatus(err), err)
 }
@@ -133,14 +133,14 @@ func (s *story) states() (list []string, err error) {
 	return list, nil
 }
 
-// show tells all states.
+// show prints all states.
 func (s *story) show() {
 	list, err := s.states()
 	s.must(list, err)
 	s.say("  %s", strings.Join(list, ", "))
 }
 
-// hypervisor does what it is told, at once or when it is let.
+// hypervisor does methods, at once or after let if they are held.
 type hypervisor struct {
 	begun chan ovc.Event // methods that are held, as they begin
 
@@ -149,8 +149,7 @@ type hypervisor struct {
 	calls []ovc.Call                  // that were done
 }
 
-// do does not look at its context, as calls of other people's services often do
-// not.
+// do has no context, like many clients of remote services.
 func (h *hypervisor) do(call ovc.Call) {
 	h.mu.Lock()
 	held := h.held[call.Method]
@@ -164,7 +163,7 @@ func (h *hypervisor) do(call ovc.Call) {
 	h.calls = append(h.calls, call)
 }
 
-// hold lets a method take its time, until it is let.
+// hold delays a method until let.
 func (h *hypervisor) hold(method ovc.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,7 +179,7 @@ func (h *hypervisor) let(method ovc.Event) {
 	}
 }
 
-// await returns when so many held methods have begun.
+// await returns when n held methods have begun.
 func (h *hypervisor) await(ctx context.Context, n int) {
 	for range n {
 		select {

@@ -1,11 +1,10 @@
-// Quickstart moves a few hundred clusters of an edge cloud through the
-// published ClusterInst table: a user, a controller and a CRM as three
-// goroutines, and between controller and CRM a network that loses messages,
-// repeats them, and delivers them late. Nobody is trusted: a wrong actor, a
-// wrong state and a lost race happen on purpose.
+// Quickstart moves a few hundred clusters of an edge cloud through the published
+// ClusterInst table. A user, a controller and a CRM are three goroutines. The network
+// between controller and CRM loses messages, repeats them, and delivers them late. A
+// wrong actor, a wrong state and a conflict happen on purpose.
 //
-// It prints a story and a final count, and fails if any cluster ends in a state
-// that it should not be in.
+// It prints what happens and a final count. It fails if any cluster ends in a wrong
+// state.
 package main
 
 import (
@@ -35,7 +34,7 @@ func main() {
 // manager is what all three sides share: the table, and the records in a store.
 type manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
 
-// run tells the whole story. It returns when every goroutine has ended.
+// run runs the program. It returns when every goroutine has ended.
 func run(ctx context.Context, out io.Writer, n int) error {
 	ctx, stop := context.WithCancel(ctx)
 	changed := make(chan lifecycle.HistoryRow, 64*n) // room for every change: observers must not wait
@@ -57,16 +56,15 @@ func run(ctx context.Context, out io.Writer, n int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nundone by the controller: %d creations, %d updates, %d deletions that the CRM gave up\n",
+	fmt.Fprintf(out, "\nundone by the controller: %d creations, %d updates and %d deletions that have failed\n",
 		c.undone[edgecloud.CreateError], c.undone[edgecloud.UpdateError], c.undone[edgecloud.DeleteError])
 	fmt.Fprintf(out, "messages: %s\n", toCRM.plus(fromCRM))
-	v := mgr.Verdicts()
 	fmt.Fprintf(out, "reports: %d applied, %d repeated, %d stale, %d refused; only the applied ones changed anything\n",
-		v.Applied, v.Repeated, v.Stale, v.Refused)
+		c.verdicts[lifecycle.Applied], c.verdicts[lifecycle.Repeated], c.verdicts[lifecycle.Stale], c.verdicts[lifecycle.Refused])
 	return u.verify(context.WithoutCancel(ctx))
 }
 
-// user asks for clusters, changes some and deletes some.
+// user creates clusters, changes some and deletes some.
 type user struct {
 	mgr *manager
 	out io.Writer
@@ -76,7 +74,7 @@ type user struct {
 func id(i int) string { return fmt.Sprintf("c-%03d", i) }
 
 func (u *user) run(ctx context.Context) error {
-	fmt.Fprintf(u.out, "a user asks for %d clusters\n", u.n)
+	fmt.Fprintf(u.out, "create %d clusters\n", u.n)
 	for i := range u.n {
 		_, err := u.mgr.Create(ctx, id(i), edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Flavor: "small", Nodes: 1})
 		if err != nil {
@@ -89,7 +87,7 @@ func (u *user) run(ctx context.Context) error {
 	if err := u.mistakes(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(u.out, "\nevery second one is to have three nodes")
+	fmt.Fprintln(u.out, "\nupdate every second cluster to three nodes")
 	for i := 0; i < u.n; i += 2 {
 		if err := u.fire(ctx, i, edgecloud.Update, func(s *edgecloud.ClusterSpec) error { s.Nodes = 3; return nil }); err != nil {
 			return err
@@ -101,7 +99,7 @@ func (u *user) run(ctx context.Context) error {
 	if err := u.race(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(u.out, "\nevery third one is to go")
+	fmt.Fprintln(u.out, "\ndelete every third cluster")
 	for i := 0; i < u.n; i += 3 {
 		if err := u.fire(ctx, i, edgecloud.Delete, nil); err != nil {
 			return err
@@ -110,7 +108,7 @@ func (u *user) run(ctx context.Context) error {
 	return u.settled(ctx)
 }
 
-// fire asks for something, if the cluster still exists.
+// fire requests an event, if the cluster still exists.
 func (u *user) fire(ctx context.Context, i int, e edgecloud.Event, edit func(*edgecloud.ClusterSpec) error) error {
 	_, err := u.mgr.Fire(ctx, id(i), e, edgecloud.User, &lifecycle.Change[edgecloud.ClusterSpec]{Edit: edit})
 	if errors.Is(err, lifecycle.ErrNotFound) && fails(edgecloud.CreateRequested, i) {
@@ -122,8 +120,8 @@ func (u *user) fire(ctx context.Context, i int, e edgecloud.Event, edit func(*ed
 // settled waits until no cluster is in transition and every failure is undone.
 func (u *user) settled(ctx context.Context) error {
 	var busy []edgecloud.State
-	for s := range u.mgr.Machine().States() {
-		if k := u.mgr.Machine().Kind(s); k == fsm.Transitional || k == fsm.Failed {
+	for s := range edgecloud.ClusterInst.States() {
+		if k := edgecloud.ClusterInst.Kind(s); k == fsm.Transitional || k == fsm.Failed {
 			busy = append(busy, s)
 		}
 	}
@@ -142,7 +140,7 @@ func (u *user) settled(ctx context.Context) error {
 	}
 }
 
-// mistakes are requests that are refused: each says why, and changes nothing.
+// mistakes are requests that are refused. They change nothing.
 func (u *user) mistakes(ctx context.Context) error {
 	before, err := u.mgr.Get(ctx, id(0))
 	if err != nil {
@@ -160,12 +158,12 @@ func (u *user) mistakes(ctx context.Context) error {
 	case !errors.Is(again, lifecycle.ErrExists), !errors.Is(wrongActor, fsm.ErrWrongActor), !errors.Is(wrongState, fsm.ErrNotAllowed):
 		return fmt.Errorf("a mistake was not refused as such: %w", errors.Join(again, wrongActor, wrongState))
 	}
-	fmt.Fprintf(u.out, "mistakes change nothing:\n  %v\n  %v\n  %v\n", again, wrongActor, wrongState)
+	fmt.Fprintf(u.out, "refused requests change nothing:\n  %v\n  %v\n  %v\n", again, wrongActor, wrongState)
 	return nil
 }
 
-// race lets two users change one cluster at once: the second one comes while
-// the first one is still editing.
+// race lets two users change one cluster at once: the second request begins while
+// the first one edits the payload.
 func (u *user) race(ctx context.Context) error {
 	const i = 2
 	_, err := u.mgr.Fire(ctx, id(i), edgecloud.Update, edgecloud.User, &lifecycle.Change[edgecloud.ClusterSpec]{
@@ -177,16 +175,16 @@ func (u *user) race(ctx context.Context) error {
 			return err
 		},
 	})
-	winner, ok := u.mgr.Winner(err)
+	winner, ok := u.mgr.Current(err)
 	if !errors.Is(err, lifecycle.ErrConflict) || !ok {
-		return fmt.Errorf("the slower of two users was not refused: %w", err)
+		return fmt.Errorf("the slower of two requests was not refused: %w", err)
 	}
-	fmt.Fprintf(u.out, "\ntwo users change %s at once: one of them wins, with %d nodes; the other one gets\n  %v\n",
+	fmt.Fprintf(u.out, "\ntwo users change %s at once: one of them wins, with %d nodes; the other one gets a conflict:\n  %v\n",
 		id(i), winner.Payload.Nodes, err)
 	return u.settled(ctx)
 }
 
-// verify compares every cluster with what it should be by now.
+// verify compares every cluster with the expected one.
 func (u *user) verify(ctx context.Context) error {
 	ready, gone := 0, 0
 	for i := range u.n {

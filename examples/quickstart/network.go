@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// network carries messages one way. Some are lost, some come twice, some late:
-// behind messages that were sent after them. One goroutine sends.
+// network carries messages one way. Some are lost, some are delivered twice, and some
+// late, which is after messages that were sent later. One goroutine sends.
 type network[M any] struct {
 	out   chan M
 	dice  *rand.Rand
@@ -56,8 +56,8 @@ func (n *network[M]) deliver(ctx context.Context, msg M) {
 	}
 }
 
-// plus returns the traffic of two directions as text. REQUIRES: nobody sends
-// any more.
+// plus returns the traffic of two directions as text. REQUIRES: the senders have
+// ended.
 func (n *network[M]) plus(o interface{ traffic() traffic }) string {
 	a, b := n.traffic(), o.traffic()
 	return fmt.Sprintf("%d sent, %d of them lost, %d delivered twice, %d delivered late",
@@ -66,7 +66,7 @@ func (n *network[M]) plus(o interface{ traffic() traffic }) string {
 
 func (n *network[M]) traffic() traffic { return n.count }
 
-// fails says which operations the CRM cannot do, by the number of the cluster.
+// fails reports whether an operation fails, by the number of the cluster.
 func fails(requested edgecloud.State, i int) bool {
 	switch requested {
 	case edgecloud.CreateRequested:
@@ -82,7 +82,7 @@ func fails(requested edgecloud.State, i int) bool {
 func number(cluster string) int {
 	i, err := strconv.Atoi(strings.TrimPrefix(cluster, "c-"))
 	if err != nil {
-		panic("quickstart: a cluster of somebody else: " + cluster)
+		panic("quickstart: not an id of a cluster: " + cluster)
 	}
 	return i
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// request is what the controller sends to the CRM: bring this cluster to where
-// its state leads, as this operation.
+// request is what the controller sends to the CRM: the operation that the cluster is
+// in.
 type request struct {
 	cluster   string
 	operation lifecycle.OpID
@@ -25,18 +25,19 @@ type answer struct {
 	reason    string
 }
 
-// controller passes requests on to the CRM, reports its answers, and does what
-// the table leaves to it: it prepares deletions and takes failures back.
+// controller sends requests to the CRM and reports its answers. It also fires its own
+// events of the table: it prepares deletions and undoes failures.
 type controller struct {
 	mgr      *manager
 	changed  <-chan lifecycle.HistoryRow
 	requests *network[request]
 	answers  *network[answer]
 	undone   map[edgecloud.State]int
+	verdicts map[lifecycle.Verdict]int // on the answers
 }
 
 func (c *controller) run(ctx context.Context) error {
-	c.undone = make(map[edgecloud.State]int)
+	c.undone, c.verdicts = map[edgecloud.State]int{}, map[lifecycle.Verdict]int{}
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -47,11 +48,12 @@ func (c *controller) run(ctx context.Context) error {
 		case row := <-c.changed:
 			err = c.follow(ctx, row)
 		case a := <-c.answers.out:
-			// Whatever the network makes of the answers: one that is late, or
-			// comes twice, is told apart and changes nothing.
-			_, err = c.mgr.Report(ctx, a.cluster, a.operation, a.event, edgecloud.CRM, a.reason)
+			// An answer that comes late or twice changes nothing.
+			var verdict lifecycle.Verdict
+			verdict, err = c.mgr.Report(ctx, a.cluster, a.operation, a.event, edgecloud.CRM, a.reason)
+			c.verdicts[verdict]++
 		case <-again.C:
-			err = c.askAgain(ctx)
+			err = c.repeat(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -59,7 +61,7 @@ func (c *controller) run(ctx context.Context) error {
 	}
 }
 
-// follow does what a change asks of the controller.
+// follow does what the controller has to do after a change.
 func (c *controller) follow(ctx context.Context, row lifecycle.HistoryRow) error {
 	switch state := edgecloud.State(row.To); state {
 	case edgecloud.CreateRequested, edgecloud.UpdateRequested, edgecloud.DeleteRequested:
@@ -76,20 +78,20 @@ func (c *controller) follow(ctx context.Context, row lifecycle.HistoryRow) error
 	return nil
 }
 
-// askAgain repeats the requests that have not been answered, because the
-// request or the answer may be lost. The CRM does nothing twice.
-func (c *controller) askAgain(ctx context.Context) error {
+// repeat sends the requests again that have not been answered, because the request or
+// the answer may be lost. The CRM does nothing twice.
+func (c *controller) repeat(ctx context.Context) error {
 	requested := map[edgecloud.State]edgecloud.State{
 		edgecloud.CreateRequested: edgecloud.CreateRequested, edgecloud.Creating: edgecloud.CreateRequested,
 		edgecloud.UpdateRequested: edgecloud.UpdateRequested, edgecloud.Updating: edgecloud.UpdateRequested,
 		edgecloud.DeleteRequested: edgecloud.DeleteRequested, edgecloud.Deleting: edgecloud.DeleteRequested,
 	}
-	var owed lifecycle.Select[edgecloud.State]
-	owed.UnchangedFor = 5 * time.Millisecond
+	var unanswered lifecycle.Select[edgecloud.State]
+	unanswered.UnchangedFor = 5 * time.Millisecond
 	for state := range requested {
-		owed.States = append(owed.States, state)
+		unanswered.States = append(unanswered.States, state)
 	}
-	for rec, err := range c.mgr.All(ctx, owed) {
+	for rec, err := range c.mgr.All(ctx, unanswered) {
 		if err != nil {
 			return err
 		}
@@ -98,8 +100,8 @@ func (c *controller) askAgain(ctx context.Context) error {
 	return nil
 }
 
-// crm does the work on the cloudlet. It remembers how the last operation of
-// each cluster ended, so that a request that comes again is only answered again.
+// crm does the work on the cloudlet. It keeps the answer of the last operation of each
+// cluster, so that it only answers a repeated request.
 type crm struct {
 	requests *network[request]
 	answers  *network[answer]
@@ -115,7 +117,7 @@ func (m *crm) run(ctx context.Context) error {
 			a, known := last[r.cluster]
 			switch {
 			case known && a.operation > r.operation:
-				continue // a late request for what is long over
+				continue // a late request for an operation that is over
 			case !known || a.operation < r.operation:
 				m.answers.send(ctx, answer{r.cluster, r.operation, edgecloud.Working, ""})
 				a = work(r)
@@ -126,7 +128,7 @@ func (m *crm) run(ctx context.Context) error {
 	}
 }
 
-// work ends well, or not.
+// work returns the outcome of an operation.
 func work(r request) answer {
 	if fails(r.state, number(r.cluster)) {
 		return answer{r.cluster, r.operation, edgecloud.Fail, errNoRoom.Error()}

@@ -11,17 +11,18 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// cloudlet is the world outside: a directory with a file for each cluster and a
-// line for each operation that was done to it. It knows nothing of processes.
+// cloudlet simulates the place where clusters run: a directory with a file for each
+// cluster, and a line in it for each operation that was executed. The directory
+// outlives the processes of the service.
 type cloudlet struct {
 	dir string
-	// hangs is told when a slow cloudlet does not answer; nil: it is fast.
+	// hangs receives a value for each call that does not return; nil: no call hangs.
 	hangs chan<- struct{}
 }
 
-// do brings a cluster to so many nodes; none is no cluster. A slow cloudlet does
-// what it is asked for in the first half of its clusters, and never says so; in
-// the other half it does not begin.
+// do executes an operation that gives a cluster a number of nodes; 0 removes the
+// cluster. A slow cloudlet executes the operations of the first half of the clusters
+// without an answer, and does not start those of the other half.
 func (c cloudlet) do(ctx context.Context, cluster string, operation lifecycle.OpID, nodes int) error {
 	if c.hangs == nil || cluster < id(wanted/2) {
 		if err := c.note(cluster, fmt.Sprintf("operation %d: %d nodes\n", operation, nodes)); err != nil || c.hangs == nil {
@@ -44,7 +45,7 @@ func (c cloudlet) note(cluster, line string) error {
 
 func (c cloudlet) file(cluster string) string { return filepath.Join(c.dir, cluster) }
 
-// done reports whether it has done an operation.
+// done reports whether the cloudlet has executed an operation.
 func (c cloudlet) done(cluster string, operation lifecycle.OpID) (bool, error) {
 	text, err := os.ReadFile(c.file(cluster))
 	if os.IsNotExist(err) {
@@ -53,8 +54,8 @@ func (c cloudlet) done(cluster string, operation lifecycle.OpID) (bool, error) {
 	return strings.Contains(string(text), fmt.Sprintf("operation %d:", operation)), err
 }
 
-// verify demands that a cluster has so many nodes, and that no operation was done
-// twice.
+// verify checks that a cluster has the number of nodes, and that no operation was
+// executed twice.
 func (c cloudlet) verify(cluster string, nodes int) error {
 	text, err := os.ReadFile(c.file(cluster))
 	if err != nil && !os.IsNotExist(err) {
@@ -64,7 +65,7 @@ func (c cloudlet) verify(cluster string, nodes int) error {
 	for line := range strings.Lines(string(text)) {
 		operation, does, _ := strings.Cut(line, ": ")
 		if seen[operation] {
-			return fmt.Errorf("the cloudlet did %s of %s twice", operation, cluster)
+			return fmt.Errorf("the cloudlet executed %s of %s twice", operation, cluster)
 		}
 		last, seen[operation] = does, true
 	}

@@ -1,11 +1,11 @@
-// Sqlite keeps the clusters of an edge cloud in a file. The program starts the
-// service as a process of its own, kills it with SIGKILL in the middle of its
-// work, looks into the file, and starts it again: it finds what was left undone,
-// asks the cloudlet what became of it, and brings everything to its end. Then the
-// file tells about one cluster.
+// Sqlite keeps the clusters of an edge cloud in a SQLite file. The program starts the
+// service as a process, kills the process with SIGKILL in the middle of its work,
+// prints what the file contains, and starts the service again. The second process
+// finds the operations that the first one left, observes the cloudlet, and completes
+// them. At the end the program prints the history of one cluster.
 //
-// It fails if any cluster ends where it should not be, or if the cloudlet was made
-// to do anything twice.
+// The program fails if a cluster ends in the wrong state, or if the cloudlet has
+// executed an operation twice.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// script tells the whole story, in a directory that it removes.
+// script runs the service twice, in a directory that it removes.
 func script(ctx context.Context, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "interlock")
 	if err != nil {
@@ -58,7 +58,7 @@ func script(ctx context.Context, out io.Writer) error {
 	case !killed:
 		return errors.New("the service has ended before it could be killed")
 	}
-	fmt.Fprintln(out, "the service is killed in the middle. The file says:")
+	fmt.Fprintln(out, "the service is killed in the middle. The file contains:")
 	if err := look(ctx, out, dir); err != nil {
 		return err
 	}
@@ -66,15 +66,15 @@ func script(ctx context.Context, out io.Writer) error {
 	if _, err := process(ctx, out, dir, "fast"); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "the service has ended. The file says:")
+	fmt.Fprintln(out, "the service has ended. The file contains:")
 	if err := look(ctx, out, dir); err != nil {
 		return err
 	}
 	return verify(ctx, out, dir)
 }
 
-// process runs the service and passes on what it says, until it ends. When it
-// says that it is in the middle, it is killed.
+// process runs the service until it ends, and copies its output. It kills the
+// service after the line inTheMiddle.
 func process(ctx context.Context, out io.Writer, dir, pace string) (killed bool, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -82,14 +82,14 @@ func process(ctx context.Context, out io.Writer, dir, pace string) (killed bool,
 	}
 	cmd := exec.CommandContext(ctx, self, "serve", dir, pace)
 	cmd.Stderr = os.Stderr
-	says, err := cmd.StdoutPipe()
+	output, err := cmd.StdoutPipe()
 	if err != nil {
 		return false, err
 	}
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
-	for lines := bufio.NewScanner(says); lines.Scan(); {
+	for lines := bufio.NewScanner(output); lines.Scan(); {
 		if lines.Text() == inTheMiddle {
 			killed = true
 			err = cmd.Process.Kill() // SIGKILL: kill -9
@@ -103,7 +103,7 @@ func process(ctx context.Context, out io.Writer, dir, pace string) (killed bool,
 	return killed, err
 }
 
-// open opens the file, and the store in it.
+// open opens the file and the store in it.
 func open(ctx context.Context, dir string) (*sql.DB, *sqlstore.Store, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(dir, "clusters.db"))+
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
@@ -117,11 +117,10 @@ func open(ctx context.Context, dir string) (*sql.DB, *sqlstore.Store, error) {
 	return db, store, err
 }
 
-// example is the cluster whose story the file tells.
+// example is the cluster that the program explains.
 var example = id(21)
 
-// look counts the clusters by state, and says about one what it says at three in
-// the morning.
+// look prints the number of clusters in each state, and the explanation of one.
 func look(ctx context.Context, out io.Writer, dir string) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
@@ -144,8 +143,7 @@ func look(ctx context.Context, out io.Writer, dir string) error {
 	return err
 }
 
-// verify demands that every cluster is in the file what it should be, and at the
-// cloudlet too.
+// verify checks every cluster, in the file and at the cloudlet.
 func verify(ctx context.Context, out io.Writer, dir string) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
@@ -167,7 +165,7 @@ func verify(ctx context.Context, out io.Writer, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "all %d clusters are what they should be, and the cloudlet did nothing twice. The history of %s:\n", wanted, example)
+	fmt.Fprintf(out, "all %d clusters are as requested, and the cloudlet executed no operation twice. The history of %s:\n", wanted, example)
 	rows, err := clusters.History(ctx, example, 0, 0)
 	for _, row := range rows {
 		fmt.Fprintf(out, "  %v\n", row)

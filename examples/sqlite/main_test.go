@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The script starts this program as the service: here that is the test.
+// TestMain is the service in the processes that the script starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		main()
@@ -21,24 +21,24 @@ func TestMain(m *testing.M) {
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
 
-func TestStory(t *testing.T) {
-	want, err := os.ReadFile("testdata/story.txt")
+func TestScript(t *testing.T) {
+	want, err := os.ReadFile("testdata/script.txt")
 	require.NoError(t, err)
 	var out strings.Builder
 	require.NoError(t, script(t.Context(), &out))
 	require.Equal(t, string(want), times.ReplaceAllString(out.String(), "TIME"))
 }
 
-// verify is what makes the program fail, so it must see what is wrong.
-func TestVerifySeesWhatIsWrong(t *testing.T) {
+// The program is a test of the store only if verify detects every fault.
+func TestVerifyDetectsFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, dir string)
-		says  string
+		err   string
 	}{
 		"nothing": {func(*testing.T, string) {}, ""},
 		"done twice": {func(t *testing.T, dir string) {
 			require.NoError(t, cloudlet{dir: dir}.note(id(3), "operation 1: 1 nodes\n"))
-		}, "the cloudlet did operation 1 of c-03 twice"},
+		}, "the cloudlet executed operation 1 of c-03 twice"},
 		"not what is recorded": {func(t *testing.T, dir string) {
 			require.NoError(t, cloudlet{dir: dir}.note(id(3), "operation 7: 5 nodes\n"))
 		}, `c-03 has "5 nodes\n" at the cloudlet, not "1 nodes\n"`},
@@ -56,11 +56,11 @@ func TestVerifySeesWhatIsWrong(t *testing.T) {
 			require.NoError(t, serve(t.Context(), &out, dir, false))
 			test.spoil(t, dir)
 			err := verify(t.Context(), &out, dir)
-			if test.says == "" {
+			if test.err == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, test.says)
+			require.ErrorContains(t, err, test.err)
 		})
 	}
 }

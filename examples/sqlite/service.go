@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -17,17 +16,17 @@ const wanted = 24 // clusters
 
 func id(i int) string { return fmt.Sprintf("c-%02d", i) }
 
-// at first all clusters have one node; finally every fourth has three, and every
-// fourth is gone.
+// At first all clusters have one node. Finally every fourth has three nodes, and
+// every fourth is removed.
 func atFirst(int) int   { return 1 }
 func finally(i int) int { return []int{1, 3, 0, 1}[i%4] }
 
-// inTheMiddle is what the service says when all that it has begun is under way.
+// inTheMiddle is the line that the service prints when all calls of the cloudlet hang.
 const inTheMiddle = "in the middle"
 
 type manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
 
-// service is one process: a manager of the clusters in the file, and the
+// service is one process, with the manager of the clusters in the file and the
 // cloudlet where they run.
 type service struct {
 	out      io.Writer
@@ -35,8 +34,8 @@ type service struct {
 	cloudlet cloudlet
 }
 
-// serve is what a process of the service does, from its start to its end. With a
-// slow cloudlet it makes all clusters before that begins to hang.
+// serve runs a process of the service. With a slow cloudlet it creates all clusters
+// before the cloudlet begins to hang.
 func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
@@ -47,13 +46,13 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	if err != nil {
 		return err
 	}
-	beating, stop := context.WithCancel(ctx)
-	still := make(chan error, 1)
-	go func() { still <- owner.Run(beating) }()
+	heartbeats, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- owner.Run(heartbeats) }()
 
 	s := &service{out: out, cloudlet: cloudlet{dir: dir}}
 	s.clusters = lifecycle.New(edgecloud.ClusterInst, store, &lifecycle.Config[edgecloud.Event]{
-		Owner: owner, Worker: edgecloud.CRM,
+		Owner: owner, WorkerActor: edgecloud.CRM,
 		Done: []edgecloud.Event{edgecloud.Done}, Failed: []edgecloud.Event{edgecloud.Fail}, Undo: []edgecloud.Event{edgecloud.Undo},
 		Handlers: map[string]lifecycle.Handler{"cloudlet": s.work}, Observe: s.observe,
 	})
@@ -68,45 +67,40 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 		err = s.converge(ctx, finally, hangs)
 	}
 	stop()
-	if err = errors.Join(err, <-still); err != nil {
+	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
 	return errors.Join(owner.Leave(ctx), store.Close())
 }
 
-// recover looks after what an earlier process has left. A service that goes on
-// for longer sweeps again and again, with [lifecycle.Manager.Run].
+// recover finds what an earlier process has left. A service that runs for longer
+// sweeps again and again, with [lifecycle.Run].
 func (s *service) recover(ctx context.Context) error {
-	left, err := s.clusters.Recover(ctx)
-	if err != nil {
-		return err
+	left, err := s.clusters.Sweep(ctx)
+	for _, r := range left {
+		fmt.Fprintln(s.out, r)
 	}
-	late, err := s.clusters.Sweep(ctx)
-	for _, c := range slices.Concat(left, late) {
-		fmt.Fprintln(s.out, c)
-	}
-	fmt.Fprintf(s.out, "%d were left by a dead process, %d are too late\n", len(left), len(late))
+	fmt.Fprintf(s.out, "%d were left by a dead process\n", len(left))
 	return err
 }
 
-// observe looks at the cloudlet before an operation is given up: it may be done.
+// observe checks whether the cloudlet has executed the operation of a stuck cluster.
 func (s *service) observe(_ context.Context, stuck lifecycle.StoredRecord) (edgecloud.Event, fsm.Actor, error) {
 	done, err := s.cloudlet.done(stuck.ID, stuck.Operation)
 	if err != nil || !done {
-		return "", "", err // what the table says
+		return "", "", err // the deadline row fires
 	}
 	return edgecloud.Done, edgecloud.CRM, nil
 }
 
-// work has the cloudlet do an operation: its handler by name, which the next
-// process has too.
+// work is the handler that executes an operation at the cloudlet.
 func (s *service) work(ctx context.Context, args []byte) error {
 	t := lifecycle.TaskOf(ctx)
 	nodes, err := strconv.Atoi(string(args))
 	if err != nil {
 		return err
 	}
-	if nodes == 0 { // nothing needs the cluster any more
+	if nodes == 0 { // no application uses the cluster
 		if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Prepared, edgecloud.Controller, ""); err != nil {
 			return err
 		}
@@ -117,8 +111,9 @@ func (s *service) work(ctx context.Context, args []byte) error {
 	return s.cloudlet.do(ctx, t.ID, t.Operation, nodes)
 }
 
-// converge asks for what the clusters lack, all at once, and waits for it. What
-// has failed is undone before. A cloudlet that hangs does so in all of it.
+// converge starts the operations that give all clusters their nodes, and waits for
+// the outcomes. Before that it undoes operations that have failed. With hangs, it
+// reports when all operations hang.
 func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-chan struct{}) error {
 	var asked []*lifecycle.Handle[edgecloud.State, edgecloud.ClusterSpec]
 	for i := range wanted {
@@ -126,7 +121,7 @@ func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-c
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			c.State, err = edgecloud.NotPresent, nil
 		}
-		if err == nil && s.clusters.Machine().Kind(c.State) == fsm.Failed {
+		if err == nil && edgecloud.ClusterInst.Kind(c.State) == fsm.Failed {
 			c, err = s.clusters.Fire(ctx, id(i), edgecloud.Undo, edgecloud.Controller, nil)
 		}
 		if err != nil {

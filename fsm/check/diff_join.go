@@ -237,7 +237,7 @@ func (j *joint) arrows(t *fsm.Table, h, row int) (list []arrow) {
 	}
 	a := arrow{
 		row: row, event: j.events.of[h][r.Event], to: -1, then: r.Then, actors: newSet(len(j.actors.in[h])),
-		anybody: len(r.Actors) == 0, guard: r.Guard, forced: r.Forced, supersede: r.Supersede, within: r.Within,
+		anybody: len(r.Actors) == 0, guard: r.Guard, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
 	}
 	if to, ok := j.guards[a.guard]; ok && h == oldHalf {
 		a.guard = to

@@ -40,8 +40,8 @@ func rowWords(t *fsm.Table) map[string]int {
 			if r.Guard != "" {
 				text += " [" + r.Guard + "]"
 			}
-			if r.Within > 0 {
-				text += " after " + r.Within.String()
+			if r.Timeout > 0 {
+				text += " after " + r.Timeout.String()
 			}
 			if len(origins) > 0 {
 				text += " of " + strings.Join(origins, ", ")

@@ -27,7 +27,7 @@ var errDeclined = errors.New("declined")
 func guardNamed(name string) fsm.Guard[valuation] { return guardReading(name, name) }
 
 func guardReading(name, key string) fsm.Guard[valuation] {
-	return fsm.When(name, func(_ context.Context, v *valuation) error {
+	return fsm.When(name, func(_ context.Context, _, v *valuation) error {
 		if (*v)[key] {
 			return nil
 		}
@@ -258,7 +258,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 			r.Any, r.Except, r.From = true, some("except"), nil
 		}
 		if rapid.IntRange(0, 5).Draw(t, "late") == 0 {
-			r.Within = time.Duration(rapid.IntRange(1, 2).Draw(t, "minutes")) * time.Minute
+			r.Timeout = time.Duration(rapid.IntRange(1, 2).Draw(t, "minutes")) * time.Minute
 		}
 		r.Forced = rapid.IntRange(0, 6).Draw(t, "forced") == 0
 		spec.Rows = slices.Insert(spec.Rows, rapid.IntRange(0, len(spec.Rows)).Draw(t, "place"), r)
@@ -292,7 +292,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 		r.Forced = !r.Forced
 	case "within":
 		r := row()
-		r.Within = rapid.SampledFrom([]time.Duration{0, time.Minute, 2 * time.Minute}).Draw(t, "within")
+		r.Timeout = rapid.SampledFrom([]time.Duration{0, time.Minute, 2 * time.Minute}).Draw(t, "within")
 		looksAfter(&spec)
 	case "supersede":
 		r := row()
@@ -342,7 +342,7 @@ func looksAfter(spec *plan) {
 	for i := range spec.States {
 		s := &spec.States[i]
 		late := slices.ContainsFunc(spec.Rows, func(r planRow) bool {
-			return r.Within > 0 && (slices.Contains(r.From, s.Name) ||
+			return r.Timeout > 0 && (slices.Contains(r.From, s.Name) ||
 				r.Any && !slices.Contains(r.Except, s.Name) && !(r.Then == fsm.ThenMove && r.To == s.Name))
 		})
 		if s.Manual = ""; s.Kind == fsm.Transitional && !late {

@@ -71,7 +71,7 @@ func (l *linter) more(f *Finding, row int) {
 
 // demanded are the demands of fsm.New, for several states.
 var demanded = map[string]string{
-	fsm.NoDeadline:     "transitional, with neither a deadline row nor Manual",
+	fsm.NoDeadline:     "transitional, with neither a timeout nor Manual",
 	fsm.NeedlessManual: "Manual where nothing is manual",
 }
 

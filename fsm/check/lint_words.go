@@ -120,5 +120,5 @@ func (l *linter) roleOf(row *fsm.TableRow, from int) Role {
 // isDeadline reports whether the row is taken when nobody reports in time.
 func (l *linter) isDeadline(row *fsm.TableRow) bool {
 	sweeper, ok := l.t.ActorIndex(fsm.Sweeper)
-	return row.Within > 0 || ok && len(row.Actors) == 1 && row.Actors[0] == sweeper
+	return row.Timeout > 0 || ok && len(row.Actors) == 1 && row.Actors[0] == sweeper
 }

@@ -119,7 +119,7 @@ func (w *walk) faults(i int, everyTarget bool) []fault {
 	list = append(list, fault{MutantForce, text, func(r *fsm.TableRow) { r.Forced = !r.Forced }})
 	if r.Then != fsm.ThenIgnore {
 		list = append(list, fault{MutantIgnored, "is ignored", func(r *fsm.TableRow) {
-			r.Then, r.To, r.Within, r.Supersede = fsm.ThenIgnore, -1, 0, false
+			r.Then, r.To, r.Timeout, r.Supersede = fsm.ThenIgnore, -1, 0, false
 		}})
 	}
 	return list
@@ -130,7 +130,7 @@ func (w *walk) faults(i int, everyTarget bool) []fault {
 func (w *walk) actorFaults(r *fsm.TableRow) (list []fault) {
 	t := w.t
 	sweeper, ok := t.ActorIndex(fsm.Sweeper)
-	due := ok && r.Within > 0
+	due := ok && r.Timeout > 0
 	is := func(a int) (string, func(*fsm.TableRow)) {
 		if due && a != sweeper {
 			return "is for " + string(t.Actors[a]) + " and " + string(fsm.Sweeper), func(r *fsm.TableRow) { r.Actors = []int{a, sweeper} }

@@ -86,9 +86,9 @@ func (c *choices) due(at place) deadline {
 	d := deadline{event: -1}
 	for i := range c.t.Rows {
 		r := &c.t.Rows[i]
-		if r.Within > 0 && (d.event < 0 || r.Within < d.within) && c.lost(r) == "" &&
+		if r.Timeout > 0 && (d.event < 0 || r.Timeout < d.within) && c.lost(r) == "" &&
 			slices.Contains(r.From, at.state) && c.fits(i, at.origin) {
-			d = deadline{r.Within, r.Event, c.after(at, i)}
+			d = deadline{r.Timeout, r.Event, c.after(at, i)}
 		}
 	}
 	return d

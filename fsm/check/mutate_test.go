@@ -159,9 +159,9 @@ func TestDeadlinesAreBehaviour(t *testing.T) {
 		return false
 	}
 	require.True(t, equivalent(1), "the row before it always goes first")
-	table.Rows[1].Within = time.Minute
+	table.Rows[1].Timeout = time.Minute
 	require.False(t, equivalent(1), "but it is the one that is due")
-	table.Rows[1].Within = 0
+	table.Rows[1].Timeout = 0
 	table.Rows[0], table.Rows[1] = table.Rows[1], table.Rows[0]
 	require.True(t, equivalent(0), "the sweeper has a row of its own that does the same")
 	table.Rows[1].Supersede = true

@@ -78,8 +78,8 @@ func plainLabel(t *fsm.Table, r *fsm.TableRow, c *diagram.Config) string {
 	if r.Guard != "" {
 		label += " [" + plain(r.Guard) + "]"
 	}
-	if r.Within > 0 {
-		label += " after " + shortDuration(r.Within.String())
+	if r.Timeout > 0 {
+		label += " after " + shortDuration(r.Timeout.String())
 	}
 	if len(r.Origin) > 0 {
 		label += ", origin " + plainStates(t, r.Origin, " or ")
@@ -96,7 +96,7 @@ func plainLabel(t *fsm.Table, r *fsm.TableRow, c *diagram.Config) string {
 // plainNotes is what the list says beside a row.
 func plainNotes(t *fsm.Table, r *fsm.TableRow) string {
 	marks := strings.TrimPrefix(plainLabel(t, &fsm.TableRow{
-		Event: r.Event, Within: r.Within, Origin: r.Origin, Forced: r.Forced, Supersede: r.Supersede,
+		Event: r.Event, Timeout: r.Timeout, Origin: r.Origin, Forced: r.Forced, Supersede: r.Supersede,
 	}, &diagram.Config{HideActors: true}), plain(t.Events[r.Event]))
 	marks = strings.TrimPrefix(strings.TrimPrefix(marks, ","), " ")
 	doc := strings.Join(strings.Fields(r.Doc), " ")

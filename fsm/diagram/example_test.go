@@ -12,7 +12,7 @@ import (
 
 type load struct{ tons int }
 
-var lightEnough = fsm.When("light enough", func(_ context.Context, l *load) error {
+var lightEnough = fsm.When("light enough", func(_ context.Context, _, l *load) error {
 	if l.tons > 10 {
 		return errors.New("too heavy")
 	}

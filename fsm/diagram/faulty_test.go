@@ -19,7 +19,7 @@ func TestIndexesOutOfRange(t *testing.T) {
 		Rows: []fsm.TableRow{
 			{From: []int{0, -1, 5}, Event: 0, To: 1, Actors: []int{0, 3}},
 			{From: []int{0}, Event: 4, To: 8, Origin: []int{-3}},
-			{From: []int{9}, Event: -1, To: -1, Then: fsm.ThenReturn, Within: 1},
+			{From: []int{9}, Event: -1, To: -1, Then: fsm.ThenReturn, Timeout: 1},
 			{From: []int{1}, Event: 0, To: 0, Then: 77},
 			{Any: true, Except: []int{6}, Event: 0, To: 1, Then: fsm.ThenMove},
 		},
@@ -69,7 +69,7 @@ func TestLarge(t *testing.T) {
 		table.States = append(table.States, fsm.TableState{Name: "s", Target: -1})
 	}
 	for i := range rows {
-		table.Rows = append(table.Rows, fsm.TableRow{From: []int{i % states}, To: i % 7, Within: 1, Doc: "doc"})
+		table.Rows = append(table.Rows, fsm.TableRow{From: []int{i % states}, To: i % 7, Timeout: 1, Doc: "doc"})
 	}
 	require.Equal(t, rows, strings.Count(diagram.Mermaid(table, nil), "go by any actor"))
 	require.Equal(t, rows, strings.Count(diagram.DOT(table, nil), "go by any actor"))

@@ -104,14 +104,14 @@ func addRow(spec *fsm.Spec[string, string], words []string, options map[string]s
 		r.Origin = strings.Split(origin, ",")
 	}
 	if guard := options["if"]; guard != "" {
-		r.Guard = fsm.When(guard, func(context.Context, *struct{}) error { return nil })
+		r.Guard = fsm.When(guard, func(context.Context, *struct{}, *struct{}) error { return nil })
 	}
 	if after := options["after"]; after != "" {
 		d, err := time.ParseDuration(after)
 		if err != nil {
 			return err
 		}
-		r.Within = d
+		r.Timeout = d
 	}
 	for _, w := range words[3:] {
 		switch w {

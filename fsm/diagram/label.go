@@ -82,8 +82,8 @@ func (m model) label(row int, esc func(string) string) string {
 	if r.Guard != "" {
 		b.WriteString(" [" + esc(r.Guard) + "]")
 	}
-	if r.Within > 0 {
-		b.WriteString(" after " + duration(r.Within))
+	if r.Timeout > 0 {
+		b.WriteString(" after " + duration(r.Timeout))
 	}
 	for _, mark := range append(m.marks(row, esc), m.then(row)) {
 		if mark != "" {

@@ -54,12 +54,12 @@ func (m model) deadlines() []string {
 	all := make([][]string, len(m.t.States))
 	for row := range m.t.Rows {
 		r := &m.t.Rows[row]
-		if r.Within <= 0 {
+		if r.Timeout <= 0 {
 			continue
 		}
 		for _, from := range r.From {
 			if from >= 0 && from < len(all) {
-				all[from] = append(all[from], duration(r.Within)+", "+markdownText(m.event(row)))
+				all[from] = append(all[from], duration(r.Timeout)+", "+markdownText(m.event(row)))
 			}
 		}
 	}
@@ -90,8 +90,8 @@ func (m model) rowGrid(n *notes) grid {
 			guard = markdownText(r.Guard)
 		}
 		var marks []string
-		if r.Within > 0 {
-			marks = append(marks, "after "+duration(r.Within))
+		if r.Timeout > 0 {
+			marks = append(marks, "after "+duration(r.Timeout))
 		}
 		marks = append(marks, m.marks(row, markdownText)...)
 		g.add(m.sources(row, markdownText), markdownText(m.event(row)), m.actors(row, markdownText), guard, to,

@@ -66,8 +66,8 @@ func tables() *rapid.Generator[*fsm.Table] {
 				Actors: rapid.SliceOfNDistinct(rapid.IntRange(0, len(table.Actors)+len(table.UndeclaredActors)-1), 0, 2, rapid.ID).Draw(t, "actors"),
 				Then:   fsm.Then(rapid.IntRange(0, 2).Draw(t, "then")),
 				Forced: rapid.Bool().Draw(t, "forced"), Supersede: rapid.Bool().Draw(t, "supersede"),
-				Within: rapid.SampledFrom([]time.Duration{0, 0, time.Nanosecond, time.Minute, 10 * time.Hour}).Draw(t, "within"),
-				Doc:    rapid.SampledFrom([]string{"", "", "a doc; forced", "\t "}).Draw(t, "doc"),
+				Timeout: rapid.SampledFrom([]time.Duration{0, 0, time.Nanosecond, time.Minute, 10 * time.Hour}).Draw(t, "within"),
+				Doc:     rapid.SampledFrom([]string{"", "", "a doc; forced", "\t "}).Draw(t, "doc"),
 			}
 			if r.Then == fsm.ThenMove {
 				r.To = state.Draw(t, "to")
@@ -148,7 +148,7 @@ func FuzzNames(f *testing.F) {
 				{From: []int{0}, Event: 0, To: 1, Actors: []int{0, 1}, Guard: guard, Doc: doc},
 				{From: []int{1}, Event: 1, To: -1, Then: fsm.ThenReturn, Origin: []int{0}, Actors: []int{1}},
 				{From: []int{0}, Event: 1, To: -1, Then: fsm.ThenIgnore, Doc: doc},
-				{From: []int{0}, Any: true, Except: []int{0}, Event: 0, To: 1, Forced: true, Within: time.Minute},
+				{From: []int{0}, Any: true, Except: []int{0}, Event: 0, To: 1, Forced: true, Timeout: time.Minute},
 			},
 		}
 		for _, c := range []*diagram.Config{nil, {HideActors: true, ShowIgnored: true, CollapseAny: true, Width: 1}} {

@@ -59,8 +59,8 @@ type part struct {
 func Watch[S, E comparable, T any](m *fsm.Machine[S, E, T], config *CoverConfig) (*fsm.Machine[S, E, T], *Coverage) {
 	c := newCoverage(m.Table(), config)
 	watched := remade(m, func(row int) guardFunc[T] {
-		return func(ctx context.Context, payload *T) error {
-			err := m.Check(ctx, row, payload)
+		return func(ctx context.Context, before, after *T) error {
+			err := m.Check(ctx, row, before, after)
 			c.guard(row, err == nil)
 			return err
 		}

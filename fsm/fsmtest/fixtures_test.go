@@ -24,7 +24,7 @@ const (
 type disk struct{ used, old bool }
 
 func asks(name string, agrees func(*disk) bool) fsm.Guard[disk] {
-	return fsm.When(name, func(_ context.Context, d *disk) error {
+	return fsm.When(name, func(_ context.Context, _, d *disk) error {
 		if d == nil || !agrees(d) {
 			return errors.New("not " + name)
 		}
@@ -132,7 +132,7 @@ func drawMachine(t *rapid.T) *fsm.Machine[string, string, switches] {
 		}
 		if rapid.Bool().Draw(t, "guarded") {
 			i := rapid.IntRange(0, 2).Draw(t, "guard")
-			r.Guard = fsm.When(switchNames[i], func(_ context.Context, s *switches) error {
+			r.Guard = fsm.When(switchNames[i], func(_ context.Context, _, s *switches) error {
 				if s == nil || !s.on[i] {
 					return errors.New("off")
 				}

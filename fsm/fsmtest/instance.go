@@ -57,7 +57,7 @@ func (d *instance[S, E, T]) Apply(t testing.TB, r Request) (string, error) {
 func Puppets[S, E comparable, T any](m *fsm.Machine[S, E, T]) *fsm.Machine[S, E, T] {
 	return remade(m, func(row int) guardFunc[T] {
 		name := m.Table().Rows[row].Guard
-		return func(ctx context.Context, _ *T) error {
+		return func(ctx context.Context, _, _ *T) error {
 			r, ok := ctx.Value(requestKey{}).(Request)
 			if !ok {
 				panic("fsmtest: a guard of Puppets is asked without a Request in the context")

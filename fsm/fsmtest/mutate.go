@@ -82,7 +82,7 @@ func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test 
 			continue
 		}
 		other, err := remake(m, mutant.Table, mutant.Rows, func(row int) guardFunc[T] {
-			return func(ctx context.Context, payload *T) error { return m.Check(ctx, row, payload) }
+			return func(ctx context.Context, before, after *T) error { return m.Check(ctx, row, before, after) }
 		})
 		if err != nil {
 			score.Refused++

@@ -134,7 +134,7 @@ func lines(t *fsm.Table) (list []string) {
 		for _, a := range r.Actors {
 			actors = append(actors, t.Actors[a])
 		}
-		list = append(list, fmt.Sprint(states(r.From), states(r.Origin), t.Events[r.Event], actors, r.Guard, to, r.Then, r.Forced, r.Supersede, r.Within))
+		list = append(list, fmt.Sprint(states(r.From), states(r.Origin), t.Events[r.Event], actors, r.Guard, to, r.Then, r.Forced, r.Supersede, r.Timeout))
 	}
 	return list
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // guardFunc is the function of a guard.
-type guardFunc[T any] = func(context.Context, *T) error
+type guardFunc[T any] = func(ctx context.Context, before, after *T) error
 
 // remade is a machine of the same table with other guards.
 func remade[S, E comparable, T any](m *fsm.Machine[S, E, T], guard func(row int) guardFunc[T]) *fsm.Machine[S, E, T] {
@@ -39,7 +39,7 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 		r := &t.Rows[i]
 		row := fsm.Row[S, E]{
 			From: states(r.From), Any: r.Any, Except: states(r.Except), Origin: states(r.Origin), Event: m.EventAt(r.Event),
-			Then: r.Then, Forced: r.Forced, Supersede: r.Supersede, Within: r.Within, Doc: r.Doc,
+			Then: r.Then, Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
 		}
 		if r.Any {
 			row.From = nil
@@ -53,7 +53,7 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 		if r.Guard != "" {
 			row.Guard = fsm.When(r.Guard, guard(rows[i]))
 		}
-		if r.Within > 0 {
+		if r.Timeout > 0 {
 			for _, s := range r.From {
 				late[s] = true
 			}

@@ -20,13 +20,15 @@ import (
 
 // managed drives a manager over a store in memory, whose guards do as they are told.
 type managed[S, E comparable, T any] struct {
-	m      *lifecycle.Manager[S, E, T]
-	absent string // name of the state in which there is no object; empty: none
-	id     int
+	machine *fsm.Machine[S, E, T]
+	m       *lifecycle.Manager[S, E, T]
+	absent  string // name of the state in which there is no object; empty: none
+	id      int
 }
 
 func manage[S, E comparable, T any](m *fsm.Machine[S, E, T]) *managed[S, E, T] {
-	d := &managed[S, E, T]{m: lifecycle.New(fsmtest.Puppets(m), lifecycle.NewMemoryStore(), nil)}
+	machine := fsmtest.Puppets(m)
+	d := &managed[S, E, T]{machine: machine, m: lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)}
 	states := m.Table().States
 	if i := slices.IndexFunc(states, func(s fsm.TableState) bool { return s.Kind == fsm.Absent }); i >= 0 {
 		d.absent = states[i].Name
@@ -38,7 +40,7 @@ func (d *managed[S, E, T]) name() string { return fmt.Sprint("object ", d.id) }
 
 func (d *managed[S, E, T]) Reset(t testing.TB) string {
 	d.id++
-	table := d.m.Machine().Table()
+	table := d.machine.Table()
 	if table.States[table.Initial].Kind != fsm.Absent {
 		var payload T
 		_, err := d.m.Add(t.Context(), d.name(), table.Actors[0], payload)
@@ -53,13 +55,13 @@ func (d *managed[S, E, T]) state(t testing.TB) string {
 		return d.absent
 	}
 	require.NoError(t, err)
-	return d.m.Machine().Table().States[d.m.Machine().StateIndex(rec.State)].Name
+	return d.machine.Table().States[d.machine.StateIndex(rec.State)].Name
 }
 
 func (d *managed[S, E, T]) Apply(t testing.TB, r fsmtest.Request) (string, error) {
-	i, ok := d.m.Machine().Table().EventIndex(r.Event)
+	i, ok := d.machine.Table().EventIndex(r.Event)
 	require.True(t, ok)
-	e, ctx := d.m.Machine().EventAt(i), r.Context(t.Context())
+	e, ctx := d.machine.EventAt(i), r.Context(t.Context())
 	_, err := d.m.Fire(ctx, d.name(), e, r.Actor, &lifecycle.Change[T]{Force: r.Force})
 	if errors.Is(err, lifecycle.ErrNotFound) && d.absent != "" {
 		var payload T // nothing is made by force only

@@ -273,7 +273,7 @@ func (c *comparison) compareRest() {
 		if !c.represented[r] {
 			c.add(Unmapped, "machine row %s is neither in the document nor listed", r)
 		}
-		if r.Actor == string(fsm.Sweeper) && c.t.Rows[c.rows[r]].Within == 0 {
+		if r.Actor == string(fsm.Sweeper) && c.t.Rows[c.rows[r]].Timeout == 0 {
 			c.add(NoDeadline, "machine row %s never becomes due", r)
 		}
 	}

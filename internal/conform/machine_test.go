@@ -19,7 +19,7 @@ type (
 	machine = fsm.Machine[string, string, struct{}]
 )
 
-var rested = fsm.When("rested", func(context.Context, *struct{}) error { return nil })
+var rested = fsm.When("rested", func(context.Context, *struct{}, *struct{}) error { return nil })
 
 func boats() spec {
 	return spec{

@@ -92,8 +92,8 @@ func edits(t *fsm.Table, i int) []edit {
 	if len(r.Actors) == 0 {
 		list = append(list, edit{"an actor is named", func(m *fsm.Table) { m.Rows[i].Actors = []int{0} }})
 	}
-	if r.Within > 0 {
-		list = append(list, edit{"never becomes due", func(m *fsm.Table) { m.Rows[i].Within = 0 }})
+	if r.Timeout > 0 {
+		list = append(list, edit{"never becomes due", func(m *fsm.Table) { m.Rows[i].Timeout = 0 }})
 	}
 	if r.Then != fsm.ThenIgnore {
 		list = append(list, edit{"ignored", func(m *fsm.Table) { m.Rows[i].Then, m.Rows[i].To = fsm.ThenIgnore, -1 }})

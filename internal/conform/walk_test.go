@@ -50,7 +50,7 @@ func TestWalkNotices(t *testing.T) {
 
 func TestWalkNoticesARowThatCannotFire(t *testing.T) {
 	s := boats()
-	s.Rows[10].Guard = fsm.When("never", func(context.Context, *struct{}) error { return errors.New("no") })
+	s.Rows[10].Guard = fsm.When("never", func(context.Context, *struct{}, *struct{}) error { return errors.New("no") })
 	m, err := fsm.New[struct{}](s)
 	require.NoError(t, err)
 	lines := strings.Join(record(func(r testing.TB) { Walk(r, m, nil) }), "\n")

@@ -1,11 +1,11 @@
-// Package decide holds the decisions of package lifecycle as pure functions:
-// from a table, the record of an object and a request to what is to be written,
-// without I/O, clocks or user code. The manager performs what they decide, and
-// a model checker can explore the very same functions.
+// Package decide holds the decisions of package lifecycle as pure functions. Their
+// input is a table, the record of an object and a request; their output is what
+// the core of package lifecycle writes. They use no I/O, no clocks and no user
+// code, so that a model checker explores the functions that run.
 //
-// A decision takes two steps, because guards are user code and their results
-// are input here: [Request.Candidates] names the rows whose guards are to be
-// run, [Request.Decide] takes the results.
+// A decision takes two steps, because guards are user code and their results are
+// input here: [Request.Candidates] returns the rows whose guards the caller runs,
+// [Request.Decide] takes the results.
 package decide
 
 import (
@@ -15,93 +15,92 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Verb is what is asked.
+// Verb is the kind of a request.
 type Verb uint8
 
 const (
-	Create   Verb = iota // fire a row out of the absent state
-	Add                  // put the object into the initial state; no row fires
-	Fire                 // fire a row; begins an operation or goes on with one
-	Report               // go on with the named operation, never begin one
-	Override             // put the object into a state, whatever the table says
+	Create    Verb = iota // fire a row out of the absent state
+	Add                   // put the object into the initial state; no row fires
+	Fire                  // fire a row; starts an operation or continues one
+	Report                // continue the named operation, never start one
+	Override              // put the object into a state without a row
+	Heartbeat             // extend the deadline of the named operation
 )
 
-// Record is what a decision needs to know of an object. The zero Record is an
-// object that never existed.
+// Record is the part of an object's record that decisions depend on. The zero
+// Record is an object that never existed.
 type Record struct {
 	Exists        bool
 	Saved         bool // the payload from before the operation is kept
-	Work          bool // a handler is named that does the operation's work
-	Steps         bool // further steps are recorded
-	State, Origin int  // by index in the table; meaningless where Exists is false
+	Work          bool // the record names a handler that does the operation's work
+	State, Origin int  // by index in the table; meaningless if Exists is false
 	Sequence      uint64
 	Operation     uint64 // the present operation or the last one
-	Owner         string // who does it
+	Owner         string // the process that executes it
 	Epoch         uint64
 }
 
 // Request is one call.
 type Request struct {
-	Verb    Verb
-	Force   bool // take rows that are forced only
-	Edits   bool // the payload is changed in the same commit
-	Undo    bool // the event puts the payload from before the operation back
-	Repeats bool // Report: this event by this actor was accepted in this operation before
-	Owned   bool // Report by the process that does the work itself, see Owner
-	Work    bool // Fire, Create: a handler or closure of the caller does the work of the operation that begins
-	Steps   bool // Report of the last but not the only step: others follow when the object rests
-	Sweep   bool // the sweeper fires the row of a deadline in transition: the recorded work may be done again
-	Either  bool // Create: by who fires the event if there is an object
+	Verb     Verb
+	Force    bool // take forced rows too
+	Edits    bool // the payload changes in the same commit
+	Undo     bool // the event restores the payload from before the operation
+	Repeats  bool // Report: this event by this actor was accepted in this operation before
+	Owned    bool // Report, Heartbeat: by the process that executes the operation, see Owner
+	Work     bool // Fire, Create: the caller's process does the work of the operation that starts
+	Sweep    bool // the sweeper fires a deadline row of a transitional state: the recorded work may be done again
+	MayExist bool // Create: the same call is a Fire if the object exists
 
-	Event     int // by index; unused by Add
+	Event     int // by index; unused by Add, Override and Heartbeat
 	Actor     fsm.Actor
-	Operation uint64 // Report: the operation that the report is about
+	Operation uint64 // Report, Heartbeat: the operation that the request is about
 	To        int    // Override: the state, by index
 
-	// Where the report is Owned: it also has to be the owner still. Otherwise
-	// another process has taken the operation over.
+	// Owner and Epoch must be those of the record if the request is Owned. If they
+	// are not, another process has taken the operation over.
 	Owner string
 	Epoch uint64
 }
 
-// Payload is what becomes of the payload from before the operation.
+// Payload is what happens to the payload from before the operation.
 type Payload uint8
 
 const (
-	Keep    Payload = iota // whatever is saved stays saved
+	Keep    Payload = iota // the saved payload stays saved
 	Save                   // the present payload is saved, then edited
 	Restore                // the saved payload becomes the present one
-	Drop                   // nothing is saved any more
+	Drop                   // no payload is saved any more
 )
 
-// Work is what becomes of the work of an operation.
+// Work is what happens to the work of an operation.
 type Work uint8
 
 const (
-	NoWork   Work = iota // nobody here does anything: no owner, no handler
-	SameWork             // whoever did it goes on, here with the steps that follow
+	NoWork   Work = iota // the record names no owner and no handler
+	SameWork             // owner and handler stay
 	NewWork              // the caller's process does the caller's work
-	Redo                 // the caller's process does the recorded work once more
+	Redo                 // the caller's process does the recorded work again
 )
 
-// Verdict is what a report was.
+// Verdict is the result of a report.
 type Verdict uint8
 
 const (
 	Applied  Verdict = iota // it moved the object
 	Repeated                // it was accepted before, or the table accepts and ignores it
 	Stale                   // it is about an operation that is over
-	Refused                 // the table, or the operation, does not allow it
+	Refused                 // the table or the operation does not permit it
 )
 
-// Refusals that are not the table's.
+// Refusals that do not come from the table.
 var (
 	ErrBusy     = errors.New("in transition")
 	ErrExists   = errors.New("the object exists")
 	ErrNotFound = errors.New("the object does not exist")
 	ErrStale    = errors.New("not the present operation")
-	ErrNoEntry  = errors.New("objects do not begin like this")
-	ErrBegins   = errors.New("a report cannot begin an operation")
+	ErrNoEntry  = errors.New("no row creates the object")
+	ErrBegins   = errors.New("a report cannot start an operation")
 )
 
 // BusyError is a refusal by the table while the object is in transition. It
@@ -117,28 +116,30 @@ func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 // Unwrap returns the table's refusal.
 func (e *BusyError) Unwrap() error { return e.Refusal }
 
-// Decision is what is to be done. Nothing is to be written where Write is
-// false; then Err says why, or is nil for an event that the table ignores.
+// Decision is the result. Nothing is written if Write is false: Err is then the
+// reason, or nil for an event that the table ignores and for a heartbeat without a
+// deadline.
 type Decision struct {
 	Err     error
 	Verdict Verdict // of a Report
 
-	Write   bool
-	Begins  bool // a new operation
-	Work    Work // who does the work from now on
-	Removes bool // the new state is an absent one
-	Payload Payload
-	Saved   bool // the payload from before the operation is kept afterwards
+	Write        bool
+	MetadataOnly bool // only the deadline changes
+	Begins       bool // a new operation
+	Work         Work
+	Removes      bool // the new state is an absent one
+	Payload      Payload
+	Saved        bool // a payload is saved afterwards
 
-	Row           int // -1 for Add
+	Row           int // -1 if no row fires
 	State, Origin int
 	Sequence      uint64
 	Operation     uint64
-	Within        time.Duration // the new state's deadline, 0 none
+	Timeout       time.Duration // until the deadline of the new state, 0: none
 }
 
-// Candidates appends to rows those whose guards the caller runs in order until
-// one agrees. Where ok is false there is nothing to run and d is final.
+// Candidates appends to rows the rows whose guards the caller runs, in order, until
+// one passes. If ok is false, there is no guard to run and d is final.
 func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d Decision, ok bool) {
 	refuse := func(verdict Verdict, err error) ([]int, Decision, bool) {
 		return rows, Decision{Row: -1, Verdict: verdict, Err: err}, false
@@ -165,13 +166,13 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		if !rec.Exists {
 			return refuse(Refused, ErrNotFound)
 		}
-	case Report:
+	case Report, Heartbeat:
 		switch {
 		case q.Operation < rec.Operation:
 			return refuse(Stale, ErrStale)
 		case q.Operation > rec.Operation:
 			return refuse(Refused, ErrStale)
-		case q.Operation == 0: // names none
+		case q.Operation == 0: // the request names no operation
 			return refuse(Refused, ErrStale)
 		case q.Owned && (q.Owner != rec.Owner || q.Epoch != rec.Epoch):
 			return refuse(Stale, ErrStale)
@@ -179,8 +180,10 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 			return refuse(Repeated, nil)
 		case !rec.Exists:
 			return refuse(Refused, ErrNotFound)
+		case q.Verb == Heartbeat:
+			return rows, q.heartbeat(t, rec), false
 		case q.Repeats && t.States[state].Kind.Resting():
-			return refuse(Repeated, nil) // the operation is over: its late message is no news
+			return refuse(Repeated, nil) // the operation is over, and its report came before
 		}
 	}
 	if q.Verb == Override {
@@ -192,16 +195,17 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		return rows, Decision{}, true
 	case q.Verb == Report && q.Repeats:
 		return refuse(Repeated, nil)
-	case q.Verb == Create && q.Either && errors.Is(err, fsm.ErrNotAllowed):
-		return refuse(Refused, ErrNotFound) // the event makes no object, and there is none
+	case q.Verb == Create && q.MayExist && errors.Is(err, fsm.ErrNotAllowed):
+		return refuse(Refused, ErrNotFound) // the event creates no object, and there is none
 	case q.Verb == Fire && t.States[state].Kind == fsm.Transitional && (errors.Is(err, fsm.ErrNotAllowed) || errors.Is(err, fsm.ErrForcedOnly)):
 		return refuse(Refused, &BusyError{Refusal: err})
 	}
 	return refuse(Refused, err)
 }
 
-// Decide takes the candidates and the results of their guards, nil for a guard
-// that agrees or is not there. Results beyond the first nil are not looked at.
+// Decide takes the candidates and the results of their guards: nil for a row whose
+// guard passes and for a row without a guard. It reads no result after the first
+// nil.
 func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) Decision {
 	state, origin := rec.State, rec.Origin
 	if q.Verb == Create {
@@ -219,7 +223,7 @@ func (q *Request) Decide(t *fsm.Table, rec *Record, rows []int, guards []error) 
 	return Decision{Row: -1, Verdict: Refused, Err: t.Refused(state, origin, q.Actor, rows, guards)}
 }
 
-// take is the decision for a row that agrees.
+// take is the decision for a row that fires.
 func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decision {
 	r := &t.Rows[row]
 	if r.Then == fsm.ThenIgnore {
@@ -230,35 +234,33 @@ func (q *Request) take(t *fsm.Table, rec *Record, state, origin, row int) Decisi
 	from, to := t.States[state].Kind, t.States[d.State].Kind
 	d.Begins = begins(t, state, d.State, row)
 	if d.Begins {
-		// Without an id a call begins an operation, with one it goes on with
-		// it: a late report must never start work anew.
+		// A report names the operation that it continues: a late one must never
+		// start work again.
 		if q.Verb == Report {
 			return Decision{Row: row, Verdict: Refused, Err: ErrBegins}
 		}
 		d.Operation++
 	} else if q.Verb == Create {
-		d.Operation = anew(rec)
+		d.Operation = rebirth(rec)
 	}
 	d.Removes = to == fsm.Absent
-	d.Within, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Deadline(d.State, d.Origin)
 	d.Work = q.work(rec, to, d.Begins)
 	d.Payload = q.payload(rec, from, to, d.Begins)
-	// An undo that is work itself may fail too, and be undone again.
+	// An undo that is an operation itself may fail too, and is undone again.
 	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved || d.Payload == Restore && !restsWell(to)
 	return d
 }
 
-// begins reports whether a row begins an operation.
+// begins reports whether a row starts an operation.
 func begins(t *fsm.Table, from, to, row int) bool {
 	return t.States[to].Kind == fsm.Transitional && (t.States[from].Kind.Resting() || t.Rows[row].Supersede)
 }
 
-// work decides who does the work from now on. A deadline that begins the
-// operation anew, instead of ending it, has its work done again.
+// work decides which process does the work after the change. The sweeper's row that
+// starts the operation again, instead of ending it, has its work done again.
 func (q *Request) work(rec *Record, to fsm.Kind, begins bool) Work {
 	switch {
-	case to != fsm.Transitional && to != fsm.Absent && q.Owned && q.Steps:
-		return SameWork
 	case to != fsm.Transitional:
 		return NoWork
 	case begins && q.Work:
@@ -271,8 +273,24 @@ func (q *Request) work(rec *Record, to fsm.Kind, begins bool) Work {
 	return SameWork
 }
 
-// override puts the object into a state. It is a new operation in every case, so
-// that nothing which was said about the old one counts any more.
+// heartbeat extends the deadline of a transitional state. A state without a
+// deadline has nothing to extend.
+func (q *Request) heartbeat(t *fsm.Table, rec *Record) Decision {
+	if t.States[rec.State].Kind != fsm.Transitional {
+		return Decision{Row: -1, Verdict: Stale, Err: ErrStale}
+	}
+	timeout, _ := t.Deadline(rec.State, rec.Origin)
+	if timeout == 0 {
+		return Decision{Row: -1}
+	}
+	return Decision{
+		Write: true, MetadataOnly: true, Work: SameWork, Payload: Keep, Saved: rec.Saved, Row: -1,
+		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation, Timeout: timeout,
+	}
+}
+
+// override puts the object into a state. It always starts a new operation, so that
+// reports about the old one are stale.
 func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Row: -1, State: q.To, Origin: q.To, Begins: true,
@@ -280,49 +298,49 @@ func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 	}
 	from, to := t.States[rec.State].Kind, t.States[q.To].Kind
 	if to == fsm.Transitional {
-		// Where a return leads stays what it was: the last state of rest.
+		// The target of return rows stays the last non-transitional state.
 		d.Origin = rec.Origin
 	}
 	d.Payload = q.payload(rec, from, to, true)
 	d.Saved = d.Payload == Save || d.Payload == Keep && rec.Saved
 	d.Removes = to == fsm.Absent
-	d.Within, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Deadline(d.State, d.Origin)
 	return d
 }
 
 func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
 		Write: true, Row: -1, State: t.Initial, Origin: t.Initial,
-		Sequence: rec.Sequence + 1, Operation: anew(rec), Payload: Drop,
+		Sequence: rec.Sequence + 1, Operation: rebirth(rec), Payload: Drop,
 	}
 	if t.States[t.Initial].Kind == fsm.Transitional {
 		d.Begins = true
 		d.Operation = rec.Operation + 1
 	}
-	d.Within, _ = t.Deadline(d.State, d.Origin)
+	d.Timeout, _ = t.Deadline(d.State, d.Origin)
 	return d
 }
 
-// anew is the operation of an object that is made at rest: none, or, where an
-// object of this key was before, a number of which nobody was ever told. What is
-// said about that one's last operation is stale.
-func anew(rec *Record) uint64 {
+// rebirth is the operation of an object that is created at rest: none, or, if an
+// object of this key existed before, a number that no report has ever named.
+// Reports about the removed object's last operation are then stale.
+func rebirth(rec *Record) uint64 {
 	if rec.Operation == 0 {
 		return 0
 	}
 	return rec.Operation + 1
 }
 
-// payload decides about the payload from before the operation. It is saved by
-// the first edit of an operation and kept while the object is in transition or
-// failed, so that an undo after the failure finds it; a retry out of a failure
-// keeps the last good one, not the one that failed.
+// payload decides about the payload from before the operation. The first edit of
+// an operation saves it. It is kept while the object is transitional or failed, so
+// that an undo after the failure finds it. A retry out of a failed state keeps the
+// payload from before the failure, not the one that failed.
 func (q *Request) payload(rec *Record, from, to fsm.Kind, begins bool) Payload {
 	switch {
 	case q.Undo && rec.Saved:
 		return Restore
 	case restsWell(to), from == fsm.Absent:
-		return Drop // there is nothing to undo
+		return Drop // nothing to undo
 	case begins && from != fsm.Failed && from != fsm.Transitional && q.Edits:
 		return Save
 	case begins && from != fsm.Failed && from != fsm.Transitional:
@@ -333,8 +351,8 @@ func (q *Request) payload(rec *Record, from, to fsm.Kind, begins bool) Payload {
 	return Keep
 }
 
-// restsWell reports whether an object in a state of this kind has got through its
-// operation: there is nothing to undo any more.
+// restsWell reports whether an object in a state of this kind has completed its
+// operation, so that there is nothing to undo.
 func restsWell(k fsm.Kind) bool { return k.Resting() && k != fsm.Failed }
 
 // absent returns the state of an object that does not exist: the initial one if

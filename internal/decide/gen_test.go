@@ -18,7 +18,7 @@ var actors = []fsm.Actor{"user", "agent"}
 
 // guard never runs: the results of guards are input of a decision.
 func guard(name string) fsm.AnyGuard {
-	return fsm.When(name, func(context.Context, *int) error { panic("a decision ran a guard") })
+	return fsm.When(name, func(context.Context, *int, *int) error { panic("a decision ran a guard") })
 }
 
 // drawTable draws a table that fsm.New accepts: a skeleton that is sound by its
@@ -64,7 +64,7 @@ func skeleton(t *rapid.T, kinds []fsm.Kind) spec {
 		}
 		out := fsm.Move(stateName(i), "out", stateName((i+1)%len(kinds)))
 		if kind == fsm.Transitional {
-			out = out.By("user").After(time.Duration(rapid.IntRange(1, 9).Draw(t, "within")) * time.Minute)
+			out = out.By("user").After(time.Duration(rapid.IntRange(1, 9).Draw(t, "timeout")) * time.Minute)
 			out.Supersede = kinds[(i+1)%len(kinds)] == fsm.Transitional && rapid.Bool().Draw(t, "anew")
 		}
 		sp.Rows = append(sp.Rows, out)
@@ -107,7 +107,7 @@ func drawRow(t *rapid.T, sp spec) fsm.Row[string, string] {
 	row.Forced = rapid.IntRange(0, 3).Draw(t, "forced") == 0
 	row.Supersede = rapid.IntRange(0, 2).Draw(t, "supersede") == 0
 	if rapid.IntRange(0, 4).Draw(t, "late") == 0 {
-		row = row.After(time.Duration(rapid.IntRange(1, 9).Draw(t, "within")) * time.Minute)
+		row = row.After(time.Duration(rapid.IntRange(1, 9).Draw(t, "timeout")) * time.Minute)
 	}
 	return row
 }
@@ -126,13 +126,13 @@ func drawRecord(t *rapid.T, table *fsm.Table) decide.Record {
 		rec.Origin = rapid.SampledFrom(table.Origins()[rec.State]).Draw(t, "origin")
 		rec.Saved = rapid.Bool().Draw(t, "saved")
 		rec.Work = rapid.Bool().Draw(t, "work")
-		rec.Steps = rec.Work && rapid.Bool().Draw(t, "steps")
 		rec.Owner, rec.Epoch = drawOwner(t)
 	}
 	return rec
 }
 
-// drawOwner draws nobody, or one of few processes, so that requests meet records.
+// drawOwner draws no owner or one of few, so that owners of requests and records are
+// often equal.
 func drawOwner(t *rapid.T) (owner string, epoch uint64) {
 	owner = rapid.SampledFrom([]string{"", "p", "p", "q"}).Draw(t, "owner")
 	if owner != "" {
@@ -141,15 +141,17 @@ func drawOwner(t *rapid.T) (owner string, epoch uint64) {
 	return owner, epoch
 }
 
-// drawRequest draws a request; a report is about an operation near the present
-// one.
+// drawRequest draws a request. A report or heartbeat is about an operation near the
+// present one.
 func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request {
 	q := decide.Request{
-		Verb:  rapid.SampledFrom([]decide.Verb{decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report, decide.Report, decide.Override}).Draw(t, "verb"),
+		Verb: rapid.SampledFrom([]decide.Verb{
+			decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report, decide.Report, decide.Override, decide.Heartbeat,
+		}).Draw(t, "verb"),
 		Event: rapid.IntRange(0, len(table.Events)-1).Draw(t, "event"),
 		Actor: rapid.SampledFrom([]fsm.Actor{"user", "agent", fsm.Sweeper, "nobody"}).Draw(t, "actor"),
 	}
-	if q.Verb == decide.Report {
+	if namesOperation(q.Verb) {
 		q.Operation = rec.Operation + rapid.Uint64Range(0, 2).Draw(t, "ahead")
 		q.Operation -= min(rapid.Uint64Range(0, 2).Draw(t, "behind"), q.Operation)
 	}
@@ -157,28 +159,31 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 	case decide.Fire, decide.Create:
 		q.Work = rapid.Bool().Draw(t, "begins with work")
 		q.Sweep = q.Verb == decide.Fire && !q.Work && rapid.Bool().Draw(t, "by a sweep")
-	case decide.Report:
+	case decide.Report, decide.Heartbeat:
 		if q.Owned = rapid.Bool().Draw(t, "owned"); q.Owned {
 			q.Owner, q.Epoch = drawOwner(t)
-			q.Steps = rapid.Bool().Draw(t, "steps follow")
 		}
 	case decide.Override:
 		q.To = rapid.IntRange(0, len(table.States)-1).Draw(t, "to")
 		q.Edits = rapid.Bool().Draw(t, "edits")
 	case decide.Add:
 	}
-	q.Repeats = rapid.Bool().Draw(t, "repeats") // means nothing but to a report
+	// Only decisions on reports depend on it. A heartbeat never has it.
+	q.Repeats = q.Verb != decide.Heartbeat && rapid.Bool().Draw(t, "repeats")
 	if q.Verb == decide.Fire {
 		q.Force = rapid.Bool().Draw(t, "force")
 		q.Edits = rapid.Bool().Draw(t, "edits")
 	}
-	// An override is no event of the table, and undoes nothing.
-	q.Undo = q.Verb != decide.Override && rapid.IntRange(0, 3).Draw(t, "undo") == 0
+	// Override and Heartbeat have no event, so they undo nothing.
+	q.Undo = q.Verb != decide.Override && q.Verb != decide.Heartbeat && rapid.IntRange(0, 3).Draw(t, "undo") == 0
 	return q
 }
 
-// decision runs both steps of a decision as the manager does; refuse says which
-// guards refuse.
+// namesOperation reports whether requests of a verb are about a named operation.
+func namesOperation(verb decide.Verb) bool { return verb == decide.Report || verb == decide.Heartbeat }
+
+// decision runs both steps of a decision as the manager does. The function refuse
+// returns the results of the guards.
 func decision(table *fsm.Table, rec decide.Record, q decide.Request, refuse func(row int) error) decide.Decision {
 	rows, d, ok := q.Candidates(table, &rec, nil)
 	if !ok {

@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-var errReason = errors.New("the guard says no")
+var errReason = errors.New("the guard refuses")
 
-// oracle is a decision made the slow way, from the rows of the table alone and
-// the words of the design. Its error is the sentinel.
+// oracle makes a decision the slow way, from the rows of the table alone and the words
+// of the design. The error of its decision is the sentinel.
 type oracle struct {
 	table  *fsm.Table
 	rec    decide.Record
@@ -41,11 +41,11 @@ func (o *oracle) decide() decide.Decision {
 			return o.refused(decide.ErrNoEntry)
 		}
 		rec.State, rec.Origin = state, state
-	case q.Verb == decide.Report && q.Operation < rec.Operation:
+	case namesOperation(q.Verb) && q.Operation < rec.Operation:
 		return decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
-	case q.Verb == decide.Report && (q.Operation > rec.Operation || q.Operation == 0):
+	case namesOperation(q.Verb) && (q.Operation > rec.Operation || q.Operation == 0):
 		return o.refused(decide.ErrStale)
-	case q.Verb == decide.Report && q.Owned && (q.Owner != rec.Owner || q.Epoch != rec.Epoch):
+	case namesOperation(q.Verb) && q.Owned && (q.Owner != rec.Owner || q.Epoch != rec.Epoch):
 		return decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
 	case q.Verb == decide.Report && q.Repeats && (!rec.Exists || o.kind(rec.State).Resting()):
 		return decide.Decision{Row: -1, Verdict: decide.Repeated}
@@ -53,6 +53,8 @@ func (o *oracle) decide() decide.Decision {
 		return o.refused(decide.ErrNotFound)
 	case q.Verb == decide.Override:
 		return o.override()
+	case q.Verb == decide.Heartbeat:
+		return o.heartbeat()
 	}
 	d := o.fire(rec.State, rec.Origin)
 	if d.Err != nil && q.Verb == decide.Report && q.Repeats && d.Row < 0 {
@@ -61,7 +63,7 @@ func (o *oracle) decide() decide.Decision {
 	return d
 }
 
-// fire takes the first row that agrees, or says why none does.
+// fire takes the first row whose guard passes, or returns why there is none.
 func (o *oracle) fire(state, origin int) decide.Decision {
 	var inCell, mine, byForce, guarded bool
 	for i, r := range o.table.Rows {
@@ -128,7 +130,7 @@ func (o *oracle) written(row int, from fsm.Kind, state, origin int, supersede bo
 		Write: true, Row: row, State: state, Origin: origin,
 		Sequence: o.rec.Sequence + 1, Operation: o.rec.Operation,
 		Removes: row >= 0 && o.kind(state) == fsm.Absent,
-		Within:  o.within(state, origin),
+		Timeout: o.timeout(state, origin),
 	}
 	if o.kind(state) == fsm.Transitional && (from != fsm.Transitional || supersede) {
 		if o.q.Verb == decide.Report {
@@ -137,13 +139,13 @@ func (o *oracle) written(row int, from fsm.Kind, state, origin int, supersede bo
 		d.Begins = true
 		d.Operation++
 	} else if (o.q.Verb == decide.Create || o.q.Verb == decide.Add) && o.rec.Operation > 0 {
-		d.Operation++ // nothing that was said of the object before is about this one
+		d.Operation++ // reports about the removed object are stale
 	}
 	d.Work = o.worker(o.kind(state), d.Begins)
 	return d
 }
 
-// override is always a new operation, that nobody works in.
+// override always starts a new operation, without work.
 func (o *oracle) override() decide.Decision {
 	to := o.q.To
 	d := decide.Decision{
@@ -153,19 +155,34 @@ func (o *oracle) override() decide.Decision {
 	if !o.kind(to).Resting() {
 		d.Origin = o.rec.Origin
 	}
-	d.Within = o.within(to, d.Origin)
+	d.Timeout = o.timeout(to, d.Origin)
 	return d
 }
 
-// worker is who works after a change: the words of the constants.
+// heartbeat changes nothing but the deadline of work.
+func (o *oracle) heartbeat() decide.Decision {
+	rec := o.rec
+	timeout := o.timeout(rec.State, rec.Origin)
+	switch {
+	case o.kind(rec.State) != fsm.Transitional:
+		return decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+	case timeout == 0:
+		return decide.Decision{Row: -1}
+	}
+	return decide.Decision{
+		Write: true, MetadataOnly: true, Work: decide.SameWork, Row: -1,
+		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation, Timeout: timeout,
+	}
+}
+
+// worker is the work after a change, in the words of the constants.
 func (o *oracle) worker(to fsm.Kind, begins bool) decide.Work {
 	q := o.q
-	stepsFollow := q.Owned && q.Steps && to.Resting() && to != fsm.Absent
-	goesOn := to == fsm.Transitional && !begins
+	continues := to == fsm.Transitional && !begins
 	switch {
 	case q.Verb == decide.Add:
 		return decide.NoWork
-	case stepsFollow, goesOn:
+	case continues:
 		return decide.SameWork
 	case begins && q.Work:
 		return decide.NewWork
@@ -175,19 +192,19 @@ func (o *oracle) worker(to fsm.Kind, begins bool) decide.Work {
 	return decide.NoWork
 }
 
-// within is the shortest deadline of the state that an object of this origin
-// can meet, 0 for none.
-func (o *oracle) within(state, origin int) (shortest time.Duration) {
+// timeout is the shortest timeout of the rows of the state that fit an object of this
+// origin; 0: none.
+func (o *oracle) timeout(state, origin int) (shortest time.Duration) {
 	for _, r := range o.table.Rows {
-		if r.Within <= 0 || !slices.Contains(r.From, state) {
+		if r.Timeout <= 0 || !slices.Contains(r.From, state) {
 			continue
 		}
 		fits := len(r.Origin) == 0 || slices.Contains(r.Origin, origin)
 		if r.Then == fsm.ThenReturn {
 			fits = fits && o.kind(origin).Resting()
 		}
-		if fits && (shortest == 0 || r.Within < shortest) {
-			shortest = r.Within
+		if fits && (shortest == 0 || r.Timeout < shortest) {
+			shortest = r.Timeout
 		}
 	}
 	return shortest

@@ -11,39 +11,35 @@ const (
 	Panicked
 	Canceled
 	TimedOut
-	Lost // the operation was taken away: there is nothing to say about it any more
+	Lost // another process has taken the operation over, or a change has superseded it
 )
 
-// Events are the events that say how work ended, by index, each list in the
-// order in which they are tried.
-type Events struct{ Done, Failed, Canceled, TimedOut []int }
+// Events are the events that report how work ended, by index, each list in the
+// order in which the events are tried.
+type Events struct{ Done, Failed []int }
 
-// Of returns the events to try for an outcome. A panic is a failure; so are a
-// cancellation and a time-out for which nothing else is said, or has no row.
+// Of returns the events to try for an outcome. Every outcome but success is
+// reported as a failure.
 func (e Events) Of(o Outcome) []int {
 	switch o {
 	case Succeeded:
 		return e.Done
-	case Failed, Panicked:
+	case Failed, Panicked, Canceled, TimedOut:
 		return e.Failed
-	case Canceled:
-		return append(e.Canceled[:len(e.Canceled):len(e.Canceled)], e.Failed...)
-	case TimedOut:
-		return append(e.TimedOut[:len(e.TimedOut):len(e.TimedOut)], e.Failed...)
 	case Lost:
 	}
 	return nil
 }
 
 // Outcome returns the request that writes how work ended: the report q by the
-// first of the events that the table lets its actor say now. Where the table has
-// none for work that did not succeed, its answer to an operation that nobody
-// finishes counts at once: the event of the deadline, by the sweeper. If there is
-// neither, it is the report by the first of the events, which is refused and says
-// why; it is false if there are no events.
+// first of the events that the table permits now. If the table permits none for
+// work that did not succeed, it is the event of the deadline row by the sweeper:
+// the table's answer to an operation that is not completed applies at once. If
+// there is no such row either, it is the report by the first event, which is
+// refused with the reason. Outcome returns false if there are no events.
 func (q Request) Outcome(t *fsm.Table, rec *Record, o Outcome, events []int) (Request, bool) {
 	q.Verb = Report
-	var rows [4]int // of no interest
+	var rows [4]int
 	for _, e := range events {
 		q.Event = e
 		if _, d, ok := q.Candidates(t, rec, rows[:0]); ok || d.Verdict == Stale || d.Verdict == Repeated {

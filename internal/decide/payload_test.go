@@ -18,8 +18,8 @@ type object struct {
 	saved   *int
 }
 
-// perform does with the payload what the decision says; edited is what an edit
-// makes of it.
+// perform does with the payload what the decision demands. The payload after an edit
+// is edited.
 func (o *object) perform(q decide.Request, d decide.Decision, edited int) {
 	if !d.Write {
 		return
@@ -58,7 +58,7 @@ func TestPayload(t *testing.T) {
 			}
 			kind := table.States[d.State].Kind
 			if o.rec.Saved != (o.saved != nil) {
-				t.Fatalf("step %d: %+v keeps a payload, or none, and says otherwise", step, q)
+				t.Fatalf("step %d: %+v keeps a payload, and Saved is false, or the other way round", step, q)
 			}
 			if q.Undo && existed && !q.Edits && o.payload != good {
 				t.Fatalf("step %d: %+v brings %d back, not %d", step, q, o.payload, good)

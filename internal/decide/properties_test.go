@@ -20,18 +20,16 @@ func after(rec decide.Record, d decide.Decision) decide.Record {
 	}
 }
 
-// later is after, with who works.
+// later is after, with owner and work.
 func later(rec decide.Record, q decide.Request, d decide.Decision) decide.Record {
 	next := after(rec, d)
 	switch {
 	case !d.Write:
 		return rec
 	case d.Work == decide.SameWork:
-		next.Owner, next.Epoch, next.Work, next.Steps = rec.Owner, rec.Epoch, rec.Work, rec.Steps
-	case d.Work == decide.NewWork:
-		next.Owner, next.Epoch, next.Work, next.Steps = q.Owner, q.Epoch, true, q.Steps
-	case d.Work == decide.Redo:
-		next.Owner, next.Epoch, next.Work, next.Steps = q.Owner, q.Epoch, true, rec.Steps
+		next.Owner, next.Epoch, next.Work = rec.Owner, rec.Epoch, rec.Work
+	case d.Work == decide.NewWork, d.Work == decide.Redo:
+		next.Owner, next.Epoch, next.Work = q.Owner, q.Epoch, true
 	}
 	return next
 }
@@ -55,19 +53,28 @@ func TestLife(t *testing.T) {
 func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Request, d decide.Decision) {
 	fail := func(what string) { t.Fatalf("%s: %+v of %+v gives %+v", what, q, rec, d) }
 	if !d.Write {
-		if d.Begins || d.Work != decide.NoWork || d.Removes || d.Sequence != 0 || d.Operation != 0 || d.Within != 0 || d.Payload != decide.Keep || d.Saved {
-			fail("a decision that writes nothing says what to write")
+		if d != (decide.Decision{Row: d.Row, Verdict: d.Verdict, Err: d.Err}) {
+			fail("a decision that writes nothing has something to write")
 		}
 		if q.Verb == decide.Report && d.Verdict == decide.Applied {
 			fail("a report was applied without a write")
 		}
-		if q.Verb != decide.Report && d.Err == nil && (d.Row < 0 || table.Rows[d.Row].Then != fsm.ThenIgnore) {
-			fail("nothing is written, nothing is wrong, and no row says to ignore it")
+		if !namesOperation(q.Verb) && d.Err == nil && (d.Row < 0 || table.Rows[d.Row].Then != fsm.ThenIgnore) {
+			fail("nothing is written and nothing refused, and no row ignores the event")
 		}
 		return
 	}
 	if d.Err != nil {
 		fail("a decision both writes and errs")
+	}
+	if d.MetadataOnly != (q.Verb == decide.Heartbeat) {
+		fail("a heartbeat changes more than metadata, or another request changes less")
+	}
+	if d.MetadataOnly {
+		if later(rec, q, d) != rec || table.States[d.State].Kind != fsm.Transitional || q.Operation != rec.Operation {
+			fail("a heartbeat changes the record, or extends the deadline of no operation")
+		}
+		return
 	}
 	if d.Sequence != rec.Sequence+1 {
 		fail("a write that is not the next of the sequence")
@@ -89,11 +96,8 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 	if overrides && (d.Row >= 0 || d.Work != decide.NoWork || d.State != q.To) {
 		fail("an override takes a row, leaves work behind, or leads elsewhere")
 	}
-	if d.Work != decide.NoWork && d.Removes {
-		fail("work is left where there is no object")
-	}
-	if d.Work == decide.SameWork && kind.Resting() && !(q.Owned && q.Steps) {
-		fail("an object rests, nothing follows, and somebody works")
+	if d.Work != decide.NoWork && kind.Resting() {
+		fail("work is left where the object rests")
 	}
 	if (d.Work == decide.NewWork || d.Work == decide.Redo) && !d.Begins {
 		fail("work begins without an operation")
@@ -120,16 +124,16 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 	}
 }
 
-// TestReportOfAnotherOperation: whatever the table, the state and the guards, a
-// report that does not name the present operation writes nothing, and one that
-// names an older one is stale.
+// TestReportOfAnotherOperation: a report or heartbeat that does not name the present
+// operation writes nothing, and one that names an earlier operation is stale, for all
+// tables, states and guards.
 func TestReportOfAnotherOperation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawTable(t)
 		rec := drawRecord(t, table)
 		rec.Operation += 5
 		q := drawRequest(t, table, rec)
-		q.Verb = decide.Report
+		q.Verb = drawNaming(t)
 		q.Operation = rapid.Uint64Range(0, 10).
 			Filter(func(op uint64) bool { return op != rec.Operation }).Draw(t, "operation")
 		d := decision(table, rec, q, func(int) error { return nil })
@@ -143,15 +147,20 @@ func TestReportOfAnotherOperation(t *testing.T) {
 	})
 }
 
-// TestOutcomeOfNoOwner: whatever the table says, an outcome by a process that does
-// not own the operation writes nothing and is stale.
+// drawNaming draws a verb whose requests name an operation.
+func drawNaming(t *rapid.T) decide.Verb {
+	return rapid.SampledFrom([]decide.Verb{decide.Report, decide.Heartbeat}).Draw(t, "naming verb")
+}
+
+// TestOutcomeOfNoOwner: an outcome or heartbeat of a process that does not own the
+// operation writes nothing and is stale, for all tables.
 func TestOutcomeOfNoOwner(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawTable(t)
 		rec := drawRecord(t, table)
 		rec.Operation++
 		q := drawRequest(t, table, rec)
-		q.Verb, q.Operation, q.Owned = decide.Report, rec.Operation, true
+		q.Verb, q.Operation, q.Owned = drawNaming(t), rec.Operation, true
 		q.Owner, q.Epoch = drawOwner(t)
 		if q.Owner == rec.Owner && q.Epoch == rec.Epoch {
 			q.Epoch++
@@ -163,8 +172,8 @@ func TestOutcomeOfNoOwner(t *testing.T) {
 	})
 }
 
-// TestOverrideMakesStale: whatever was said about the object before an override
-// is stale afterwards, by its owner too, whatever happens in between.
+// TestOverrideMakesStale: after an override, all reports and heartbeats about earlier
+// operations are stale, those of the owner too, whatever happens in between.
 func TestOverrideMakesStale(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawTable(t)
@@ -178,7 +187,7 @@ func TestOverrideMakesStale(t *testing.T) {
 			now = later(now, q, decision(table, now, q, func(int) error { return nil }))
 		}
 		late := drawRequest(t, table, rec)
-		late.Verb, late.Operation = decide.Report, rapid.Uint64Range(1, rec.Operation+1).Draw(t, "late")-1
+		late.Verb, late.Operation = drawNaming(t), rapid.Uint64Range(1, rec.Operation+1).Draw(t, "late")-1
 		late.Owner, late.Epoch = rec.Owner, rec.Epoch
 		d := decision(table, now, late, func(int) error { return nil })
 		if d.Write || d.Verdict != decide.Stale {

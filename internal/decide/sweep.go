@@ -1,32 +1,27 @@
 package decide
 
-import (
-	"slices"
+import "github.com/interlock-go/interlock/fsm"
 
-	"github.com/interlock-go/interlock/fsm"
-)
-
-// Sight is what a sweeper knows of an object besides its record.
-type Sight struct {
-	Overdue   bool // its deadline is over
-	OwnerDead bool // its owner is dead, or alive under a later epoch
+// Cause is why an object is stuck.
+type Cause struct {
+	Overdue   bool // its deadline has passed
+	OwnerDead bool // its owner is dead, or alive with a later epoch, or it has none
 }
 
-// Care is what a sweeper does about an object.
+// Care is what the sweeper does about an object.
 type Care uint8
 
 const (
-	LeaveAlone  Care = iota // there is nothing to do
-	FireEvent               // fire the event of the request
-	NextStep                // its owner died between two steps: go on with the next
-	AskSomebody             // the table says that a person looks after it
-	CannotHelp              // its owner is dead, and the table has no row for that
+	LeaveAlone    Care = iota // nothing: the object is not stuck
+	FireEvent                 // fire the event of the request
+	NeedsOperator             // the table names the state Manual
+	NoRow                     // the object is stuck, and the table has no deadline row for it
 )
 
-// Sweep decides what a sweeper does about an object. The row of the deadline is
-// the policy, also where the owner died before the deadline: it returns to the
-// origin, goes to a failed state, or begins the operation anew.
-func Sweep(t *fsm.Table, rec *Record, s Sight) (Request, Care) {
+// Sweep decides what the sweeper does about an object. The deadline row is the
+// policy, also if the owner died before the deadline: it returns to the origin,
+// moves to a failed state, or starts the operation again.
+func Sweep(t *fsm.Table, rec *Record, s Cause) (Request, Care) {
 	if !rec.Exists || !s.Overdue && !s.OwnerDead {
 		return Request{}, LeaveAlone
 	}
@@ -34,29 +29,22 @@ func Sweep(t *fsm.Table, rec *Record, s Sight) (Request, Care) {
 	_, row := t.Deadline(rec.State, rec.Origin)
 	switch {
 	case row >= 0 && (s.Overdue || st.Kind == fsm.Transitional):
-		// What a record at rest names is a step that is done.
-		again := st.Kind == fsm.Transitional
-		return Request{Verb: Fire, Event: t.Rows[row].Event, Actor: fsm.Sweeper, Force: t.Rows[row].Forced, Sweep: again}, FireEvent
-	case st.Kind != fsm.Transitional && rec.Steps && s.OwnerDead:
-		return Request{Verb: Fire, Work: true}, NextStep
+		return Request{
+			Verb: Fire, Event: t.Rows[row].Event, Actor: fsm.Sweeper, Force: t.Rows[row].Forced,
+			Sweep: st.Kind == fsm.Transitional,
+		}, FireEvent
 	case st.Kind != fsm.Transitional:
 		return Request{}, LeaveAlone
 	case st.Manual != "":
-		return Request{}, AskSomebody
+		return Request{}, NeedsOperator
 	}
-	return Request{}, CannotHelp
+	return Request{}, NoRow
 }
 
-// MayRedo reports whether Redoes may be true of any transitional state: only a row
-// that supersedes begins an operation there.
-func MayRedo(t *fsm.Table) bool {
-	return slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Supersede })
-}
-
-// Redoes reports whether the deadline of a state may begin its operation anew:
-// then somebody must be able to do the work once more, whoever began it. Which of
-// the rows of its event is taken is for the guards to say, so every one counts that
-// they can choose.
+// Redoes reports whether the deadline row of a state may start its operation
+// again. Any process must then be able to do the work: it needs a handler. If
+// several rows have the event, their guards choose, so every row counts that they
+// can choose.
 func Redoes(t *fsm.Table, state, origin int) bool {
 	_, row := t.Deadline(state, origin)
 	if row < 0 {
@@ -70,7 +58,7 @@ func Redoes(t *fsm.Table, state, origin int) bool {
 			return true
 		}
 		if t.Rows[row].Guard == "" {
-			break // it is always taken, and those behind it never
+			break // it always fires, and no row after it does
 		}
 	}
 	return false

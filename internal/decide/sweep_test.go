@@ -11,30 +11,30 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-func drawSight(t *rapid.T) decide.Sight {
-	return decide.Sight{Overdue: rapid.Bool().Draw(t, "overdue"), OwnerDead: rapid.Bool().Draw(t, "owner dead")}
+func drawCause(t *rapid.T) decide.Cause {
+	return decide.Cause{Overdue: rapid.Bool().Draw(t, "overdue"), OwnerDead: rapid.Bool().Draw(t, "owner dead")}
 }
 
-// late is the row of the deadline, the slow way; -1 for none.
+// late is the deadline row, determined the slow way; -1: none.
 func (o *oracle) late() int {
-	within := o.within(o.rec.State, o.rec.Origin)
+	timeout := o.timeout(o.rec.State, o.rec.Origin)
 	for i, r := range o.table.Rows {
 		one := oracle{table: &fsm.Table{States: o.table.States, Rows: o.table.Rows[i : i+1]}}
-		if r.Within > 0 && r.Within == within && one.within(o.rec.State, o.rec.Origin) == within {
+		if r.Timeout > 0 && r.Timeout == timeout && one.timeout(o.rec.State, o.rec.Origin) == timeout {
 			return i
 		}
 	}
 	return -1
 }
 
-// TestSweepOracle says what a sweep does in other words: the deadline's row is
-// the answer to a deadline everywhere, and to a dead owner while it had work; a
-// dead owner's chain goes on; for the rest somebody is told.
+// TestSweepOracle: a sweep fires the deadline row of every object that is overdue, and
+// of a transitional object whose owner is dead. It reports the transitional objects
+// without such a row.
 func TestSweepOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawTable(t)
 		for range 20 {
-			rec, s := drawRecord(t, table), drawSight(t)
+			rec, s := drawRecord(t, table), drawCause(t)
 			q, care := decide.Sweep(table, &rec, s)
 			want, late, moving := decide.LeaveAlone, -1, false
 			if rec.Exists {
@@ -44,12 +44,10 @@ func TestSweepOracle(t *testing.T) {
 				switch {
 				case s.Overdue && late >= 0, s.OwnerDead && moving && late >= 0:
 					want = decide.FireEvent
-				case !moving && s.OwnerDead && rec.Steps:
-					want = decide.NextStep
 				case moving && (s.Overdue || s.OwnerDead) && table.States[rec.State].Manual != "":
-					want = decide.AskSomebody
+					want = decide.NeedsOperator
 				case moving && (s.Overdue || s.OwnerDead):
-					want = decide.CannotHelp
+					want = decide.NoRow
 				}
 			}
 			if care != want {
@@ -68,14 +66,14 @@ func TestSweepOracle(t *testing.T) {
 	})
 }
 
-// TestSweepLeavesAlone: nothing is done about what is neither overdue nor
-// orphaned, nor about what is not there.
+// TestSweepLeavesAlone: a sweep does nothing about an object that does not exist, or
+// that is neither overdue nor without a living owner.
 func TestSweepLeavesAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawTable(t)
-		rec, s := drawRecord(t, table), drawSight(t)
+		rec, s := drawRecord(t, table), drawCause(t)
 		if rec.Exists {
-			s = decide.Sight{}
+			s = decide.Cause{}
 		}
 		if q, care := decide.Sweep(table, &rec, s); care != decide.LeaveAlone || q != (decide.Request{}) {
 			t.Fatalf("%+v of %+v: %v, %+v", s, rec, care, q)
@@ -83,15 +81,15 @@ func TestSweepLeavesAlone(t *testing.T) {
 	})
 }
 
-// TestRedoes: it is said of a state exactly if there are guards that make the
-// sweep begin an operation there. Where it does, recorded work is done again, and
-// whoever did it before is stale.
+// TestRedoes: Redoes is true of a state exactly if some results of the guards make the
+// sweep start an operation there. Recorded work is then done again, under a new
+// operation id, so that the process that did it before is stale.
 func TestRedoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := drawTable(t)
 		rec := drawRecord(t, table)
 		rec.Exists = true
-		q, care := decide.Sweep(table, &rec, decide.Sight{Overdue: true})
+		q, care := decide.Sweep(table, &rec, decide.Cause{Overdue: true})
 		some := false
 		if care == decide.FireEvent {
 			// Every guard that there is decides alone, so all sets of refusals
@@ -116,38 +114,31 @@ func TestRedoes(t *testing.T) {
 		if got := decide.Redoes(table, rec.State, rec.Origin); got != some {
 			t.Fatalf("%+v redoes: %v, and it is %v", rec, got, some)
 		}
-		if some && table.States[rec.State].Kind == fsm.Transitional && !decide.MayRedo(table) {
-			t.Fatalf("%+v redoes, and nothing in the table may", rec)
-		}
 	})
 }
 
 func TestSweep(t *testing.T) {
-	overdue, orphan := decide.Sight{Overdue: true}, decide.Sight{OwnerDead: true}
+	overdue, orphan := decide.Cause{Overdue: true}, decide.Cause{OwnerDead: true}
 	cases := []struct {
 		name          string
 		table         *fsm.Table
 		state, origin string
-		steps         bool
-		sight         decide.Sight
+		cause         decide.Cause
 		want          decide.Care
 		event         string
 	}{
-		{"all is well", disks, "Making", "None", false, decide.Sight{}, decide.LeaveAlone, ""},
-		{"late", disks, "Making", "None", false, overdue, decide.FireEvent, "late"},
-		{"orphan before its deadline", disks, "Making", "None", false, orphan, decide.FireEvent, "late"},
-		{"manual", disks, "Deleting", "Ready", false, orphan, decide.AskSomebody, ""},
-		{"at rest", disks, "Ready", "Ready", false, orphan, decide.LeaveAlone, ""},
-		{"between steps", disks, "Ready", "Ready", true, orphan, decide.NextStep, ""},
-		{"between steps, owner alive", disks, "Ready", "Ready", true, overdue, decide.LeaveAlone, ""},
-		{"gone", disks, "None", "None", false, overdue, decide.LeaveAlone, ""},
-		{"again", polls, "Asking", "Idle", false, overdue, decide.FireEvent, "late"},
+		{"all is well", disks, "Making", "None", decide.Cause{}, decide.LeaveAlone, ""},
+		{"late", disks, "Making", "None", overdue, decide.FireEvent, "late"},
+		{"orphan before its deadline", disks, "Making", "None", orphan, decide.FireEvent, "late"},
+		{"manual", disks, "Deleting", "Ready", orphan, decide.NeedsOperator, ""},
+		{"at rest", disks, "Ready", "Ready", orphan, decide.LeaveAlone, ""},
+		{"gone", disks, "None", "None", overdue, decide.LeaveAlone, ""},
+		{"again", polls, "Asking", "Idle", overdue, decide.FireEvent, "late"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			rec := record(t, c.table, c.state, c.origin)
-			rec.Steps = c.steps
-			q, care := decide.Sweep(c.table, &rec, c.sight)
+			q, care := decide.Sweep(c.table, &rec, c.cause)
 			require.Equal(t, c.want, care)
 			if c.event != "" {
 				require.Equal(t, c.event, c.table.Events[q.Event])

@@ -96,7 +96,7 @@ type verbCase struct {
 	err      error
 	to, orig string // where a write leads
 	opAfter  uint64
-	within   time.Duration
+	timeout  time.Duration
 	removes  bool
 	work     decide.Work
 }
@@ -134,7 +134,7 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 				want.State, want.Origin = stateOf(t, table, c.to), stateOf(t, table, c.orig)
 				furtherLife := verb <= decide.Add && table.States[want.State].Kind.Resting() // begins none
 				want.Begins = c.opAfter > 3 && !furtherLife
-				want.Removes, want.Within, want.Work = c.removes, c.within, c.work
+				want.Removes, want.Timeout, want.Work = c.removes, c.timeout, c.work
 			}
 			if diff := cmp.Diff(want, d, cmpopts.EquateErrors()); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
@@ -145,7 +145,7 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 
 func TestCreate(t *testing.T) {
 	run(t, disks, decide.Create, []verbCase{
-		{name: "into work", event: "make", actor: "user", to: "Making", orig: "None", opAfter: 4, within: time.Hour},
+		{name: "into work", event: "make", actor: "user", to: "Making", orig: "None", opAfter: 4, timeout: time.Hour},
 		{name: "into rest", event: "adopt", actor: "user", to: "Ready", orig: "Ready", opAfter: 4},
 		{name: "guard", event: "adopt", actor: "user", refuses: []string{"known"}, verdict: decide.Refused, err: fsm.ErrGuard},
 		{name: "exists", state: "Ready", event: "make", actor: "user", verdict: decide.Refused, err: decide.ErrExists},
@@ -164,7 +164,7 @@ func TestCreate(t *testing.T) {
 
 func TestAdd(t *testing.T) {
 	run(t, leases, decide.Add, []verbCase{
-		{name: "into work", actor: "user", to: "Starting", orig: "Starting", opAfter: 4, within: time.Minute},
+		{name: "into work", actor: "user", to: "Starting", orig: "Starting", opAfter: 4, timeout: time.Minute},
 		{name: "exists", state: "Active", actor: "user", verdict: decide.Refused, err: decide.ErrExists},
 	})
 	run(t, papers, decide.Add, []verbCase{
@@ -178,11 +178,11 @@ func TestAdd(t *testing.T) {
 func TestFire(t *testing.T) {
 	force := decide.Request{Force: true}
 	run(t, disks, decide.Fire, []verbCase{
-		{name: "begins", state: "Ready", event: "resize", actor: "user", to: "Resizing", orig: "Ready", opAfter: 4, within: time.Minute},
+		{name: "begins", state: "Ready", event: "resize", actor: "user", to: "Resizing", orig: "Ready", opAfter: 4, timeout: time.Minute},
 		{name: "second guard", state: "Ready", event: "resize", actor: "user", refuses: []string{"larger"}, to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "all guards refuse", state: "Ready", event: "resize", actor: "user", refuses: []string{"larger", "same size"}, verdict: decide.Refused, err: fsm.ErrGuard},
 		{name: "rests on", state: "Ready", event: "rename", actor: "agent", to: "Ready", orig: "Ready", opAfter: 3},
-		{name: "goes on", state: "Making", origin: "None", event: "progress", actor: "agent", to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
+		{name: "goes on", state: "Making", origin: "None", event: "progress", actor: "agent", to: "Making", orig: "None", opAfter: 3, timeout: time.Hour, work: decide.SameWork},
 		{name: "ends", state: "Making", origin: "None", event: "done", actor: "agent", to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "supersedes", state: "Making", origin: "None", event: "delete", actor: "user", to: "Deleting", orig: "None", opAfter: 4},
 		{name: "returns", state: "Deleting", origin: "Bad", event: "refused", actor: "agent", to: "Bad", orig: "Bad", opAfter: 3},
@@ -192,7 +192,7 @@ func TestFire(t *testing.T) {
 		{name: "ignored", state: "Ready", event: "done", actor: "agent", verdict: decide.Repeated},
 		{name: "busy", state: "Making", origin: "None", event: "resize", actor: "user", verdict: decide.Refused, err: decide.ErrBusy},
 		{name: "busy is not allowed too", state: "Making", origin: "None", event: "resize", actor: "user", verdict: decide.Refused, err: fsm.ErrNotAllowed},
-		{name: "busy, for who has no force", state: "Making", origin: "None", event: "repair", actor: "user", verdict: decide.Refused, err: decide.ErrBusy},
+		{name: "busy, without force", state: "Making", origin: "None", event: "repair", actor: "user", verdict: decide.Refused, err: decide.ErrBusy},
 		{name: "busy, and only by force", state: "Making", origin: "None", event: "repair", actor: "user", verdict: decide.Refused, err: fsm.ErrForcedOnly},
 		{name: "by force in transition", state: "Making", origin: "None", event: "repair", actor: "user", with: force, to: "Bad", orig: "Bad", opAfter: 3},
 		{name: "wrong actor in transition", state: "Making", origin: "None", event: "done", actor: "user", verdict: decide.Refused, err: fsm.ErrWrongActor},
@@ -212,7 +212,7 @@ func TestReport(t *testing.T) {
 	repeats := decide.Request{Repeats: true}
 	run(t, disks, decide.Report, []verbCase{
 		{name: "applied", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, to: "Ready", orig: "Ready", opAfter: 3},
-		{name: "applied though it was before", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
+		{name: "applied though it was before", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, timeout: time.Hour, work: decide.SameWork},
 		{name: "removes", state: "Deleting", origin: "Ready", event: "done", actor: "agent", op: 3, to: "None", orig: "None", opAfter: 3, removes: true},
 		{name: "at rest", state: "Ready", event: "rename", actor: "agent", op: 3, to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "at rest, and was accepted", state: "Ready", event: "rename", actor: "agent", op: 3, with: repeats, verdict: decide.Repeated},
@@ -231,46 +231,81 @@ func TestReport(t *testing.T) {
 		{name: "only by force", state: "Bad", event: "repair", actor: "user", op: 3, verdict: decide.Refused, err: fsm.ErrForcedOnly},
 		{name: "guard", state: "Ready", event: "resize", actor: "user", op: 3, refuses: []string{"larger", "same size"}, verdict: decide.Refused, err: fsm.ErrGuard},
 		{name: "guard refuses what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, refuses: []string{"sound"}, verdict: decide.Repeated},
-		{name: "guard agrees to what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
+		{name: "guard agrees to what was accepted", state: "Making", origin: "None", event: "check", actor: "agent", op: 3, with: repeats, to: "Making", orig: "None", opAfter: 3, timeout: time.Hour, work: decide.SameWork},
 		{name: "would begin an operation", state: "Ready", event: "delete", actor: "user", op: 3, verdict: decide.Refused, err: decide.ErrBegins},
 		{name: "would supersede", state: "Making", origin: "None", event: "delete", actor: "user", op: 3, verdict: decide.Refused, err: decide.ErrBegins},
 	})
 }
 
-// TestOwnReport: what the process says that does the work itself, of operation 3
-// of p in its second epoch.
+// TestOwnReport: the reports of the process that executes the operation. Owner p
+// executes operation 3 in its second epoch.
 func TestOwnReport(t *testing.T) {
 	by := func(owner string, epoch uint64) decide.Request {
 		return decide.Request{Owned: true, Owner: owner, Epoch: epoch}
 	}
-	more := by("p", 2)
-	more.Steps = true
 	run(t, disks, decide.Report, []verbCase{
 		{name: "by the owner", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("p", 2), to: "Ready", orig: "Ready", opAfter: 3},
-		{name: "by the owner, on the way", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: by("p", 2), to: "Making", orig: "None", opAfter: 3, within: time.Hour, work: decide.SameWork},
+		{name: "by the owner, on the way", state: "Making", origin: "None", event: "progress", actor: "agent", op: 3, with: by("p", 2), to: "Making", orig: "None", opAfter: 3, timeout: time.Hour, work: decide.SameWork},
 		{name: "by an earlier life", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("p", 1), verdict: decide.Stale, err: decide.ErrStale},
 		{name: "by a later life", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("p", 3), verdict: decide.Stale, err: decide.ErrStale},
 		{name: "by another", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("q", 2), verdict: decide.Stale, err: decide.ErrStale},
-		{name: "by nobody", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("", 0), verdict: decide.Stale, err: decide.ErrStale},
+		{name: "by no owner", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: by("", 0), verdict: decide.Stale, err: decide.ErrStale},
 		{name: "of an older operation", state: "Making", origin: "None", event: "done", actor: "agent", op: 2, with: by("p", 2), verdict: decide.Stale, err: decide.ErrStale},
-		{name: "more is to follow", state: "Making", origin: "None", event: "done", actor: "agent", op: 3, with: more, to: "Ready", orig: "Ready", opAfter: 3, work: decide.SameWork},
-		{name: "nothing follows a removal", state: "Deleting", origin: "Ready", event: "done", actor: "agent", op: 3, with: more, to: "None", orig: "None", opAfter: 3, removes: true},
 	})
+}
+
+// TestHeartbeat: owner p executes operation 3 in its second epoch. Its heartbeat
+// extends the deadline and changes nothing else.
+func TestHeartbeat(t *testing.T) {
+	of := func(operation uint64, owner string, epoch uint64) decide.Request {
+		return decide.Request{Verb: decide.Heartbeat, Operation: operation, Owned: true, Owner: owner, Epoch: epoch}
+	}
+	cases := []struct {
+		name, state, origin string
+		q                   decide.Request
+		timeout             time.Duration
+		verdict             decide.Verdict
+		err                 error
+	}{
+		{"with a deadline", "Making", "None", of(3, "p", 2), time.Hour, decide.Applied, nil},
+		{"without a deadline", "Deleting", "Ready", of(3, "p", 2), 0, decide.Applied, nil},
+		{"without an owner", "Making", "None", decide.Request{Verb: decide.Heartbeat, Operation: 3}, time.Hour, decide.Applied, nil},
+		{"at rest", "Ready", "Ready", of(3, "p", 2), 0, decide.Stale, decide.ErrStale},
+		{"removed", "None", "None", of(3, "p", 2), 0, decide.Refused, decide.ErrNotFound},
+		{"of an earlier operation", "Making", "None", of(2, "p", 2), 0, decide.Stale, decide.ErrStale},
+		{"of a later operation", "Making", "None", of(4, "p", 2), 0, decide.Refused, decide.ErrStale},
+		{"of no operation", "Making", "None", of(0, "p", 2), 0, decide.Stale, decide.ErrStale},
+		{"by an earlier epoch", "Making", "None", of(3, "p", 1), 0, decide.Stale, decide.ErrStale},
+		{"by another owner", "Making", "None", of(3, "q", 2), 0, decide.Stale, decide.ErrStale},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			rec := record(t, disks, c.state, c.origin)
+			rec.Owner, rec.Epoch, rec.Work, rec.Saved = "p", 2, true, true
+			want := decide.Decision{Row: -1, Verdict: c.verdict, Err: c.err}
+			if c.timeout > 0 {
+				want.Write, want.MetadataOnly, want.Timeout = true, true, c.timeout
+				want.Work, want.Payload, want.Saved = decide.SameWork, decide.Keep, true
+				want.State, want.Origin, want.Sequence, want.Operation = rec.State, rec.Origin, 7, 3
+			}
+			require.Equal(t, want, decision(disks, rec, c.q, nil))
+		})
+	}
 }
 
 func TestFireWithWork(t *testing.T) {
 	work, sweep := decide.Request{Work: true}, decide.Request{Sweep: true}
 	run(t, disks, decide.Create, []verbCase{
-		{name: "made", event: "make", actor: "user", with: work, to: "Making", orig: "None", opAfter: 4, within: time.Hour, work: decide.NewWork},
+		{name: "made", event: "make", actor: "user", with: work, to: "Making", orig: "None", opAfter: 4, timeout: time.Hour, work: decide.NewWork},
 	})
 	run(t, disks, decide.Fire, []verbCase{
-		{name: "begins", state: "Ready", event: "resize", actor: "user", with: work, to: "Resizing", orig: "Ready", opAfter: 4, within: time.Minute, work: decide.NewWork},
+		{name: "begins", state: "Ready", event: "resize", actor: "user", with: work, to: "Resizing", orig: "Ready", opAfter: 4, timeout: time.Minute, work: decide.NewWork},
 		{name: "supersedes", state: "Making", origin: "None", event: "delete", actor: "user", with: work, to: "Deleting", orig: "None", opAfter: 4, work: decide.NewWork},
 		{name: "begins nothing", state: "Ready", event: "rename", actor: "user", with: work, to: "Ready", orig: "Ready", opAfter: 3},
 		{name: "swept to rest", state: "Making", origin: "None", event: "late", actor: fsm.Sweeper, with: sweep, to: "Bad", orig: "Bad", opAfter: 3},
 	})
 	run(t, polls, decide.Fire, []verbCase{
-		{name: "swept to do it again", state: "Asking", origin: "Idle", event: "late", actor: fsm.Sweeper, with: sweep, to: "Asking", orig: "Idle", opAfter: 4, within: time.Minute, work: decide.Redo},
+		{name: "swept to do it again", state: "Asking", origin: "Idle", event: "late", actor: fsm.Sweeper, with: sweep, to: "Asking", orig: "Idle", opAfter: 4, timeout: time.Minute, work: decide.Redo},
 		{name: "swept to give up", state: "Asking", origin: "Idle", event: "late", actor: fsm.Sweeper, with: sweep, refuses: []string{"not yet often"}, to: "Idle", orig: "Idle", opAfter: 3},
 	})
 }
@@ -292,7 +327,7 @@ func TestOverride(t *testing.T) {
 		{name: "at rest", state: "Ready", actor: "ann", with: to("Bad"), to: "Bad", orig: "Bad", opAfter: 4},
 		{name: "into the same state", state: "Ready", actor: "ann", with: to("Ready"), to: "Ready", orig: "Ready", opAfter: 4},
 		{name: "out of work", state: "Making", origin: "None", actor: "ann", with: to("Ready"), to: "Ready", orig: "Ready", opAfter: 4},
-		{name: "into work", state: "Ready", actor: "ann", with: to("Resizing"), to: "Resizing", orig: "Ready", opAfter: 4, within: time.Minute},
+		{name: "into work", state: "Ready", actor: "ann", with: to("Resizing"), to: "Resizing", orig: "Ready", opAfter: 4, timeout: time.Minute},
 		{name: "from work into work", state: "Making", origin: "None", actor: "ann", with: to("Deleting"), to: "Deleting", orig: "None", opAfter: 4},
 		{name: "out of a final state", state: "Lost", actor: "ann", with: to("Ready"), to: "Ready", orig: "Ready", opAfter: 4},
 		{name: "away", state: "Making", origin: "None", actor: "ann", with: to("None"), to: "None", orig: "None", opAfter: 4, removes: true},
@@ -314,8 +349,8 @@ func TestReportOfNoOperation(t *testing.T) {
 	}
 }
 
-// TestBusyIsOfFire: a report that the table refuses in a transition is not told
-// to ask again later.
+// TestBusyIsOfFire: a report that the table refuses in a transitional state is not
+// refused with ErrBusy.
 func TestBusyIsOfFire(t *testing.T) {
 	q := decide.Request{Verb: decide.Report, Event: event(t, disks, "resize"), Actor: "agent", Operation: 3}
 	d := decision(disks, at(t, disks, "Making", "None"), q, nil)
@@ -342,11 +377,10 @@ func TestNoAllocation(t *testing.T) {
 	rec := at(t, disks, "Making", "None")
 	accepted := decide.Request{Verb: decide.Report, Event: event(t, disks, "done"), Actor: "agent", Operation: 3}
 	stale := decide.Request{Verb: decide.Report, Event: event(t, disks, "done"), Actor: "agent", Operation: 2}
-	wrong := decide.Request{Verb: decide.Fire, Event: event(t, disks, "done"), Actor: "user"}
 	guards := []error{nil}
 	var sink decide.Decision
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		for _, q := range []decide.Request{accepted, stale, wrong} {
+		for _, q := range []decide.Request{stale, accepted} {
 			rows, d, ok := q.Candidates(disks, &rec, buf[:0])
 			if ok {
 				d = q.Decide(disks, &rec, rows, guards)
@@ -354,7 +388,7 @@ func TestNoAllocation(t *testing.T) {
 			sink = d
 		}
 	}))
-	require.ErrorIs(t, sink.Err, fsm.ErrWrongActor)
+	require.NoError(t, sink.Err)
 }
 
 // A user asks to resize a disk; one of two guards refuses, the other agrees.
@@ -369,7 +403,7 @@ func ExampleRequest() {
 		fmt.Println("run the guard:", disks.Rows[row].Guard)
 	}
 	d := q.Decide(disks, &rec, rows, []error{nil})
-	fmt.Println("write:", disks.States[d.State].Name, "operation", d.Operation, "deadline", d.Within)
+	fmt.Println("write:", disks.States[d.State].Name, "operation", d.Operation, "deadline", d.Timeout)
 	// Output:
 	// run the guard: larger
 	// run the guard: same size

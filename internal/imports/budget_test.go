@@ -46,6 +46,14 @@ var budget = []line{
 		why: "here, and only here, the three are put together",
 	},
 	{
+		pkg: "lifecycle/aggregate", may: []string{"fsm", "lifecycle"},
+		why: "the state of a parent is a function of machines and records",
+	},
+	{
+		pkg: "lifecycle/relation", may: []string{"fsm", "lifecycle"},
+		why: "combinations of states become preconditions of a commit",
+	},
+	{
 		pkg: "lifecycle/sqlstore", may: []string{"lifecycle"},
 		why: "over database/sql: the drivers are the user's, or of internal/enginetest",
 	},
@@ -77,15 +85,15 @@ var budget = []line{
 		why: "as edgecloud",
 	},
 	{
-		pkg: "lifecycle/blazar", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		pkg: "lifecycle/blazar", may: []string{"fsm", "lifecycle", "lifecycle/relation", "lock", "queue"},
 		why: "as edgecloud",
 	},
 	{
-		pkg: "lifecycle/lattice", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		pkg: "lifecycle/lattice", may: []string{"fsm", "lifecycle", "lifecycle/aggregate", "lock", "queue"},
 		why: "as edgecloud",
 	},
 	{
-		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lock", "queue"},
+		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lifecycle/aggregate", "lock", "queue"},
 		why: "as edgecloud",
 	},
 

@@ -369,7 +369,7 @@ func (s *service) next(all leases, step func(string, bool, leases)) {
 func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
 	l := all.L[i]
 	rec := l.object().Record
-	q, care := s.decisions.Sweep(leaseTable, &rec, decide.Sight{Overdue: true})
+	q, care := s.decisions.Sweep(leaseTable, &rec, decide.Cause{Overdue: true})
 	hangs := l.Present.At
 	if care != decide.FireEvent || hangs && (all.Left.Hangs == 0 || l.Late.At) {
 		return

@@ -30,7 +30,7 @@ func TestVerifyBlazar(t *testing.T) {
 // TestBlazarFaults plants faults and finds them.
 func TestBlazarFaults(t *testing.T) {
 	blind := Shipped()
-	blind.Sweep = func(*fsm.Table, *decide.Record, decide.Sight) (decide.Request, decide.Care) {
+	blind.Sweep = func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care) {
 		return decide.Request{}, decide.LeaveAlone
 	}
 	for _, c := range []struct {

@@ -233,7 +233,7 @@ func (e *edge) coordinates(c controller, step func(string, controller)) {
 // sweeps is the sweeper that finds a deadline over: of what was asked of nobody
 // any time, of an order as often as the budget says.
 func (e *edge) sweeps(c controller, step func(string, controller)) {
-	q, care := e.decisions.Sweep(clusters, &c.Record, decide.Sight{Overdue: true})
+	q, care := e.decisions.Sweep(clusters, &c.Record, decide.Cause{Overdue: true})
 	_, asked := e.order(c)
 	if care != decide.FireEvent || asked && c.Late == 0 {
 		return

@@ -224,7 +224,7 @@ func (u *upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
 		label string
 	}{{creations, &c.Start, "NoAnswer"}, {upgrades, &c.Upgrade, "NoAnswer to the upgrade"}} {
 		was := *r.at
-		if q, care := u.decisions.Sweep(r.table, &was.Record, decide.Sight{Overdue: true}); care == decide.FireEvent {
+		if q, care := u.decisions.Sweep(r.table, &was.Record, decide.Cause{Overdue: true}); care == decide.FireEvent {
 			var d decide.Decision
 			if *r.at, d = u.decisions.Ask(r.table, was, q, 0); d.Write {
 				step(r.label, c)

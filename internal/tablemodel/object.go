@@ -12,7 +12,7 @@ import (
 type Decisions struct {
 	Candidates func(*decide.Request, *fsm.Table, *decide.Record, []int) ([]int, decide.Decision, bool)
 	Decide     func(*decide.Request, *fsm.Table, *decide.Record, []int, []error) decide.Decision
-	Sweep      func(*fsm.Table, *decide.Record, decide.Sight) (decide.Request, decide.Care)
+	Sweep      func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care)
 }
 
 // Shipped returns the decisions that lifecycle.Manager performs.
@@ -36,8 +36,8 @@ func (d Decisions) Unfenced() Decisions {
 	return d
 }
 
-// Object is what a model keeps of an object's record. Its sequence number is left
-// at 0: it would tell apart what no decision tells apart.
+// Object is what a model keeps of an object's record. Its sequence number stays 0,
+// because no decision depends on it.
 type Object struct {
 	decide.Record
 	Content, Before uint8 // versions of the payload: the present one, and the one that is saved
@@ -53,7 +53,7 @@ func (d *Decisions) Ask(t *fsm.Table, o Object, q decide.Request, content uint8)
 	panic("unreachable")
 }
 
-// AskAll is Ask for whatever the guards say: first, the first of them agrees.
+// AskAll is Ask for all results of the guards. In the first one, the first guard passes.
 func (d *Decisions) AskAll(t *fsm.Table, o Object, q decide.Request, content uint8) iter.Seq2[Object, decide.Decision] {
 	return func(yield func(Object, decide.Decision) bool) {
 		after := func(d *decide.Decision) Object {
@@ -103,10 +103,10 @@ func (o Object) written(q *decide.Request, d *decide.Decision, content uint8) Ob
 	}
 	next.Exists, next.State, next.Origin = true, d.State, d.Origin
 	if d.Work == decide.SameWork {
-		next.Owner, next.Epoch, next.Work, next.Steps = o.Owner, o.Epoch, o.Work, o.Steps
+		next.Owner, next.Epoch, next.Work = o.Owner, o.Epoch, o.Work
 	}
 	return next
 }
 
-// Rests reports whether nobody owes the object a move.
+// Rests reports whether no actor owes the object a move.
 func (o *Object) Rests(t *fsm.Table) bool { return !o.Exists || t.States[o.State].Kind.Resting() }

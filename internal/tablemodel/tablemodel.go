@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Options say how much happens in a model. The zero Options and nil are the
-// defaults; a negative number is none.
+// Options are the bounds of a model. The zero Options and nil are the defaults; a
+// negative number is none.
 type Options struct {
 	Decisions  *Decisions // default: Shipped
 	Operations int        // that users begin; default 2
@@ -25,17 +25,17 @@ type Options struct {
 // ErrTable: the table has errors, and no machine can be made of it.
 var ErrTable = errors.New("a table with errors")
 
-// System returns the model of an object of a table. It may come from a file and
-// lack what a machine demands, a deadline or a person: in a state of transition
-// without either, the object is stuck once the peer has nothing more to say. The
-// error matches [ErrTable] for a table with errors.
+// System returns the model of an object of a table. The table may come from a file and
+// lack what a machine demands, a deadline or an operator. In a transitional state
+// without either, the object is stuck once the peer has no more reports. The error
+// matches [ErrTable] for a table with errors.
 func System(t *fsm.Table, o *Options) (*check.System, error) {
-	t, nobody, err := runnable(t)
+	t, unattended, err := runnable(t)
 	if err != nil {
 		return nil, err
 	}
 	m := newModel(t, o)
-	m.nobody = nobody
+	m.unattended = unattended
 	sys := check.NewSystem(t.Name)
 	lose, twice := sys.Budget("loss", m.Loss), sys.Budget("duplicate", m.Duplicate)
 	object := check.NewActor(sys, "object", m.begin()...)
@@ -48,12 +48,12 @@ func System(t *fsm.Table, o *Options) (*check.System, error) {
 	object.Acts(m.sweeps)
 	check.Sends(object, orders, m.orders)
 	check.Receives(peer, orders, m.takes)
-	check.Sends(peer, reports, m.says)
+	check.Sends(peer, reports, m.answer)
 	check.Receives(object, reports, m.hears)
 	crash := sys.Fault("the owner dies", sys.Budget("crash", m.Crash), orders, reports)
 	check.Strikes(crash, object, func(s subject) (subject, bool) {
 		can := !s.Dead && !m.rests(&s)
-		s.Dead, s.Asked = true, true // nobody asks the peer any more
+		s.Dead, s.Asked = true, true // a dead owner does not ask the peer
 		return s, can
 	})
 
@@ -126,11 +126,11 @@ func (r report) String() string {
 // model is a table with the options of its model.
 type model struct {
 	Options
-	nobody    []int // states in which the table leaves an object to nobody
-	t         *fsm.Table
-	decisions Decisions
-	last      uint64              // all later operations have this number too
-	answers   map[string][]report // of the peer in each state, without operation
+	unattended []int // transitional states with neither a deadline nor an operator
+	t          *fsm.Table
+	decisions  Decisions
+	last       uint64              // all later operations have this number too
+	answers    map[string][]report // of the peer in each state, without operation
 }
 
 func newModel(t *fsm.Table, o *Options) *model {
@@ -171,7 +171,7 @@ func newModel(t *fsm.Table, o *Options) *model {
 	return m
 }
 
-// actors are those who may fire a row and are not the sweeper.
+// actors returns the actors that may fire a row, without the sweeper.
 func (m *model) actors(r *fsm.TableRow) (list []fsm.Actor) {
 	for i, a := range m.t.Actors {
 		if a != fsm.Sweeper && (len(r.Actors) == 0 || slices.Contains(r.Actors, i)) {
@@ -212,18 +212,18 @@ func (m *model) moved(s subject, o Object, d *decide.Decision) subject {
 	return s
 }
 
-// rests reports whether nobody owes the object a move, or only a person does.
+// rests reports whether no actor owes the object a move, or only an operator.
 func (m *model) rests(s *subject) bool {
 	if s.Object.Rests(m.t) {
 		return true
 	}
-	_, care := m.decisions.Sweep(m.t, &s.Record, decide.Sight{Overdue: true})
-	return care == decide.AskSomebody && !slices.Contains(m.nobody, s.State)
+	_, care := m.decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true})
+	return care == decide.NeedsOperator && !slices.Contains(m.unattended, s.State)
 }
 
-// runnable returns a table that can be decided about, and the states in which it
-// leaves an object to nobody.
-func runnable(t *fsm.Table) (_ *fsm.Table, nobody []int, err error) {
+// runnable returns a table that decisions accept, and the transitional states for which
+// the table has neither a deadline nor an operator.
+func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
 	problems := t.Problems()
 	for _, p := range problems {
 		if p.Severity == fsm.SeverityError {
@@ -231,7 +231,7 @@ func runnable(t *fsm.Table) (_ *fsm.Table, nobody []int, err error) {
 		}
 	}
 	if len(problems) > 0 {
-		// A copy meets the demands: a person is named where there is none.
+		// A copy meets the demands: it names an operator where the table has none.
 		document, err := t.MarshalJSON()
 		if err == nil {
 			t, err = fsm.ParseTable(document)
@@ -243,8 +243,8 @@ func runnable(t *fsm.Table) (_ *fsm.Table, nobody []int, err error) {
 			s, _ := t.StateIndex(p.State)
 			t.States[s].Manual = ""
 			if p.Code == fsm.NoDeadline {
-				t.States[s].Manual = "nobody"
-				nobody = append(nobody, s)
+				t.States[s].Manual = "none"
+				unattended = append(unattended, s)
 			}
 		}
 	}
@@ -252,18 +252,18 @@ func runnable(t *fsm.Table) (_ *fsm.Table, nobody []int, err error) {
 	for i := range t.Rows {
 		name := t.Rows[i].Guard
 		if name != "" && !slices.ContainsFunc(guards, func(g fsm.Guard[struct{}]) bool { return g.Name() == name }) {
-			guards = append(guards, fsm.When(name, func(context.Context, *struct{}) error { return nil }))
+			guards = append(guards, fsm.When(name, func(context.Context, *struct{}, *struct{}) error { return nil }))
 		}
 	}
 	m, err := fsm.Bind[struct{}, string, string](t, guards...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrTable, err)
 	}
-	return m.Table(), nobody, nil
+	return m.Table(), unattended, nil
 }
 
-// asks are users, and whoever else moves an object at rest or supersedes what is
-// under way.
+// asks are the users, and every other actor that moves an object at rest or supersedes
+// an operation.
 func (m *model) asks(s subject, step func(string, subject)) {
 	verb := decide.Fire
 	if !s.Exists {
@@ -290,7 +290,7 @@ func (m *model) asks(s subject, step func(string, subject)) {
 
 // sweeps is the sweeper.
 func (m *model) sweeps(s subject, step func(string, subject)) {
-	q, care := m.decisions.Sweep(m.t, &s.Record, decide.Sight{Overdue: true, OwnerDead: s.Dead})
+	q, care := m.decisions.Sweep(m.t, &s.Record, decide.Cause{Overdue: true, OwnerDead: s.Dead})
 	if care != decide.FireEvent {
 		return
 	}
@@ -317,8 +317,8 @@ func (m *model) takes(p helper, o order, next func(string, helper)) {
 	}
 }
 
-// says is the peer that answers, whatever comes to its mind.
-func (m *model) says(p helper, send func(string, report, helper)) {
+// answer is the peer, which answers with any report.
+func (m *model) answer(p helper, send func(string, report, helper)) {
 	if !p.Owes {
 		return
 	}

@@ -14,20 +14,20 @@ type Due struct {
 	Time  time.Time // when it became due
 }
 
-// Batches orders events that are due at the same time, because nobody looked for a
-// while. The events of a batch are of one type, in the order of time, and may be
+// Batches orders events that are due at the same time, for example after a pause of
+// the service. The events of a batch are of one type, in the order of time, and may be
 // executed side by side; one batch is over before the next begins:
 //
 //   - a lease starts, does what it has to do before its end, and ends, in this
 //     order;
 //   - a start comes after every end that is not later than itself, so that
-//     resources are taken back before somebody else gets them;
+//     resources are taken back before another lease gets them;
 //   - what can be done now is done by type: what happens before an end comes first,
 //     then what ends, then what starts. So leases that began long ago end before
 //     others start, whatever the times.
 //
 // A lease that ends no later than it starts ends after all that start with it.
-// Events of types that nobody knows come with the first.
+// Events of unknown types are in the first batches.
 func Batches(due []Due) [][]Due {
 	b := batching{leases: make(map[string]*waiting)}
 	for _, p := range inPlace(due) {

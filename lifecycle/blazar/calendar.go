@@ -2,7 +2,6 @@ package blazar
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -11,9 +10,9 @@ import (
 )
 
 // The calendar has a record for every event that is UNDONE, and for no other. Its
-// id begins with the time of the event, and stores list in the order of ids: so a
-// look reads what is due, and no lease that has time. Record and event come, move
-// and go in one commit, whoever moves the event: see [Service.noted].
+// id begins with the time of the event, and stores list in the order of ids. So
+// Process reads the events that are due, and no later ones. One commit changes the
+// record and the event: see [Service.moveNote].
 
 type (
 	noteState string
@@ -40,50 +39,44 @@ func noteID(event string, e *EventSpec) string {
 	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z/") + event
 }
 
-// noted says what of the calendar goes along with a change of an event.
-func (s *Service) noted(ctx context.Context, ch *lifecycle.StoredChange) (along lifecycle.Along, err error) {
+// moveNote adds to the commit of a change of an event: its note comes, moves and
+// goes with it.
+func (s *Service) moveNote(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 	id := ch.To.ID
 	var before, after string // the notes
 	if EventState(ch.From) == EventUndone {
-		// If this is not what the change was decided on, the commit will fail.
+		// If the event has moved since the change was decided, the commit fails.
 		e, err := s.Events.Get(ctx, id)
 		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
-			return along, err
+			return nil, err
 		}
 		before = noteID(id, &e.Payload)
 	}
 	var spec EventSpec
 	if !ch.Remove && EventState(ch.To.State) == EventUndone {
-		if spec, err = eventSpec(ch); err != nil {
-			return along, err
+		var err error
+		if spec, err = content[EventSpec](ch); err != nil {
+			return nil, err
 		}
 		after = noteID(id, &spec)
 	}
 	if before == after {
-		return along, nil
+		return nil, nil
 	}
+	var tx lifecycle.Tx
 	if before != "" {
-		// An event that has no note, whoever is to blame for that, can move too.
+		// An event that has no note for any reason can move too.
 		switch _, err := s.calendar.Get(ctx, before); {
 		case err == nil:
-			along.Parts = append(along.Parts, s.calendar.Firing(before, strike, Manager, nil))
+			s.calendar.In(&tx).Fire(before, strike, Manager, nil)
 		case !errors.Is(err, lifecycle.ErrNotFound):
-			return along, err
+			return nil, err
 		}
 	}
 	if after != "" {
-		along.Parts = append(along.Parts, s.calendar.Adding(after, Manager, Due{id, spec.Lease, spec.Type, spec.Time}, nil))
+		s.calendar.In(&tx).Add(after, Manager, Due{id, spec.Lease, spec.Type, spec.Time}, nil)
 	}
-	return along, nil
-}
-
-// eventSpec is the content of an event after a change.
-func eventSpec(ch *lifecycle.StoredChange) (spec EventSpec, err error) {
-	data, err := ch.To.Payload.Bytes()
-	if err == nil {
-		err = json.Unmarshal(data, &spec)
-	}
-	return spec, err
+	return &tx, nil
 }
 
 const (
@@ -91,9 +84,9 @@ const (
 	thorough  = time.Hour // after so long, a look reads all events
 )
 
-// due lists the events that are due. The first look of a service, and one now and
-// then, does not rely on the calendar: an event that somebody has written without
-// this package, or an earlier version of it, has no note.
+// due lists the events that are due. The first look of a service, and one in an
+// hour, does not rely on the calendar: an event that was written without this package,
+// or by an earlier version of it, has no note.
 func (s *Service) due(ctx context.Context) (list []Due, err error) {
 	now, began := s.config.Now(), time.Now()
 	if last := s.looked.Load(); last == nil || began.Sub(*last) >= thorough {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/crashtest"
+	"github.com/interlock-go/interlock/lifecycle/relation"
 )
 
 // Every verb of the service, with a fault at every durable write of it: the
@@ -70,8 +71,8 @@ func crashing(ctx context.Context, p *crashtest.Process, tell func(what string, 
 	}}})
 	// The harness learns the tables, and nothing of who works: an update or a
 	// delete that is asked for again may have nothing left to do.
-	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{Along: s.along})
-	crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{Along: s.noted, Observe: s.observe})
+	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{BeforeCommit: s.beforeCommit})
+	crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{BeforeCommit: s.moveNote, Observe: s.observe})
 	s.Leases = lifecycle.New(Lease, p.Store(), s.leases())
 	s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
 	s.Events = lifecycle.New(EventRecord, p.Store(), s.events())
@@ -214,7 +215,7 @@ func inStep(ctx context.Context, s *Service) error {
 		return err
 	}
 	for _, l := range leases {
-		related := make([]lifecycle.Related, 0, 3)
+		related := make([]relation.Related, 0, 3)
 		for _, r := range l.Reservations {
 			related = append(related, reservationRole.Saw(r.ID, r.Status))
 		}

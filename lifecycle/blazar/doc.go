@@ -9,70 +9,71 @@
 // The tables are those of the specification "Define state machines" of
 // OpenStack Blazar. Its figures are given here in rows; [Combinations] is its
 // table of relationships between the three. [Service] is the manager of the
-// specification: [Service.Guard] is the decorator that it asks for, and every
-// method runs under it.
+// specification. [Service.Guard] is the decorator that the specification asks for,
+// and every method runs under it.
 //
 // # Guarantees
 //
 //   - The rows of the machines are those of the specification, compared one by
 //     one by a test, and those that this text names.
 //   - Statuses of a lease, its reservations and its events that belong together
-//     change in one commit, and the table of relationships is checked in it. Nobody
-//     sees a combination that is not in it, but of a lease in ERROR.
-//   - A lease can be deleted in every status, whatever its events say, and again
-//     once a delete has failed or hung. What a delete interrupts is told to end, and
-//     reports in vain: the delete is an operation of its own.
-//   - An update leads back to the status in which it began, or fails for good. What
-//     it changes, it changes in the commit that leads back.
-//   - What is refused, by the table, by the combination or as bad input, has written
-//     nothing and called no plugin.
-//   - Of leases that follow each other on the same resources, one ends before the
-//     next starts, however late somebody looks, and if several processes do.
-//   - No transitional status lasts for ever: after [MethodTimeout] the sweeper
-//     ends it. An event that can never be executed is in ERROR, and not tried again.
+//     change in one commit, and the table of relationships is checked in it. A
+//     reader sees only combinations of the table, except of a lease in ERROR.
+//   - A lease can be deleted in every status, whatever its events are, and again
+//     after a delete has failed or hung. A delete cancels the method that it
+//     interrupts. The report of that method is stale, because the delete is an
+//     operation of its own.
+//   - An update leads back to the status in which it began, or fails for good. The
+//     content changes in the commit that leads back.
+//   - A request that is refused, by the table, by the combination or as bad input,
+//     has written nothing and called no plugin.
+//   - If leases follow each other on the same resources, one ends before the next
+//     starts, however late the events are processed, and by several processes too.
+//   - Every transitional status ends: after [MethodTimeout] the sweeper ends it. An
+//     event that can never be executed goes to ERROR and is not tried again.
 //
 // # No guarantees
 //
-//   - The tables do not know each other. [Combination.Allows] judges statuses
-//     that it is given; that they are the present ones is what a [Service] sees to.
+//   - The tables do not depend on each other. [Combination.Allows] judges the
+//     statuses that it is given; the [Service] makes sure that they are the present
+//     ones.
 //   - A lease that is short of resources stays in its status, and has flags.
-//   - Nobody looks by itself: [Service.Run] is to be called, or [Service.Process] and
-//     [Service.Sweep] often enough.
-//   - Which resources there are, and who has which, is for the plugins to know. An
-//     end that has failed is over for the clock; its resources may still be in use.
-//   - A plugin that ignores its context goes on after the method was given up.
+//   - A Service starts no goroutine of its own: the program calls [Service.Run], or
+//     [Service.Process] and [Service.Sweep] often enough.
+//   - The plugins decide which resources exist and which reservation has them. An
+//     end that has failed is not tried again; its resources may still be in use.
+//   - A plugin that ignores its context goes on after its method was cancelled.
 //
 // # Beyond the document
 //
-// A lease that does not exist has the state [LeaseAbsent], in which it begins
-// and into which it is deleted, so that the creation is a row like any other
-// and an id is free again. Its reservations and events go with it:
-// [ReservationRecord] and [EventRecord] are the tables with a state for that, and
-// with rows that change content and no status.
+// A lease that does not exist has the state [LeaseAbsent]. A lease begins in it and
+// is deleted into it, so that the creation is a row like any other and an id is free
+// again. Its reservations and events are removed with it: [ReservationRecord] and
+// [EventRecord] are the tables with a state for that, and with rows that change
+// content and no status.
 //
-// The specification lets methods be called without saying by whom. Here users
-// ask for leases to be created, updated and deleted, and the manager does the
-// rest, so that no user can start a lease before its time.
+// The specification does not name the callers of methods. Here users request that
+// leases are created, updated and deleted, and the manager does the rest, so that
+// no user can start a lease before its time.
 //
-// ERROR, which the specification calls stable, has the kind failed. It has no
-// line in the table of relationships; [Combinations] has one, by which
-// [DeriveStatus] and [Never] go. A failure is written down even if it does not go
-// with that line, as when one of two reservations was started: the other choice is
-// a lease that hangs.
+// ERROR, which the specification calls stable, has the kind failed. The table of
+// relationships has no line for it; [Combinations] has one, for [DeriveStatus] and
+// [Never]. A failure is written even if it does not match that line, for example
+// when one of two reservations was started: the alternative is a lease that hangs.
 //
-// Against the letter of the table: "any status" of reservations and events is what
-// a lease needs to be UPDATING or DELETING, but none at all will do as well.
+// The table requires "any status" of reservations and events for UPDATING and
+// DELETING. Here a lease without reservations or events can be UPDATING and DELETING
+// too.
 //
-// Two things can never be satisfied, and are reported by [Never] instead of being
-// tried for ever. TERMINATING needs a start_lease that is DONE, and a start that
-// failed is in ERROR for good: such a lease cannot end, although the figure leads
-// from ERROR to TERMINATING; it can be deleted. And a lease that failed before its
-// start can never start.
+// Two things can never be satisfied, and [Never] reports them. TERMINATING needs a
+// start_lease that is DONE, and a start that failed is in ERROR for good: such a
+// lease cannot end, although the figure leads from ERROR to TERMINATING; it can be
+// deleted. And a lease that failed before its start can never start.
 //
 // Besides, the service has an event before the end of a lease, flags by an actor
-// of their own ([Observer]), a time-out for batches ([Config].Patience), and it
-// keeps a start back while the end of another lease on the same resources is not
-// over. An update that is refused undoes what it has changed.
+// of their own ([Observer]), and a time-out for batches ([Config].Patience). It
+// starts no lease while the end of another lease on the same resources is not over.
+// An update that is refused undoes what it has changed.
 //
 // Further rows, each marked in its Doc: a creation or update that fails for
 // good ends in ERROR, as the text has it and the figure has not; one that was
@@ -81,13 +82,13 @@
 //
 // # Rejected
 //
-//   - Deriving the status of a lease whenever it is asked for: a method that failed
-//     halfway would be seen as something that it is not.
+//   - Deriving the status of a lease at every read: a method that failed halfway
+//     would be seen as something that it is not.
 //   - Moving the event first and the lease after it, as the original does: a process
 //     that dies in between leaves a combination that no line has.
-//   - Trying a start again that has failed: what it has handed out is out.
-//   - Finding what is due by deadlines of records: these are of the store's clock,
-//     and what is due is a matter of [Config].Now.
+//   - Trying a failed start again: the resources that it has handed out stay out.
+//   - Finding due events by deadlines of records: deadlines are of the store's
+//     clock, and events are due by [Config].Now.
 //
 // # Table of lease
 //

@@ -11,11 +11,11 @@ import (
 )
 
 // Method is what a method of the manager does between the two changes of status
-// that [Service.Guard] makes. It gets the lease as it is after the first.
+// that [Service.Guard] makes. It gets the lease after the first change.
 type Method func(ctx context.Context, lease LeaseInfo) error
 
-// Guard runs a method on a lease as the document has it, and is what all methods
-// of a Service run under:
+// Guard runs a method on a lease as the document describes. All methods of a Service
+// run under it:
 //
 //	edge and combination checked   or refused: nothing written
 //	transitional status written    in the same commit
@@ -27,11 +27,11 @@ type Method func(ctx context.Context, lease LeaseInfo) error
 // are a user's. The event start_lease or end_lease that belongs to it is IN_PROGRESS
 // with the transitional status, and DONE with the stable one.
 //
-// A method that returns an error is fatal: the lease is in ERROR, and so is the
-// event. It is not fatal where the error matches [ErrRefused] and the table has a
-// way back. A method that succeeds, but leaves reservations that do not go with the
-// result, is fatal too. A delete goes before everything: it cancels the method that
-// is at work, whose result counts for nothing then.
+// An error of a method is fatal: the lease goes to ERROR, and so does the event. It
+// is not fatal if it matches [ErrRefused] and the table has a way back. A method that
+// succeeds, but leaves reservations that do not match the result, is a failure too. A
+// delete cancels the method that is at work, and the result of that method has no
+// effect.
 //
 // The error is that of [lifecycle.Manager.Do] or of the method. If ctx ends while
 // the method is at work, it goes on, and the error matches [queue.ErrPending].
@@ -78,8 +78,8 @@ func (s *Service) begin(ctx context.Context, id string, call Call, method Method
 		if !errors.Is(err, ErrRefused) || ctx.Err() != nil {
 			return err
 		}
-		// The table knows where there is a way back. Once it is taken, the operation
-		// is over, and what is returned counts no more.
+		// The table permits Refuse where there is a way back. The report ends the
+		// operation, and then the error that the work returns has no effect.
 		v, cannot := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, err.Error())
 		if cannot == nil && v == lifecycle.Applied {
 			m.refused = err
@@ -93,7 +93,7 @@ func (s *Service) begin(ctx context.Context, id string, call Call, method Method
 	var err error
 	if call == Delete {
 		work.Preempt = queue.PreemptRunning
-		err = again(admit) // it is right in whatever status the lease is now
+		err = again(admit) // a delete is right in every status of the lease
 	} else {
 		err = admit()
 	}
@@ -124,7 +124,7 @@ func (m *guarded) wait(ctx context.Context) error {
 	return err
 }
 
-// actorOf is who calls a method.
+// actorOf returns the actor that calls a method.
 func actorOf(call Call) fsm.Actor {
 	switch call {
 	case Create, Update, Delete:
@@ -139,8 +139,8 @@ func refused(verb, id string, call Call, err error) error {
 }
 
 // each does something for the reservations of a lease, one after the other, and
-// writes what has become of them: what the call makes of a reservation, or an
-// error. One that fails does not keep the others from it; a context that ends does.
+// writes the result of each: the status that the call leads to, or an error. After a
+// failure it continues with the other reservations; when the context ends, it stops.
 func (s *Service) each(ctx context.Context, lease *LeaseInfo, call Call, do func(context.Context, Plugin, Allocation) error) error {
 	var failed []error
 	for i := range lease.Reservations {
@@ -159,8 +159,8 @@ func (s *Service) each(ctx context.Context, lease *LeaseInfo, call Call, do func
 		err := do(ctx, s.config.Plugins[r.Resource], lease.allocation(r))
 		switch {
 		case ctx.Err() != nil:
-			// The lease is somebody else's. What was done for the reservation is
-			// for them to undo: nobody may write here any more.
+			// Another operation has the lease. It undoes what was done for the
+			// reservation, and this one may write nothing.
 			return context.Cause(ctx)
 		case err != nil:
 			failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
@@ -178,8 +178,7 @@ func (s *Service) each(ctx context.Context, lease *LeaseInfo, call Call, do func
 // becomes is what a call makes of a reservation.
 var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: ReservationDeleted}
 
-// fail marks a reservation whose resources have failed, as far as it is not
-// marked.
+// fail marks a reservation whose resources have failed, unless it is marked already.
 func (s *Service) fail(ctx context.Context, lease *LeaseInfo, r *ReservationInfo, reason string) error {
 	if !r.Status.IsValidTransition(ReservationError) {
 		return nil
@@ -187,8 +186,8 @@ func (s *Service) fail(ctx context.Context, lease *LeaseInfo, r *ReservationInfo
 	return s.mark(ctx, lease, r.ID, Fail, &lifecycle.Change[ReservationSpec]{Reason: reason})
 }
 
-// mark moves a reservation of a lease whose method is at work. It is refused once
-// the lease has another status, because somebody else is at work then.
+// mark moves a reservation of a lease whose method is at work. It is refused after
+// the lease has got another status, because another method is at work then.
 func (s *Service) mark(ctx context.Context, lease *LeaseInfo, id string, call Call, change *lifecycle.Change[ReservationSpec]) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
 	return again(func() error {
@@ -197,8 +196,8 @@ func (s *Service) mark(ctx context.Context, lease *LeaseInfo, id string, call Ca
 	})
 }
 
-// again repeats a change that somebody has come in between, such as an observer
-// who has changed the flags: what is asked of the object is still right.
+// again repeats a change after a conflict, for example with an observer that has
+// changed the flags. It is for requests that are right in every state of the object.
 func again(change func() error) (err error) {
 	for range 16 {
 		if err = change(); !errors.Is(err, lifecycle.ErrConflict) {

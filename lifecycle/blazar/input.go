@@ -10,18 +10,18 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// InputError says what is wrong with a lease that somebody asks for. It matches
-// [lifecycle.ErrInvalid], and nothing was changed.
+// InputError is a fault in a requested lease or update. It matches
+// [lifecycle.ErrInvalid]. Nothing was changed.
 type InputError struct{ Field, Reason string }
 
-// Error tells it in one line.
+// Error returns one line.
 func (e *InputError) Error() string { return fmt.Sprintf("blazar: %s: %s", e.Field, e.Reason) }
 
 // Is matches [lifecycle.ErrInvalid].
 func (e *InputError) Is(target error) bool { return target == lifecycle.ErrInvalid }
 
-// LeaseUpdate says what is to change of a lease. What is zero stays as it is. It
-// is read only.
+// LeaseUpdate is a change of a lease. Fields that are zero change nothing. A
+// LeaseUpdate is read only.
 type LeaseUpdate struct {
 	Name                  string
 	Start, End, BeforeEnd time.Time
@@ -40,7 +40,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// checkSpec refuses what no lease can be, and fills what was left open.
+// checkSpec refuses an invalid lease, and sets the defaults.
 func (s *Service) checkSpec(spec *LeaseSpec) error {
 	now := s.minute()
 	if spec.Start.IsZero() {
@@ -70,8 +70,8 @@ func (s *Service) checkSpec(spec *LeaseSpec) error {
 	return nil
 }
 
-// apply changes the content of a lease, or says why that cannot be. A lease has
-// begun, or is over, once its event was tried, or if it should have been.
+// apply changes the content of a lease, or returns why that is not possible. A lease
+// has begun, or is over, if its event was tried or was due before now.
 func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]int, begun, over bool) error {
 	now, before := s.minute(), *spec
 	set := func(to *time.Time, from time.Time) {
@@ -125,7 +125,8 @@ func checkBeforeEnd(spec *LeaseSpec) error {
 	return nil
 }
 
-// minute is the present minute: who asks for a lease that starts now means that.
+// minute returns the begin of the present minute. A lease that starts in this minute
+// starts now.
 func (s *Service) minute() time.Time { return s.config.Now().Truncate(time.Minute) }
 
 func later(a, b time.Time) time.Time {
@@ -135,7 +136,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// unrefused is an error that nobody takes for a refusal any more.
+// unrefused returns an error with the same text that does not match [ErrRefused].
 func unrefused(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return errors.New(err.Error())

@@ -10,8 +10,8 @@ import (
 // event before the sweeper gives it up.
 const MethodTimeout = 30 * time.Minute
 
-// LeaseSpec is the content of a lease. The zero value asks for nothing in
-// particular. A copy shares the reservations.
+// LeaseSpec is the content of a lease. The zero value is a lease
+// without reservations. A copy shares the reservations.
 type LeaseSpec struct {
 	Name       string
 	Project    string // whose quota it uses

@@ -41,13 +41,13 @@ func (s *Service) reserve(ctx context.Context, lease LeaseInfo) error {
 			return context.Cause(ctx)
 		case errors.Is(err, ErrRefused):
 			if undone := s.giveBack(ctx, &lease, i); undone != nil {
-				// Not all is as it was: the refusal is fatal.
+				// Something has changed, so the refusal is fatal.
 				return fmt.Errorf("reservation %q: %v; what was reserved before cannot be given back: %w", r.ID, err, unrefused(undone))
 			}
 			return fmt.Errorf("reservation %q: %w", r.ID, err)
 		case err != nil:
-			// The reservation stays pending: the document has no other for a lease
-			// that is CREATING. The lease says why it failed.
+			// The reservation stays pending: the document has no other status for a
+			// lease that is CREATING. The reason is in the record of the lease.
 			return fmt.Errorf("reservation %q: %w", r.ID, err)
 		}
 		if resource == "" {

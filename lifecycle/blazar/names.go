@@ -6,7 +6,7 @@ import "github.com/interlock-go/interlock/fsm"
 // called, and again when the method has ended. Users ask for leases to be
 // created, updated and deleted; everything else the manager does by itself,
 // when an event of the lease is due or a method ends. The observer is beyond the
-// document: it says what the resources look like, whatever anybody asked for.
+// document: it reports the condition of the resources.
 const (
 	User     fsm.Actor = "user"
 	Manager  fsm.Actor = "manager"

@@ -10,9 +10,8 @@ import (
 // Never returns which of the calls start, terminate, update and delete a lease
 // with these statuses will not be allowed any more, whatever happens to it short
 // of being deleted: the table of leases has no way to a status that takes the
-// call, or the table of relationships asks for statuses of reservations and
-// events that theirs cannot get to. What Never does not return may be refused all
-// the same.
+// call, or the table of relationships needs statuses of reservations and events that
+// theirs cannot reach. A call that Never does not return may be refused too.
 //
 // So a lease whose start has failed can never be terminated: TERMINATING needs a
 // start_lease that is DONE, and ERROR is the last status of an event. It can be
@@ -43,7 +42,7 @@ func Never(lease LeaseState, reservations []ReservationState, start, end EventSt
 // future returns the statuses that a lease can get into until it is deleted.
 func future(from LeaseState) map[LeaseState]bool {
 	origin := from
-	if from == LeaseUpdating { // nobody says where it was
+	if from == LeaseUpdating { // its origin is not known here
 		origin = ""
 	}
 	seen := map[fsm.Status[LeaseState]]bool{}

@@ -12,7 +12,7 @@ type ReservationSpec struct {
 	Lease      string // id of the lease that it is part of
 	Resource   string // the type of what is reserved, such as "physical:host"
 	Amount     int    // how many
-	ResourceID string // what exactly, if the plugin says so
+	ResourceID string // what Plugin.Reserve has returned; may be empty
 
 	// The document has flags for a lease that is short of resources, instead of
 	// further statuses: what was reserved is not there, or is something else.

@@ -9,12 +9,11 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// ErrRefused is for plugins and methods: an error that matches it says that what
-// was asked cannot be done, and that nothing was changed. It is not fatal: an
-// update leads back to where the lease was, with its content, and a lease that was
-// to be created is not. Every other error is fatal, and leads to ERROR; so does
-// this one of a start, an end and a delete. To callers it is a
-// [lifecycle.ErrPrecondition].
+// ErrRefused is for plugins and methods. They return an error that matches it if the
+// request cannot be fulfilled and nothing was changed. It is not fatal for an update,
+// which leads back to the status and content before, nor for a creation, which
+// creates nothing. Every other error is fatal and leads to ERROR; so does this one of
+// a start, an end and a delete. ErrRefused matches [lifecycle.ErrPrecondition].
 var ErrRefused error = refusal{}
 
 type refusal struct{}
@@ -23,17 +22,16 @@ func (refusal) Error() string { return "blazar: refused" }
 
 func (refusal) Is(target error) bool { return target == lifecycle.ErrPrecondition }
 
-// Plugin does what reservations of one type of resources need. A nil function has
-// nothing to do. The functions are called by many goroutines, for one reservation
-// by one at a time, with the operation of the lease in the context (see
+// Plugin does what reservations of one type of resources need. A nil function does
+// nothing and succeeds. Many goroutines call the functions, for one reservation one
+// at a time, with the operation of the lease in the context (see
 // [lifecycle.TaskOf]).
 //
-// A function is told to give up by its context, as when a lease is deleted that
-// hangs in its start. One that does not look at its context is not waited for:
-// what it does later is its own affair, and OnEnd may be called meanwhile. A
-// function may be called again for what it has done already, when nobody could
-// write down that it was done. One that takes longer than [MethodTimeout] has to
-// say now and then that it gets on ([lifecycle.Task.Beat]).
+// The context of a function ends when the method is cancelled, for example when a
+// lease is deleted that hangs in its start. The service does not wait for a function
+// that ignores its context, and may call OnEnd meanwhile. A function is called again
+// for the same reservation if its success could not be written. A function that takes longer than [MethodTimeout]
+// sends heartbeats ([lifecycle.Task.Heartbeat]).
 type Plugin struct {
 	// Reserve reserves the resources, from the start of the lease to its end, and
 	// returns what they are, or "".
@@ -44,8 +42,8 @@ type Plugin struct {
 	OnStart func(ctx context.Context, a Allocation) error
 	// BeforeEnd does what is to be done a while before OnEnd.
 	BeforeEnd func(ctx context.Context, a Allocation) error
-	// OnEnd takes the resources back, and gives the reservation up. It is also
-	// called for a reservation that never began.
+	// OnEnd takes the resources back, and ends the reservation. It is also called
+	// for a reservation that never began.
 	OnEnd func(ctx context.Context, a Allocation) error
 }
 
@@ -58,9 +56,8 @@ type Allocation struct {
 	Start, End         time.Time // of the lease
 }
 
-// ask calls a function of a plugin, and does not wait for it any longer than its
-// context lasts. The goroutine belongs to the plugin: it ends when the function
-// does.
+// ask calls a function of a plugin, and waits for it until the context ends. The
+// goroutine belongs to the plugin: it ends when the function does.
 func ask[R any](ctx context.Context, f func(context.Context, Allocation) (R, error), a Allocation) (R, error) {
 	type answer struct {
 		result R
@@ -70,7 +67,7 @@ func ask[R any](ctx context.Context, f func(context.Context, Allocation) (R, err
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
-	// Room for one: nobody may be there any more to take it.
+	// The buffer lets the goroutine end if ask has returned before.
 	answers := make(chan answer, 1)
 	go func() {
 		returned := false
@@ -91,7 +88,7 @@ func ask[R any](ctx context.Context, f func(context.Context, Allocation) (R, err
 	}
 }
 
-// do is ask for the functions that return nothing else.
+// do is ask for functions that return only an error.
 func do(ctx context.Context, f func(context.Context, Allocation) error, a Allocation) error {
 	if f == nil {
 		return nil

@@ -11,30 +11,28 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Handled is what became of an event that was due.
+// Handled is the result for an event that was due.
 type Handled struct {
 	Due
-	// Status is that of the event: DONE, ERROR, UNDONE if it was left for the next
-	// time, IN_PROGRESS if it is not over, or ABSENT if its lease is gone.
+	// Status of the event: DONE, ERROR, UNDONE if it stays for the next call,
+	// IN_PROGRESS if it is not over, or ABSENT if its lease is gone.
 	Status EventState
 	Err    error // why it is not DONE
 }
 
 // Process executes the events that are due, once: it starts and ends leases, and
-// does what is to be done before their end. They are executed in [Batches]; a batch
-// that is not over after [Config].Patience is not waited for any longer, and its
-// events go on.
+// calls the plugins before their end. It executes the events in [Batches]. It waits
+// for a batch until [Config].Patience is over; the events of the batch go on.
 //
-// An event is left UNDONE, for the next time, while a method is at work on its
-// lease, and a start also while its resources are still somebody else's whose
-// lease is over or is being deleted. An event that can never be executed (see
-// [Never]) is in ERROR.
+// Process leaves an event UNDONE, for the next call, while a method is at work on its
+// lease. It leaves a start UNDONE also while another lease, which is over or is being
+// deleted, still has the resources. An event that can never be executed (see [Never])
+// goes to ERROR.
 //
-// Several processes may do this on one store: every event is executed once. What a
-// look reads depends on how many events are due, and not on how many there are; but
-// for the first look of a service, and one in an hour, which read all that are
-// UNDONE. The error is the store's or the context's; what was begun until then goes
-// on.
+// Several processes may do this on one store: every event is executed once. The
+// number of records that Process reads depends on the number of events that are due.
+// The first call of a service, and one in an hour, reads all events that are UNDONE.
+// The error is the store's or the context's; what was begun until then goes on.
 func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 	due, err := s.due(ctx)
 	if err != nil {
@@ -51,10 +49,11 @@ func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 	return all, nil
 }
 
-// Run sweeps and processes events until ctx ends, which is no error: every so
-// often, at 0 every 10 seconds. Tell, if it is not nil, gets what each round came
-// to; a round that fails is tried again at the next time. It starts no goroutine.
-func (s *Service) Run(ctx context.Context, every time.Duration, tell func([]Handled, []lifecycle.Case, error)) error {
+// Run sweeps and processes events at the given interval until ctx ends, and then
+// returns nil. An interval of 0 is 10 seconds; a negative one is
+// [lifecycle.ErrInvalid]. The function report, if it is not nil, receives the results
+// of each round. After an error the next round tries again. Run starts no goroutine.
+func (s *Service) Run(ctx context.Context, every time.Duration, report func([]Handled, []lifecycle.SweepResult, error)) error {
 	if every < 0 {
 		return fmt.Errorf("%w: every %v", lifecycle.ErrInvalid, every)
 	}
@@ -64,13 +63,13 @@ func (s *Service) Run(ctx context.Context, every time.Duration, tell func([]Hand
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		cases, err := s.Sweep(ctx)
+		results, err := s.Sweep(ctx)
 		handled, failed := s.Process(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if tell != nil {
-			tell(handled, cases, errors.Join(err, failed))
+		if report != nil {
+			report(handled, results, errors.Join(err, failed))
 		}
 		select {
 		case <-ctx.Done():
@@ -80,8 +79,8 @@ func (s *Service) Run(ctx context.Context, every time.Duration, tell func([]Hand
 	}
 }
 
-// batch begins all events of a batch, and waits for them with patience. Due are
-// those of all batches.
+// batch begins all events of a batch, and waits for them until Config.Patience is
+// over. Due are the events of all batches.
 func (s *Service) batch(ctx context.Context, batch, due []Due) ([]Handled, error) {
 	var taken []LeaseInfo
 	if batch[0].Type == StartLease {
@@ -130,8 +129,8 @@ func (s *Service) batch(ctx context.Context, batch, due []Due) ([]Handled, error
 
 // execute begins what an event is for, and returns how to wait for it.
 func (s *Service) execute(ctx context.Context, d Due) (wait func(context.Context) error, err error) {
-	// An update may have put the event off since it was listed: its time is that
-	// of the lease, and is looked at in the commit that begins.
+	// An update may have postponed the event since it was listed. Its time is in
+	// the lease, and is checked in the commit that begins the method.
 	now := s.config.Now()
 	stillDue := &lifecycle.Change[LeaseSpec]{Edit: func(p *LeaseSpec) error {
 		if dueAt(*p, d.Type).After(now) {
@@ -158,8 +157,8 @@ func (s *Service) execute(ctx context.Context, d Due) (wait func(context.Context
 
 var errNotDue = errors.New("blazar: not due any more")
 
-// beforeEnd begins what is to be done for an active lease that goes on. It is no
-// change of the lease, and what fails of it is no failure of its reservations.
+// beforeEnd begins the calls of the plugins before the end of an active lease. They
+// do not change the lease, and their failure is no failure of its reservations.
 func (s *Service) beforeEnd(ctx context.Context, d Due, now time.Time) (wait func(context.Context) error, err error) {
 	handle, err := s.Events.Do(ctx, d.ID, Start, Manager, lifecycle.Func(func(ctx context.Context) error {
 		lease, err := s.GetLease(ctx, d.Lease)
@@ -190,8 +189,8 @@ func (s *Service) beforeEnd(ctx context.Context, d Due, now time.Time) (wait fun
 	return func(ctx context.Context) error { _, err := handle.Wait(ctx); return err }, nil
 }
 
-// unbegun decides about an event that was not begun: it is left for the next time,
-// unless that will not come.
+// unbegun decides about an event that was not begun: it stays for the next call of
+// Process, or goes to ERROR if it can never be executed.
 func (s *Service) unbegun(ctx context.Context, h *Handled) {
 	lease, err := s.GetLease(ctx, h.Lease)
 	switch {

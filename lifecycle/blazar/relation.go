@@ -1,28 +1,28 @@
 package blazar
 
-import "github.com/interlock-go/interlock/lifecycle"
+import "github.com/interlock-go/interlock/lifecycle/relation"
 
-// The roles of the records of a [Service] towards their lease.
+// The roles of the reservations and events of a lease.
 var (
-	reservationRole = lifecycle.NewRole("reservation", ReservationRecord)
-	eventRoles      = map[string]lifecycle.Role[EventState]{
-		StartLease:     lifecycle.NewRole(StartLease, EventRecord),
-		EndLease:       lifecycle.NewRole(EndLease, EventRecord),
-		BeforeEndLease: lifecycle.NewRole(BeforeEndLease, EventRecord),
+	reservationRole = relation.NewRole("reservation", ReservationRecord)
+	eventRoles      = map[string]relation.Role[EventState]{
+		StartLease:     relation.NewRole(StartLease, EventRecord),
+		EndLease:       relation.NewRole(EndLease, EventRecord),
+		BeforeEndLease: relation.NewRole(BeforeEndLease, EventRecord),
 	}
 )
 
-// Relationships is [Combinations] as a relation: what a [Service] checks in the
-// commit of every transition but that to ERROR. A lease needs exactly one event
-// of each type where the document says of which status. No event of it may be in
-// progress while it is updated, the one before its end included: the document
-// says so of all events. It is immutable and safe for concurrent use.
-var Relationships = lifecycle.MustRelation(relationships())
+// Relationships is [Combinations] as a relation. A [Service] checks it in the commit
+// of every transition, except to DELETING and ERROR. A lease needs exactly one event
+// of each type for which the document requires a status. While a lease is updated,
+// none of its events is in progress, before_end_lease included. Relationships is
+// immutable and safe for concurrent use.
+var Relationships = relation.Must(relationships())
 
-func relationships() lifecycle.RelationSpec[LeaseState] {
-	spec := lifecycle.RelationSpec[LeaseState]{Name: "relationships between statuses", Parent: Lease}
+func relationships() relation.Spec[LeaseState] {
+	spec := relation.Spec[LeaseState]{Name: "relationships between statuses", Parent: Lease}
 	for _, c := range Combinations() {
-		row := lifecycle.RelationRow[LeaseState]{States: []LeaseState{c.Lease}}
+		row := relation.Row[LeaseState]{States: []LeaseState{c.Lease}}
 		if c.Reservations != nil {
 			row.Need = append(row.Need, reservationRole.All(c.Reservations...))
 		}

@@ -181,7 +181,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 			cases, err := s.service.Sweep(ctx)
 			text := s.say(err)
 			for _, c := range cases {
-				text += fmt.Sprintf("%s in %s: %v %s\n", c.ID, c.From, c.Remedy, c.To)
+				text += fmt.Sprintf("%s in %s: %v %s\n", c.ID, c.From, c.Resolution, c.To)
 			}
 			return text
 		}

@@ -15,8 +15,8 @@ import (
 type Config struct {
 	// Plugins are the types of resources that can be reserved. Default: none.
 	Plugins map[string]Plugin
-	// Notice is how long before its end a lease has the event before_end_lease,
-	// unless it says itself when. Default: leases that do not say have none.
+	// Notice is how long before its end a lease without BeforeEnd has the event
+	// before_end_lease. Default: such a lease has none.
 	Notice time.Duration
 	// Patience is how long [Service.Process] waits for one batch of events before
 	// it goes on with the next. Default: a minute.
@@ -37,12 +37,12 @@ type Config struct {
 // Service is not usable. It is safe for concurrent use and needs no closing.
 // Several services, in several processes, may work on one store.
 //
-// The managers are for looking at the records, at their history, and at what is
-// stuck. Whoever moves a lease by them is held to the table of relationships too,
-// [lifecycle.Manager.Override] excepted. The ids of the reservations and events
-// of a lease begin with its own id and a slash. Besides, the store has a record of
-// the machine "calendar" for every event that is UNDONE, by which Process finds what
-// is due.
+// The managers give access to the records, to their history, and to explanations of
+// objects that are stuck. A lease that is moved by them has to obey the table of
+// relationships too, except by [lifecycle.Manager.Override]. The ids of the
+// reservations and events of a lease begin with its own id and a slash. The store
+// also has a record of the machine "calendar" for every event that is UNDONE, by
+// which Process finds the events that are due.
 type Service struct {
 	Leases       *lifecycle.Manager[LeaseState, Call, LeaseSpec]
 	Reservations *lifecycle.Manager[ReservationState, Call, ReservationSpec]
@@ -80,22 +80,22 @@ func newService(config *Config) *Service {
 
 func (s *Service) leases() *lifecycle.Config[Call] {
 	return &lifecycle.Config[Call]{
-		Worker: Manager, Done: []Call{Done}, Failed: []Call{Fail},
-		Along: s.along,
-		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
+		WorkerActor: Manager, Done: []Call{Done}, Failed: []Call{Fail},
+		BeforeCommit: s.beforeCommit,
+		Owner:        s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
 	}
 }
 
 func (s *Service) events() *lifecycle.Config[Call] {
 	return &lifecycle.Config[Call]{
-		Worker: Manager, Done: []Call{Done}, Failed: []Call{Fail},
-		Along: s.noted, Observe: s.observe,
+		WorkerActor: Manager, Done: []Call{Done}, Failed: []Call{Fail},
+		BeforeCommit: s.moveNote, Observe: s.observe,
 		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
 	}
 }
 
-// observe keeps a sweep from an event whose lease is under way: it will be settled
-// in the commit that settles the lease, and not before.
+// observe keeps the sweep from moving an event whose lease is in an operation: the
+// commit that ends the operation of the lease moves the event too.
 func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Call, fsm.Actor, error) {
 	event, err := s.Events.Get(ctx, stuck.ID)
 	if err != nil || event.Payload.Type == BeforeEndLease {
@@ -113,24 +113,15 @@ func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Ca
 	return "", "", nil
 }
 
-// Sweep looks after leases and events that are stuck, see
-// [lifecycle.Manager.Sweep]: the leases first, because their events go along.
-func (s *Service) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
-	return both(ctx, s.Leases.Sweep, s.Events.Sweep)
-}
-
-// Recover does at the start of a process what [Service.Sweep] does about dead
-// processes, without waiting for deadlines. It needs [Config].Owner, see
-// [lifecycle.Manager.Recover].
-func (s *Service) Recover(ctx context.Context) ([]lifecycle.Case, error) {
-	return both(ctx, s.Leases.Recover, s.Events.Recover)
-}
-
-func both(ctx context.Context, leases, events func(context.Context) ([]lifecycle.Case, error)) ([]lifecycle.Case, error) {
-	cases, err := leases(ctx)
+// Sweep acts on leases and events that are stuck, see [lifecycle.Manager.Sweep]. It
+// sweeps the leases first, because their commits move their events too. Call it at
+// the start of a process that has [Config].Owner: it finds what an earlier process of
+// the same name has left, without waiting for deadlines.
+func (s *Service) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	results, err := s.Leases.Sweep(ctx)
 	if err != nil {
-		return cases, err
+		return results, err
 	}
-	more, err := events(ctx)
-	return append(cases, more...), err
+	more, err := s.Events.Sweep(ctx)
+	return append(results, more...), err
 }

@@ -198,7 +198,7 @@ func TestRun(t *testing.T) {
 		var types []string
 		ended := make(chan error)
 		go func() {
-			ended <- s.Run(ctx, 0, func(handled []blazar.Handled, _ []lifecycle.Case, err error) {
+			ended <- s.Run(ctx, 0, func(handled []blazar.Handled, _ []lifecycle.SweepResult, err error) {
 				if err != nil {
 					t.Errorf("a round failed: %v", err)
 				}
@@ -320,9 +320,9 @@ func must[V any](v V, err error) func(testing.TB) V {
 	}
 }
 
-// A process dies in the start of one lease, and is slow with another: what is left
-// is found, and what goes on is left alone.
-func TestRecover(t *testing.T) {
+// A process dies in the start of a lease. The next process of its name finds the
+// lease by a sweep, without waiting for a deadline.
+func TestSweepAfterJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := watch()
 		hang := func(ctx context.Context, _ blazar.LeaseInfo) error { <-ctx.Done(); return context.Cause(ctx) }
@@ -336,24 +336,20 @@ func TestRecover(t *testing.T) {
 		synctest.Wait()
 
 		after := join()
-		cases := must(after.Recover(t.Context()))(t)
-		require.Len(t, cases, 1)
-		require.Equal(t, lifecycle.Moved, cases[0].Remedy)
+		results := must(after.Sweep(t.Context()))(t)
+		require.Len(t, results, 1)
+		require.Equal(t, lifecycle.Moved, results[0].Resolution)
 		lease := must(after.GetLease(t.Context(), "l"))(t)
 		require.Equal(t, blazar.LeaseError, lease.Status)
 		require.Equal(t, blazar.EventError, lease.Events[0].Status)
 		require.NoError(t, after.DeleteLease(t.Context(), "l"))
-		must(before.Sweep(t.Context()))(t) // it is told that it has lost
+		must(before.Sweep(t.Context()))(t) // ends the work that it has lost
 		require.ErrorIs(t, <-started, lifecycle.ErrStale)
 		store.ends(t)
-
-		_, err := blazar.New(store, nil).Recover(t.Context())
-		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	})
 }
 
-// A method that takes its time, and says so, is not taken for dead, and neither is
-// its event.
+// A method that sends heartbeats is not considered dead, and neither is its event.
 func TestSlowMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := watch()
@@ -364,7 +360,7 @@ func TestSlowMethod(t *testing.T) {
 			_, err := s.Guard(t.Context(), "l", blazar.Start, func(ctx context.Context, _ blazar.LeaseInfo) error {
 				for range 12 {
 					time.Sleep(10 * time.Minute)
-					if err := lifecycle.TaskOf(ctx).Beat(ctx); err != nil {
+					if err := lifecycle.TaskOf(ctx).Heartbeat(ctx); err != nil {
 						return err
 					}
 				}
@@ -376,7 +372,7 @@ func TestSlowMethod(t *testing.T) {
 		for range 11 {
 			time.Sleep(10*time.Minute + time.Second)
 			for _, c := range must(s.Sweep(t.Context()))(t) {
-				require.Equal(t, lifecycle.Unmoved, c.Remedy, "%v", c)
+				require.Equal(t, lifecycle.NotMoved, c.Resolution, "%v", c)
 				require.ErrorIs(t, c.Err, lifecycle.ErrBusy)
 				held++
 			}

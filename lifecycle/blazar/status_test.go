@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/lifecycle/relation"
 )
 
 // What can follow what, written down from the document: its text, and its figures
@@ -135,13 +136,13 @@ func TestDeriveStatus(t *testing.T) {
 // What a service checks in its commits is the table, for every status and every
 // combination.
 func TestRelationshipsAreTheCombinations(t *testing.T) {
-	reservation := lifecycle.NewRole("reservation", blazar.ReservationRecord)
-	start := lifecycle.NewRole(blazar.StartLease, blazar.EventRecord)
-	end := lifecycle.NewRole(blazar.EndLease, blazar.EventRecord)
-	before := lifecycle.NewRole(blazar.BeforeEndLease, blazar.EventRecord)
+	reservation := relation.NewRole("reservation", blazar.ReservationRecord)
+	start := relation.NewRole(blazar.StartLease, blazar.EventRecord)
+	end := relation.NewRole(blazar.EndLease, blazar.EventRecord)
+	before := relation.NewRole(blazar.BeforeEndLease, blazar.EventRecord)
 	for _, line := range blazar.Combinations() {
 		combinations(func(list []blazar.ReservationState, s, e blazar.EventState) {
-			related := []lifecycle.Related{start.Saw("s", s), end.Saw("e", e)}
+			related := []relation.Related{start.Saw("s", s), end.Saw("e", e)}
 			for i, r := range list {
 				related = append(related, reservation.Saw(string(rune('a'+i)), r))
 			}
@@ -153,7 +154,7 @@ func TestRelationshipsAreTheCombinations(t *testing.T) {
 	require.ErrorIs(t, blazar.Relationships.Check(blazar.LeasePending), lifecycle.ErrPrecondition)
 	require.NoError(t, blazar.Relationships.Check(blazar.LeaseDeleting))
 	// No event at all is in progress while a lease is updated.
-	related := []lifecycle.Related{start.Saw("s", blazar.EventDone), end.Saw("e", blazar.EventUndone)}
+	related := []relation.Related{start.Saw("s", blazar.EventDone), end.Saw("e", blazar.EventUndone)}
 	for s := range blazar.Event.States() {
 		err := blazar.Relationships.Check(blazar.LeaseUpdating, append(related, before.Saw("b", s))...)
 		require.Equal(t, s == blazar.EventInProgress, err != nil)

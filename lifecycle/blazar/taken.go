@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// taken lists the leases that still have resources which are to be somebody
-// else's, or will have them: their end was due when the look began and is not over,
-// or is in progress, or they are being deleted. A start waits for ends that are not
+// taken lists the leases that have resources, or will have them, although another
+// lease may start on them: their end was due when Process began and is not over, or
+// is in progress, or they are being deleted. A start waits for ends that are not
 // later than itself, and so for none that has become due since.
 func (s *Service) taken(ctx context.Context, due []Due) ([]LeaseInfo, error) {
 	leases := make(map[string]bool)
@@ -54,8 +54,8 @@ func (s *Service) taken(ctx context.Context, due []Due) ([]LeaseInfo, error) {
 	return list, nil
 }
 
-// inTheWay returns an error if resources of a lease that is to start are still
-// somebody else's.
+// inTheWay returns an error if another lease still has resources of a lease that is
+// to start.
 func (s *Service) inTheWay(ctx context.Context, d Due, taken []LeaseInfo) error {
 	if len(taken) == 0 {
 		return nil

@@ -42,7 +42,7 @@ func (w *watched) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 	var texts []string
 	for _, ch := range c.Changes {
-		if ch.Quiet || ch.To.Machine == "interlock.owner" || ch.To.Machine == "calendar" {
+		if ch.MetadataOnly || ch.To.Machine == "interlock.owner" || ch.To.Machine == "calendar" {
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%s %s -> %s", shortName(ch.To.ID), or(ch.From, "-"), ch.To.State))

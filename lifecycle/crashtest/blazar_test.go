@@ -46,7 +46,7 @@ func TestLease(t *testing.T) {
 				return nil, err
 			}
 			return Manage(p, blazar.Lease, &lifecycle.Config[blazar.Call]{
-				Worker: blazar.Manager, Done: []blazar.Call{blazar.Done}, Failed: []blazar.Call{blazar.Fail},
+				WorkerActor: blazar.Manager, Done: []blazar.Call{blazar.Done}, Failed: []blazar.Call{blazar.Fail},
 				Handlers: map[string]lifecycle.Handler{
 					"work": func(ctx context.Context, _ []byte) error { return p.Effect(ctx) },
 					"hang": func(ctx context.Context, _ []byte) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// drive performs the scenario until everything rests. All that happens by itself
-// happens here: time passes only when everybody waits.
+// drive performs the scenario until nothing moves any more. Time passes here only,
+// when all goroutines wait.
 func (w *world) drive() {
 	for _, role := range w.s.processes {
 		w.launch(role, role, false)
@@ -36,10 +36,10 @@ func (w *world) drive() {
 		w.tick()
 	}
 	w.settle()
-	w.blame("no rest after %v: %s", w.elapsed, strings.Join(w.unrest(), "; "))
+	w.blame("not at rest after %v: %s", w.elapsed, strings.Join(w.unrest(), "; "))
 }
 
-// settle waits until everybody waits.
+// settle waits until all other goroutines wait.
 func (w *world) settle() {
 	if w.h.Synctest {
 		synctest.Wait()
@@ -61,7 +61,7 @@ func (w *world) settle() {
 	}
 }
 
-// pass lets time pass for the store, and for who sleeps.
+// pass lets time pass for the store and for goroutines that sleep.
 func (w *world) pass(d time.Duration) {
 	if w.h.Synctest {
 		time.Sleep(d)
@@ -71,8 +71,8 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// tick has every process that lives beat and sweep. Until the script has ended,
-// one after the other, so that writes have an order; then all at once.
+// tick makes every live process send a heartbeat and sweep: one after the other
+// until the script has ended, so that writes have an order; then all at once.
 func (w *world) tick() {
 	w.mu.Lock()
 	all := slices.Clone(w.processes)
@@ -102,8 +102,8 @@ func (w *world) tick() {
 	})
 }
 
-// supervise starts a process for each that has ended or stands still, and lets
-// go on what has stood still for long enough. It reports whether it has done
+// supervise starts a process for each that has ended or stalls, and releases a
+// paused process that others have taken over. It reports whether it has done
 // anything.
 func (w *world) supervise() (did bool) {
 	w.mu.Lock()
@@ -127,8 +127,8 @@ func (w *world) supervise() (did bool) {
 			did = true
 		case state == paused && w.takenOver(p):
 			w.mu.Lock()
-			// It comes back into a world that goes on without it; that it is lost
-			// it will see by itself.
+			// The process is replaced already. It learns at its next heartbeat that its
+			// ownership is lost.
 			p.heeded = false
 			w.mu.Unlock()
 			p.goOn(runs)
@@ -153,14 +153,14 @@ func (w *world) supervise() (did bool) {
 	return did
 }
 
-// takenOver reports whether a process that stands still is dead to all others,
-// and nothing that it has left is undone.
+// takenOver reports whether the other processes consider a paused process dead, and
+// no operation of its is left.
 func (w *world) takenOver(p *Process) bool {
 	w.mu.Lock()
-	someone := slices.ContainsFunc(w.processes, (*Process).lives)
+	others := slices.ContainsFunc(w.processes, (*Process).lives)
 	tables := w.known()
 	w.mu.Unlock()
-	if !someone {
+	if !others {
 		return false
 	}
 	if p.owner == nil {
@@ -179,7 +179,7 @@ func (w *world) takenOver(p *Process) bool {
 	})
 }
 
-// unrest says what is still to happen.
+// unrest returns what is not at rest yet.
 func (w *world) unrest() (why []string) {
 	w.mu.Lock()
 	if !w.finished {
@@ -189,7 +189,7 @@ func (w *world) unrest() (why []string) {
 	}
 	for _, p := range w.processes {
 		if p.state == paused {
-			why = append(why, p.name+" stands still, and nobody has taken over")
+			why = append(why, p.name+" is paused, and no process has taken over")
 		}
 		if p.state == runs {
 			why = append(why, p.waiters()...)
@@ -203,10 +203,11 @@ func (w *world) unrest() (why []string) {
 	return why
 }
 
-// waiters says who has no answer from a process yet. REQUIRES: w.mu.
+// waiters returns the requests and the work that a process has not ended. REQUIRES:
+// w.mu.
 func (p *Process) waiters() (list []string) {
 	for r := range p.pending {
-		list = append(list, "nobody has answered in "+p.name+": "+r.what)
+		list = append(list, "no answer of "+p.name+": "+r.what)
 	}
 	if s := p.queue.Stats(); s.Running+s.Waiting+s.Blocked > 0 {
 		list = append(list, "work waits or runs in "+p.name)
@@ -225,18 +226,15 @@ func (w *world) known() []managed {
 	return list
 }
 
-// inTransition returns the records in which a move is owed, that may not stay as
-// they are: also those at rest between two steps.
+// inTransition returns the records that may not stay as they are: in transitional
+// states, unless the table names the state Manual or the scenario allows it as an
+// end.
 func (w *world) inTransition(tables []managed) (list []lifecycle.StoredRecord) {
 	for _, m := range tables {
 		for _, r := range w.records(m.table.Name) {
 			i, ok := m.table.StateIndex(r.State)
-			owed := len(r.Steps) > 0
-			if ok && m.table.States[i].Kind == fsm.Transitional {
-				// Its steps may be no more than the bounds of the present work.
-				owed = m.table.States[i].Manual == "" && !slices.Contains(w.s.ends[r.Key], r.State)
-			}
-			if owed {
+			if ok && m.table.States[i].Kind == fsm.Transitional && m.table.States[i].Manual == "" &&
+				!slices.Contains(w.s.ends[r.Key], r.State) {
 				list = append(list, r)
 			}
 		}
@@ -261,7 +259,7 @@ func (w *world) records(machine string) (list []lifecycle.StoredRecord) {
 	}
 }
 
-// end ends whatever is left, so that no goroutine is.
+// end ends all goroutines of the point.
 func (w *world) end() {
 	w.cancel(errOver)
 	w.mu.Lock()
@@ -274,7 +272,7 @@ func (w *world) end() {
 		if waits {
 			p.goOn(over)
 		}
-		p.queue.Abort(errOver) // settles what waits, here and now
+		p.queue.Abort(errOver) // settles waiting work in this goroutine
 	}
 	ends := true
 	for _, p := range all {
@@ -292,24 +290,23 @@ func (w *world) end() {
 		}
 	}
 	if !w.quits() {
-		w.blame("the script, or what it asks for, does not end with its context: %s", strings.Join(w.unrest(), "; "))
+		w.blame("the script or one of its requests does not end with its context: %s", strings.Join(w.unrest(), "; "))
 		ends = !w.h.Synctest
 	}
 	if ends {
 		return
 	}
-	// The bubble panics over what never ends, and nobody comes to tell the rest.
+	// The bubble panics because a goroutine never ends, and Run reports nothing then.
 	for _, text := range w.wrong {
 		w.t.Errorf("%s: %s", nameOfRun(w.faults), text)
 	}
 }
 
-// forever is longer than anything takes that ends at all. It costs nothing in a
+// forever is longer than any goroutine takes that ends at all. It costs nothing in a
 // bubble.
 const forever = 10000 * time.Hour
 
-// quits waits until all that the kit has begun has ended, and reports whether it
-// has.
+// quits waits for all goroutines of the kit and reports whether they have ended.
 func (w *world) quits() bool {
 	ended := make(chan struct{})
 	go func() {

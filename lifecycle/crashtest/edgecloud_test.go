@@ -165,7 +165,7 @@ func TestClusterInst(t *testing.T) {
 				return nil, err
 			}
 			return Manage(p, edgecloud.ClusterInst, &lifecycle.Config[edgecloud.Event]{
-				Undo: []edgecloud.Event{edgecloud.Undo}, Worker: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
+				Undo: []edgecloud.Event{edgecloud.Undo}, WorkerActor: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
 			}), nil
 		},
 		Script: clusterLife,

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// effect is what work does to the world outside.
+// effect is what work does to the outside world.
 type effect struct {
 	lifecycle.Key
 	operation lifecycle.OpID
@@ -15,9 +15,8 @@ type effect struct {
 	epoch     uint64
 }
 
-// effects are the world outside as operations change it: a thing that takes
-// every operation of an object once, and none that is older than one it has
-// seen.
+// effects are the simulated outside world. It accepts every operation of an object
+// once, and none that is older than one it has seen.
 type effects struct {
 	count  map[effectKey]int
 	by     map[effectKey]effect
@@ -30,9 +29,9 @@ type effectKey struct {
 }
 
 // Effect is the side effect of the work that runs with this context: it changes
-// the world outside, on behalf of its operation. Work calls it once. The error
-// matches [lifecycle.ErrStale] if the outside has seen a later operation of the
-// object, and nothing is changed then. It panics where no work runs.
+// the outside world, on behalf of the operation. Work calls it once. The error
+// matches [lifecycle.ErrStale] if the outside world has seen a later operation of
+// the object; nothing changes then. Effect panics if no work runs with ctx.
 func (p *Process) Effect(ctx context.Context) error {
 	t := lifecycle.TaskOf(ctx)
 	if t == nil {
@@ -41,8 +40,7 @@ func (p *Process) Effect(ctx context.Context) error {
 	return p.apply(effect{t.Key, t.Operation, t.Owner, t.Epoch})
 }
 
-// Apply is Effect for a peer that does what an operation asks for, on behalf of
-// nobody here.
+// Apply is Effect for a peer that executes an operation and is not an owner.
 func (p *Process) Apply(key lifecycle.Key, operation lifecycle.OpID) error {
 	return p.apply(effect{Key: key, operation: operation})
 }
@@ -56,7 +54,7 @@ func (p *Process) apply(e effect) error {
 	defer w.mu.Unlock()
 	k := effectKey{e.Key, e.operation}
 	if newest := w.outside.newest[e.Key]; e.operation < newest {
-		return fmt.Errorf("%w: the outside has seen operation %d of %s", lifecycle.ErrStale, newest, e.ID)
+		return fmt.Errorf("%w: the outside world has seen operation %d of %s", lifecycle.ErrStale, newest, e.ID)
 	}
 	w.outside.newest[e.Key] = e.operation
 	w.outside.count[k]++
@@ -70,7 +68,7 @@ func (p *Process) apply(e effect) error {
 
 func (e effect) who() string {
 	if e.owner == "" {
-		return "nobody in particular"
+		return "a peer"
 	}
 	return fmt.Sprintf("%s in epoch %d", e.owner, e.epoch)
 }

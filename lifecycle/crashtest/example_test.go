@@ -33,7 +33,7 @@ func start(ctx context.Context, p *crashtest.Process) (manager, error) {
 		return nil, err
 	}
 	return crashtest.Manage(p, doors, &lifecycle.Config[string]{
-		Worker: "motor", Done: []string{"opened"},
+		WorkerActor: "motor", Done: []string{"opened"},
 		Handlers: map[string]lifecycle.Handler{
 			"turn": func(ctx context.Context, _ []byte) error { return p.Effect(ctx) },
 		},

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Only repeats one point, and says so.
+// Only selects one point.
 func TestOnly(t *testing.T) {
 	h := memoryHarness()
 	h.Only = "crash after write 3 "
@@ -24,7 +24,7 @@ func TestOnly(t *testing.T) {
 	require.Equal(t, []string{"crashtest: 5 writes, 45 points found, 0 covered, 0 tried"}, r.failures)
 }
 
-// A scenario that fails everywhere is given up.
+// Run ends after 20 failed points.
 func TestGivesUp(t *testing.T) {
 	s := plainPlanted().Scenario
 	script := s.Script
@@ -76,8 +76,8 @@ func (s *own) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRe
 func (s *own) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	time.Sleep(s.slow)
 	for i := range c.Changes {
-		if c.Changes[i].Within > 0 {
-			c.Changes[i].Within += time.Until(s.now)
+		if c.Changes[i].Timeout > 0 {
+			c.Changes[i].Timeout += time.Until(s.now)
 		}
 	}
 	return s.MemoryStore.Commit(ctx, c)
@@ -112,7 +112,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// A script that does not end when it is told to ends the point all the same.
+// A script that does not end with its context does not keep the point from ending.
 func TestDeafScript(t *testing.T) {
 	s := plainPlanted().Scenario
 	woken := make(chan struct{})
@@ -122,7 +122,7 @@ func TestDeafScript(t *testing.T) {
 	r := &recorder{TB: t}
 	explore(r, &h, s.plain(), func(try func(t testing.TB)) { try(r) })
 	close(woken)
-	require.Contains(t, r.text(), "the script, or what it asks for, does not end with its context: the script has not ended")
+	require.Contains(t, r.text(), "the script or one of its requests does not end with its context: the script has not ended")
 }
 
 func TestKinds(t *testing.T) {

@@ -15,10 +15,10 @@ const (
 	// CrashAfter: the write is done, and the process ends before it learns that.
 	// Another one of the same name starts at once.
 	CrashAfter
-	// DeathBefore: as CrashBefore, but nobody of that name comes back. A process
-	// of another name has to find out.
+	// DeathBefore: as CrashBefore, but no process of that name starts again. A
+	// process of another name has to take over.
 	DeathBefore
-	// DeathAfter: as CrashAfter, but nobody of that name comes back.
+	// DeathAfter: as CrashAfter, but no process of that name starts again.
 	DeathAfter
 	// Refused: the write is not done, and the store returns [ErrInjected].
 	Refused
@@ -30,9 +30,9 @@ const (
 	LostAnswer
 	// NoAnswer: as LostAnswer, however often it is sent again.
 	NoAnswer
-	// Paused: the process stands still with the write on its way, until another
-	// one has declared it dead and looked after all it has left; then the write
-	// reaches the store, and the process goes on as if nothing had been.
+	// Paused: the process stalls while the write is on its way, until another
+	// process has declared it dead and has taken over everything it left. Then the
+	// write reaches the store, and the process continues.
 	Paused
 )
 
@@ -59,18 +59,18 @@ func (k Kind) after() bool {
 	return k == CrashAfter || k == DeathAfter || k == LostAnswer || k == NoAnswer
 }
 
-// unnoticed reports whether it is nothing to anybody who asks again, as managers
-// do.
+// unnoticed reports whether a caller that sends the write again, as managers do,
+// does not notice the fault.
 func (k Kind) unnoticed() bool { return k == LostRequest || k == LostAnswer }
 
-// forGood reports whether nobody of the same name comes back.
+// forGood reports whether no process of the same name starts again.
 func (k Kind) forGood() bool { return k == DeathBefore || k == DeathAfter }
 
 var (
 	// ErrInjected is what a store returns where an error is injected. Nothing is
 	// written then.
 	ErrInjected = errors.New("crashtest: injected error")
-	// ErrCrashed is what a client gets of a process that ended before it
-	// answered. What became of the request, nobody has said.
+	// ErrCrashed is the error of a request to a process that ended before it
+	// answered. The outcome of the request is unknown.
 	ErrCrashed = errors.New("crashtest: the process is gone")
 )

@@ -34,7 +34,7 @@ func TestManualWithTimeout(t *testing.T) {
 					return nil, err
 				}
 				return Manage(p, lift, &lifecycle.Config[event]{
-					Worker: "worker", Done: []event{"done"},
+					WorkerActor: "worker", Done: []event{"done"},
 					Handlers: map[string]lifecycle.Handler{"look": func(context.Context, []byte) error { return nil }},
 				}), nil
 			},

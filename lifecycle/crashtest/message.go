@@ -7,18 +7,18 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// lineOf tells messages apart.
+// lineOf returns a text that identifies a message.
 func lineOf(m *lifecycle.Message) string { return fmt.Sprintf("%s %q %q", m.Topic, m.Key, m.Payload) }
 
-// messages looks whether what was to be told is there once for every commit that
-// told it. Of what was discarded nothing is known.
+// messages checks that every message is there once for every commit that contained
+// it. It checks nothing after messages were discarded.
 func (w *world) messages() {
 	outbox, ok := w.inner.(lifecycle.Outbox)
 	if !ok || !w.inner.Capabilities().Messages {
 		return
 	}
 	var list []lifecycle.OutboxMessage
-	for limit := 128; ; limit *= 2 { // until it is fewer, and so all
+	for limit := 128; ; limit *= 2 { // until there are fewer, and so all
 		var err error
 		if list, err = outbox.Messages(context.Background(), limit); err != nil {
 			w.blame("Messages: %v", err)
@@ -37,7 +37,7 @@ func (w *world) messages() {
 	if w.discarded {
 		return
 	}
-	for m, n := range w.told {
+	for m, n := range w.sent {
 		if there[m] != n {
 			w.accuse("the message %s is there %d times, it was committed %d times", m, there[m], n)
 		}

@@ -36,7 +36,7 @@ func TestOVCMachine(t *testing.T) {
 				return nil, err
 			}
 			return Manage(p, ovc.VM, &lifecycle.Config[ovc.Event]{
-				Worker: ovc.Worker, Done: []ovc.Event{ovc.Done},
+				WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 				Handlers: map[string]lifecycle.Handler{
 					"work": func(ctx context.Context, _ []byte) error { return p.Effect(ctx) },
 				},
@@ -69,21 +69,10 @@ func TestOVCMachine(t *testing.T) {
 			}); err != nil && w.Faultless() {
 				return err
 			}
-			return w.Insist("alpha", "stop and destroy", func(ctx context.Context, m ovcVMs) error {
-				rec, err := m.Get(ctx, "m")
-				if err != nil || rec.State == ovc.Destroyed {
-					return err
-				}
-				steps := []lifecycle.Step[ovc.Event]{{Event: ovc.Stop, Work: work}, {Event: ovc.Destroy, Work: work}}
-				if rec.State == ovc.Halted {
-					steps = steps[1:]
-				}
-				h, err := m.DoSteps(ctx, "m", ovc.API, steps, nil)
-				if err == nil {
-					_, err = h.Wait(ctx)
-				}
+			if err := action(w, ovc.Stop, ovc.Halted); err != nil {
 				return err
-			})
+			}
+			return action(w, ovc.Destroy, ovc.Destroyed)
 		},
 		Ends: map[lifecycle.Key][]string{k: {string(ovc.Destroyed)}},
 	})

@@ -11,16 +11,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Audit reads an object and its history, and says what [Run] would say about
-// them: the history is a path of the table from row to row, under the operation
-// numbers that the table asks for, overrides excepted; sequence numbers have no
-// gap, no commit is there twice, and the record is what the last row says. It is
-// for the end of tests that Run cannot perform, such as of processes that are
-// killed, and wants an object that nobody changes meanwhile. The rows are
-// returned, for more questions about them.
+// Audit reads an object and its history and checks them as [Run] does: the history
+// is a path of the table from row to row, with the operation ids that the table
+// requires, overrides excepted; sequence numbers have no gap, no commit is there
+// twice, and the record equals the last row. It is for the end of tests that Run
+// cannot perform, such as those that kill real processes. The object must not
+// change meanwhile. Audit returns the rows, for further checks.
 //
 // Errors: [errors.ErrUnsupported] for a store without history, those of the
-// store, and else what is wrong.
+// store, and one that describes the first problem.
 func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) ([]lifecycle.HistoryRow, error) {
 	h, ok := store.(lifecycle.Historian)
 	if !ok || !store.Capabilities().History {
@@ -54,8 +53,8 @@ func history(ctx context.Context, h lifecycle.Historian, k lifecycle.Key) (rows 
 	}
 }
 
-// path says where the history is no path of the table that ends in the record.
-// Without a table, only that rows follow each other.
+// path returns why the history is no path of the table that ends in the record, or
+// nothing. Without a table it checks only that the rows follow each other.
 func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) string {
 	tokens := map[lifecycle.Token]bool{}
 	for i := range rows {
@@ -87,7 +86,7 @@ func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) 
 		at = ""
 	}
 	if r.State != at || r.Sequence != last.Sequence || r.Operation != last.Operation {
-		return fmt.Sprintf("the record is %s at #%d in operation %d, the last row says: %v",
+		return fmt.Sprintf("the record is %s at #%d in operation %d, the last row is: %v",
 			stateOr(r.State), r.Sequence, r.Operation, last)
 	}
 	return ""
@@ -98,7 +97,8 @@ func isAbsent(t *fsm.Table, state string) bool {
 	return ok && t.States[i].Kind == fsm.Absent
 }
 
-// step says what is wrong with a row after the one before, nil if none is known.
+// step returns what is wrong with a row after the one before, which is nil if it is
+// not known; or nothing.
 func step(t *fsm.Table, before, row *lifecycle.HistoryRow) string {
 	if before != nil {
 		from := before.To
@@ -117,7 +117,7 @@ func step(t *fsm.Table, before, row *lifecycle.HistoryRow) string {
 	}
 	if row.Event == "" {
 		if row.From != "" || row.To != t.States[t.Initial].Name {
-			return "objects do not begin like this"
+			return "no row creates the object"
 		}
 		return ""
 	}

@@ -64,7 +64,7 @@ func TestStep(t *testing.T) {
 		"goes back": {starting, row(1, "starting", "stopped", "done", "worker", "running", "running"), "it follows operation 2"},
 		"leaps":     {starting, row(4, "starting", "stopped", "done", "worker", "running", "running"), "it follows operation 2"},
 		"is added": {
-			nil, row(0, "", "", "", "user", "stopped", "stopped"), "objects do not begin like this",
+			nil, row(0, "", "", "", "user", "stopped", "stopped"), "no row creates the object",
 		},
 		"unknown state": {
 			nil, row(1, "stopped", "stopped", "start", "user", "flying", "stopped"),

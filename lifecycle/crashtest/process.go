@@ -12,13 +12,13 @@ import (
 )
 
 // Process is one process of a scenario, from its start to its end; the next one
-// of the same name is another Process. The harness makes them. It is safe for
-// concurrent use.
+// of the same name is another Process. The harness makes them; the zero Process is
+// not usable. It is safe for concurrent use and must not be copied.
 type Process struct {
 	w     *world
 	role  string
 	name  string
-	heir  bool // it comes after another one
+	heir  bool // it replaces another one
 	store *store
 	queue *queue.Queuer[lifecycle.Key]
 
@@ -31,55 +31,54 @@ type Process struct {
 
 	// Guarded by w.mu.
 	state   mode
-	gate    chan struct{} // closed when a process that does not run does so again, or the point is over
+	gate    chan struct{} // closed when a process that does not run continues, or the point is over
 	ready   bool          // Start has succeeded
-	failed  error         // Start has not
+	failed  error         // of Start
 	lost    bool          // its ownership is
-	forGood bool          // nobody of its name comes back
-	left    bool          // in good order
-	heeded  bool          // its end, or its standing still, was taken notice of
+	forGood bool          // no process of its name starts again
+	left    bool          // World.Stop has ended it
+	heeded  bool          // supervise has noticed that it ended or stalls
 	ticking bool
 	pending map[*request]struct{}
 }
 
-// mode is whether a process gets on.
+// mode is whether a process makes progress.
 type mode uint8
 
 const (
 	runs   mode = iota
-	paused      // stands still
+	paused      // stalls
 	gone        // nothing happens in it any more
-	over        // gone, and the point is over: what is left of it is to end
+	over        // gone, and the point is over: its goroutines end
 )
 
 // managed is a manager without its type parameters.
 type managed struct {
-	table   *fsm.Table
-	worker  fsm.Actor
-	done    []string // the events by which work says that it was done
-	sweep   func(context.Context) error
-	recover func(context.Context) error
+	table  *fsm.Table
+	worker fsm.Actor
+	done   []string // the events that report that work was done
+	sweep  func(context.Context) error
 }
 
-// request is something that a process is asked for, and has not answered.
+// request is a request that a process has not answered.
 type request struct{ what string }
 
 // Role returns the name that the scenario has for the process.
 func (p *Process) Role() string { return p.role }
 
 // Name returns the name of the process as an owner: that of its role, or another
-// one where the process before was to stay dead.
+// one if no process of the earlier name starts again.
 func (p *Process) Name() string { return p.name }
 
 // Store returns the store as this process sees it.
 func (p *Process) Store() lifecycle.Store { return p.store }
 
-// Queue returns the queue of this process, which the managers share that
-// [Manage] makes.
+// Queue returns the queue of this process. The managers that [Manage] makes share
+// it.
 func (p *Process) Queue() *queue.Queuer[lifecycle.Key] { return p.queue }
 
-// Join makes the process an owner with this time to live, see
-// [lifecycle.Join]. It beats from then on at every tick. It is for Start, before
+// Join makes the process an owner with this TTL, see [lifecycle.Join]. From then on
+// the process sends a heartbeat at every tick. Join is for [Scenario].Start, before
 // [Manage].
 func (p *Process) Join(ctx context.Context, ttl time.Duration) error {
 	owner, err := lifecycle.Join(ctx, p.store, p.name, ttl)
@@ -103,14 +102,14 @@ const ownersMachine = "interlock.owner"
 // Owner returns what Join has made, or nil.
 func (p *Process) Owner() *lifecycle.Owner { return p.owner }
 
-// Every has a function called at every tick, after the sweeps: for what a
-// service does by itself. Its error says nothing. It is for Start.
+// Every registers a function that is called at every tick, after the sweeps. Its
+// error is ignored. Every is for [Scenario].Start.
 func (p *Process) Every(f func(ctx context.Context) error) { p.daemons = append(p.daemons, f) }
 
-// Manage makes a manager of this process. Where the configuration says nothing,
-// Owner is what [Process.Join] made and Queue that of the process. It is for
-// Start. The manager sweeps at every tick; in a process that comes after another
-// one it recovers first.
+// Manage makes a manager of this process. The defaults of the configuration are the
+// Owner that [Process.Join] made and the Queue of the process. Manage is for
+// [Scenario].Start. The manager sweeps at every tick; in a process that replaces
+// another one it also sweeps at the start.
 func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config *lifecycle.Config[E]) *lifecycle.Manager[S, E, T] {
 	var c lifecycle.Config[E]
 	if config != nil {
@@ -124,12 +123,8 @@ func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config 
 	}
 	mgr := lifecycle.New(m, p.store, &c)
 	kept := managed{
-		table: m.Table(), worker: c.Worker,
+		table: m.Table(), worker: c.WorkerActor,
 		sweep: func(ctx context.Context) error { _, err := mgr.Sweep(ctx); return err },
-	}
-	kept.recover = kept.sweep
-	if c.Owner != nil {
-		kept.recover = func(ctx context.Context) error { _, err := mgr.Recover(ctx); return err }
 	}
 	for _, e := range c.Done {
 		kept.done = append(kept.done, m.Table().Events[m.EventIndex(e)])
@@ -139,8 +134,8 @@ func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config 
 	return mgr
 }
 
-// enter waits while the process stands still. The error is [ErrCrashed] once the
-// point is over for a process that is gone; until then nobody comes out.
+// enter waits while the process stalls or is gone. The error is [ErrCrashed] when
+// the point is over.
 func (p *Process) enter() error {
 	for {
 		p.w.mu.Lock()
@@ -158,7 +153,7 @@ func (p *Process) enter() error {
 	}
 }
 
-// stop takes a process out of the running.
+// stop ends or pauses a process that runs.
 func (p *Process) stop(to mode) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -168,7 +163,7 @@ func (p *Process) stop(to mode) {
 	}
 }
 
-// goOn lets what waits at the gate go on.
+// goOn releases the calls that wait at the gate.
 func (p *Process) goOn(to mode) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -177,8 +172,8 @@ func (p *Process) goOn(to mode) {
 	p.w.tell()
 }
 
-// run has something done in the process, in a goroutine of its own. Who is told
-// the answer is not told it by a process that is gone.
+// run calls f in the process, in a goroutine of its own, and answer with its
+// result. A process that is gone gives no answer before the point is over.
 func (p *Process) run(what string, f func(ctx context.Context) error, answer func(error)) {
 	r := &request{what}
 	p.w.mu.Lock()
@@ -194,7 +189,7 @@ func (p *Process) run(what string, f func(ctx context.Context) error, answer fun
 	})
 }
 
-// start is what a process begins with.
+// start calls [Scenario].Start, and sweeps in a process that replaces another one.
 func (p *Process) start() {
 	p.run("start", func(ctx context.Context) error {
 		app, err := p.w.s.start(ctx, p)
@@ -204,8 +199,8 @@ func (p *Process) start() {
 		p.app = app
 		if p.heir {
 			for _, m := range p.managers {
-				// What fails here is found by the next sweep.
-				_ = m.recover(ctx)
+				// After an error the next sweep tries again.
+				_ = m.sweep(ctx)
 			}
 		}
 		return nil
@@ -217,14 +212,14 @@ func (p *Process) start() {
 	})
 }
 
-// tick is what a process does by itself.
+// tick sends the heartbeat, sweeps, and calls the functions of Every.
 func (p *Process) tick() {
 	p.w.mu.Lock()
 	p.ticking = true
 	p.w.mu.Unlock()
-	p.run("beat and sweep", func(ctx context.Context) error {
+	p.run("heartbeat and sweep", func(ctx context.Context) error {
 		if p.owner != nil {
-			if err := p.owner.Beat(ctx); errors.Is(err, lifecycle.ErrStale) {
+			if err := p.owner.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
 				p.w.mu.Lock()
 				p.lost = true
 				p.w.mu.Unlock()

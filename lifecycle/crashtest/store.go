@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// store is the store as one process sees it: every call of a process that
-// stands still waits, every call of one that is gone never returns, and every
-// commit is numbered.
+// store is the store as one process sees it. A call of a process that stalls
+// waits, a call of a process that is gone never returns, and every commit is
+// numbered.
 type store struct {
 	p     *Process
 	inner lifecycle.Store
@@ -20,11 +20,10 @@ type store struct {
 var (
 	_ lifecycle.Historian = (*store)(nil)
 	_ lifecycle.Outbox    = (*store)(nil)
-	_ lifecycle.Recaller  = (*store)(nil)
 )
 
 // call performs one call of the store. A process that is gone meanwhile does not
-// learn the answer.
+// receive the answer.
 func call[R any](s *store, do func() (R, error)) (R, error) {
 	var none R
 	if err := s.p.enter(); err != nil {
@@ -32,7 +31,7 @@ func call[R any](s *store, do func() (R, error)) (R, error) {
 	}
 	result, err := func() (R, error) {
 		s.p.w.calls(1)
-		defer s.p.w.calls(-1) // also after a panic, which somebody may recover
+		defer s.p.w.calls(-1) // also after a panic, which the caller may recover
 		return do()
 	}()
 	if gone := s.p.enter(); gone != nil {
@@ -41,7 +40,7 @@ func call[R any](s *store, do func() (R, error)) (R, error) {
 	return result, err
 }
 
-// calls counts the calls that are with the store.
+// calls counts the calls that the store has not answered.
 func (w *world) calls(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,15 +54,6 @@ func (s *store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRec
 
 func (s *store) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
 	return call(s, func() ([]lifecycle.StoredRecord, error) { return s.inner.List(ctx, q) })
-}
-
-// Recall is what the store remembers, if it does. It is no call: nothing waits.
-func (s *store) Recall(key lifecycle.Key) (lifecycle.StoredRecord, bool) {
-	r, ok := s.inner.(lifecycle.Recaller)
-	if !ok {
-		return lifecycle.StoredRecord{}, false
-	}
-	return r.Recall(key)
 }
 
 func (s *store) Capabilities() lifecycle.Capabilities { return s.inner.Capabilities() }
@@ -114,7 +104,7 @@ func (s *store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 		p.stop(gone)
 	case Paused:
 		p.stop(paused)
-		// It is on its way: what has ended meanwhile does not stop it.
+		// The write is on its way: the end of a context does not stop it any more.
 		ctx = context.WithoutCancel(ctx)
 	case Refused:
 		return fmt.Errorf("%w: %s", ErrInjected, textOf(p.name, c))
@@ -125,7 +115,7 @@ func (s *store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
-	// What the store fills in, the process sees only with the answer.
+	// The process sees the fields that the store sets only with the answer.
 	sent := *c
 	sent.Changes = slices.Clone(c.Changes)
 	err := s.commit(ctx, &sent)
@@ -152,7 +142,7 @@ func (s *store) commit(ctx context.Context, c *lifecycle.Commit) error {
 	return s.inner.Commit(ctx, c)
 }
 
-// strikes says whether the fault happens at this commit, and marks it.
+// strikes returns the fault that happens at this commit, or 0, and counts it.
 func (w *world) strikes(p *Process, c *lifecycle.Commit) Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +159,8 @@ func (w *world) strikes(p *Process, c *lifecycle.Commit) Kind {
 	return kind
 }
 
-// wrote notes a commit that the store has answered, and reports whether the
-// answer is lost.
+// wrote notes a commit that the store has answered. It reports whether the answer
+// is lost.
 func (w *world) wrote(p *Process, c *lifecycle.Commit, kind Kind, err error) (lost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +175,7 @@ func (w *world) wrote(p *Process, c *lifecycle.Commit, kind Kind, err error) (lo
 			w.keys[c.Changes[i].To.Key] = true
 		}
 		for i := range c.Messages {
-			w.told[lineOf(&c.Messages[i])]++
+			w.sent[lineOf(&c.Messages[i])]++
 		}
 	}
 	if err != nil && kind.after() {
@@ -198,12 +188,12 @@ func (w *world) wrote(p *Process, c *lifecycle.Commit, kind Kind, err error) (lo
 	return kind == LostAnswer || w.mute[c.Token]
 }
 
-// learned notes a commit that a process knows to be written.
+// learned notes a commit that was acknowledged to a process.
 func (w *world) learned(c *lifecycle.Commit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range c.Changes {
-		if !c.Changes[i].Quiet {
+		if !c.Changes[i].MetadataOnly {
 			w.learnt = append(w.learnt, c.Changes[i].Row(c.Token))
 		}
 	}

@@ -3,7 +3,6 @@ package crashtest
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,63 +45,6 @@ func TestPoorStore(t *testing.T) {
 	_, err = p.Messages(t.Context(), 1)
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorIs(t, p.Discard(t.Context(), 1), errors.ErrUnsupported)
-}
-
-// forgetful is a memory store that recalls what was read last, which somebody else
-// may have moved since.
-type forgetful struct {
-	*lifecycle.MemoryStore
-	mu       sync.Mutex
-	read     map[lifecycle.Key]lifecycle.StoredRecord
-	recalled int
-}
-
-func (s *forgetful) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
-	r, err := s.MemoryStore.Get(ctx, k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.read[k] = r
-	}
-	return r, err
-}
-
-func (s *forgetful) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	err := s.MemoryStore.Commit(ctx, c)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range c.Changes {
-		if err != nil {
-			delete(s.read, c.Changes[i].To.Key)
-		}
-	}
-	return err
-}
-
-func (s *forgetful) Recall(k lifecycle.Key) (lifecycle.StoredRecord, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, ok := s.read[k]
-	if ok {
-		s.recalled++
-	}
-	return r, ok
-}
-
-// What a store recalls is recalled by the processes, too: they are hit at what they
-// write on the strength of it.
-func TestRecall(t *testing.T) {
-	var last *forgetful
-	h := memoryHarness()
-	h.New = func(testing.TB) lifecycle.Store {
-		last = &forgetful{MemoryStore: lifecycle.NewMemoryStore(), read: map[lifecycle.Key]lifecycle.StoredRecord{}}
-		return last
-	}
-	Run(t, h, Scenario[vms]{
-		Start: startVMs, Script: life,
-		Ends: map[lifecycle.Key][]string{key("a"): {""}, key("b"): {"failed"}},
-	})
-	require.NotZero(t, last.recalled)
 }
 
 // What Start learns about its process: where nobody is to come back, the next one
@@ -155,6 +97,6 @@ func TestEffect(t *testing.T) {
 	require.NoError(t, p.Apply(key("b"), 1))
 	require.Empty(t, w.wrong)
 	require.NoError(t, p.apply(effect{key("a"), 2, "alpha", 7}))
-	require.Equal(t, []string{`operation 2 of vm "a" is applied 2 times: by nobody in particular, then by alpha in epoch 7`}, w.wrong)
+	require.Equal(t, []string{`operation 2 of vm "a" is applied 2 times: by a peer, then by alpha in epoch 7`}, w.wrong)
 	require.PanicsWithValue(t, "crashtest: Effect outside of work", func() { _ = p.Effect(t.Context()) })
 }

@@ -24,8 +24,11 @@ var note = fsm.Must[struct{}](fsm.Spec[state, event]{
 	),
 })
 
-// pair is two VMs that are made and started together.
-type pair struct{ vms, notes vms }
+// pair is a process with two VMs that are created and started together.
+type pair struct {
+	*Process
+	vms, notes vms
+}
 
 // seen reports whether the world outside has seen an operation.
 func (p *Process) seen(k lifecycle.Key, operation lifecycle.OpID) bool {
@@ -39,36 +42,25 @@ func startPair(ctx context.Context, p *Process) (pair, error) {
 		return pair{}, err
 	}
 	notes := Manage(p, note, nil)
-	return pair{notes: notes, vms: Manage(p, vm, &lifecycle.Config[event]{
-		Worker: "worker", Done: []event{"done"}, Failed: []event{"fail"},
-		Handlers: map[string]lifecycle.Handler{"work": func(ctx context.Context, _ []byte) error {
-			task := lifecycle.TaskOf(ctx)
-			if err := task.Beat(ctx); err != nil {
-				return err
-			}
-			for _, with := range task.With {
-				if err := p.Apply(with.Key, with.Operation); err != nil {
-					return err
-				}
-			}
-			return p.Effect(ctx)
-		}},
-		Along: func(ctx context.Context, ch *lifecycle.StoredChange) (along lifecycle.Along, err error) {
+	return pair{Process: p, notes: notes, vms: Manage(p, vm, &lifecycle.Config[event]{
+		WorkerActor: "worker", Done: []event{"done"}, Failed: []event{"fail"},
+		BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			if ch.To.State != "running" {
-				return along, nil
+				return nil, nil
 			}
-			_, err = notes.Get(ctx, ch.To.ID)
+			var tx lifecycle.Tx
+			_, err := notes.Get(ctx, ch.To.ID)
 			switch {
 			case errors.Is(err, lifecycle.ErrNotFound):
-				along.Parts = append(along.Parts, notes.Creating(ch.To.ID, "write", "vm", struct{}{}, nil))
+				notes.In(&tx).Create(ch.To.ID, "write", "vm", struct{}{}, nil)
 			case err != nil:
-				return along, err
+				return nil, err
 			default:
-				along.Parts = append(along.Parts, notes.Firing(ch.To.ID, "write", "vm", nil))
+				notes.In(&tx).Fire(ch.To.ID, "write", "vm", nil)
 			}
-			return along, nil
+			return &tx, nil
 		},
-		// What was done outside by who is dead was done.
+		// An effect of a process that is dead now remains an effect.
 		Observe: func(_ context.Context, r lifecycle.StoredRecord) (event, fsm.Actor, error) {
 			if p.seen(r.Key, r.Operation) {
 				return "done", "worker", nil
@@ -95,11 +87,25 @@ func bothRun(ctx context.Context, m pair) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	var parts []lifecycle.AnyPart
+	var with lifecycle.Tx
+	var others []*lifecycle.TxResult[state, struct{}]
 	for _, id := range rest[1:] {
-		parts = append(parts, m.vms.Firing(id, "start", "user", nil))
+		others = append(others, m.vms.In(&with).Fire(id, "start", "user", nil))
 	}
-	h, err := m.vms.DoTogether(ctx, rest[0], "start", "user", lifecycle.Named("work", nil), nil, parts...)
+	work := lifecycle.Func(func(ctx context.Context) error {
+		if err := lifecycle.TaskOf(ctx).Heartbeat(ctx); err != nil {
+			return err
+		}
+		for _, other := range others {
+			rec := other.Record()
+			if err := m.Apply(key(rec.ID), rec.Operation); err != nil {
+				return err
+			}
+		}
+		return m.Effect(ctx)
+	})
+	work.With = &with
+	h, err := m.vms.Do(ctx, rest[0], "start", "user", work, nil)
 	if err == nil {
 		_, err = h.Wait(ctx)
 	}
@@ -110,15 +116,17 @@ func verbs(_ context.Context, w *World[pair]) error {
 	if err := w.Insist("alpha", "make both", func(ctx context.Context, m pair) error {
 		_, err := m.vms.Get(ctx, "p")
 		if errors.Is(err, lifecycle.ErrNotFound) {
-			err = lifecycle.Together(ctx,
-				m.vms.Creating("p", "create", "user", struct{}{}, nil), m.vms.Creating("q", "create", "user", struct{}{}, nil))
+			var tx lifecycle.Tx
+			m.vms.In(&tx).Create("p", "create", "user", struct{}{}, nil)
+			m.vms.In(&tx).Create("q", "create", "user", struct{}{}, nil)
+			err = tx.Commit(ctx)
 		}
 		return err
 	}); err != nil {
 		return err
 	}
 	if err := w.Insist("alpha", "the account of the peer", func(ctx context.Context, m pair) error {
-		var said []lifecycle.Said[event]
+		var said []lifecycle.PeerReport[event]
 		for _, id := range []string{"p", "q"} {
 			rec, err := m.vms.Get(ctx, id)
 			if errors.Is(err, lifecycle.ErrNotFound) { // it was late: make it anew
@@ -135,9 +143,9 @@ func verbs(_ context.Context, w *World[pair]) error {
 					return err
 				}
 			}
-			said = append(said, lifecycle.Said[event]{ID: id, Operation: rec.Operation, Ended: true, Event: "done", Present: true})
+			said = append(said, lifecycle.PeerReport[event]{ID: id, Operation: rec.Operation, Ended: true, Event: "done", Present: true})
 		}
-		_, err := m.vms.Reconcile(ctx, "worker", said, nil)
+		_, err := lifecycle.Reconcile(ctx, m.vms, "worker", said, nil)
 		return err
 	}); err != nil {
 		return err
@@ -158,8 +166,8 @@ func (w *world) seen(k lifecycle.Key, operation lifecycle.OpID) bool {
 	return (&Process{w: w}).seen(k, operation)
 }
 
-// The writes of several objects at once, those that go along, an account of a
-// peer, beats of work and an owner that leaves are hit like all others.
+// Faults hit the writes of several objects in one commit, those that BeforeCommit
+// adds, the account of a peer, heartbeats of work, and an owner that leaves.
 func TestVerbs(t *testing.T) {
 	running, written := []string{"running"}, []string{"written"}
 	noteKey := func(id string) lifecycle.Key { return lifecycle.Key{Machine: "note", ID: id} }

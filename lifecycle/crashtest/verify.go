@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// verify looks at what is left.
+// verify checks the end of a point.
 func (w *world) verify() {
 	w.mu.Lock()
 	if w.scriptErr != nil && w.unnoticed() {
@@ -57,8 +57,8 @@ func (w *world) verify() {
 	}
 }
 
-// object looks at one object: its record, its history, and what was done for it
-// outside.
+// object checks one object: its record, its history, and its effects on the outside
+// world.
 func (w *world) object(k lifecycle.Key, m managed) {
 	r, err := w.inner.Get(context.Background(), k)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *world) object(k lifecycle.Key, m managed) {
 	w.effects(k, m, rows)
 }
 
-// state looks at where the object has come to rest.
+// state checks the state in which the object has ended.
 func (w *world) state(r *lifecycle.StoredRecord, t *fsm.Table) {
 	allowed, named := w.s.ends[r.Key]
 	switch {
@@ -95,7 +95,7 @@ func (w *world) state(r *lifecycle.StoredRecord, t *fsm.Table) {
 	}
 }
 
-// lost looks for writes that a process was told of and that are not there.
+// lost finds writes that were acknowledged to a process and are not there.
 func (w *world) lost(k lifecycle.Key, rows []lifecycle.HistoryRow) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,12 +108,12 @@ func (w *world) lost(k lifecycle.Key, rows []lifecycle.HistoryRow) {
 			return row.Token == known.Token && row.Sequence == known.Sequence
 		})
 		if !found {
-			w.accuse("it was acknowledged, and is lost: %v", known)
+			w.accuse("it was acknowledged and is lost: %v", known)
 		}
 	}
 }
 
-// effects looks for operations that are said to be done and are not.
+// effects finds operations that are recorded as done and were not applied.
 func (w *world) effects(k lifecycle.Key, m managed, rows []lifecycle.HistoryRow) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *world) effects(k lifecycle.Key, m managed, rows []lifecycle.HistoryRow)
 			continue
 		}
 		if w.outside.count[effectKey{k, row.Operation}] == 0 {
-			w.accuse("it is said to be done, and was not: %v", row)
+			w.accuse("it is recorded as done, and was not applied: %v", row)
 		}
 	}
 }

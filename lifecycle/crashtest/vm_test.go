@@ -64,7 +64,7 @@ func startVMs(ctx context.Context, p *Process) (vms, error) {
 		return nil, err
 	}
 	return Manage(p, vm, &lifecycle.Config[event]{
-		Worker: "worker", Done: []event{"done"}, Failed: []event{"fail"},
+		WorkerActor: "worker", Done: []event{"done"}, Failed: []event{"fail"},
 		Handlers: map[string]lifecycle.Handler{
 			"work": func(ctx context.Context, _ []byte) error { return p.Effect(ctx) },
 			"hang": func(ctx context.Context, _ []byte) error {
@@ -158,31 +158,15 @@ func life(ctx context.Context, w *World[vms]) error {
 	})
 }
 
-func steps() []lifecycle.Step[event] {
-	work := lifecycle.Named("work", nil)
-	return []lifecycle.Step[event]{{Event: "stop", Work: work}, {Event: "delete", Work: work}}
-}
-
-// destroy stops and deletes in one chain.
+// destroy stops and deletes.
 func destroy(id string) func(context.Context, vms) error {
 	return func(ctx context.Context, m vms) error {
-		rec, err := m.Get(ctx, id)
-		if errors.Is(err, lifecycle.ErrNotFound) {
-			return nil
+		if rec, err := m.Get(ctx, id); err == nil && rec.State == "running" {
+			if err := bring(id, "stop", "stopped", "work")(ctx, m); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		steps := steps()
-		if rec.State != "running" {
-			steps = steps[1:]
-		}
-		h, err := m.DoSteps(ctx, id, "user", steps, nil)
-		if err != nil {
-			return err
-		}
-		_, err = h.Wait(ctx)
-		return err
+		return bring(id, "delete", "none", "work")(ctx, m)
 	}
 }
 

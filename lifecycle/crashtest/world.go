@@ -14,23 +14,23 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// World is what the clients of a scenario have: processes to ask, and time. The
-// harness makes it, for [Scenario].Script. It is safe for concurrent use; its
-// methods are for goroutines of the script, not for those of processes.
+// World gives the clients of a scenario access to its processes and its time. The
+// harness makes it for [Scenario].Script; the zero World is not usable. It is safe
+// for concurrent use. Its methods are for goroutines of the script, not for those of
+// processes.
 type World[A any] struct{ w *world }
 
-// Ask has a request done in a process, and waits for the answer: the error that
-// f returned, or [ErrCrashed] if the process is gone before it has answered. If
-// there is no such process at the moment, Ask waits for the next one of that
-// role, and brings it about where the script has killed the last one. To ask, kill
-// or stop a process that is none of [Scenario].Processes is a failure.
+// Ask calls f in a process and returns its error, or [ErrCrashed] if the process is
+// gone before f has returned. If there is no process of that role at the moment, Ask
+// waits for the next one, and has it started if the script has killed the last one.
+// A role that is none of [Scenario].Processes is a failure, also for Kill and Stop.
 func (w *World[A]) Ask(role, what string, f func(ctx context.Context, app A) error) error {
 	_, err := w.w.ask(role, what, func(ctx context.Context, p *Process) error { return f(ctx, p.app.(A)) })
 	return err
 }
 
-// Insist is Ask until the error is nil, with a tick in between: a client that
-// does not give up. After a hundred times it is a failure.
+// Insist calls Ask until the error is nil, with a tick in between. After a hundred
+// attempts it is a failure.
 func (w *World[A]) Insist(role, what string, f func(ctx context.Context, app A) error) error {
 	for try := 1; ; try++ {
 		err := w.Ask(role, what, f)
@@ -38,22 +38,23 @@ func (w *World[A]) Insist(role, what string, f func(ctx context.Context, app A) 
 			return err
 		}
 		if try == 100 {
-			w.w.blame("%s: not even at the hundredth time: %v", what, err)
+			w.w.blame("%s: failed a hundred times: %v", what, err)
 			return err
 		}
 		w.Pass(w.w.s.tick)
 	}
 }
 
-// Pass lets time pass, at least d; the processes beat and sweep meanwhile.
+// Pass lets at least d pass. The processes send heartbeats and sweep meanwhile.
 func (w *World[A]) Pass(d time.Duration) { w.w.sleep(d) }
 
-// Kill ends a process without warning. Nobody comes in its place, but for the
-// next Ask, and for the end of the scenario if there is no other process.
+// Kill ends a process without warning. Another one is started for the next Ask, and
+// for the end of the scenario if there is no other process.
 func (w *World[A]) Kill(role string) { w.w.kill(role) }
 
-// Stop ends a process in good order: its work ends, and then its ownership. The
-// next one starts as after Kill.
+// Stop waits for the work of a process and then ends its ownership. The next
+// process starts as after Kill. The error is that of the queue, of
+// [lifecycle.Owner.Leave], or [ErrCrashed].
 func (w *World[A]) Stop(role string) error { return w.w.stop(role) }
 
 // Apply is [Process.Apply] for a peer that is no process of the scenario.
@@ -61,16 +62,16 @@ func (w *World[A]) Apply(key lifecycle.Key, operation lifecycle.OpID) error {
 	return (&Process{w: w.w}).Apply(key, operation)
 }
 
-// Faultless reports whether this is the run without a fault, or the fault has
-// not happened so far, or is one that nobody is to notice: a [LostRequest] or
-// [LostAnswer], after which a manager asks again. A script may then demand more.
+// Faultless reports whether no fault has happened so far, or only faults that
+// clients do not notice: a [LostRequest] or [LostAnswer], after which a manager sends
+// the write again. A script may then check more.
 func (w *World[A]) Faultless() bool {
 	w.w.mu.Lock()
 	defer w.w.mu.Unlock()
 	return w.w.unnoticed()
 }
 
-// Blame says that something is wrong at this point.
+// Blame reports a failure at this point, as by fmt.Sprintf.
 func (w *World[A]) Blame(format string, args ...any) { w.w.blame(format, args...) }
 
 // world is one performance of a scenario.
@@ -84,20 +85,20 @@ type world struct {
 	cancel context.CancelCauseFunc
 	all    sync.WaitGroup // goroutines
 
-	// mu guards everything below, and what processes say is guarded. No call of
-	// a store runs under it.
+	// mu guards everything below, and the guarded fields of processes. No call of a
+	// store runs under it.
 	mu        sync.Mutex
-	changed   chan struct{} // closed and made anew when something has happened to a process
-	processes []*Process    // all there ever were
+	changed   chan struct{} // closed and replaced when a process has changed
+	processes []*Process    // all of them, in order of their start
 	roles     map[string]*Process
-	wanted    map[string]bool // roles that somebody asks for
-	activity  uint64          // grows with whatever happens
-	calling   int             // calls of the store that it has not answered
+	wanted    map[string]bool // roles that a client waits for
+	activity  uint64          // grows with every event
+	calling   int             // calls that the store has not answered
 	elapsed   time.Duration
 	sleepers  []sleeper
-	finished  bool // the script is
+	finished  bool // the script has returned scriptErr
 	scriptErr error
-	done      bool // the writes that follow are not counted
+	done      bool // later writes are not counted
 
 	hits   int            // how many faults have happened
 	since  int            // how many writes there were when the last one did
@@ -106,8 +107,8 @@ type world struct {
 	tokens map[lifecycle.Token]bool
 	mute   map[lifecycle.Token]bool // commits that are never answered
 	keys   map[lifecycle.Key]bool
-	learnt []lifecycle.HistoryRow // what processes know to be written
-	told   map[string]int         // messages that were committed
+	learnt []lifecycle.HistoryRow // acknowledged to a process
+	sent   map[string]int         // messages that were committed
 	tables map[string]managed
 
 	discarded bool // some messages are
@@ -127,28 +128,28 @@ func newWorld(t testing.TB, h *Harness, s *scenario, inner lifecycle.Store, faul
 		t: t, h: h, s: s, inner: inner, faults: faults, ctx: ctx, cancel: cancel,
 		changed: make(chan struct{}), roles: map[string]*Process{}, wanted: map[string]bool{},
 		times: map[string]int{}, tokens: map[lifecycle.Token]bool{}, mute: map[lifecycle.Token]bool{},
-		keys: map[lifecycle.Key]bool{}, told: map[string]int{}, tables: map[string]managed{},
+		keys: map[lifecycle.Key]bool{}, sent: map[string]int{}, tables: map[string]managed{},
 		outside: effects{map[effectKey]int{}, map[effectKey]effect{}, map[lifecycle.Key]lifecycle.OpID{}},
 	}
 }
 
-// errOver is why everything ends.
+// errOver is the cause of all contexts at the end of a point.
 var errOver = errors.New("crashtest: the point is over")
 
-// tell wakes who waits for a process. REQUIRES: w.mu.
+// tell wakes goroutines that wait for a process. REQUIRES: w.mu.
 func (w *world) tell() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 	w.activity++
 }
 
-// unnoticed reports whether clients are to get the same answers as without a
-// fault. REQUIRES: w.mu.
+// unnoticed reports whether clients must get the same answers as without a fault.
+// REQUIRES: w.mu.
 func (w *world) unnoticed() bool {
 	return !slices.ContainsFunc(w.faults[:w.hits], func(p *point) bool { return !p.kind.unnoticed() })
 }
 
-// accuse notes what is wrong, each once. REQUIRES: w.mu.
+// accuse notes a failure, each text once. REQUIRES: w.mu.
 func (w *world) accuse(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for _, before := range w.wrong {
@@ -173,7 +174,7 @@ func (w *world) knows(m managed) {
 	}
 }
 
-// await returns the process that plays a role, once there is one.
+// await waits for a live process of a role.
 func (w *world) await(role string) (*Process, error) {
 	if err := w.knowsRole(role); err != nil {
 		return nil, err
@@ -195,7 +196,8 @@ func (w *world) await(role string) (*Process, error) {
 	}
 }
 
-// ask returns the process that was asked, nil if there was none.
+// ask calls f in a process of a role and returns that process, or nil if there was
+// none.
 func (w *world) ask(role, what string, f func(context.Context, *Process) error) (*Process, error) {
 	p, err := w.await(role)
 	if err != nil {
@@ -233,7 +235,7 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
-// knowsRole refuses a role that nobody will ever play.
+// knowsRole refuses a role that the scenario does not have.
 func (w *world) knowsRole(role string) error {
 	if slices.Contains(w.s.processes, role) {
 		return nil
@@ -268,7 +270,7 @@ func (w *world) stop(role string) error {
 		return p.owner.Leave(ctx)
 	})
 	if p == nil || errors.Is(err, ErrCrashed) {
-		return err // another one comes, or has come
+		return err // another process replaces it
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -296,8 +298,7 @@ func (w *world) launch(role, name string, heir bool) {
 	p.start()
 }
 
-// transitional returns the names of the states of a table that somebody owes a
-// move in.
+// transitional returns the names of the transitional states of a table.
 func transitional(t *fsm.Table) (states []string) {
 	for _, st := range t.States {
 		if st.Kind == fsm.Transitional {

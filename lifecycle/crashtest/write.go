@@ -6,9 +6,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// write names a durable write of a scenario: what is written, by whom, and for
-// which time. It is no number, so that it is the same write also where others
-// have come in between, of work that goes on at the same time.
+// write identifies a durable write of a scenario: its content, its process, and how
+// many equal ones came before. It is no number: writes of concurrent work may come
+// in between without changing it.
 type write struct {
 	text string
 	nth  int // how many with the same text there were before
@@ -21,7 +21,7 @@ func (w write) String() string {
 	return fmt.Sprintf("%s, time %d", w.text, w.nth+1)
 }
 
-// textOf says what a commit writes.
+// textOf describes what a commit writes.
 func textOf(process string, c *lifecycle.Commit) string {
 	if len(c.Changes) == 0 {
 		return process + ": nothing"
@@ -29,12 +29,12 @@ func textOf(process string, c *lifecycle.Commit) string {
 	ch := &c.Changes[0]
 	text := fmt.Sprintf("%s: %s %q ", process, ch.To.Machine, ch.To.ID)
 	switch from := ch.From; {
-	case ch.Quiet && ch.Within > 0:
-		text += "beats in " + from
-	case ch.Quiet:
-		text += "changes quietly in " + from
+	case ch.MetadataOnly && ch.Timeout > 0:
+		text += "heartbeat in " + from
+	case ch.MetadataOnly:
+		text += "metadata changed in " + from
 	case ch.To.Event == "":
-		text += "is added " + ch.To.State + " by " + string(ch.To.Actor)
+		text += "added " + ch.To.State + " by " + string(ch.To.Actor)
 	default:
 		text += fmt.Sprintf("%s by %s, to %s", ch.To.Event, ch.To.Actor, ch.To.State)
 		if from != "" {

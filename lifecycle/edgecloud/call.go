@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Call is what a user says about one request besides what is asked for. Nil is
-// nothing. It is read and never written or kept: a request that is made while
-// another one is under way does not see what that one was allowed.
+// Call has the options of one request. Nil is none. It is neither modified nor kept:
+// concurrent requests do not share their options.
 type Call struct {
 	// Reason is kept in the record and its history.
 	Reason string
@@ -15,38 +14,38 @@ type Call struct {
 	// UpdateError again, and to delete one in CreateError, UpdateError or
 	// DeleteError.
 	Force bool
-	// Override is what does not count this time.
+	// Override is what the request ignores.
 	Override Override
 	// Patience is for [Instances.Wait]: how long to wait. Default:
 	// [CreateTimeout], [UpdateTimeout] or [DeleteTimeout].
 	Patience time.Duration
-	// KeepError leaves a failed operation in its error state, for a person to look
-	// at, instead of undoing it. Said of the request, it holds whoever finds the
-	// failure; said of [Instances.Wait], from then on.
+	// KeepError leaves a failed operation in its error state instead of undoing it.
+	// In the call of a request it holds for every later caller and sweep; in the
+	// call of [Instances.Wait] it holds from then on.
 	KeepError bool
 }
 
-// Override says what does not count for one request. It is for administrators: an
-// object may then be in the cloudlet and not here, or the other way round.
+// Override is what one request ignores. It is for administrators: the record may
+// then differ from what the cloudlet has.
 type Override uint8
 
 const (
-	// NoOverride: everything counts.
+	// NoOverride: the request ignores nothing.
 	NoOverride Override = 0
-	// IgnoreCRMErrors: an operation that the CRM gives up is as good as done.
-	// [Instances.Wait] sees to it, or, if it is said of the request, a sweep.
+	// IgnoreCRMErrors: an operation that the CRM reports as failed is recorded as
+	// done, by [Instances.Wait]. In the call of the request, a sweep does so too.
 	IgnoreCRMErrors Override = 1
-	// IgnoreCRM: nothing is asked of the CRM, and no cloudlet has to be ready.
-	// The object is at once where the operation leads to.
+	// IgnoreCRM: the CRM is not asked, and no cloudlet has to be Ready. The object
+	// is in the target state of the operation at once.
 	IgnoreCRM Override = 2
 	// IgnoreTransientState: an object that is stuck in transition is changed as if
-	// it were at rest. What was under way counts no more.
+	// it were at rest. Reports about its present operation are stale then.
 	IgnoreTransientState Override = 4
 	// IgnoreCRMAndTransientState is both.
 	IgnoreCRMAndTransientState = IgnoreCRM | IgnoreTransientState
 )
 
-// String names it as the constants do.
+// String returns the name of the constant.
 func (o Override) String() string {
 	switch o {
 	case NoOverride:

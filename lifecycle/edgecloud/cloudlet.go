@@ -24,33 +24,33 @@ const (
 	CloudletUpdateError     CloudletState = "UpdateError"
 )
 
-// CloudletEvent is what is asked of a cloudlet, or reported about it.
+// CloudletEvent is a request for a cloudlet, or a report about it.
 type CloudletEvent string
 
 // The events of cloudlets.
 const (
-	Launch       CloudletEvent = "Launch"       // the user asks for a cloudlet
+	Launch       CloudletEvent = "Launch"       // the user requests a cloudlet
 	StartUp      CloudletEvent = "StartUp"      // a CRM has started, under a new notify id
 	AckStart     CloudletEvent = "AckStart"     // the controller answers it
 	Gathered     CloudletEvent = "Gathered"     // the CRM has its data; an upgrade's new CRM has ended the old one too
 	GatherFailed CloudletEvent = "GatherFailed" // the CRM could not get its data, and exits
 	Disconnected CloudletEvent = "Disconnected" // the connection of the recorded notify id is gone
 
-	// OldDisconnected says so of the connection of the CRM that another has taken the place of.
+	// OldDisconnected: the connection of the CRM that another one has replaced is gone.
 	OldDisconnected CloudletEvent = "OldDisconnected"
 
-	Upgrade       CloudletEvent = "Upgrade"       // the user asks
+	Upgrade       CloudletEvent = "Upgrade"       // the user requests another version
 	Replacing     CloudletEvent = "Replacing"     // the controller, in the same commit: it is this CRM that the upgrade replaces
 	AckUpgrade    CloudletEvent = "AckUpgrade"    // the old CRM has begun
 	Connected     CloudletEvent = "Connected"     // the new CRM has connected and the controller answered it
 	BringUpFailed CloudletEvent = "BringUpFailed" // the old CRM could not bring up the new one, and has removed it
 	KeepOld       CloudletEvent = "KeepOld"       // the old CRM goes on and sends all its data again
-	Repaired      CloudletEvent = "Repaired"      // a person has put the cloudlet right
+	Repaired      CloudletEvent = "Repaired"      // an operator has repaired the cloudlet
 
-	NoAnswer CloudletEvent = "NoAnswer" // nobody has answered in time
+	NoAnswer CloudletEvent = "NoAnswer" // the deadline has passed
 )
 
-// How long a cloudlet may rest in one state before the sweeper gives up.
+// The timeouts of a cloudlet's states.
 const (
 	StartTimeout   = 10 * time.Minute // Init, InitOk: a CRM that starts
 	UpgradeTimeout = 20 * time.Minute // UpdateRequested, Updating, InitOk: a CRM that replaces another

@@ -14,13 +14,12 @@ import (
 //
 // A cloudlet has two records. That of its creation is the document's
 // CloudletState: whether a CRM is connected and has gathered its data. That of
-// its upgrades is the controller's own state, which alone decides what happens in
-// an upgrade: a CRM can crash and reconnect, and is not trusted. Instances are
-// changed while both are Ready.
+// its upgrades is the controller's own state. It alone decides about an upgrade,
+// because a CRM can crash and reconnect. Instances are changed while both records
+// are Ready.
 //
-// A CRM is known by the notify id of its connection, never by its word: notify
-// ids grow, and what is said under one that does not count any more is
-// [lifecycle.ErrStale] and changes nothing.
+// A CRM is identified by the notify id of its connection. Notify ids grow. A message
+// under a notify id that is not current is [lifecycle.ErrStale] and changes nothing.
 type Cloudlets struct {
 	c       *Coordinator
 	start   *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
@@ -43,28 +42,29 @@ func (c *Cloudlets) Upgrading(ctx context.Context, id string) (CloudletRecord, e
 	return c.upgrade.Get(ctx, id)
 }
 
-// needs are what a change of an instance needs of its cloudlet.
+// needs returns the conditions that a change of an instance has on its cloudlet.
 func (c *Cloudlets) needs(id string) []lifecycle.Precondition {
 	return []lifecycle.Precondition{c.upgrade.Require(id, CloudletReady), c.start.Require(id, CloudletReady)}
 }
 
-// add makes the records of a cloudlet that has none. They come and go together.
+// add creates both records of a cloudlet, if it has none.
 func (c *Cloudlets) add(ctx context.Context, id string, actor fsm.Actor, version string) error {
 	_, err := c.start.Get(ctx, id)
 	if err == nil || !errors.Is(err, lifecycle.ErrNotFound) {
 		return err
 	}
-	err = lifecycle.Together(ctx,
-		c.start.Adding(id, actor, Cloudlet{}, nil),
-		c.upgrade.Adding(id, Controller, Cloudlet{Version: version}, nil))
+	var tx lifecycle.Tx
+	c.start.In(&tx).Add(id, actor, Cloudlet{}, nil)
+	c.upgrade.In(&tx).Add(id, Controller, Cloudlet{Version: version}, nil)
+	err = tx.Commit(ctx)
 	if errors.Is(err, lifecycle.ErrExists) {
-		return nil // somebody has been faster
+		return nil // another caller was faster
 	}
 	return err
 }
 
-// Create asks for a cloudlet that runs a CRM of this version: Offline to Init.
-// Somebody has to start that CRM.
+// Create requests a cloudlet that runs a CRM of this version: Offline to Init. The
+// caller then has to start that CRM.
 //
 // Errors: [lifecycle.ErrInvalid] without a version, [lifecycle.ErrBusy] or
 // [fsm.ErrNotAllowed] for a cloudlet that is not Offline, those of
@@ -77,14 +77,14 @@ func (c *Cloudlets) Create(ctx context.Context, id, version string) (CloudletRec
 		return CloudletRecord{}, err
 	}
 	return c.start.Fire(ctx, id, Launch, User, &cloudletChange{Edit: func(at *Cloudlet) error {
-		*at = Cloudlet{OldNotifyID: max(at.NotifyID, at.OldNotifyID)} // nobody is connected
+		*at = Cloudlet{OldNotifyID: max(at.NotifyID, at.OldNotifyID)} // no CRM is connected
 		return nil
 	}})
 }
 
-// StartUp is a CRM that has started and connects, by hand, after Create, after a
-// crash, or as the new one of an upgrade: Offline, Ready, Init or InitOk to Init.
-// It begins an operation: what its predecessor still says is stale.
+// StartUp records that a CRM has started and connects: by hand, after Create, after
+// a crash, or as the new CRM of an upgrade. It leads from Offline, Ready, Init or
+// InitOk to Init. It starts an operation: later messages of the CRM before are stale.
 //
 // Errors: [lifecycle.ErrStale] for a notify id that is not greater than those
 // before, [lifecycle.ErrInvalid] for one that is not positive or no version,
@@ -108,7 +108,8 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 	})
 }
 
-// fire fires what is decided on the record, and decides anew if that has moved.
+// fire fires what decide returns for the present record. It decides again if the
+// record has moved.
 func (c *Cloudlets) fire(ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange)) (CloudletRecord, error) {
 	for {
 		now, err := c.start.Get(ctx, id)
@@ -124,8 +125,8 @@ func (c *Cloudlets) fire(ctx context.Context, id string, actor fsm.Actor, decide
 	}
 }
 
-// connect notes a CRM that has started. One of another version may go on beside
-// it, as in an upgrade, if its connection is there.
+// connect notes a CRM that has started. A connected CRM of another version may run
+// beside it, as in an upgrade.
 func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
 	if at.Version != "" && at.Version != version {
 		at.OldNotifyID, at.OldVersion = at.NotifyID, at.Version
@@ -136,8 +137,7 @@ func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
 	}
 }
 
-// back is an edit by which the CRM that another one has taken the place of takes it
-// back.
+// back returns an edit that makes the old CRM the current one again.
 func back(now CloudletState, notifyID int64) func(*Cloudlet) error {
 	return func(at *Cloudlet) error {
 		if !at.old(notifyID) {
@@ -148,14 +148,14 @@ func back(now CloudletState, notifyID int64) func(*Cloudlet) error {
 	}
 }
 
-// old reports whether a connection is that of the CRM that was there before, and
-// may still run.
+// old reports whether a connection is that of the CRM before the current one, and
+// that CRM may still run.
 func (at *Cloudlet) old(notifyID int64) bool {
 	return at.OldVersion != "" && at.OldNotifyID == notifyID
 }
 
-// drop notes that the CRM that was there before has ended, or its connection. Its
-// notify id stays while no greater one is there: it is not new a second time.
+// drop notes that the CRM before the current one, or its connection, has ended. Its
+// notify id stays recorded while it is the greatest, so that it is never new again.
 func (at *Cloudlet) drop() {
 	at.OldVersion = ""
 	if at.OldNotifyID < at.NotifyID {
@@ -163,8 +163,8 @@ func (at *Cloudlet) drop() {
 	}
 }
 
-// of is an edit that changes nothing, and is refused unless this connection is
-// the one that counts.
+// of returns an edit that changes nothing and fails unless this connection is the
+// current one.
 func of(notifyID int64) func(*Cloudlet) error {
 	return func(at *Cloudlet) error {
 		if at.NotifyID != notifyID {
@@ -174,38 +174,39 @@ func of(notifyID int64) func(*Cloudlet) error {
 	}
 }
 
-// Acknowledge is the controller's answer to a CRM that has started: Init to
-// InitOk. If it is the new CRM of an upgrade, the upgrade goes to InitOk in the
-// same commit, also from UpdateRequested, if the old CRM's message was missed.
+// Acknowledge records the controller's answer to a CRM that has started: Init to
+// InitOk. If it is the new CRM of an upgrade, the same commit moves the upgrade to
+// InitOk, also from UpdateRequested, if the old CRM's message was missed.
 //
-// Errors: [lifecycle.ErrStale] for a connection that does not count any more,
+// Errors: [lifecycle.ErrStale] for a connection that is not the current one,
 // [lifecycle.ErrBusy] or [fsm.ErrNotAllowed] in another state than Init, those of
 // [lifecycle.Manager.Fire].
 func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) error {
-	return c.retry(ctx, func() ([]lifecycle.AnyPart, error) {
-		parts := []lifecycle.AnyPart{c.start.Firing(id, AckStart, Controller, &cloudletChange{Edit: of(notifyID)})}
+	return c.retry(ctx, func(tx *lifecycle.Tx) error {
 		now, speaker, err := c.speaker(ctx, id, notifyID)
 		if err != nil {
-			return nil, c.refused(id, AckStart, Controller, err)
+			return c.refused(id, AckStart, Controller, err)
 		}
+		c.start.In(tx).Fire(id, AckStart, Controller, &cloudletChange{Edit: of(notifyID)})
 		if speaker == CRMv2 && (now.State == CloudletUpdateRequested || now.State == CloudletUpdating) {
-			parts = append(parts, c.upgrade.Firing(id, Connected, Controller, &cloudletChange{Operation: now.Operation}))
+			c.upgrade.In(tx).Fire(id, Connected, Controller, &cloudletChange{Operation: now.Operation})
 		}
-		return parts, nil
+		return nil
 	})
 }
 
-// Gathered is a CRM that has its data: InitOk to Ready. It sends the state of all
-// that it has, see [Coordinator.Reconnect]. Said by the new CRM of an upgrade,
-// which has ended the old one, the upgrade is done in the same commit.
+// Gathered records that a CRM has gathered its data: InitOk to Ready. The CRM sends
+// the state of all its instances before, see [Coordinator.Reconnect]. The new CRM of
+// an upgrade reports it after it has ended the old CRM; the same commit then ends the
+// upgrade.
 //
-// If the controller's answer to its start was missed, it is given now. If the old
-// CRM has started again meanwhile and has taken its place, it gets that back: what
-// it has ended is the old CRM for good, and not one process of it.
+// If the controller's answer to the start was missed, Gathered acknowledges the start
+// first. If the old CRM has started again meanwhile and is the current one, the new
+// CRM becomes the current one again, because it has ended the old CRM for good.
 //
-// Errors: [lifecycle.ErrStale] for a connection that does not count any more, or
-// an upgrade that failed meanwhile, when it may be said again once a person has
-// repaired that; [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
+// Errors: [lifecycle.ErrStale] for a connection that is not the current one, and for
+// an upgrade that failed meanwhile: then it may be reported again after the repair;
+// [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
 	if err := c.finishes(ctx, id, notifyID); err != nil {
 		return err
@@ -215,44 +216,39 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 		return err
 	}
 	if rec.State == CloudletInit && rec.Payload.NotifyID == notifyID {
-		// Whoever else answers in this moment has done what is to be done.
+		// ErrNotAllowed: another process has acknowledged the start meanwhile.
 		if err := c.Acknowledge(ctx, id, notifyID); err != nil && !errors.Is(err, fsm.ErrNotAllowed) {
 			return err
 		}
 	}
-	return c.retry(ctx, func() ([]lifecycle.AnyPart, error) {
+	return c.retry(ctx, func(tx *lifecycle.Tx) error {
 		now, speaker, err := c.speaker(ctx, id, notifyID)
-		if err != nil {
-			return nil, c.refused(id, Gathered, CRM, err)
+		switch {
+		case err != nil:
+			return c.refused(id, Gathered, CRM, err)
+		case speaker != CRMv2:
+			c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: of(notifyID)})
+			return nil
+		case now.State == CloudletUpdateError:
+			return c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
 		}
-		after := of(notifyID)
-		var done lifecycle.AnyPart
-		if speaker == CRMv2 {
-			if now.State == CloudletUpdateError {
-				return nil, c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
+		c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: func(at *Cloudlet) error {
+			if err := of(notifyID)(at); err != nil {
+				return err
 			}
-			done = c.upgrade.Firing(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *Cloudlet) error {
-				u.OldNotifyID, u.OldVersion = 0, ""
-				return nil
-			}})
-			after = func(at *Cloudlet) error {
-				if err := of(notifyID)(at); err != nil {
-					return err
-				}
-				at.drop() // it is ended
-				return nil
-			}
-		}
-		parts := []lifecycle.AnyPart{c.start.Firing(id, Gathered, CRM, &cloudletChange{Edit: after})}
-		if done != nil {
-			parts = append(parts, done)
-		}
-		return parts, nil
+			at.drop() // the new CRM has ended the old one
+			return nil
+		}})
+		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *Cloudlet) error {
+			u.OldNotifyID, u.OldVersion = 0, ""
+			return nil
+		}})
+		return nil
 	})
 }
 
-// finishes gives the new CRM of an upgrade the place back that the old one has taken
-// since, as long as the upgrade goes on.
+// finishes makes the new CRM of an upgrade the current one again if the old one has
+// started since and the upgrade is not over.
 func (c *Cloudlets) finishes(ctx context.Context, id string, notifyID int64) error {
 	for {
 		at, err := c.start.Get(ctx, id)
@@ -260,8 +256,8 @@ func (c *Cloudlets) finishes(ctx context.Context, id string, notifyID int64) err
 			return err
 		}
 		now, speaker, err := c.speaker(ctx, id, notifyID)
-		if err != nil || speaker != CRMv2 || c.upgrade.Machine().Kind(now.State) != fsm.Transitional {
-			return nil // it is refused as what it is
+		if err != nil || speaker != CRMv2 || CloudletUpgrade.Kind(now.State) != fsm.Transitional {
+			return nil // the caller's commit is refused with the better reason
 		}
 		_, err = c.start.Fire(ctx, id, StartUp, CRM, &cloudletChange{
 			Expect: at.Revision, Edit: back(at.State, notifyID),
@@ -274,9 +270,10 @@ func (c *Cloudlets) finishes(ctx context.Context, id string, notifyID int64) err
 	}
 }
 
-// GatherFailed is a CRM that could not get its data and exits: InitOk to Offline.
+// GatherFailed records that a CRM could not gather its data and exits: InitOk to
+// Offline.
 //
-// Errors: [lifecycle.ErrStale] for a connection that does not count any more,
+// Errors: [lifecycle.ErrStale] for a connection that is not the current one,
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
 	_, err := c.fire(ctx, id, CRM, func(*CloudletRecord) (CloudletEvent, *cloudletChange) {
@@ -285,14 +282,14 @@ func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64,
 	return err
 }
 
-// Disconnected is a connection that has dropped: Ready, Init or InitOk to
-// Offline, but only if it is the one that counts. It reports whether it was: a
-// new CRM that has connected under a new notify id is not moved by the end of its
-// predecessor. If the predecessor is the other CRM of an upgrade, it is noted that
-// its connection counts no more, in whatever state the cloudlet is.
+// Disconnected records that a connection has dropped: Ready, Init or InitOk to
+// Offline, but only if it is the current one. It reports whether the cloudlet has
+// moved: a CRM that has connected under a new notify id is not moved by the end of
+// the connection before. If the connection is that of the old CRM of an upgrade, it
+// is recorded as ended, in every state of the cloudlet.
 //
-// Errors: [lifecycle.ErrNotFound], those of [lifecycle.Manager.Fire]. A cloudlet
-// that is Offline stays so, which is none.
+// Errors: [lifecycle.ErrNotFound], those of [lifecycle.Manager.Fire]. For a cloudlet
+// that is Offline there is nothing to do, and no error.
 func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64) (bool, error) {
 	moves := true
 	_, err := c.fire(ctx, id, Controller, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
@@ -307,9 +304,9 @@ func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64)
 	return moves && err == nil, err
 }
 
-// speaker returns the record of the upgrades and who, in an upgrade, speaks under
-// a notify id: [CRMv1], [CRMv2], or [CRM] where no upgrade is. The error is
-// [lifecycle.ErrStale] for a connection that is none of the cloudlet's.
+// speaker returns the record of the upgrades and the actor with a notify id: [CRMv1]
+// or [CRMv2] in an upgrade, else [CRM]. The error is [lifecycle.ErrStale] for a
+// connection that is not one of the cloudlet's.
 func (c *Cloudlets) speaker(ctx context.Context, id string, notifyID int64) (CloudletRecord, fsm.Actor, error) {
 	at, err := c.start.Get(ctx, id)
 	if err != nil {
@@ -341,13 +338,15 @@ func (c *Cloudlets) speaker(ctx context.Context, id string, notifyID int64) (Clo
 	return now, CRM, nil
 }
 
-// retry commits parts again while somebody else moves one of the two records.
-// What was decided on a record that has moved is decided anew.
-func (c *Cloudlets) retry(ctx context.Context, parts func() ([]lifecycle.AnyPart, error)) error {
+// retry commits the transaction that build fills. It builds and commits another one
+// while other writers move one of the two records, because what was decided on a
+// record that has moved must be decided again.
+func (c *Cloudlets) retry(ctx context.Context, build func(*lifecycle.Tx) error) error {
 	for {
-		list, err := parts()
+		var tx lifecycle.Tx
+		err := build(&tx)
 		if err == nil {
-			err = lifecycle.Together(ctx, list...)
+			err = tx.Commit(ctx)
 		}
 		if !errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrUnknownOutcome) || ctx.Err() != nil {
 			return err
@@ -360,6 +359,6 @@ func (c *Cloudlets) refused(id string, e CloudletEvent, actor fsm.Actor, err err
 		return err
 	}
 	return &lifecycle.Error{
-		Verb: "fire", Machine: c.start.Machine().Table().Name, ID: id, Event: string(e), Actor: actor, Err: err,
+		Verb: "fire", Machine: CloudletCreate.Name(), ID: id, Event: string(e), Actor: actor, Err: err,
 	}
 }

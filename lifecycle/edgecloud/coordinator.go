@@ -10,12 +10,11 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Coordinator is the controller of the document: users tell it what they want,
-// CRMs what they do, and it lets nobody move an object out of turn. It is made by
-// [NewCoordinator]; the zero Coordinator is not usable. It is safe for concurrent
-// use and must not be copied. In memory it keeps only counts: several of them, in
-// several processes, may work on one store, and one that is started again goes on
-// where the last one stopped.
+// Coordinator is the controller of the document: it takes the requests of users and
+// the reports of CRMs, and refuses those that are out of turn. [NewCoordinator] makes
+// one; the zero Coordinator is not usable. It is safe for concurrent use and must not
+// be copied. In memory it keeps only counts: several of them, in several processes,
+// may work on one store, and a new one continues after a crash.
 type Coordinator struct {
 	Clusters  *Instances[ClusterSpec]
 	Apps      *Instances[AppSpec]
@@ -28,18 +27,18 @@ type Coordinator struct {
 
 // Config refines a [Coordinator]. The zero Config and nil are the defaults.
 type Config struct {
-	// Observer is told what happens to ClusterInsts, AppInsts and cloudlets, of
-	// both tables. Default: nobody.
+	// Observer receives what happens to ClusterInsts, AppInsts and cloudlets, of
+	// both tables. Default: none.
 	Observer lifecycle.Observer
-	// UndoAfter is how long a failed operation may stay in its error state until
-	// [Coordinator.Sweep] undoes it: whoever waits for it does so at once, and may
-	// have died. Default, at 0: a minute. Below 0: for ever.
+	// UndoAfter is how long a failed operation stays in its error state until
+	// [Coordinator.Sweep] undoes it. [Instances.Wait] undoes it at once, but its
+	// process may have died. 0: a minute. Below 0: no sweep undoes it.
 	UndoAfter time.Duration
 }
 
-// NewCoordinator returns a coordinator of the objects in a store. The store must
-// take commits of at least eight changes and conditions, or every request is
-// refused with [errors.ErrUnsupported]. It panics without a store.
+// NewCoordinator returns a coordinator of the objects in a store. It panics without
+// a store. If the store does not take commits of at least eight changes and
+// conditions, every request is refused with [errors.ErrUnsupported].
 func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
 	if config == nil {
 		config = &Config{}
@@ -56,28 +55,28 @@ func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
 		upgrade: lifecycle.New(CloudletUpgrade, store, cloudlets),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
-		c: c, refs: lifecycle.New(clusterRef, store, nil),
+		c: c, machine: ClusterInst, refs: lifecycle.New(clusterRef, store, nil),
 		parent: func(s *ClusterSpec) string { return s.Cloudlet },
 		place:  func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
 		check:  (*ClusterSpec).check, same: (*ClusterSpec).same,
 	}
 	c.Apps = &Instances[AppSpec]{
-		c: c, refs: lifecycle.New(appRef, store, nil),
+		c: c, machine: AppInst, refs: lifecycle.New(appRef, store, nil),
 		parent: func(s *AppSpec) string { return s.ClusterInst },
 		place:  c.placeOfApp,
 		check:  (*AppSpec).check, same: (*AppSpec).same,
 	}
 	insts := ManagerConfig()
-	insts.Observer, insts.Along = config.Observer, c.Clusters.along
+	insts.Observer, insts.BeforeCommit = config.Observer, c.Clusters.beforeCommit
 	c.Clusters.m = lifecycle.New(ClusterInst, store, insts)
-	insts.Along = c.Apps.along
+	insts.BeforeCommit = c.Apps.beforeCommit
 	c.Apps.m = lifecycle.New(AppInst, store, insts)
 	return c
 }
 
 // place is what an instance depends on.
 type place struct {
-	cloudlet string // empty: nobody knows, the ClusterInst is gone
+	cloudlet string // empty: unknown, because the ClusterInst does not exist
 	cluster  string // empty for a ClusterInst
 }
 
@@ -109,7 +108,7 @@ func (s *AppSpec) check() error {
 	return nil
 }
 
-// same refuses a change of what says where an instance is.
+// same refuses a change of the place of an instance.
 func (s *ClusterSpec) same(before *ClusterSpec) error {
 	if s.Cloudlet != before.Cloudlet {
 		return fmt.Errorf("%w: a ClusterInst stays on its cloudlet", lifecycle.ErrInvalid)
@@ -124,16 +123,15 @@ func (s *AppSpec) same(before *AppSpec) error {
 	return nil
 }
 
-// Sweep looks once after everything whose deadline is over, as
-// [lifecycle.Manager.Sweep] does: operations that nobody answers, deletes whose
+// Sweep looks once at every object whose deadline has passed, as
+// [lifecycle.Manager.Sweep] does: operations without an answer, deletes whose
 // controller died while it prepared them, cloudlets whose CRM is silent. Then it
-// undoes what has failed and was left for [Config.UndoAfter], because whoever was
-// to do that has died, and takes for done what was asked for with
-// [IgnoreCRMErrors]; what was asked for with KeepError it leaves. Some process has
-// to call it now and then.
-func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
-	var cases []lifecycle.Case
-	for _, sweep := range []func(context.Context) ([]lifecycle.Case, error){
+// undoes operations that failed longer than [Config.UndoAfter] ago. It records them
+// as done if they were requested with [IgnoreCRMErrors], and leaves them if they were
+// requested with KeepError. A process has to call Sweep from time to time.
+func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	var cases []lifecycle.SweepResult
+	for _, sweep := range []func(context.Context) ([]lifecycle.SweepResult, error){
 		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.start.Sweep, c.Cloudlets.upgrade.Sweep,
 	} {
 		found, err := sweep(ctx)
@@ -146,7 +144,7 @@ func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
 		return cases, nil
 	}
 	// AppInsts first, as they are deleted.
-	for _, undo := range []func(context.Context) ([]lifecycle.Case, error){c.Apps.undoLeft, c.Clusters.undoLeft} {
+	for _, undo := range []func(context.Context) ([]lifecycle.SweepResult, error){c.Apps.undoLeft, c.Clusters.undoLeft} {
 		found, err := undo(ctx)
 		cases = append(cases, found...)
 		if err != nil {

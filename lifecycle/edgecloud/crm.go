@@ -13,59 +13,59 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Platform is what a CRM works on, such as OpenStack or Kubernetes. It is safe
-// for concurrent use. Its methods may be called again for the same order, after a
-// crash: what is done already is no error.
+// Platform is what a CRM works on, such as OpenStack or Kubernetes. It is safe for
+// concurrent use. After a crash its methods may be called again for the same order:
+// work that is done already is no error.
 type Platform interface {
-	// Do does what is asked for. An error is what the CRM gives up with.
+	// Do carries out an order. Its error is the failure that the CRM reports.
 	Do(ctx context.Context, o Order) error
-	// Present returns the instances that are there.
+	// Present returns the instances that exist.
 	Present(ctx context.Context) ([]lifecycle.Key, error)
 }
 
-// ResourceManager is the CRM's side: it does what it is asked for, once for each
-// operation, and says how far it is. Work on one ClusterInst and on the AppInsts
-// in it never runs in parallel with a change of that ClusterInst, whatever is
-// asked; work on different AppInsts does. [NewResourceManager] makes one; the zero
-// ResourceManager is not usable. It is safe for concurrent use, must not be
+// ResourceManager is the CRM's side: it carries out orders, once for each operation,
+// and reports its progress. Work on a ClusterInst never runs concurrently with work on
+// the AppInsts in it; work on different AppInsts does. [NewResourceManager] makes one;
+// the zero ResourceManager is not usable. It is safe for concurrent use, must not be
 // copied, and starts no goroutine.
 //
-// Orders may come late, repeated and in any order: one that is older than the last
-// of its object is refused, also when the object is gone (see [RemembersGone]). It
-// has no memory but its own: one that is started after a crash knows what is
-// there, and no operations. What was sent to its predecessor must not reach it.
+// Orders may be late, repeated and in any order. An order that is older than the last
+// one of its object is refused, also after the object was removed (see
+// [RemembersGone]). The memory is that of the process: after a crash a new
+// ResourceManager knows which instances exist, and no operations. Orders that were sent
+// to the one before must not reach it.
 type ResourceManager struct {
 	platform Platform
 	say      func(context.Context, lifecycle.Key, Info) error
 	places   lock.Tree
-	remember int // how many that are gone
+	remember int // how many removed objects
 
 	mu    sync.Mutex
 	known map[lifecycle.Key]*asked // the last order for each; guarded by mu
-	gone  []*asked                 // a ring of those that are gone and were told to be: len <= remember
+	gone  []*asked                 // a ring of removed objects that were reported: len <= remember
 	next  int                      // of gone: the oldest, once it is full
 }
 
-// RemembersGone is how many deletes a [ResourceManager] remembers, the last ones,
-// after it has told that they are done. An order from before a delete that comes
-// after as many others have ended is taken for a new one.
+// RemembersGone is how many of the last deletes a [ResourceManager] remembers after it
+// has reported them as done. An order from before an earlier delete is taken for a new
+// one.
 const RemembersGone = 4096
 
-// asked is an order and how far it is. It is guarded by the mutex of its
+// asked is an order and its progress. It is guarded by the mutex of its
 // ResourceManager.
 type asked struct {
-	key    lifecycle.Key
-	info   Info
-	before *asked // what was known until then, until it is begun
-	begun  bool   // nothing takes it back
-	void   bool   // it counts no more: it was never begun, or is forgotten
-	told   bool   // to be gone, and that was heard
-	kept   bool   // in the ring of what is gone
+	key      lifecycle.Key
+	info     Info
+	before   *asked // the order before; nil once this one is begun
+	begun    bool   // its work has started, and it cannot be dropped
+	void     bool   // it was dropped or forgotten
+	reported bool   // the removal was reported
+	kept     bool   // it is in the ring of removed objects
 }
 
-// NewResourceManager returns a CRM that tells what it does by say. What say
-// returns an error for is told again by [ResourceManager.Account], or when the
-// order comes again. It panics without platform or say.
+// NewResourceManager returns a CRM that reports its progress by the function say. If
+// say returns an error, [ResourceManager.Account] has the report again, and so has the
+// answer to a repeated order. NewResourceManager panics without a platform or say.
 func NewResourceManager(p Platform, say func(context.Context, lifecycle.Key, Info) error) *ResourceManager {
 	if p == nil || say == nil {
 		panic("edgecloud: NewResourceManager needs a platform and a way to say things")
@@ -73,14 +73,14 @@ func NewResourceManager(p Platform, say func(context.Context, lifecycle.Key, Inf
 	return &ResourceManager{platform: p, say: say, remember: RemembersGone, known: map[lifecycle.Key]*asked{}}
 }
 
-// Handle does what is asked for, and returns when that has ended and is said. An
-// order that is known is not done again: what is known of it is said again. It
-// waits while something runs that it depends on.
+// Handle carries out an order, and returns when the outcome is reported. For a known
+// order it does no work and reports the known progress again. It waits for running work
+// that excludes the order's work.
 //
-// Errors: [lifecycle.ErrStale] for an order older than one it knows,
-// [lifecycle.ErrInvalid] for one that asks for nothing, those of say, and the
-// context's if it ends before the work begins. That the platform failed is no
-// error of Handle: it is said.
+// Errors: [lifecycle.ErrStale] for an order older than a known one of the object,
+// [lifecycle.ErrInvalid] for an incomplete order, those of say, and the context's if it
+// ends before the work starts. A failure of the platform is no error of Handle: it is
+// reported.
 func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	if o.working() == "" || o.Operation == 0 || o.In == "" || o.Key.ID == "" {
 		return fmt.Errorf("%w: an order for %s %q: %q", lifecycle.ErrInvalid, o.Key.Machine, o.Key.ID, o.Verb)
@@ -97,13 +97,12 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 		r.drop(now)
 		return fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
 	}
-	// Held until the outcome is known: whoever comes next finds the world as the
-	// outcome says.
+	// The lock is held until the outcome is noted: the next work on the path then
+	// finds the platform as the outcome describes it.
 	err = lock.Do(ctx, &r.places, lock.Request{Path: path, Mode: lock.X}, &lock.Options{
 		Owner: o.Key.Machine + " " + o.Key.ID, Reason: string(o.Verb),
 	}, func(ctx context.Context, _ *lock.Held) error {
-		// A later order may have been faster to the lock: what it has done is not
-		// to be done otherwise after it.
+		// A later order may have had the lock before: its result must stay.
 		if err := r.begin(now); err != nil {
 			return err
 		}
@@ -121,7 +120,7 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	return err
 }
 
-// accept notes an order, and reports whether it is to be done by the caller.
+// accept notes an order, and reports whether the caller has to carry it out.
 func (r *ResourceManager) accept(o *Order) (now *asked, known Info, mine bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +136,7 @@ func (r *ResourceManager) accept(o *Order) (now *asked, known Info, mine bool, e
 	return now, now.info, true, nil
 }
 
-// begin is an order that has the lock: it is to be done, unless a later one came.
+// begin starts the order that has the lock, unless a later one has come.
 func (r *ResourceManager) begin(now *asked) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,18 +147,17 @@ func (r *ResourceManager) begin(now *asked) error {
 	return nil
 }
 
-// note keeps an outcome, also if a later order has come meanwhile, which may come
-// to nothing.
+// note keeps an outcome, also if a later order has come, because that may be dropped.
 func (r *ResourceManager) note(now *asked, after Info) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now.info = after
 }
 
-// drop takes an order back if it was not begun, because its context ended while it
-// waited or a later one was faster: what was known before it is known again. The
-// bad schedule without: an object is deleted, the order to make it anew is given
-// up, and one from before the delete is taken for new.
+// drop removes an order that was not begun, because its context ended while it waited
+// or a later order was faster. The order before it is then the known one again. The bad
+// schedule without it: an object is deleted, the order to create it again is dropped,
+// and an order from before the delete is taken for a new one.
 func (r *ResourceManager) drop(now *asked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +166,7 @@ func (r *ResourceManager) drop(now *asked) {
 	}
 	now.void = true
 	if r.known[now.key] != now {
-		return // whoever is dropped after it passes it over
+		return // a later drop skips it
 	}
 	last := now.before
 	for last != nil && last.void {
@@ -181,8 +179,8 @@ func (r *ResourceManager) drop(now *asked) {
 	r.known[now.key] = last
 }
 
-// tell says what is known, without a lock. What is gone, and was heard to be, is
-// remembered among the last ones.
+// tell reports the progress, without a lock held. The last removed objects whose
+// removal was reported are remembered.
 func (r *ResourceManager) tell(ctx context.Context, now *asked, info Info) error {
 	err := r.say(ctx, now.key, info)
 	if info.State != NotPresent {
@@ -190,7 +188,7 @@ func (r *ResourceManager) tell(ctx context.Context, now *asked, info Info) error
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now.told = err == nil
+	now.reported = err == nil
 	if err != nil || now.kept || now.void {
 		return err
 	}
@@ -202,16 +200,16 @@ func (r *ResourceManager) tell(ctx context.Context, now *asked, info Info) error
 	oldest := r.gone[r.next]
 	r.gone[r.next] = now
 	r.next = (r.next + 1) % r.remember
-	oldest.void = true // a later order that waits does not bring it back
+	oldest.void = true // the drop of a later order that waits skips it
 	if r.known[oldest.key] == oldest {
 		delete(r.known, oldest.key)
 	}
 	return nil
 }
 
-// Account is what a CRM says first when it connects: all that it has, with the
-// operations that it knows of. What is there and was not asked for since it
-// started is Ready, of no operation. The error is the platform's.
+// Account returns what a CRM sends first when it connects: all instances that it has,
+// with the operations that it knows. An instance without an order since the start of
+// the CRM is Ready, without an operation. The error is the platform's.
 func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	var all Account
 	there, err := r.platform.Present(ctx)
@@ -225,8 +223,8 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	r.mu.Lock()
 	infos := make(map[lifecycle.Key]Info, len(r.known)+len(there))
 	for k, a := range r.known {
-		if a.told || a.info.State == Ready && !present[k] {
-			continue // the other side knows, or it was lost since
+		if a.reported || a.info.State == Ready && !present[k] {
+			continue // the removal was reported, or the instance was lost since
 		}
 		infos[k] = a.info
 	}
@@ -237,7 +235,7 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 		}
 	}
 	for k, info := range infos {
-		if k.Machine == ClusterInst.Table().Name {
+		if k.Machine == ClusterInst.Name() {
 			all.Clusters = append(all.Clusters, info)
 		} else {
 			all.Apps = append(all.Apps, info)
@@ -249,11 +247,11 @@ func (r *ResourceManager) Account(ctx context.Context) (Account, error) {
 	return all, nil
 }
 
-// path is what the work locks: a ClusterInst with all that is in it, or one
-// AppInst in it.
+// path returns the path that the work locks: a ClusterInst with all AppInsts in it, or
+// one AppInst in it.
 func (o *Order) path() (lock.Path, error) {
 	path, err := lock.Root().Child("c" + url.PathEscape(o.In))
-	if err == nil && o.Key.Machine != ClusterInst.Table().Name {
+	if err == nil && o.Key.Machine != ClusterInst.Name() {
 		path, err = path.Child("a" + url.PathEscape(o.Key.ID))
 	}
 	return path, err

@@ -9,20 +9,20 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Delete asks for an object to go. It takes two steps, as the document's: the
+// Delete requests the removal of an object. It takes the document's two steps: the
 // user's from Ready to DeletePrepare, by force also from the error states, and the
-// controller's to DeleteRequested. In between the controller looks whether an
-// AppInst is in the ClusterInst. None can come meanwhile, because who creates one
-// needs the ClusterInst Ready in the same commit. If there is one, or the look
-// fails, the object goes back to where it was and the error names what it found.
+// controller's to DeleteRequested. Between them the controller reads whether an
+// AppInst is in the ClusterInst. None can be added meanwhile, because the creation of
+// an AppInst needs the ClusterInst Ready in the same commit. If there is one, or it
+// cannot be read, the object returns to its state before and the error is the reason.
 //
-// Whoever loses against another delete gets [lifecycle.ErrBusy] or
-// [lifecycle.ErrConflict], and does nothing to the winner's: the second step names
-// the operation of the first. With IgnoreCRM the object is gone at once.
+// Of two concurrent deletes, one gets [lifecycle.ErrBusy] or [lifecycle.ErrConflict]
+// and does not affect the other: the second step names the operation of the first.
+// With IgnoreCRM the object is removed at once.
 //
 // Errors: [ErrInUse], [lifecycle.ErrNotFound], [lifecycle.ErrBusy],
 // [fsm.ErrForcedOnly] without Force, [lifecycle.ErrPrecondition],
-// [lifecycle.ErrStale] if the sweeper took the delete back meanwhile, those of
+// [lifecycle.ErrStale] if the sweeper has taken the delete back meanwhile, those of
 // [lifecycle.Manager.Fire].
 func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Record[T], error) {
 	marked, err := in.begin(ctx, id, Delete, call, nil, Ready, CreateError, UpdateError, DeleteError, NotPresent)
@@ -39,27 +39,27 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 	return in.prepared(ctx, &marked, call)
 }
 
-// prepared makes the second step of a delete. An object that was never made is
-// noted as such in the same commit.
+// prepared makes the second step of a delete. The same commit notes an object that
+// was never made as such.
 func (in *Instances[T]) prepared(ctx context.Context, marked *Record[T], call *Call) (Record[T], error) {
-	var part *lifecycle.Part[State, Event, T]
-	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
-		part = in.m.Firing(marked.ID, Prepared, Controller, &lifecycle.Change[T]{
+	var deleting *lifecycle.TxResult[State, T]
+	err := together(ctx, func(tx *lifecycle.Tx) error {
+		deleting = in.m.In(tx).Fire(marked.ID, Prepared, Controller, &lifecycle.Change[T]{
 			Operation: marked.Operation, Reason: call.reason(),
 		})
 		if marked.Origin != CreateError { // of the operation, which the commit compares
-			return []lifecycle.AnyPart{part}, nil
+			return nil
 		}
-		note, err := in.noting(ctx, in.parent(&marked.Payload), marked.ID, wishNote, func(r *ref) { r.Unmade = true })
-		return []lifecycle.AnyPart{part, note}, err
+		return in.note(ctx, tx, in.parent(&marked.Payload), marked.ID, wishNote, func(r *ref) { r.Unmade = true })
 	})
 	if err != nil {
 		return Record[T]{}, err
 	}
-	return part.Record(), nil
+	return deleting.Record(), nil
 }
 
-// users returns what is in a ClusterInst; nil if nothing is.
+// users returns the error that names the AppInsts in a ClusterInst; nil if there are
+// none.
 func (in *Instances[T]) users(ctx context.Context, id string) (*InUseError, error) {
 	if in.apps() {
 		return nil, nil
@@ -71,8 +71,9 @@ func (in *Instances[T]) users(ctx context.Context, id string) (*InUseError, erro
 	return &InUseError{Key: in.key(id), Verb: Delete, By: by}, nil
 }
 
-// unprepare takes a delete back that is not to be, and returns why. The caller
-// may have gone; who else would need the object is not to wait for the sweeper.
+// unprepare takes a delete back and returns the reason. The caller's context may have
+// ended: it is taken back nevertheless, so that other requests for the object need not
+// wait for the sweeper.
 func (in *Instances[T]) unprepare(ctx context.Context, marked *Record[T], used *InUseError, why error) error {
 	if used != nil && why == nil {
 		why = used
@@ -82,19 +83,19 @@ func (in *Instances[T]) unprepare(ctx context.Context, marked *Record[T], used *
 	})
 	switch {
 	case err == nil, errors.Is(err, lifecycle.ErrStale), errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, lifecycle.ErrBusy):
-		return why // somebody else has moved it on
+		return why // another caller has moved the object
 	}
 	return errors.Join(why, err)
 }
 
-// ErrNeverMade: the object was never there, and there is nothing that a failed
-// delete could be undone to. Delete it again, by force. The error matches
-// [fsm.ErrNotAllowed] too.
+// ErrNeverMade: the object was never created on the cloudlet, so its failed delete
+// cannot be undone. Delete it again, by force. The error matches [fsm.ErrNotAllowed]
+// too.
 var ErrNeverMade = errors.New("edgecloud: never made")
 
-// Undo takes a failed operation back, as the document's controller does: a
-// CreateError to NotPresent, an UpdateError and a DeleteError to Ready, with the
-// content that the object had before. With an operation it undoes that one only.
+// Undo takes a failed operation back, as the document's controller does: from
+// CreateError to NotPresent, from UpdateError and DeleteError to Ready, with the
+// content from before the operation. If op is not 0, it undoes only that operation.
 //
 // Errors: [ErrNeverMade], [lifecycle.ErrStale] for another operation than that of
 // the object, [lifecycle.ErrNotFound], [lifecycle.ErrBusy], [fsm.ErrNotAllowed]
@@ -109,8 +110,8 @@ func (in *Instances[T]) Undo(ctx context.Context, id string, op lifecycle.OpID, 
 		op = rec.Operation
 	}
 	if rec.Operation == op && rec.State == DeleteError {
-		// What was noted was noted before the object came here in this operation,
-		// and is forgotten only when it is made anew, in a later one.
+		// The note was written before the object entered this state in this
+		// operation, and only a creation, a later operation, removes it.
 		noted, err := in.noted(ctx, &rec)
 		if err != nil {
 			return Record[T]{}, err

@@ -1,8 +1,8 @@
-// Package edgecloud is an edge cloud: clusters and apps that a user asks a
-// controller for and a remote resource manager (CRM) makes, and the cloudlets on
-// which that happens. It has the tables and the behaviour of the design document
-// "State Transitions for ClusterInst/AppInst", with its chapters on the upgrade
-// and the creation of cloudlets.
+// Package edgecloud is an edge cloud. A user requests clusters and apps from a
+// controller, and a remote resource manager (CRM) creates them on cloudlets. The
+// package has the tables and the behaviour of the design document "State Transitions
+// for ClusterInst/AppInst", with its chapters on the upgrade and the creation of
+// cloudlets.
 //
 //	 user ──Create, Update, Delete──▶ ┌─────────────┐ ──Orders──▶ ┌─────────────────┐
 //	      ◀──────────Wait──────────── │ Coordinator │             │ ResourceManager │
@@ -11,121 +11,121 @@
 //
 // [ClusterInst] and [AppInst] have the same rows; [CloudletCreate] and
 // [CloudletUpgrade] are the document's other tables. A [Coordinator] is the
-// controller: [Instances] has what users and CRMs say about ClusterInsts and
-// AppInsts, [Cloudlets] what is said about cloudlets. A [ResourceManager] is the
-// side of the CRM. Each is of use without the other.
+// controller: [Instances] takes the requests and reports about ClusterInsts and
+// AppInsts, [Cloudlets] those about cloudlets. A [ResourceManager] is the side of the
+// CRM. Each can be used without the other.
 //
 // # Guarantees
 //
 // Of the tables:
-//   - Every row of the document is in the machine, with its actor. A test
-//     compares them, and no row is there that neither the document has nor this
-//     text names.
+//   - Every row of the document is in the machine, with its actor. A test compares
+//     them. Every further row is named in this text.
 //   - While an instance is in transition, one actor owes the next move, and the
-//     sweeper moves when that actor does not.
-//   - The error state follows from the operation: what fails while an object is
-//     updated ends in UpdateError, whoever says so and however late.
+//     sweeper moves the instance if that actor does not.
+//   - The error state follows from the operation: a failed update ends in UpdateError,
+//     whichever actor reports it and however late.
 //   - Working may be lost: Done is accepted without it.
 //
 // Of the coordinator:
-//   - A message of a CRM moves an object only in the operation that it is about.
-//     What is late, repeated or wrong changes nothing, and is counted.
-//   - Nothing that depends on each other is asked for at the same time. A change
-//     of an AppInst needs its ClusterInst Ready, or at rest to be deleted; an
-//     update of a ClusterInst needs its AppInsts at rest, a delete needs them
-//     gone; changes of both need their cloudlet Ready, connected and not in an
-//     upgrade or a failed one; and an upgrade needs all of them at rest. All of
-//     it holds at the moment of the commit, whoever asks at the same time, in
-//     however many processes.
-//   - Error states keep the errors, every other state has none. Undo brings the
-//     content back that the object had when it was last well. Whoever waits for
-//     an operation undoes it if it fails; if he has died, a sweep does.
-//   - Of two deletes one wins, and nothing that the other does later touches it.
-//   - Which CRM speaks is known by its connection. What is said under one that
-//     counts no more is refused.
-//   - What a request is allowed is in its [Call], and in nothing that is shared.
-//   - A crash of any side at any moment leaves nothing that the other side, the
-//     sweeper or a new process does not put right: a test kills the controller at
+//   - A message of a CRM moves an object only in the operation that it is about. A
+//     late, repeated or wrong message changes nothing and is counted.
+//   - Objects that depend on each other do not change at the same time. A change of
+//     an AppInst needs its ClusterInst Ready, or at rest for a delete. An update of a
+//     ClusterInst needs its AppInsts at rest, a delete needs them removed. Changes of
+//     both need their cloudlet Ready, connected, and without an upgrade or a failed
+//     one. An upgrade needs all of them at rest. All of this holds at the moment of
+//     the commit, for concurrent requests of any number of processes.
+//   - Error states keep the errors, every other state has none. Undo restores the
+//     content that the object had before the failed operation. A caller that waits for
+//     an operation undoes it if it fails; if the caller has died, a sweep does.
+//   - Of two concurrent deletes one wins, and no later step of the other affects it.
+//   - A CRM is identified by its connection. Messages under a connection that is not
+//     current are refused.
+//   - The options of a request are in its [Call], and nowhere else.
+//   - After a crash of any side at any moment, the other side, the sweeper or a new
+//     process completes or undoes every operation. A test kills the controller at
 //     every write.
 //
 // # No guarantees
 //
-//   - The tables cannot tell a late message from a new one, nor whether an object
-//     that is deleted was ever made. The Coordinator does; who moves objects by a
-//     manager of these machines alone has neither that nor any condition on other
-//     objects.
-//   - Somebody has to call [Coordinator.Sweep] now and then, and to send orders:
-//     nothing here has a goroutine or a network.
-//   - An override makes the records say what the cloudlet may not have.
-//   - The CRM is not told that the sweeper has given up an operation, nor that it
-//     was undone. If the CRM does it all the same, the cloudlet has what was undone.
-//     Its answer is then [lifecycle.Refused], also in an account, where
-//     [Reconnected] has it among what is settled; an update to the content that is
-//     recorded, or a delete, makes the two the same again. The deadlines are there
-//     to be longer than anything the CRM does.
-//   - A CRM that has crashed knows no operations, and takes an order from before for
-//     a new one. Unless they are kept in order, what was sent to a CRM has to be
-//     dropped when its connection ends: [Coordinator.Orders] has what counts.
-//   - Of what is gone a CRM that runs knows the last [RemembersGone] operations, and
-//     an order older than those is taken for a new one.
+//   - The tables cannot distinguish a late message from a new one, nor an object that
+//     was never created from one that was. The Coordinator can. A program that moves
+//     objects by a manager of these machines has neither that nor any condition on
+//     other objects.
+//   - A process has to call [Coordinator.Sweep] from time to time, and to send orders:
+//     the package has no goroutine and no network.
+//   - After an override the record may differ from what the cloudlet has.
+//   - The CRM receives no message if the sweeper ends an operation or if it is undone.
+//     If the CRM completes it nevertheless, the cloudlet has what was undone. The
+//     CRM's answer is then [lifecycle.Refused], also in an account, where it is among
+//     the outcomes of [Reconnected]. An update to the recorded content, or a delete,
+//     makes record and cloudlet equal again. The deadlines have to be longer than any
+//     work of the CRM.
+//   - A CRM that has crashed knows no operations, and takes an earlier order for a new
+//     one. Unless a connection keeps the order of messages, drop the orders that were
+//     sent to a CRM when its connection ends: [Coordinator.Orders] has the valid ones.
+//   - A CRM remembers the last [RemembersGone] removed objects. It takes an order from
+//     before an earlier removal for a new one.
 //
 // # Beyond the document
 //
-// The document names the target Deleted once, beside a row for the same outcome
-// that leads to NotPresent. Here both lead to NotPresent, and a CRM may say either.
+// The document names the target Deleted once, beside a row for the same outcome that
+// leads to NotPresent. Here both lead to NotPresent, and a CRM may report either.
 //
-// A CRM's response has two names, by what it says: [Working] and [Done].
+// A CRM's response is one of two events: [Working] and [Done].
 //
-// [Replacing] is the note on the record of a CRM that an upgrade begins, which
-// makes both one commit. Further rows, each marked in its Doc: deadlines ([CreateTimeout] and its
-// neighbours, [StartTimeout], [UpgradeTimeout]); [PrepareFailed], for a delete
-// of what is still needed; by force, a user's update from UpdateError and
-// delete from every error state, and [Repaired] for the manual repair that the
-// document leaves to an administrator; [Disconnected], which its text has and
-// its table has not; [OldDisconnected], the same for the other CRM of an upgrade.
+// [Replacing] is the event of a CRM's record at the start of an upgrade, so that both
+// records are in one commit. Further rows, each marked in its Doc:
+//   - deadlines: [CreateTimeout], [UpdateTimeout], [DeleteTimeout], [PrepareTimeout],
+//     [StartTimeout], [UpgradeTimeout];
+//   - [PrepareFailed], for the delete of an object that other objects need;
+//   - by force, a user's update from UpdateError and delete from every error state;
+//   - [Repaired], for the manual repair that the document leaves to an administrator;
+//   - [Disconnected], which the document has in its text and not in its table, and
+//     [OldDisconnected], the same for the other CRM of an upgrade.
 //
-// The document lets only one actor move an object in each state, and then lets
-// up to three in its upgrade table. Its rows are kept.
+// The document permits only one actor to move an object in each state, and permits up
+// to three in its upgrade table. Its rows are kept.
 //
-// The document takes a Ready that a crashed CRM says for the answer to whatever
-// it was asked. Here messages carry operations, and what is merely there settles
-// a creation or a delete, never an update: it is asked for again (see [Resolve]).
-// It counts only before the CRM has gathered its data, because afterwards an
-// account may be older than the operation. So does an error state that a crashed CRM
-// finds, where it is that of what was asked for.
+// The document accepts Ready from a crashed CRM as the answer to any request. Here
+// messages carry operations. The existence of an object completes a creation, its
+// absence a delete, and neither an update: the order is sent again (see [Resolve]). It
+// counts only before the CRM has gathered its data, because later an account may be
+// older than the operation. An error state that a crashed CRM finds counts likewise, if
+// it is that of the operation.
 //
-// An object that was never made and could not be deleted either is not undone to
-// Ready ([ErrNeverMade]). The document undoes every DeleteError to Ready.
+// An object that was never created, and whose delete failed, is not undone to Ready
+// ([ErrNeverMade]). The document undoes every DeleteError to Ready.
 //
-// A cloudlet has two records, because the document has two states of it: what the
-// CRM says, and what the controller has decided. Notify ids grow: one that is
-// merely different might be an old one. The document has no condition that the
-// CRM be connected for an instance to be changed; without one nobody would answer.
+// A cloudlet has two records, because the document has two states of it: the CRM's
+// state, and the controller's decision. Notify ids grow, because an id that is only
+// different might be an earlier one. The document does not require a connected CRM for
+// the change of an instance; without one the request would have no answer.
 //
-// The document leaves a failed upgrade to a person, and does not say what becomes
-// of a new CRM that has connected. Until the repair it cannot say that it has
-// gathered its data, and the repair does not say so in its place: it says so once
-// more, or starts up anew. No upgrade and no change begins before.
+// The document leaves a failed upgrade to an operator, and does not define what happens
+// to a new CRM that has connected. Here its report that it has gathered its data is
+// refused until the repair. After the repair it reports that again, or starts up again.
+// No upgrade and no change starts before.
 //
-// Nor does the document say what becomes of an upgrade whose old CRM starts again
-// after the new one has connected. By its rows the cloudlet has the old one's
-// connection then, and the new one finishes all the same: it has ended the old CRM,
-// for good, before it says so, and takes its place back. Whoever ends only a process,
-// and has it started again by something else, has two CRMs. A CRM whose connection
-// has dropped takes no place back, and what it said that comes after is refused: it
-// starts up anew.
+// The document does not define an upgrade whose old CRM starts again after the new one
+// has connected. By its rows the current connection is then the old CRM's. Here the new
+// CRM completes the upgrade nevertheless: it has ended the old CRM for good before it
+// reports that it has gathered its data, and it becomes the current one again. If only a
+// process of the old CRM was ended, and a supervisor starts another one, there are two
+// CRMs. A CRM whose connection has dropped does not become the current one again, and
+// its later messages are refused: it starts up again.
 //
 // # Rejected
 //
-//   - An AppInst that waits for its ClusterInst: who asks is told at once, and a
-//     request that waits would be one more thing in transition.
-//   - A mark on a ClusterInst while its AppInsts are looked at: a process that
-//     dies leaves the mark. A small record of who depends on it, written with
-//     every change, makes one of the two fail instead, and try again.
-//   - A list of who is on a cloudlet, in its record: what a request costs would grow
-//     with it. Each instance has a record of its own, under the name of what it is in.
-//   - Undoing what failed in the commit that says so: nobody would see the errors,
-//     and who wants to look at them ([Call].KeepError) could not.
+//   - An AppInst that waits for its ClusterInst: the caller gets the refusal at once,
+//     and a request that waits would be one more object in transition.
+//   - A mark on a ClusterInst while its AppInsts are read: a process that dies leaves
+//     the mark. A small record that every change writes makes one of two concurrent
+//     requests fail instead, and that one is tried again.
+//   - A list of the instances in the record of a cloudlet: the cost of a request would
+//     grow with it. Each instance has a record of its own, under the id of its parent.
+//   - An undo in the commit that reports the failure: the errors would be visible to no
+//     caller, and [Call].KeepError would be impossible.
 //
 // # Table of clusterinst
 //

@@ -66,7 +66,7 @@ func ExampleClusterInstTable() {
 	table := edgecloud.ClusterInstTable()
 	for i := range table.Rows {
 		if table.Rows[i].Event == edgecloud.Delete {
-			table.Rows[i] = table.Rows[i].If(fsm.When("not locked", func(_ context.Context, c *cluster) error {
+			table.Rows[i] = table.Rows[i].If(fsm.When("not locked", func(_ context.Context, _, c *cluster) error {
 				if c.Locked {
 					return fmt.Errorf("it is locked")
 				}

@@ -22,10 +22,10 @@ func TestReconnectBesideAForeignRecord(t *testing.T) {
 		require.NoError(t, err)
 		ops[id] = rec.Operation
 	}
-	at, err := store.Get(ctx, lifecycle.Key{Machine: edgecloud.ClusterInst.Table().Name, ID: "c2"})
+	at, err := store.Get(ctx, lifecycle.Key{Machine: edgecloud.ClusterInst.Name(), ID: "c2"})
 	require.NoError(t, err)
 	later := at
-	later.Payload, later.Sequence = lifecycle.RawPayload(`"of another version"`), at.Sequence+1
+	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
 	require.NoError(t, store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
 		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
 	}}))

@@ -6,30 +6,29 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Deleted is what a CRM may say instead of [NotPresent]. It is no state of the
-// machine: the outcome is the same, the record is gone.
+// Deleted is what a CRM may report instead of [NotPresent]. It is no state of the
+// machine. The outcome is the same: the record is removed.
 const Deleted State = "Deleted"
 
-// Info is what a CRM says about one instance: the state in which it has it. It is
+// Info is a CRM's report about one instance: the state in which the CRM has it. It is
 // a plain value.
 type Info struct {
 	ID string
-	// Operation is what the CRM was last asked for, as in the record that asked.
-	// 0: it does not know, because it has been started anew.
+	// Operation is that of the last order for the instance. 0: the CRM has started
+	// since and does not know it.
 	Operation lifecycle.OpID
-	// State is where the CRM is: Creating, Updating or Deleting at work; Ready or
-	// NotPresent when it has finished; an error state when it gave up.
+	// State is Creating, Updating or Deleting while the CRM works, Ready or
+	// NotPresent after success, and an error state after a failure.
 	State  State
 	Errors []string // of an error state
 }
 
-// event is what the CRM's state tells. Not ok: a CRM is never there.
+// event returns the event that the state reports; false for a state that no CRM has.
 func (i *Info) event() (e Event, ok bool) {
 	switch i.State {
 	case Creating, Updating, Deleting:
@@ -42,33 +41,32 @@ func (i *Info) event() (e Event, ok bool) {
 	return "", false
 }
 
-// says is the state of the machine that the CRM says.
-func (i *Info) says() State {
+// machineState returns the state as the machine has it.
+func (i *Info) machineState() State {
 	if i.State == Deleted {
 		return NotPresent
 	}
 	return i.State
 }
 
-// counts are verdicts.
-type counts [lifecycle.Refused + 1]atomic.Uint64
+// Verdicts counts messages of CRMs by their verdict.
+type Verdicts struct{ Applied, Repeated, Stale, Refused uint64 }
 
-// Verdicts returns how many messages of CRMs were what, since the coordinator was
-// made.
-func (in *Instances[T]) Verdicts() lifecycle.Verdicts {
-	return lifecycle.Verdicts{
+// Verdicts returns the counts since the coordinator was made.
+func (in *Instances[T]) Verdicts() Verdicts {
+	return Verdicts{
 		Applied: in.counts[lifecycle.Applied].Load(), Repeated: in.counts[lifecycle.Repeated].Load(),
 		Stale: in.counts[lifecycle.Stale].Load(), Refused: in.counts[lifecycle.Refused].Load(),
 	}
 }
 
-// Receive takes what a CRM says. Only a message about the present operation, and
-// a state that the operation can lead to, changes anything: what an update says
-// is Updating, Ready or UpdateError, never DeleteError. Everything else, said too
-// late, twice or wrongly, changes nothing, is counted, and is no error: the CRM
-// may drop it. An error state keeps the errors, every other clears them.
+// Receive takes a message of a CRM. It changes the object only if the message is about
+// the present operation and the operation can lead to the state: an update leads to
+// Updating, Ready or UpdateError, never to DeleteError. Every other message, late,
+// repeated or wrong, changes nothing, is counted and is no error: the CRM may drop it.
+// An error state keeps the errors, every other accepted state clears them.
 //
-// The error is [fsm.ErrUnknownState] for a state that is none, or as of
+// The error is [fsm.ErrUnknownState] for an unknown state, or that of
 // [lifecycle.Manager.Report]; the message may then be sent again.
 func (in *Instances[T]) Receive(ctx context.Context, info Info) (lifecycle.Verdict, error) {
 	verdict, err := in.receive(ctx, &info)
@@ -79,47 +77,46 @@ func (in *Instances[T]) Receive(ctx context.Context, info Info) (lifecycle.Verdi
 }
 
 func (in *Instances[T]) receive(ctx context.Context, info *Info) (lifecycle.Verdict, error) {
-	machine := in.m.Machine()
-	if machine.StateIndex(info.says()) < 0 {
-		return lifecycle.Refused, fmt.Errorf("%w: the CRM says that %s %q is %q", fsm.ErrUnknownState, machine.Table().Name, info.ID, info.State)
+	if in.machine.StateIndex(info.machineState()) < 0 {
+		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q", fsm.ErrUnknownState, in.machine.Name(), info.ID, info.State)
 	}
 	e, ok := info.event()
 	if !ok {
 		return lifecycle.Refused, nil
 	}
-	// An operation has one direction, so that what it can lead to does not change
-	// between this read and the report, which compares the operation.
+	// The states that an operation can lead to do not change between this read and
+	// the report, which compares the operation.
 	rec, err := in.m.Get(ctx, info.ID)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
 		rec = Record[T]{}
-		rec.Status = machine.At(NotPresent)
+		rec.Status = in.machine.At(NotPresent)
 	case err != nil:
 		return lifecycle.Refused, err
-	case rec.Operation == info.Operation && !in.mayLeadTo(ctx, &rec, info.says()):
+	case rec.Operation == info.Operation && !in.mayLeadTo(ctx, &rec, info.machineState()):
 		return lifecycle.Refused, nil
 	}
 	verdict, err := in.m.Report(ctx, info.ID, info.Operation, e, CRM, info.reason())
-	if verdict == lifecycle.Repeated && rec.State == NotPresent && info.says() != NotPresent && e == Done {
-		verdict = lifecycle.Refused // what is gone was not said to be there
+	if verdict == lifecycle.Repeated && rec.State == NotPresent && info.machineState() != NotPresent && e == Done {
+		verdict = lifecycle.Refused // no report that the object exists has removed it
 	}
 	return verdict, err
 }
 
-// mayLeadTo reports whether the CRM may say a state, or may have said it, in the
+// mayLeadTo reports whether a CRM can report a state, or can have reported it, in the
 // operation that the object is in.
-func (in *Instances[T]) mayLeadTo(ctx context.Context, rec *Record[T], says State) bool {
-	if says == rec.State {
+func (in *Instances[T]) mayLeadTo(ctx context.Context, rec *Record[T], reported State) bool {
+	if reported == rec.State {
 		return true
 	}
 	if !inTransition(rec.State) {
-		return inTransition(says) // it has come late; the report knows whether it was said before
+		return inTransition(reported) // it is late; Report determines whether it is repeated
 	}
-	_, err := in.m.Machine().NextTo(ctx, rec.Status, says, CRM, &rec.Payload)
+	_, err := in.machine.NextTo(ctx, rec.Status, reported, CRM, &rec.Payload)
 	return err == nil
 }
 
-// reason is how a record keeps errors, a line for each.
+// reason returns the errors of an error state as a record keeps them: one line each.
 func (i *Info) reason() string {
 	if _, failed := i.event(); !failed || i.State != CreateError && i.State != UpdateError && i.State != DeleteError {
 		return ""
@@ -131,7 +128,7 @@ func (i *Info) reason() string {
 	return strings.Join(lines, "\n")
 }
 
-// Errors returns why an object is in its error state; nil if it is in none.
+// Errors returns the errors of an object in an error state; nil in any other state.
 func Errors[T any](rec Record[T]) []string {
 	switch rec.State {
 	case CreateError, UpdateError, DeleteError:
@@ -149,24 +146,23 @@ const (
 	notFinished = "the CRM has not finished in time"
 )
 
-// FailedError is an operation that failed. It matches [ErrFailed], and
-// [ErrNoAnswer] if the CRM did not give it up but was silent. Its status code is
-// 504 if time was up, and 422 if the CRM has said why it could not do it. It is a
-// plain value.
+// FailedError is an operation that failed. It matches [ErrFailed], and also
+// [ErrNoAnswer] if the CRM was silent. Its status code is 504 after a timeout, and 422
+// if the CRM has reported errors. It is a plain value.
 type FailedError struct {
 	Key       lifecycle.Key
 	Operation lifecycle.OpID
 	State     State    // CreateError, UpdateError or DeleteError
-	Errors    []string // what the CRM said
-	TimedOut  bool     // it has not said in time how it ended
-	Silent    bool     // and not that it had begun
-	Undone    bool     // the object is as it was before
+	Errors    []string // of the CRM
+	TimedOut  bool     // the CRM has not reported the end in time
+	Silent    bool     // the CRM has not reported the start either
+	Undone    bool     // the object is as before the operation
 }
 
 // ErrFailed: the operation failed.
 var ErrFailed error = &statusError{"edgecloud: failed", http.StatusUnprocessableEntity}
 
-// Error gives what the CRM said.
+// Error returns one line with the errors of the CRM.
 func (e *FailedError) Error() string {
 	text := fmt.Sprintf("edgecloud: operation %d of %s %q failed: %s", e.Operation, e.Key.Machine, e.Key.ID, e.State)
 	if len(e.Errors) > 0 {
@@ -178,7 +174,7 @@ func (e *FailedError) Error() string {
 	return text
 }
 
-// HTTPStatus is for [lifecycle.HTTPStatus].
+// HTTPStatus returns the status code, see [lifecycle.HTTPStatus].
 func (e *FailedError) HTTPStatus() int {
 	if e.TimedOut {
 		return http.StatusGatewayTimeout

@@ -27,30 +27,29 @@ const (
 	DeleteError     State = "DeleteError"
 )
 
-// Event is what is asked of a ClusterInst or AppInst, or reported about it.
+// Event is a request for a ClusterInst or AppInst, or a report about it.
 type Event string
 
-// The events of ClusterInsts and AppInsts. The document tells what the CRM says
-// only by where it leads; here each has a name.
+// The events of ClusterInsts and AppInsts. The document identifies the CRM's reports
+// by the state that they lead to; here each has a name.
 const (
-	Create Event = "Create" // the user asks
-	Update Event = "Update" // the user asks
-	Delete Event = "Delete" // the user asks
+	Create Event = "Create" // by the user
+	Update Event = "Update" // by the user
+	Delete Event = "Delete" // by the user
 
-	Working Event = "Working" // the CRM has begun
-	Done    Event = "Done"    // the CRM has finished what was asked
-	Fail    Event = "Fail"    // the CRM gave up
+	Working Event = "Working" // the CRM has started the work
+	Done    Event = "Done"    // the CRM has completed the work
+	Fail    Event = "Fail"    // the work of the CRM has failed
 
-	Prepared      Event = "Prepared"      // the controller found nothing that still needs the object
-	PrepareFailed Event = "PrepareFailed" // the controller found something, or could not look
+	Prepared      Event = "Prepared"      // the controller has found no object that needs this one
+	PrepareFailed Event = "PrepareFailed" // the controller has found one, or could not read them
 	Undo          Event = "Undo"          // the controller takes the failed operation back
 
-	TimedOut Event = "TimedOut" // nobody has answered in time
+	TimedOut Event = "TimedOut" // the deadline has passed
 )
 
-// How long an operation may rest in one state before the sweeper gives it up.
-// A message of the CRM that it has begun may be lost, so the state before that
-// message has as long as the one after it.
+// The timeouts of the states of an operation. The CRM's message that it has started
+// may be lost, so the state before that message has the same timeout as the one after.
 const (
 	CreateTimeout  = 30 * time.Minute
 	UpdateTimeout  = 20 * time.Minute
@@ -58,16 +57,15 @@ const (
 	PrepareTimeout = time.Minute // DeletePrepare: a look-up in the controller's own data
 )
 
-// ClusterSpec is the content of a ClusterInst: what the user asks for. The zero
-// value asks for nothing in particular. A ClusterSpec is a plain value.
+// ClusterSpec is the content of a ClusterInst, as the user requests it. It is a plain
+// value.
 type ClusterSpec struct {
 	Cloudlet string // key of the cloudlet on which the cluster runs
 	Flavor   string // size of its nodes
 	Nodes    int    // how many
 }
 
-// AppSpec is the content of an AppInst: what the user asks for. The zero value
-// asks for nothing in particular. An AppSpec is a plain value.
+// AppSpec is the content of an AppInst, as the user requests it. It is a plain value.
 type AppSpec struct {
 	ClusterInst string // key of the ClusterInst in which the app runs
 	Image       string // what runs
@@ -75,23 +73,22 @@ type AppSpec struct {
 }
 
 // ManagerConfig returns the configuration of a manager of ClusterInsts or AppInsts
-// without a [Coordinator]: [Undo] brings the previous content back, as the document
-// has it, and work that [lifecycle.Manager.Do] does is the CRM's. It is the caller's
-// own, to add an owner or an observer.
+// without a [Coordinator]: [Undo] restores the previous content, as in the document,
+// and [lifecycle.Manager.Do] does the work of the CRM. The caller may modify it, for
+// example to add an owner or an observer.
 //
 //	clusters := lifecycle.New(edgecloud.ClusterInst, store, edgecloud.ManagerConfig())
 func ManagerConfig() *lifecycle.Config[Event] {
-	return &lifecycle.Config[Event]{Worker: CRM, Done: []Event{Done}, Failed: []Event{Fail}, Undo: []Event{Undo}}
+	return &lifecycle.Config[Event]{WorkerActor: CRM, Done: []Event{Done}, Failed: []Event{Fail}, Undo: []Event{Undo}}
 }
 
-// ClusterInst is the machine of ClusterInsts with the payload [ClusterSpec]. Who
-// makes a manager of it takes [ManagerConfig].
-// It is immutable and safe for concurrent use.
+// ClusterInst is the machine of ClusterInsts with the payload [ClusterSpec]. Use
+// [ManagerConfig] for a manager of it. It is immutable and safe for concurrent use.
 var ClusterInst = fsm.Must[ClusterSpec](ClusterInstTable())
 
 // AppInst is the machine of AppInsts with the payload [AppSpec]. Its rows are
-// those of [ClusterInst]. Who makes a manager of it takes [ManagerConfig]. It is
-// immutable and safe for concurrent use.
+// those of [ClusterInst]. Use [ManagerConfig] for a manager of it. It is immutable and
+// safe for concurrent use.
 var AppInst = fsm.Must[AppSpec](AppInstTable())
 
 // ClusterInstTable returns the specification of [ClusterInst], for a machine
@@ -156,8 +153,8 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 			fsm.Move(Deleting, Fail, DeleteError).By(CRM),
 			fsm.Move(DeleteError, Undo, Ready).By(Controller),
 
-			// Beyond the document: deadlines, preparation that fails, a person's ways
-			// out of the error states.
+			// Beyond the document: deadlines, preparation that fails, forced ways out of
+			// the error states.
 			fsm.Move(CreateRequested, TimedOut, CreateError).AlsoFrom(Creating).After(CreateTimeout).
 				Note("beyond the document: the CRM is silent"),
 			fsm.Move(UpdateRequested, TimedOut, UpdateError).AlsoFrom(Updating).After(UpdateTimeout).

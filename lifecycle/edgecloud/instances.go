@@ -5,34 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // Instances are the ClusterInsts or the AppInsts of a [Coordinator], which makes
 // them. It is safe for concurrent use and must not be copied.
 //
-// A request returns when it is committed, with the record that the CRM is to act
-// on; [Instances.Wait] waits for the outcome. It is refused, with nothing written
-// and an error that matches [lifecycle.ErrPrecondition], while the cloudlet is
-// not Ready or is being upgraded, or its upgrade has failed; an AppInst needs its
-// ClusterInst Ready, and to be deleted at rest. All of that is part of the commit.
+// A request returns when it is committed, with the record that the CRM acts on;
+// [Instances.Wait] waits for the outcome. It is refused, with nothing written and an
+// error that matches [lifecycle.ErrPrecondition], while the cloudlet is not Ready, is
+// being upgraded or has a failed upgrade. An AppInst needs its ClusterInst Ready, or
+// at rest for a delete. These conditions are part of the commit.
 type Instances[T any] struct {
-	c      *Coordinator
-	m      *lifecycle.Manager[State, Event, T]
-	refs   *refManager
-	parent func(*T) string // what an instance is directly in
-	place  func(context.Context, *T) (place, error)
-	check  func(*T) error
-	same   func(after, before *T) error
-	counts counts
+	c       *Coordinator
+	machine *fsm.Machine[State, Event, T]
+	m       *lifecycle.Manager[State, Event, T]
+	refs    *refManager
+	parent  func(*T) string // the id of the object that an instance is directly in
+	place   func(context.Context, *T) (place, error)
+	check   func(*T) error
+	same    func(after, before *T) error
+	counts  [lifecycle.Refused + 1]atomic.Uint64 // by verdict
 }
 
 // Record is a record of instances.
 type Record[T any] = lifecycle.Record[State, T]
 
-// Manager returns the manager, to list, to explain, to look at the history. To
-// move objects by it is to do without the conditions of the coordinator.
+// Manager returns the manager, to list, to explain and to read the history. Changes
+// by it are not subject to the coordinator's conditions.
 func (in *Instances[T]) Manager() *lifecycle.Manager[State, Event, T] { return in.m }
 
 // Get returns the record of an object. The error is [lifecycle.ErrNotFound],
@@ -41,10 +44,10 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 	return in.m.Get(ctx, id)
 }
 
-// Create asks for a new object: NotPresent to CreateRequested.
+// Create requests a new object: NotPresent to CreateRequested.
 //
-// With IgnoreCRM it is Ready at once, by a second commit; with
-// IgnoreTransientState an object that is stuck in transition is asked for anew.
+// With IgnoreCRM it is Ready at once, by a second commit; with IgnoreTransientState an
+// object that is stuck in transition is requested again.
 //
 // Errors: [lifecycle.ErrExists] with the present record, [lifecycle.ErrInvalid]
 // for a spec without cloudlet or ClusterInst, [lifecycle.ErrPrecondition], those
@@ -55,12 +58,16 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 	}
 	if call.has(IgnoreTransientState) {
 		if stuck, ok := in.stuck(ctx, id); ok {
-			// What it is noted for comes first: a sweep is to do what is wanted now, and
-			// an upgrade of the cloudlet to see it, wherever it was before.
+			// The refs are written first: a sweep must find the present wish, and an
+			// upgrade of the cloudlet must find the object, wherever it was before.
 			var needs []lifecycle.Precondition
-			err := together(ctx, func() (also []lifecycle.AnyPart, err error) {
-				also, needs, err = in.depends(ctx, id, &spec, call, true, Ready)
-				return also, err
+			err := together(ctx, func(tx *lifecycle.Tx) error {
+				at, needed, err := in.needs(ctx, &spec, call, Ready)
+				if err != nil {
+					return err
+				}
+				needs = needed
+				return in.joins(ctx, tx, id, &spec, at, call, true)
 			})
 			if err != nil {
 				return Record[T]{}, in.refused("create", id, Create, err)
@@ -71,22 +78,22 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 			return in.ready(ctx, call)(in.m.Override(ctx, id, CreateRequested, User, overriding(call), change))
 		}
 	}
-	var part *lifecycle.Part[State, Event, T]
-	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
-		also, needs, err := in.depends(ctx, id, &spec, call, true, Ready)
+	var created *lifecycle.TxResult[State, T]
+	err := together(ctx, func(tx *lifecycle.Tx) error {
+		at, needs, err := in.needs(ctx, &spec, call, Ready)
 		if err != nil {
-			return nil, in.refused("create", id, Create, err)
+			return in.refused("create", id, Create, err)
 		}
-		part = in.m.Creating(id, Create, User, spec, &lifecycle.Change[T]{Reason: call.reason(), Require: needs})
-		return append([]lifecycle.AnyPart{part}, also...), nil
+		created = in.m.In(tx).Create(id, Create, User, spec, &lifecycle.Change[T]{Reason: call.reason(), Require: needs})
+		return in.joins(ctx, tx, id, &spec, at, call, true)
 	})
 	if err != nil {
 		return Record[T]{}, err
 	}
-	return in.ready(ctx, call)(part.Record(), nil)
+	return in.ready(ctx, call)(created.Record(), nil)
 }
 
-// ready puts what was asked for with IgnoreCRM where it leads to.
+// ready moves an object that was requested with IgnoreCRM to Ready.
 func (in *Instances[T]) ready(ctx context.Context, call *Call) func(Record[T], error) (Record[T], error) {
 	return func(rec Record[T], err error) (Record[T], error) {
 		if err != nil || !call.has(IgnoreCRM) {
@@ -102,9 +109,9 @@ func (in *Instances[T]) ready(ctx context.Context, call *Call) func(Record[T], e
 // AppInst in it is in transition.
 //
 // Errors: [ErrInUse], [lifecycle.ErrNotFound], [lifecycle.ErrBusy],
-// [fsm.ErrForcedOnly] without Force, [lifecycle.ErrInvalid] for content that is
-// none or an object that would move elsewhere, [lifecycle.ErrPrecondition], that
-// of edit, those of [lifecycle.Manager.Fire].
+// [fsm.ErrForcedOnly] without Force, [lifecycle.ErrInvalid] for invalid content or
+// content with another place, [lifecycle.ErrPrecondition], that of edit, those of
+// [lifecycle.Manager.Fire].
 func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) error, call *Call) (Record[T], error) {
 	careful := func(t *T) error {
 		before := *t
@@ -128,8 +135,8 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 	return in.begin(ctx, id, Update, call, careful, Ready)
 }
 
-// begin fires an event of a user at an object that there is, together with what
-// it depends on.
+// begin fires a user's event at an existing object, and writes the refs of what the
+// object depends on.
 func (in *Instances[T]) begin(ctx context.Context, id string, e Event, call *Call, edit func(*T) error, cluster ...State) (Record[T], error) {
 	if call.has(IgnoreTransientState) {
 		if stuck, ok := in.stuck(ctx, id); ok {
@@ -138,43 +145,40 @@ func (in *Instances[T]) begin(ctx context.Context, id string, e Event, call *Cal
 			}
 		}
 	}
-	var part *lifecycle.Part[State, Event, T]
-	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
+	var begun *lifecycle.TxResult[State, T]
+	err := together(ctx, func(tx *lifecycle.Tx) error {
 		now, err := in.m.Get(ctx, id)
 		if err != nil {
-			return nil, in.refused("fire", id, e, err)
+			return err
 		}
-		also, needs, err := in.depends(ctx, id, &now.Payload, call, false, cluster...)
+		at, needs, err := in.needs(ctx, &now.Payload, call, cluster...)
 		if err != nil {
-			return nil, in.refused("fire", id, e, err)
+			return in.refused("fire", id, e, err)
 		}
-		part = in.m.Firing(id, e, User, &lifecycle.Change[T]{
+		begun = in.m.In(tx).Fire(id, e, User, &lifecycle.Change[T]{
 			Edit: edit, Reason: call.reason(), Force: call.force(), Require: needs,
 		})
-		list := []lifecycle.AnyPart{part}
 		if !in.apps() {
-			var look func() error // to delete, it looks once nobody can join any more
+			var look func() error // a delete looks in DeletePrepare, where no AppInst can join
 			if e == Update {
 				look = func() error { return in.c.movingIn(ctx, id) }
 			}
-			own, err := touching(ctx, in.c.clusterRefs, id, look)
-			if err != nil {
-				return nil, err
+			if err := touch(ctx, tx, in.c.clusterRefs, id, look); err != nil {
+				return err
 			}
-			list = append(list, own)
 		}
-		return append(list, also...), nil
+		return in.joins(ctx, tx, id, &now.Payload, at, call, false)
 	})
 	if err != nil {
 		return Record[T]{}, err
 	}
-	return part.Record(), nil
+	return begun.Record(), nil
 }
 
-// unstick puts an object that is in transition at rest, for what is asked for next.
-// What would be refused then is refused now, with nothing written.
+// unstick moves an object in transition to rest, for the request that follows. If that
+// would be refused, unstick refuses, and nothing is written.
 func (in *Instances[T]) unstick(ctx context.Context, stuck *Record[T], e Event, call *Call, edit func(*T) error, cluster ...State) error {
-	_, needs, err := in.depends(ctx, stuck.ID, &stuck.Payload, call, false, cluster...)
+	_, needs, err := in.needs(ctx, &stuck.Payload, call, cluster...)
 	if err == nil && edit != nil {
 		spec := stuck.Payload
 		err = edit(&spec)
@@ -189,7 +193,7 @@ func (in *Instances[T]) unstick(ctx context.Context, stuck *Record[T], e Event, 
 		}
 	}
 	if err != nil {
-		return told(in.refused("fire", stuck.ID, e, err))
+		return publicError(in.refused("fire", stuck.ID, e, err))
 	}
 	_, err = in.m.Override(ctx, stuck.ID, Ready, User, overriding(call), &lifecycle.Change[T]{
 		Operation: stuck.Operation, Require: needs,
@@ -197,70 +201,64 @@ func (in *Instances[T]) unstick(ctx context.Context, stuck *Record[T], e Event, 
 	return err
 }
 
-// depends returns what a request writes and needs besides the object itself: the
-// refs of its cloudlet and ClusterInst, and the states that these must be in.
-func (in *Instances[T]) depends(ctx context.Context, id string, spec *T, call *Call, anew bool, cluster ...State) (parts []lifecycle.AnyPart, needs []lifecycle.Precondition, err error) {
-	at, err := in.place(ctx, spec)
-	if err != nil {
-		return nil, nil, err
+// needs returns where an instance is, and the states that the cloudlet and the
+// ClusterInst of a request must be in.
+func (in *Instances[T]) needs(ctx context.Context, spec *T, call *Call, cluster ...State) (at place, needs []lifecycle.Precondition, err error) {
+	if at, err = in.place(ctx, spec); err != nil {
+		return at, nil, err
 	}
 	if at.cloudlet == "" {
-		// The ClusterInst is not there, and so nobody knows which cloudlet it is. The
-		// bad schedule: it is made and Ready after this look, and before the commit,
-		// which would then depend on no cloudlet.
+		// The ClusterInst does not exist, so its cloudlet is unknown. The bad schedule:
+		// it is created and Ready after this read and before the commit, which would
+		// then depend on no cloudlet.
 		needed := in.c.Clusters.m.Require(at.cluster, cluster...)
 		if !slices.Contains(cluster, NotPresent) {
-			return nil, nil, &lifecycle.PreconditionError{
+			return at, nil, &lifecycle.PreconditionError{
 				Precondition: needed, Current: lifecycle.StoredRecord{Key: needed.Key},
 			}
 		}
 		cluster = []State{NotPresent}
 	}
-	joins, err := in.noting(ctx, in.parent(spec), id, wished(call), func(r *ref) {
+	if at.cloudlet != "" && !call.has(IgnoreCRM) {
+		needs = append(needs, in.c.Cloudlets.needs(at.cloudlet)...)
+	}
+	if at.cluster != "" {
+		needs = append(needs, in.c.Clusters.m.Require(at.cluster, cluster...))
+	}
+	return at, needs, nil
+}
+
+// joins adds to a transaction what a request writes besides the object itself: the
+// ref of the object, and the refs of its cloudlet and ClusterInst.
+func (in *Instances[T]) joins(ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, call *Call, anew bool) error {
+	err := in.note(ctx, tx, in.parent(spec), id, wished(call), func(r *ref) {
 		if anew {
 			r.Unmade = false // it may be undone to Ready again
 		}
 	})
-	if err != nil {
-		return nil, nil, err
+	if err == nil && at.cloudlet != "" {
+		err = touch(ctx, tx, in.c.cloudletRefs, at.cloudlet, nil)
 	}
-	parts = append(parts, joins)
-	if at.cloudlet != "" {
-		part, err := touching(ctx, in.c.cloudletRefs, at.cloudlet, nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		parts = append(parts, part)
-		if !call.has(IgnoreCRM) {
-			needs = append(needs, in.c.Cloudlets.needs(at.cloudlet)...)
-		}
+	if err != nil || at.cluster == "" {
+		return err
 	}
-	if at.cluster != "" {
-		// The ClusterInst may go, and another one of its name come on another
-		// cloudlet, after its place was read. Its refs are written then: after they
-		// are read here, the place is read again.
-		again := func() error {
-			if now, err := in.place(ctx, spec); err != nil || now != at {
-				return errors.Join(err, errMoved)
-			}
-			return nil
+	// The bad schedule: after the place was read, the ClusterInst is removed, and
+	// another one of its name is created on another cloudlet. That writes its refs.
+	// So the place is read again after the refs are read.
+	return touch(ctx, tx, in.c.clusterRefs, at.cluster, func() error {
+		if now, err := in.place(ctx, spec); err != nil || now != at {
+			return errors.Join(err, errMoved)
 		}
-		part, err := touching(ctx, in.c.clusterRefs, at.cluster, again)
-		if err != nil {
-			return nil, nil, err
-		}
-		parts = append(parts, part)
-		needs = append(needs, in.c.Clusters.m.Require(at.cluster, cluster...))
-	}
-	return parts, needs, nil
+		return nil
+	})
 }
 
 func (in *Instances[T]) key(id string) lifecycle.Key {
-	return lifecycle.Key{Machine: in.m.Machine().Table().Name, ID: id}
+	return lifecycle.Key{Machine: in.machine.Name(), ID: id}
 }
 
-// apps reports whether these are AppInsts, in which nothing else is.
-func (in *Instances[T]) apps() bool { return in.m.Machine().Table().Name == AppInst.Table().Name }
+// apps reports whether these are AppInsts, which contain no other instances.
+func (in *Instances[T]) apps() bool { return in.machine.Name() == AppInst.Name() }
 
 // stuck returns the record of an object that is in transition.
 func (in *Instances[T]) stuck(ctx context.Context, id string) (Record[T], bool) {
@@ -276,9 +274,9 @@ func (in *Instances[T]) rest(ctx context.Context, id string, e Event, call *Call
 	}
 	status := rec.Status
 	if call.force() {
-		_, err = in.m.Machine().NextForced(ctx, status, e, User, &rec.Payload)
+		_, err = in.machine.NextForced(ctx, status, e, User, &rec.Payload)
 	} else {
-		_, err = in.m.Machine().Next(ctx, status, e, User, &rec.Payload)
+		_, err = in.machine.Next(ctx, status, e, User, &rec.Payload)
 	}
 	if err != nil && inTransition(rec.State) {
 		err = fmt.Errorf("%w: %w", lifecycle.ErrBusy, err)
@@ -289,7 +287,7 @@ func (in *Instances[T]) rest(ctx context.Context, id string, e Event, call *Call
 	return rec, nil
 }
 
-// refused says what was asked of which object.
+// refused returns the error of a request.
 func (in *Instances[T]) refused(verb, id string, e Event, err error) error {
 	if _, ok := errors.AsType[*lifecycle.Error](err); ok {
 		return err
@@ -299,11 +297,11 @@ func (in *Instances[T]) refused(verb, id string, e Event, err error) error {
 		actor = Controller
 	}
 	return &lifecycle.Error{
-		Verb: verb, Machine: in.m.Machine().Table().Name, ID: id, Event: string(e), Actor: actor, Err: err,
+		Verb: verb, Machine: in.machine.Name(), ID: id, Event: string(e), Actor: actor, Err: err,
 	}
 }
 
-// overriding is the reason that an override is written with.
+// overriding returns the reason for an override.
 func overriding(call *Call) string {
 	if call.Reason == "" {
 		return call.Override.String()

@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ErrInUse: other objects need the object, or are in transition in it; they are
-// to go, or to rest, first. [InUseError] names them.
+// ErrInUse: other objects need the object, or are in transition in it. Delete them, or
+// wait until they are at rest. [InUseError] names them.
 var ErrInUse = errors.New("edgecloud: in use")
 
 // MaxReferrers is how many instances an [InUseError] names at most.
 const MaxReferrers = 100
 
-// InUseError says what keeps an object from being changed. It matches [ErrInUse]
-// and [lifecycle.ErrPrecondition]. It is a plain value.
+// InUseError has the instances that prevent the change of an object. It matches
+// [ErrInUse] and [lifecycle.ErrPrecondition]. It is a plain value.
 type InUseError struct {
 	Key  lifecycle.Key // of the object
 	Verb Event         // or "Upgrade", for a cloudlet
@@ -31,7 +31,7 @@ type Referrer struct {
 	State State
 }
 
-// Error names the instances.
+// Error returns one line with the instances.
 func (e *InUseError) Error() string {
 	by := make([]string, len(e.By))
 	for i, r := range e.By {
@@ -52,7 +52,7 @@ func (c *Coordinator) movingOn(ctx context.Context, cloudlet string) error {
 	}
 	apps, err := c.Apps.moving(ctx, c.appsOn(ctx, cloudlet))
 	if by := slices.Concat(clusters, apps); err == nil && len(by) > 0 {
-		key := lifecycle.Key{Machine: CloudletUpgrade.Table().Name, ID: cloudlet}
+		key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
 		err = &InUseError{key, Event(Upgrade), by[:min(len(by), MaxReferrers)]}
 	}
 	return err
@@ -68,8 +68,8 @@ func (c *Coordinator) movingIn(ctx context.Context, cluster string) error {
 	return err
 }
 
-// moving returns the instances in transition of which a function says that they
-// are concerned, at most [MaxReferrers].
+// moving returns the instances in transition for which its returns true, at most
+// [MaxReferrers].
 func (in *Instances[T]) moving(ctx context.Context, its func(*T) (bool, error)) (by []Referrer, err error) {
 	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
 		if err != nil {
@@ -96,8 +96,8 @@ var transitional = slices.Collect(func(yield func(State) bool) {
 	}
 })
 
-// appsOn returns a function that says whether an AppInst is on a cloudlet. It asks
-// for the place of each ClusterInst once.
+// appsOn returns a function that reports whether an AppInst is on a cloudlet. It reads
+// the place of each ClusterInst once.
 func (c *Coordinator) appsOn(ctx context.Context, cloudlet string) func(*AppSpec) (bool, error) {
 	places := map[string]bool{}
 	return func(s *AppSpec) (bool, error) {

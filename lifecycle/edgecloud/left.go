@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// undoLeft undoes what has failed and was left to nobody: whoever has asked for it
-// does so while he waits, and has died, or does not wait.
-func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) {
-	var cases []lifecycle.Case
+// undoLeft undoes operations that failed and whose caller has not undone them: it has
+// died, or does not wait.
+func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	var cases []lifecycle.SweepResult
 	left := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.c.undoAfter}
 	for rec, err := range in.m.All(ctx, left) {
 		if err != nil {
@@ -21,8 +21,8 @@ func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) 
 		if err != nil {
 			return cases, err
 		}
-		c := lifecycle.Case{
-			Key: in.key(rec.ID), Remedy: lifecycle.Moved, From: string(rec.State), Operation: rec.Operation,
+		c := lifecycle.SweepResult{
+			Key: in.key(rec.ID), Resolution: lifecycle.Moved, From: string(rec.State), Operation: rec.Operation,
 			Event: string(Undo), Actor: Controller,
 		}
 		var after Record[T]
@@ -46,10 +46,10 @@ func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) 
 		case errors.Is(err, lifecycle.ErrUnknownOutcome):
 			return cases, err
 		case errors.Is(err, ErrNeverMade):
-			c.Remedy, c.Err = lifecycle.Unmoved, err
+			c.Resolution, c.Err = lifecycle.NotMoved, err
 		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrStale), errors.Is(err, lifecycle.ErrNotFound),
 			errors.Is(err, lifecycle.ErrBusy), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, fsm.ErrNotAllowed):
-			c.Remedy = lifecycle.Overtaken
+			c.Resolution = lifecycle.Overtaken
 		default:
 			return cases, err
 		}
@@ -58,13 +58,13 @@ func (in *Instances[T]) undoLeft(ctx context.Context) ([]lifecycle.Case, error) 
 	return cases, nil
 }
 
-var errUndone = errors.New("edgecloud: it is undone already")
+var errUndone = errors.New("edgecloud: the operation is undone already")
 
-var errKept = errors.New("edgecloud: somebody wants to look at it")
+var errKept = errors.New("edgecloud: the failure is kept")
 
-// undoUnkept is Undo unless somebody wants the failure to be kept, which is a
-// condition of the commit. The bad schedule without it: the sweep finds no wish; who
-// waits notes one and returns; the sweep undoes what he was told is kept.
+// undoUnkept is Undo unless the failure is to be kept, which is a condition of the
+// commit. The bad schedule without it: the sweep reads no wish; a caller that waits
+// writes one and returns; the sweep undoes a failure that was reported as kept.
 func (in *Instances[T]) undoUnkept(ctx context.Context, rec *Record[T], why error) (Record[T], error) {
 	if rec.State == DeleteError {
 		switch noted, err := in.noted(ctx, rec); {
@@ -83,28 +83,29 @@ func (in *Instances[T]) undoUnkept(ctx context.Context, rec *Record[T], why erro
 	return after, err
 }
 
-// keep notes that a failed operation is not to be undone. The error is errUndone if
-// it is too late for that.
+// keep writes the wish that a failed operation is not undone. The error is errUndone if
+// it is undone already.
 func (in *Instances[T]) keep(ctx context.Context, rec *Record[T]) error {
-	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
+	err := together(ctx, func(tx *lifecycle.Tx) error {
 		noted, err := in.noted(ctx, rec)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		// Whatever is asked for next writes the ref: after it is read, the object is
-		// read again.
+		// The next request writes the ref. So the object is read after the ref.
 		now, err := in.m.Get(ctx, rec.ID)
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound), err == nil && (now.Operation != rec.Operation || now.State != rec.State):
-			return nil, errUndone
+			return errUndone
 		case err != nil:
-			return nil, err
+			return err
 		}
 		change := &lifecycle.Change[ref]{Expect: noted.Revision, Require: []lifecycle.Precondition{in.m.Require(rec.ID, rec.State)}}
 		if noted.State == wishNone {
-			return []lifecycle.AnyPart{in.refs.Creating(refID(in.parent(&rec.Payload), rec.ID), wishKeep, Controller, ref{ID: rec.ID}, change)}, nil
+			in.refs.In(tx).Create(refID(in.parent(&rec.Payload), rec.ID), wishKeep, Controller, ref{ID: rec.ID}, change)
+			return nil
 		}
-		return []lifecycle.AnyPart{in.refs.Firing(noted.ID, wishKeep, Controller, change)}, nil
+		in.refs.In(tx).Fire(noted.ID, wishKeep, Controller, change)
+		return nil
 	})
 	if errors.Is(err, lifecycle.ErrPrecondition) {
 		return errUndone

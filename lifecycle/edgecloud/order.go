@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Order is what a CRM is asked to do with one instance. It is a plain value.
+// Order is a request to a CRM about one instance. It is a plain value.
 type Order struct {
 	Key       lifecycle.Key
 	Operation lifecycle.OpID
@@ -16,10 +16,10 @@ type Order struct {
 	App       AppSpec     // of an AppInst
 }
 
-// Orders returns what the CRM of a cloudlet is asked for and has not answered:
-// what it has to be sent, now or again. Deletes that are still being prepared are
-// not asked for yet. An AppInst whose ClusterInst somebody has removed by another
-// way than [Instances.Delete] is asked of no CRM: nobody knows where it is.
+// Orders returns the orders for the CRM of a cloudlet that it has not answered: the
+// caller sends them, now or again. A delete that is still being prepared is no order
+// yet. An AppInst whose ClusterInst was removed otherwise than by [Instances.Delete] is
+// in no orders, because its cloudlet is unknown.
 //
 // Errors: those of [lifecycle.Manager.List].
 func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, error) {
@@ -54,7 +54,7 @@ func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, err
 	return orders, nil
 }
 
-// Answer takes what a CRM says about an instance of either kind, see
+// Answer takes a message of a CRM about an instance of either kind, see
 // [Instances.Receive]. The error is [lifecycle.ErrInvalid] for a key of another
 // machine.
 func (c *Coordinator) Answer(ctx context.Context, key lifecycle.Key, info Info) (lifecycle.Verdict, error) {
@@ -70,7 +70,7 @@ func (c *Coordinator) Answer(ctx context.Context, key lifecycle.Key, info Info) 
 	}
 }
 
-// verb is what is asked for in a state.
+// verb returns the request that an object in a state is in.
 func verb(s State) Event {
 	switch s {
 	case CreateRequested, Creating:
@@ -81,7 +81,7 @@ func verb(s State) Event {
 	return Delete
 }
 
-// working, done and failed are what the CRM says about an order.
+// working, done and failed return the states that the CRM reports about an order.
 func (o *Order) working() State {
 	return map[Event]State{Create: Creating, Update: Updating, Delete: Deleting}[o.Verb]
 }

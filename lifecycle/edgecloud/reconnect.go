@@ -9,39 +9,37 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Account is all that a CRM has when it reconnects. What it does not name it does
-// not have. It is a plain value.
+// Account is everything that a CRM has when it reconnects. The CRM does not have what
+// is missing in it. It is a plain value.
 type Account struct{ Clusters, Apps []Info }
 
-// Reconnected is what an account came to. The CRM is to be asked again for what
-// is in Resend: ClusterInsts before AppInsts, but for deletes the other way round.
+// Reconnected is the result of an account. The caller sends the orders of Resend again:
+// ClusterInsts before AppInsts, but for deletes the other way round.
 type Reconnected struct {
-	Clusters lifecycle.Reconciled[State, ClusterSpec]
-	Apps     lifecycle.Reconciled[State, AppSpec]
+	Clusters lifecycle.ReconcileResult[State, ClusterSpec]
+	Apps     lifecycle.ReconcileResult[State, AppSpec]
 }
 
-// Reconnect takes the account that a CRM gives first when it has connected, under
-// the notify id of that connection. Every state that it names is a message as for
-// [Instances.Receive], so that a controller that crashed, or a network that was
-// away, is nothing special: the threads of the CRM still run, and say how far they
-// are under the operations they were asked for.
+// Reconnect takes the account that a CRM sends first when it has connected, under the
+// notify id of that connection. Every state in it is a message as for
+// [Instances.Receive]. After a crash of the controller or an outage of the network,
+// the CRM still works, and reports its progress under the operations of its orders.
 //
-// A CRM that crashed has no threads and knows no operations (Operation 0), only
-// what is there. Being there is not an outcome, and counts only where it leaves no
-// doubt (see [Resolve]) and is no older than the operation: until the CRM has
-// [Cloudlets.Gathered] nothing begins on the cloudlet, and so an account that
-// comes before that is newer than every operation there. In one that comes later
-// only operations count. Without an operation a transitional or an error state
-// counts, too, if it is one that the CRM could say of what it was asked for; any
-// other says nothing.
+// A CRM that crashed knows no operations (Operation 0), only which instances exist.
+// Existence is no outcome. It counts under two conditions: it is unambiguous (see
+// [Resolve]), and the account is newer than the operation. No operation starts on the
+// cloudlet until the CRM has [Cloudlets.Gathered] its data, so an account before that
+// is newer than all operations. In a later account only messages with operations
+// count. Without an operation, a transitional or an error state counts too if the
+// CRM can report it for the present operation.
 //
-// Then the account is compared with the records: see [lifecycle.Reconciled] for
-// what is to be sent again, what is missing, and what nobody has asked for. It may
-// be given again.
+// Then the account is compared with the records: [lifecycle.ReconcileResult] has what
+// to send again, what is missing, and what the CRM has without a record. The account
+// may be sent again.
 //
-// Errors: [lifecycle.ErrStale] for a connection that does not count any more,
+// Errors: [lifecycle.ErrStale] for a connection that is not the current one,
 // [lifecycle.ErrNotFound], those of [Instances.Receive] and of
-// [lifecycle.Manager.Reconcile].
+// [lifecycle.Reconcile].
 func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID int64, all Account) (Reconnected, error) {
 	var r Reconnected
 	if _, err := c.Cloudlets.gathering(ctx, cloudlet, notifyID); err != nil {
@@ -58,8 +56,8 @@ func (c *Coordinator) Reconnect(ctx context.Context, cloudlet string, notifyID i
 	return r, err
 }
 
-// gathering reports whether the CRM of a connection has not gathered its data yet.
-// The error is [lifecycle.ErrStale] if it is not the cloudlet's any more.
+// gathering reports whether the CRM of a connection has not gathered its data yet. The
+// error is [lifecycle.ErrStale] if the connection is not the current one.
 func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (bool, error) {
 	at, err := c.start.Get(ctx, id)
 	if err != nil {
@@ -75,31 +73,31 @@ func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (b
 	return at.State == CloudletInit || at.State == CloudletInitOk, nil
 }
 
-// reconnect takes the account of one kind. Its function says whether an instance
-// is on the cloudlet.
-func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, notifyID int64, all []Info, its func(*T) (bool, error)) (lifecycle.Reconciled[State, T], error) {
-	var settled []lifecycle.Settled
+// reconnect takes the account of one kind. The function its reports whether an
+// instance is on the cloudlet.
+func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, notifyID int64, all []Info, its func(*T) (bool, error)) (lifecycle.ReconcileResult[State, T], error) {
+	var outcomes []lifecycle.PeerOutcome
 	receive := func(info Info) error {
 		v, err := in.Receive(ctx, info)
 		switch {
 		case err == nil:
-			settled = append(settled, lifecycle.Settled{ID: info.ID, Operation: info.Operation, Verdict: v})
+			outcomes = append(outcomes, lifecycle.PeerOutcome{ID: info.ID, Operation: info.Operation, Verdict: v})
 		case errors.Is(err, lifecycle.ErrForeign):
-			return nil // one record that nobody here can read; Reconcile names it
+			return nil // the result of Reconcile names the record
 		}
 		return err
 	}
-	var said []lifecycle.Said[Event]
+	var said []lifecycle.PeerReport[Event]
 	known := map[string]*Info{}
 	for i := range all {
 		info := &all[i]
 		known[info.ID] = info
 		if info.Operation != 0 {
 			if err := receive(*info); err != nil {
-				return lifecycle.Reconciled[State, T]{Settled: settled}, err
+				return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
 			}
 		}
-		said = append(said, lifecycle.Said[Event]{
+		said = append(said, lifecycle.PeerReport[Event]{
 			ID: info.ID, Operation: info.Operation, Present: info.present(),
 		})
 	}
@@ -109,53 +107,53 @@ func reconnect[T any](ctx context.Context, in *Instances[T], cloudlet string, no
 		failed = errors.Join(failed, err)
 		return here
 	}
-	at := map[string]bool{} // what the CRM says it is at, of no operation
+	working := map[string]bool{} // ids that the CRM works on, without an operation
 	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
 		switch {
 		case errors.Is(err, lifecycle.ErrForeign):
 			continue // as above
 		case err != nil:
-			return lifecycle.Reconciled[State, T]{Settled: settled}, err
+			return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
 		case !mine(rec):
 			continue
 		}
-		says := in.finds(ctx, &rec, known[rec.ID])
-		if says.State == "" {
+		found := in.finds(ctx, &rec, known[rec.ID])
+		if found.State == "" {
 			continue
 		}
-		// The bad schedule: the account says that an object is not there; it is
-		// created, and then deleted: not being there is no outcome of that delete.
-		// So the record is read first, and then the cloudlet: while it gathers,
-		// nothing has begun since this CRM has connected.
+		// The bad schedule: an object is missing in the account; it is created, and
+		// then its delete starts; the account is no outcome of that delete. So the
+		// record is read before the cloudlet: while the CRM gathers, no operation has
+		// started since it has connected.
 		gathers, err := in.c.Cloudlets.gathering(ctx, cloudlet, notifyID)
 		if err == nil && gathers {
-			at[rec.ID] = inTransition(says.State)
-			err = receive(says)
+			working[rec.ID] = inTransition(found.State)
+			err = receive(found)
 		}
 		if err != nil {
-			return lifecycle.Reconciled[State, T]{Settled: settled}, err
+			return lifecycle.ReconcileResult[State, T]{Outcomes: outcomes}, err
 		}
 	}
-	r, err := in.m.Reconcile(ctx, CRM, said, mine)
-	r.Settled = settled
-	// What failed to be created is not missing.
+	r, err := lifecycle.Reconcile(ctx, in.m, CRM, said, mine)
+	r.Outcomes = outcomes
+	// An object whose creation failed is not missing.
 	r.Missing = slices.DeleteFunc(r.Missing, func(rec Record[T]) bool { return rec.State == CreateError })
-	// What is only prepared was not asked for yet, and may not be after all.
-	r.Resend = slices.DeleteFunc(r.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare || at[rec.ID] })
+	// A delete that is only prepared is no order yet.
+	r.Resend = slices.DeleteFunc(r.Resend, func(rec Record[T]) bool { return rec.State == DeletePrepare || working[rec.ID] })
 	return r, errors.Join(err, failed)
 }
 
-// finds is what an account has to say, besides the operations that it names, about
-// what the CRM was asked for. Its state is empty for nothing. The info is nil for an
-// object that the account does not name.
+// finds returns the message that an account implies, without an operation, about the
+// present operation of an object. Its state is empty if there is none. The info is nil
+// for an object that the account does not name.
 func (in *Instances[T]) finds(ctx context.Context, rec *Record[T], info *Info) Info {
 	found := Info{ID: rec.ID, Operation: rec.Operation}
 	switch {
 	case info != nil && info.Operation == rec.Operation:
-	case info == nil || info.says() == NotPresent:
+	case info == nil || info.machineState() == NotPresent:
 		found.State, _ = Resolve(rec.State, false)
 		found.Errors = lost(found.State)
-	case info.Operation != 0: // of another one
+	case info.Operation != 0: // the message is about another operation
 	case info.State == Ready:
 		found.State, _ = Resolve(rec.State, true)
 	default:
@@ -166,19 +164,18 @@ func (in *Instances[T]) finds(ctx context.Context, rec *Record[T], info *Info) I
 	return found
 }
 
-func (i *Info) present() bool { return i.says() != NotPresent && i.State != CreateError }
+func (i *Info) present() bool { return i.machineState() != NotPresent && i.State != CreateError }
 
-func lost(says State) []string {
-	if says != UpdateError {
+func lost(reported State) []string {
+	if reported != UpdateError {
 		return nil
 	}
 	return []string{"the object is gone"}
 }
 
-// Resolve says what a CRM that knows nothing but what is there has to say about
-// an object that the controller has in a state: the state that settles it. An
-// empty state and true: it is to do what is asked for once more. False: nothing,
-// because nothing is asked of it.
+// Resolve returns the state that a CRM without operations reports about an object that
+// the controller has in a state and that does or does not exist on the cloudlet. An
+// empty state and true: the CRM does the work again. False: the CRM has no order.
 //
 //	controller               there         not there
 //	CreateRequested          Ready         do it
@@ -189,10 +186,10 @@ func lost(says State) []string {
 //	Deleting                 do it         NotPresent
 //	all others               nothing       nothing
 //
-// That an object is there does not say that its update was done. The document
-// takes Ready for an answer there too; to do it again is the same in the end. What
-// the CRM finds in an error is neither: it says that state.
-func Resolve(controller State, there bool) (says State, asked bool) {
+// The existence of an object does not imply that its update was done. The document
+// accepts Ready there too; doing the update again has the same result. The CRM reports
+// an object that it finds in an error state with that state.
+func Resolve(controller State, there bool) (reported State, asked bool) {
 	switch controller {
 	case CreateRequested, Creating:
 		if there {
@@ -213,7 +210,7 @@ func Resolve(controller State, there bool) (says State, asked bool) {
 	return "", false
 }
 
-// String tells a message in a line.
+// String returns one line.
 func (i Info) String() string {
 	text := fmt.Sprintf("%s is %s", i.ID, i.State)
 	if i.Operation != 0 {

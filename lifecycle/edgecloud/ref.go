@@ -13,20 +13,20 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ref says of an instance that it is on a cloudlet, or in a ClusterInst: a record
-// of its own, so that what a request costs does not grow with how many there are.
-// Its id begins with the parent's (see refID), by which a delete finds who is in a
-// ClusterInst. It is written in the commit that begins a change of the instance,
-// and removed in the one that removes it.
+// ref records that an instance is on a cloudlet, or in a ClusterInst. It is a record of
+// its own, so that the cost of a request does not grow with the number of instances.
+// Its id begins with the parent's (see refID), by which a delete finds the AppInsts in
+// a ClusterInst. The commit that starts a change of the instance writes it, and the
+// commit that removes the instance removes it.
 //
-// Its state is what is to be done if the CRM gives up what was asked for last. It
-// is written with the request, because who asked may be gone by then.
+// Its state is what happens if the last operation fails. It is written with the
+// request, because the process of the caller may have died by then.
 //
-// Of an instance that somebody has removed, or moved, by other means a ref may be
-// left: whoever looks at refs asks the instance too.
+// A ref may be left of an instance that was removed or moved by other means. So every
+// reader of a ref reads the instance too.
 type ref struct {
 	ID     string // of the instance
-	Unmade bool   // it was never Ready and is deleted all the same
+	Unmade bool   // the instance was never Ready and is being deleted
 }
 
 type refManager = lifecycle.Manager[wish, wish, ref]
@@ -35,13 +35,13 @@ type refManager = lifecycle.Manager[wish, wish, ref]
 type wish string
 
 const (
-	wishNone   wish = "None"   // nobody has begun anything
-	wishUndo   wish = "Undo"   // what fails is undone
-	wishKeep   wish = "Keep"   // it is left as it is
-	wishIgnore wish = "Ignore" // it is taken for done
+	wishNone   wish = "None"   // there is no ref
+	wishUndo   wish = "Undo"   // a failed operation is undone
+	wishKeep   wish = "Keep"   // a failed operation is left as it is
+	wishIgnore wish = "Ignore" // a failed operation is recorded as done
 
-	wishNote   wish = "Note"   // another content
-	wishForget wish = "Forget" // the instance is gone
+	wishNote   wish = "Note"   // other content
+	wishForget wish = "Forget" // the instance is removed
 )
 
 var (
@@ -68,7 +68,7 @@ func refMachine(name string) *fsm.Machine[wish, wish, ref] {
 	})
 }
 
-// wished is what a request says is to be done if it fails.
+// wished returns what happens if the operation of a request fails.
 func wished(call *Call) wish {
 	switch {
 	case call.keeps():
@@ -88,7 +88,7 @@ func refID(parent, id string) string {
 	return prefix + id
 }
 
-// refPrefix is what the ids of the refs of all that is in a parent begin with.
+// refPrefix returns the beginning of the ids of all refs of a parent.
 func refPrefix(parent string) string {
 	if parent = url.PathEscape(parent); len(parent) > lifecycle.MaxID/2 {
 		parent = hashed(parent)
@@ -96,15 +96,15 @@ func refPrefix(parent string) string {
 	return parent + "/"
 }
 
-// hashed is a short name for a long one. No name that is escaped begins as it does.
+// hashed returns a short name for a long one. No escaped name begins with "#".
 func hashed(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "#" + hex.EncodeToString(sum[:])
 }
 
-// noting is the part of a commit that writes the ref of an instance, and makes it
-// if there is none.
-func (in *Instances[T]) noting(ctx context.Context, parent, id string, w wish, edit func(*ref)) (lifecycle.AnyPart, error) {
+// note adds the write of an instance's ref to a transaction, or its creation if
+// there is none.
+func (in *Instances[T]) note(ctx context.Context, tx *lifecycle.Tx, parent, id string, w wish, edit func(*ref)) error {
 	change := &lifecycle.Change[ref]{Edit: func(r *ref) error {
 		if r.ID = id; edit != nil {
 			edit(r)
@@ -118,14 +118,16 @@ func (in *Instances[T]) noting(ctx context.Context, parent, id string, w wish, e
 		if w == wishNote {
 			w = wishUndo
 		}
-		return in.refs.Creating(key, w, Controller, ref{}, change), nil
+		in.refs.In(tx).Create(key, w, Controller, ref{}, change)
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	}
-	return in.refs.Firing(key, w, Controller, change), nil
+	in.refs.In(tx).Fire(key, w, Controller, change)
+	return nil
 }
 
-// noted returns the ref of an instance: what was said with the last request about it.
+// noted returns the ref of an instance, with the wish of the last request about it.
 func (in *Instances[T]) noted(ctx context.Context, rec *Record[T]) (lifecycle.Record[wish, ref], error) {
 	noted, err := in.refs.Get(ctx, refID(in.parent(&rec.Payload), rec.ID))
 	if errors.Is(err, lifecycle.ErrNotFound) {
@@ -134,54 +136,49 @@ func (in *Instances[T]) noted(ctx context.Context, rec *Record[T]) (lifecycle.Re
 	return noted, err
 }
 
-// wants is the condition that the last request about an instance has said one of
-// these.
+// wants returns the condition that the wish of the last request about an instance is
+// one of these.
 func (in *Instances[T]) wants(rec *Record[T], wishes ...wish) []lifecycle.Precondition {
 	return []lifecycle.Precondition{in.refs.Require(refID(in.parent(&rec.Payload), rec.ID), wishes...)}
 }
 
-// along is what goes along with every change of an instance, whoever makes it: the
-// ref of one that goes is forgotten, with all refs to it. A ClusterInst that comes,
-// or is put elsewhere by an override, has its refs written: who has read before
-// where it is commits in vain.
-func (in *Instances[T]) along(ctx context.Context, ch *lifecycle.StoredChange) (along lifecycle.Along, err error) {
-	comes := ch.From == "" || ch.To.Event == lifecycle.Overridden
+// beforeCommit returns what every change of an instance writes besides it, whichever
+// caller makes the change. The removal of an instance removes its ref and all refs
+// to it. A ClusterInst that is created, or that an override moves elsewhere, has its
+// refs written: the commit of a caller that has read its place before then fails.
+func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+	var tx lifecycle.Tx
 	if !ch.Remove {
-		if in.apps() || !comes {
-			return along, nil
+		placed := ch.From == "" || ch.To.Event == lifecycle.Overridden
+		if in.apps() || !placed {
+			return nil, nil
 		}
-		part, err := touching(ctx, in.c.clusterRefs, ch.To.ID, nil)
-		return lifecycle.Along{Parts: []lifecycle.AnyPart{part}}, err
+		return &tx, touch(ctx, &tx, in.c.clusterRefs, ch.To.ID, nil)
 	}
 	var spec T
-	if ch.To.Payload != nil {
-		data, err := ch.To.Payload.Bytes()
-		if err == nil && len(data) > 0 {
-			err = json.Unmarshal(data, &spec)
-		}
-		if err != nil {
-			return along, err
+	if len(ch.To.Payload) > 0 {
+		if err := json.Unmarshal(ch.To.Payload, &spec); err != nil {
+			return nil, err
 		}
 	}
-	along.Parts, err = forgetting(ctx, in.refs, refID(in.parent(&spec), ch.To.ID), wishForget)
-	if err != nil || in.apps() {
-		return along, err
+	err := forget(ctx, &tx, in.refs, refID(in.parent(&spec), ch.To.ID), wishForget)
+	if err == nil && !in.apps() {
+		err = forget(ctx, &tx, in.c.clusterRefs, ch.To.ID, refsForget)
 	}
-	own, err := forgetting(ctx, in.c.clusterRefs, ch.To.ID, refsForget)
-	along.Parts = append(along.Parts, own...)
-	return along, err
+	return &tx, err
 }
 
-// forgetting is the part of a commit that removes a record; none if there is none.
-func forgetting[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], id string, e E) ([]lifecycle.AnyPart, error) {
+// forget adds the removal of a record to a transaction, or nothing if there is none.
+func forget[S, E comparable, T any](ctx context.Context, tx *lifecycle.Tx, m *lifecycle.Manager[S, E, T], id string, e E) error {
 	_, err := m.Get(ctx, id)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	}
-	return []lifecycle.AnyPart{m.Firing(id, e, Controller, nil)}, nil
+	m.In(tx).Fire(id, e, Controller, nil)
+	return nil
 }
 
 // inside returns the AppInsts in a ClusterInst, at most [MaxReferrers].

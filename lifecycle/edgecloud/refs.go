@@ -9,18 +9,18 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// The refs of a cloudlet, and of a ClusterInst, are a record without content.
-// Whatever begins a change of an instance writes the refs of what the instance
-// depends on in the same commit, and whoever needs instances to rest looks at them
-// between reading the refs and writing them.
+// The refs of a cloudlet, and of a ClusterInst, are a record without content. The
+// commit that starts a change of an instance writes the refs of the objects that the
+// instance depends on. A request that needs instances at rest reads the refs, then the
+// instances, and writes the refs in its commit.
 //
-// The bad schedule without it: an update of a ClusterInst looks and finds no
-// AppInst in transition; one is created, because the ClusterInst is still Ready;
-// the update is committed. With it, one of the two has read refs that the other
-// has written since, and looks again.
+// The bad schedule without it: an update of a ClusterInst reads no AppInst in
+// transition; one is created, because the ClusterInst is still Ready; the update is
+// committed. With it, one of the two has read refs that the other has written since,
+// and is decided again.
 //
-// A delete needs none of that: it looks when the ClusterInst is in DeletePrepare,
-// where no AppInst can come. See [ref] for what it looks at.
+// A delete does not need this: it reads when the ClusterInst is in DeletePrepare,
+// where no AppInst can be added. See [ref] for the records that it reads.
 type refsManager = lifecycle.Manager[refsState, refsEvent, struct{}]
 
 type (
@@ -53,9 +53,9 @@ func refsMachine(name string) *fsm.Machine[refsState, refsEvent, struct{}] {
 	})
 }
 
-// touching is the part of a commit that writes the refs of a parent. The look, if
-// there is one, happens between read and write.
-func touching(ctx context.Context, m *refsManager, parent string, look func() error) (lifecycle.AnyPart, error) {
+// touch adds the write of a parent's refs to a transaction. The function look, if it
+// is not nil, runs between their read and their write.
+func touch(ctx context.Context, tx *lifecycle.Tx, m *refsManager, parent string, look func() error) error {
 	var change *lifecycle.Change[struct{}]
 	if look != nil {
 		change = &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return look() }}
@@ -63,20 +63,22 @@ func touching(ctx context.Context, m *refsManager, parent string, look func() er
 	_, err := m.Get(ctx, parent)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return m.Creating(parent, refsWrite, Controller, struct{}{}, change), nil
+		m.In(tx).Create(parent, refsWrite, Controller, struct{}{}, change)
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	}
-	return m.Firing(parent, refsWrite, Controller, change), nil
+	m.In(tx).Fire(parent, refsWrite, Controller, change)
+	return nil
 }
 
-// errMoved is a look that found something else than what the request was made
-// for: it is made again.
+// errMoved: an object that the request depends on has moved since it was read. The
+// request is decided again.
 var errMoved = errors.New("edgecloud: what the request depends on has moved")
 
-// overtaken reports whether a commit failed only because somebody else wrote
-// refs first, or moved the cloudlet. Whoever loses is not wrong, and tries again;
-// somebody has got on.
+// overtaken reports whether a commit failed only because another writer wrote refs
+// first, or moved the cloudlet. The request may still be valid then, and is tried
+// again. Of two such writers, one always succeeds.
 func overtaken(err error) bool {
 	if errors.Is(err, errMoved) {
 		return true
@@ -85,28 +87,28 @@ func overtaken(err error) bool {
 	if !ok || !slices.Contains(shared, e.Machine) {
 		return false
 	}
-	// Refs go when nobody needs them any more. What is not there where it is only
-	// read, such as a cloudlet, does not come by trying again.
+	// ErrNotFound of a change: the refs were removed with their object meanwhile.
+	// ErrNotFound of a read, such as of a cloudlet, is final.
 	moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) && e.Verb != "get"
 	return moved && !errors.Is(err, lifecycle.ErrUnknownOutcome)
 }
 
-// shared are the machines of what requests write beside the object that they are
-// about.
+// shared are the machines of the records that requests write besides their object.
 var shared = []string{
 	cloudletRefs.Name(), clusterRefs.Name(), clusterRef.Name(), appRef.Name(), CloudletCreate.Name(),
 }
 
-// together commits parts until nobody is faster. Parts are used once, so they are
-// made for every attempt.
-func together(ctx context.Context, parts func() ([]lifecycle.AnyPart, error)) error {
+// together commits the transaction that build fills. It builds and commits another
+// one as long as only shared records have moved.
+func together(ctx context.Context, build func(*lifecycle.Tx) error) error {
 	for {
-		list, err := parts()
+		var tx lifecycle.Tx
+		err := build(&tx)
 		if err == nil {
-			err = lifecycle.Together(ctx, list...)
+			err = tx.Commit(ctx)
 		}
 		if !overtaken(err) {
-			return told(err)
+			return publicError(err)
 		}
 		if ctx.Err() != nil {
 			return lifecycle.Ended(ctx)
@@ -114,9 +116,8 @@ func together(ctx context.Context, parts func() ([]lifecycle.AnyPart, error)) er
 	}
 }
 
-// told takes the refusal of a look out of what wraps it: refs are nothing that a
-// user knows.
-func told(err error) error {
+// publicError unwraps an InUseError from the error about refs, which users do not know.
+func publicError(err error) error {
 	if used, ok := errors.AsType[*InUseError](err); ok {
 		return used
 	}

@@ -38,13 +38,7 @@ func (s *scales) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Store
 func (s *scales) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	s.changes += len(c.Changes)
 	for i := range c.Changes {
-		if p := c.Changes[i].To.Payload; p != nil {
-			data, err := p.Bytes()
-			if err != nil {
-				return err
-			}
-			s.bytes += len(data)
-		}
+		s.bytes += len(c.Changes[i].To.Payload)
 	}
 	return s.MemoryStore.Commit(ctx, c)
 }

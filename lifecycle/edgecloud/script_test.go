@@ -241,8 +241,8 @@ func (s *script) reconnect(ctx context.Context, cloudlet string) {
 	s.answer("", err)
 }
 
-func reconciled[T any](s *script, kind string, r lifecycle.Reconciled[edgecloud.State, T]) {
-	for _, x := range r.Settled {
+func reconciled[T any](s *script, kind string, r lifecycle.ReconcileResult[edgecloud.State, T]) {
+	for _, x := range r.Outcomes {
 		s.say("%s %s: operation %d %v", kind, x.ID, x.Operation, x.Verdict)
 	}
 	for _, rec := range r.Resend {

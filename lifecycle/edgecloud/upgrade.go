@@ -9,11 +9,11 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Upgrade asks for another version of the CRM: Ready to UpdateRequested. From then
-// on until the cloudlet is Ready again, changes of its instances are refused; in
-// UpdateError too, until a person has repaired it. The cloudlet must have a CRM
-// that is Ready, to do it, and no instance in transition; both are part of the
-// commit, and so is which version that CRM has.
+// Upgrade requests another version of the CRM: Ready to UpdateRequested. Until the
+// cloudlet is Ready again, changes of its instances are refused; in UpdateError too,
+// until an operator has repaired it. The cloudlet must have a CRM that is Ready, and no
+// instance in transition. Both are conditions of the commit, and so is the version of
+// that CRM.
 //
 // Errors: [ErrInUse] with the instances in transition, [lifecycle.ErrInvalid]
 // without a version or for the one that runs, [lifecycle.ErrBusy],
@@ -22,11 +22,11 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 	if version == "" {
 		return CloudletRecord{}, c.refusedUpgrade(id, Upgrade, User, fmt.Errorf("%w: no version", lifecycle.ErrInvalid))
 	}
-	var part *lifecycle.Part[CloudletState, CloudletEvent, Cloudlet]
-	err := together(ctx, func() ([]lifecycle.AnyPart, error) {
+	var upgraded *lifecycle.TxResult[CloudletState, Cloudlet]
+	err := together(ctx, func(tx *lifecycle.Tx) error {
 		at, err := c.start.Get(ctx, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if at.State != CloudletReady {
 			needed := c.start.Require(id, CloudletReady)
@@ -34,7 +34,7 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 			if err == nil {
 				err = c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
 			}
-			return nil, err
+			return err
 		}
 		edit := func(u *Cloudlet) error {
 			runs := at.Payload.Version
@@ -47,42 +47,39 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 			u.Version, u.OldVersion = version, runs
 			return nil
 		}
-		part = c.upgrade.Firing(id, Upgrade, User, &cloudletChange{
-			Edit: edit, Reason: reason,
-		})
-		// If another CRM has come since, the upgrade is decided anew.
-		runs := c.start.Firing(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
-		rest, err := touching(ctx, c.c.cloudletRefs, id, func() error { return c.c.movingOn(ctx, id) })
-		return []lifecycle.AnyPart{part, runs, rest}, err
+		upgraded = c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Edit: edit, Reason: reason})
+		// If another CRM has started since, the upgrade is decided again.
+		c.start.In(tx).Fire(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
+		return touch(ctx, tx, c.c.cloudletRefs, id, func() error { return c.c.movingOn(ctx, id) })
 	})
 	if err != nil {
 		return CloudletRecord{}, err
 	}
-	return part.Record(), nil
+	return upgraded.Record(), nil
 }
 
-// AckUpgrade is the old CRM that has begun: UpdateRequested to Updating. It starts
-// the new one.
+// AckUpgrade records that the old CRM has begun to start the new one: UpdateRequested
+// to Updating.
 //
-// Errors: [lifecycle.ErrStale] for a connection that is none of the cloudlet's,
+// Errors: [lifecycle.ErrStale] for a connection that is not one of the cloudlet's,
 // [fsm.ErrWrongActor] for one that is not the old CRM's, [fsm.ErrNotAllowed],
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) AckUpgrade(ctx context.Context, id string, notifyID int64) error {
-	return c.says(ctx, id, notifyID, AckUpgrade, nil)
+	return c.report(ctx, id, notifyID, AckUpgrade, nil)
 }
 
-// BringUpFailed is the old CRM that could not bring up the new one, and has
-// cleaned it up: UpdateRequested, Updating or InitOk to UpdateError. It is left
-// there for a person.
+// BringUpFailed records that the old CRM could not bring up the new one and has removed
+// it: UpdateRequested, Updating or InitOk to UpdateError. The cloudlet stays there
+// until [Cloudlets.Repaired].
 //
-// Errors: as of AckUpgrade.
+// Errors: those of AckUpgrade.
 func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64, reason string) error {
-	return c.says(ctx, id, notifyID, BringUpFailed, &cloudletChange{Reason: reason})
+	return c.report(ctx, id, notifyID, BringUpFailed, &cloudletChange{Reason: reason})
 }
 
-// says fires an event by whoever speaks under a notify id. Said by no CRM of an
-// upgrade, the table refuses it.
-func (c *Cloudlets) says(ctx context.Context, id string, notifyID int64, e CloudletEvent, change *cloudletChange) error {
+// report fires an event by the CRM with a notify id. The table refuses it for a CRM that
+// takes part in no upgrade.
+func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, change *cloudletChange) error {
 	if change == nil {
 		change = &cloudletChange{}
 	}
@@ -99,21 +96,21 @@ func (c *Cloudlets) says(ctx context.Context, id string, notifyID int64, e Cloud
 	}
 }
 
-// KeepOld is the old CRM that goes on after a failed upgrade, and sends all its
-// data again: UpdateError stays UpdateError. If the new CRM had taken its place,
-// it takes it back and is Ready.
+// KeepOld records that the old CRM continues after a failed upgrade and sends all its
+// data again: UpdateError stays UpdateError. If the new CRM was the current one, the old
+// CRM becomes the current one again and is Ready.
 //
-// Errors: as of AckUpgrade.
+// Errors: those of AckUpgrade.
 func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) error {
 	reason := ""
 	if now, err := c.upgrade.Get(ctx, id); err == nil && now.State == CloudletUpdateError {
-		reason = now.Reason // why it failed is not forgotten
+		reason = now.Reason // of the failure
 	}
-	// A connection that has dropped does not serve on: its CRM is to start up.
+	// A CRM whose connection has dropped does not continue: it has to start up.
 	if at, err := c.start.Get(ctx, id); err == nil && at.State == CloudletOffline && at.Payload.NotifyID == notifyID {
 		return c.refusedUpgrade(id, KeepOld, CRMv1, fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID))
 	}
-	if err := c.says(ctx, id, notifyID, KeepOld, &cloudletChange{Reason: reason}); err != nil {
+	if err := c.report(ctx, id, notifyID, KeepOld, &cloudletChange{Reason: reason}); err != nil {
 		return err
 	}
 	for {
@@ -142,12 +139,12 @@ func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) erro
 	}
 }
 
-// Repaired is a person's way out of UpdateError, by force: the cloudlet runs a CRM
+// Repaired is an operator's way out of UpdateError, by force: the cloudlet runs a CRM
 // of this version, and its instances may be changed again. It does not move the
-// record of the creation: a CRM that connected in the upgrade and was refused when
-// it had [Cloudlets.Gathered] its data says so again, or starts up anew if it was
-// silent for [StartTimeout]; until then instances and upgrades are refused. The old
-// CRM that is to serve on says [Cloudlets.KeepOld] before.
+// record of the creation. A CRM that connected in the upgrade, and whose
+// [Cloudlets.Gathered] was refused, reports that again, or starts up again after
+// [StartTimeout]; until then changes of instances and upgrades are refused. An old CRM
+// that is to continue reports [Cloudlets.KeepOld] before.
 //
 // Errors: [lifecycle.ErrInvalid] without a version or a reason, [fsm.ErrNotAllowed]
 // in another state, those of [lifecycle.Manager.Fire].
@@ -164,8 +161,8 @@ func (c *Cloudlets) Repaired(ctx context.Context, id, version, reason string) er
 
 func (c *Cloudlets) refusedUpgrade(id string, e CloudletEvent, actor fsm.Actor, err error) error {
 	err = c.refused(id, e, actor, err)
-	if le, ok := err.(*lifecycle.Error); ok && le.Machine == c.start.Machine().Table().Name && le.Verb == "fire" {
-		le.Machine = c.upgrade.Machine().Table().Name
+	if le, ok := err.(*lifecycle.Error); ok && le.Machine == CloudletCreate.Name() && le.Verb == "fire" {
+		le.Machine = CloudletUpgrade.Name()
 	}
 	return err
 }

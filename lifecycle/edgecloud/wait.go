@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	// ErrNoAnswer: the CRM did not even say that it has begun. The operation has
+	// ErrNoAnswer: the CRM has not reported that it has started. The operation has
 	// failed. [lifecycle.HTTPStatus] is 504.
 	ErrNoAnswer error = &statusError{"edgecloud: no answer", http.StatusGatewayTimeout}
-	// ErrStillWorking: time is up, but the CRM has begun. The operation goes on;
-	// look again later. It is 409, as [lifecycle.ErrBusy] is, which whoever asks
-	// for something else meanwhile gets.
+	// ErrStillWorking: the time is over, but the CRM has started. The operation
+	// continues; wait again later. [lifecycle.HTTPStatus] is 409, as for
+	// [lifecycle.ErrBusy], the error of other requests meanwhile.
 	ErrStillWorking error = &statusError{"edgecloud: still working", http.StatusConflict}
 )
 
@@ -31,21 +31,21 @@ type statusError struct {
 func (e *statusError) Error() string   { return e.text }
 func (e *statusError) HTTPStatus() int { return e.code }
 
-// Wait waits for the outcome of the operation that a request has begun, given as
-// the record that the request returned. What failed is undone, as the document's
-// controller does, unless the call, or that of the request, says KeepError, or
-// IgnoreCRMErrors, with which the object is as if the operation had been done.
+// Wait waits for the outcome of the operation that a request has started, given as the
+// record that the request returned. It undoes a failed operation, as the document's
+// controller does. With KeepError in the call, or in that of the request, it does not.
+// With IgnoreCRMErrors it records the operation as done.
 //
-// If Patience ends first, it depends on what the CRM has said. Nothing at all is
-// [ErrNoAnswer]: the operation fails, and is undone. That it has begun is
-// [ErrStillWorking]: nothing is changed, because the CRM is busy with it.
+// If Patience ends first, the result depends on the CRM's reports. Without any, it is
+// [ErrNoAnswer]: the operation fails and is undone. If the CRM has started, it is
+// [ErrStillWorking], and nothing is changed.
 //
-// The record is the object as the operation has left it, the zero Record if it is
-// gone. A request with IgnoreCRM has ended when it returns, and waiting for it does
-// nothing. Errors: [FailedError], also if somebody else has undone it;
-// ErrStillWorking; [lifecycle.ErrStale] if the operation was taken away, or the
-// store's history does not tell any more how it ended; [lifecycle.ErrInvalid] for a
-// record that is no request's; and the context's.
+// The record is the object as the operation has left it, the zero Record if it was
+// removed. A request with IgnoreCRM has ended when it returns, and Wait returns at once.
+// Errors: [FailedError], also if another caller has undone the operation;
+// ErrStillWorking; [lifecycle.ErrStale] if the operation was taken away, or the history
+// does not have its end any more; [lifecycle.ErrInvalid] for a record that no request
+// returned; and the context's.
 func (in *Instances[T]) Wait(ctx context.Context, begun Record[T], call *Call) (Record[T], error) {
 	if begun.Operation == 0 || begun.ID == "" || !inTransition(begun.State) {
 		if call.has(IgnoreCRM) || begun.Event == lifecycle.Overridden {
@@ -90,8 +90,8 @@ func patience(call *Call, s State) time.Duration {
 	return DeleteTimeout
 }
 
-// silent is the end of patience: the operation fails if the CRM has not begun.
-// What the CRM says in the same moment wins or loses by the compare-and-set.
+// silent runs when the patience ends: the operation fails if the CRM has not started. A
+// concurrent report of the CRM wins or loses by the compare-and-set.
 func (in *Instances[T]) silent(ctx context.Context, begun *Record[T]) (Record[T], error) {
 	rec, err := in.m.Get(ctx, begun.ID)
 	switch {
@@ -102,13 +102,13 @@ func (in *Instances[T]) silent(ctx context.Context, begun *Record[T]) (Record[T]
 	}
 	switch rec.State {
 	case Creating, Updating, Deleting:
-		return rec, fmt.Errorf("%w: %s %q is %s", ErrStillWorking, in.m.Machine().Table().Name, rec.ID, rec.State)
+		return rec, fmt.Errorf("%w: %s %q is %s", ErrStillWorking, in.machine.Name(), rec.ID, rec.State)
 	case CreateRequested, UpdateRequested, DeleteRequested, DeletePrepare:
 		_, err = in.m.Fire(ctx, rec.ID, TimedOut, fsm.Sweeper, &lifecycle.Change[T]{
 			Operation: begun.Operation, Reason: noAnswer,
 		})
 		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrStale) || errors.Is(err, fsm.ErrNotAllowed) {
-			return in.silent(ctx, begun) // the CRM, or somebody else, has been faster
+			return in.silent(ctx, begun) // the CRM or another caller was faster
 		}
 		if err != nil {
 			return rec, err
@@ -118,13 +118,13 @@ func (in *Instances[T]) silent(ctx context.Context, begun *Record[T]) (Record[T]
 	return rec, nil
 }
 
-// requested reports whether a CRM was asked and has not said that it has begun.
+// requested reports whether the CRM has an order and has not reported its start.
 func requested(s State) bool {
 	return s == CreateRequested || s == UpdateRequested || s == DeleteRequested
 }
 
 // ended returns the object as the operation has left it. If another operation has
-// begun since, or the object is gone, the history tells.
+// started since, or the object was removed, ended reads that from the history.
 func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[T]) (Record[T], error) {
 	if now.Operation == begun.Operation && now.Revision != "" && now.Event != string(Undo) {
 		return now, nil
@@ -164,13 +164,13 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 		return e
 	}
 	if s == NotPresent && begun.Target != string(NotPresent) {
-		return now, undone() // it failed, and somebody has undone it
+		return now, undone() // the operation failed, and another caller has undone it
 	}
 	if now.Operation == begun.Operation && now.Revision != "" {
 		return now, undone()
 	}
 	rec := *begun
-	rec.Status, rec.Sequence, rec.Revision = in.m.Machine().At(s), last.Sequence, last.Revision
+	rec.Status, rec.Sequence, rec.Revision = in.machine.At(s), last.Sequence, last.Revision
 	rec.Event, rec.Actor, rec.Reason, rec.ChangedAt, rec.Deadline = last.Event, last.Actor, last.Reason, last.At, time.Time{}
 	switch last.Event {
 	case string(Undo):
@@ -184,10 +184,10 @@ func (in *Instances[T]) ended(ctx context.Context, begun *Record[T], now Record[
 	return rec, nil
 }
 
-// failed does what is to be done about an operation that failed.
+// failed undoes, keeps or ignores the failure of an operation.
 func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (Record[T], error) {
 	failed := in.failure(ctx, &rec)
-	noted, err := in.noted(ctx, &rec) // by who has asked for it
+	noted, err := in.noted(ctx, &rec) // by the request
 	if err != nil {
 		return rec, errors.Join(failed, err)
 	}
@@ -221,7 +221,7 @@ func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (
 	}
 	after, err := in.undoUnkept(ctx, &rec, failed)
 	if errors.Is(err, errKept) {
-		return rec, failed // somebody has said so meanwhile
+		return rec, failed // another caller has written that wish meanwhile
 	}
 	if err != nil {
 		return rec, errors.Join(failed, err)
@@ -230,12 +230,12 @@ func (in *Instances[T]) failed(ctx context.Context, rec Record[T], call *Call) (
 	return after, failed
 }
 
-// failure tells of an object in an error state.
+// failure returns the error of an object in an error state.
 func (in *Instances[T]) failure(ctx context.Context, rec *Record[T]) *FailedError {
 	failed := &FailedError{Key: in.key(rec.ID), Operation: rec.Operation, State: rec.State, Errors: Errors(*rec)}
 	if rec.Event == string(TimedOut) {
 		failed.TimedOut, failed.Silent = true, rec.Reason == noAnswer
-		// The sweeper has been there: it depends on where it found the object.
+		// If the sweeper has moved it, Silent depends on the state before.
 		if rows, err := in.m.History(ctx, rec.ID, rec.Sequence-1, 1); err == nil && len(rows) == 1 {
 			failed.silenced(&rows[0])
 		}
@@ -243,8 +243,7 @@ func (in *Instances[T]) failure(ctx context.Context, rec *Record[T]) *FailedErro
 	return failed
 }
 
-// silenced notes whether the CRM was silent, by the row that says how the
-// operation failed.
+// silenced sets TimedOut and Silent by the history row of the failure.
 func (e *FailedError) silenced(row *lifecycle.HistoryRow) {
 	if row.Event != string(TimedOut) {
 		return
@@ -255,7 +254,7 @@ func (e *FailedError) silenced(row *lifecycle.HistoryRow) {
 	}
 }
 
-// takenForDone puts an object where its failed operation was to lead.
+// takenForDone moves an object to the target state of its failed operation.
 func (in *Instances[T]) takenForDone(ctx context.Context, rec *Record[T], reason string, needs []lifecycle.Precondition) (Record[T], error) {
 	to := Ready
 	if rec.State == DeleteError {

@@ -40,7 +40,7 @@ const (
 )
 
 // How long the backend may take with a deploy or a teardown. The document gives
-// no figures, so these are this package's own; a service with others sets Within
+// no figures, so these are this package's own; a service with others sets Timeout
 // of the rows on [Overdue] in the specification.
 const (
 	AcceptTimeout = 5 * time.Minute  // until it is accepted, or a teardown begins; the locks never wait, so there is little to wait for

@@ -13,19 +13,20 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// ActionRecord is a deploy or a teardown as it is stored. Its reason says why it
-// has failed.
+// ActionRecord is a deploy or a teardown as it is stored. Its Reason is why it has
+// failed.
 type ActionRecord = lifecycle.Record[ActionState, Action]
 
 // kind is deploys or teardowns: what differs between them.
 type kind struct {
-	m      *lifecycle.Manager[ActionState, ActionEvent, Action]
-	action func(id string) action
-	// next has the events that lead to success, and what is done before each.
+	m       *lifecycle.Manager[ActionState, ActionEvent, Action]
+	machine string // its name
+	action  func(id string) action
+	// next has the events that lead to success, and the work before each.
 	next map[ActionState]step
 }
 
-// step is what is done in one state of an action.
+// step is the work in one state of an action, and the event that ends it.
 type step struct {
 	work func(context.Context, Running) error // nil: nothing
 	then ActionEvent
@@ -33,7 +34,8 @@ type step struct {
 
 func (c *Controller) deployKind(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action]) *kind {
 	k := &kind{
-		action: func(id string) action { return action{id: id} },
+		machine: m.Name(),
+		action:  func(id string) action { return action{id: id} },
 		next: map[ActionState]step{
 			ActionPending:    {nil, Accept},
 			ActionAccepted:   {c.infra.Build, Begin},
@@ -46,7 +48,8 @@ func (c *Controller) deployKind(store lifecycle.Store, m *fsm.Machine[ActionStat
 
 func (c *Controller) teardownKind(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action]) *kind {
 	k := &kind{
-		action: func(id string) action { return action{teardown: true, id: id} },
+		machine: m.Name(),
+		action:  func(id string) action { return action{teardown: true, id: id} },
 		next: map[ActionState]step{
 			ActionPending:    {nil, Begin},
 			ActionInProgress: {c.infra.Teardown, Succeed},
@@ -64,27 +67,20 @@ func (c *Controller) manage(store lifecycle.Store, m *fsm.Machine[ActionState, A
 				c.ended(k, row.Key)
 			}
 		}},
-		Locks: func(ctx context.Context, r lifecycle.StoredRecord) ([]lock.Holder, error) {
-			rec, err := k.m.Get(ctx, r.ID)
-			if err != nil {
-				return nil, err
-			}
-			return c.locks.Holders(ctx, systemOf(r.ID), pathOf(rec.Payload))
-		},
 	})
 }
 
-// ended reports whether nothing is done in a state any more. A record that does
-// not exist has none.
+// ended reports whether an action in this state has ended. The empty state is that
+// of a record that does not exist.
 func (s ActionState) ended() bool {
 	return s == ActionSucceeded || s == ActionFailed || s == ""
 }
 
-// Deploy asks for a deploy of a part of a system, at and below a path; the zero
-// path is the whole system. It is pending when Deploy returns, and stored. Then it
-// takes its lock, and is accepted; or somebody else holds a part of what it needs,
-// and it fails, with who it is as its reason. It never waits for them. Of two that
-// are asked for one after the other, the first comes first.
+// Deploy requests a deploy of a part of a system, at and below a path; the zero
+// path is the whole system. When Deploy returns, the deploy is stored as pending.
+// Then it takes its lock and is accepted. If another action holds a part of the
+// path, it fails, and its reason names the holders. It never waits for a lock. Of two
+// conflicting requests, the first one gets the lock.
 //
 // Errors, with nothing changed: [lifecycle.ErrNotFound] for a system that does not
 // exist, and [lifecycle.ErrPrecondition] for one that is pending, failed or
@@ -94,20 +90,20 @@ func (c *Controller) Deploy(ctx context.Context, system SystemID, deploy DeployI
 	return c.ask(ctx, c.deploys, system, string(deploy), Action{System: system, Path: pathOf(Action{Path: path})})
 }
 
-// Teardown asks for a teardown of a system. It is as Deploy, but that a teardown
-// which has its lock is in progress at once.
+// Teardown requests a teardown of a system. It is like Deploy, except that a
+// teardown that has its lock is in progress at once.
 func (c *Controller) Teardown(ctx context.Context, system SystemID, teardown TeardownID) (ActionRecord, error) {
 	return c.ask(ctx, c.teardowns, system, string(teardown), Action{System: system, Path: lock.Root()})
 }
 
-// WaitDeploy waits until a deploy has succeeded or failed, and given back its
-// lock. Errors: [lifecycle.ErrNotFound], the store's, and the context's; inside
-// [Infrastructure], for what would wait for itself, [queue.ErrWouldDeadlock].
+// WaitDeploy waits until a deploy has succeeded or failed, and has released its
+// lock. Errors: [lifecycle.ErrNotFound], the store's, and the context's;
+// [queue.ErrWouldDeadlock] if a function of [Infrastructure] would wait for itself.
 func (c *Controller) WaitDeploy(ctx context.Context, system SystemID, deploy DeployID) (ActionRecord, error) {
 	return c.wait(ctx, c.deploys, string(system)+"/"+string(deploy))
 }
 
-// WaitTeardown is as WaitDeploy.
+// WaitTeardown is WaitDeploy for a teardown.
 func (c *Controller) WaitTeardown(ctx context.Context, system SystemID, teardown TeardownID) (ActionRecord, error) {
 	return c.wait(ctx, c.teardowns, string(system)+"/"+string(teardown))
 }
@@ -119,20 +115,22 @@ func (c *Controller) ask(ctx context.Context, k *kind, system SystemID, id strin
 	if err := k.action(id).check(system); err != nil {
 		return ActionRecord{}, fmt.Errorf("%w: %w", lifecycle.ErrInvalid, err)
 	}
-	part := k.m.Adding(string(system)+"/"+id, Backend, a, &lifecycle.Change[Action]{Require: c.requireLive(system)})
-	if err := lifecycle.Together(ctx, part); err != nil {
+	var tx lifecycle.Tx
+	added := k.m.In(&tx).Add(string(system)+"/"+id, Backend, a, nil)
+	tx.Require(c.requireLive(system))
+	if err := tx.Commit(ctx); err != nil {
 		return ActionRecord{}, noSystem(err)
 	}
-	rec := part.Record()
-	// It is stored: what the queue refuses now is run by the next sweep, or by the
-	// next process.
+	rec := added.Record()
+	// The action is stored: if the queue refuses it now, the next sweep or the next
+	// process runs it.
 	_, _ = c.submitFirst(k, rec.ID, &rec)
 	return rec, nil
 }
 
-// wait waits for the run, which gives the lock back after the end was stored, and
-// not for the end alone. Where the queue takes no runs any more, or a store that
-// fails has ended one, the end is all there is to wait for.
+// wait waits for the run, because the run releases the lock after the end is stored.
+// If the queue accepts no runs any more, or a failing store has ended the run, wait
+// waits for the stored end only.
 func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord, error) {
 	for {
 		rec, err := k.m.Get(ctx, id)
@@ -157,13 +155,13 @@ func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord
 	}
 }
 
-// unended returns the states in which something is still to be done.
+// unended returns the states of actions that have not ended.
 func (k *kind) unended() []ActionState { return slices.Collect(maps.Keys(k.next)) }
 
-// relock takes the locks of what another process has left accepted or in progress,
-// before anything runs: nothing that is pending may be faster. What is in progress
-// has changed something already, and comes first, if there are two that exclude
-// each other: no controller leaves that behind, but a person may.
+// relock takes the locks of the actions that another process has left accepted or in
+// progress, before anything runs: no pending action may be faster. Actions in
+// progress come first, because they have changed something already. Two that exclude
+// each other are left by an override only, not by a controller.
 func (c *Controller) relock(ctx context.Context) error {
 	for _, state := range []ActionState{ActionInProgress, ActionAccepted} {
 		for _, k := range []*kind{c.deploys, c.teardowns} {
@@ -174,7 +172,7 @@ func (c *Controller) relock(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				// A conflict is found once more by its run, which fails it for that.
+				// The run of the action meets a conflict again and fails the action.
 				_, _ = c.acquire(k, rec)
 			}
 		}
@@ -182,10 +180,9 @@ func (c *Controller) relock(ctx context.Context) error {
 	return nil
 }
 
-// resume runs what has not ended and is not running, in the order in which it was
-// asked for, and what has ended and still has its lock, and moves every system to
-// what its services come to, which are counted anew. What is as it should be is left
-// alone.
+// resume runs the actions that have not ended, in the order of their requests, and
+// those that have ended and still have a lock. It counts the services of every system
+// again and moves the system to the result. It changes nothing else.
 func (c *Controller) resume(ctx context.Context) error {
 	type asked struct {
 		*kind
@@ -234,7 +231,7 @@ func (c *Controller) resume(ctx context.Context) error {
 	return nil
 }
 
-// refollow is follow with services that are counted anew.
+// refollow is follow after counting the services again.
 func (c *Controller) refollow(ctx context.Context, system SystemID) error {
 	c.mu.Lock()
 	r := c.rosters[system]

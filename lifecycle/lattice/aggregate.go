@@ -5,7 +5,7 @@ import "iter"
 // Aggregate returns the state of a system that is neither pending, failed nor
 // deleting: the first of degraded, updating, scaling and stable that one of its
 // services has. A failed service counts as degraded, and so does one in a state
-// that is not listed here, because nobody knows that it works; a pending or
+// that is not listed here, because it is not known to work; a pending or
 // deleting one counts as updating. A system without services is stable.
 //
 // A system moves to the result by

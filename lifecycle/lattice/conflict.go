@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// ConflictingLifecycleActionError says which deploys, or which teardown, keep a
-// deploy or teardown from running. It unwraps to the [*lock.ConflictError] that
-// has path, mode and time of each, and so matches [lock.ErrConflict].
+// ConflictingLifecycleActionError names the deploys or the teardown that keep a
+// deploy or teardown from running. It unwraps to the [*lock.ConflictError] with path,
+// mode and time of each, and so matches [lock.ErrConflict].
 type ConflictingLifecycleActionError struct {
 	System   SystemID
 	Deploys  []DeployID // in the order in which they took their locks
@@ -23,7 +23,7 @@ func (e *ConflictingLifecycleActionError) Error() string {
 	return fmt.Sprintf("lattice: system %s is %s", e.System, e.locked())
 }
 
-// locked says by whom it is locked.
+// locked names the holders.
 func (e *ConflictingLifecycleActionError) locked() string {
 	if e.Teardown != "" {
 		return "locked by teardown " + string(e.Teardown)
@@ -38,7 +38,7 @@ func (e *ConflictingLifecycleActionError) locked() string {
 // Unwrap returns Err.
 func (e *ConflictingLifecycleActionError) Unwrap() error { return e.Err }
 
-// refuse makes the refusal of the tree one of this package.
+// refuse converts a refusal of the tree into one of this package.
 func (s *actions) refuse(system SystemID, a action, err error) error {
 	conflict, ok := errors.AsType[*lock.ConflictError](err)
 	if !ok || !errors.Is(err, lock.ErrConflict) {

@@ -14,22 +14,21 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Infrastructure is what the backend does to the world. Each function returns
-// when it is done; an error is a failure, and its text the reason that is kept.
-// Its context ends when it is not to go on: the system is deleted, its time is
-// over, or the process ends.
+// Infrastructure is what the backend does to the outside world. Each function
+// returns when it is done. An error is a failure, and its text becomes the reason in
+// the record. The context ends when the system is deleted, when the deadline has
+// passed, or when the process ends.
 //
-// Build, Deploy and Teardown are called again for what a process that died, or was
-// closed, has left, and so have to bear being called twice for one operation. A
-// panic is a failure. A nil function has nothing to do. It is a value and may be
-// copied.
+// The next controller calls Build, Deploy and Teardown again for actions that a
+// process has left, so they must be idempotent for one operation. A panic is a
+// failure. A nil function does nothing. Infrastructure is a value and may be copied.
 type Infrastructure struct {
-	// Initialize validates a new system and makes its resources.
+	// Initialize validates a new system and creates its resources.
 	Initialize func(ctx context.Context, system SystemID) error
-	// Remove ends what there is of a system and cleans up, gracefully. No deploy
-	// and no teardown of the system runs any more.
+	// Remove ends a system gracefully and cleans up. No deploy and no teardown of
+	// the system runs any more.
 	Remove func(ctx context.Context, system SystemID) error
-	// Build makes what a deploy needs. It may touch nothing of the system yet.
+	// Build creates what a deploy needs. It must not change the system.
 	Build func(ctx context.Context, d Running) error
 	// Deploy changes the desired definition of the system at and below the path,
 	// and nothing else, and waits until the services have followed: see
@@ -44,37 +43,37 @@ type Infrastructure struct {
 type Running struct {
 	System    SystemID
 	ID        string    // of the deploy or teardown
-	Path      lock.Path // what is locked: at it and below it nobody else changes anything
+	Path      lock.Path // what is locked: no other action changes anything at it and below it
 	Operation lifecycle.OpID
 	Token     lock.Token // of the lock, for a [lock.Fence]
 }
 
 // Config refines a [Controller]. The zero Config and nil are the defaults.
 type Config struct {
-	// Owner is this process. With it, what an earlier process was doing to
-	// systems is found at once and not by its deadline. Default: nobody.
+	// Owner is this process. With it, a start finds the systems that an earlier
+	// process was working on at once, and not by their deadlines. Default: none.
 	Owner *lifecycle.Owner
-	// Queue is where work waits for its turn. Who gives one ends it, before
-	// [Controller.Close]. Default: one of the controller's own, with the queue's
-	// defaults.
+	// Queue is where work waits for its turn. The caller ends its queue before
+	// [Controller.Close]. Default: a queue of the controller with the queue's
+	// defaults, which Close ends.
 	Queue lifecycle.Queue
 	// Systems, Deploys and Teardowns are machines of [SystemTable], [DeployTable]
 	// and [TeardownTable] with other deadlines. Default: [System], [Deploy] and
 	// [Teardown].
 	Systems            *fsm.Machine[State, Event, struct{}]
 	Deploys, Teardowns *fsm.Machine[ActionState, ActionEvent, Action]
-	// Changed is told every change of a system, service, deploy or teardown by
-	// this controller, see [lifecycle.Observer]. Default: nobody.
+	// Changed receives every change of a system, service, deploy or teardown by
+	// this controller, see [lifecycle.Observer]. Default: none.
 	Changed func(lifecycle.HistoryRow)
 }
 
 // Controller runs systems, and their deploys and teardowns, on a store. [Start]
 // makes one; the zero Controller is not usable. It is safe for concurrent use.
 //
-// A store has one controller at a time, because the locks of deploys and teardowns
-// are in its memory: the one that was started last. An earlier one that was only
-// slow, and not dead, stores nothing more about them; what it still does to the
-// world, a [lock.Fence] of [Running].Token refuses.
+// A store has one controller at a time, the one that was started last, because the
+// locks of deploys and teardowns are in its memory. An earlier one that is slow and
+// not dead stores nothing more about them. A [lock.Fence] with [Running].Token
+// refuses its late changes of the outside world.
 type Controller struct {
 	infra   Infrastructure
 	queue   lifecycle.Queue
@@ -86,7 +85,6 @@ type Controller struct {
 	services  *lifecycle.Manager[ServiceState, ServiceEvent, struct{}]
 	deploys   *kind
 	teardowns *kind
-	owner     *lifecycle.Owner
 	term      term
 
 	mu      sync.Mutex
@@ -96,13 +94,13 @@ type Controller struct {
 	closed  chan struct{} // when closing is set
 }
 
-// Start makes a controller on a store and goes on where an earlier one has ended,
-// or is ended by this: first the locks of all deploys and teardowns that are
-// accepted or in progress are taken again, then all that have not ended are run, and
-// the states of the systems are brought up to what their services come to.
+// Start makes a controller on a store and ends the term of an earlier one. It sweeps
+// the systems, takes the locks of all deploys and teardowns that are accepted or in
+// progress, and runs all that have not ended. Then it moves every system to the state
+// that follows from its services.
 //
-// The store has to take commits of three changes and conditions: the error is
-// errors.ErrUnsupported, or the store's. Nothing runs then.
+// Errors: [errors.ErrUnsupported] for a store that cannot commit three changes and
+// conditions, or the store's. Nothing runs then.
 func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, config *Config) (*Controller, error) {
 	if n := store.Capabilities().Changes; n < minChanges {
 		return nil, fmt.Errorf("lattice: %w: commits of %d changes, where %d are needed", errors.ErrUnsupported, n, minChanges)
@@ -112,7 +110,7 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		cfg = *config
 	}
 	c := &Controller{
-		infra: infra, queue: cfg.Queue, changed: cfg.Changed, owner: cfg.Owner,
+		infra: infra, queue: cfg.Queue, changed: cfg.Changed,
 		rosters: map[SystemID]*roster{}, runs: map[lifecycle.Key]*run{}, closed: make(chan struct{}),
 	}
 	if c.queue == nil {
@@ -125,7 +123,7 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 	}
 	c.locks.FirstToken = lock.Token(c.term.number) << 32
 	c.systems = lifecycle.New(orElse(cfg.Systems, System), store, &lifecycle.Config[Event]{
-		Worker: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
+		WorkerActor: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
 		Handlers: map[string]lifecycle.Handler{"initialize": c.initialize, "remove": c.remove},
 		Owner:    cfg.Owner, Queue: c.queue,
 		Observer: lifecycle.Observer{Changed: c.systemChanged},
@@ -147,10 +145,8 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 const minChanges = 3
 
 func (c *Controller) start(ctx context.Context) error {
-	if c.owner != nil {
-		if _, err := c.systems.Recover(ctx); err != nil {
-			return err
-		}
+	if _, err := c.systems.Sweep(ctx); err != nil {
+		return err
 	}
 	if err := c.relock(ctx); err != nil {
 		return err
@@ -169,7 +165,7 @@ func orElse[T any](p, def *T) *T {
 func (c *Controller) Systems() *lifecycle.Manager[State, Event, struct{}] { return c.systems }
 
 // Services returns the manager of services. The id of a service is that of its
-// system and its path: "shop/web/cart".
+// system, followed by its path: "shop/web/cart".
 func (c *Controller) Services() *lifecycle.Manager[ServiceState, ServiceEvent, struct{}] {
 	return c.services
 }
@@ -185,16 +181,17 @@ func (c *Controller) Teardowns() *lifecycle.Manager[ActionState, ActionEvent, Ac
 	return c.teardowns.m
 }
 
-// Actions returns the locks, to see who holds what. Who takes locks here beside
-// the controller gives them back too.
+// Actions returns the locks. A caller that takes locks here releases them.
 func (c *Controller) Actions() *LifecycleActionManager { return &c.locks }
 
-// Sweep looks once after what is stuck: systems, deploys and teardowns whose time
-// is over, what a store that failed has kept from being run, locks of what has
-// ended, and states of systems that do not follow from their services. The error
-// is [lifecycle.ErrStale] if another controller was started on the store: this one
-// is to be closed then, and does nothing more. Else it is the store's; what can be
-// done is done.
+// Sweep looks once at everything that is stuck: systems, deploys and teardowns past
+// their deadlines, actions that a failing store has kept from running, locks of
+// actions that have ended, and systems whose state does not follow from their
+// services.
+//
+// The error is [lifecycle.ErrStale] if another controller was started on the store:
+// this one does nothing more, and the caller closes it. Otherwise it is the store's,
+// and the next sweep tries again.
 func (c *Controller) Sweep(ctx context.Context) error {
 	if err := c.term.lasts(ctx); err != nil {
 		if errors.Is(err, lifecycle.ErrStale) {
@@ -210,11 +207,11 @@ func (c *Controller) Sweep(ctx context.Context) error {
 	return errors.Join(err, c.resume(ctx))
 }
 
-// Run sweeps about every so often until ctx ends, which is no error, or another
-// controller is started on the store: [lifecycle.ErrStale]. A sweep that fails is
-// tried again at the next time; tell, if it is not nil, gets its error.
-// Default of every, at 0: 10 seconds. It starts no goroutine.
-func (c *Controller) Run(ctx context.Context, every time.Duration, tell func(error)) error {
+// Run sweeps at this interval until ctx ends, and then returns nil. It returns
+// [lifecycle.ErrStale] if another controller is started on the store. The function
+// report, if it is not nil, receives every other error of a sweep; the next sweep
+// tries again. An interval of 0 is 10 seconds. Run starts no goroutine.
+func (c *Controller) Run(ctx context.Context, every time.Duration, report func(error)) error {
 	if every == 0 {
 		every = 10 * time.Second
 	}
@@ -230,17 +227,16 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, tell func(err
 		if errors.Is(err, lifecycle.ErrStale) {
 			return err
 		}
-		if err != nil && tell != nil && ctx.Err() == nil {
-			tell(err)
+		if err != nil && report != nil && ctx.Err() == nil {
+			report(err)
 		}
 	}
 }
 
-// Close ends what runs, in good order: no work is begun any more, deploys and
-// teardowns stop and stay as they are in the store for the next controller, and
-// what is being done to systems is waited for. If ctx ends first, the error is
-// [queue.ErrNotDrained]; call Close again then. A queue that is not the
-// controller's own is not ended, and what it still runs is not waited for.
+// Close starts no more work, ends the runs of deploys and teardowns, and waits for
+// the work on systems. Deploys and teardowns stay as they are in the store, for the
+// next controller. The error is [queue.ErrNotDrained] if ctx ends first; call Close
+// again then. Close neither ends the queue of [Config] nor waits for its work.
 func (c *Controller) Close(ctx context.Context) error {
 	c.end()
 	if c.own == nil {
@@ -249,7 +245,7 @@ func (c *Controller) Close(ctx context.Context) error {
 	return c.own.Terminate(ctx)
 }
 
-// end tells the runs of deploys and teardowns to end, and lets none begin.
+// end cancels the runs of deploys and teardowns, and lets none begin.
 func (c *Controller) end() {
 	c.mu.Lock()
 	if !c.closing {
@@ -265,7 +261,7 @@ func (c *Controller) end() {
 
 var errClosing = errors.New("lattice: the controller is closing")
 
-// check refuses ids that would be taken for others.
+// check refuses ids that are ambiguous in the ids of records.
 func (s SystemID) check() error {
 	if s == "" || strings.Contains(string(s), "/") {
 		return fmt.Errorf("lattice: %w: a system's id is a segment of a path, not %q", lifecycle.ErrInvalid, string(s))

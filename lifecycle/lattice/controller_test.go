@@ -35,7 +35,6 @@ import (
 //	crash                     the process dies, and the next one begins
 //	stop                      the process ends in good order, and the next one begins
 //	store down | up           the store refuses every commit, or works again
-//	explain SYSTEM ID         who holds up a deploy
 //	show                      what there is
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/story/*.txt")
@@ -193,7 +192,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d.Cmd != "show" && d.Cmd != "explain" {
+	if d.Cmd != "show" {
 		slices.SortStableFunc(w.lines, func(a, b string) int {
 			a, _, _ = strings.Cut(a, ":")
 			b, _, _ = strings.Cut(b, ":")
@@ -270,10 +269,6 @@ func (w *world) do(t *testing.T, d *datadriven.TestData, words []string) error {
 		} else {
 			p.link.set(nil)
 		}
-	case "explain":
-		x, e := p.Deploys().Explain(ctx, arg(0)+"/"+arg(1))
-		require.NoError(t, e)
-		w.say("%s is %s, %q", x.ID, x.State, x.InTheWay)
 	case "show":
 		w.show(t)
 	default:

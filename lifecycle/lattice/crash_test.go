@@ -47,7 +47,7 @@ func startBackend(ctx context.Context, p *crashtest.Process) (backend, error) {
 	// These tell the harness of the tables, and move nothing that the controller
 	// has not moved before.
 	crashtest.Manage(p, lattice.System, &lifecycle.Config[lattice.Event]{
-		Worker: lattice.Backend, Done: []lattice.Event{lattice.Initialized, lattice.TornDown},
+		WorkerActor: lattice.Backend, Done: []lattice.Event{lattice.Initialized, lattice.TornDown},
 	})
 	crashtest.Manage(p, lattice.Service, nil)
 	crashtest.Manage(p, lattice.Deploy, nil)

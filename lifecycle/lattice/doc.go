@@ -1,6 +1,6 @@
 // Package lattice runs the systems of Lattice: their lifecycle, their state as it
-// follows from their services, and the deploys and teardowns that may run at once.
-// Its source is the document "System Lifecycle".
+// follows from their services, and their deploys and teardowns with the locks that
+// exclude each other. Its source is the document "System Lifecycle".
 //
 //	c, err := lattice.Start(ctx, lifecycle.NewMemoryStore(), infrastructure, nil)
 //	_, err = c.CreateSystem(ctx, "shop")
@@ -18,110 +18,111 @@
 //	succeeded         stored first, and then the lock is given back
 //
 // A [Controller] keeps systems, services, deploys and teardowns in a
-// [lifecycle.Store] and does to the world what an [Infrastructure] says. A
-// [LifecycleActionManager] is the locks alone, and [System], [Deploy] and
-// [Teardown] are the tables alone, as machines of package fsm.
+// [lifecycle.Store] and changes the outside world through an [Infrastructure].
+// [LifecycleActionManager] is the locks alone. [System], [Deploy] and [Teardown] are
+// the tables alone, as machines of package fsm.
 //
 // It guarantees:
 //
-//   - [System] has every state and every arrow of the document's diagram, and
-//     what it has beyond them is listed below. A test compares it with the
-//     diagram, arrow by arrow.
-//   - The backend never moves a system by what its services do, and the
-//     services never move it otherwise: stable, updating, scaling and degraded
-//     are entered by [Aggregator] only, the first stable excepted.
-//   - [Aggregate] is a pure function of the services and does not depend on
-//     their order. When [Controller.SetService] has returned, the system is what
-//     its services come to, or what somebody has seen later.
-//   - No two deploys of a system run at once of which one's path is that of the
-//     other, or above it; beside a teardown nothing runs. Who is refused fails at
-//     once, with the names of who is in the way.
-//   - A deploy or teardown has its lock before it is accepted or in progress in
-//     the store, and until it has succeeded or failed there. Acquiring and
+//   - [System] has every state and every arrow of the document's diagram. The
+//     additions are listed below. A test compares the table with the diagram, arrow
+//     by arrow.
+//   - The backend never moves a system because of its services, and services never
+//     move it in any other way: only [Aggregator] enters stable, updating, scaling
+//     and degraded, the first stable excepted.
+//   - [Aggregate] is a pure function of the services and does not depend on their
+//     order. When [Controller.SetService] has returned, the state of the system
+//     follows from its services as they were then or later.
+//   - No two deploys of a system run at once if their paths are equal or one is
+//     above the other. Nothing runs beside a teardown. A deploy or teardown that is
+//     refused fails at once, and its reason names the holders of the locks.
+//   - A deploy or teardown has its lock before the store has it as accepted or in
+//     progress, and until the store has it as succeeded or failed. Acquiring and
 //     releasing are idempotent for both.
-//   - Of the controllers on a store the one counts that was started last. An
-//     earlier one moves no deploy and no teardown any more.
-//   - A controller that starts has the locks of all that is accepted or in
-//     progress again before anything runs, and goes on with it.
+//   - Of several controllers on a store, the one that was started last is in charge.
+//     An earlier one moves no deploy and no teardown any more.
+//   - A controller that starts first takes the locks of everything that is accepted
+//     or in progress, and then continues it.
 //   - When [Infrastructure].Remove is called, no deploy and no teardown of the
-//     system runs, and none will.
+//     system runs, and none starts.
 //   - Every state in which the backend owes a move has a deadline.
-//   - At every write a process may die, and a write may fail or its answer be
-//     lost: everything ends, and every lock is given back. A test tries them all.
+//   - A process may die at every write, and a write may fail or its answer be lost:
+//     everything ends, and every lock is released. A test covers all writes.
 //
 // It does not guarantee:
 //
-//   - That several controllers share a store: the locks are in memory. What an
-//     earlier one still does to the world, the world has to refuse by
-//     [Running].Token.
-//   - That a system is as its services are now. Its state is what was last seen.
-//   - An order among those that wait: nobody waits. A teardown of a busy system
-//     is refused until somebody asks at the right moment.
-//   - That [Infrastructure] is called once for an operation: who takes over calls
-//     it again.
+//   - That several controllers share a store: the locks are in memory. The outside
+//     world refuses late changes of an earlier controller by [Running].Token.
+//   - That the state of a system is that of its services now. It follows from the
+//     services as they were last seen.
+//   - An order among deploys and teardowns that conflict: none of them waits. A
+//     teardown of a busy system is refused as long as a deploy runs.
+//   - That [Infrastructure] is called once for an operation: a controller that takes
+//     over calls it again.
 //
-// [SystemTable], [DeployTable] and [TeardownTable] give the tables as data, for
+// [SystemTable], [DeployTable] and [TeardownTable] return the tables as data, for
 // machines with a payload or deadlines of your own.
 //
 // # What is stored, and what is derived
 //
-// A service is stored as it was last seen. A system's stable, updating, scaling
-// and degraded are derived from its services, and stored too: a [lifecycle.Roster]
-// counts the services in memory, and every change of what they come to is an event
-// of the system. A crash between the two is made up for by the next
-// [Controller.Sweep]. Locks are derived from the deploys and teardowns that are
-// stored as accepted or in progress.
+// The store has a service as it was last seen. The states stable, updating, scaling
+// and degraded of a system are derived from its services and stored too: a
+// [aggregate.Roster] counts the services in memory, and every change of the result
+// is an event of the system. After a crash between the two, the next
+// [Controller.Sweep] moves the system. Locks are derived from the deploys and
+// teardowns that are stored as accepted or in progress.
 //
 // # Beyond the document
 //
-// The diagram has no arrow from pending to deleting, but the text lets a system
-// be deleted at any point: there is such a row. A delete supersedes what is under
-// way: where operations are numbered, late reports about that are stale. The text
-// also says that every system which is neither pending nor deleting is what its
-// services come to; a failed one stays failed, as in the diagram.
+// The diagram has no arrow from pending to deleting, but the text allows the
+// deletion of a system at any point: there is such a row. A delete supersedes the
+// present operation: late reports about that are stale. The text also states that
+// the services determine the state of every system that is neither pending nor
+// deleting; a failed system stays failed, as in the diagram.
 //
-// Where the document tells what goes with intention-exclusive, it writes exclusive
-// by mistake. It lists ancestors only as what a deploy conflicts with; by its own
-// locks, equal paths and descendants do as well, and so they do here.
+// The document lists the modes that are compatible with intention-exclusive, and
+// writes exclusive there by mistake. It lists only ancestors as conflicts of a
+// deploy. By its own locks, equal paths and descendants conflict as well, and so they
+// do here.
 //
-// Services have four states in the document's pseudocode. A failed one counts as
-// degraded, a pending and a deleting one as updating. The table of services lets
-// every state follow every other: they are somebody else's, and only seen here.
+// Services have four states in the document's pseudocode. Here a failed one counts
+// as degraded, a pending and a deleting one as updating. The table of services
+// permits every state to follow every other one, because services move elsewhere and
+// are only observed here.
 //
 // The document has no deadlines. A backend that does not answer in pending or
-// deleting has failed, and the system can be deleted again; so can one whose
-// deletion has failed. Updating and scaling have no deadline: the services say
+// deleting has failed, and the system can be deleted again; so can a system whose
+// deletion has failed. Updating and scaling have no deadline: the services determine
 // when they end.
 //
 // The document names deploys and teardowns without their states. A deploy is
-// pending, accepted, in progress, and succeeds or fails; a teardown is not
-// accepted in between. Both may fail from every state in which they have not
-// ended, and do so by themselves when the backend does not answer. Both need a
-// system that is neither pending, failed nor deleting, in the commit that begins
-// each of their steps; those of a system that is deleted are told to end, and fail.
-// They are kept when it is gone.
+// pending, accepted, in progress, and succeeds or fails; a teardown is never
+// accepted. Both may fail from every state in which they have not ended, and fail at
+// a deadline if the backend does not answer. The commit of each of their steps
+// requires a system that is neither pending, failed nor deleting. The deletion of a
+// system ends its deploys and teardowns, which fail. Their records remain.
 //
-// The document leaves open what happens to deploys when a process dies: they are
-// gone on with. What it was doing to a system itself has failed.
+// The document does not define what happens to deploys when a process dies: the next
+// controller continues them. The initialization or deletion of a system fails.
 //
 // # Rejected
 //
-// Leaving the derived states out of the table and computing them on every look:
+// Leaving the derived states out of the table and computing them on every read:
 // a store could not list the degraded systems, and a delete could not be checked
 // against the state in the same commit.
 //
-// Telling an earlier controller by the heart-beat of its process only: one that
-// stood still would accept a deploy before it looks.
+// Recognizing an earlier controller by the heartbeat of its process only: one that
+// stalled would accept a deploy before its next heartbeat.
 //
 // One tree of locks for all systems, with each as a first segment: the paths of
-// refusals are then not those that users wrote, and one level of depth is gone.
+// refusals are then not those that users wrote, and one level of depth is lost.
 //
-// Giving a lock back where the work returns, as code with defer would: its end may
-// not be stored by then, and whoever comes next finds a system that two deploys
-// claim to change.
+// Releasing a lock where the work returns, as code with defer would: its end may
+// not be stored by then, and the next holder finds a system that two deploys claim
+// to change.
 //
-// Waiting for a lock: a deploy that starts when nobody thinks of it any more
-// surprises, and the document says that it fails.
+// Waiting for a lock: a deploy that starts long after its request surprises its
+// user, and the document requires that it fails.
 //
 // # Table of lattice-system
 //

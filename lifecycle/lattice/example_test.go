@@ -142,12 +142,12 @@ func ExampleTeardownTable() {
 func ExampleSystemTable() {
 	spec := lattice.SystemTable()
 	for i := range spec.Rows {
-		spec.Rows[i].Within *= 2
+		spec.Rows[i].Timeout *= 2
 	}
 	systems := fsm.Must[struct{ Owner string }](spec)
 	for _, row := range systems.Table().Rows {
-		if row.Within > 0 {
-			fmt.Println(systems.Table().States[row.From[0]].Name, row.Within)
+		if row.Timeout > 0 {
+			fmt.Println(systems.Table().States[row.From[0]].Name, row.Timeout)
 		}
 	}
 	// Output:

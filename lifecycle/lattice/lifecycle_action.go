@@ -13,33 +13,32 @@ import (
 )
 
 // LifecycleActionManager decides which deploys and teardowns may run at once. A
-// deploy owns the part of its system at and below its path: it is refused while
+// deploy holds the part of its system at and below its path: it is refused while
 // another one holds that path, a path above it or a path below it. A teardown
-// owns the whole system. Systems have nothing to do with each other.
+// holds the whole system. Systems are independent of each other.
 //
-// It never waits. Acquiring is idempotent: who holds its part already is told so
-// by nil. So is releasing, which gives back what this deploy or teardown took,
-// and nothing else.
+// It never waits. Acquiring is idempotent: a repeated request of a holder returns
+// nil. Releasing is idempotent too, and releases only the lock of this deploy or
+// teardown.
 //
-// The zero value is ready. It is safe for concurrent use and must not be copied.
-// Of a system in which nothing runs it keeps nothing. It forgets everything with
-// its process; see [Start].
+// The zero value is ready for use. It is safe for concurrent use and must not be
+// copied. It keeps nothing about a system in which nothing runs, and nothing
+// survives its process; see [Start].
 type LifecycleActionManager struct {
 	// FirstToken is the least fencing token of its locks, see
-	// [lock.Config].FirstToken; it must not be changed after the first call.
-	// Default, 0: 1. A process that follows another one gives one that is greater
-	// than any before, such as its epoch as an owner << 32.
+	// [lock.Config].FirstToken; it must not be changed after the first call. 0: 1.
+	// A process that follows another one sets a token that is greater than all
+	// before, such as its epoch as an owner << 32.
 	FirstToken lock.Token
 
-	// Held while a tree is asked, which takes less than a microsecond: nothing
-	// below it waits, does I/O or calls a user's code, and what the tree and the
-	// map say stays the same.
+	// mu keeps trees and maps consistent. Nothing under it waits, does I/O or calls
+	// user code.
 	mu      sync.Mutex
-	last    lock.Token // of all trees that are gone
+	last    lock.Token // the greatest one of all trees that are gone
 	systems map[SystemID]*actions
 }
 
-// actions are what runs in one system.
+// actions are the locks of one system.
 //
 // Invariant: held has exactly the grants of the tree, and is not empty.
 type actions struct {
@@ -57,7 +56,7 @@ type action struct {
 // maxNamed is how many holders a conflict names.
 const maxNamed = 1000
 
-// AcquireDeploy takes the lock of a deploy: exclusive at its path, and
+// AcquireDeploy acquires the lock of a deploy: exclusive at its path, and
 // intention-exclusive at every node above it; all of them or none.
 //
 // Errors, with nothing changed: [*ConflictingLifecycleActionError], which matches
@@ -68,29 +67,27 @@ func (m *LifecycleActionManager) AcquireDeploy(system SystemID, deploy DeployID,
 	return err
 }
 
-// AcquireTeardown takes the lock of a teardown: the whole system.
+// AcquireTeardown acquires the lock of a teardown: the whole system.
 //
-// Errors, with nothing changed: those of AcquireDeploy but for the path.
+// Errors, with nothing changed: those of AcquireDeploy, except those of the path.
 func (m *LifecycleActionManager) AcquireTeardown(system SystemID, teardown TeardownID) error {
 	_, err := m.acquire(system, lock.Root(), action{teardown: true, id: string(teardown)})
 	return err
 }
 
-// ReleaseDeploy gives back what a deploy holds, and reports whether it held
-// anything.
+// ReleaseDeploy releases the lock of a deploy, and reports whether it held one.
 func (m *LifecycleActionManager) ReleaseDeploy(system SystemID, deploy DeployID) bool {
 	return m.release(system, action{id: string(deploy)})
 }
 
-// ReleaseTeardown gives back what a teardown holds, and reports whether it held
-// anything.
+// ReleaseTeardown releases the lock of a teardown, and reports whether it held one.
 func (m *LifecycleActionManager) ReleaseTeardown(system SystemID, teardown TeardownID) bool {
 	return m.release(system, action{teardown: true, id: string(teardown)})
 }
 
-// InProgressActions returns what holds its lock in a system: the deploys in the
-// order in which they took it, or the teardown. There is never both; an empty
-// TeardownID means that there is none.
+// InProgressActions returns the actions that hold a lock in a system: the deploys in
+// the order of their grants, or the teardown, never both. An empty TeardownID means
+// that there is none.
 func (m *LifecycleActionManager) InProgressActions(system SystemID) ([]DeployID, TeardownID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,8 +106,8 @@ func (m *LifecycleActionManager) InProgressActions(system SystemID) ([]DeployID,
 }
 
 // Holders returns the locks of a system at a path, above and below it, with path,
-// mode and since when, in the order in which they were taken. Holders at "/" has
-// all of them. The error is [lock.ErrInvalid] for the zero path.
+// mode and time, in the order of their grants. Holders of "/" returns all of them.
+// The error is [lock.ErrInvalid] for the zero path.
 func (m *LifecycleActionManager) Holders(ctx context.Context, system SystemID, path lock.Path) ([]lock.Holder, error) {
 	m.mu.Lock()
 	s := m.systems[system]
@@ -121,7 +118,7 @@ func (m *LifecycleActionManager) Holders(ctx context.Context, system SystemID, p
 	return s.tree.Holders(ctx, path, lock.Above|lock.At|lock.Below)
 }
 
-// Systems yields the systems in which something runs, in order of their ids.
+// Systems yields the systems in which an action holds a lock, in order of their ids.
 func (m *LifecycleActionManager) Systems() iter.Seq[SystemID] {
 	m.mu.Lock()
 	ids := slices.Sorted(maps.Keys(m.systems))
@@ -129,7 +126,7 @@ func (m *LifecycleActionManager) Systems() iter.Seq[SystemID] {
 	return slices.Values(ids)
 }
 
-// name is the id of the acquisition, and what people read in refusals.
+// name is the id of the acquisition, and the name in refusals.
 func (a action) name() string {
 	if a.teardown {
 		return "teardown " + a.id
@@ -193,7 +190,7 @@ func (m *LifecycleActionManager) release(system SystemID, a action) bool {
 	return true
 }
 
-// inOrder returns what is held in the order in which it was taken.
+// inOrder returns the holders in the order of their grants.
 func (s *actions) inOrder() []action {
 	return slices.SortedFunc(maps.Values(s.held), func(a, b action) int {
 		return cmp.Compare(a.lock.Token(), b.lock.Token())

@@ -189,7 +189,7 @@ func TestOtherDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spec := lattice.DeployTable()
 		for i := range spec.Rows {
-			spec.Rows[i].Within /= 60
+			spec.Rows[i].Timeout /= 60
 		}
 		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
 			<-ctx.Done()

@@ -13,18 +13,18 @@ type DeployID string
 // TeardownID names a teardown of a system.
 type TeardownID string
 
-// IntentionLock is the multi-granular lock of the document: it is taken in one of
+// IntentionLock is the multi-granular lock of the document: it is acquired in one of
 // two modes, and never waits.
 type IntentionLock = lock.Intention
 
-// IntentionLockUnlocker remembers the mode in which it was taken, and gives back
-// just that, once.
+// IntentionLockUnlocker releases an [IntentionLock] in the mode in which it was
+// acquired, once.
 type IntentionLockUnlocker = lock.Unlocker
 
 // The modes of an [IntentionLock].
 const (
-	// LockGranularityExclusive is granted if nobody has the lock in any mode.
+	// LockGranularityExclusive is granted if the lock has no holder in any mode.
 	LockGranularityExclusive = lock.X
-	// LockGranularityIntentionExclusive is granted if nobody has it exclusively.
+	// LockGranularityIntentionExclusive is granted if the lock has no exclusive holder.
 	LockGranularityIntentionExclusive = lock.IX
 )

@@ -14,13 +14,12 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// run is a deploy or teardown that this process is at. There is at most one for
-// each.
+// run is the execution of a deploy or teardown in this process. Each has at most one.
 type run struct {
 	system SystemID
 	work   context.Context
-	cancel context.CancelCauseFunc // tells the work to end
-	done   chan struct{}           // closed when nothing is done any more
+	cancel context.CancelCauseFunc // of work
+	done   chan struct{}           // closed at the end of the run
 }
 
 // running returns the runs that are selected. REQUIRES: c.mu.
@@ -34,19 +33,19 @@ func (c *Controller) running(of func(*run) bool) []*run {
 	return found
 }
 
-// submit has an action run, if it is not running already.
+// submit starts the run of an action, unless it runs already.
 func (c *Controller) submit(k *kind, id string) (*queue.Ticket[lifecycle.Key], error) {
 	return c.submitFirst(k, id, nil)
 }
 
-// submitFirst has an action run that is pending, and tries to take its lock at
-// once, so that of two that are asked for one after the other the first comes
-// first. What comes of it, the run finds out; and gives it back, if the action has
-// ended. Without a run of its own nothing is taken.
+// submitFirst is submit for a pending action, and tries to acquire its lock at once,
+// so that the first one of two conflicting requests gets it. The run acquires the
+// lock again, which is idempotent, and releases it at the end. If no run starts, no
+// lock is acquired.
 func (c *Controller) submitFirst(k *kind, id string, pending *ActionRecord) (*queue.Ticket[lifecycle.Key], error) {
-	key := lifecycle.Key{Machine: k.m.Machine().Table().Name, ID: id}
-	// The id makes it one run, however often it is asked for. A run looks at its
-	// record until that has ended, so that nobody who asks meanwhile is needed.
+	key := lifecycle.Key{Machine: k.machine, ID: id}
+	// With the id, repeated requests start one run. The run reads its record until
+	// the action has ended, so that later requests need no run of their own.
 	act := &queue.Action{
 		Name: "run", ID: key.Machine + "/" + id,
 		Run: func(ctx context.Context) error { return c.run(ctx, k, key) },
@@ -60,8 +59,8 @@ func (c *Controller) submitFirst(k *kind, id string, pending *ActionRecord) (*qu
 	return c.queue.Submit(context.Background(), key, act)
 }
 
-// ended tells the work of an action that has ended without it to end too, and has
-// its lock given back: by the run that is at it, or by another one.
+// ended cancels the work of an action that another writer has ended. Its run releases
+// the lock; if there is none, a new run does.
 func (c *Controller) ended(k *kind, key lifecycle.Key) {
 	c.mu.Lock()
 	r := c.runs[key]
@@ -70,19 +69,17 @@ func (c *Controller) ended(k *kind, key lifecycle.Key) {
 		r.cancel(errEnded)
 		return
 	}
-	// What the queue refuses is found by the next sweep.
+	// If the queue refuses the run, the next sweep starts it.
 	_, _ = c.submit(k, key.ID)
 }
 
-var errEnded = errors.New("lattice: it has ended")
+var errEnded = errors.New("lattice: the action has ended")
 
-// run brings a deploy or teardown to its end, by one step after the other. It
-// looks at the record before each, so that it can begin anywhere, and go on with
-// what another process has begun.
+// run performs the steps of a deploy or teardown until its end. It reads the record
+// before each step, so that it can continue what another process has started.
 //
-// It is the only place where a lock is given back, and does so after it has read
-// that the action has ended: the state is stored before anybody else can have the
-// lock.
+// It is the only place that releases a lock, and only after it has read that the
+// action has ended: the state is stored before another action can have the lock.
 func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error {
 	work, cancel := context.WithCancelCause(ctx)
 	r := &run{system: systemOf(key.ID), work: work, cancel: cancel, done: make(chan struct{})}
@@ -121,8 +118,8 @@ func (c *Controller) run(ctx context.Context, k *kind, key lifecycle.Key) error 
 	}
 }
 
-// step does what is to be done in the state of an action, and moves it on. After
-// nil it is in another state.
+// step does the work in the state of an action, and then moves the action. If step
+// returns nil, the action is in another state.
 func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord) error {
 	if closing(ctx, r) {
 		return errClosing
@@ -133,7 +130,7 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	}
 	system, err := c.systems.Get(ctx, string(r.system))
 	if errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, lifecycle.ErrInvalid) {
-		system.State, err = DoesNotExist, nil // and none can, of a name that is none
+		system.State, err = DoesNotExist, nil // an invalid id has no system either
 	}
 	if err != nil {
 		return err
@@ -153,7 +150,7 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	}
 	switch {
 	case err != nil && closing(ctx, r):
-		return errClosing // it stays as it is, for who comes next
+		return errClosing // the next controller continues the action
 	case errors.Is(context.Cause(r.work), errDeleted):
 		return c.fail(ctx, k, rec, errDeleted.Error())
 	case err != nil:
@@ -161,19 +158,19 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	}
 	var change lifecycle.Change[Action]
 	if next.then != Succeed {
-		change.Require = c.requireLive(r.system)
+		change.Require = append(change.Require, c.requireLive(r.system))
 	}
-	// A system that was deleted meanwhile is found when this is tried again.
+	// If the system was deleted meanwhile, the next attempt finds that.
 	return c.write(ctx, k, rec.ID, next.then, &change)
 }
 
-// closing reports whether a run was told to end because the controller does.
+// closing reports whether a run was canceled because the controller ends.
 func closing(ctx context.Context, r *run) bool {
 	return ctx.Err() != nil || errors.Is(context.Cause(r.work), errClosing)
 }
 
-// work calls a function of the user. A panic is a failure like any other, and so is
-// runtime.Goexit, which ends this run too: the next one gives the lock back.
+// work calls a function of the user. A panic is a failure, and so is runtime.Goexit,
+// which ends this run too: the next run releases the lock.
 func (c *Controller) work(ctx context.Context, k *kind, f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) (err error) {
 	returned := false
 	defer func() {
@@ -194,7 +191,7 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable(reason)})
 }
 
-// mayPass reports whether an error may be another one the next time.
+// mayPass reports whether another attempt may succeed after an error.
 func mayPass(err error) bool {
 	for _, lasts := range []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed, errors.ErrUnsupported} {
 		if errors.Is(err, lasts) {
@@ -207,15 +204,15 @@ func mayPass(err error) bool {
 // maxReason is how much of a reason is kept, in bytes.
 const maxReason = 4 << 10
 
-// storable makes a text of which every store can keep all: an error may hold
-// anything, and must not keep its action from failing.
+// storable returns the part of a text that every store accepts. The text of an error
+// is arbitrary and must not keep its action from failing.
 func storable(text string) string {
 	text = strings.ReplaceAll(text[:min(len(text), maxReason)], "\x00", "")
 	return strings.ToValidUTF8(text, "")
 }
 
-// write moves an action on. A store that fails is asked again, so that what was
-// done need not be done again; the error is that of the table, of the system, or of
+// write moves an action. After an error of the store it tries again, so that the work
+// need not be repeated. Its error is that of the table, of the system's state, or of
 // the end of this controller.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
 	change.Require = append(change.Require, c.term.require())

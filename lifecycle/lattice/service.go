@@ -2,7 +2,7 @@ package lattice
 
 import (
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/aggregate"
 )
 
 // ServiceState is the state of one service of a system.
@@ -20,7 +20,7 @@ const (
 	ServiceDeleting ServiceState = "deleting"
 )
 
-// ServiceEvent is what was seen of a service.
+// ServiceEvent is an observation of a service.
 type ServiceEvent string
 
 // The events of services, all by [Observer].
@@ -35,7 +35,7 @@ const (
 	SeenGone     ServiceEvent = "seen gone"
 )
 
-// Observer looks at services and says what it sees.
+// Observer reports the states of services.
 const Observer fsm.Actor = "observer"
 
 var seen = map[ServiceState]ServiceEvent{
@@ -44,13 +44,13 @@ var seen = map[ServiceState]ServiceEvent{
 	ServiceDeleting: SeenDeleting,
 }
 
-// Service is the machine of services, as a [Controller] keeps them: what they do
-// is not decided here, so that every state may follow every other. It is
-// immutable and safe for concurrent use.
+// Service is the machine of services, as a [Controller] keeps them. Services are
+// moved elsewhere and observed here, so every state may follow every other one. It
+// is immutable and safe for concurrent use.
 var Service = fsm.Must[struct{}](ServiceTable())
 
 // ServiceTable returns the specification of [Service]. The document refers to
-// another one for what services do; this table is this package's own.
+// another document for services; this table is this package's own.
 func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
 	const elsewhere = "moved elsewhere, and only seen here"
 	s := fsm.Spec[ServiceState, ServiceEvent]{
@@ -76,10 +76,10 @@ func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
 	return s
 }
 
-// fromServices is what the services of a system come to: [Aggregate], counted.
-var fromServices = lifecycle.MustAggregate(lifecycle.AggregateSpec[ServiceState, State]{
-	Name: "lattice-system-state", Rule: lifecycle.Priority, Children: Service,
-	Classes: []lifecycle.Class[ServiceState, State]{
+// fromServices is the rule of [Aggregate] for a roster.
+var fromServices = aggregate.Must(aggregate.Spec[ServiceState, State]{
+	Name: "lattice-system-state", Rule: aggregate.Priority, Children: Service,
+	Classes: []aggregate.Class[ServiceState, State]{
 		{State: Degraded, States: []ServiceState{ServiceDegraded, ServiceFailed}},
 		{State: Updating, States: []ServiceState{ServiceUpdating, ServicePending, ServiceDeleting}},
 		{State: Scaling, States: []ServiceState{ServiceScaling}},

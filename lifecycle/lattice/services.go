@@ -10,23 +10,23 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/aggregate"
 	"github.com/interlock-go/interlock/lock"
 )
 
-// maxTries is how often a change that somebody else was faster with is decided
-// anew.
+// maxTries is how often a change is tried if other writers are faster.
 const maxTries = 16
 
-// SetService says in which state a service of a system was seen, the first time
-// or again, and moves the system to what its services come to now. A system that
-// is pending, failed or deleting stays so. Observations of one service are given
-// one after the other, the newest last.
+// SetService reports the state in which a service of a system was seen, and moves the
+// system to the state that follows from its services. A system that is pending,
+// failed or deleting keeps its state. The caller reports the observations of one
+// service one after the other, the newest last.
 //
-// Errors: [fsm.ErrUnknownState] for a state that services do not have,
-// [lifecycle.ErrInvalid] for the system's id and for a path that is zero or "/";
-// for a new service, [lifecycle.ErrNotFound] if there is no system, and
-// [lifecycle.ErrPrecondition] if it is being deleted; nothing is changed then. After an error of the store the service
-// may be changed and the system not: the next sweep moves it.
+// Errors, with nothing changed: [fsm.ErrUnknownState] for a state that services do
+// not have, and [lifecycle.ErrInvalid] for the system's id and for a path that is
+// zero or "/"; for a new service, [lifecycle.ErrNotFound] if there is no system, and
+// [lifecycle.ErrPrecondition] if it is being deleted. After an error of the store,
+// the service may have changed and the system not: the next sweep moves it.
 func (c *Controller) SetService(ctx context.Context, system SystemID, service lock.Path, state ServiceState) error {
 	if _, ok := seen[state]; !ok {
 		return fmt.Errorf("lattice: service %s of %s: %w: %q", service, system, fsm.ErrUnknownState, string(state))
@@ -34,8 +34,8 @@ func (c *Controller) SetService(ctx context.Context, system SystemID, service lo
 	return c.observe(ctx, system, service, state)
 }
 
-// RemoveService says that a service of a system is gone, and moves the system as
-// SetService does. A service that was not there is no error.
+// RemoveService reports that a service of a system is gone, and moves the system as
+// SetService does. It returns nil for a service that does not exist.
 func (c *Controller) RemoveService(ctx context.Context, system SystemID, service lock.Path) error {
 	return c.observe(ctx, system, service, ServiceAbsent)
 }
@@ -54,8 +54,8 @@ func (c *Controller) observe(ctx context.Context, system SystemID, service lock.
 	return c.follow(ctx, system)
 }
 
-// saw brings the record of a service to what was seen. It reports whether there is
-// one, or was.
+// saw moves the record of a service to the observed state. It reports whether the
+// service exists or has existed until now.
 func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (there bool, err error) {
 	for range maxTries {
 		var rec lifecycle.Record[ServiceState, struct{}]
@@ -67,11 +67,11 @@ func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (th
 		case err == nil && rec.State == state:
 			return true, nil
 		case absent:
-			// Not of a system that is being deleted: it would be left over.
-			part := c.services.Creating(id, seen[state], Observer, struct{}{}, &lifecycle.Change[struct{}]{
-				Require: []lifecycle.Precondition{c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded)},
-			})
-			if err = lifecycle.Together(ctx, part); errors.Is(err, lifecycle.ErrPrecondition) {
+			var tx lifecycle.Tx
+			c.services.In(&tx).Create(id, seen[state], Observer, struct{}{}, nil)
+			// The deletion of a system would leave a service that is created now.
+			tx.Require(c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded))
+			if err = tx.Commit(ctx); errors.Is(err, lifecycle.ErrPrecondition) {
 				return false, noSystem(err)
 			}
 		case err != nil:
@@ -88,16 +88,16 @@ func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (th
 	return false, err
 }
 
-// overtaken reports whether a change was decided on what is not so any more.
+// overtaken reports whether a change was decided on a record that has moved since.
 func overtaken(err error) bool {
 	return errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrExists) ||
 		errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, fsm.ErrNotAllowed)
 }
 
-// roster is what is known of the services of one system.
+// roster counts the services of one system.
 type roster struct {
-	*lifecycle.Roster[ServiceState, State]
-	counted atomic.Bool // it has seen all that were there when it was made
+	*aggregate.Roster[ServiceState, State]
+	counted atomic.Bool // it has counted all services that the store had
 }
 
 func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
@@ -113,21 +113,21 @@ func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
 
 // rosterOf returns the roster of a system, with all its services in it.
 //
-// It is known to serviceChanged before the services are listed: a change that the
-// list has missed is applied. Who comes while another one lists does so too,
-// instead of waiting for it, and to count twice changes nothing.
+// serviceChanged knows the roster before the services are listed, and so applies a
+// change that the list has missed. Concurrent callers list the services too, instead
+// of waiting for each other: counting twice changes nothing.
 func (c *Controller) rosterOf(ctx context.Context, system SystemID) (*roster, error) {
 	c.mu.Lock()
 	r := c.rosters[system]
 	if r == nil {
-		r = &roster{Roster: lifecycle.NewRoster(fromServices)}
+		r = &roster{Roster: aggregate.NewRoster(fromServices)}
 		c.rosters[system] = r
 	}
 	c.mu.Unlock()
 	if r.counted.Load() {
 		return r, nil
 	}
-	if err := lifecycle.Recount(r.Roster, c.servicesOf(ctx, system)); err != nil {
+	if err := aggregate.Recount(r.Roster, c.servicesOf(ctx, system)); err != nil {
 		return nil, err
 	}
 	r.counted.Store(true)
@@ -139,8 +139,8 @@ func (c *Controller) servicesOf(ctx context.Context, system SystemID) iter.Seq2[
 	return recordsOf(ctx, c.services, system)
 }
 
-// recordsOf yields the records whose ids begin with a system and a slash. They
-// stand together, because lists are in order of ids.
+// recordsOf yields the records whose ids begin with a system and a slash. They are
+// adjacent, because lists are in order of ids.
 func recordsOf[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], system SystemID) iter.Seq2[lifecycle.Record[S, T], error] {
 	return func(yield func(lifecycle.Record[S, T], error) bool) {
 		prefix := string(system) + "/"
@@ -152,20 +152,20 @@ func recordsOf[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager
 	}
 }
 
-// follow moves a system to what its services come to.
+// follow moves a system to the state that follows from its services.
 func (c *Controller) follow(ctx context.Context, system SystemID) error {
 	r, err := c.rosterOf(ctx, system)
 	if err != nil {
 		return err
 	}
-	return r.Settle(func(lifecycle.Aggregated[State]) error { return c.bring(ctx, system, r) })
+	return r.Settle(func(aggregate.Result[State]) error { return c.bring(ctx, system, r) })
 }
 
-// bring moves a system that follows its services to what they come to.
+// bring moves a system that follows its services to the state that they give.
 //
-// What they come to is asked after the system is read, and written on what was
-// read: who has seen less never writes over who has seen more, for whose commit it
-// would have found, or for whose it is refused.
+// It reads the system before it reads the roster, and expects the revision that it
+// has read. So a writer with an older count never replaces the result of one with a
+// newer count: the newer commit either was read, or makes this one a conflict.
 func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err error) {
 	for range maxTries {
 		var rec lifecycle.Record[State, struct{}]
@@ -185,7 +185,7 @@ func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err
 	return err
 }
 
-// forgetServices removes what is known of the services of a system.
+// forgetServices removes the records of the services of a system.
 func (c *Controller) forgetServices(ctx context.Context, system SystemID) error {
 	for rec, err := range c.servicesOf(ctx, system) {
 		if err == nil {

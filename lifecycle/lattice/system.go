@@ -9,8 +9,8 @@ import (
 // State is the state of a system.
 type State string
 
-// The states of a system. Stable, Updating, Scaling and Degraded follow from
-// its services, see [Aggregate], and are stored as what was last seen.
+// The states of a system. Stable, Updating, Scaling and Degraded follow from its
+// services as they were last seen, see [Aggregate].
 const (
 	DoesNotExist State = "does-not-exist"
 	Pending      State = "pending" // the backend validates it and makes its resources
@@ -22,7 +22,7 @@ const (
 	Deleting     State = "deleting" // the backend tears it down
 )
 
-// Event is what is asked of a system, or reported about it.
+// Event is a request to a system, or a report about it.
 type Event string
 
 // The events of a system.
@@ -33,7 +33,7 @@ const (
 	Delete      Event = "delete"      // by [User]
 	TornDown    Event = "torn down"   // by [Backend]
 
-	// By [Aggregator]: what the services come to now.
+	// By [Aggregator]: the state that follows from the services.
 	ServicesStable   Event = "services now stable"
 	ServicesUpdating Event = "services now updating"
 	ServicesScaling  Event = "services now scaling"
@@ -45,12 +45,12 @@ const (
 // The actors.
 const (
 	User       fsm.Actor = "user"
-	Backend    fsm.Actor = "backend"   // makes, deploys and tears down
-	Aggregator fsm.Actor = "aggregate" // whoever looks at the services and says what they come to
+	Backend    fsm.Actor = "backend"   // creates, deploys and tears down
+	Aggregator fsm.Actor = "aggregate" // derives the state from the services
 )
 
 // How long the backend may take with a system. The document gives no figures,
-// so these are this package's own; a service with others sets Within of the rows
+// so these are this package's own; a service with others sets Timeout of the rows
 // on [TimedOut] in the specification.
 const (
 	InitTimeout     = 10 * time.Minute // in pending

@@ -11,21 +11,21 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// live are the states of a system that follow from its services, in which it can
-// be deployed to and torn down.
+// live are the states of a system that follow from its services. Deploys and
+// teardowns require them.
 var live = []State{Stable, Updating, Scaling, Degraded}
 
-// follows are the events that bring a system to what its services come to.
+// follows are the events that move a system to the state of its services.
 var follows = map[State]Event{
 	Stable: ServicesStable, Updating: ServicesUpdating, Scaling: ServicesScaling, Degraded: ServicesDegraded,
 }
 
-// SystemHandle is the initialization or the deletion of a system: Wait tells what
-// became of it.
+// SystemHandle is the initialization or the deletion of a system. Its Wait returns
+// the outcome.
 type SystemHandle = lifecycle.Handle[State, struct{}]
 
-// CreateSystem makes a system, which is pending until [Infrastructure].Initialize
-// has returned, and then stable, or failed.
+// CreateSystem creates a system, which is pending until [Infrastructure].Initialize
+// has returned, and then stable or failed.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists], [lifecycle.ErrInvalid] for
 // the id, and the others of [lifecycle.Manager.Do].
@@ -35,27 +35,27 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID) (*System
 	}
 	h, err := c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), nil)
 	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.From != "" && errors.Is(err, fsm.ErrNotAllowed) {
-		// Creating is allowed where there is no system, and nowhere else.
+		// Create is allowed in the absent state only.
 		return nil, fmt.Errorf("lattice: %w: system %s is %s", lifecycle.ErrExists, system, e.From)
 	}
 	return h, err
 }
 
-// DeleteSystem deletes a system, whatever state it is in: its deploys and
-// teardowns are told to end and fail, what was being initialized is given up, and
-// when [Infrastructure].Remove has returned, system and services are no more. If
-// that fails, the system is failed, and may be deleted again.
+// DeleteSystem deletes a system in any state. Its deploys and teardowns are canceled
+// and fail, and an initialization ends. When [Infrastructure].Remove has returned nil,
+// the records of the system and its services are removed. If Remove fails, the system
+// is failed and may be deleted again.
 //
-// Errors, with nothing changed: [lifecycle.ErrNotFound]; [lifecycle.ErrBusy] if it
-// is being deleted; and the others of [lifecycle.Manager.Do].
+// Errors, with nothing changed: [lifecycle.ErrNotFound]; [lifecycle.ErrBusy] if the
+// system is being deleted; and the others of [lifecycle.Manager.Do].
 func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*SystemHandle, error) {
 	if err := system.check(); err != nil {
 		return nil, err
 	}
 	var h *SystemHandle
 	var err error
-	// A delete is right in whatever state the system is now: it does not lose against
-	// services that move it.
+	// A delete is valid in every state, so it is tried again if the services have
+	// moved the system meanwhile.
 	for range maxTries {
 		h, err = c.systems.Do(ctx, string(system), Delete, User, lifecycle.Named("remove", nil), nil)
 		if !errors.Is(err, lifecycle.ErrConflict) {
@@ -69,9 +69,9 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 }
 
 // Settled waits until the services of a system are at rest, and returns the state
-// that they come to: stable or degraded. It is what a deploy waits for. If the
-// system is in any other state that its services do not lead out of, or is gone,
-// that is returned at once.
+// that follows from them: stable or degraded. A deploy calls it to wait for the
+// services. If the system does not follow its services or does not exist, Settled
+// returns its state at once.
 //
 // The error is the store's, or the context's.
 func (c *Controller) Settled(ctx context.Context, system SystemID) (State, error) {
@@ -106,15 +106,14 @@ func (c *Controller) remove(ctx context.Context, _ []byte) error {
 	return c.forgetServices(ctx, system)
 }
 
-// errDeleted is why an action of a system that goes away is told to end.
+// errDeleted is why the actions of a system that is deleted end.
 var errDeleted = errors.New("the system is being deleted")
 
-// endActions tells the deploys and teardowns of a system to end, and waits until
-// they have.
+// endActions cancels the deploys and teardowns of a system, and waits for their end.
 //
-// None that begins later is missed: the system is deleting in the store before
-// this looks at what runs, and what runs is known here before it looks at the
-// system in the store. So either this finds it, or it finds the system deleting.
+// It misses none that begins later: the store has the system as deleting before
+// endActions reads the runs, and a run is registered before it reads the system. So
+// either endActions finds the run, or the run finds the system deleting.
 func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 	for _, r := range c.cancelActions(system) {
 		select {
@@ -123,8 +122,8 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 			return lifecycle.Ended(ctx)
 		}
 	}
-	// What has not begun, or was left by a store that failed, must not go on in
-	// another system of this name.
+	// Actions that have not begun, or that a failing store has left, must not
+	// continue in another system of this name.
 	for _, k := range []*kind{c.deploys, c.teardowns} {
 		for rec, err := range recordsOf(ctx, k.m, system) {
 			if err == nil && !rec.State.ended() {
@@ -138,7 +137,7 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 	return nil
 }
 
-// cancelActions tells what runs in a system to end, and returns it.
+// cancelActions cancels the runs in a system, and returns them.
 func (c *Controller) cancelActions(system SystemID) []*run {
 	c.mu.Lock()
 	runs := c.running(func(r *run) bool { return r.system == system })
@@ -149,13 +148,13 @@ func (c *Controller) cancelActions(system SystemID) []*run {
 	return runs
 }
 
-// requireLive is the condition of a commit that a system can be deployed to and
-// torn down.
-func (c *Controller) requireLive(system SystemID) []lifecycle.Precondition {
-	return []lifecycle.Precondition{c.systems.Require(string(system), live...)}
+// requireLive is the precondition of the commits of deploys and teardowns: the system
+// follows its services.
+func (c *Controller) requireLive(system SystemID) lifecycle.Precondition {
+	return c.systems.Require(string(system), live...)
 }
 
-// noSystem is the error of a commit that requires a system, where there is none.
+// noSystem converts the error of a commit that requires a system, if there is none.
 func noSystem(err error) error {
 	if e, ok := errors.AsType[*lifecycle.PreconditionError](err); ok && !e.Current.Exists() {
 		return fmt.Errorf("lattice: %w: there is no system %s", lifecycle.ErrNotFound, e.ID)
@@ -168,15 +167,15 @@ func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
 	system := SystemID(row.ID)
 	switch {
 	case row.To == string(Deleting):
-		// At once: the work that removes it may wait for what these hold in the queue.
+		// Now: the work that removes the system may wait in the queue behind them.
 		c.cancelActions(system)
 	case row.To == string(DoesNotExist):
 		c.mu.Lock()
 		delete(c.rosters, system)
 		c.mu.Unlock()
 	case row.From == string(Pending) && row.To == string(Stable):
-		// Its services may have come to something else by now. What the queue
-		// refuses is found by the next sweep.
+		// Its services may have moved meanwhile. If the queue refuses this, the next
+		// sweep moves the system.
 		_, _ = c.queue.Submit(context.Background(), lifecycle.Key{Machine: "lattice-follow", ID: row.ID}, &queue.Action{
 			Name: "follow the services", Run: func(ctx context.Context) error { return c.follow(ctx, system) },
 		})
@@ -189,7 +188,7 @@ func (c *Controller) tell(row lifecycle.HistoryRow) {
 	}
 }
 
-// pathOf returns what an action is about.
+// pathOf returns the path that an action locks.
 func pathOf(a Action) lock.Path {
 	if !a.Path.Valid() {
 		return lock.Root()

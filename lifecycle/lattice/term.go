@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// The locks of deploys and teardowns are in the memory of one controller, so that
-// a second one on the same store would know nothing of them. Which controller it
-// is therefore stands in the store: every start begins a term, which is a record
-// that is there as long as the term lasts, and takes the record of the term before
-// away in the same commit. Every commit that moves a deploy or a teardown requires
-// its own term. An earlier controller that was only slow, and not dead, is refused
-// by the store at its next one, whatever it believes.
+// The locks of deploys and teardowns are in the memory of one controller, and a
+// second one on the same store does not have them. Therefore the store has a record
+// of the present controller: every start begins a term, creates the record of its
+// term, and removes the record of the term before in the same commit. Every commit
+// that moves a deploy or a teardown requires the record of its controller's term. So
+// the store refuses the next commit of an earlier controller that is slow and not
+// dead.
 
 type (
 	termState string
@@ -31,8 +31,8 @@ const (
 	termEnd   termEvent = "end"
 )
 
-// seat counts the terms. It is the payload of the record of that name, too, and
-// whoever begins a term changes it: so that of two at once one begins first.
+// seat counts the terms. It is the payload of the record with the id seat. Every
+// start changes that record, so that of two concurrent starts one is a conflict.
 type seat struct{ Terms uint64 }
 
 const seatID = "seat"
@@ -55,7 +55,7 @@ type term struct {
 
 func termID(n uint64) string { return "term " + strconv.FormatUint(n, 10) }
 
-// beginTerm begins a term, and ends the one before.
+// beginTerm begins a term and ends the one before.
 func beginTerm(ctx context.Context, store lifecycle.Store) (term, error) {
 	m := lifecycle.New(terms, store, nil)
 	var err error
@@ -67,20 +67,17 @@ func beginTerm(ctx context.Context, store lifecycle.Store) (term, error) {
 			return term{}, err
 		}
 		t := term{m, now.Payload.Terms + 1}
-		count := &lifecycle.Change[seat]{Edit: func(s *seat) error {
-			if s.Terms++; s.Terms != t.number {
-				return lifecycle.ErrConflict // somebody has begun one since
-			}
-			return nil
-		}}
-		parts := []lifecycle.AnyPart{m.Creating(termID(t.number), termBegin, Backend, seat{}, nil)}
+		var tx lifecycle.Tx
+		m.In(&tx).Create(termID(t.number), termBegin, Backend, seat{}, nil)
 		if first {
-			parts = append(parts, m.Creating(seatID, termBegin, Backend, seat{}, count))
+			m.In(&tx).Create(seatID, termBegin, Backend, seat{t.number}, nil)
 		} else {
-			parts = append(parts, m.Firing(seatID, termBegin, Backend, count),
-				m.Firing(termID(t.number-1), termEnd, Backend, nil))
+			m.In(&tx).Fire(seatID, termBegin, Backend, &lifecycle.Change[seat]{
+				Expect: now.Revision, Edit: func(s *seat) error { s.Terms = t.number; return nil },
+			})
+			m.In(&tx).Fire(termID(t.number-1), termEnd, Backend, nil)
 		}
-		if err = lifecycle.Together(ctx, parts...); err == nil {
+		if err = tx.Commit(ctx); err == nil {
 			return t, nil
 		}
 		if !overtaken(err) {
@@ -90,10 +87,10 @@ func beginTerm(ctx context.Context, store lifecycle.Store) (term, error) {
 	return term{}, err
 }
 
-// require is the condition of a commit that the term lasts.
+// require is the precondition that the term lasts.
 func (t term) require() lifecycle.Precondition { return t.m.Require(termID(t.number), termNow) }
 
-// lasts returns nil while the term does, and then an error that matches
+// lasts returns nil while the term lasts, and then an error that matches
 // [lifecycle.ErrStale].
 func (t term) lasts(ctx context.Context) error {
 	_, err := t.m.Get(ctx, termID(t.number))

@@ -32,10 +32,8 @@ func startService(ctx context.Context, p *crashtest.Process) (*ovc.Service, erro
 		if call.Kind == ovc.KindVM && (call.Method == ovc.Stop || call.Method == ovc.Delete) {
 			return nil // destroy is to come
 		}
-		for _, with := range task.With {
-			if err := p.Apply(with.Key, with.Operation); err != nil {
-				return err
-			}
+		if err := applyOthers(ctx, p, task, call); err != nil {
+			return err
 		}
 		return p.Effect(ctx)
 	}}
@@ -49,6 +47,34 @@ func startService(ctx context.Context, p *crashtest.Process) (*ovc.Service, erro
 		return err
 	})
 	return s, nil
+}
+
+// applyOthers applies the operations of the other objects that take part in a call.
+func applyOthers(ctx context.Context, p *crashtest.Process, task *lifecycle.Task, call ovc.Call) error {
+	objects := []lifecycle.Key{keyOf(call.Kind, call.ID)}
+	for _, disk := range call.Disks {
+		objects = append(objects, keyOf(ovc.KindDisk, disk))
+	}
+	for _, key := range objects {
+		if key == task.Key {
+			continue
+		}
+		rec, err := p.Store().Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		if rec.Owner != task.Owner || rec.Epoch != task.Epoch {
+			continue // another process has taken it away
+		}
+		if err := p.Apply(key, rec.Operation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keyOf(kind ovc.Kind, id string) lifecycle.Key {
+	return lifecycle.Key{Machine: kind.Machine().Name(), ID: id}
 }
 
 // goal is an action that is asked for until the object is where it is to be.
@@ -87,9 +113,6 @@ func (g goal) reach(w *crashtest.World[*ovc.Service]) error {
 // Whatever happens, machine and disks end together, each action was done once,
 // and nobody is stuck.
 func TestCrashes(t *testing.T) {
-	key := func(kind ovc.Kind, id string) lifecycle.Key {
-		return lifecycle.Key{Machine: kind.Machine().Name(), ID: id}
-	}
 	harness := crashtest.Harness{
 		New:      func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
 		Synctest: true,
@@ -117,9 +140,9 @@ func TestCrashes(t *testing.T) {
 			return nil
 		},
 		Ends: map[lifecycle.Key][]string{
-			key(ovc.KindVM, "m"):   {"DESTROYED"},
-			key(ovc.KindDisk, "d"): {"DELETED"},
-			key(ovc.KindDisk, "e"): {"DESTROYED"},
+			keyOf(ovc.KindVM, "m"):   {"DESTROYED"},
+			keyOf(ovc.KindDisk, "d"): {"DELETED"},
+			keyOf(ovc.KindDisk, "e"): {"DESTROYED"},
 		},
 		Check: func(ctx context.Context, s *ovc.Service) error { return consistent(ctx, s) },
 	})

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// The deadlines of every table. The document asks for both and gives no
-// figures, so these are this package's own. A service with others sets Within
+// The timeouts of every table. The document requires both and gives no figures, so
+// these are this package's own. A service with others sets Timeout
 // of the rows on [Stuck] and [Expire] in the specification before it builds a
 // machine from it.
 const (

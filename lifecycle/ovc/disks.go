@@ -26,11 +26,9 @@ func takesTwo(kind Kind, action Event) bool {
 	return false
 }
 
-// pair moves a machine and a disk together. The object that was asked for has the
-// operation.
-//
-// Who detaches a disk makes both forget it at once: if the detachment does not
-// succeed, both models are again what they were, as every model is.
+// pair moves a machine and a disk in one operation, which is that of the requested
+// object. A detachment changes both models when it begins. If it does not succeed,
+// both models are restored like every model.
 func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Handle, error) {
 	attached := r.change()
 	attached.Edit = func(d *Model) error {
@@ -54,10 +52,13 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Han
 	}
 	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
 	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{ofVM[action]}, Disks: []string{disk}})
+	work.With = &lifecycle.Tx{}
 	if r.kind == KindVM {
-		return vms.DoTogether(ctx, vm, ofVM[action], API, work, holds, disks.Firing(disk, action, API, attached))
+		disks.In(work.With).Fire(disk, action, API, attached)
+		return vms.Do(ctx, vm, ofVM[action], API, work, holds)
 	}
-	return disks.DoTogether(ctx, disk, action, API, work, attached, vms.Firing(vm, ofVM[action], API, holds))
+	vms.In(work.With).Fire(vm, ofVM[action], API, holds)
+	return disks.Do(ctx, disk, action, API, work, attached)
 }
 
 // disk moves a disk, and takes the turn of the machine that it is attached to. A
@@ -79,10 +80,10 @@ func (r *request) disk(ctx context.Context) (*Handle, error) {
 	}
 	work := r.work(r.job())
 	change := r.change()
-	// Whoever attaches or detaches it meanwhile changes its revision: the action is
-	// in the queue of its machine and moves that too, or it is refused. The bad
-	// schedule without it: a disk that is being attached is read, is attached, and
-	// is then detached alone; its machine keeps it.
+	// Another action that attaches or detaches the disk meanwhile changes its
+	// revision, and then this action is refused. The bad schedule without it: a disk
+	// that is being attached is read, is attached, and is then detached alone; its
+	// machine keeps it.
 	change.Expect = rec.Revision
 	if vm != "" && rec.State == Assigned {
 		work.Also = []lifecycle.Key{KindVM.key(vm)}
@@ -105,7 +106,7 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 	}
 	change := r.change()
 	var attached []string
-	var parts []lifecycle.AnyPart
+	var with lifecycle.Tx
 	for _, id := range rec.Payload.Disks {
 		disk, err := disks.Get(ctx, id)
 		switch {
@@ -119,13 +120,11 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 			continue // it was detached by a change of its status, and is attached elsewhere
 		}
 		attached = append(attached, id)
-		parts = append(parts, disks.Firing(id, r.action, API, r.change()))
+		disks.In(&with).Fire(id, r.action, API, r.change())
 	}
 	// A disk that is attached or detached meanwhile changes the machine.
 	change.Expect = rec.Revision
 	work := r.work(r.job(attached...))
-	if len(parts) == 0 {
-		return vms.Do(ctx, r.id, r.action, API, work, change)
-	}
-	return vms.DoTogether(ctx, r.id, r.action, API, work, change, parts...)
+	work.With = &with
+	return vms.Do(ctx, r.id, r.action, API, work, change)
 }

@@ -8,9 +8,9 @@
 //	cron ──SelfHeal▶ └─────────┘  RUNNING -> DESTROYING -> DESTROYED
 //
 // An object rests in a static state. An action takes it through one transition
-// state into the next static state: [Service.Do] sets the transition state and
-// puts the action into the object's queue, and when its methods are done, the
-// desired state is set. A user who asks meanwhile is told "Cannot execute action
+// state into the next static state. [Service.Do] sets the transition state and puts
+// the action into the object's queue. When the methods of the action are done, the
+// desired state is set. A request meanwhile is refused with "Cannot execute action
 // at this time".
 //
 //	s := ovc.New(store, &ovc.Config{Method: hypervisor})
@@ -32,58 +32,60 @@
 //
 //   - Every machine has the rows of the document, all of them, and what it has
 //     beyond them is listed below. A test compares them arrow by arrow.
-//   - In a transition state nobody can begin another action.
-//   - The status changes by a compare-and-set only. Of several who want to begin
-//     an action at once, one does; the others are told of the other action, and
-//     nothing was changed for them.
-//   - What is refused is not in a queue, and what was accepted is done, or leads
-//     back to where it began.
-//   - A migration is in no status and no model. It holds the machine's queue: one
+//   - In a transition state no other action can begin.
+//   - The status changes by a compare-and-set only. Of several requests at once, one
+//     begins its action. The others are refused because of that action, and change
+//     nothing.
+//   - A request that is refused is not in a queue. An action that was accepted is
+//     done, or leads back to where it began.
+//   - A migration is in no status and no model. It occupies the machine's queue: one
 //     action of a user is accepted meanwhile, and done after it.
-//   - An action ends where its own row says: a deleted disk that was attached is
-//     TOBEDELETED, a halted machine that got a disk is halted. The status keeps
-//     the origin for that.
+//   - An action ends in the state that its own row names: a deleted disk that was
+//     attached is TOBEDELETED, a halted machine that got a disk is halted. The status
+//     keeps the origin for that.
 //   - A machine and a disk that is attached to it or detached, and a machine and
-//     the disks that go with it, move in one commit, at the beginning and at the
-//     end.
+//     the disks that are deleted with it, move in one commit, at the beginning and at
+//     the end.
 //   - Actions on one machine and on its disks are done one at a time, in one
 //     process.
-//   - No object is in a transition state without a deadline, and what is stuck
-//     goes back to where it was, status and model, never to another state with
-//     the same action. An action that waits for its turn is not stuck; one that
-//     waits for a method which was taken for stuck, and does not end, is.
-//   - [TransitionStates] and [ValidateTransition] are read off the machines.
+//   - Every transition state has a deadline. An object that is stuck goes back to
+//     where it was, status and model, never to another state with the same action.
+//     An action that waits for its turn is not stuck. It is stuck if it waits for a
+//     method that is considered stuck and does not end.
+//   - [TransitionStates] and [ValidateTransition] are derived from the machines.
 //
 // # No guarantees
 //
-//   - That an object that was put back is as it was: a method that failed, or whose
-//     process died, may have done half of its work. [Config.Observe] may look.
-//   - That queues keep actions of different processes apart: see below.
-//   - That a method ends which does not listen to its context. It keeps the queue
-//     of its objects, and what is asked meanwhile is put back after StuckAfter, too;
-//     its handle has the outcome when the method ends, or [Queuer.Abandon] gives it
-//     up. A migration is never taken for stuck: see [Options.Timeout].
-//   - That somebody heals: call [Service.SelfHeal] from time to time, or [Service.Run].
+//   - An object that was put back may differ from its record: a method that failed, or
+//     whose process died, may have done half of its work. [Config.Observe] may look.
+//   - Queues do not keep actions of different processes apart: see below.
+//   - A method that ignores its context does not end. It keeps the queue of its
+//     objects, and an action that is requested meanwhile is put back after StuckAfter
+//     too. Its handle has the outcome when the method ends, or after
+//     [Queuer.Abandon]. A migration is never considered stuck: see [Options.Timeout].
+//   - Self-healing does not start by itself: call [Service.SelfHeal] from time to time,
+//     or [Service.Run].
 //
 // # Several processes
 //
 // Any number of processes may work on one store, each with a [Service] and queues of
-// its own. It is the status that keeps their actions apart:
+// its own. The status keeps their actions apart:
 //
-//   - Of several requests at once one is accepted, wherever they were made. The
-//     others get [ErrBusy] or [ErrOtherAction], and nothing was changed for them.
-//   - Who has accepted an action does it, once, and writes its outcome. If that
-//     process dies, another one's self-healing puts the object back: after StuckAfter,
-//     or with [Config.Owner] as soon as it is known to be dead. What it says later
-//     counts for nothing, and who asked there is told so.
+//   - Of several requests at once one is accepted, in whichever process it was made.
+//     The others get [ErrBusy] or [ErrOtherAction], and change nothing.
+//   - The process that has accepted an action does it, once, and writes its outcome.
+//     If that process dies, the self-healing of another one puts the object back:
+//     after StuckAfter, or with [Config.Owner] as soon as the process is considered
+//     dead. A later result of the dead process is stale, and its handle reports that.
 //   - An action that waits in one process for longer than StuckAfter is put back by
 //     the others if its own process does not heal.
-//   - What expires is destroyed by the process that finds it first.
+//   - An object whose retention is over is destroyed by the first process that finds
+//     it.
 //
-// What is in no status, others do not know: a migration holds up nothing in another
-// process, nor does an action on an attached disk hold up those on its machine. A
+// Other processes see only the status: a migration does not delay actions of another
+// process, and an action on an attached disk does not delay those on its machine. A
 // queue of an object that another process has destroyed stays until it is stopped.
-// Where that matters, route the requests for a machine and its disks to one process.
+// If that matters, route the requests for a machine and its disks to one process.
 //
 // # The machines alone
 //
@@ -94,9 +96,9 @@
 //
 // # Beyond the document
 //
-// DELETED and TOBEDELETED have no way out in the tables, cloudspaces excepted;
-// the text has what is in the recycle bin permanently deleted after a retention
-// period. There is such a row, by [fsm.Sweeper] after [Retention]. It begins a
+// DELETED and TOBEDELETED have no way out in the tables, except for cloudspaces. In
+// the text, objects in the recycle bin are permanently deleted after a retention
+// period. There is a row for that, by [fsm.Sweeper] after [Retention]. It begins a
 // destruction, as every row into DESTROYED does.
 //
 // The notes ask for self-healing by time-out. Every transition state has a row
@@ -109,25 +111,25 @@
 // administrator may reset its firewall: the tables have no such rows.
 //
 // The document has one lock for a collection; here a compare-and-set on the object
-// does the same for every store. In its listing, more than one object may have
-// been updated when that is found; here nothing was. Its listing calls a refusal a
-// bad request, and its text 409; here it is 409.
+// does the same for every store. The document's listing detects that several objects
+// match after it has updated them; here nothing was updated then. Its listing calls a
+// refusal a bad request, and its text 409; here it is 409.
 //
 // "Actions on a disk are scheduled in the queue where the disk is attached to":
 // they are in the disk's own queue as well, so that their order is kept when it is
 // attached elsewhere. The tables have attachment twice, for the machine and for the
-// disk. It is one action here, which may be asked for at either; without the
-// other object it moves one alone.
+// disk. It is one action here, which may be requested for either. A request without
+// the other object moves one object alone.
 //
 // TOBEDELETED "was deleted together with VM": therefore a machine that is deleted
-// or destroyed takes its attached disks along. While one of them is busy it is
-// refused. Such a disk is an attached one still: at the end of its retention it is
-// destroyed in the queue of its machine.
+// or destroyed takes its attached disks along. It is refused while one of them is
+// busy. Such a disk is still attached: at the end of its retention it is destroyed in
+// the queue of its machine.
 //
 // A queue is created by the first action that is accepted, not by one that is
-// refused. Destroying a halted machine begins with stop() all the same. The state is
-// looked at first: who asks during another action hears of that, also if the queue is
-// full or is being stopped.
+// refused. Destroying a halted machine begins with stop() too. The state is checked
+// first: a request during another action is refused because of that action, even if
+// the queue is full or is being stopped.
 //
 // Pausing is "an administrative action": [Options.Administrator] is needed to
 // pause, resume and reset cloudspaces.
@@ -135,14 +137,14 @@
 // # Rejected
 //
 // Setting DESTROYED at the end of the retention period without DESTROYING: the
-// record would say that something is gone which nobody has removed yet.
+// record would be DESTROYED before the object was removed.
 //
 // An error state, or a row by the worker for an action that failed: the document
 // has neither.
 //
 // Destroying as a chain of statuses, STOPPING, HALTED, DELETING and so on: the
-// document has the machine DESTROYING all the time, and others could ask for
-// something between two of them.
+// document has the machine DESTROYING all the time, and another action could begin
+// between two of them.
 //
 // A status for migrations: users would see it.
 //

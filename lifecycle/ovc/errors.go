@@ -15,15 +15,14 @@ type text string
 func (t text) Error() string { return string(t) }
 
 // The refusals of the document. [RefusedError] is what is returned, and matches
-// one of them, and the sentinel of package lifecycle that says the same.
+// one of them, and the sentinel of package lifecycle for the same reaction.
 var (
-	// ErrBusy: the object is in a transition state; ask again when it rests. It
-	// goes with [lifecycle.ErrBusy].
+	// ErrBusy: the object is in a transition state; repeat the request when it is in
+	// a static one. It goes with [lifecycle.ErrBusy].
 	ErrBusy error = text("Cannot execute action at this time")
-	// ErrOtherAction: the object is not in the state that it was expected to be
-	// in. Look again. It goes with [lifecycle.ErrConflict], or with
-	// [lifecycle.ErrNotFound] if there is no such object, which is in no state at
-	// all: the document has one answer for both.
+	// ErrOtherAction: the object is not in the expected state. Read it again. It goes
+	// with [lifecycle.ErrConflict], or with [lifecycle.ErrNotFound] if the object does
+	// not exist: the document has one answer for both.
 	ErrOtherAction error = text("Other action currently happening")
 	// ErrMoreThanOne: a search for one object finds several. Nothing was
 	// changed. It goes with [lifecycle.ErrInvalid].
@@ -40,8 +39,8 @@ type RefusedError struct {
 	Err    error    // the refusal in detail
 }
 
-// Error is the text of the document. Of ErrOtherAction it begins with the status
-// code.
+// Error returns the text of the document. The text of ErrOtherAction begins with the
+// status code.
 func (e *RefusedError) Error() string {
 	if e.Reason != ErrOtherAction {
 		return e.Reason.Error()
@@ -64,8 +63,8 @@ func (e *RefusedError) HTTPStatus() int {
 // Unwrap returns Reason and Err.
 func (e *RefusedError) Unwrap() []error { return []error{e.Reason, e.Err} }
 
-// words puts a refusal by package lifecycle into the words of the document, and
-// leaves every other error as it is.
+// words translates a refusal by package lifecycle into the words of the document. It
+// returns every other error unchanged.
 func words(kind Kind, id string, err error) error {
 	var reason error
 	switch {

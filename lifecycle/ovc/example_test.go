@@ -93,14 +93,14 @@ func ExampleVMTable() {
 	spec := ovc.VMTable()
 	for i := range spec.Rows {
 		if spec.Rows[i].Event == ovc.Expire {
-			spec.Rows[i].Within = ovc.Retention / 7
+			spec.Rows[i].Timeout = ovc.Retention / 7
 		}
 	}
-	x, err := fsm.Must[struct{ Memory int }](spec).Explain(context.Background(), ovc.VM.At(ovc.Deleted), nil)
-	fmt.Println(x, err)
-	// Output:
-	// ovc-vm in DELETED (stable)
-	//   expire by sweeper after 24h0m0s -> DESTROYING <nil>
+	vms := fsm.Must[struct{ Memory int }](spec)
+	deleted := vms.StateIndex(ovc.Deleted)
+	timeout, row := vms.Table().Deadline(deleted, deleted)
+	fmt.Println(vms.EventAt(vms.Table().Rows[row].Event), "after", timeout)
+	// Output: expire after 24h0m0s
 }
 
 func ExampleValidateTransition() {

@@ -13,46 +13,38 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Healing is what self-healing has found.
+// Healing is the result of self-healing.
 type Healing struct {
-	// Stuck are the objects that were stuck in a transition state, and what
-	// became of each: it is reported, and back where it was.
-	Stuck []lifecycle.Case
+	// Stuck are the objects that were stuck in a transition state, each with its
+	// resolution.
+	Stuck []lifecycle.SweepResult
 	// Expired are the objects whose retention is over, which are destroyed now.
 	Expired []*Handle
 }
 
-// SelfHeal looks once after all objects: those that have been in a transition
-// state for longer than StuckAfter, or whose process is dead, go back to the
-// state they came from, and those that have been in the recycle bin for the
-// retention period are destroyed. An action that waits for its turn in this
-// process is not stuck, however long it waits.
+// SelfHeal looks once at all objects. An object that has been in a transition state
+// for longer than StuckAfter, or whose process is dead, goes back to the state that
+// it came from. An object that has been in the recycle bin for the retention period
+// is destroyed. An action that waits for its turn in this process is not stuck,
+// however long it waits.
 //
-// It may be called by several processes at once. An error is that of the store, or
-// of a queue that does not take what is to be destroyed, such as
-// [queue.ErrTerminated]; what was found nevertheless is returned, and the next call
+// Several processes may call it at once. Call it at the start of a process that has
+// [Config.Owner]: it finds what an earlier process of the same name has left,
+// without waiting for deadlines.
+//
+// An error is that of the store, or of a queue that refuses a destruction, such as
+// [queue.ErrTerminated]. What was found nevertheless is returned, and the next call
 // looks again.
-func (s *Service) SelfHeal(ctx context.Context) (Healing, error) {
-	return s.heal(ctx, (*Manager).Sweep)
-}
-
-// Recover is SelfHeal for the start of a process that has an owner: what an
-// earlier process of its name has left does not wait for its deadline. The error
-// is [lifecycle.ErrInvalid] without [Config.Owner].
-func (s *Service) Recover(ctx context.Context) (Healing, error) {
-	return s.heal(ctx, (*Manager).Recover)
-}
-
-func (s *Service) heal(ctx context.Context, look func(*Manager, context.Context) ([]lifecycle.Case, error)) (h Healing, err error) {
+func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
 	err = s.wait(ctx)
 	taking, failed := s.takingPart(ctx)
 	err = errors.Join(err, failed)
 	for kind := range Kinds() {
-		cases, failed := look(s.managers[kind], ctx)
+		results, failed := s.managers[kind].Sweep(ctx)
 		err = errors.Join(err, failed)
-		for _, c := range cases {
-			if !errors.Is(c.Err, errNotStuck) {
-				h.Stuck = append(h.Stuck, c)
+		for _, r := range results {
+			if !errors.Is(r.Err, errNotStuck) {
+				h.Stuck = append(h.Stuck, r)
 			}
 		}
 		expired, failed := s.empty(ctx, kind)
@@ -64,14 +56,14 @@ func (s *Service) heal(ctx context.Context, look func(*Manager, context.Context)
 // part is an object that takes part in an action on another one, which runs here.
 type part struct {
 	of lifecycle.Key
-	lifecycle.Case
+	lifecycle.SweepResult
 }
 
 // takingPart finds the objects that take part in the actions of this process.
 //
 // The bad schedule without it: a machine and its disk are stuck, and the sweep
 // takes the machine away from the action. That ends, and puts the disk back before
-// the sweep of the disks comes to it: nobody would report the disk.
+// the sweep of the disks finds it: without takingPart no result would report the disk.
 func (s *Service) takingPart(ctx context.Context) (parts []part, err error) {
 	lanes := s.queuer.lanes
 	for key := range lanes.All() {
@@ -85,7 +77,7 @@ func (s *Service) takingPart(ctx context.Context) (parts []part, err error) {
 					return parts, failed
 				}
 				if IsTransition(State(rec.State)) && moves(&i, &rec) {
-					parts = append(parts, part{key, lifecycle.Case{Key: k, From: rec.State, Operation: rec.Operation, Owner: rec.Owner}})
+					parts = append(parts, part{key, lifecycle.SweepResult{Key: k, From: rec.State, Operation: rec.Operation, Owner: rec.Owner}})
 				}
 			}
 		}
@@ -102,11 +94,11 @@ func (s *Service) putBack(ctx context.Context, h *Healing, parts []part) (err er
 	}
 	for _, p := range parts {
 		i, found := at[p.of]
-		if !found || h.Stuck[i].Remedy != lifecycle.Moved {
+		if !found || h.Stuck[i].Resolution != lifecycle.Moved {
 			continue
 		}
 		i, found = at[p.Key]
-		if found && h.Stuck[i].Remedy != lifecycle.Overtaken {
+		if found && h.Stuck[i].Resolution != lifecycle.Overtaken {
 			continue
 		}
 		now, failed := s.store.Get(ctx, p.Key)
@@ -115,23 +107,24 @@ func (s *Service) putBack(ctx context.Context, h *Healing, parts []part) (err er
 			continue
 		}
 		if now.Operation != p.Operation || now.Event != string(Stuck) {
-			continue // somebody else has moved it, or it is not over yet
+			continue // another writer has moved it, or its operation is not over yet
 		}
-		p.Remedy, p.To, p.Event, p.Actor = lifecycle.Moved, now.State, now.Event, now.Actor
+		p.Resolution, p.To, p.Event, p.Actor = lifecycle.Moved, now.State, now.Event, now.Actor
 		if found {
-			h.Stuck[i] = p.Case
+			h.Stuck[i] = p.SweepResult
 		} else {
-			h.Stuck = append(h.Stuck, p.Case)
+			h.Stuck = append(h.Stuck, p.SweepResult)
 		}
 	}
 	return err
 }
 
-// Run heals until ctx ends, which is no error: about every so often, up to a
-// fifth sooner or later, so that several processes do not look at the same
-// moment. Tell, if it is not nil, gets what was found. Default of every, at 0: a
-// tenth of StuckAfter. It starts no goroutine.
-func (s *Service) Run(ctx context.Context, every time.Duration, tell func(Healing, error)) error {
+// Run calls SelfHeal until ctx ends, and then returns nil: at random times around
+// every, up to a fifth earlier or later, so that several processes do not look at
+// the same moment. The function report, if it is not nil, receives what SelfHeal
+// returns. An interval of 0 is a tenth of StuckAfter; a negative one is
+// [lifecycle.ErrInvalid]. Run starts no goroutine.
+func (s *Service) Run(ctx context.Context, every time.Duration, report func(Healing, error)) error {
 	switch {
 	case every < 0:
 		return invalid("every %v", every)
@@ -150,14 +143,14 @@ func (s *Service) Run(ctx context.Context, every time.Duration, tell func(Healin
 		if ctx.Err() != nil {
 			return nil
 		}
-		if tell != nil {
-			tell(h, err)
+		if report != nil {
+			report(h, err)
 		}
 	}
 }
 
-// wait prolongs the deadlines of what has waited here for its turn for a while, so
-// that other processes do not take it for stuck.
+// wait extends the deadlines of actions that have waited here for a while, so that
+// other processes do not consider them stuck.
 func (s *Service) wait(ctx context.Context) (err error) {
 	lanes := s.queuer.lanes
 	for key := range lanes.All() {
@@ -172,8 +165,8 @@ func (s *Service) wait(ctx context.Context) (err error) {
 				err = errors.Join(err, failed)
 				continue
 			}
-			// Stale: it was taken away meanwhile, and will find that out.
-			if failed := s.managers[kind].Beat(ctx, key.ID); !errors.Is(failed, lifecycle.ErrStale) {
+			// A stale action was taken away meanwhile. Its turn ends it.
+			if failed := s.managers[kind].Heartbeat(ctx, key.ID); !errors.Is(failed, lifecycle.ErrStale) {
 				err = errors.Join(err, failed)
 			}
 		}
@@ -184,7 +177,7 @@ func (s *Service) wait(ctx context.Context) (err error) {
 // errNotStuck keeps a sweep from what only looks stuck.
 var errNotStuck = errors.New("ovc: not stuck")
 
-// observe is asked about what a sweep takes for stuck.
+// observe decides about an object that a sweep is about to put back.
 func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
 	if !IsTransition(State(stuck.State)) {
 		return "", "", fmt.Errorf("%w: the recycle bin is emptied by destroying", errNotStuck)
@@ -218,8 +211,8 @@ func (s *Service) waits(ctx context.Context, r *lifecycle.StoredRecord) (bool, e
 }
 
 // moves reports whether an action in the queue of an object is the one that the
-// object's last event began: its own, or one of another object that takes it
-// along.
+// object's last event began: its own, or one of another object in which it takes
+// part.
 func moves(i *queue.Info[lifecycle.Key], r *lifecycle.StoredRecord) bool {
 	event := Event(r.Event)
 	switch first := i.Keys[0]; {
@@ -233,11 +226,12 @@ func moves(i *queue.Info[lifecycle.Key], r *lifecycle.StoredRecord) bool {
 	return false
 }
 
-// empty destroys what has been in the recycle bin for long enough.
+// empty destroys the objects that have been in the recycle bin for the retention
+// period.
 func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err error) {
 	m := s.managers[kind]
 	var bins []State
-	for row := range m.Machine().Rows() {
+	for row := range kind.Machine().Rows() {
 		if row.Event == Expire {
 			bins = append(bins, row.From...)
 		}
@@ -260,7 +254,7 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 		case failed == nil:
 			begun = append(begun, h)
 		case errors.Is(failed, lifecycle.ErrConflict), errors.Is(failed, lifecycle.ErrBusy), errors.Is(failed, fsm.ErrNotAllowed):
-			// Somebody was faster: another process, or a user who restores it.
+			// Another process or a restore was faster.
 		default:
 			err = errors.Join(err, failed)
 		}
@@ -268,8 +262,8 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 	return begun, err
 }
 
-// attachedTo is the machine that a disk in the recycle bin is still attached to, if
-// there is one: its turn is taken too.
+// attachedTo returns the machine that a disk in the recycle bin is still attached to.
+// The destruction of the disk takes the turn of this machine too.
 func (s *Service) attachedTo(ctx context.Context, disk Record) ([]lifecycle.Key, error) {
 	if disk.State != ToBeDeleted || disk.Payload.VM == "" {
 		return nil, nil

@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// heldUp reports whether an action that waits here will not have its turn: what it
-// waits for is over, as the store says, and its method does not end although it
-// was told to.
+// heldUp reports whether an action that waits here will not have its turn: the
+// operation in front of it is over in the store, and the method of that operation does
+// not end although its context has ended.
 //
 // A method whose outcome was just written is over too, and leaves the queue in a
-// moment. The bad schedule: an action has waited long behind a migration, nobody
-// has healed meanwhile, and a sweep comes at that moment. Therefore only what has
-// run for long holds up: who is taken for stuck has.
+// moment. The bad schedule: an action has waited long behind a migration, no process
+// has healed meanwhile, and a sweep comes at that moment. Therefore only a method that
+// has run for long holds up an action, as every method that is stuck has.
 func (s *Service) heldUp(ctx context.Context, i *queue.Info[lifecycle.Key]) (bool, error) {
 	for _, key := range i.Keys {
 		lane := s.queuer.lanes.Inspect(key)

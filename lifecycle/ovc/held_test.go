@@ -55,7 +55,7 @@ func TestHeldUp(t *testing.T) {
 				for range 7 {
 					time.Sleep(5 * time.Minute)
 					for _, found := range must(s.SelfHeal(t.Context()))(t).Stuck {
-						require.Equal(t, lifecycle.Moved, found.Remedy)
+						require.Equal(t, lifecycle.Moved, found.Resolution)
 						stuck = append(stuck, found.ID)
 					}
 				}

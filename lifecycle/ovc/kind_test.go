@@ -181,8 +181,8 @@ func TestDeadlines(t *testing.T) {
 		within := make(map[ovc.State]string)
 		for r := range m.Rows() {
 			for _, s := range r.From {
-				if r.Within > 0 {
-					within[s] += r.Within.String()
+				if r.Timeout > 0 {
+					within[s] += r.Timeout.String()
 				}
 			}
 		}

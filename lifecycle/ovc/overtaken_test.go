@@ -207,8 +207,8 @@ func TestHealedByItself(t *testing.T) {
 				healed := must(s.SelfHeal(t.Context()))(t)
 				require.Len(t, healed.Stuck, 2)
 				require.Equal(t, "m", healed.Stuck[0].ID)
-				require.Equal(t, lifecycle.Case{
-					Key: lifecycle.Key{Machine: ovc.Disk.Name(), ID: "d"}, Remedy: lifecycle.Moved,
+				require.Equal(t, lifecycle.SweepResult{
+					Key: lifecycle.Key{Machine: ovc.Disk.Name(), ID: "d"}, Resolution: lifecycle.Moved,
 					From: "ATTACHING", To: "CREATED", Event: "stuck", Actor: fsm.Sweeper, Operation: begun.Operation,
 				}, healed.Stuck[1])
 				_, err := h.Wait(t.Context())

@@ -252,7 +252,7 @@ func TestOneHealer(t *testing.T) {
 					t.Error(err)
 				}
 				for _, found := range h.Stuck {
-					if found.Remedy == lifecycle.Moved {
+					if found.Resolution == lifecycle.Moved {
 						moved.Add(1)
 					}
 				}

@@ -100,12 +100,12 @@ func (q *Queuer) Terminate(ctx context.Context) error {
 	return err
 }
 
-// Abandon gives up the action that is first in the queue of an object and does not
-// end, such as a method that does not listen to its context: its objects go back
-// to where they were, if nobody has put them back yet, and what waits has its turn.
-// Nothing can end the method itself, so from here on two may be at one object at
-// once, and who abandons an action has to know that its method does nothing any
-// more. It reports whether there was something to abandon.
+// Abandon removes the first action from the queue of an object, if its method ignores
+// its context and does not end. Its objects go back to where they were, unless they
+// were put back before, and the next action has its turn. Nothing can end the method
+// itself, so two methods may work on one object at once from here on: the caller makes
+// sure that the abandoned one does nothing any more. Abandon reports whether there was
+// an action to abandon.
 func (q *Queuer) Abandon(kind Kind, id string) bool {
 	return kind.Machine() != nil && q.lanes.Abandon(kind.key(id))
 }
@@ -171,17 +171,4 @@ func (q *Queuer) ended(key lifecycle.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.exist, key)
-}
-
-// lanes is what managers see of a queuer.
-type lanes Queuer
-
-// Submit implements [lifecycle.Queue].
-func (l *lanes) Submit(ctx context.Context, key lifecycle.Key, act *queue.Action) (*queue.Ticket[lifecycle.Key], error) {
-	return l.lanes.Submit(ctx, key, act)
-}
-
-// SubmitAll is for actions on several objects.
-func (l *lanes) SubmitAll(ctx context.Context, keys []lifecycle.Key, act *queue.Action) (*queue.Ticket[lifecycle.Key], error) {
-	return l.lanes.SubmitAll(ctx, keys, act)
 }

@@ -27,8 +27,8 @@ type Options struct {
 	Timeout time.Duration
 	// Reason is kept in the object's history.
 	Reason string
-	// Administrator: an administrator asks. Only administrators pause, resume
-	// and reset cloudspaces.
+	// Administrator: the request is an administrator's. Only administrators pause,
+	// resume and reset cloudspaces.
 	Administrator bool
 }
 
@@ -56,17 +56,17 @@ type job struct {
 
 // Do requests an action on an object and returns as soon as it is accepted: the
 // object is in the transition state of the action then, and the action is in the
-// object's queue. Its outcome, [Handle.Wait] has: the desired state, or, if a
+// object's queue. [Handle.Wait] returns the outcome: the desired state, or, if a
 // method failed, the state where the action began.
 //
 // An action on a machine's disks moves machine and disk in one commit, from
 // either side: attach_disk of a machine with a disk is attach of the disk with
-// the machine. A machine that is deleted or destroyed takes the disks with it that
-// are attached to it. Every other action on an attached disk moves the disk alone,
+// the machine. A machine that is deleted or destroyed takes its attached disks with
+// it. Every other action on an attached disk moves the disk alone,
 // in the queue of its machine too.
 //
 // Errors: [ErrBusy] if the object, or another one that takes part, is in a
-// transition state, whatever its queue says; [ErrOtherAction] if somebody else was faster;
+// transition state, whatever waits in its queue; [ErrOtherAction] if another action was faster;
 // [fsm.ErrNotAllowed] if the state has no such action, [fsm.ErrUnknownEvent] if
 // the kind has none; [fsm.ErrWrongActor] for what only administrators or workers
 // may; [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another
@@ -74,8 +74,7 @@ type job struct {
 // and [queue.ErrFull]; and the store's. Nothing is written then, and nothing
 // queued, but for [lifecycle.ErrUnknownOutcome].
 func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, options *Options) (*Handle, error) {
-	m, err := s.manager(kind)
-	if err != nil {
+	if _, err := s.manager(kind); err != nil {
 		return nil, err
 	}
 	if options == nil {
@@ -86,7 +85,7 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	}
 	if kind == KindCloudspace && administrative(action) && !options.Administrator {
 		return nil, &lifecycle.Error{
-			Verb: "do", Machine: m.Machine().Name(), ID: id, Event: string(action), Actor: API, Err: fsm.ErrWrongActor,
+			Verb: "do", Machine: kind.Machine().Name(), ID: id, Event: string(action), Actor: API, Err: fsm.ErrWrongActor,
 		}
 	}
 	r := &request{s: s, kind: kind, id: id, action: action, options: options}
@@ -97,9 +96,9 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	return h, words(kind, id, err)
 }
 
-// busy is what a request is told that a queue has refused. The document has the
-// state looked at before the queue: who asks during another action hears of that,
-// and not that there is no room behind it.
+// busy returns the error of a request that a queue has refused. In the document the
+// state is checked before the queue: a request during another action is refused
+// because of that action, not because the queue is full.
 func (r *request) busy(ctx context.Context, refused error) error {
 	objects := []Ref{{r.kind, r.id}}
 	if with := r.options.With; with != "" && r.kind == KindVM {
@@ -170,8 +169,8 @@ func (r *request) work(j job) lifecycle.Work {
 	return work
 }
 
-// Migrate moves a machine to another node, which users do not see: its status
-// remains, and the model knows nothing of it. It waits for its turn in the
+// Migrate moves a machine to another node, which users do not see: it changes neither
+// status nor model. It waits for its turn in the
 // machine's queue. Meanwhile one action of a user is accepted, and done after it.
 // A machine that is gone when its turn comes is not migrated: the ticket's outcome
 // is [queue.Skipped].
@@ -198,12 +197,12 @@ func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*qu
 		return nil, &RefusedError{Reason: ErrBusy, Kind: KindVM, ID: vm, Err: err}
 	case !slices.Contains(migrates, rec.State):
 		return nil, &lifecycle.Error{
-			Verb: "do hidden", Machine: m.Machine().Name(), ID: vm, From: string(rec.State), Event: string(Migrate), Err: fsm.ErrNotAllowed,
+			Verb: "occupy", Machine: VM.Name(), ID: vm, From: string(rec.State), Event: string(Migrate), Err: fsm.ErrNotAllowed,
 		}
 	}
 	r := &request{s: s, kind: KindVM, id: vm, action: Migrate, options: options}
-	// An action that was accepted in between waits behind it, or was before it.
-	ticket, err := m.DoHidden(ctx, vm, string(Migrate), r.work(r.job()), migrates...)
+	// An action that is accepted in between waits behind it, or runs before it.
+	ticket, err := m.Occupy(ctx, vm, string(Migrate), r.work(r.job()), migrates...)
 	return ticket, words(KindVM, vm, err)
 }
 
@@ -237,8 +236,8 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 	return nil
 }
 
-// begins starts the clock of self-healing anew for an action that had to wait
-// for its turn: what it may take is meant from here on.
+// begins extends the deadline of an action that had to wait for its turn, so that
+// the action has the whole time from here on.
 func (s *Service) begins(ctx context.Context) error {
 	task, action := lifecycle.TaskOf(ctx), queue.Current[lifecycle.Key](ctx)
 	if task == nil || action == nil {
@@ -247,7 +246,7 @@ func (s *Service) begins(ctx context.Context) error {
 	if i := action.Info(); i.Started.Sub(i.Accepted) < s.config.StuckAfter/10 {
 		return nil
 	}
-	return task.Beat(ctx)
+	return task.Heartbeat(ctx)
 }
 
 func (j *job) encode() []byte {

@@ -63,9 +63,12 @@ type script struct {
 
 	mu    sync.Mutex
 	quiet bool
-	out   []told
-	takes map[string]time.Duration
-	fails map[string]string
+	// healing: reasons are left out. The sweep of the disks and the action that the
+	// sweep of the machines has ended race to put a disk back, each with its reason.
+	healing bool
+	out     []told
+	takes   map[string]time.Duration
+	fails   map[string]string
 }
 
 // told is a line. What a method's goroutine says by itself has no order with what
@@ -91,17 +94,19 @@ func newScript() *script {
 			if row.Event == string(ovc.Stuck) {
 				say = s.late
 			}
-			say("%s %s: %s -> %s%s", kind(row.Machine), row.ID, row.From, row.To, because(row))
+			say("%s %s: %s -> %s%s", kind(row.Machine), row.ID, row.From, row.To, s.because(row))
 		}},
 	})
 	return s
 }
 
-func because(row lifecycle.HistoryRow) string {
+func (s *script) because(row lifecycle.HistoryRow) string {
 	if row.Actor != fsm.Sweeper {
 		return ""
 	}
-	if row.Reason == "" {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row.Reason == "" || s.healing {
 		return ", " + row.Event
 	}
 	return ", " + row.Event + ": " + row.Reason
@@ -181,7 +186,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	for _, line := range s.out {
 		out.WriteString(line.text + "\n")
 	}
-	s.out, s.quiet = nil, false
+	s.out, s.quiet, s.healing = nil, false, false
 	return cmp.Or(out.String(), "nothing\n")
 }
 
@@ -230,9 +235,12 @@ func (s *script) command(t *testing.T, cmd string, word func(int) string, values
 	case "validate":
 		s.say("%v", ovc.ValidateTransition(ovc.Kind(word(0)), ovc.State(word(1)), ovc.State(word(2))))
 	case "heal":
+		s.mu.Lock()
+		s.healing = true
+		s.mu.Unlock()
 		h, err := s.service.SelfHeal(ctx)
 		for _, c := range h.Stuck {
-			s.say("stuck: %s %s was %s, %v to %s", kind(c.Machine), c.ID, c.From, c.Remedy, c.To)
+			s.say("stuck: %s %s was %s, %v to %s", kind(c.Machine), c.ID, c.From, c.Resolution, c.To)
 		}
 		s.answer(fmt.Sprintf("%d stuck, %d expired", len(h.Stuck), len(h.Expired)), err)
 	case "advance":

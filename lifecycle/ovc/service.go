@@ -10,11 +10,11 @@ import (
 
 // Config refines a [Service]. The zero Config and nil are the defaults.
 type Config struct {
-	// Method does one method on the real thing, such as stop of a machine. Its
-	// context ends when the action is taken away from it. An error or a panic
-	// ends the action, and the object goes back to where it was. It is called
-	// from many goroutines, for one object one at a time. Default: methods do
-	// nothing and succeed.
+	// Method does one method on the real object, such as stop of a machine. Its
+	// context ends when the action is taken away. An error or a panic ends the
+	// action, and the object goes back to where it was. It is called from many
+	// goroutines, for one object one at a time. Default: methods do nothing and
+	// succeed.
 	Method func(ctx context.Context, call Call) error
 	// StuckAfter is how long an object may be in a transition state before
 	// [Service.SelfHeal] puts it back. Default: [StuckAfter].
@@ -22,19 +22,19 @@ type Config struct {
 	// Retention is how long objects stay in the recycle bin. Default:
 	// [Retention].
 	Retention time.Duration
-	// Observe is asked about every object that is stuck: it may look at the real
-	// thing and choose the event that tells what happened there, and the actor
-	// who says it, such as [Done] by [Worker]. Without an actor, the object goes
-	// back to where it was. Default: nobody looks.
+	// Observe runs for every object that is stuck. It may look at the real object,
+	// and returns the event that reports what has happened to it, and the actor, such
+	// as [Done] by [Worker]. Without an actor, the object goes back to where it was.
+	// Default: none.
 	Observe func(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error)
-	// Owner is this process, where several work on one store. Default: nobody;
-	// what a dead process has left is then found by its deadline alone.
+	// Owner is this process, if several work on one store. Default: none; the
+	// actions of a dead process are then found by their deadlines only.
 	Owner *lifecycle.Owner
 	// MaxRunning bounds the actions that run at once, and MaxPerObject those that
 	// wait and run in the queue of one object. Default: [queue.DefaultMaxRunning],
 	// and no bound.
 	MaxRunning, MaxPerObject int
-	// Observer is told what happens to objects.
+	// Observer receives what happens to objects.
 	Observer lifecycle.Observer
 }
 
@@ -80,9 +80,9 @@ func newService(store lifecycle.Store, config *Config, manage func(*machine, lif
 	}
 	for kind := range Kinds() {
 		s.managers[kind] = manage(kind.machine(c.StuckAfter, c.Retention), store, &lifecycle.Config[Event]{
-			Worker: Worker, Done: []Event{Done}, Undo: []Event{Stuck},
+			WorkerActor: Worker, Done: []Event{Done}, Undo: []Event{Stuck},
 			Handlers: map[string]lifecycle.Handler{methods: s.handle},
-			Observe:  s.observe, Observer: observer, Owner: c.Owner, Queue: (*lanes)(s.queuer),
+			Observe:  s.observe, Observer: observer, Owner: c.Owner, Queue: s.queuer.lanes,
 		})
 	}
 	return s
@@ -94,9 +94,9 @@ func (k Kind) machine(stuckAfter, retention time.Duration) *machine {
 	for i := range spec.Rows {
 		switch spec.Rows[i].Event {
 		case Stuck:
-			spec.Rows[i].Within = stuckAfter
+			spec.Rows[i].Timeout = stuckAfter
 		case Expire:
-			spec.Rows[i].Within = retention
+			spec.Rows[i].Timeout = retention
 		}
 	}
 	return fsm.Must[Model](spec)
@@ -106,7 +106,7 @@ func (k Kind) machine(stuckAfter, retention time.Duration) *machine {
 func (s *Service) Queuer() *Queuer { return s.queuer }
 
 // Objects returns the manager of the objects of a kind, for everything that has
-// no verb here: lists, histories, reports, overrides. It is nil for a value that
+// no method here: lists, histories, reports, overrides. It is nil for a value that
 // names no kind.
 func (s *Service) Objects(kind Kind) *Manager { return s.managers[kind] }
 

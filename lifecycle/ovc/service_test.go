@@ -137,7 +137,6 @@ func TestInvalid(t *testing.T) {
 		"stop":        func() error { return s.Queuer().Stop(ctx, "server", "m") },
 		"migrate":     func() error { _, err := s.Migrate(ctx, "m", &ovc.Options{With: "n"}); return err },
 		"run":         func() error { return s.Run(ctx, -1, nil) },
-		"recover":     func() error { _, err := s.Recover(ctx); return err },
 		"time-out": func() error {
 			_, err := s.Do(ctx, ovc.KindVM, "m", ovc.Pause, &ovc.Options{Timeout: -1})
 			return err
@@ -278,10 +277,10 @@ func TestObserve(t *testing.T) {
 		must(s.UpdateStatus(t.Context(), ovc.KindVM, "m", ovc.Running, ovc.Pausing))(t)
 		time.Sleep(2 * time.Minute)
 		h := must(s.SelfHeal(t.Context()))(t)
-		require.Equal(t, lifecycle.Unmoved, h.Stuck[0].Remedy)
+		require.Equal(t, lifecycle.NotMoved, h.Stuck[0].Resolution)
 		answer = func() (ovc.Event, fsm.Actor, error) { return ovc.Done, ovc.Worker, nil }
 		h = must(s.SelfHeal(t.Context()))(t)
-		require.Equal(t, lifecycle.Moved, h.Stuck[0].Remedy)
+		require.Equal(t, lifecycle.Moved, h.Stuck[0].Resolution)
 		require.Equal(t, "PAUSED", h.Stuck[0].To)
 	})
 }
@@ -317,8 +316,9 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestRecover: what an earlier process has left does not wait for its deadline.
-func TestRecover(t *testing.T) {
+// TestSelfHealAfterJoin: an action that an earlier process of the same name has left
+// does not wait for its deadline.
+func TestSelfHealAfterJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		process := func() *ovc.Service {
@@ -332,7 +332,7 @@ func TestRecover(t *testing.T) {
 			return nil
 		}}))(t)
 		heir := process()
-		found := must(heir.Recover(t.Context()))(t)
+		found := must(heir.SelfHeal(t.Context()))(t)
 		require.Len(t, found.Stuck, 1)
 		require.True(t, found.Stuck[0].OwnerDead)
 		require.Equal(t, ovc.Running, must(heir.Get(t.Context(), ovc.KindVM, "m"))(t).State)

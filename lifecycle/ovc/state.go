@@ -3,10 +3,10 @@ package ovc
 import "github.com/interlock-go/interlock/fsm"
 
 // State is a state of an object of any kind, written as the document writes it.
-// Which states a kind of object has, its machine says.
+// The machine of a kind has the states of its objects.
 type State string
 
-// The static states: an object stays until somebody asks.
+// The static states: an object stays in them until an action begins.
 const (
 	Virtual        State = "VIRTUAL"   // a machine, cloudspace or image that is only described
 	Modeled        State = "MODELED"   // a disk that is only described
@@ -50,8 +50,8 @@ const (
 	Decommissioning      State = "DECOMMISSIONING"
 )
 
-// Event is what is asked of an object, or reported about it. Every action of
-// the document is one event, which begins it; [Done] ends all of them.
+// Event is a request to an object, or a report about it. Every action of the document
+// is one event, which begins it; [Done] ends all of them.
 type Event string
 
 // The actions, by [API].
@@ -78,7 +78,7 @@ const (
 	Decommission     Event = "decommission"
 )
 
-// What is not asked for by a user.
+// The events that no user requests.
 const (
 	Done   Event = "done"   // by [Worker]: the action succeeded
 	Stuck  Event = "stuck"  // by [fsm.Sweeper]: the action has not ended in time

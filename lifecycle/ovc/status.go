@@ -9,20 +9,19 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// UpdateStatus is the one way in which the status of an object changes: if it is
-// the expected one, it becomes the new one, in one compare-and-set. What may
-// follow what is said by the table: a static state is followed by the transition
-// state of an action, that one by the state that the action leads to from where
-// it began, or by where it began.
+// UpdateStatus changes the status of an object from the expected state to a new one,
+// in one compare-and-set. The table decides which state may follow: a static state is
+// followed by the transition state of an action. A transition state is followed by the
+// state that the action leads to from its origin, or by the origin.
 //
-// [Service.Do] does so by itself. UpdateStatus is for who does the work of
+// [Service.Do] does so by itself. UpdateStatus is for programs that do the work of
 // actions elsewhere. It moves this one object: no machine moves with its disk, nor
 // a disk with its machine, and nothing is queued. A disk that is detached in this
-// way is at no machine any more.
+// way is attached to no machine any more.
 //
-// Errors: [ErrOtherAction] if the object is in another state, was moved by
-// somebody else meanwhile, or does not exist, which [lifecycle.ErrNotFound]
-// tells; [fsm.ErrNotAllowed] if the table has no such step;
+// Errors: [ErrOtherAction] if the object is in another state, was moved by another
+// writer meanwhile, or does not exist, which also matches [lifecycle.ErrNotFound];
+// [fsm.ErrNotAllowed] if the table has no such step;
 // [fsm.ErrUnknownState] for a state that the kind does not have;
 // [lifecycle.ErrInvalid], and the store's. Nothing is written then, but for
 // [lifecycle.ErrUnknownOutcome].
@@ -57,8 +56,8 @@ func (s *Service) UpdateSearch(ctx context.Context, kind Kind, match func(Record
 	var found Record
 	var ids []string
 	in := m.All(ctx, lifecycle.Select[State]{States: []State{status}})
-	if m.Machine().StateIndex(status) < 0 {
-		in = func(func(Record, error) bool) {} // nothing is in it, and no list knows it
+	if kind.Machine().StateIndex(status) < 0 {
+		in = func(func(Record, error) bool) {} // no object is in it, and All would refuse it
 	}
 	for rec, err := range in {
 		switch {
@@ -89,11 +88,11 @@ func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, new
 		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: rec.ID, Err: err}
 	}
 	for _, actor := range []fsm.Actor{API, Worker, fsm.Sweeper} {
-		for row := range m.Machine().Permitted(rec.Status, actor) {
+		for row := range kind.Machine().Permitted(rec.Status, actor) {
 			if row.Event == Expire {
-				continue // the bin is emptied by who does the work of it
+				continue // Service.SelfHeal destroys the objects in the bin, with the work for it
 			}
-			step, err := m.Machine().Next(ctx, rec.Status, row.Event, actor, &rec.Payload)
+			step, err := kind.Machine().Next(ctx, rec.Status, row.Event, actor, nil)
 			if err != nil || step.State != newStatus {
 				continue
 			}
@@ -106,6 +105,6 @@ func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, new
 		}
 	}
 	return Record{}, &fsm.TransitionError{
-		Machine: m.Machine().Name(), From: string(status), To: string(newStatus), Row: -1, Err: fsm.ErrNotAllowed,
+		Machine: kind.Machine().Name(), From: string(status), To: string(newStatus), Row: -1, Err: fsm.ErrNotAllowed,
 	}
 }

@@ -34,7 +34,6 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if err == nil {
 		s.stamp(j)
 	}
-	s.recallWritten(j, err)
 	return err
 }
 
@@ -49,7 +48,7 @@ func (s *Store) commit(ctx context.Context, j *job) error {
 			return nil
 		}
 		if u, ok := errors.AsType[*unsureError](err); ok {
-			j.unsure, j.made = true, false
+			j.unsure = true
 			if err, unsure = s.settle(ctx, j), u; err == nil {
 				return nil
 			}
@@ -131,7 +130,7 @@ func (s *Store) attempt(ctx context.Context, j *job) error {
 			return err
 		}
 		if !ok {
-			j.looked, j.made = true, false // if the record is as it is to be after all, it is tried
+			j.looked = true // if the record is as it is to be after all, it is tried
 			return s.session(s.db).refusal(ctx, j, 0)
 		}
 	}
@@ -146,7 +145,6 @@ func (s *Store) attempt(ctx context.Context, j *job) error {
 			}
 		}
 	}
-	j.made = err == nil
 	if s.turn != nil {
 		s.turn.give(j, err == nil && s.l.column[vToken] != "")
 	}
@@ -256,15 +254,15 @@ func (s *Store) ask(ctx context.Context, j *job) error {
 	return errAgain
 }
 
-// disproved reports whether a conflict proves that a commit, the answer to which
-// was lost, was not written and never will be. Whatever is not quiet is in the
-// history, and the conflict was found after it was asked: somebody else's row is
-// at its place, or there is none any more, which tells nothing. Where only tokens of
-// records tell, the record of one object at this commit's place, with another
-// token, proves it; what came after is any number of other commits, and of
-// several objects each was read at its own moment.
+// disproved reports whether a conflict proves that a commit whose answer was lost
+// was not written and never will be. There are two proofs:
+//   - The history has the row of another commit at this commit's place. The history
+//     was read before the conflict was found. A missing row proves nothing: it may
+//     have been trimmed. A MetadataOnly change writes no row.
+//   - The record has this commit's number and another token. This holds for one
+//     object only, because the records of several are read one after the other.
 func (s *Store) disproved(j *job, conflict *lifecycle.ConflictError) bool {
-	if s.l.history != "" && !j.quiet() {
+	if s.l.history != "" && !j.metadataOnly() {
 		return !j.gone
 	}
 	return s.l.column[vToken] != "" && len(j.steps) == 1 && s.l.number(conflict.Current.Revision) == j.steps[0].expect+1

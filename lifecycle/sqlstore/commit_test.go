@@ -23,7 +23,7 @@ var (
 // moved is a commit that moves the crane on from revision 4.
 func moved() *lifecycle.Commit {
 	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-		Expect: "4-04000000000000000000000000000000", From: "idle", FromOrigin: "idle", Within: time.Second,
+		Expect: "4-04000000000000000000000000000000", From: "idle", FromOrigin: "idle", Timeout: time.Second,
 		To: lifecycle.StoredRecord{Key: crane, State: "moving", Origin: "idle", Sequence: 3},
 	}}}
 }
@@ -241,19 +241,19 @@ func TestLostWithoutToken(t *testing.T) {
 	}}
 	db := sql.OpenDB(f)
 	defer db.Close()
-	a := Adapter{Machine: "crane", Table: "cranes", Columns: Columns{ID: "id", State: "state", Revision: "rev"}}
+	a := ExistingTable{Machine: "crane", Table: "cranes", Columns: ColumnMap{ID: "id", State: "state", Revision: "rev"}}
 	store, err := a.Open(t.Context(), db, MySQL, &Config{SettleFor: 50 * time.Millisecond})
 	require.NoError(t, err)
 	defer store.Close()
 	c := moved()
-	c.Changes[0].Expect, c.Changes[0].Within, c.Changes[0].To.Origin = "4", 0, "moving"
+	c.Changes[0].Expect, c.Changes[0].Timeout, c.Changes[0].To.Origin = "4", 0, "moving"
 	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
 }
 
 // A quiet change is in no history.
 func TestLostQuietChange(t *testing.T) {
 	c, other := moved(), lifecycle.NewToken()
-	c.Changes[0].Quiet, c.Changes[0].To.State = true, "idle"
+	c.Changes[0].MetadataOnly, c.Changes[0].To.State = true, "idle"
 	both := &lifecycle.Commit{Token: c.Token, Changes: append([]lifecycle.StoredChange{}, c.Changes...)}
 	both.Changes = append(both.Changes, moved().Changes...)
 	both.Changes[1].To.ID = "b"

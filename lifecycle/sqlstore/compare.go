@@ -165,14 +165,14 @@ func (s *session) lock(ctx context.Context, keys []lockKey, there map[lifecycle.
 	return nil
 }
 
-// written reports whether a commit was written before, and notes when. A quiet
-// change leaves no trace but its token in the record.
+// written reports whether a commit was written before, and notes the time of it. A
+// MetadataOnly change is known by its token in the record only.
 func (s *session) written(ctx context.Context, j *job, now *found) (bool, error) {
 	j.gone = false
-	if j.quiet() && !j.unsure {
+	if j.metadataOnly() && !j.unsure {
 		return false, nil
 	}
-	if s.st.written == nil || j.quiet() || s.next(j, now) {
+	if s.st.written == nil || j.metadataOnly() || s.next(j, now) {
 		return s.last(ctx, j, now)
 	}
 	for i := range j.steps {
@@ -225,8 +225,8 @@ func (s *session) last(ctx context.Context, j *job, known *found) (bool, error) 
 			return false, nil
 		}
 		j.at[i] = now.ChangedAt.UnixMicro()
-		if st.ch.Quiet {
-			j.at[i] = now.Deadline.UnixMicro() - micros(st.ch.Within)
+		if st.ch.MetadataOnly {
+			j.at[i] = now.Deadline.UnixMicro() - micros(st.ch.Timeout)
 		}
 	}
 	return true, nil

@@ -40,10 +40,9 @@ type engine struct {
 	fromMicros, toMicros string // a time of the engine's own type, both ways
 	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
 	hint                 string // which index to use
+	pairs                string // begins the pairs of (a, b) IN (...)
+	fence                string // ends a query that is to be planned by itself
 	zero                 string // a byte 0
-	empty                string // no bytes
-	asBytes              string // text that somebody has written among bytes, or "": there is none
-	same                 string // the comparison to which NULL is NULL
 	columns              string // names and types of a table's columns
 	made                 string // what a table is: the name of its storage, or view
 	unique               string // names and columns of its unique indexes
@@ -63,7 +62,7 @@ var (
 		upsert: true, returning: true, ghosts: true, ownClock: true,
 		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
-		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`, empty: "''::bytea", same: " IS NOT DISTINCT FROM ",
+		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`, fence: " OFFSET 0", pairs: "VALUES ",
 		exact:   ` AND %s COLLATE "C" = %s`,
 		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
 		made: "SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
@@ -84,7 +83,7 @@ var (
 		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 		hint:       " FORCE INDEX (%s)",
 		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
-		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'", empty: "''", same: " <=> ",
+		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
 		columns: "SELECT column_name, column_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 		made:    "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 		unique: "SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
@@ -98,8 +97,8 @@ var (
 		name: "sqlite", quote: `"`, now: "NULL", // the process' clock is the engine's
 		upsert: true, prepares: true, oneWriter: true,
 		fromMicros: "%s", toMicros: "%s",
-		hint:  " INDEXED BY %s",
-		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'", empty: "x''", asBytes: "CAST(%s AS BLOB)", same: " IS ",
+		hint: " INDEXED BY %s", pairs: "VALUES ",
+		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
 		columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
 		made:    "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
 		unique: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +

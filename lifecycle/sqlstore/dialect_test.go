@@ -111,8 +111,8 @@ func TestOpenNeedsADialect(t *testing.T) {
 	_, err = Open(t.Context(), nil, SQLite, nil)
 	require.Error(t, err)
 	require.Error(t, Migrate(t.Context(), nil, SQLite, nil))
-	_, err = Adapter{Machine: "m", Table: "t", Columns: Columns{ID: "id", State: "state"}}.Open(t.Context(), db, SQLite, nil)
+	_, err = ExistingTable{Machine: "m", Table: "t", Columns: ColumnMap{ID: "id", State: "state"}}.Open(t.Context(), db, SQLite, nil)
 	require.ErrorIs(t, err, ErrSchema)
-	_, err = Adapter{Machine: "m", Table: "t"}.Open(t.Context(), db, SQLite, nil)
+	_, err = ExistingTable{Machine: "m", Table: "t"}.Open(t.Context(), db, SQLite, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }

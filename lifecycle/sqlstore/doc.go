@@ -13,19 +13,15 @@
 //	}
 //	cranes := lifecycle.New(Cranes, store, nil)
 //
-// [Store] has tables of its own; [Adapter] makes one of a table that the user
-// has already, and [Past] its history. [Store.WithTx] is the store inside of the
-// user's transaction.
+// [Store] has tables of its own. [ExistingTable] makes a store of a table that
+// exists already, and [ExistingHistory] describes the history of such a table.
+// [Store.WithTx] returns the store inside a transaction of the user's.
 //
-// What it guarantees, beside what [lifecycle.Store] asks:
+// What it guarantees in addition to [lifecycle.Store]:
 //   - A commit is one transaction, or one statement. The expected revision and
 //     state stand in its condition, and its history, unique in object and
 //     sequence number, and its messages are written with it. A statement that
 //     would change more than one row is rolled back.
-//   - A change that was decided on a row which was remembered or listed, or is that
-//     of the operation's beginning or of the step before, compares the rest of the
-//     row too: what somebody has written into the store's own tables by hand, under
-//     the old revision, is seen and not overwritten. Of a user's table see [Adapter].
 //   - No two commits give one revision, also where an engine that was killed has
 //     lost what somebody had read already: it has the token of the commit in it.
 //   - Several objects and preconditions are locked in the order of their keys.
@@ -40,8 +36,11 @@
 //     [lifecycle.ErrUnknownOutcome] with the token.
 //   - Times are the database's, in microseconds; on SQLite those of this process.
 //   - Names are compared byte by byte.
-//   - Queries by key, state, state and age, deadline and owner are answered by an
-//     index. By age alone, all objects of the machine are read.
+//   - An index answers queries by key, by state, by state and age, and by the three
+//     conditions of a sweep: Overdue; NotOwnedBy; States with NoDeadline and Unowned.
+//     NotOwnedBy reads the ranges between the named owners, so that the objects of
+//     these owners are not read; with more than 20 owners it reads all owned objects.
+//     A query by age alone reads all objects of the machine.
 //   - SQL has nothing in it but what is written here and identifiers that were
 //     validated; everything else is an argument.
 //
@@ -52,8 +51,8 @@
 //   - That tables stay small. History is kept until somebody calls [Store.Trim], or
 //     deletes it: the rows of an object below its newest eight may go at any time,
 //     oldest first. Of a removed object a row of numbers stays for good.
-//   - That what somebody writes into a row by hand, under its old revision, is a
-//     conflict for whoever has read the row just before. Give it another revision.
+//   - That a conflict is reported if a row was changed past the library under its
+//     old revision and state. Such a change is overwritten. Write another revision.
 //   - That a commit which waits inside of a driver ends with its context where
 //     the driver does not look at it; the call does, and says that it does not
 //     know the outcome.

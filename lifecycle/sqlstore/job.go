@@ -31,13 +31,12 @@ type job struct {
 	unsure bool
 	// The history has no row any more at the place of a change, whoever's it was.
 	gone   bool
-	made   bool // the last attempt has written it, and nobody else
 	looked bool // the record was read once instead of waiting for a turn, see turn.late
 }
 
-// quiet reports whether any change of the job is.
-func (j *job) quiet() bool {
-	return slices.ContainsFunc(j.steps, func(st step) bool { return st.ch.Quiet })
+// metadataOnly reports whether any change of the job is MetadataOnly.
+func (j *job) metadataOnly() bool {
+	return slices.ContainsFunc(j.steps, func(st step) bool { return st.ch.MetadataOnly })
 }
 
 // creates reports whether any change of the job may make a row.
@@ -53,7 +52,6 @@ type step struct {
 	expect int64 // number of the revision
 	alien  bool  // the expected revision is none of this store's: it matches nothing
 	stands error // why a first row was not made, if not for an error
-	exact  bool  // the change was decided on ch.Before, and nothing of that may differ
 }
 
 // lockKey is an object that a commit of several has to hold still.
@@ -76,9 +74,7 @@ func (s *keeper) job(c *lifecycle.Commit) (*job, error) {
 		if err := s.l.takes(st.ch); err != nil {
 			return nil, err
 		}
-		if err := s.fill(st, c.Token); err != nil {
-			return nil, err
-		}
+		s.fill(st, c.Token)
 	}
 	for i := range c.Require {
 		p := &c.Require[i]
@@ -93,71 +89,27 @@ func (s *keeper) job(c *lifecycle.Commit) (*job, error) {
 }
 
 // fill makes the values of a change.
-func (s *keeper) fill(st *step, token lifecycle.Token) error {
+func (s *keeper) fill(st *step, token lifecycle.Token) {
 	to := &st.ch.To
-	payload, err := bytesOf(to.Payload)
-	if err != nil {
-		return err
-	}
-	saved, err := bytesOf(to.Saved)
-	if err != nil {
-		return err
-	}
 	var before []byte
 	st.expect, before, st.alien = s.expected(st.ch)
 	v := &st.vals
 	*v = vector{
 		vMachine: to.Machine, vID: to.ID, vState: to.State, vOrigin: to.Origin, vTarget: to.Target,
 		vRevision: st.expect + 1, vSequence: int64(to.Sequence), vOperation: int64(to.Operation),
-		vOwner: to.Owner, vEpoch: int64(to.Epoch), vWork: to.Work, vArgs: to.Args, vSteps: to.Steps,
+		vOwner: to.Owner, vEpoch: int64(to.Epoch), vWork: to.Work, vArgs: to.Args, vWorkOptions: to.WorkOptions,
 		vActor: string(to.Actor), vEvent: to.Event, vReason: prose(to.Reason),
-		vPayload: payload, vSaved: saved, vToken: token[:],
+		vPayload: to.Payload, vSaved: to.Saved, vToken: token[:],
 		vExpect: st.expect, vExpectToken: before, vFrom: s.named(st.ch.From), vWas: st.ch.From, vFromOrigin: st.ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin,
 	}
-	if st.ch.Within > 0 {
-		v[vWithin] = micros(st.ch.Within)
-	}
-	if err := st.had(); err != nil {
-		return err
+	if st.ch.Timeout > 0 {
+		v[vWithin] = micros(st.ch.Timeout)
 	}
 	if st.ch.Remove {
 		v[vState], v[vOrigin], v[vTarget] = s.l.removed, "", ""
 		v[vPayload], v[vSaved], v[vWithin] = []byte(nil), []byte(nil), nil
+		v[vOwner], v[vEpoch], v[vWork], v[vArgs], v[vWorkOptions] = "", int64(0), "", []byte(nil), []byte(nil)
 	}
-	return nil
-}
-
-// had makes the values that the row is to have beside those that every change
-// expects.
-func (st *step) had() error {
-	r, v := st.ch.Before, &st.vals
-	if r == nil || st.ch.Quiet || st.ch.From == "" {
-		return nil
-	}
-	payload, err := bytesOf(r.Payload)
-	if err != nil {
-		return err
-	}
-	saved, err := bytesOf(r.Saved)
-	if err != nil {
-		return err
-	}
-	v[vHadOrigin], v[vHadTarget], v[vHadSequence], v[vHadOperation] = r.Origin, r.Target, int64(r.Sequence), int64(r.Operation)
-	v[vHadOwner], v[vHadEpoch], v[vHadWork] = r.Owner, int64(r.Epoch), r.Work
-	v[vHadArgs], v[vHadSteps], v[vHadPayload], v[vHadSaved] = r.Args, r.Steps, payload, saved
-	st.exact = true
-	return nil
-}
-
-func bytesOf(p lifecycle.Payload) ([]byte, error) {
-	if p == nil {
-		return nil, nil
-	}
-	data, err := p.Bytes()
-	if err == nil && data == nil {
-		data = []byte{}
-	}
-	return data, err
 }
 
 // named is a state as the table has it.
@@ -228,8 +180,8 @@ func (s *keeper) stamp(j *job) {
 			}
 		}
 		st.ch.Stamp(rev, clock(j.at[i]))
-		if st.ch.Within > 0 { // as it is kept
-			st.ch.To.Deadline = clock(j.at[i] + micros(st.ch.Within))
+		if st.ch.Timeout > 0 { // as it is kept
+			st.ch.To.Deadline = clock(j.at[i] + micros(st.ch.Timeout))
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	vEpoch
 	vWork
 	vArgs
-	vSteps
+	vWorkOptions
 	vDeadline
 	vChangedAt
 	vActor
@@ -46,46 +46,19 @@ const (
 	vTo                     // the state after, by name also if it is absent
 	vToOrigin
 
-	vHadOrigin // and what else the row had when it was remembered, see exactly
-	vHadTarget
-	vHadSequence
-	vHadOperation
-	vHadOwner
-	vHadEpoch
-	vHadWork
-	vHadArgs
-	vHadSteps
-	vHadPayload
-	vHadSaved
 	values
 )
 
-// exactly are the columns that lifecycle.StoredChange.Before is compared with,
-// beside the revision and the state, and the values that they have to have.
-var exactly = [...]struct{ column, was value }{
-	{vOrigin, vHadOrigin},
-	{vTarget, vHadTarget},
-	{vSequence, vHadSequence},
-	{vOperation, vHadOperation},
-	{vOwner, vHadOwner},
-	{vEpoch, vHadEpoch},
-	{vWork, vHadWork},
-	{vArgs, vHadArgs},
-	{vSteps, vHadSteps},
-	{vPayload, vHadPayload},
-	{vSaved, vHadSaved},
-}
-
 var columnNames = [columns]string{
 	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "owner", "epoch",
-	"work", "args", "steps", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
+	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
 
 func (v value) kind() kind {
 	switch v {
-	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect, vHadSequence, vHadOperation, vHadEpoch:
+	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
 		return ofNumber
-	case vArgs, vSteps, vPayload, vSaved, vToken, vExpectToken, vHadArgs, vHadSteps, vHadPayload, vHadSaved:
+	case vArgs, vWorkOptions, vPayload, vSaved, vToken, vExpectToken:
 		return ofBytes
 	}
 	return ofText
@@ -93,18 +66,18 @@ func (v value) kind() kind {
 
 // layout is where records are kept. Names are quoted.
 type layout struct {
-	table    string
-	indexes  string          // what their names begin with, of the store's own tables
-	column   [columns]string // empty: there is none
-	machine  string          // of all objects, where no column says it
-	native   bool            // times are of the engine's own type, not microseconds
-	removed  string          // the state of a row whose object was removed
-	deletes  bool            // a removed object has no row
-	foreign  bool            // the table is the user's: of any collation, and with NULLs
-	history  string          // table; empty: none
-	past     [pastColumns]string
-	audit    bool   // the history is the user's: of any collation, and with NULLs
-	messages string // table; empty: none
+	table          string
+	indexes        string          // what their names begin with, of the store's own tables
+	column         [columns]string // empty: there is none
+	machine        string          // of all objects, if no column has it
+	native         bool            // times are of the engine's own type, not microseconds
+	removed        string          // the state of a row whose object was removed
+	deletes        bool            // a removed object has no row
+	foreign        bool            // the table is the user's: of any collation, and with NULLs
+	history        string          // table; empty: none
+	historyColumn  [historyColumns]string
+	foreignHistory bool   // the history is the user's: of any collation, and with NULLs
+	messages       string // table; empty: none
 }
 
 // own is the layout of the store's own tables.
@@ -121,8 +94,8 @@ func (e *engine) own(prefix string, history bool) *layout {
 
 func (l *layout) ownHistory(e *engine, prefix string) {
 	l.history = e.quoted(prefix + "history")
-	for i, name := range pastNames {
-		l.past[i] = e.quoted(name)
+	for i, name := range historyNames {
+		l.historyColumn[i] = e.quoted(name)
 	}
 }
 
@@ -194,16 +167,20 @@ func (b *builder) told(micros string) string {
 
 // list writes the select list of a record: the columns in their order from one
 // on, those that the table lacks as what they would be if nothing was ever
-// written.
-func (b *builder) list(l *layout, from value) {
+// written. Without payloads, Payload, Saved and Args are NULL.
+func (b *builder) list(l *layout, from value, withoutPayload bool) {
 	for v := from; v < columns; v++ {
 		if v > from {
 			b.write(", ")
 		}
-		b.write(b.read(l, v))
+		if withoutPayload && (v == vPayload || v == vSaved || v == vArgs) {
+			b.write("NULL")
+		} else {
+			b.write(b.read(l, v))
+		}
 	}
 	// An empty blob and none are one thing to some drivers.
-	if l.column[vSaved] == "" {
+	if l.column[vSaved] == "" || withoutPayload {
 		b.write(", 0")
 	} else {
 		b.write(", CASE WHEN ", l.column[vSaved], " IS NULL THEN 0 ELSE 1 END")
@@ -266,10 +243,8 @@ func (l *layout) one() bool { return l.column[vMachine] != "" }
 
 // answers refuses a query by what the table does not keep.
 func (l *layout) answers(q *lifecycle.Query) error {
-	for v, asked := range map[value]bool{vChangedAt: q.UnchangedFor > 0, vDeadline: q.Overdue, vOwner: q.Owner != ""} {
-		if asked && l.column[v] == "" {
-			return fmt.Errorf("%w: the table has no column %s to select by", errors.ErrUnsupported, columnNames[v])
-		}
+	if q.UnchangedFor > 0 && l.column[vChangedAt] == "" {
+		return fmt.Errorf("%w: the table has no column %s to select by", errors.ErrUnsupported, columnNames[vChangedAt])
 	}
 	return nil
 }

@@ -3,9 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -17,19 +14,7 @@ func (s *Store) Get(ctx context.Context, key lifecycle.Key) (r lifecycle.StoredR
 		r, err = in.read(ctx, key)
 		return err
 	})
-	if err == nil {
-		s.recallRead(r)
-	}
 	return r, err
-}
-
-// List implements [lifecycle.Store].
-func (s *Store) List(ctx context.Context, q lifecycle.Query) (list []lifecycle.StoredRecord, err error) {
-	err = s.call(ctx, func(in *session) error {
-		list, err = in.list(ctx, q)
-		return err
-	})
-	return list, err
 }
 
 // call makes a call that may be made twice, until it is answered: as a commit,
@@ -125,10 +110,9 @@ func (s *session) lastNumbers(ctx context.Context, r *found, vals vector) (exist
 func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r found, err error) {
 	var rev, sequence, operation, epoch, saved int64
 	var deadline, changed sql.NullInt64
-	var payload, before []byte
 	into := [...]any{
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &r.Owner, &epoch,
-		&r.Work, &r.Args, &r.Steps, &deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &payload, &before, &r.token, &saved,
+		&r.Work, &r.Args, &r.WorkOptions, &deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}
 	first := vMachine
 	if key != nil {
@@ -153,11 +137,11 @@ func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r found, err error) 
 	if deadline.Valid {
 		r.Deadline = clock(deadline.Int64)
 	}
-	if payload != nil {
-		r.Payload = lifecycle.RawPayload(payload)
-	}
-	if saved != 0 {
-		r.Saved = lifecycle.RawPayload(before)
+	switch {
+	case saved == 0:
+		r.Saved = nil
+	case r.Saved == nil:
+		r.Saved = []byte{}
 	}
 	return r, nil
 }
@@ -167,110 +151,3 @@ func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // micros is a duration as the tables keep it, rounded up.
 func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
-
-func (s *session) list(ctx context.Context, q lifecycle.Query) (records []lifecycle.StoredRecord, err error) {
-	if q.Limit <= 0 {
-		return nil, fmt.Errorf("%w: limit %d of a query", lifecycle.ErrInvalid, q.Limit)
-	}
-	if err := s.l.answers(&q); err != nil {
-		return nil, err
-	}
-	if s.l.machine != "" && q.Machine != s.l.machine {
-		return nil, nil
-	}
-	if len(q.States) > 0 { // an absent object is in no state
-		q.States = slices.DeleteFunc(slices.Clone(q.States), func(state string) bool { return state == "" || state == s.l.removed })
-		if len(q.States) == 0 {
-			return nil, nil
-		}
-	}
-	query, args := s.listing(&q)
-	rows, err := s.q.QueryContext(ctx, query, args...)
-	err = each(rows, err, func(rows *sql.Rows) error {
-		r, err := s.scan(rows, nil)
-		records = append(records, r.StoredRecord)
-		return err
-	})
-	if err != nil {
-		return nil, failed(ctx, err)
-	}
-	return records, nil
-}
-
-// listing is the statement of a query.
-func (s *session) listing(q *lifecycle.Query) (string, []any) {
-	l, b := s.l, &builder{e: s.e}
-	var args []any
-	arg := func(v value, x any) string {
-		args = append(args, x)
-		return b.arg(v)
-	}
-	list := func(states []string) string {
-		places := make([]string, len(states))
-		for i, state := range states {
-			places[i] = arg(vState, state)
-		}
-		return strings.Join(places, ", ")
-	}
-	b.write("SELECT ")
-	b.list(l, vMachine)
-	if l.column[vMachine] == "" {
-		args = append(args, q.Machine)
-	}
-	b.write(" FROM ", l.table)
-	if index := l.index(q); index != "" && s.e.hint != "" {
-		b.write(fmt.Sprintf(s.e.hint, s.e.quoted(index)))
-	}
-	b.write(" WHERE ")
-	if l.column[vMachine] != "" {
-		b.write(l.column[vMachine], " = ", arg(vMachine, q.Machine), " AND ")
-	}
-	if q.After != "" || !l.foreign {
-		b.write(b.id(l), " > ", arg(vID, q.After), " AND ")
-	}
-	if len(q.States) == 0 {
-		b.write(l.column[vState], " <> ", arg(vState, l.removed))
-	} else {
-		b.write(l.column[vState], " IN (", list(q.States), ")")
-		if l.foreign && s.e.exact != "" {
-			b.write(" AND ", fmt.Sprintf(s.e.bytewise, l.column[vState]), " IN (", list(q.States), ")")
-		}
-	}
-	// The clock of the process, where the engine has none of its own.
-	now := func() string {
-		if s.e.ownClock {
-			return s.e.now
-		}
-		return arg(vNow, time.Now().UnixMicro())
-	}
-	if q.UnchangedFor > 0 {
-		b.write(" AND ", l.column[vChangedAt], " <= ", b.stored(l, now()+" - "+arg(vWithin, micros(q.UnchangedFor))))
-	}
-	if q.Overdue {
-		b.write(" AND ", l.column[vDeadline], " < ", b.stored(l, now()))
-	}
-	if q.Owner != "" {
-		// The second condition lets the index be used that has owned records only.
-		b.write(" AND ", l.column[vOwner], " = ", arg(vOwner, q.Owner), " AND ", l.column[vOwner], " <> ''")
-	}
-	b.write(" ORDER BY ", b.id(l), " LIMIT ", arg(vNow, int64(q.Limit)))
-	return b.text.String(), args
-}
-
-// index is that of the store's own tables which finds the fewest rows. Two of the
-// engines would rather walk through all of a machine's, since they come sorted.
-func (l *layout) index(q *lifecycle.Query) string {
-	switch {
-	case l.foreign:
-		return ""
-	case q.Overdue:
-		return l.indexes + "_deadline"
-	case q.Owner != "":
-		return l.indexes + "_owner"
-	case len(q.States) > 0 && q.UnchangedFor > 0:
-		return l.indexes + "_age"
-	case len(q.States) > 0:
-		return l.indexes + "_state"
-	}
-	return ""
-}

@@ -7,16 +7,15 @@ import (
 
 // statements are those whose text is always the same.
 type statements struct {
-	get           *statement // a record by key
-	locked        *statement // the same, as it is now and not as a transaction has seen it
-	insert        *statement // of an object that never existed, or whose row was deleted
-	update        *statement
-	updateExactly *statement // the same, if nothing of the row is another than it was; nil: nobody asks
-	quiet         *statement // owner and work
-	quietly       *statement // owner, work and deadline
-	remove        *statement // where rows of removed objects are deleted
-	row           *statement // of the history; nil where the writes above do it, or there is none
-	written       *statement // the row of the history at a change's place
+	get                  *statement // a record by key
+	locked               *statement // the same, as it is now and not as a transaction has seen it
+	insert               *statement // of an object that never existed, or whose row was deleted
+	update               *statement
+	metadata             *statement // of a MetadataOnly change without Timeout
+	metadataWithDeadline *statement // of a MetadataOnly change with Timeout
+	remove               *statement // where rows of removed objects are deleted
+	row                  *statement // of the history; nil where the writes above do it, or there is none
+	written              *statement // the row of the history at a change's place
 	// The same, as it is now and not as a transaction has seen it.
 	writtenNow *statement
 	numbers    *statement // of an object without a row, from the history
@@ -25,7 +24,7 @@ type statements struct {
 
 // all returns those that are worth preparing.
 func (s *statements) all() (list []*statement) {
-	for _, st := range []*statement{s.get, s.insert, s.update, s.updateExactly, s.quiet, s.quietly, s.remove, s.row, s.written, s.numbers} {
+	for _, st := range []*statement{s.get, s.insert, s.update, s.metadata, s.metadataWithDeadline, s.remove, s.row, s.written, s.numbers} {
 		if st != nil {
 			list = append(list, st)
 		}
@@ -33,25 +32,19 @@ func (s *statements) all() (list []*statement) {
 	return list
 }
 
-// What a quiet change writes.
-var quietColumns = []value{vOwner, vEpoch, vWork, vArgs, vSteps, vRevision, vToken}
+// The columns that a MetadataOnly change writes.
+var metadataColumns = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vRevision, vToken}
 
 func (e *engine) compile(l *layout) *statements {
 	s := &statements{
 		insert: e.writing(l, l.history != "", func(b *builder) { b.insert(l) }),
 		update: e.writing(l, l.history != "", func(b *builder) { b.update(l, written(l), true) }),
 	}
-	if !l.foreign {
-		s.updateExactly = e.writing(l, l.history != "", func(b *builder) {
-			b.update(l, written(l), true)
-			b.exactly(l)
-		})
-	}
 	if l.column[vRevision] != "" {
-		s.quiet = e.writing(l, false, func(b *builder) { b.update(l, quietColumns, false) })
+		s.metadata = e.writing(l, false, func(b *builder) { b.update(l, metadataColumns, false) })
 	}
 	if l.column[vDeadline] != "" {
-		s.quietly = e.writing(l, false, func(b *builder) { b.update(l, append(quietColumns, vDeadline), false) })
+		s.metadataWithDeadline = e.writing(l, false, func(b *builder) { b.update(l, append(metadataColumns, vDeadline), false) })
 	}
 	if l.deletes {
 		s.remove = e.writing(l, l.history != "", func(b *builder) {
@@ -61,7 +54,7 @@ func (e *engine) compile(l *layout) *statements {
 	}
 	b := &builder{e: e}
 	b.write("SELECT ")
-	b.list(l, vState) // every column costs drivers something, and the key is known
+	b.list(l, vState, false) // every column costs drivers something, and the key is known
 	b.write(" FROM ", l.table, " WHERE ")
 	b.key(l)
 	s.get = b.statement()
@@ -71,12 +64,12 @@ func (e *engine) compile(l *layout) *statements {
 	b.write("SELECT ", e.now)
 	s.clock = b.statement()
 	if l.history != "" {
-		e.compilePast(l, s)
+		e.compileHistory(l, s)
 	}
 	return s
 }
 
-// written are the columns that a change which is not quiet writes.
+// written are the columns that a change writes that is not MetadataOnly.
 func written(l *layout) (list []value) {
 	for v := vState; v < columns; v++ {
 		if l.column[v] != "" {
@@ -147,27 +140,6 @@ func (b *builder) condition(l *layout) {
 	}
 	b.write(" AND ")
 	b.equal(l, vState, vFrom)
-}
-
-// exactly is the rest of the condition where the change was decided on a record
-// that was not read for it. No bytes and none are one thing to some drivers, and to
-// whoever reads them, but in what is saved.
-func (b *builder) exactly(l *layout) {
-	for _, x := range exactly {
-		name := l.column[x.column]
-		if x.was.kind() == ofBytes && b.e.asBytes != "" {
-			name = fmt.Sprintf(b.e.asBytes, name)
-		}
-		b.write(" AND ")
-		switch {
-		case x.column == vSaved:
-			b.write(name, b.e.same, b.arg(x.was))
-		case x.was.kind() == ofBytes:
-			b.write("COALESCE(", name, ", ", b.e.empty, ") = COALESCE(", b.arg(x.was), ", ", b.e.empty, ")")
-		default:
-			b.write(name, " = ", b.arg(x.was))
-		}
-	}
 }
 
 // insert writes the first row of an object. Where a row without numbers is there
@@ -248,7 +220,7 @@ func (e *engine) ghost(l *layout) *statement {
 	b := &builder{e: e}
 	var names, list []string
 	for v := range columns {
-		if l.column[v] == "" || v == vDeadline || v == vArgs || v == vSteps || v == vPayload || v == vSaved {
+		if l.column[v] == "" || v == vDeadline || v == vArgs || v == vWorkOptions || v == vPayload || v == vSaved {
 			continue
 		}
 		names = append(names, l.column[v])

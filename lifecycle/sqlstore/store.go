@@ -29,11 +29,6 @@ type Config struct {
 	// written whose answer was lost. The end of the caller's context does not
 	// shorten it. Default: 1 s.
 	SettleFor time.Duration
-	// Recall is how many records the store remembers, so that a manager need not
-	// read a record before it moves the object: see [lifecycle.Recaller]. They take
-	// up 4 MiB at most, and one of more than 64 KiB is not remembered. Default:
-	// 1024; less than 0: none. Of the tables of an [Adapter] none ever are.
-	Recall int
 }
 
 // DefaultPrefix begins the names of the tables.
@@ -49,7 +44,6 @@ func (c *Config) resolved() (Config, error) {
 	r.Prefix = cmp.Or(r.Prefix, DefaultPrefix)
 	r.RetryFor = cmp.Or(r.RetryFor, 10*time.Second)
 	r.SettleFor = cmp.Or(r.SettleFor, time.Second)
-	r.Recall = cmp.Or(r.Recall, 1024)
 	if err := identifier(r.Prefix); err != nil {
 		return r, err
 	}
@@ -59,7 +53,7 @@ func (c *Config) resolved() (Config, error) {
 	return r, nil
 }
 
-// Store keeps records in a database. [Open] and [Adapter.Open] make one. It is
+// Store keeps records in a database. [Open] and [ExistingTable.Open] make one. It is
 // safe for concurrent use and must not be copied.
 type Store struct {
 	*keeper
@@ -68,8 +62,7 @@ type Store struct {
 	// turn is taken by whoever writes to an engine with one writer. Nil elsewhere.
 	// It is held during a transaction, and a wait for it ends with the caller's
 	// context.
-	turn   *turn
-	recent *recent // nil: nothing is remembered
+	turn *turn
 
 	mu     sync.Mutex // guards closed, and Add against Wait
 	closed bool
@@ -146,9 +139,6 @@ func open(ctx context.Context, db *sql.DB, e *engine, l *layout, c Config) (*Sto
 	}
 	if e.oneWriter {
 		s.turn = new(turn)
-	}
-	if c.Recall > 0 && !l.foreign {
-		s.recent = newRecent(c.Recall)
 	}
 	if !e.prepares {
 		return s, nil

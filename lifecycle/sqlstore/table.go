@@ -17,7 +17,7 @@ func (e *engine) complete(ctx context.Context, q querier, l *layout) error {
 		return err
 	}
 	if l.history != "" {
-		if err := e.find(ctx, q, l.history, l.pastColumns()); err != nil {
+		if err := e.find(ctx, q, l.history, l.historyColumns()); err != nil {
 			return err
 		}
 	}
@@ -45,12 +45,12 @@ func (l *layout) columns() []column {
 	return list
 }
 
-func (l *layout) pastColumns() []column {
-	list := make([]column, pastColumns)
-	for p := range pastColumns {
+func (l *layout) historyColumns() []column {
+	list := make([]column, historyColumns)
+	for p := range historyColumns {
 		list[p] = column{
-			l.past[p], l.audit && pastValues[p].kind() == ofText, l.audit && l.native && p == pAt,
-			l.audit && (p == pMachine || p == pID || p == pSequence),
+			l.historyColumn[p], l.foreignHistory && historyValues[p].kind() == ofText, l.foreignHistory && l.native && p == hAt,
+			l.foreignHistory && (p == hMachine || p == hID || p == hSequence),
 		}
 	}
 	return list

@@ -57,7 +57,7 @@ func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted 
 func (s *Store) nextMachine(ctx context.Context, after string) (next string, more bool, err error) {
 	err = s.call(ctx, func(in *session) error {
 		b := &builder{e: s.e}
-		b.write("SELECT MIN(", s.l.past[pMachine], ") FROM ", s.l.history, " WHERE ", s.l.past[pMachine], " > ", b.arg(vMachine))
+		b.write("SELECT MIN(", s.l.historyColumn[hMachine], ") FROM ", s.l.history, " WHERE ", s.l.historyColumn[hMachine], " > ", b.arg(vMachine))
 		var found sql.NullString
 		rows, err := in.q.QueryContext(ctx, b.text.String(), after)
 		err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&found) })
@@ -106,22 +106,22 @@ func (s *Store) trimMachine(ctx context.Context, machine string, age time.Durati
 // than all that are found.
 func (s *session) excesses(ctx context.Context, machine, after string, age time.Duration, keep, limit int) (list []excess, err error) {
 	l, b := s.l, &builder{e: s.e}
-	id, sequence, at := l.past[pID], l.past[pSequence], l.past[pAt]
-	if l.audit {
+	id, sequence, at := l.historyColumn[hID], l.historyColumn[hSequence], l.historyColumn[hAt]
+	if l.foreignHistory {
 		id = fmt.Sprintf(s.e.bytewise, id)
 	}
 	young := func() string {
 		cutoff := b.now() + " - " + b.arg(vWithin)
-		if l.audit {
+		if l.foreignHistory {
 			cutoff = b.stored(l, cutoff)
 		}
 		return at + " >= " + cutoff
 	}
 	b.write("SELECT ", id, ", MIN(", sequence, "), MAX(", sequence, "), COALESCE(MIN(CASE WHEN ", young(), " THEN ", sequence, " END), ", b.arg(vSequence),
 		") FROM ", l.history, " WHERE ")
-	if name := l.past[pMachine]; name != "" {
+	if name := l.historyColumn[hMachine]; name != "" {
 		b.write(name, " = ", b.arg(vMachine))
-		if l.audit && s.e.exact != "" {
+		if l.foreignHistory && s.e.exact != "" {
 			b.write(fmt.Sprintf(s.e.exact, name, b.arg(vMachine)))
 		}
 		b.write(" AND ")
@@ -151,8 +151,8 @@ func (s *session) excesses(ctx context.Context, machine, after string, age time.
 func (s *session) forget(ctx context.Context, key lifecycle.Key, before int64) (int, error) {
 	b := &builder{e: s.e}
 	b.write("DELETE FROM ", s.l.history, " WHERE ")
-	b.pastOf(s.l)
-	b.write(s.l.past[pSequence], " < ", b.arg(vSequence))
+	b.historyOf(s.l)
+	b.write(s.l.historyColumn[hSequence], " < ", b.arg(vSequence))
 	st := b.statement()
 	vals := vector{vMachine: key.Machine, vID: key.ID, vSequence: before}
 	result, err := s.q.ExecContext(ctx, st.text, vals.of(st)...)

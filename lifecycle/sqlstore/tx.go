@@ -42,11 +42,10 @@ var (
 // sees: below READ COMMITTED that may be older than the records are, and then
 // the commit is the conflict.
 //
-// What a [lifecycle.Manager] tells to its observer and to those that await
-// something is told when the change is in the transaction, before the user's
-// COMMIT; those who must know what became of it use messages. Work that
-// Manager.Do begins would run before it, too: admit work in a transaction only
-// with a handler, and let Recover or another process begin it.
+// A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
+// when the change is in the transaction, before the user's COMMIT. Messages are
+// delivered after the COMMIT only. Do not call Manager.Do with this store: its work
+// would start before the COMMIT.
 func (s *Store) WithTx(tx *sql.Tx) *TxStore {
 	return &TxStore{p: s, s: &session{keeper: s.keeper, q: theirs{tx}, foreign: true}}
 }
@@ -79,7 +78,7 @@ func (t *TxStore) List(ctx context.Context, q lifecycle.Query) (list []lifecycle
 // History implements [lifecycle.Historian].
 func (t *TxStore) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
 	err = t.call(ctx, func() error {
-		list, err = t.s.past(ctx, key, after, limit)
+		list, err = t.s.history(ctx, key, after, limit)
 		return err
 	})
 	return list, err
@@ -104,11 +103,6 @@ func (t *TxStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	j, err := t.s.job(c)
 	if err != nil {
 		return err
-	}
-	if t.p.recent != nil {
-		for i := range c.Changes { // it is over soon
-			t.p.recent.forget(c.Changes[i].To.Key)
-		}
 	}
 	err = t.call(ctx, func() error {
 		err := t.s.write(ctx, j)

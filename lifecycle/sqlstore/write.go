@@ -65,7 +65,7 @@ func (s *session) write(ctx context.Context, j *job) error {
 			return &missedError{i, err} // the row is there, or its place in the history is taken
 		case err != nil:
 			return err
-		case n == 0 && len(j.keys) > 0 && !j.steps[i].exact:
+		case n == 0 && len(j.keys) > 0:
 			return errAgain // it was compared, and is not what it was
 		case n == 0:
 			return &missedError{i, j.steps[i].stands}
@@ -75,7 +75,7 @@ func (s *session) write(ctx context.Context, j *job) error {
 	}
 	if s.st.row != nil {
 		for _, i := range order {
-			if st := &j.steps[i]; !st.ch.Quiet {
+			if st := &j.steps[i]; !st.ch.MetadataOnly {
 				if _, err := s.exec(ctx, s.st.row, st.vals.of(s.st.row)); err != nil {
 					if judge(err) == duplicate && !s.foreign {
 						return &missedError{i, err}
@@ -112,14 +112,12 @@ func (s *session) change(ctx context.Context, j *job, st *step) (int64, error) {
 		return 0, nil
 	}
 	switch ch := st.ch; {
-	case ch.Quiet && ch.Within > 0:
-		return s.one(ctx, j, st, s.st.quietly)
-	case ch.Quiet:
-		return s.one(ctx, j, st, s.st.quiet)
+	case ch.MetadataOnly && ch.Timeout > 0:
+		return s.one(ctx, j, st, s.st.metadataWithDeadline)
+	case ch.MetadataOnly:
+		return s.one(ctx, j, st, s.st.metadata)
 	case ch.Remove && s.l.deletes:
 		return s.one(ctx, j, st, s.st.remove)
-	case st.exact && s.st.updateExactly != nil:
-		return s.one(ctx, j, st, s.st.updateExactly)
 	case !s.first(st):
 		return s.one(ctx, j, st, s.st.update)
 	case s.l.deletes && s.st.numbers != nil && len(j.keys) == 0:
@@ -181,11 +179,6 @@ func (s *session) refusal(ctx context.Context, j *job, i int) error {
 		return err
 	}
 	if now.Revision == ch.Expect && now.State == ch.From {
-		if j.steps[i].exact && !j.unsure {
-			// Somebody has written to it under its old revision. Whether the rest
-			// is as it was by now is not asked: who reads it knows.
-			return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now.StoredRecord}
-		}
 		return errAgain
 	}
 	switch written, err := s.written(ctx, j, &now); {

@@ -21,10 +21,6 @@ func batchDemands() []demand {
 			says: "A conflict has the index of the first change whose expectation fails, and the record of that object.",
 		},
 		{
-			name: "Batch/bad_payload_writes_nothing", run: badPayload, changes: 2,
-			says: "If a payload cannot be encoded, a store that needs its bytes refuses the whole commit.",
-		},
-		{
 			name: "Batch/precondition_holds_or_nothing", run: preconditionHolds, changes: 3,
 			says: "A change is written only if every object that it requires is in one of the states; otherwise it is a *PreconditionError with that condition and the record that is there.",
 		},
@@ -98,31 +94,6 @@ func conflictNamesTheChange(t *trial) {
 		}
 		same(t, "the record in the conflict", conflict.Current, nows[want.To.ID])
 	}
-}
-
-// unreadable is a payload whose codec fails.
-type unreadable struct{}
-
-var errUnreadable = errors.New("storetest: this payload has no bytes")
-
-func (unreadable) Bytes() ([]byte, error) { return nil, errUnreadable }
-
-func badPayload(t *trial) {
-	a, b := t.put(key("a"), idle), t.put(key("b"), idle)
-	good, bad := change(a, moving), change(b, moving)
-	bad.To.Payload = unreadable{}
-	err := t.store.Commit(t.Context(), commitOf(good, bad))
-	if err == nil {
-		t.Log("the store keeps payloads without asking for their bytes")
-		if now := t.get(a.Key); now.State != moving {
-			t.Errorf("the commit was accepted, but the object is %s", in(&now))
-		}
-		return
-	}
-	if !errors.Is(err, errUnreadable) {
-		t.Errorf("the error does not match that of the payload: %v", err)
-	}
-	t.stays("a commit with a payload that has no bytes", a, b)
 }
 
 // requires sends a change of a with preconditions.

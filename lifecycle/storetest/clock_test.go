@@ -35,7 +35,7 @@ func newClocked() *clocked {
 		return selects(q, &seen, now.Add(c.ahead))
 	}, byID)
 	c.eachChange(func(ch *lifecycle.StoredChange) {
-		if ch.Quiet { // what comes back was read from this clock, and is shown by it again
+		if ch.MetadataOnly { // what comes back was read from this clock, and is shown by it again
 			ch.To.ChangedAt = ch.To.ChangedAt.Add(-c.ahead)
 		}
 	})

@@ -18,11 +18,11 @@ func commitDemands() []demand {
 		},
 		{
 			name: "Commit/deadline_counts_from_the_change", run: deadlineCounts, timed: true,
-			says: "The deadline is Within after ChangedAt, counted anew with every change.",
+			says: "The deadline is Timeout after ChangedAt, counted anew with every change.",
 		},
 		{
 			name: "Commit/deadline_is_cleared", run: deadlineIsCleared,
-			says: "A change with Within 0 clears the deadline.",
+			says: "A change with Timeout 0 clears the deadline.",
 		},
 		{
 			name: "Commit/wrong_revision_conflicts", run: wrongRevision,
@@ -31,10 +31,6 @@ func commitDemands() []demand {
 		{
 			name: "Commit/wrong_state_conflicts", run: wrongState,
 			says: "A change that expects another state is a conflict, even if the revision is right.",
-		},
-		{
-			name: "Commit/before_as_it_was_is_written", run: beforeAsItWas,
-			says: "A change that says what it was decided on is written if that is the record, as Get returned it or as it was written, whichever of its fields are empty; another revision or state is a conflict as ever.",
 		},
 		{
 			name: "Commit/existence_is_part_of_the_condition", run: existence,
@@ -54,7 +50,7 @@ func commitDemands() []demand {
 		},
 		{
 			name: "Commit/malformed_is_refused", run: malformed,
-			says: "A commit without changes or without a token, with two changes of one key or with a change without a state, and a query without limit, are refused with ErrInvalid; nothing is written.",
+			says: "A commit without changes or without a token, with two changes of one key, with a change without a state or with an epoch without an owner, and a query without limit, are refused with ErrInvalid; nothing is written.",
 		},
 	}
 }
@@ -105,7 +101,7 @@ func deadlineCounts(t *trial) {
 	r := t.get(key("a"))
 	for _, within := range []time.Duration{hour, 5 * time.Second, 1000 * hour} {
 		ch := change(r, moving)
-		ch.Within = within
+		ch.Timeout = within
 		r = t.write(ch)
 		if got := r.Deadline.Sub(r.ChangedAt); got != within {
 			t.Errorf("the deadline is %v after the change, not %v", got, within)
@@ -121,13 +117,13 @@ func deadlineCounts(t *trial) {
 
 func deadlineIsCleared(t *trial) {
 	ch := change(t.get(key("a")), moving)
-	ch.Within = hour
+	ch.Timeout = hour
 	r := t.move(t.write(ch), broken)
 	if !r.Deadline.IsZero() {
-		t.Errorf("after a change with Within 0, Commit filled the deadline %v", r.Deadline)
+		t.Errorf("after a change with Timeout 0, Commit filled the deadline %v", r.Deadline)
 	}
 	if r = t.get(r.Key); !r.Deadline.IsZero() {
-		t.Errorf("after a change with Within 0 the deadline is %v", r.Deadline)
+		t.Errorf("after a change with Timeout 0 the deadline is %v", r.Deadline)
 	}
 }
 
@@ -186,7 +182,7 @@ func conflictCarries(t *trial) {
 	never := t.get(key("a"))
 	ch := change(never, moving)
 	sequence := ch.To.Sequence
-	ch.To, ch.Within = full(ch.To.Key), hour
+	ch.To, ch.Timeout = full(ch.To.Key), hour
 	ch.To.Sequence = sequence
 	now := t.write(ch)
 
@@ -247,11 +243,14 @@ func malformed(t *trial) {
 	r := t.put(key("a"), idle)
 	nameless := change(r, "")
 	twice := commitOf(change(r, moving), change(r, broken))
+	ownerless := change(r, moving)
+	ownerless.To.Epoch = 1
 	unnamed := commitOf(change(r, moving))
 	unnamed.Token = lifecycle.Token{}
 	for what, c := range map[string]*lifecycle.Commit{
 		"without changes":             commitOf(),
 		"with a change without state": commitOf(nameless),
+		"with an epoch and no owner":  commitOf(ownerless),
 		"with two changes of one key": twice,
 		"without a token":             unnamed,
 	} {
@@ -262,47 +261,4 @@ func malformed(t *trial) {
 		t.invalid("a query with limit "+show(limit), err)
 	}
 	t.stays("malformed commits", r)
-}
-
-func beforeAsItWas(t *trial) {
-	bare := change(t.get(key("a")), idle).To
-	bare.Payload, bare.Reason, bare.Event = nil, "", ""
-	empty := bare
-	empty.Payload, empty.Saved = lifecycle.RawPayload{}, lifecycle.RawPayload{}
-	empty.Args, empty.Steps = []byte{}, []byte{}
-	for name, to := range map[string]lifecycle.StoredRecord{"full": full(key("full")), "bare": bare, "empty": empty} {
-		to.ID = name
-		before := t.get(to.Key)
-		to.Sequence = before.Sequence + 1
-		written := t.write(lifecycle.StoredChange{Expect: before.Revision, To: to})
-		for _, from := range []string{"was written", "is read"} {
-			if from == "is read" {
-				written = t.get(to.Key)
-			}
-			next := written
-			next.Sequence++
-			ch := lifecycle.StoredChange{Expect: written.Revision, From: written.State, FromOrigin: written.Origin, To: next, Before: &written}
-			for what, wrong := range map[string]lifecycle.StoredChange{"revision": ch, "state": ch} {
-				if what == "state" {
-					wrong.From = moving
-				} else {
-					wrong.Expect = before.Revision
-				}
-				t.refused(commitOf(wrong), "a wrong "+what+", and Before")
-			}
-			c := commitOf(ch)
-			if err := send(t.Context(), t.store, c); err != nil {
-				t.Errorf("a change of the %s record as it %s: %v", name, from, err)
-				return
-			}
-			last := written
-			written = c.Changes[0].To
-			same(t, "after a change of the "+name+" record as it "+from, t.get(to.Key), written)
-			ch.Expect, ch.Before = last.Revision, &last
-			t.refused(commitOf(ch), "a record before the present one")
-		}
-		removes := removal(written)
-		removes.Before = &written
-		t.write(removes)
-	}
 }

@@ -34,7 +34,7 @@ var cranes = fsm.Must[load](fsm.Spec[string, string]{
 	},
 	Rows: fsm.Rows(
 		fsm.Move(gone, "make", idle).By("user"),
-		fsm.Move(idle, "lift", moving).By("user").If(fsm.When("light", func(_ context.Context, l *load) error {
+		fsm.Move(idle, "lift", moving).By("user").If(fsm.When("light", func(_ context.Context, _, l *load) error {
 			if l.Weight > 5 {
 				return errHeavy
 			}
@@ -169,7 +169,7 @@ func newForeman(t testing.TB, store lifecycle.Store, has lifecycle.Capabilities,
 		TB: t, has: has, run: run, outbox: newPlayer(t, store, has, run),
 		names: names[revision]{}, tokens: names[lifecycle.Token]{},
 		m: lifecycle.New(cranes, store, &lifecycle.Config[string]{
-			Undo: []string{"undo"}, Worker: "worker", Done: []string{"done"}, Failed: []string{"fail"},
+			Undo: []string{"undo"}, WorkerActor: "worker", Done: []string{"done"}, Failed: []string{"fail"},
 		}),
 	}
 }
@@ -307,7 +307,7 @@ func (f *foreman) do(e errand, event string, actor fsm.Actor) string {
 func (f *foreman) tell(o int, r lifecycle.Record[string, load], err error) string {
 	if err != nil {
 		line := class(err)
-		if winner, ok := f.m.Winner(err); ok {
+		if winner, ok := f.m.Current(err); ok {
 			line += ": " + f.tell(o, winner, nil)
 		}
 		return line

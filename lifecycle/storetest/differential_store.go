@@ -97,9 +97,9 @@ func (p *player) tell(o int, r lifecycle.StoredRecord) string {
 	}
 	line := fmt.Sprintf("%s %s, origin %s, target %q, #%d, operation %d, revision %d, work of %q in epoch %d: %q %q %q, by %s with %q: %q, payload %q",
 		modelName(o), r.State, r.Origin, r.Target, r.Sequence-p.base[o].Sequence, r.Operation-p.base[o].Operation, p.names.of(revision{o, r.Revision}),
-		r.Owner, r.Epoch, r.Work, r.Args, r.Steps, r.Actor, r.Event, r.Reason, bytesOf(r.Payload))
+		r.Owner, r.Epoch, r.Work, r.Args, r.WorkOptions, r.Actor, r.Event, r.Reason, r.Payload)
 	if r.Saved != nil {
-		line += fmt.Sprintf(", saved %q", bytesOf(r.Saved))
+		line += fmt.Sprintf(", saved %q", r.Saved)
 	}
 	if !r.Deadline.IsZero() {
 		line += fmt.Sprintf(", due after %v", r.Deadline.Sub(r.ChangedAt))
@@ -123,7 +123,7 @@ func (p *player) commit(s step) string {
 		}
 		ch.To.Reason = fmt.Sprint("change ", p.changes+i)
 		if s.within && !ch.Remove {
-			ch.Within = hour
+			ch.Timeout = hour
 		}
 		c.Changes = append(c.Changes, ch)
 	}

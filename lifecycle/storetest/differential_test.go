@@ -49,7 +49,7 @@ func TestDifferentialFindsFaults(t *testing.T) {
 			b.eachChange(func(ch *lifecycle.StoredChange) { ch.To.Saved = nil })
 		}},
 		{"deadlines are lost", "Manager", func(b *bent) {
-			b.eachChange(func(ch *lifecycle.StoredChange) { ch.Within = 0 })
+			b.eachChange(func(ch *lifecycle.StoredChange) { ch.Timeout = 0 })
 		}},
 		{"preconditions are not asked", "Manager", func(b *bent) {
 			b.edited(func(c *lifecycle.Commit) { c.Require = nil })

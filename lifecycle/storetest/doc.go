@@ -90,13 +90,13 @@
 //     record with its key and without a state, and the same record every time.
 //  6. Get/returns_what_was_written: Every field of a record comes back as it was
 //     committed, also after other objects were written.
-//  7. Get/keeps_payloads: Payloads come back byte by byte, of whatever type they
-//     were given; a Saved payload that is empty is not one that is nil.
+//  7. Get/keeps_payloads: Payloads come back byte by byte. An empty Saved
+//     payload comes back as empty, a nil one as nil.
 //  8. Get/payloads_are_not_overwritten: The bytes of a payload that was returned
 //     stay what they are, whatever is called later.
 //  9. Get/absent_again_after_removal: A removed object is absent: without state,
-//     origin, target, deadline and payloads; its event and actor are those that
-//     removed it, or unknown.
+//     origin, target, owner, work, deadline and payloads; its event and actor
+//     are those that removed it, or unknown.
 //  10. Get/sees_every_acknowledged_commit: A read that begins after a commit was
 //     acknowledged sees it.
 //  11. Commit/creates_moves_removes: A commit creates what does not exist, moves
@@ -104,127 +104,126 @@
 //  12. Commit/fills_the_record: Revision, ChangedAt and Deadline of the change's
 //     record are the store's: they are filled, whatever the caller had there;
 //     the other fields stay the caller's.
-//  13. Commit/deadline_counts_from_the_change: The deadline is Within after
+//  13. Commit/deadline_counts_from_the_change: The deadline is Timeout after
 //     ChangedAt, counted anew with every change.
-//  14. Commit/deadline_is_cleared: A change with Within 0 clears the deadline.
+//  14. Commit/deadline_is_cleared: A change with Timeout 0 clears the deadline.
 //  15. Commit/wrong_revision_conflicts: A change that expects an outdated
 //     revision is a conflict, even if the state is right.
 //  16. Commit/wrong_state_conflicts: A change that expects another state is a
 //     conflict, even if the revision is right.
-//  17. Commit/before_as_it_was_is_written: A change that says what it was
-//     decided on is written if that is the record, as Get returned it or as it
-//     was written, whichever of its fields are empty; another revision or state
-//     is a conflict as ever.
-//  18. Commit/existence_is_part_of_the_condition: Creating what exists, moving
+//  17. Commit/existence_is_part_of_the_condition: Creating what exists, moving
 //     or removing what does not, is a conflict.
-//  19. Commit/conflict_carries_the_winner: A conflict says what was expected and
+//  18. Commit/conflict_carries_the_winner: A conflict says what was expected and
 //     carries the whole record that is there, also where nothing is.
-//  20. Commit/refused_writes_nothing: After a conflict every record is as it
+//  19. Commit/refused_writes_nothing: After a conflict every record is as it
 //     was.
-//  21. Commit/same_content_is_a_change: A commit that changes no field is a
+//  20. Commit/same_content_is_a_change: A commit that changes no field is a
 //     commit like any other: a new revision, one winner.
-//  22. Commit/malformed_is_refused: A commit without changes or without a token,
-//     with two changes of one key or with a change without a state, and a query
-//     without limit, are refused with ErrInvalid; nothing is written.
-//  23. Quiet/changes_owner_and_deadline: A quiet change writes owner, epoch and
-//     deadline, under a new revision, and leaves everything else, ChangedAt and
-//     the sequence number too.
-//  24. Quiet/writes_no_history: A quiet change has no row in the history, and
-//     the row of the next change follows the one before without a gap.
-//  25. Quiet/is_compared: A quiet change is a conflict like any other if the
-//     revision has moved on, and whoever read the record before a quiet change
-//     has a conflict.
-//  26. Quiet/sent_again_conflicts: A quiet change that is sent again under its
-//     token is a conflict, and changes nothing.
-//  27. Quiet/moves_nothing: A quiet change that would move or remove its object
-//     is refused with ErrInvalid.
-//  28. Recall/is_what_get_returns: What is recalled after a Get, a commit or a
-//     conflict is, in every field, what Get returns, and of no other object.
-//  29. Recall/nothing_that_was_not_written: Nothing of a refused commit is
-//     recalled, nor of a commit that was written before under its token and says
-//     something else now, and nothing is recalled that was removed.
-//  30. Recall/belongs_to_a_revision: While 8 goroutines move and remove an
-//     object, what is recalled is always a record that was committed, with its
-//     own revision.
-//  31. Numbers/sequence_has_no_gap: The sequence number of an object grows by
+//  21. Commit/malformed_is_refused: A commit without changes or without a token,
+//     with two changes of one key, with a change without a state or with an
+//     epoch without an owner, and a query without limit, are refused with
+//     ErrInvalid; nothing is written.
+//  22. Metadata/changes_owner_work_and_deadline: A MetadataOnly change writes
+//     owner, epoch, work, its arguments and options, and the deadline, under a
+//     new revision. It leaves everything else, ChangedAt and the sequence number
+//     included.
+//  23. Metadata/keeps_the_deadline: A MetadataOnly change with Timeout 0 leaves
+//     the deadline.
+//  24. Metadata/writes_no_history: A MetadataOnly change has no row in the
+//     history, and the row of the next change follows the one before without a
+//     gap.
+//  25. Metadata/is_compared: A MetadataOnly change is a conflict if the revision
+//     has moved on. A change that was decided on the record before a
+//     MetadataOnly change is a conflict.
+//  26. Metadata/sent_again_conflicts: A MetadataOnly change that is sent again
+//     under its token is a conflict, and changes nothing.
+//  27. Metadata/moves_nothing: A MetadataOnly change that would move or remove
+//     its object is refused with ErrInvalid.
+//  28. Numbers/sequence_has_no_gap: The sequence number of an object grows by
 //     one with every commit.
-//  32. Numbers/revisions_never_repeat: No revision of an object is like one that
+//  29. Numbers/revisions_never_repeat: No revision of an object is like one that
 //     it had before.
-//  33. Numbers/revisions_never_repeat_after_removal: Nor is one from before the
+//  30. Numbers/revisions_never_repeat_after_removal: Nor is one from before the
 //     object was removed, the revisions of its absence included.
-//  34. Numbers/go_on_after_removal: The sequence and operation numbers of an
+//  31. Numbers/go_on_after_removal: The sequence and operation numbers of an
 //     object that is made again are above those that it had.
-//  35. Numbers/go_on_after_many_removals: So they are, and so are the revisions
+//  32. Numbers/go_on_after_many_removals: So they are, and so are the revisions
 //     new, after many other objects were removed.
-//  36. Numbers/outdated_creation_conflicts: A creation that was decided before
+//  33. Numbers/outdated_creation_conflicts: A creation that was decided before
 //     the object was made and removed is a conflict.
-//  37. Numbers/leaving_and_returning_conflicts: A change that was decided before
+//  34. Numbers/leaving_and_returning_conflicts: A change that was decided before
 //     the object left its state is a conflict, even if it has come back to the
 //     state and content that it had.
-//  38. Token/same_commit_again_is_written_once: A commit that is sent again is
+//  35. Token/same_commit_again_is_written_once: A commit that is sent again is
 //     no error, is filled as the first time, and is not written again.
-//  39. Token/holds_after_the_object_moved_on: So it is while the history has it,
+//  36. Token/holds_after_the_object_moved_on: So it is while the history has it,
 //     also after the object moved on.
-//  40. Token/holds_after_removal: So it is for the removal of an object, and
+//  37. Token/holds_after_removal: So it is for the removal of an object, and
 //     after it.
-//  41. Token/covers_all_changes: A commit of several changes that is sent again
+//  38. Token/covers_all_changes: A commit of several changes that is sent again
 //     is filled in all of them, and none is written again.
-//  42. Token/precedes_preconditions: A commit that was written is not asked for
+//  39. Token/precedes_preconditions: A commit that was written is not asked for
 //     its preconditions again.
-//  43. Token/another_token_is_another_commit: The same changes under another
+//  40. Token/another_token_is_another_commit: The same changes under another
 //     token are a conflict.
-//  44. Batch/changes_all: One commit creates, moves and removes several objects,
+//  41. Batch/changes_all: One commit creates, moves and removes several objects,
 //     also of different machines.
-//  45. Batch/all_or_nothing: If one change is a conflict, none is written,
+//  42. Batch/all_or_nothing: If one change is a conflict, none is written,
 //     wherever it stands.
-//  46. Batch/conflict_names_the_change: A conflict has the index of the first
+//  43. Batch/conflict_names_the_change: A conflict has the index of the first
 //     change whose expectation fails, and the record of that object.
-//  47. Batch/bad_payload_writes_nothing: If a payload cannot be encoded, a store
-//     that needs its bytes refuses the whole commit.
-//  48. Batch/precondition_holds_or_nothing: A change is written only if every
+//  44. Batch/precondition_holds_or_nothing: A change is written only if every
 //     object that it requires is in one of the states; otherwise it is a
 //     *PreconditionError with that condition and the record that is there.
-//  49. Batch/absence_can_be_required: The empty state in a precondition means
+//  45. Batch/absence_can_be_required: The empty state in a precondition means
 //     that the object does not exist, never or no more.
-//  50. Batch/precondition_is_of_the_moment_before: A precondition on an object
+//  46. Batch/precondition_is_of_the_moment_before: A precondition on an object
 //     that the same commit changes is of its state before.
-//  51. History/one_row_per_change: Every change has a row as soon as it is
+//  47. History/one_row_per_change: Every change has a row as soon as it is
 //     acknowledged, with its token and what it changed; creations and removals
 //     too.
-//  52. History/rows_of_all_changes: A commit of several changes writes a row for
+//  48. History/rows_of_all_changes: A commit of several changes writes a row for
 //     each of them.
-//  53. History/has_no_gap: What is kept ends with the newest row and has no gap;
+//  49. History/has_no_gap: What is kept ends with the newest row and has no gap;
 //     it is at least the last eight rows.
-//  54. History/survives_removal: The history of a removed object can be read,
+//  50. History/survives_removal: The history of a removed object can be read,
 //     and goes on when it is made again.
-//  55. History/nothing_of_refused_commits: A commit that was refused leaves no
+//  51. History/nothing_of_refused_commits: A commit that was refused leaves no
 //     row, and one that was sent again no second row.
-//  56. History/pages: Rows come ascending from above a sequence number, at most
+//  52. History/pages: Rows come ascending from above a sequence number, at most
 //     as many as asked for; an unknown object has none.
-//  57. Messages/come_with_the_commit: The messages of a commit are there when it
+//  53. Messages/come_with_the_commit: The messages of a commit are there when it
 //     is acknowledged, unchanged, in the order of the commits and within one as
 //     given, each under a number of its own.
-//  58. Messages/are_copied: The bytes of a message are those at the commit,
+//  54. Messages/are_copied: The bytes of a message are those at the commit,
 //     whatever the caller writes over them afterwards.
-//  59. Messages/not_with_a_refused_commit: A commit that was refused leaves no
+//  55. Messages/not_with_a_refused_commit: A commit that was refused leaves no
 //     message.
-//  60. Messages/come_once: A commit that is sent again appends nothing.
-//  61. Messages/pages: The oldest messages are read, at most as many as asked
+//  56. Messages/come_once: A commit that is sent again appends nothing.
+//  57. Messages/pages: The oldest messages are read, at most as many as asked
 //     for; reading removes none.
-//  62. Messages/are_discarded_by_number: Discard removes the messages of the
+//  58. Messages/are_discarded_by_number: Discard removes the messages of the
 //     numbers it is given, wherever they stand, and no other; numbers of none
 //     are no error, and none is given again.
-//  63. Messages/a_reader_misses_none: A reader that discards what it has read
+//  59. Messages/a_reader_misses_none: A reader that discards what it has read
 //     gets every message once, and those of one object in order, while many
 //     goroutines commit.
-//  64. List/returns_what_get_returns: A listed record is the present one, with
+//  60. List/returns_what_get_returns: A listed record is the present one, with
 //     all fields and payloads.
-//  65. List/of_one_machine: Only objects of the machine are listed, whatever
+//  61. List/of_one_machine: Only objects of the machine are listed, whatever
 //     their ids; of an unknown machine there are none.
-//  66. List/by_state: With states, only objects that are in one of them now; a
+//  62. List/by_state: With states, only objects that are in one of them now; a
 //     state may be named twice, and need not be anybody's.
-//  67. List/by_owner: With Owner, those objects are listed that this one owns,
-//     of whatever epoch.
+//  63. List/not_owned_by: With NotOwnedBy, objects are listed that have an owner
+//     which is none of these, by name and epoch. An empty list selects all
+//     objects with an owner.
+//  64. List/not_owned_by_in_pages: The pages of a query by NotOwnedBy, also with
+//     states, have every selected object once and in order of id.
+//  65. List/unowned: With Unowned, only objects without an owner are listed.
+//  66. List/no_deadline: With NoDeadline, only objects without a deadline are
+//     listed.
+//  67. List/without_payload: With WithoutPayload, Payload, Saved and Args of the
+//     records are nil, and all other fields are those of the object.
 //  68. List/in_order_of_id: Records come in order of id, byte by byte, whatever
 //     the order of their creation.
 //  69. List/after_an_id: After excludes the id itself and what is below, also if

@@ -191,7 +191,7 @@ func reopenKeeps(t *trial) {
 func (t *trial) keeps(what string, end func()) {
 	has := t.store.Capabilities()
 	a := t.get(key("a"))
-	c := commitOf(lifecycle.StoredChange{Expect: a.Revision, To: full(a.Key), Within: hour})
+	c := commitOf(lifecycle.StoredChange{Expect: a.Revision, To: full(a.Key), Timeout: hour})
 	c.Changes[0].To.Sequence = a.Sequence + 1
 	if has.Messages {
 		c.Messages = []lifecycle.Message{message("one"), message("two")}

@@ -136,13 +136,7 @@ func (e *engine) serve(c net.Conn) {
 
 func (e *engine) perform(s *lifecycle.MemoryStore, q request, tell func(answer)) error {
 	ctx := context.Background()
-	record := func(r lifecycle.StoredRecord) {
-		w, err := pack(r)
-		if err != nil {
-			panic(err)
-		}
-		tell(answer{Record: w})
-	}
+	record := func(r lifecycle.StoredRecord) { tell(answer{Record: &r}) }
 	switch q.Verb {
 	case "get":
 		r, err := s.Get(ctx, q.Key)
@@ -169,14 +163,10 @@ func (e *engine) perform(s *lifecycle.MemoryStore, q request, tell func(answer))
 	case "discard":
 		return s.Discard(ctx, q.Numbers...)
 	case "commit":
-		c := q.Commit.Commit
-		for _, ch := range q.Commit.Changes {
-			ch.StoredChange.To = ch.To.unpack()
-			c.Changes = append(c.Changes, ch.StoredChange)
-		}
+		c := q.Commit
 		c.Token[0] += e.lives
-		sent := again(&c)
-		err := s.Commit(ctx, &c)
+		sent := again(c)
+		err := s.Commit(ctx, c)
 		if err == nil && e.loses > 0 {
 			e.mu.Lock()
 			e.log[q.Database] = append(e.log[q.Database], sent)

@@ -107,7 +107,7 @@ func getFaults() []fault {
 			name: "an empty saved payload is none", demand: "Get/keeps_payloads",
 			plant: func(b *bent) {
 				b.shown(func(r *lifecycle.StoredRecord) {
-					if r.Saved != nil && len(bytesOf(r.Saved)) == 0 {
+					if r.Saved != nil && len(r.Saved) == 0 {
 						r.Saved = nil
 					}
 				})
@@ -118,7 +118,7 @@ func getFaults() []fault {
 			plant: func(b *bent) {
 				b.shown(func(r *lifecycle.StoredRecord) {
 					if r.Payload != nil {
-						r.Payload = lifecycle.RawPayload(strings.ReplaceAll(string(bytesOf(r.Payload)), "  ", " "))
+						r.Payload = []byte(strings.ReplaceAll(string(r.Payload), "  ", " "))
 					}
 				})
 			},
@@ -131,9 +131,9 @@ func getFaults() []fault {
 					b.mu.Lock()
 					defer b.mu.Unlock()
 					r, err := b.inner.Get(ctx, k)
-					if data := bytesOf(r.Payload); len(data) > 0 && len(data) < cap(buffer) {
+					if data := r.Payload; len(data) > 0 && len(data) < cap(buffer) {
 						buffer = append(buffer[:0], data...)
-						r.Payload = lifecycle.RawPayload(buffer)
+						r.Payload = []byte(buffer)
 					}
 					return r, err
 				}
@@ -170,6 +170,16 @@ func getFaults() []fault {
 			},
 		},
 		{
+			name: "a removed object keeps its owner", demand: "Get/absent_again_after_removal",
+			plant: func(b *bent) {
+				b.shown(func(r *lifecycle.StoredRecord) {
+					if !r.Exists() && r.Sequence > 0 {
+						r.Owner, r.Epoch = "one", 1
+					}
+				})
+			},
+		},
+		{
 			name: "a removed object is still listed", demand: "Get/absent_again_after_removal",
 			plant: func(b *bent) {
 				b.list = func(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
@@ -197,26 +207,6 @@ func commitFaults() []fault {
 			},
 		},
 		{
-			name: "what a change was decided on takes the place of its revision", demand: "Commit/before_as_it_was_is_written",
-			plant: func(b *bent) {
-				b.eachChange(func(ch *lifecycle.StoredChange) {
-					if now := b.now(ch.To.Key); ch.Before != nil && ch.From == now.State {
-						ch.Expect = now.Revision
-					}
-				})
-			},
-		},
-		{
-			name: "what a change was decided on is no record without a payload", demand: "Commit/before_as_it_was_is_written",
-			plant: func(b *bent) {
-				b.eachChange(func(ch *lifecycle.StoredChange) {
-					if ch.Before != nil && ch.Before.Payload == nil {
-						ch.Expect = "never"
-					}
-				})
-			},
-		},
-		{
 			name: "the time of the change is not filled", demand: "Commit/fills_the_record",
 			plant: func(b *bent) {
 				b.commit = func(ctx context.Context, c *lifecycle.Commit) error {
@@ -236,7 +226,7 @@ func commitFaults() []fault {
 					before := again(c)
 					err := b.limited(ctx, c)
 					for i := range c.Changes {
-						if c.Changes[i].Within == 0 {
+						if c.Changes[i].Timeout == 0 {
 							c.Changes[i].To.Deadline = before.Changes[i].To.Deadline
 						}
 					}
@@ -247,15 +237,15 @@ func commitFaults() []fault {
 		{
 			name: "deadlines have minutes only", demand: "Commit/deadline_counts_from_the_change",
 			plant: func(b *bent) {
-				b.eachChange(func(ch *lifecycle.StoredChange) { ch.Within = ch.Within.Truncate(time.Minute) })
+				b.eachChange(func(ch *lifecycle.StoredChange) { ch.Timeout = ch.Timeout.Truncate(time.Minute) })
 			},
 		},
 		{
 			name: "the deadline is not cleared", demand: "Commit/deadline_is_cleared",
 			plant: func(b *bent) {
 				b.eachChange(func(ch *lifecycle.StoredChange) {
-					if before := b.now(ch.To.Key).Deadline; ch.Within == 0 && !before.IsZero() {
-						ch.Within = max(1, time.Until(before))
+					if before := b.now(ch.To.Key).Deadline; ch.Timeout == 0 && !before.IsZero() {
+						ch.Timeout = max(1, time.Until(before))
 					}
 				})
 			},
@@ -365,6 +355,16 @@ func commitFaults() []fault {
 						if c.Changes[i].To.Key == c.Changes[i-1].To.Key {
 							c.Changes = slices.Delete(c.Changes, i-1, i)
 						}
+					}
+				})
+			},
+		},
+		{
+			name: "an epoch without an owner is dropped", demand: "Commit/malformed_is_refused",
+			plant: func(b *bent) {
+				b.eachChange(func(ch *lifecycle.StoredChange) {
+					if ch.To.Owner == "" {
+						ch.To.Epoch = 0
 					}
 				})
 			},

@@ -230,21 +230,6 @@ func batchFaults() []fault {
 			},
 		},
 		{
-			name: "payloads are encoded while others are written", demand: "Batch/bad_payload_writes_nothing",
-			plant: func(b *bent) {
-				b.commit = func(ctx context.Context, c *lifecycle.Commit) error {
-					for i := range c.Changes {
-						if p := c.Changes[i].To.Payload; p != nil {
-							if _, err := p.Bytes(); err != nil {
-								return errors.Join(err, b.limited(ctx, &lifecycle.Commit{Token: c.Token, Changes: c.Changes[:i]}))
-							}
-						}
-					}
-					return b.limited(ctx, c)
-				}
-			},
-		},
-		{
 			name: "preconditions are ignored", demand: "Batch/precondition_holds_or_nothing",
 			plant: func(b *bent) { b.edited(func(c *lifecycle.Commit) { c.Require = nil }) },
 		},

@@ -36,7 +36,13 @@ func (b *bent) whole(pick func(q lifecycle.Query, r *lifecycle.StoredRecord, now
 		now := time.Now()
 		found = slices.DeleteFunc(found, func(r lifecycle.StoredRecord) bool { return !pick(q, &r, now) })
 		slices.SortFunc(found, order)
-		return found[:min(q.Limit, len(found))], nil
+		found = found[:min(q.Limit, len(found))]
+		for i := range found {
+			if q.WithoutPayload {
+				found[i].Payload, found[i].Saved, found[i].Args = nil, nil, nil
+			}
+		}
+		return found, nil
 	}
 }
 
@@ -45,7 +51,21 @@ func byID(x, y lifecycle.StoredRecord) int { return cmp.Compare(x.ID, y.ID) }
 // selects is what a sound store does.
 func selects(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
 	return r.Machine == q.Machine && r.ID > q.After && inStates(q, r) && oldEnough(q, r, now) && late(q, r, now) &&
-		(q.Owner == "" || r.Owner == q.Owner)
+		(!q.NoDeadline || r.Deadline.IsZero()) && (!q.Unowned || r.Owner == "") && abandoned(q, r)
+}
+
+func abandoned(q lifecycle.Query, r *lifecycle.StoredRecord) bool {
+	return q.NotOwnedBy == nil || r.Owner != "" && !slices.Contains(q.NotOwnedBy, ref(r.Owner, r.Epoch))
+}
+
+// selecting is a fault of a query: it is answered as the edited one.
+func selecting(edit func(q *lifecycle.Query)) func(b *bent) {
+	return func(b *bent) {
+		b.list = func(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+			edit(&q)
+			return b.inner.List(ctx, q)
+		}
+	}
 }
 
 func inStates(q lifecycle.Query, r *lifecycle.StoredRecord) bool {
@@ -192,6 +212,101 @@ func listFaults() []fault {
 						before[found[len(found)-1].ID] = offset + len(found)
 					}
 					return found, nil
+				}
+			},
+		},
+		{
+			name: "owners are known by name alone", demand: "List/not_owned_by",
+			plant: func(b *bent) {
+				b.whole(func(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
+					alive := slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool { return o.Name == r.Owner })
+					return selects(q, r, now) && (q.NotOwnedBy == nil || !alive)
+				}, byID)
+			},
+		},
+		{
+			name: "owners are known by their beginnings", demand: "List/not_owned_by",
+			plant: func(b *bent) {
+				b.whole(func(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
+					alive := slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool {
+						return o.Name != "" && strings.HasPrefix(r.Owner, o.Name) && o.Epoch == r.Epoch
+					})
+					return selects(q, r, now) && !alive
+				}, byID)
+			},
+		},
+		{
+			name: "of many owners only the first are excluded", demand: "List/not_owned_by",
+			plant: selecting(func(q *lifecycle.Query) {
+				if len(q.NotOwnedBy) > 300 {
+					q.NotOwnedBy = q.NotOwnedBy[:1]
+				}
+			}),
+		},
+		{
+			name: "no living owners select nothing in particular", demand: "List/not_owned_by",
+			plant: selecting(func(q *lifecycle.Query) {
+				if len(q.NotOwnedBy) == 0 {
+					q.NotOwnedBy = nil
+				}
+			}),
+		},
+		{
+			name: "no owner is a dead one", demand: "List/not_owned_by",
+			plant: func(b *bent) {
+				b.whole(func(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
+					owners := q.NotOwnedBy
+					q.NotOwnedBy = nil
+					return selects(q, r, now) && (owners == nil || !slices.Contains(owners, ref(r.Owner, r.Epoch)))
+				}, byID)
+			},
+		},
+		{
+			name: "the ranges between owners are read one after the other", demand: "List/not_owned_by_in_pages",
+			plant: func(b *bent) {
+				b.list = func(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+					if q.NotOwnedBy == nil || q.Limit <= 0 {
+						return b.inner.List(ctx, q)
+					}
+					all := q
+					all.Limit = 1 << 20
+					found, err := b.inner.List(ctx, all)
+					slices.SortStableFunc(found, func(x, y lifecycle.StoredRecord) int { return cmp.Compare(x.Owner, y.Owner) })
+					found = found[:min(q.Limit, len(found))]
+					slices.SortFunc(found, byID)
+					return found, err
+				}
+			},
+		},
+		{
+			name: "owned objects are listed as unowned", demand: "List/unowned",
+			plant: selecting(func(q *lifecycle.Query) { q.Unowned = false }),
+		},
+		{
+			name: "a deadline that is not over is none", demand: "List/no_deadline",
+			plant: func(b *bent) {
+				b.whole(func(q lifecycle.Query, r *lifecycle.StoredRecord, now time.Time) bool {
+					none := q.NoDeadline && !now.After(r.Deadline)
+					q.NoDeadline = q.NoDeadline && !none
+					return selects(q, r, now)
+				}, byID)
+			},
+		},
+		{
+			name: "payloads are listed all the same", demand: "List/without_payload",
+			plant: selecting(func(q *lifecycle.Query) { q.WithoutPayload = false }),
+		},
+		{
+			name: "without a payload the record is a summary", demand: "List/without_payload",
+			plant: func(b *bent) {
+				b.list = func(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+					found, err := b.inner.List(ctx, q)
+					for i := range found {
+						if q.WithoutPayload {
+							found[i].WorkOptions, found[i].Reason = nil, ""
+						}
+					}
+					return found, err
 				}
 			},
 		},
@@ -369,8 +484,8 @@ func nameFaults() []fault {
 			name: "payloads end at 64 KiB", demand: "Names/big_payload",
 			plant: func(b *bent) {
 				b.shown(func(r *lifecycle.StoredRecord) {
-					if data := bytesOf(r.Payload); len(data) > 1<<16 {
-						r.Payload = lifecycle.RawPayload(data[:1<<16])
+					if data := r.Payload; len(data) > 1<<16 {
+						r.Payload = []byte(data[:1<<16])
 					}
 				})
 			},

@@ -296,7 +296,7 @@ func concurrentFaults() []fault {
 						return
 					}
 					for i := range c.Changes {
-						c.Changes[i].Within = 0
+						c.Changes[i].Timeout = 0
 					}
 				})
 			},

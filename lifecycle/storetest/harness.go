@@ -144,14 +144,12 @@ const (
 	needThrough
 	needRestart
 	needOwnClock
-	needRecall
 )
 
 // missing says what the store or the harness lacks, nothing if all is there.
 func (d *demand) missing(store lifecycle.Store, h *Harness) string {
 	has := store.Capabilities()
 	_, closes := store.(io.Closer)
-	_, recalls := store.(lifecycle.Recaller)
 	switch {
 	case d.needs&needHistory != 0 && !has.History:
 		return "the store declares no History"
@@ -169,8 +167,6 @@ func (d *demand) missing(store lifecycle.Store, h *Harness) string {
 		return "the harness has no Restart"
 	case d.needs&needOwnClock != 0 && !has.OwnClock:
 		return "the store declares no OwnClock"
-	case d.needs&needRecall != 0 && !recalls:
-		return "the store is no Recaller"
 	case d.wrong && !h.WrongClock:
 		return "the harness has no WrongClock"
 	}

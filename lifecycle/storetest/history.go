@@ -43,7 +43,7 @@ func oneRowPerChange(t *trial) {
 		func() lifecycle.StoredChange {
 			ch := change(r, idle)
 			sequence := ch.To.Sequence
-			ch.To, ch.Within = full(r.Key), hour
+			ch.To, ch.Timeout = full(r.Key), hour
 			ch.To.Sequence = sequence
 			return ch
 		},

@@ -26,8 +26,24 @@ func listDemands() []demand {
 			says: "With states, only objects that are in one of them now; a state may be named twice, and need not be anybody's.",
 		},
 		{
-			name: "List/by_owner", run: listByOwner,
-			says: "With Owner, those objects are listed that this one owns, of whatever epoch.",
+			name: "List/not_owned_by", run: listNotOwnedBy,
+			says: "With NotOwnedBy, objects are listed that have an owner which is none of these, by name and epoch. An empty list selects all objects with an owner.",
+		},
+		{
+			name: "List/not_owned_by_in_pages", run: listNotOwnedByInPages,
+			says: "The pages of a query by NotOwnedBy, also with states, have every selected object once and in order of id.",
+		},
+		{
+			name: "List/unowned", run: listUnowned,
+			says: "With Unowned, only objects without an owner are listed.",
+		},
+		{
+			name: "List/no_deadline", run: listNoDeadline,
+			says: "With NoDeadline, only objects without a deadline are listed.",
+		},
+		{
+			name: "List/without_payload", run: listWithoutPayload,
+			says: "With WithoutPayload, Payload, Saved and Args of the records are nil, and all other fields are those of the object.",
 		},
 		{
 			name: "List/in_order_of_id", run: listInOrder,
@@ -56,7 +72,7 @@ func listReturnsRecords(t *trial) {
 	never := t.get(key("a"))
 	to := full(never.Key)
 	to.Sequence = never.Sequence + 1
-	a := t.write(lifecycle.StoredChange{Expect: never.Revision, To: to, Within: hour})
+	a := t.write(lifecycle.StoredChange{Expect: never.Revision, To: to, Timeout: hour})
 	b := t.move(t.put(key("b"), idle), moving)
 	check := func(want ...lifecycle.StoredRecord) {
 		found := t.list(lifecycle.Query{Machine: machine})
@@ -133,25 +149,138 @@ func listByState(t *trial) {
 	t.found(in("Stopping"), "b")
 }
 
-func listByOwner(t *trial) {
-	own := func(id, owner string, epoch uint64) {
-		ch := change(t.get(key(id)), moving)
-		ch.To.Owner, ch.To.Epoch = owner, epoch
-		t.write(ch)
-	}
-	own("a", "one", 1)
-	own("b", "two", 1)
-	own("c", "one", 2)
-	own("d", "", 0)
-	t.put(key("e"), idle)
-	t.found(lifecycle.Query{Machine: machine, Owner: "one"}, "a", "c")
-	t.found(lifecycle.Query{Machine: machine, Owner: "two"}, "b")
-	t.found(lifecycle.Query{Machine: machine, Owner: "on"})
-	t.found(lifecycle.Query{Machine: machine, Owner: "ONE"})
+// own moves an object to a state in which it has an owner.
+func (t *trial) own(id, state, owner string, epoch uint64) lifecycle.StoredRecord {
+	t.Helper()
+	ch := change(t.get(key(id)), state)
+	ch.To.Owner, ch.To.Epoch = owner, epoch
+	return t.write(ch)
+}
+
+// notOwnedBy is a query by owners. Without owners, it selects all owned objects.
+func notOwnedBy(owners ...lifecycle.OwnerRef) lifecycle.Query {
+	return lifecycle.Query{Machine: machine, NotOwnedBy: append([]lifecycle.OwnerRef{}, owners...)}
+}
+
+func ref(name string, epoch uint64) lifecycle.OwnerRef {
+	return lifecycle.OwnerRef{Name: name, Epoch: epoch}
+}
+
+func listNotOwnedBy(t *trial) {
+	t.own("a", moving, "one", 1)
+	t.own("b", moving, "two", 1)
+	t.own("c", moving, "one", 2)
+	t.own("d", idle, "three", 1<<62)
+	t.put(key("e"), moving)
 	t.found(lifecycle.Query{Machine: machine}, "a", "b", "c", "d", "e")
-	own("c", "", 0)
-	t.found(lifecycle.Query{Machine: machine, Owner: "one"}, "a")
-	t.found(lifecycle.Query{Machine: machine, Owner: "one", States: []string{idle}})
+	t.found(notOwnedBy(), "a", "b", "c", "d")
+	t.found(notOwnedBy(ref("one", 1)), "b", "c", "d")
+	t.found(notOwnedBy(ref("one", 2)), "a", "b", "d")
+	t.found(notOwnedBy(ref("two", 1), ref("one", 1)), "c", "d")
+	t.found(notOwnedBy(ref("one", 2), ref("one", 1), ref("one", 2)), "b", "d")
+	t.found(notOwnedBy(ref("ONE", 1), ref("on", 1), ref("one ", 1), ref("one", 3), ref("", 0)), "a", "b", "c", "d")
+	t.found(notOwnedBy(ref("three", 1<<62), ref("two", 1), ref("one", 2), ref("one", 1)))
+	t.found(notOwnedBy(manyOwners(ref("one", 1), ref("two", 1))...), "c", "d")
+	q := notOwnedBy(ref("one", 1))
+	q.States = []string{idle}
+	t.found(q, "d")
+	q.States, q.After, q.Limit = nil, "b", 1
+	t.found(q, "c")
+
+	t.own("c", moving, "", 0)
+	t.own("b", moving, "one", 1)
+	t.found(notOwnedBy(ref("one", 1)), "d")
+	t.remove(t.get(key("d")))
+	t.found(notOwnedBy(), "a", "b")
+}
+
+// manyOwners returns these owners among 1,000 others: engines limit the size of a
+// statement.
+func manyOwners(owners ...lifecycle.OwnerRef) []lifecycle.OwnerRef {
+	for i := range 1000 {
+		owners = append(owners, ref(fmt.Sprintf("process %d", i/2), uint64(1+i%2)))
+	}
+	return owners
+}
+
+func listNotOwnedByInPages(t *trial) {
+	owners := []lifecycle.OwnerRef{ref("p", 1), ref("q", 1), ref("p", 2), ref("r", 9), {}}
+	var ids, inMoving []string // of the objects that none of the two alive owners has
+	for i := range 35 {
+		id, state, owner := fmt.Sprintf("o%02d", i), []string{idle, moving}[i/5%2], owners[i%5]
+		t.own(id, state, owner.Name, owner.Epoch)
+		if i%5 == 0 || i%5 == 3 {
+			ids = append(ids, id)
+			if state == moving {
+				inMoving = append(inMoving, id)
+			}
+		}
+	}
+	for limit := 1; limit <= len(ids)+1; limit++ {
+		for _, want := range [][]string{ids, inMoving} {
+			q := notOwnedBy(ref("q", 1), ref("p", 2))
+			q.Limit = limit
+			if len(want) < len(ids) {
+				q.States = []string{moving}
+			}
+			var got []string
+			t.pages(q, func(page []lifecycle.StoredRecord) {
+				for i := range page {
+					got = append(got, page[i].ID)
+				}
+			})
+			if !slices.Equal(got, want) {
+				t.Fatalf("the pages of %d of a query by %+v have %q, not %q", limit, q, got, want)
+			}
+		}
+	}
+}
+
+func listUnowned(t *trial) {
+	t.own("a", moving, "one", 1)
+	t.put(key("b"), moving)
+	t.put(key("c"), idle)
+	t.found(lifecycle.Query{Machine: machine, Unowned: true}, "b", "c")
+	t.found(lifecycle.Query{Machine: machine, Unowned: true, States: []string{moving}}, "b")
+	t.own("a", moving, "", 0)
+	t.own("b", moving, "one", 1)
+	t.found(lifecycle.Query{Machine: machine, Unowned: true}, "a", "c")
+	q := notOwnedBy()
+	q.Unowned = true
+	t.found(q)
+}
+
+func listNoDeadline(t *trial) {
+	t.due(key("a"), moving, hour)
+	t.put(key("b"), moving)
+	t.put(key("c"), idle)
+	t.own("d", moving, "one", 1)
+	t.found(lifecycle.Query{Machine: machine, NoDeadline: true}, "b", "c", "d")
+	q := lifecycle.Query{Machine: machine, NoDeadline: true, Unowned: true, States: []string{moving, broken}}
+	t.found(q, "b")
+	t.due(key("b"), moving, hour)
+	t.put(key("a"), broken)
+	t.found(q, "a")
+	q.NoDeadline = false
+	t.found(q, "a", "b")
+	t.found(lifecycle.Query{Machine: machine, NoDeadline: true, Overdue: true})
+}
+
+func listWithoutPayload(t *trial) {
+	ch := change(t.get(key("a")), moving)
+	to := full(ch.To.Key)
+	to.Sequence, to.Operation = ch.To.Sequence, ch.To.Operation
+	ch.To, ch.Timeout = to, hour
+	want := t.write(ch)
+	want.Payload, want.Saved, want.Args = nil, nil, nil
+	for _, q := range []lifecycle.Query{{Machine: machine}, notOwnedBy(), {Machine: machine, States: []string{to.State}}} {
+		q.WithoutPayload = true
+		found := t.list(q)
+		if len(found) != 1 {
+			t.Fatalf("a query by %+v finds %d records, not 1", q, len(found))
+		}
+		same(t, "a record listed without its payload", found[0], want)
+	}
 }
 
 func listInOrder(t *trial) {

@@ -308,7 +308,7 @@ func (m *model) commit(s step) error {
 		}
 		ch.To.Reason = fmt.Sprint("change ", m.changes+i)
 		if s.within && !ch.Remove {
-			ch.Within = hour
+			ch.Timeout = hour
 		}
 		c.Changes = append(c.Changes, ch)
 	}
@@ -393,8 +393,8 @@ func (m *model) accept(s step, c, filled *lifecycle.Commit) error {
 				return err
 			}
 		}
-		if ch.Within > 0 && !ch.Remove && !ch.To.Deadline.Equal(ch.To.ChangedAt.Add(ch.Within)) {
-			return fmt.Errorf("the deadline of %s is %v, %v after the change at %v", modelName(o), ch.To.Deadline, ch.Within, ch.To.ChangedAt)
+		if ch.Timeout > 0 && !ch.Remove && !ch.To.Deadline.Equal(ch.To.ChangedAt.Add(ch.Timeout)) {
+			return fmt.Errorf("the deadline of %s is %v, %v after the change at %v", modelName(o), ch.To.Deadline, ch.Timeout, ch.To.ChangedAt)
 		}
 	}
 	m.changes += len(s.objects)

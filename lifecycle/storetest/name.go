@@ -59,15 +59,15 @@ func hostileIDs(t *trial) {
 			t.Fatalf("%q exists before it was made: it is %s", id, in(&r))
 		}
 		ch := change(t.get(key(id)), idle)
-		ch.To.Payload = lifecycle.RawPayload(fmt.Sprint("payload ", i))
+		ch.To.Payload = []byte(fmt.Sprint("payload ", i))
 		r := t.write(ch)
 		same(t, "object "+show(id), t.get(key(id)), r)
 	}
 	sorted := slices.Sorted(slices.Values(ids))
 	t.found(lifecycle.Query{Machine: machine}, sorted...)
 	for i, id := range ids {
-		if r := t.get(key(id)); string(bytesOf(r.Payload)) != fmt.Sprint("payload ", i) {
-			t.Fatalf("object %q has %q, not payload %d", id, bytesOf(r.Payload), i)
+		if r := t.get(key(id)); string(r.Payload) != fmt.Sprint("payload ", i) {
+			t.Fatalf("object %q has %q, not payload %d", id, r.Payload, i)
 		}
 		if t.store.Capabilities().History {
 			if rows := t.history(key(id), 0, all); len(rows) != 1 || rows[0].ID != id {
@@ -169,7 +169,7 @@ func bigPayload(t *trial) {
 	payload := noise(1 << 20)
 	small := t.put(key("a"), idle)
 	ch := change(t.get(key("b")), moving)
-	ch.To.Payload = lifecycle.RawPayload(payload)
+	ch.To.Payload = []byte(payload)
 	big := t.write(ch)
 	t.stays("a commit with a big payload", big, small)
 	found := t.list(lifecycle.Query{Machine: machine})
@@ -197,10 +197,10 @@ func bigFields(t *trial) {
 	for _, size := range []int{254, 255, 256, 1<<16 - 1, 1 << 16, 1<<16 + 1} {
 		data := noise(size)
 		for field, set := range map[string]func(*lifecycle.StoredRecord){
-			"the payload":       func(r *lifecycle.StoredRecord) { r.Payload = lifecycle.RawPayload(data) },
-			"the saved payload": func(r *lifecycle.StoredRecord) { r.Saved = lifecycle.RawPayload(data) },
+			"the payload":       func(r *lifecycle.StoredRecord) { r.Payload = []byte(data) },
+			"the saved payload": func(r *lifecycle.StoredRecord) { r.Saved = []byte(data) },
 			"the arguments":     func(r *lifecycle.StoredRecord) { r.Args = data },
-			"the steps":         func(r *lifecycle.StoredRecord) { r.Steps = data },
+			"the work options":  func(r *lifecycle.StoredRecord) { r.WorkOptions = data },
 			"the reason":        func(r *lifecycle.StoredRecord) { r.Reason = strings.Repeat("ü", min(size, 8<<10)/2) },
 		} {
 			ch := change(r, moving)

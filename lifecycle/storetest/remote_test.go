@@ -86,12 +86,12 @@ type request struct {
 	Limit    int
 	Query    lifecycle.Query
 	Numbers  []uint64
-	Commit   *wireCommit
+	Commit   *lifecycle.Commit
 }
 
 // answer is a line of what comes back; the last says so.
 type answer struct {
-	Record  *wireRecord
+	Record  *lifecycle.StoredRecord
 	Row     *lifecycle.HistoryRow
 	Message *lifecycle.OutboxMessage
 	Fail    *failure
@@ -104,47 +104,7 @@ type failure struct {
 	Expect       lifecycle.Revision
 	From         string
 	Precondition lifecycle.Precondition
-	Current      *wireRecord
-}
-
-// wireRecord is a record with bytes where that has payloads.
-type wireRecord struct {
-	lifecycle.StoredRecord
-	Payload []byte
-	Saved   []byte
-	HasSave bool
-}
-
-type wireChange struct {
-	lifecycle.StoredChange
-	To *wireRecord
-}
-
-type wireCommit struct {
-	lifecycle.Commit
-	Changes []wireChange
-}
-
-func pack(r lifecycle.StoredRecord) (*wireRecord, error) {
-	w := &wireRecord{StoredRecord: r, HasSave: r.Saved != nil}
-	var err error
-	if r.Payload != nil {
-		w.Payload, err = r.Payload.Bytes()
-	}
-	if r.Saved != nil && err == nil {
-		w.Saved, err = r.Saved.Bytes()
-	}
-	w.StoredRecord.Payload, w.StoredRecord.Saved = nil, nil
-	return w, err
-}
-
-func (w *wireRecord) unpack() lifecycle.StoredRecord {
-	r := w.StoredRecord
-	r.Payload, r.Saved = lifecycle.RawPayload(w.Payload), nil
-	if w.HasSave {
-		r.Saved = lifecycle.RawPayload(w.Saved)
-	}
-	return r
+	Current      *lifecycle.StoredRecord
 }
 
 // call sends a request and reads the answer. The error is errNotSent if the
@@ -261,7 +221,7 @@ func why(ctx context.Context, err error) error {
 }
 
 func (r *remote) Get(ctx context.Context, k lifecycle.Key) (got lifecycle.StoredRecord, err error) {
-	err = r.read(ctx, request{Verb: "get", Key: k}, func(a answer) { got = a.Record.unpack() }, func() {})
+	err = r.read(ctx, request{Verb: "get", Key: k}, func(a answer) { got = *a.Record }, func() {})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, ok := r.known[k]; ok && err != nil && r.olderRead {
@@ -280,7 +240,7 @@ func (r *remote) List(ctx context.Context, q lifecycle.Query) (found []lifecycle
 	if r.clock && q.Limit > 0 {
 		asked.UnchangedFor, asked.Limit = 0, all
 	}
-	err = r.read(ctx, request{Verb: "list", Query: asked}, func(a answer) { found = append(found, a.Record.unpack()) }, func() { found = nil })
+	err = r.read(ctx, request{Verb: "list", Query: asked}, func(a answer) { found = append(found, *a.Record) }, func() { found = nil })
 	if r.clock && err == nil {
 		found = slices.DeleteFunc(found, func(f lifecycle.StoredRecord) bool { return time.Since(f.ChangedAt) < q.UnchangedFor })
 	}
@@ -336,20 +296,8 @@ func (r *remote) settle(ctx context.Context, c *lifecycle.Commit, err error) err
 
 // commit sends a commit once.
 func (r *remote) commit(ctx context.Context, c *lifecycle.Commit) error {
-	wire := &wireCommit{Commit: *c}
-	wire.Commit.Changes = nil
-	for i := range c.Changes {
-		to, err := pack(c.Changes[i].To)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errNotSent, err)
-		}
-		ch := wireChange{StoredChange: c.Changes[i], To: to}
-		ch.StoredChange.To = lifecycle.StoredRecord{}
-		ch.Before = nil // nobody else writes to the engine's memory
-		wire.Changes = append(wire.Changes, ch)
-	}
 	i := 0
-	return r.call(ctx, request{Verb: "commit", Commit: wire}, func(a answer) {
+	return r.call(ctx, request{Verb: "commit", Commit: c}, func(a answer) {
 		to := &c.Changes[i].To
 		to.Revision, to.ChangedAt, to.Deadline = a.Record.Revision, a.Record.ChangedAt, a.Record.Deadline
 		if i++; r.stamps {
@@ -361,7 +309,7 @@ func (r *remote) commit(ctx context.Context, c *lifecycle.Commit) error {
 func (f *failure) err() error {
 	current := lifecycle.StoredRecord{}
 	if f.Current != nil {
-		current = f.Current.unpack()
+		current = *f.Current
 	}
 	switch f.Kind {
 	case "conflict":
@@ -392,7 +340,7 @@ func failureOf(err error) *failure {
 			f.Kind = sentinel.Error()
 		}
 	}
-	f.Current, _ = pack(current)
+	f.Current = &current
 	f.Kind = cmp.Or(f.Kind, "other")
 	return f
 }

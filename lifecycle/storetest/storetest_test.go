@@ -21,16 +21,8 @@ func TestSoundStorePasses(t *testing.T) {
 	o := judge(t, (&fault{}).harness(t))
 	require.Empty(t, o.failed)
 	for name, said := range o.skipped {
-		require.Regexp(t, `skipped: (the harness has no (Through|Restart|WrongClock)|the store is no Recaller|the store declares (Messages|no OwnClock))$`, said, name)
+		require.Regexp(t, `skipped: (the harness has no (Through|Restart|WrongClock)|the store declares (Messages|no OwnClock))$`, said, name)
 	}
-}
-
-// Nor does a store that recalls records fail in what is demanded of them.
-func TestSoundRecallerPasses(t *testing.T) {
-	f := fault{store: func() lifecycle.Store { return newMindful() }}
-	o := judge(t, f.harness(t), "Recall/is_what_get_returns", "Recall/nothing_that_was_not_written", "Recall/belongs_to_a_revision")
-	require.Empty(t, o.failed)
-	require.Empty(t, o.skipped)
 }
 
 // Every planted fault makes the suite fail, in the demand that speaks of it. With
@@ -68,7 +60,7 @@ func TestEveryDemandCanFail(t *testing.T) {
 
 func faults() []fault {
 	return slices.Concat(
-		capabilityFaults(), getFaults(), commitFaults(), quietFaults(), recallFaults(), numberFaults(), tokenFaults(), batchFaults(),
+		capabilityFaults(), getFaults(), commitFaults(), metadataFaults(), numberFaults(), tokenFaults(), batchFaults(),
 		historyFaults(), messageFaults(), listFaults(), nameFaults(), endFaults(), networkFaults(), restartFaults(), clockFaults(), concurrentFaults(),
 	)
 }
@@ -91,9 +83,8 @@ func TestSkippedDemandsSayWhy(t *testing.T) {
 	}, slices.Sorted(maps.Keys(o.failed)))
 	why := map[string]string{
 		"History/": "the store declares no History", "Token/holds": "the store declares no History",
-		"Quiet/writes": "the store declares no History",
-		"Recall/":      "the store is no Recaller",
-		"Messages/":    "the store declares no Messages", "Close/": "the store is no io.Closer",
+		"Metadata/writes": "the store declares no History",
+		"Messages/":       "the store declares no Messages", "Close/": "the store is no io.Closer",
 		"Reopen/": "the harness has no Reopen", "Restart/": "the harness has no Restart", "Network/": "the harness has no Through",
 		"Time/by":            "the store declares no OwnClock",
 		"Network/cuts_under": "the store declares no History", "Restart/during": "the store declares no History",

@@ -103,7 +103,7 @@ func overdue(states ...string) lifecycle.Query {
 func (t *trial) due(k lifecycle.Key, state string, within time.Duration) lifecycle.StoredRecord {
 	t.Helper()
 	ch := change(t.get(k), state)
-	ch.Within = within
+	ch.Timeout = within
 	return t.write(ch)
 }
 

@@ -59,7 +59,7 @@ func sameCommitAgain(t *trial) {
 	r := t.get(key("a"))
 	for _, state := range []string{idle, moving, moving} {
 		ch := change(r, state)
-		ch.Within = hour
+		ch.Timeout = hour
 		sent, filled := t.sent(commitOf(ch))
 		for range 2 {
 			t.repeat(sent, filled, "at once")
@@ -103,7 +103,7 @@ func tokenOfBatch(t *trial) {
 	a, c := t.get(key("a")), t.put(key("c"), idle)
 	b := t.put(key("b"), idle)
 	ch := change(b, moving)
-	ch.Within = hour
+	ch.Timeout = hour
 	sent, filled := t.sent(commitOf(change(a, idle), ch, removal(c)))
 	t.repeat(sent, filled, "at once")
 	t.stays("a commit of several changes sent again", filled.Changes[0].To, filled.Changes[1].To)

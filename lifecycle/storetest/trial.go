@@ -40,7 +40,7 @@ func change(before lifecycle.StoredRecord, state string) lifecycle.StoredChange 
 	to := lifecycle.StoredRecord{
 		Key: before.Key, State: state, Origin: state,
 		Sequence: before.Sequence + 1, Operation: before.Operation,
-		Actor: "tester", Event: "to " + state, Payload: lifecycle.RawPayload("in " + state),
+		Actor: "tester", Event: "to " + state, Payload: []byte("in " + state),
 	}
 	if !before.Exists() {
 		to.Operation++

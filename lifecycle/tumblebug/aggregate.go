@@ -5,17 +5,18 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/aggregate"
 )
 
-// classes are the statuses of VMs in the order that decides between equals.
+// classes are the statuses of VMs in the order of preference between equal counts.
 var classes = []State{
 	Failed, Suspended, Running, Terminated, Creating, Suspending, Resuming, Rebooting, Terminating, Undefined,
 }
 
-// dominant is the rule of the status of an MCI: the status that most of its VMs
+// dominant is the rule for the status of an MCI: the status that most of its VMs
 // have.
-var dominant = lifecycle.MustAggregate(lifecycle.AggregateSpec[State, State]{
-	Name: "mci-status", Rule: lifecycle.Dominant, Children: VM, Classes: lifecycle.Each(classes...), Empty: Undefined,
+var dominant = aggregate.Must(aggregate.Spec[State, State]{
+	Name: "mci-status", Rule: aggregate.Dominant, Children: VM, Classes: aggregate.Each(classes...), Empty: Undefined,
 })
 
 // Status is the status of an MCI as its VMs make it up. Decisions are made on the
@@ -57,25 +58,29 @@ type StatusCountInfo struct {
 // at all are Undefined. The error is [fsm.ErrUnknownState] for what is no status
 // of a VM, and [lifecycle.ErrInvalid] for a negative number.
 func Summarize(vms []State, expected int) (Status, StatusCountInfo, error) {
-	var counts lifecycle.Counts
-	err := counts.Expect(expected)
-	for _, s := range vms {
-		if err == nil {
-			err = dominant.Enter(&counts, s)
-		}
+	if expected < 0 {
+		return Status{}, StatusCountInfo{}, fmt.Errorf("tumblebug: summarize VMs: %w: %d VMs expected", lifecycle.ErrInvalid, expected)
 	}
-	var now lifecycle.Aggregated[State]
-	if err == nil {
-		now, err = dominant.Of(&counts)
-	}
+	counts := count(vms)
+	now, err := dominant.Of(counts)
 	if err != nil {
 		return Status{}, StatusCountInfo{}, err
 	}
-	info := StatusCountInfo{CountTotal: now.Total}
-	for class, n := range dominant.ByClass(&counts) {
-		*info.of(class) = n
+	total := max(now.Total, expected)
+	info := StatusCountInfo{CountTotal: total}
+	for _, s := range classes {
+		*info.of(s) = counts[s]
 	}
-	return Status{State: now.State, Partial: now.Partial, Count: now.Count, Running: info.CountRunning, Total: now.Total}, info, nil
+	return Status{State: now.State, Partial: now.Count < total, Count: now.Count, Running: info.CountRunning, Total: total}, info, nil
+}
+
+// count returns the number of VMs in each status.
+func count(vms []State) map[State]int {
+	counts := make(map[State]int)
+	for _, s := range vms {
+		counts[s]++
+	}
+	return counts
 }
 
 // of returns the count of a status of VMs.
@@ -141,7 +146,7 @@ func settled(vms []State) (State, bool) {
 	}
 	switch {
 	case len(resting) > 0:
-		now, err := dominant.Compute(slices.Values(resting))
+		now, err := dominant.Of(count(resting))
 		return now.State, err == nil
 	case !ended || len(vms) == 0:
 		return "", false

@@ -12,15 +12,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// CreateMci begins to make an MCI: first what its VMs share, then the VMs, or
-// with Hold only the first until somebody says continue. It returns as soon as the
-// MCI is Preparing.
+// CreateMci starts the creation of an MCI: first the resources that its VMs share, then
+// the VMs. With Hold, the VMs wait for continue. CreateMci returns as soon as the MCI
+// is Preparing.
 //
-// If something that they share cannot be made, what was made is released, and the
-// MCI is Failed. Of VMs that fail, Policy says what becomes of the MCI.
+// If a resource cannot be created, all of them are released, and the MCI is Failed. If
+// VMs fail, Policy decides about the MCI.
 //
 // Errors: [lifecycle.ErrInvalid], [lifecycle.ErrExists], those of the store.
-// Nothing is there then.
+// Nothing is created then.
 func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciStatus, error) {
 	if err := checkName("namespace", nsID); err != nil {
 		return MciStatus{}, err
@@ -41,14 +41,13 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	return statusOf(&mci, nil)
 }
 
-// prepare makes what the VMs of an MCI share, and says that it is there, or that
-// it cannot be made.
+// prepare creates the resources that the VMs of an MCI share, and reports success or
+// failure.
 //
-// Several processes may do so at once, because nobody knows whether one that is
-// slow is dead. The bad schedule: one has made everything, and VMs are in it; the
-// other one, for which it took too long, fails and releases it. Therefore nothing
-// is released before the record says that it will be, and nobody says that all is
-// there about another record than the one he began with.
+// Several processes may do so at once, because a slow process may be considered dead.
+// The bad schedule: one process has created all resources, and VMs use them; the other
+// one fails and releases them. Therefore a process records that it will release
+// before it releases, and reports success only about the record that it began with.
 func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	if mci.Payload.GivenUp {
 		return s.giveUp(ctx, mci)
@@ -92,22 +91,22 @@ func (s *System) prepare(ctx context.Context, mci *mciRecord) error {
 	return s.giveUp(ctx, &now)
 }
 
-// giveUp releases what was prepared of an MCI that cannot be, and says so.
+// giveUp releases the resources of an MCI that cannot be prepared, and reports failure.
 func (s *System) giveUp(ctx context.Context, mci *mciRecord) error {
 	why := reason(errors.New(mci.Reason), s.release(ctx, mci))
 	_, err := s.mcis.Fire(ctx, mci.ID, Fail, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Reason: why})
 	return s.late(ctx, mci, err)
 }
 
-// late is the end of a preparation. If the MCI was moved by somebody else meanwhile,
-// by the sweeper or by force, and nobody will make anything of it, what was made last
-// is released here: whoever gave it up may have looked before.
+// late is the end of a preparation. If the sweeper or a forced action has ended the MCI
+// meanwhile, late releases the resources that were created last: the writer that ended
+// the MCI may have released before they existed.
 func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
 	if err == nil && ctx.Err() == nil {
 		return nil
 	}
-	// Who has interrupted it by force releases what there was then, in this process
-	// when its turn comes. If this process stood still, that may be long ago.
+	// The forced action releases the resources of its time, in this process when its
+	// turn comes. If this process stalled, that may be long ago.
 	after, end := context.WithTimeout(context.WithoutCancel(ctx), MCIPrepareTimeout)
 	defer end()
 	var now mciRecord
@@ -126,13 +125,13 @@ func (s *System) late(ctx context.Context, mci *mciRecord, err error) error {
 	return err
 }
 
-// moved reports whether a commit failed because somebody else has moved the object.
+// moved reports whether a commit failed because another writer has moved the object.
 func moved(err error) bool {
 	return (errors.Is(err, lifecycle.ErrConflict) || refused(err)) && !errors.Is(err, lifecycle.ErrUnknownOutcome)
 }
 
-// insist asks a few times for what must not be left to others, who may know nothing of
-// it: no record tells of what was prepared for an MCI that is gone.
+// insist repeats a call a few times that no other process can make up for: no record
+// names the resources of an MCI that is gone.
 func (s *System) insist(ctx context.Context, f func() error) error {
 	err := f()
 	for n := 1; n < 5 && err != nil && !moved(err) && s.pause(ctx) == nil; n++ {
@@ -141,14 +140,14 @@ func (s *System) insist(ctx context.Context, f func() error) error {
 	return err
 }
 
-// tell reports how a step of an operation ended.
+// tell reports the outcome of a step of an operation.
 func (s *System) tell(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string) error {
 	_, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, why)
 	return err
 }
 
-// release gives back what the VMs of an MCI share, the last first, and as much of
-// it as can be.
+// release releases the resources of an MCI, the last one first. After an error it
+// continues with the others.
 func (s *System) release(ctx context.Context, mci *mciRecord) error {
 	var errs []error
 	for _, r := range slices.Backward(resources(mci)) {
@@ -159,7 +158,7 @@ func (s *System) release(ctx context.Context, mci *mciRecord) error {
 	return errors.Join(errs...)
 }
 
-// reason is what a record says of errors.
+// reason returns the text of errors for a record.
 func reason(errs ...error) string {
 	if err := errors.Join(errs...); err != nil {
 		return shortened(err.Error())
@@ -167,7 +166,7 @@ func reason(errs ...error) string {
 	return ""
 }
 
-// provision makes the VMs of an MCI that are not there, and waits until all rest.
+// provision creates the missing VMs of an MCI, and waits until all are at rest.
 func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 	vms, err := s.members(ctx, mci.ID)
 	if err != nil {
@@ -192,7 +191,7 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 				Edit:    func(p *VMSpec) error { *p = spec; return nil },
 				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
 			})
-			// Another process that goes on with the MCI may have been faster.
+			// Another process that continues the MCI may have been faster.
 			if err != nil && !refused(err) {
 				return err
 			}
@@ -201,8 +200,8 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 	return s.awaitRest(ctx, ids)
 }
 
-// created says how a creation ended, of which all VMs rest. It returns true if
-// there is something left to do first.
+// created reports the outcome of a creation whose VMs are all at rest. It returns true
+// if something is left to do first.
 func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (bool, error) {
 	var made, bad, unknown []vmRecord
 	for _, vm := range vms {
@@ -212,7 +211,7 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 		case vm.State == Undefined && vm.Event != string(SeeNothing):
 			bad = append(bad, vm)
 			unknown = append(unknown, vm)
-		default: // also what could not be seen since: that its provider was silent is no failure
+		default: // also a VM that was created and whose provider has been silent since
 			made = append(made, vm)
 		}
 	}
@@ -228,7 +227,7 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 	}
 	var refined []vmRecord
 	if len(unknown) > 0 && mci.Payload.Policy == RefineFailed {
-		// The provider may have answered since: what is there is not forgotten.
+		// The provider may answer now: a VM that exists is not refined.
 		now, err := s.refresh(ctx, unknown)
 		if err != nil || slices.ContainsFunc(now, func(vm vmRecord) bool { return vm.State != Undefined }) {
 			return true, err
@@ -238,7 +237,7 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 	case len(bad) > 0 && policy == Rollback:
 		return s.rollBack(ctx, mci, append(made, unknown...), bad, why)
 	case len(bad) > 0 && policy == RefineFailed && len(made) > 0:
-		// Somebody else has terminated one: the document refines no such VMs.
+		// The document does not refine VMs that a user has terminated meanwhile.
 		refined = slices.DeleteFunc(bad, func(vm vmRecord) bool { return vm.State == Terminated })
 		vms, why = made, why+", and are refined away"
 	}
@@ -252,14 +251,15 @@ func (s *System) created(ctx context.Context, mci *mciRecord, vms []vmRecord) (b
 	return false, s.conclude(ctx, mci, e, by, why, refined)
 }
 
-// rollBack terminates what may run of a creation, and when that is done removes
-// all but what could not be terminated. It returns true if there is something to wait for.
+// rollBack terminates the VMs of a creation that may run. After that it removes all
+// VMs except those that could not be terminated. It returns true if there is something
+// to wait for.
 func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRecord, why string) (bool, error) {
 	again := false
 	for _, vm := range alive {
 		_, err := s.vms.Do(ctx, vm.ID, Terminate, User, s.workOf(&vm), &lifecycle.Change[VMSpec]{
 			Force: vm.State == Undefined, Expect: vm.Revision, Reason: "rolled back",
-			// What fails from now on is there, and is not forgotten.
+			// A VM whose termination fails exists, and is not removed.
 			Edit:    func(p *VMSpec) error { p.Asked = 0; return nil },
 			Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
 		})
@@ -275,7 +275,7 @@ func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRe
 		return vm.State != Terminated && vm.Payload.Asked != mci.Operation
 	})
 	if why += ", and the creation is rolled back"; len(gone) == len(bad) {
-		// Nothing uses any more what they shared.
+		// No VM uses the shared resources any more.
 		if err := s.release(ctx, mci); err != nil {
 			why += "\n" + err.Error()
 		}
@@ -285,29 +285,30 @@ func (s *System) rollBack(ctx context.Context, mci *mciRecord, alive, bad []vmRe
 	return false, s.conclude(ctx, mci, Fail, Aggregate, why, gone)
 }
 
-// conclude writes how the operation of an MCI ended, and removes these VMs in the
-// same commit: whoever sees the one sees the other.
+// conclude writes the outcome of an operation of an MCI and removes these VMs, in one
+// commit if the store supports that.
 func (s *System) conclude(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string, remove []vmRecord) error {
 	if len(remove) == 0 {
 		return s.tell(ctx, mci, e, by, why)
 	}
-	parts := []lifecycle.AnyPart{s.mcis.Firing(mci.ID, e, by, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Reason: shortened(why)})}
+	var tx lifecycle.Tx
+	s.mcis.In(&tx).Fire(mci.ID, e, by, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Reason: shortened(why)})
 	for _, vm := range remove {
-		parts = append(parts, s.vms.Firing(vm.ID, removal(&vm), User, &lifecycle.Change[VMSpec]{Expect: vm.Revision, Force: true}))
+		s.vms.In(&tx).Fire(vm.ID, removal(&vm), User, &lifecycle.Change[VMSpec]{Expect: vm.Revision, Force: true})
 	}
-	err := lifecycle.Together(ctx, parts...)
+	err := tx.Commit(ctx)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	// The store has no such commit: the MCI first, so that nobody who goes on
-	// with the creation makes again what was removed.
+	// The store has no such commit. The MCI moves first, so that no process that
+	// continues the creation creates the removed VMs again.
 	if err = s.tell(ctx, mci, e, by, why); err == nil {
 		err = s.remove(ctx, remove)
 	}
 	return err
 }
 
-// removal is the event that removes a VM: the document's, where that has one.
+// removal is the event that removes a VM: that of the document, if it has one.
 func removal(vm *vmRecord) Event {
 	if vm.State == Terminated {
 		return Remove

@@ -124,7 +124,7 @@ func TestGivenUpLate(t *testing.T) {
 		cases, err := second.Sweep(ctx)
 		require.NoError(t, err)
 		require.Len(t, cases, 1)
-		require.Equal(t, lifecycle.Moved, cases[0].Remedy, "%v", cases)
+		require.Equal(t, lifecycle.Moved, cases[0].Resolution, "%v", cases)
 		synctest.Wait()
 		status, err := second.GetMciStatus(ctx, "ns", "m")
 		require.NoError(t, err)

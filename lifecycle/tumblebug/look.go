@@ -23,12 +23,13 @@ type evidence struct {
 	at        time.Time // of the last that counts
 }
 
-// control is the work of an operation of a VM: ask the provider for it, and look
-// until it is done. It goes on until its context ends, by the deadline of the VM.
+// control is the work of an operation of a VM: it requests the action from the
+// provider and asks for the status until the action has ended. It ends with its
+// context, at the deadline of the VM.
 func (s *System) control(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
-	// It may have waited for its turn longer than the deadline is.
-	if err := t.Beat(ctx); errors.Is(err, lifecycle.ErrStale) {
+	// The operation may have waited for its turn past its deadline.
+	if err := t.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
 		return err
 	}
 	vm, stray, err := s.subject(ctx, t.ID)

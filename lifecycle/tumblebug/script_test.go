@@ -218,7 +218,7 @@ func (s *script) run(ctx context.Context, d *datadriven.TestData) error {
 	case "explain":
 		x, err := s.system.Explain(ctx, ns, word(0), word(1))
 		if err == nil {
-			s.printf("%s: %s; %v", x.State, x.Owes, x.InTheWay)
+			s.printf("%s: %s; %v", x.State, x.NextMove, x.Blocked)
 		}
 		return err
 	case "advance":

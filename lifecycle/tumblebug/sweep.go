@@ -3,7 +3,6 @@ package tumblebug
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -11,71 +10,65 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// patience is how long an operation of an MCI may do nothing until a sweep goes
-// on with it: who does it may have died.
+// patience is how long an operation of an MCI may not move until a sweep continues it,
+// because its process may have died.
 const patience = time.Minute
 
 // Why a sweep leaves an object alone.
 var (
 	errUnderWay = errors.New("tumblebug: it is under way")
 	errWaits    = errors.New("tumblebug: it waits for its turn")
-	errHeld     = errors.New("tumblebug: it is on hold, until somebody says continue or withdraw")
+	errHeld     = errors.New("tumblebug: it is on hold until continue or withdraw")
 )
 
-// Sweep looks once after what is stuck. The provider is asked about VMs that are
-// over their deadline, or whose process died; in that case it is asked for the
-// action once more. What it says decides, and if it does not say enough until the
-// deadline, the VM is Undefined. MCIs whose
-// operation does nothing are gone on with. It returns the cases of
-// [lifecycle.Manager.Sweep]; the error is the store's or the context's.
-func (s *System) Sweep(ctx context.Context) ([]lifecycle.Case, error) {
-	return s.care(ctx, s.vms.Sweep, s.mcis.Sweep, patience)
+// Sweep looks once at everything that is stuck. It asks the provider about VMs that
+// are past their deadline or whose process has died, and in the latter case requests
+// the action again. The provider's answer decides; without a sufficient answer until
+// the deadline, the VM is Undefined. Sweep continues the operations of MCIs that have
+// not moved for a minute. It returns the results of [lifecycle.Manager.Sweep]; the
+// error is the store's or the context's.
+func (s *System) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	return s.sweep(ctx, patience)
 }
 
-// Recover is for the start of a process: it does at once what [System.Sweep] does
-// about what dead processes have left, and goes on with every MCI. Without an
-// owner it cannot tell who is dead, and VMs are left to their deadlines.
-func (s *System) Recover(ctx context.Context) ([]lifecycle.Case, error) {
-	vms := s.vms.Recover
-	if s.owner == nil {
-		vms = s.vms.Sweep
-	}
-	return s.care(ctx, vms, s.mcis.Sweep, 0)
+// Recover is for the start of a process: it is [System.Sweep], and continues the
+// operations of all MCIs at once. Without an owner it finds the VMs of dead
+// processes by their deadlines only.
+func (s *System) Recover(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	return s.sweep(ctx, 0)
 }
 
-type sweep = func(context.Context) ([]lifecycle.Case, error)
-
-func (s *System) care(ctx context.Context, vms, mcis sweep, unchanged time.Duration) ([]lifecycle.Case, error) {
-	cases, err := vms(ctx)
+// sweep continues the operations of MCIs that have not moved for this long.
+func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycle.SweepResult, error) {
+	results, err := s.vms.Sweep(ctx)
 	if err != nil {
-		return cases, err
+		return results, err
 	}
-	more, err := mcis(ctx)
+	more, err := s.mcis.Sweep(ctx)
 	err = errors.Join(err, s.givenUp(ctx, more))
-	if cases = append(cases, more...); err != nil {
-		return cases, err
+	if results = append(results, more...); err != nil {
+		return results, err
 	}
 	if err := s.orphans(ctx); err != nil {
-		return cases, err
+		return results, err
 	}
 	for mci, err := range s.mcis.All(ctx, lifecycle.Select[State]{States: moving(MCI), UnchangedFor: unchanged}) {
 		if err == nil && !onHold(&mci) {
 			err = s.order(ctx, &mci, "go on", queue.NoPreempt)
 		}
 		if err != nil {
-			return cases, err
+			return results, err
 		}
 	}
-	return cases, nil
+	return results, nil
 }
 
-// givenUp releases what was prepared for the MCIs that a sweep gave up, which it does
-// first: whoever prepares one elsewhere is slow, perhaps, and may be done with it
-// until then. What is left behind here, for an error or because this process dies,
-// goes when the MCI is deleted.
-func (s *System) givenUp(ctx context.Context, cases []lifecycle.Case) (err error) {
-	for _, c := range cases {
-		if c.Remedy != lifecycle.Moved || c.Event != string(TimedOut) || c.From != string(Preparing) && c.From != string(Prepared) {
+// givenUp releases the resources of the MCIs that a sweep has failed. The sweep fails
+// them first, because a slow process may still prepare them. Resources that remain
+// after an error, or because this process dies, are released with the MCI.
+func (s *System) givenUp(ctx context.Context, results []lifecycle.SweepResult) (err error) {
+	for _, c := range results {
+		if c.Resolution != lifecycle.Moved || c.Event != string(TimedOut) || c.From != string(Preparing) && c.From != string(Prepared) {
 			continue
 		}
 		mci, failed := s.mcis.Get(ctx, c.ID)
@@ -89,11 +82,11 @@ func (s *System) givenUp(ctx context.Context, cases []lifecycle.Case) (err error
 	return err
 }
 
-// orphans goes on with the VMs that this process was told to do something about
-// and does not: its store never said whether it had admitted that.
+// orphans continues the operations of VMs that this process owns and does not work
+// on: the store has not answered whether it had admitted them.
 func (s *System) orphans(ctx context.Context) error {
 	if s.owner == nil {
-		return nil // nobody knows whose they are
+		return nil // the records do not name their process
 	}
 	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{States: moving(VM), UnchangedFor: patience}) {
 		if err != nil {
@@ -103,8 +96,8 @@ func (s *System) orphans(ctx context.Context) error {
 		if vm.Owner != s.owner.Name() || vm.Epoch != s.owner.Epoch() || len(s.queue.Inspect(key)) > 0 {
 			continue
 		}
-		// Work leaves the queue after it has written how it ended. So if it has
-		// ended since the VM was listed, that is seen now.
+		// Work leaves the queue after its outcome is written. So if it has ended
+		// since the VM was listed, the record shows it now.
 		now, err := s.vms.Get(ctx, vm.ID)
 		if errors.Is(err, lifecycle.ErrNotFound) || err == nil && (now.Operation != vm.Operation || atRest(now.State)) {
 			continue
@@ -123,7 +116,7 @@ func (s *System) orphans(ctx context.Context) error {
 	return nil
 }
 
-// moving are the states of a machine in which somebody owes a move.
+// moving returns the transitional states of a machine.
 func moving[T any](m *fsm.Machine[State, Event, T]) (list []State) {
 	for st := range m.States() {
 		if m.Kind(st) == fsm.Transitional {
@@ -133,28 +126,15 @@ func moving[T any](m *fsm.Machine[State, Event, T]) (list []State) {
 	return list
 }
 
-// Run sweeps until ctx ends, which is no error, once in every interval; 0 is 10
-// seconds. It starts no goroutine. Tell gets what each sweep found, if it is not
-// nil; a sweep that fails is tried again at the next time.
-func (s *System) Run(ctx context.Context, every time.Duration, tell func([]lifecycle.Case, error)) error {
-	if every < 0 {
-		return fmt.Errorf("%w: every %v", lifecycle.ErrInvalid, every)
-	}
-	ticker := time.NewTicker(orDefault(every, 10*time.Second))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if cases, err := s.Sweep(ctx); tell != nil && ctx.Err() == nil {
-			tell(cases, err)
-		}
-	}
+// Run sweeps until ctx ends, and then returns nil. The function report, if it is not
+// nil, receives the results and the error of each sweep. After an error the next sweep
+// tries again. An interval of 0 is 10 seconds; a negative one is
+// [lifecycle.ErrInvalid]. Run starts no goroutine. See [lifecycle.Run].
+func (s *System) Run(ctx context.Context, every time.Duration, report func([]lifecycle.SweepResult, error)) error {
+	return lifecycle.Run(ctx, every, report, s)
 }
 
-// observeVM is asked about a VM that is stuck.
+// observeVM returns the event for a VM that is stuck.
 func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
 	// Its deadline begins when its turn comes: large MCIs wait for long under
 	// the limits of their providers.
@@ -170,8 +150,8 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 	return s.pursue(ctx, &vm, stuck.Deadline)
 }
 
-// pursue looks at a VM at which nobody is at work, and until its deadline asks
-// its provider once more for what it was to do.
+// pursue looks at a VM that no process works on, and requests its action from the
+// provider again until the deadline.
 func (s *System) pursue(ctx context.Context, vm *vmRecord, deadline time.Time) (Event, fsm.Actor, error) {
 	action, _ := Doing(vm.State)
 	ref := refOf(vm)
@@ -181,7 +161,7 @@ func (s *System) pursue(ctx context.Context, vm *vmRecord, deadline time.Time) (
 	}
 	v := s.weigh(vm.ID, vm.Operation, action, said, answered)
 	if v == pending && time.Now().Before(deadline) {
-		// Who was to ask may never have done so.
+		// The process that died may not have requested the action.
 		if !s.begun(vm.ID, vm.Operation) {
 			if _, stray, err := s.subject(ctx, vm.ID); err != nil {
 				return "", "", err
@@ -199,11 +179,12 @@ func (s *System) pursue(ctx context.Context, vm *vmRecord, deadline time.Time) (
 		return Fail, CSP, nil
 	case pending:
 	}
-	return "", "", nil // the row of the table: nobody knows
+	return "", "", nil // the deadline row of the table: the outcome is unknown
 }
 
-// observeMCI is asked about an MCI that is over its deadline. An MCI ends by its
-// VMs, and these have deadlines of their own; only what has none yet is given up.
+// observeMCI returns the event for an MCI that is past its deadline. An MCI ends by
+// its VMs, which have deadlines of their own; only an MCI without VMs fails by its own
+// deadline.
 func (s *System) observeMCI(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
 	mci, err := s.mcis.Get(ctx, stuck.ID)
 	switch {

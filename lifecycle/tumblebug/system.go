@@ -13,19 +13,19 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// System is CB-Tumblebug over a store and the clouds: it makes MCIs, does what
-// users ask of them and of their VMs, and says how they are. [New] makes one; the
+// System is CB-Tumblebug over a store and the clouds: it creates MCIs, performs the
+// actions of users on MCIs and VMs, and reports their status. [New] makes one; the
 // zero System is not usable. It is safe for concurrent use.
 //
-// Requests return as soon as they are admitted; what they begin goes on in
-// goroutines of the system's queues until it has ended, and the system is at rest
-// then. Somebody has to call [System.Sweep] now and then.
+// Requests return as soon as they are admitted. Their operations continue in
+// goroutines of the system's queues. The program calls [System.Run], or
+// [System.Sweep] often enough.
 type System struct {
 	provider Provider
 	mcis     *lifecycle.Manager[State, Event, MCISpec]
 	vms      *lifecycle.Manager[State, Event, VMSpec]
-	queue    *queue.Queuer[lifecycle.Key] // of what is asked of providers
-	orders   *queue.Queuer[string]        // of what is to be done about MCIs, by key
+	queue    *queue.Queuer[lifecycle.Key] // of requests to providers
+	orders   *queue.Queuer[string]        // of operations of MCIs, by key
 	limited  map[string]bool              // the providers with limits
 	owner    *lifecycle.Owner
 	poll     time.Duration
@@ -35,31 +35,31 @@ type System struct {
 	fetched, saved atomic.Uint64
 
 	mu    sync.Mutex
-	known map[string]*evidence // by key of a VM: what was seen of its action
+	known map[string]*evidence // of the action of a VM, by its key
 }
 
 // Config refines a [System]. The zero Config and nil are the defaults.
 type Config struct {
-	// Base is what the contexts of work come from. It must not end before
-	// [System.Close] has returned: work that ends with it counts as failed.
-	// Default: context.Background().
+	// Base is the parent of the contexts of work. It must not end before
+	// [System.Close] has returned: work that ends with it has failed. Default:
+	// context.Background().
 	Base context.Context
-	// Owner is this process, as [lifecycle.Join] made it. Default: nobody; what
-	// a process leaves behind that dies is then found by its deadline alone.
+	// Owner is this process, as [lifecycle.Join] made it. Default: none; sweeps
+	// then find the operations of a process that died by their deadlines only.
 	Owner *lifecycle.Owner
 	// Limits are those of the providers by name, in any case; others have none.
 	// Default: [DefaultLimits].
 	Limits map[string]Limit
-	// Poll is how often a provider is asked about a VM while an action is under
-	// way. Default, at 0: 5 seconds.
+	// Poll is the interval at which a provider is asked about a VM during an
+	// action. Default, at 0: 5 seconds.
 	Poll time.Duration
-	// Confirm is how many looks, one in each Poll, have to say the same where one
-	// of them is not enough to end an action. At least 2. Default, at 0: 3.
+	// Confirm is how many equal answers of a provider, one in each Poll, end an
+	// action if one answer is not sufficient. At least 2. Default, at 0: 3.
 	Confirm int
-	// Looks is how many VMs one request for a status looks at side by side.
-	// Default, at 0: 16.
+	// Looks is how many VMs one request for a status checks at once. Default,
+	// at 0: 16.
 	Looks int
-	// Observer is told of the changes of MCIs and VMs. Default: nobody.
+	// Observer receives the changes of MCIs and VMs. Default: none.
 	Observer lifecycle.Observer
 }
 
@@ -97,7 +97,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		return nil, err
 	}
 	s.vms = lifecycle.New(VM, store, &lifecycle.Config[Event]{
-		Worker: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
+		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: s.queue, Observe: s.observeVM, Observer: config.Observer,
 	})
@@ -118,22 +118,21 @@ func (s *System) MCIs() *lifecycle.Manager[State, Event, MCISpec] { return s.mci
 // VMs returns the manager of the VMs, whose ids are "namespace/mci/vm".
 func (s *System) VMs() *lifecycle.Manager[State, Event, VMSpec] { return s.vms }
 
-// Queue returns the queue in which VMs wait for their turn, for whoever wants to
-// see who waits and why.
+// Queue returns the queue in which VMs wait for their turn, for inspection.
 func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 
 // Stats are the numbers of the system since it was made.
 type Stats struct {
-	Fetched uint64 // times a provider was asked about a VM
-	Saved   uint64 // times it was not, because the status is final or rests by our doing
+	Fetched uint64 // how often a provider was asked about a VM
+	Saved   uint64 // how often it was not, because the status was cached, see [Cached]
 }
 
 // Stats returns the numbers.
 func (s *System) Stats() Stats { return Stats{s.fetched.Load(), s.saved.Load()} }
 
-// Close takes no more requests and waits until what is under way has ended. The
-// error is [queue.ErrNotDrained] if ctx ends first: it goes on then, and a process
-// that ends nevertheless leaves it to whoever recovers.
+// Close refuses further requests and waits for the operations that have started. The
+// error is [queue.ErrNotDrained] if ctx ends first: the operations continue then. If
+// the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
 	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx))
 }
@@ -145,7 +144,7 @@ func vmKey(nsID, mciID, vmID string) string { return mciKey(nsID, mciID) + "/" +
 // last is the name of an object in its id.
 func last(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
-// place takes the id of an MCI apart.
+// place splits the id of an MCI.
 func place(key string) (nsID, mciID string) {
 	nsID, mciID, _ = strings.Cut(key, "/")
 	return nsID, mciID

@@ -110,7 +110,7 @@ func BenchmarkRatios(*testing.B) {
 	}
 	figure("latency-p50-to-client-go", latency(), 1)
 	allocs, bytes := perAction()
-	figure("allocations", allocs, 2)
+	figure("allocations", allocs, 3)
 	figure("bytes", bytes, 400)
 	idleBytes, idleGoroutines := idle()
 	figure("idle-bytes-per-key", idleBytes, 1)

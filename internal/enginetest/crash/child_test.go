@@ -19,27 +19,27 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// asChild is the variable of the environment that makes the test binary a
-// process of the service: its orders, as JSON.
+// asChild is the environment variable that makes the test binary a process of the
+// service. It holds the orders as JSON.
 const asChild = "INTERLOCK_CRASH_CHILD"
 
 // orders are what a child is to do.
 type orders struct {
 	Engine  string // by name
 	DSN     string
-	Name    string // among the owners
+	Name    string // of the owner
 	Outside string // directory
-	Told    string // file: what clients were told
+	Answers string // file: the answers that clients have received
 	Seed    uint64
 	Objects int
-	At      int64  // the commit at which it ends itself; 0: it waits to be ended
-	When    string // before, after, or on the way
+	At      int64  // the commit at which the child kills itself; 0: the parent kills it
+	When    string // before, during or after that commit
 }
 
-// ready is what a child says when it works.
+// ready is the line that a child prints when its clients run.
 const ready = "ready"
 
-// child is a process of the service, until it is killed, finds that it was
+// child runs a process of the service until it is killed, finds that it was
 // declared dead, or loses its parent.
 func child(text string) error {
 	var o orders
@@ -64,32 +64,32 @@ func child(text string) error {
 	c := config(outside(o.Outside).apply, 50*time.Millisecond)
 	c.Owner = owner
 	m := lifecycle.New(disk, store, c)
-	if _, err := m.Recover(ctx); err != nil {
+	if _, err := m.Sweep(ctx); err != nil {
 		return err
 	}
-	told, err := os.OpenFile(o.Told, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	answers, err := os.OpenFile(o.Answers, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 2)
 	go func() { ended <- owner.Run(ctx) }()
-	go func() { ended <- m.Run(ctx, ttl/5, nil) }()
+	go func() { ended <- lifecycle.Run(ctx, ttl/5, nil, m) }()
 	for i := range uint64(4) {
-		cl := &client{m: m, dice: rand.New(rand.NewPCG(o.Seed, i)), objects: o.Objects, told: told}
+		cl := &client{m: m, dice: rand.New(rand.NewPCG(o.Seed, i)), objects: o.Objects, answers: answers}
 		go cl.run(ctx)
 	}
 	fmt.Println(ready)
 	go func() {
-		_, _ = io.Copy(io.Discard, bufio.NewReader(os.Stdin)) // until nobody is at the other end
+		_, _ = io.Copy(io.Discard, bufio.NewReader(os.Stdin)) // until the parent ends
 		os.Exit(0)
 	}()
 	if err := <-ended; !errors.Is(err, lifecycle.ErrStale) {
 		return err
 	}
-	return nil // too slow a heart: the next one comes
+	return nil // it was too slow with a heartbeat: the next process comes
 }
 
-// mortal is a store at one of whose commits the process ends.
+// mortal is a store that kills the process at one of its commits.
 type mortal struct {
 	*sqlstore.Store
 	at   int64
@@ -104,14 +104,14 @@ func (s *mortal) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	switch s.when {
 	case "before":
 		die()
-	case "on the way":
+	case "during":
 		go func() {
 			time.Sleep(rand.N(2 * time.Millisecond))
 			die()
 		}()
 	}
 	_ = s.Store.Commit(ctx, c)
-	die() // whatever it was
+	die() // also after an error
 	return nil
 }
 
@@ -123,12 +123,12 @@ func die() {
 	select {}
 }
 
-// client asks for one thing after the other.
+// client sends one request after the other.
 type client struct {
 	m       disks
 	dice    *rand.Rand
 	objects int
-	told    io.Writer
+	answers io.Writer
 }
 
 func (c *client) run(ctx context.Context) {
@@ -137,12 +137,12 @@ func (c *client) run(ctx context.Context) {
 		if err := c.ask(ctx, id); err == nil {
 			continue
 		}
-		time.Sleep(time.Millisecond) // refused: somebody else is at it
+		time.Sleep(time.Millisecond) // refused, as a rule because another client uses the disk
 	}
 }
 
-// ask asks for something that the disk's state allows, mostly. Every request but
-// a deletion tells a message.
+// ask requests something that the disk's state mostly permits. Every request but
+// a deletion has a message.
 func (c *client) ask(ctx context.Context, id string) error {
 	at := state("none")
 	rec, err := c.m.Get(ctx, id)
@@ -154,60 +154,61 @@ func (c *client) ask(ctx context.Context, id string) error {
 	change := &lifecycle.Change[int]{Messages: []lifecycle.Message{{Topic: "asked", Key: id}}}
 	work := lifecycle.Named([]string{"work", "slow", "slow", "fail"}[c.dice.IntN(4)], nil)
 	pick := func(events ...event) event { return events[c.dice.IntN(len(events))] }
-	steps := []lifecycle.Step[event]{{Event: "copy", Work: work}}
+	e := event("copy")
 	switch at {
 	case "none":
-		steps[0].Event = "make"
+		e = "make"
 	case "broken":
-		if steps[0].Event = pick("delete", "attach"); steps[0].Event == "delete" {
-			change = nil
-		}
+		e = pick("delete", "attach")
 	case "free":
-		switch steps[0].Event = pick("delete", "attach", "attach", "grow", "grow"); steps[0].Event {
-		case "delete":
-			change = nil
-		case "grow":
-			steps[0].Work = lifecycle.Named("grow", nil)
-		}
+		e = pick("delete", "attach", "attach", "grow", "grow")
 	case "used":
-		switch steps[0].Event = pick("copy", "detach", "grow"); steps[0].Event {
-		case "grow":
-			steps[0].Work = lifecycle.Named("grow", nil)
-		case "detach":
-			steps = append(steps, lifecycle.Step[event]{Event: "delete", Work: lifecycle.Named("work", nil)})
-		}
+		e = pick("copy", "detach", "grow")
 	case "growing":
 		if c.dice.IntN(20) == 0 {
-			steps[0].Event, change = "delete", nil
+			e = "delete"
 		}
 	}
-	if steps[0].Event == "attach" {
-		after, err := c.m.Fire(ctx, id, "attach", user, change)
-		return c.tell(&after, err)
+	switch e {
+	case "attach":
+		after, err := c.m.Fire(ctx, id, e, user, change)
+		return c.note(&after, err)
+	case "grow":
+		work = lifecycle.Named("grow", nil)
+	case "delete":
+		change = nil
 	}
-	h, err := c.m.DoSteps(ctx, id, user, steps, change)
+	if err := c.do(ctx, id, e, work, change); err != nil || e != "detach" {
+		return err
+	}
+	return c.do(ctx, id, "delete", lifecycle.Named("work", nil), nil)
+}
+
+// do requests an operation and waits for its outcome.
+func (c *client) do(ctx context.Context, id string, e event, work lifecycle.Work, change *lifecycle.Change[int]) error {
+	h, err := c.m.Do(ctx, id, e, user, work, change)
 	if err != nil {
 		return err
 	}
 	admitted := h.Admitted()
-	if err := c.tell(&admitted, nil); err != nil {
+	if err := c.note(&admitted, nil); err != nil {
 		return err
 	}
 	after, err := h.Wait(ctx)
 	if err != nil || after.ID == "" {
 		return err
 	}
-	return c.tell(&after, nil)
+	return c.note(&after, nil)
 }
 
-// tell notes what the client was told, in one write.
-func (c *client) tell(r *lifecycle.Record[state, int], err error) error {
+// note writes the answer that the client has received to the file, in one write.
+func (c *client) note(r *lifecycle.Record[state, int], err error) error {
 	if err != nil {
 		return err
 	}
 	line, err := json.Marshal(answer{r.ID, r.Sequence, r.Operation, r.State})
 	if err == nil {
-		_, err = c.told.Write(append(line, '\n'))
+		_, err = c.answers.Write(append(line, '\n'))
 	}
 	return err
 }

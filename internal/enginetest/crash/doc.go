@@ -1,4 +1,4 @@
-// Package crash has the tests of what is left when processes die on a real
-// engine: the crash points of package crashtest over every durable write, and
-// processes that are killed with SIGKILL.
+// Package crash tests what a process that dies leaves in a real engine: with the
+// crash points of package crashtest at every durable write, and with processes that
+// are killed by SIGKILL.
 package crash

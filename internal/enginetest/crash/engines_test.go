@@ -17,13 +17,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// engine is one that tests run on.
+// engine is an engine that the tests run on.
 type engine struct {
 	name    string
 	driver  string
 	dialect sqlstore.Dialect
-	// database returns the DSN of one that is the test's own, in which commits
-	// do not wait for the disk: no test here ends the engine.
+	// database returns the DSN of a database of the test's own. Its commits do not
+	// wait for the disk, because no test of this package ends the engine.
 	database func(testing.TB) (dsn string)
 }
 
@@ -38,7 +38,7 @@ var engines = func() []engine {
 	return list
 }()
 
-// long says that nothing is left out.
+// long reports whether tests may take minutes each.
 var long = os.Getenv("INTERLOCK_LONG") != ""
 
 func fastPostgres(t testing.TB) string {
@@ -55,7 +55,7 @@ func fastPostgres(t testing.TB) string {
 	return u.String()
 }
 
-// onEach runs a test on every engine that there is.
+// onEach runs a test on every engine.
 func onEach(t *testing.T, run func(t *testing.T, e engine)) {
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {
@@ -67,13 +67,13 @@ func onEach(t *testing.T, run func(t *testing.T, e engine)) {
 
 func (e engine) pool(dsn string) (*sql.DB, error) { return sql.Open(e.driver, dsn) }
 
-// aged is a store that can be made older. Its database is closed with it.
+// aged is a store whose records can be made older. Close closes its database too.
 type aged struct {
 	*sqlstore.Store
 	db *sql.DB
 }
 
-// migrate makes the tables.
+// migrate creates the tables.
 func (e engine) migrate(t testing.TB, dsn string) {
 	t.Helper()
 	db, err := e.pool(dsn)
@@ -82,7 +82,7 @@ func (e engine) migrate(t testing.TB, dsn string) {
 	require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 }
 
-// open makes a store by connections of its own.
+// open returns a store with connections of its own.
 func (e engine) open(t testing.TB, dsn string) *aged {
 	t.Helper()
 	db, err := e.pool(dsn)
@@ -109,7 +109,7 @@ func (s *aged) exec(t testing.TB, statements ...string) {
 	}
 }
 
-// age moves all that is stored into the past.
+// age moves all stored times into the past.
 func (s *aged) age(t testing.TB, d time.Duration) {
 	t.Helper()
 	us := strconv.FormatInt(d.Microseconds(), 10)
@@ -117,8 +117,8 @@ func (s *aged) age(t testing.TB, d time.Duration) {
 		"UPDATE interlock_history SET at = at - "+us)
 }
 
-// harness returns a harness of crashtest: every point has the time of a bubble,
-// and tables that were emptied before it, because they are faster so than new.
+// harness returns a harness of crashtest. Every point runs in a synctest bubble. The
+// tables are emptied before it, because that is faster than creating them.
 func (e engine) harness(t *testing.T) crashtest.Harness {
 	dsn := e.database(t)
 	e.migrate(t, dsn)
@@ -130,7 +130,7 @@ func (e engine) harness(t *testing.T) crashtest.Harness {
 		},
 		Synctest: true,
 	}
-	if e.dialect != sqlstore.SQLite { // SQLite lives by the clock of the process
+	if e.dialect != sqlstore.SQLite { // SQLite uses the clock of the process
 		h.Age = func(t testing.TB, store lifecycle.Store, d time.Duration) { store.(*aged).age(t, d) }
 	}
 	return h

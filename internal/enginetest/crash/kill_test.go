@@ -23,18 +23,22 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ttl is short, so that on a busy machine a process is now and then declared
-// dead that is only slow. That must do no harm either.
+// ttl is short, so that on a busy machine some processes are considered dead that
+// are only slow. That must do no harm either.
 const ttl = 2 * time.Second
 
 // patience bounds every wait for a process.
 const patience = time.Minute
 
-// TestKill has two processes of a service on one database killed again and
-// again, at random and at chosen commits, with others that come after them. In
-// the end every disk rests, its history is a path of the table, its size is what
-// was grown, everything was done outside that is said to be done, and nothing
-// twice; what clients were told is there, and the messages are.
+// TestKill kills the two processes of a service on one database again and again, at
+// random moments and at chosen commits, and starts others. In the end:
+//
+//   - Every disk is at rest, its history is a path of the table, and its size is the
+//     number of its growths.
+//   - Every operation that the history reports as done was executed outside, and none
+//     twice.
+//   - Every answer that a client has received is in the history, and so are the
+//     messages.
 func TestKill(t *testing.T) {
 	kills := 8 // of each of the two
 	if long {
@@ -43,7 +47,7 @@ func TestKill(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		s := &service{e: e, kills: kills, objects: 8}
 		s.orders = orders{Engine: e.name, DSN: e.database(t), Outside: t.TempDir(), Objects: s.objects}
-		s.orders.Told = filepath.Join(t.TempDir(), "told")
+		s.orders.Answers = filepath.Join(t.TempDir(), "answers")
 		e.migrate(t, s.orders.DSN)
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -61,24 +65,24 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// service is what is killed.
+// service is two processes on one database.
 type service struct {
 	e       engine
 	kills   int
 	objects int
 	orders  orders
 
-	mu       sync.Mutex
-	declared int // processes that ended because they were too slow
+	mu   sync.Mutex
+	slow int // processes that ended because they were considered dead
 }
 
-// slot is where one process comes after the other.
+// slot runs one process after the other.
 func (s *service) slot(t *testing.T, name string, dice *rand.Rand) {
 	for n := 0; n < s.kills; {
 		o := s.orders
 		o.Name, o.Seed = name, dice.Uint64()
 		if n%2 == 0 {
-			o.At, o.When = 1+dice.Int64N(30), []string{"before", "on the way", "after"}[n/2%3]
+			o.At, o.When = 1+dice.Int64N(30), []string{"before", "during", "after"}[n/2%3]
 		}
 		killed, err := s.life(o, time.Duration(dice.Int64N(int64(300*time.Millisecond))))
 		if err != nil {
@@ -90,8 +94,8 @@ func (s *service) slot(t *testing.T, name string, dice *rand.Rand) {
 			continue
 		}
 		s.mu.Lock()
-		s.declared++
-		many := s.declared > 2*s.kills
+		s.slow++
+		many := s.slow > 2*s.kills
 		s.mu.Unlock()
 		if many {
 			t.Errorf("%s: more processes were too slow than were killed", name)
@@ -100,8 +104,8 @@ func (s *service) slot(t *testing.T, name string, dice *rand.Rand) {
 	}
 }
 
-// life is a process from its start to its end. It reports whether that was the
-// signal, or its own.
+// life runs a process from its start to its end. It reports whether the process was
+// killed.
 func (s *service) life(o orders, after time.Duration) (killed bool, err error) {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -109,9 +113,9 @@ func (s *service) life(o orders, after time.Duration) (killed bool, err error) {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"="+string(text))
-	var says strings.Builder
-	cmd.Stderr = &says
-	in, err := cmd.StdinPipe() // it ends when we do
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe() // it ends with this process
 	if err != nil {
 		return false, err
 	}
@@ -138,11 +142,11 @@ func (s *service) life(o orders, after time.Duration) (killed bool, err error) {
 	case state.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
 		return true, nil
 	default:
-		return false, fmt.Errorf("%v: %s%s", state, line, says.String())
+		return false, fmt.Errorf("%v: %s%s", state, line, stderr.String())
 	}
 }
 
-// settle lets a last process look after everything that was left.
+// settle runs a last process, which sweeps until nothing is left to do.
 func (s *service) settle(t *testing.T, store *aged) {
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
@@ -151,13 +155,13 @@ func (s *service) settle(t *testing.T, store *aged) {
 	c := config(outside(s.orders.Outside).apply, 0)
 	c.Owner = owner
 	m := lifecycle.New(disk, store, c)
-	remedies := map[lifecycle.Remedy]int{}
-	cases, err := m.Recover(ctx)
+	resolutions := map[lifecycle.Resolution]int{}
 	for {
+		results, err := m.Sweep(ctx)
 		require.NoError(t, err)
-		for _, c := range cases {
-			require.NoError(t, c.Err, "%v", c)
-			remedies[c.Remedy]++
+		for _, r := range results {
+			require.NoError(t, r.Err, "%v", r)
+			resolutions[r.Resolution]++
 		}
 		busy := 0
 		for rec, err := range m.All(ctx, lifecycle.Select[state]{}) {
@@ -169,14 +173,13 @@ func (s *service) settle(t *testing.T, store *aged) {
 		if busy == 0 {
 			break
 		}
-		time.Sleep(50 * time.Millisecond) // until the hearts of the dead have been still for long enough
-		cases, err = m.Sweep(ctx)
+		time.Sleep(50 * time.Millisecond) // until the owners that were killed are considered dead
 	}
 	require.NoError(t, owner.Leave(ctx))
-	t.Logf("the last process found %v", remedies)
+	t.Logf("the last process found %v", resolutions)
 }
 
-// judge looks at what is left.
+// judge checks what the processes have left.
 func (s *service) judge(t *testing.T, store *aged) {
 	answers := s.answers(t)
 	messages := s.messages(t, store)
@@ -189,21 +192,21 @@ func (s *service) judge(t *testing.T, store *aged) {
 		done += v.done
 		swept += v.swept
 	}
-	told := 0
+	received := 0
 	for _, list := range answers {
-		told += len(list)
+		received += len(list)
 	}
 	t.Logf("%d kills, %d slow; %d changes, %d operations done, %d interrupted, %d answers",
-		2*s.kills, s.declared, rows, done, swept, told)
-	require.Positive(t, done, "nothing was ever done")
-	require.Positive(t, swept, "nobody was killed in the middle of anything")
-	require.Positive(t, told, "nobody was told anything")
+		2*s.kills, s.slow, rows, done, swept, received)
+	require.Positive(t, done, "no operation was done")
+	require.Positive(t, swept, "no kill has interrupted an operation")
+	require.Positive(t, received, "no client has received an answer")
 }
 
-// answers are what clients were told, by disk. Every line was one write, and is
-// there as a whole.
+// answers returns the answers that clients have received, by disk. Every line was
+// one write and is complete.
 func (s *service) answers(t *testing.T) map[string][]answer {
-	f, err := os.Open(s.orders.Told)
+	f, err := os.Open(s.orders.Answers)
 	require.NoError(t, err)
 	defer f.Close()
 	list := map[string][]answer{}

@@ -14,13 +14,12 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// outside is the world that operations change: a directory with a file for each
-// disk and a line for each operation that was done to it. It takes none that is
-// older than one it has seen. What is written there stays when a process is
-// killed.
+// outside is the world that operations change: a directory with a file for each disk,
+// and a line in it for each operation that was executed. It refuses an operation that
+// is older than one it has executed. The directory outlives the processes.
 type outside string
 
-// apply does the operation whose work runs with the context.
+// apply executes the operation whose work runs with the context.
 func (o outside) apply(ctx context.Context) error {
 	t := lifecycle.TaskOf(ctx)
 	return o.note(t.ID, deed{t.Operation, t.Owner, t.Epoch})
@@ -32,7 +31,7 @@ func (o outside) note(id string, d deed) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() // which also unlocks it, as the end of the process does
+	defer f.Close() // this unlocks the file too, as does the end of the process
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (o outside) note(id string, d deed) error {
 	}
 	for _, b := range before {
 		if b.operation > d.operation {
-			return fmt.Errorf("%w: the outside has seen operation %d of %s", lifecycle.ErrStale, b.operation, id)
+			return fmt.Errorf("%w: the newer operation %d of %s was executed before", lifecycle.ErrStale, b.operation, id)
 		}
 	}
 	_, err = fmt.Fprintln(f, d.operation, strconv.Quote(d.owner), d.epoch)
@@ -58,7 +57,7 @@ type deed struct {
 	epoch     uint64
 }
 
-// done reads what was done to a disk.
+// done returns the operations that were executed for a disk.
 func (o outside) done(id string) (deeds []deed, err error) {
 	text, err := os.ReadFile(o.file(id))
 	if os.IsNotExist(err) {

@@ -13,23 +13,23 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/crashtest"
 )
 
-// points runs a scenario with every fault at every write that it makes on an
-// engine; in short tests only the faults that are named.
+// points runs a scenario with every kind of fault at every write, on every engine.
+// Short tests use the named kinds only.
 func points(t *testing.T, s crashtest.Scenario[disks], short ...crashtest.Kind) {
 	onEach(t, func(t *testing.T, e engine) {
 		h := e.harness(t)
 		if h.Kinds = short; long {
 			h.Kinds = crashtest.Kinds()
 		}
-		c := crashtest.Run(t, h, s) // which logs the coverage
+		c := crashtest.Run(t, h, s) // it logs the coverage
 		require.Equal(t, c.Writes*len(h.Kinds), c.Found)
 		require.Equal(t, c.Found, c.Covered)
 		require.Greater(t, c.Writes, 15)
 	})
 }
 
-// life is one disk from its making to its end, with messages, conditions and a
-// chain, and one that cannot grow.
+// life is one disk from its creation to its end, with messages and conditions, and
+// another disk that cannot grow.
 func life(_ context.Context, w *crashtest.World[disks]) error {
 	insist := func(what string, f func(context.Context, disks) error) error { return w.Insist("alpha", what, f) }
 	if err := insist("make a", bring("a", "make", "free", "work")); err != nil {
@@ -72,7 +72,7 @@ func life(_ context.Context, w *crashtest.World[disks]) error {
 		if err != nil || rec.State == "broken" {
 			return err
 		}
-		_, err = m.Override(ctx, "b", "broken", user, "nobody can make it grow", nil)
+		_, err = m.Override(ctx, "b", "broken", user, "it cannot grow", nil)
 		return err
 	})
 }
@@ -97,7 +97,7 @@ func attach(ctx context.Context, m disks) error {
 	return err
 }
 
-// destroy detaches and deletes in one chain.
+// destroy detaches a disk, if it is attached, and deletes it.
 func destroy(id string) func(context.Context, disks) error {
 	return func(ctx context.Context, m disks) error {
 		rec, err := m.Get(ctx, id)
@@ -107,20 +107,16 @@ func destroy(id string) func(context.Context, disks) error {
 		if err != nil {
 			return err
 		}
-		work := lifecycle.Named("work", nil)
-		steps := []lifecycle.Step[event]{{Event: "detach", Work: work}, {Event: "delete", Work: work}}
-		if rec.State != "used" {
-			steps = steps[1:]
+		if rec.State == "used" {
+			if err := do(id, "detach", "work", nil)(ctx, m); err != nil {
+				return err
+			}
 		}
-		h, err := m.DoSteps(ctx, id, user, steps, nil)
-		if err == nil {
-			_, err = h.Wait(ctx)
-		}
-		return err
+		return do(id, "delete", "work", nil)(ctx, m)
 	}
 }
 
-// One process, and whoever comes after it.
+// TestLife runs one process, and the one that replaces it.
 func TestLife(t *testing.T) {
 	points(t, crashtest.Scenario[disks]{
 		Start: start, Script: life,
@@ -128,8 +124,8 @@ func TestLife(t *testing.T) {
 	}, crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer)
 }
 
-// handover is two processes: one dies at its work, one takes it over, and both
-// come and go.
+// handover is two processes: one dies during its work, and the other one takes the
+// work over.
 func handover(_ context.Context, w *crashtest.World[disks]) error {
 	for _, step := range []func(context.Context, disks) error{
 		bring("a", "make", "free", "work"),
@@ -147,7 +143,7 @@ func handover(_ context.Context, w *crashtest.World[disks]) error {
 		return err
 	}
 	w.Kill("alpha")
-	w.Pass(50 * time.Second) // beta finds out, and does it again
+	w.Pass(50 * time.Second) // beta considers alpha dead and does its work again
 	if err := w.Stop("beta"); err != nil && w.Faultless() {
 		return err
 	}
@@ -160,7 +156,7 @@ func handover(_ context.Context, w *crashtest.World[disks]) error {
 	})
 }
 
-// Taking over has writes too, and each of them its faults.
+// TestHandover injects faults into the writes of the process that takes over.
 func TestHandover(t *testing.T) {
 	points(t, crashtest.Scenario[disks]{
 		Processes: []string{"alpha", "beta"}, Start: start, Script: handover,

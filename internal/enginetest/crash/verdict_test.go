@@ -16,15 +16,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/crashtest"
 )
 
-// verdict is what the history of a disk says.
+// verdict is a summary of the history of a disk.
 type verdict struct {
 	rows  []lifecycle.HistoryRow
-	done  int // operations that work has ended well
-	swept int // operations that the sweeper has ended, or begun again
+	done  int // operations whose work has succeeded
+	swept int // operations that the sweeper has ended or started again
 }
 
-// judge demands of one disk that its record, its history, the world outside,
-// what clients were told and the number of messages about it agree.
+// judge checks that the record of a disk, its history, the world outside, the answers
+// that clients have received and the number of messages agree.
 func judge(ctx context.Context, store lifecycle.Store, world outside, id string, answers []answer, messages int) (v verdict, err error) {
 	if v.rows, err = crashtest.Audit(ctx, store, disk.Table(), id); err != nil {
 		return v, err
@@ -49,13 +49,13 @@ func judge(ctx context.Context, store lifecycle.Store, world outside, id string,
 		}
 		switch {
 		case row.Actor == worker && row.Event == "done" && times[row.Operation] == 0:
-			return v, fmt.Errorf("it is said to be done, and was not: %v", row)
+			return v, fmt.Errorf("reported as done without its effect: %v", row)
 		case row.Actor == worker && row.Event == "done":
 			v.done++
 		case row.Actor == fsm.Sweeper:
 			v.swept++
 		case row.Actor == user && row.Event != "delete":
-			asked++ // and told it, in the same commit
+			asked++ // each has a message in the same commit
 		}
 	}
 	if asked != messages {
@@ -63,7 +63,7 @@ func judge(ctx context.Context, store lifecycle.Store, world outside, id string,
 	}
 	for _, a := range answers {
 		if !slices.ContainsFunc(v.rows, a.is) {
-			return v, fmt.Errorf("a client was told of %+v, and it is not there", a)
+			return v, fmt.Errorf("a client has received %+v, which is not in the history", a)
 		}
 	}
 	rec, err := lifecycle.New(disk, store, nil).Get(ctx, id)
@@ -80,7 +80,7 @@ func judge(ctx context.Context, store lifecycle.Store, world outside, id string,
 	return v, nil
 }
 
-// answer is a change that a client was told of.
+// answer is a change that a client has received as a result.
 type answer struct {
 	ID        string
 	Sequence  uint64
@@ -92,17 +92,17 @@ func (a answer) is(row lifecycle.HistoryRow) bool {
 	return row.Sequence == a.Sequence && row.Operation == a.Operation && row.To == string(a.State)
 }
 
-// What is wrong is seen.
+// TestJudge checks that judge detects every fault.
 func TestJudge(t *testing.T) {
 	for name, test := range map[string]struct {
-		plant func(t *testing.T, m disks, world outside)
-		told  answer
-		says  string
+		plant  func(t *testing.T, m disks, world outside)
+		answer answer
+		err    string
 	}{
-		"nothing wrong": {told: answer{"d", 4, 2, "free"}},
+		"nothing wrong": {answer: answer{"d", 4, 2, "free"}},
 		"done again": {
 			plant: func(t *testing.T, m disks, world outside) { require.NoError(t, world.note("d", deed{2, "beta", 7})) },
-			says:  "operation 2 of d was done again, by beta in epoch 7",
+			err:   "operation 2 of d was done again, by beta in epoch 7",
 		},
 		"not done": {
 			plant: func(t *testing.T, m disks, _ outside) {
@@ -111,22 +111,22 @@ func TestJudge(t *testing.T) {
 				_, err = m.Report(t.Context(), "d", grow.Operation, "done", worker, "")
 				require.NoError(t, err)
 			},
-			says: "it is said to be done, and was not",
+			err: "reported as done without its effect",
 		},
-		"not told": {
+		"without message": {
 			plant: func(t *testing.T, m disks, _ outside) {
 				_, err := m.Fire(t.Context(), "d", "attach", user, nil)
 				require.NoError(t, err)
 			},
-			says: "2 messages about d, not 3",
+			err: "2 messages about d, not 3",
 		},
-		"forgotten": {told: answer{"d", 5, 3, "growing"}, says: "a client was told of {ID:d Sequence:5"},
-		"on the way": {
+		"answer lost": {answer: answer{"d", 5, 3, "growing"}, err: "a client has received {ID:d Sequence:5"},
+		"not at rest": {
 			plant: func(t *testing.T, m disks, _ outside) {
 				_, err := m.Override(t.Context(), "d", "copying", "person", "on purpose", nil)
 				require.NoError(t, err)
 			},
-			says: "d is still copying",
+			err: "d is still copying",
 		},
 		"of another size": {
 			plant: func(t *testing.T, m disks, _ outside) {
@@ -135,7 +135,7 @@ func TestJudge(t *testing.T) {
 				})
 				require.NoError(t, err)
 			},
-			says: "d has the size 7, and was grown 1 times",
+			err: "d has the size 7, and was grown 1 times",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,12 +147,12 @@ func TestJudge(t *testing.T) {
 				test.plant(t, m, world)
 			}
 			var answers []answer
-			if test.told.ID != "" {
-				answers = append(answers, test.told)
+			if test.answer.ID != "" {
+				answers = append(answers, test.answer)
 			}
 			v, err := judge(t.Context(), store, world, "d", answers, 2)
-			if test.says != "" {
-				require.ErrorContains(t, err, test.says)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
 				return
 			}
 			require.NoError(t, err)

@@ -20,8 +20,8 @@ const (
 	worker fsm.Actor = "worker"
 )
 
-// disk is a table with every answer to a dead owner: making and growing go back
-// to the origin, detaching fails, copying and deleting are done again.
+// disk is a table with every resolution for a dead owner: making and growing return to
+// the origin, detaching fails, and the work of copying and deleting is done again.
 var disk = fsm.Must[int](fsm.Spec[state, event]{
 	Name: "disk", Initial: "none", Actors: []fsm.Actor{user, worker},
 	States: []fsm.State[state]{
@@ -64,11 +64,11 @@ func key(id string) lifecycle.Key { return lifecycle.Key{Machine: "disk", ID: id
 
 var errFull = errors.New("the array is full")
 
-// config says how disks are worked on: effect is what work does to the world
-// outside, and slow is how long the slow kind takes.
+// config returns the configuration of the manager of disks. Work calls effect, which
+// changes the world outside; slow is how long the handler "slow" takes.
 func config(effect func(ctx context.Context) error, slow time.Duration) *lifecycle.Config[event] {
 	return &lifecycle.Config[event]{
-		Worker: worker, Done: []event{"done"}, Failed: []event{"fail"},
+		WorkerActor: worker, Done: []event{"done"}, Failed: []event{"fail"},
 		Handlers: map[string]lifecycle.Handler{
 			"work": func(ctx context.Context, _ []byte) error { return effect(ctx) },
 			"grow": func(ctx context.Context, _ []byte) error {
@@ -91,15 +91,15 @@ func config(effect func(ctx context.Context) error, slow time.Duration) *lifecyc
 	}
 }
 
-// start makes a process of a scenario.
+// start starts a process of a scenario.
 func start(ctx context.Context, p *crashtest.Process) (disks, error) {
 	if err := p.Join(ctx, lifecycle.DefaultTTL); err != nil {
 		return nil, err
 	}
-	return crashtest.Manage(p, disk, config(p.Effect, 13*time.Second)), nil // no multiple of the tick: their order is known
+	return crashtest.Manage(p, disk, config(p.Effect, 13*time.Second)), nil // no multiple of the tick, so that the order of events is fixed
 }
 
-// bring asks for an operation until the disk is where it is to be.
+// bring requests an operation, unless the disk is in the state already.
 func bring(id string, e event, to state, handler string) func(context.Context, disks) error {
 	return func(ctx context.Context, m disks) error {
 		rec, err := m.Get(ctx, id)
@@ -115,7 +115,7 @@ func bring(id string, e event, to state, handler string) func(context.Context, d
 	}
 }
 
-// do asks for an operation once, and waits for its outcome.
+// do requests an operation once, and waits for its outcome.
 func do(id string, e event, handler string, change *lifecycle.Change[int]) func(context.Context, disks) error {
 	return func(ctx context.Context, m disks) error {
 		h, err := m.Do(ctx, id, e, user, lifecycle.Named(handler, nil), change)

@@ -58,7 +58,7 @@ func Example() {
 // The user has a table of orders and one of what happened to them: the library
 // moves the status there, and notes it in the same transaction. Of what happened,
 // only the newest rows are kept for more than a month.
-func ExampleAdapter() {
+func ExampleExistingTable() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "interlock")
 	must(err)
@@ -75,10 +75,10 @@ func ExampleAdapter() {
 		must(err)
 	}
 
-	store, err := sqlstore.Adapter{
+	store, err := sqlstore.ExistingTable{
 		Machine: "order", Table: "orders", Removed: "none",
-		Columns: sqlstore.Columns{ID: "no", State: "status", Revision: "rev", Sequence: "seq"},
-		Past: sqlstore.Past{
+		Columns: sqlstore.ColumnMap{ID: "no", State: "status", Revision: "rev", Sequence: "seq"},
+		ExistingHistory: sqlstore.ExistingHistory{
 			Table: "journal", ID: "no", Sequence: "seq", Token: "token", From: "was", To: "status", Event: "what", Actor: "who", At: "at",
 		},
 	}.Open(ctx, db, sqlstore.SQLite, nil)

@@ -84,23 +84,22 @@ var anOrder = porcupine.Model{
 	},
 }
 
-// TestManagersAreLinearizable: managers on stores that remember, each with
-// connections of its own, and on one that does not, are asked at once and about
-// the same objects. Everything that they say can be put in one order, in which
-// each Edit was given what the change before it has left.
+// TestManagersAreLinearizable: managers on three stores, each with connections of
+// its own, move the same objects concurrently. All answers can be put in one
+// order, in which each Edit gets what the change before it has written.
 func TestManagersAreLinearizable(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		e = unhurried(e)
 		w := e.open(t)
 		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
 		var managers []*orders
-		for _, remembers := range []int{0, 0, -1} {
-			store, err := sqlstore.Open(t.Context(), pool(t, w), e.dialect, &sqlstore.Config{Recall: remembers})
+		for range 3 {
+			store, err := sqlstore.Open(t.Context(), pool(t, w), e.dialect, nil)
 			require.NoError(t, err)
 			defer store.Close()
 			for range 2 {
 				managers = append(managers, lifecycle.New(order, store, &lifecycle.Config[event]{
-					Worker: bank, Done: []event{settled}, Failed: []event{reopen},
+					WorkerActor: bank, Done: []event{settled}, Failed: []event{reopen},
 				}))
 			}
 		}
@@ -116,7 +115,7 @@ func TestManagersAreLinearizable(t *testing.T) {
 				dice := rand.New(rand.NewPCG(uint64(i), rand.Uint64()))
 				object := 0
 				for n := range calls {
-					if n%8 == 0 { // long enough to be remembered
+					if n%8 == 0 {
 						object = dice.IntN(objects)
 					}
 					if err := h.ask(t.Context(), m, i, object, dice, fmt.Sprint(i, "/", n)); err != nil {

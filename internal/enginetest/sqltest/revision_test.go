@@ -43,7 +43,7 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 				removal := next(lost, 0)
 				removal.Changes[0].Remove, removal.Changes[0].To.State = true, "none"
 				quiet := next(lost, 0)
-				quiet.Changes[0].Quiet, quiet.Changes[0].To.Sequence = true, lost.Sequence
+				quiet.Changes[0].MetadataOnly, quiet.Changes[0].To.Sequence = true, lost.Sequence
 				for what, c := range map[string]*lifecycle.Commit{"alone": next(lost, 0), "two": both, "removal": removal, "quiet": quiet} {
 					var conflict *lifecycle.ConflictError
 					require.ErrorAs(t, store.Commit(t.Context(), c), &conflict, what)

@@ -26,7 +26,7 @@ func TestStoreWithoutHistory(t *testing.T) {
 		}
 		h := newStores(t, e, sqlstore.Config{NoHistory: true}).harness()
 		if !long() {
-			h.Groups = []string{"Capabilities", "Get", "Commit", "Quiet", "Numbers", "Token", "Batch", "Network", "Concurrent"}
+			h.Groups = []string{"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Batch", "Network", "Concurrent"}
 		}
 		storetest.Run(t, h)
 	})

@@ -125,8 +125,8 @@ func TestAdapterOfNumberedRows(t *testing.T) {
 		}[e.name]
 		_, moment := types(e)
 		exec(t, db, "CREATE TABLE numbered ("+number+", id varchar(100) NOT NULL UNIQUE, state varchar(50) NOT NULL, rev bigint NOT NULL, touched "+moment+")")
-		store, err := sqlstore.Adapter{
-			Machine: "order", Table: "numbered", Removed: "gone", Columns: sqlstore.Columns{ID: "id", State: "state", Revision: "rev", ChangedAt: "touched"},
+		store, err := sqlstore.ExistingTable{
+			Machine: "order", Table: "numbered", Removed: "gone", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", ChangedAt: "touched"},
 		}.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
 		defer store.Close()
@@ -150,8 +150,8 @@ func TestAdapterCollations(t *testing.T) {
 			exec(t, db, "CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
 		}
 		exec(t, db, "CREATE TABLE named (id "+id+" NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, rev bigint NOT NULL)")
-		store, err := sqlstore.Adapter{
-			Machine: "order", Table: "named", Removed: "gone", Columns: sqlstore.Columns{ID: "id", State: "state", Revision: "rev"},
+		store, err := sqlstore.ExistingTable{
+			Machine: "order", Table: "named", Removed: "gone", Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev"},
 		}.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
 		defer store.Close()
@@ -178,8 +178,8 @@ func TestAdapterRefusesWhatChangesNames(t *testing.T) {
 		db := pool(t, w)
 		_, moment := types(e)
 		open := func(db *sql.DB, table string) error {
-			store, err := sqlstore.Adapter{
-				Machine: "order", Table: table, Columns: sqlstore.Columns{ID: "id", State: "state", Revision: "rev", ChangedAt: "touched"},
+			store, err := sqlstore.ExistingTable{
+				Machine: "order", Table: table, Columns: sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev", ChangedAt: "touched"},
 			}.Open(t.Context(), db, e.dialect, nil)
 			if err == nil {
 				require.NoError(t, store.Close())
@@ -256,7 +256,7 @@ func TestPayloadTooBig(t *testing.T) {
 			}
 			key := lifecycle.Key{Machine: "order", ID: "a"}
 			c := next(get(t, store, key), 0)
-			c.Changes[0].To.Payload = lifecycle.RawPayload(make([]byte, size))
+			c.Changes[0].To.Payload = make([]byte, size)
 			err := store.Commit(t.Context(), c)
 			require.Error(t, err)
 			require.NotErrorIs(t, err, lifecycle.ErrConflict)

@@ -180,5 +180,5 @@ add vm m4
 
 migrate m4
 ----
-! lifecycle: do hidden ovc-vm "m4": migrate in VIRTUAL: fsm: not allowed
+! lifecycle: occupy ovc-vm "m4": migrate in VIRTUAL: fsm: not allowed
 ! fsm.ErrNotAllowed, status 409

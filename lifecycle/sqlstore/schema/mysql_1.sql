@@ -8,34 +8,34 @@ CREATE TABLE IF NOT EXISTS interlock_schema (
 ) ENGINE=InnoDB;
 
 -- One row for each object. A row without a state is an object that was removed,
--- or one that a commit required to be absent: its numbers go on.
+-- or one that a commit required to be absent: its numbers continue.
 CREATE TABLE IF NOT EXISTS interlock_objects (
-	machine    varbinary(255) NOT NULL,
-	id         varbinary(255) NOT NULL,
-	state      varbinary(255) NOT NULL,
-	origin     varbinary(255) NOT NULL,
-	target     varbinary(255) NOT NULL,
-	revision   bigint NOT NULL,
-	sequence   bigint NOT NULL,
-	operation  bigint NOT NULL,
-	owner      varbinary(255) NOT NULL,
-	epoch      bigint NOT NULL,
-	work       varbinary(1023) NOT NULL,
-	args       longblob,
-	steps      longblob,
-	deadline   bigint,
-	changed_at bigint NOT NULL,
-	actor      varbinary(1023) NOT NULL,
-	event      varbinary(1023) NOT NULL,
-	reason     mediumblob NOT NULL,
-	payload    longblob,
-	saved      longblob,
-	token      binary(16) NOT NULL,
+	machine      varbinary(255) NOT NULL,
+	id           varbinary(255) NOT NULL,
+	state        varbinary(255) NOT NULL,
+	origin       varbinary(255) NOT NULL,
+	target       varbinary(255) NOT NULL,
+	revision     bigint NOT NULL,
+	sequence     bigint NOT NULL,
+	operation    bigint NOT NULL,
+	owner        varbinary(255) NOT NULL,
+	epoch        bigint NOT NULL,
+	work         varbinary(1023) NOT NULL,
+	args         longblob,
+	work_options longblob,
+	deadline     bigint,
+	changed_at   bigint NOT NULL,
+	actor        varbinary(1023) NOT NULL,
+	event        varbinary(1023) NOT NULL,
+	reason       mediumblob NOT NULL,
+	payload      longblob,
+	saved        longblob,
+	token        binary(16) NOT NULL,
 	PRIMARY KEY (machine, id),
 	KEY interlock_objects_state (machine, state, id),
 	KEY interlock_objects_age (machine, state, changed_at),
 	KEY interlock_objects_deadline (machine, deadline),
-	KEY interlock_objects_owner (machine, owner, id)
+	KEY interlock_objects_owner (machine, owner, epoch, deadline, state, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;
 
 -- One row for each change. Rows are never changed.

@@ -6,29 +6,29 @@ CREATE TABLE interlock_schema (
 );
 
 -- One row for each object. A row without a state is an object that was removed,
--- or one that a commit required to be absent: its numbers go on.
+-- or one that a commit required to be absent: its numbers continue.
 CREATE TABLE interlock_objects (
-	machine    text COLLATE "C" NOT NULL,
-	id         text COLLATE "C" NOT NULL,
-	state      text COLLATE "C" NOT NULL,
-	origin     text COLLATE "C" NOT NULL,
-	target     text COLLATE "C" NOT NULL,
-	revision   bigint NOT NULL,
-	sequence   bigint NOT NULL,
-	operation  bigint NOT NULL,
-	owner      text COLLATE "C" NOT NULL,
-	epoch      bigint NOT NULL,
-	work       text NOT NULL,
-	args       bytea,
-	steps      bytea,
-	deadline   bigint,
-	changed_at bigint NOT NULL,
-	actor      text NOT NULL,
-	event      text NOT NULL,
-	reason     text NOT NULL,
-	payload    bytea,
-	saved      bytea,
-	token      bytea NOT NULL,
+	machine      text COLLATE "C" NOT NULL,
+	id           text COLLATE "C" NOT NULL,
+	state        text COLLATE "C" NOT NULL,
+	origin       text COLLATE "C" NOT NULL,
+	target       text COLLATE "C" NOT NULL,
+	revision     bigint NOT NULL,
+	sequence     bigint NOT NULL,
+	operation    bigint NOT NULL,
+	owner        text COLLATE "C" NOT NULL,
+	epoch        bigint NOT NULL,
+	work         text NOT NULL,
+	args         bytea,
+	work_options bytea,
+	deadline     bigint,
+	changed_at   bigint NOT NULL,
+	actor        text NOT NULL,
+	event        text NOT NULL,
+	reason       text NOT NULL,
+	payload      bytea,
+	saved        bytea,
+	token        bytea NOT NULL,
 	PRIMARY KEY (machine, id)
 );
 
@@ -38,7 +38,11 @@ CREATE INDEX interlock_objects_age ON interlock_objects (machine, state, changed
 
 CREATE INDEX interlock_objects_deadline ON interlock_objects (machine, deadline) WHERE deadline IS NOT NULL;
 
-CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, id) WHERE owner <> '';
+CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, epoch, deadline, state, id);
+
+-- Transitional states are common, and so are records without an owner, but not both
+-- together: without this the planner reads all records of a state.
+CREATE STATISTICS interlock_objects_owners (mcv) ON state, owner, epoch, deadline FROM interlock_objects;
 
 -- One row for each change. Rows are never changed.
 CREATE TABLE interlock_history (

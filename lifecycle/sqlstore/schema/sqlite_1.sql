@@ -7,29 +7,29 @@ CREATE TABLE interlock_schema (
 );
 
 -- One row for each object. A row without a state is an object that was removed:
--- its numbers go on.
+-- its numbers continue.
 CREATE TABLE interlock_objects (
-	machine    TEXT NOT NULL,
-	id         TEXT NOT NULL,
-	state      TEXT NOT NULL,
-	origin     TEXT NOT NULL,
-	target     TEXT NOT NULL,
-	revision   INTEGER NOT NULL,
-	sequence   INTEGER NOT NULL,
-	operation  INTEGER NOT NULL,
-	owner      TEXT NOT NULL,
-	epoch      INTEGER NOT NULL,
-	work       TEXT NOT NULL,
-	args       BLOB,
-	steps      BLOB,
-	deadline   INTEGER,
-	changed_at INTEGER NOT NULL,
-	actor      TEXT NOT NULL,
-	event      TEXT NOT NULL,
-	reason     TEXT NOT NULL,
-	payload    BLOB,
-	saved      BLOB,
-	token      BLOB NOT NULL,
+	machine      TEXT NOT NULL,
+	id           TEXT NOT NULL,
+	state        TEXT NOT NULL,
+	origin       TEXT NOT NULL,
+	target       TEXT NOT NULL,
+	revision     INTEGER NOT NULL,
+	sequence     INTEGER NOT NULL,
+	operation    INTEGER NOT NULL,
+	owner        TEXT NOT NULL,
+	epoch        INTEGER NOT NULL,
+	work         TEXT NOT NULL,
+	args         BLOB,
+	work_options BLOB,
+	deadline     INTEGER,
+	changed_at   INTEGER NOT NULL,
+	actor        TEXT NOT NULL,
+	event        TEXT NOT NULL,
+	reason       TEXT NOT NULL,
+	payload      BLOB,
+	saved        BLOB,
+	token        BLOB NOT NULL,
 	PRIMARY KEY (machine, id)
 );
 
@@ -39,7 +39,7 @@ CREATE INDEX interlock_objects_age ON interlock_objects (machine, state, changed
 
 CREATE INDEX interlock_objects_deadline ON interlock_objects (machine, deadline) WHERE deadline IS NOT NULL;
 
-CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, id) WHERE owner <> '';
+CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, epoch, deadline, state, id);
 
 -- One row for each change. Rows are never changed.
 CREATE TABLE interlock_history (

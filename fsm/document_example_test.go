@@ -1,0 +1,137 @@
+package fsm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+const gate = `{
+ "name": "gate",
+ "schema": "lifecycle-table/1",
+ "initial": "shut",
+ "states": [
+  {"name": "shut", "kind": "stable"},
+  {"name": "opening", "kind": "transitional", "target": "open", "manual": "the porter"},
+  {"name": "open", "kind": "stable"}
+ ],
+ "transitions": [
+  {"from": "shut", "event": "open", "actor": "user", "to": "opening", "guard": "has a key"},
+  {"from": "opening", "event": "done", "actor": "motor", "to": "open"},
+  {"from": "opening", "event": "jammed", "actor": "motor", "return": true},
+  {"from": "open", "event": "shut", "to": "shut"}
+ ]
+}`
+
+// A table from a file becomes a machine: the guards that it names get their code.
+func ExampleParseTable() {
+	type visitor struct{ key bool }
+	table, err := fsm.ParseTable([]byte(gate))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gates, err := fsm.Bind[visitor, string, string](table,
+		fsm.When("has a key", func(_ context.Context, _, v *visitor) error {
+			if !v.key {
+				return errors.New("no key")
+			}
+			return nil
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(gates.Can(context.Background(), gates.Start(), "open", "user", &visitor{}))
+	fmt.Println(gates.Can(context.Background(), gates.Start(), "open", "user", &visitor{key: true}))
+	// Output:
+	// fsm: refused by a guard: gate: open in shut by user: has a key: no key
+	// <nil>
+}
+
+// A table with faults loads, and says what they are.
+func ExampleReadTable() {
+	table, err := fsm.ReadTable(strings.NewReader(`{
+		"name": "lamp", "initial": "off",
+		"states": [{"name": "off", "kind": "stable"}, {"name": "on", "kind": "stable"}],
+		"transitions": [{"from": "off", "event": "press", "actor": "user", "to": "on"}]
+	}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range table.Problems() {
+		fmt.Println(p)
+	}
+	// Output:
+	// state on: no row leads out, and it is neither final nor absent
+}
+
+func ExampleDocumentError() {
+	_, err := fsm.ParseTable([]byte(strings.Replace(gate, `"actor": "motor"`, `"actor": 7`, 1)))
+	fmt.Println(err)
+	if de, ok := errors.AsType[*fsm.DocumentError](err); ok {
+		fmt.Println(de.Path, de.Line, errors.Is(err, fsm.ErrInvalid))
+	}
+	// Output:
+	// fsm: invalid table: transitions[1].actor: want a string, found the number 7 (line 12, column 49, offset 411)
+	// transitions[1].actor 12 true
+}
+
+func ExampleWriteTable() {
+	lamps := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "lamp", Initial: "off", Actors: []fsm.Actor{"user", "fuse"},
+		States: []fsm.State[string]{{Name: "off"}, {Name: "on"}, {Name: "broken", Kind: fsm.Final}},
+		Rows: fsm.Rows(
+			fsm.Move("off", "press", "on").By("user"),
+			fsm.Move("on", "press", "off").By("user"),
+			fsm.FromAny("blow", "broken").By("fuse").Note("also when it is off"),
+		),
+	})
+	if err := fsm.WriteTable(os.Stdout, lamps.Table()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// {
+	//  "name": "lamp",
+	//  "schema": "lifecycle-table/1",
+	//  "initial": "off",
+	//  "actors": ["user", "fuse"],
+	//  "states": [
+	//   {"name": "off", "kind": "stable"},
+	//   {"name": "on", "kind": "stable"},
+	//   {"name": "broken", "kind": "final"}
+	//  ],
+	//  "transitions": [
+	//   {"from": "off", "event": "press", "actor": "user", "to": "on"},
+	//   {"from": "on", "event": "press", "actor": "user", "to": "off"},
+	//   {"from": "off", "event": "blow", "actor": "fuse", "to": "broken", "note": "also when it is off", "any": true, "row": 2},
+	//   {"from": "on", "event": "blow", "actor": "fuse", "to": "broken", "note": "also when it is off", "any": true, "row": 2}
+	//  ]
+	// }
+}
+
+func ExampleTable_MarshalJSON() {
+	table, err := fsm.ParseTable([]byte(`{"name": "rock", "initial": "there", "states": [{"name": "there", "kind": "final"}], "transitions": []}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	data, err := json.Marshal(table)
+	fmt.Println(string(data), err)
+	// Output:
+	// {"name":"rock","schema":"lifecycle-table/1","initial":"there","actors":[],"states":[{"name":"there","kind":"final"}],"transitions":[]} <nil>
+}
+
+func ExampleTable_UnmarshalJSON() {
+	var config struct{ Lifecycle fsm.Table }
+	err := json.Unmarshal([]byte(`{"Lifecycle": `+gate+`}`), &config)
+	fmt.Println(config.Lifecycle.Name, len(config.Lifecycle.States), err)
+	// Output:
+	// gate 3 <nil>
+}

@@ -1,0 +1,339 @@
+package fsm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// documentFiles are the tables of running systems, RFCs and documents.
+func documentFiles(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/tables/*/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+func written(t require.TestingT, table *fsm.Table) string {
+	var b bytes.Buffer
+	require.NoError(t, fsm.WriteTable(&b, table))
+	return b.String()
+}
+
+func parsed(t require.TestingT, document string) *fsm.Table {
+	table, err := fsm.ParseTable([]byte(document))
+	require.NoError(t, err)
+	return table
+}
+
+// requireRoundTrip checks that import and export lose nothing, in both forms.
+func requireRoundTrip(t require.TestingT, table *fsm.Table) {
+	first := written(t, table)
+	again := parsed(t, first)
+	require.Equal(t, first, written(t, again))
+	require.Empty(t, cmp.Diff(table, again, cmpopts.IgnoreUnexported(fsm.Table{}), cmpopts.EquateEmpty()))
+
+	compact, err := table.MarshalJSON()
+	require.NoError(t, err)
+	var squeezed bytes.Buffer
+	require.NoError(t, json.Compact(&squeezed, []byte(first)))
+	require.Equal(t, squeezed.String(), string(compact), "the two forms differ in spaces only")
+}
+
+func TestDocumentsOfPublishedTables(t *testing.T) {
+	for _, file := range documentFiles(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			table, err := fsm.ParseTable(data)
+			require.NoError(t, err)
+			requireRoundTrip(t, table)
+
+			// What a plain reader of the base form sees is what was there before.
+			var before, after map[string]any
+			require.NoError(t, json.Unmarshal(data, &before))
+			require.NoError(t, json.Unmarshal([]byte(written(t, table)), &after))
+			require.NotEmpty(t, after["actors"])
+			delete(after, "actors")
+			for _, tr := range before["transitions"].([]any) {
+				delete(tr.(map[string]any), "confidence") // not of the form
+			}
+			require.Empty(t, cmp.Diff(before, after))
+		})
+	}
+}
+
+type (
+	liftState string
+	liftEvent string
+	liftLoad  struct{ kilos int }
+)
+
+var lightEnough = fsm.When("light \"enough\" <&>", func(_ context.Context, _, l *liftLoad) error {
+	if l.kilos > 500 {
+		return fmt.Errorf("%d kg", l.kilos)
+	}
+	return nil
+})
+
+// lift is a machine with everything that a Spec can say.
+func lift(t require.TestingT) *fsm.Machine[liftState, liftEvent, liftLoad] {
+	m, err := fsm.New[liftLoad](fsm.Spec[liftState, liftEvent]{
+		Name: "lift", Title: "A lift, with everything", Initial: "none", Actors: []fsm.Actor{"user", "motor", "admin"},
+		States: []fsm.State[liftState]{
+			{Name: "none", Kind: fsm.Absent, Doc: "not built"},
+			{Name: "low"},
+			{Name: "high"},
+			{Name: "rising", Kind: fsm.Transitional, Target: new(liftState("high"))},
+			{Name: "sinking", Kind: fsm.Transitional, Manual: "the caretaker\nhears the bell"},
+			{Name: "stuck", Kind: fsm.Failed},
+			{Name: "a b; x, <y> \u2028é", Kind: fsm.Stable},
+			{Name: "scrapped", Kind: fsm.Final},
+		},
+		Rows: fsm.Rows(
+			fsm.Move[liftState, liftEvent]("none", "build", "low").By("admin"),
+			fsm.Move[liftState, liftEvent]("low", "go", "rising").By("user", "admin").If(lightEnough).Note("one way"),
+			fsm.Move[liftState, liftEvent]("high", "go", "sinking").AlsoFrom("a b; x, <y> \u2028é"),
+			fsm.Return[liftState, liftEvent]("rising", "cancel").AlsoFrom("sinking").Of("low", "high"),
+			fsm.Move[liftState, liftEvent]("rising", "arrived", "high").By("motor"),
+			fsm.Move[liftState, liftEvent]("rising", "late", "stuck").After(90*time.Second+time.Millisecond),
+			fsm.Move[liftState, liftEvent]("sinking", "arrived", "low").By("motor"),
+			fsm.Move[liftState, liftEvent]("rising", "down", "sinking").By("user").Superseding(),
+			fsm.Ignore[liftState, liftEvent]("low", "arrived").AlsoFrom("high"),
+			fsm.Move[liftState, liftEvent]("low", "polish", "low"),
+			fsm.Move[liftState, liftEvent]("high", "rename", "a b; x, <y> \u2028é"),
+			fsm.FromAny[liftState, liftEvent]("break", "stuck").By("motor"),
+			fsm.FromAny[liftState, liftEvent]("scrap", "scrapped").By("admin").Excluding("rising", "sinking"),
+			fsm.Move[liftState, liftEvent]("scrapped", "rebuild", "none").By("admin").OnlyForced(),
+			fsm.Move[liftState, liftEvent]("stuck", "repaired", "low").By("motor"),
+		),
+	})
+	require.NoError(t, err)
+	return m
+}
+
+func TestDocumentOfMachine(t *testing.T) {
+	table := lift(t).Table()
+	requireRoundTrip(t, table)
+	require.Empty(t, cmp.Diff(table, parsed(t, written(t, table)), cmpopts.IgnoreUnexported(fsm.Table{})),
+		"nil where the machine's table has nil")
+
+	const golden = "testdata/tables/lift.golden.json"
+	if os.Getenv("UPDATE_DOCS") != "" {
+		require.NoError(t, os.WriteFile(golden, []byte(written(t, table)), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), written(t, table)), "UPDATE_DOCS=1 writes it anew")
+}
+
+// A machine that was made of a document is the machine that the document was
+// made of.
+func TestDocumentIsBound(t *testing.T) {
+	original := lift(t)
+	table := parsed(t, written(t, original.Table()))
+	require.Empty(t, table.Problems())
+	bound, err := fsm.Bind[liftLoad, liftState, liftEvent](table, lightEnough)
+	require.NoError(t, err)
+	ctx := context.Background()
+	for state := range original.States() {
+		for origin := range original.States() {
+			for event := range original.Events() {
+				for _, actor := range append(original.Table().Actors, "nobody") {
+					at := fsm.Status[liftState]{State: state, Origin: origin}
+					for _, kilos := range []int{100, 1000} {
+						want, wantErr := original.NextForced(ctx, at, event, actor, &liftLoad{kilos})
+						got, gotErr := bound.NextForced(ctx, at, event, actor, &liftLoad{kilos})
+						require.Equal(t, want, got)
+						require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(gotErr))
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestDocumentDefaults(t *testing.T) {
+	table := parsed(t, `{
+		"transitions": [
+			{"from": "B", "event": "z", "actor": "worker", "to": "A", "From": "C", "unknown": [{"deep": [1e400, null]}]},
+			{"from": "A", "event": "y", "to": "B"},
+			{"from": "A", "event": "z", "actors": ["user", "worker"], "to": "B", "forced": false, "any": false},
+			{"from": "B", "event": "late", "to": "A", "within": "1m"},
+			{"from": "B", "event": "late", "to": "A", "within": "2m", "actor": "user", "guard": ""},
+			{"from": "B", "event": "x", "to": "nowhere", "ignore": true}
+		],
+		"states": [{"name": "A", "kind": "stable", "absent": false}, {"name": "B", "kind": "transitional"}],
+		"initials": ["B"], "initial": "B", "name": "m", "source": { "a" : [ 1 , 2 ] }
+	}`)
+	want := &fsm.Table{
+		Name: "m", Initial: 1,
+		States: []fsm.TableState{{Name: "A", Target: -1}, {Name: "B", Kind: fsm.Transitional, Target: -1}},
+		Events: []string{"z", "y", "late", "x"},
+		Actors: []fsm.Actor{"worker", "user", "sweeper"},
+		Rows: []fsm.TableRow{
+			{From: []int{1}, Event: 0, Actors: []int{0}, To: 0},
+			{From: []int{0}, Event: 1, To: 1},
+			{From: []int{0}, Event: 0, Actors: []int{1, 0}, To: 1},
+			{From: []int{1}, Event: 2, Actors: []int{2}, To: 0, Timeout: time.Minute},
+			{From: []int{1}, Event: 2, Actors: []int{1, 2}, To: 0, Timeout: 2 * time.Minute},
+			{From: []int{1}, Event: 3, To: -1, Then: fsm.ThenIgnore},
+		},
+		Source: json.RawMessage(`{"a":[1,2]}`),
+	}
+	require.Empty(t, cmp.Diff(want, table, cmpopts.IgnoreUnexported(fsm.Table{})))
+}
+
+func TestDocumentRows(t *testing.T) {
+	table := parsed(t, `{"name": "m", "states": [], "transitions": [
+		{"from": "A", "event": "e", "to": "C", "row": 7},
+		{"from": "A", "event": "f", "to": "C"},
+		{"from": "B", "event": "e", "to": "C", "row": 7},
+		{"from": "A", "event": "g", "ignore": true, "to": "A", "row": 0},
+		{"from": "B", "event": "g", "ignore": true, "to": "B", "row": 0},
+		{"from": "B", "event": "h", "to": "A", "row": 1}
+	]}`)
+	require.Equal(t, []string{"A", "B", "C"}, table.Undeclared)
+	var sources [][]int
+	for _, r := range table.Rows {
+		sources = append(sources, r.From)
+	}
+	require.Equal(t, [][]int{{0, 1}, {0}, {0, 1}, {1}}, sources, "a row stands where its first transition was")
+	requireRoundTrip(t, table)
+}
+
+// What is well formed loads, and what is wrong with it stands in Problems. The
+// names that nobody declared are not lost.
+func TestDocumentWithFaults(t *testing.T) {
+	table := parsed(t, `{"name": "", "initial": "ghost", "initials": ["A", "ghost"], "actors": ["user", "user"],
+		"states": [{"name": "A", "kind": "stable"}, {"name": "A", "kind": "transitional", "target": "heaven"}],
+		"transitions": [
+			{"from": "A", "event": "e", "to": "ghost"},
+			{"from": "hell", "event": "e", "actor": "devil", "to": "A"},
+			{"from": "A", "event": "e", "actors": ["user", "devil"], "return": true, "origin": ["hell", "A"], "except": ["limbo"]}
+		],
+		"illegal": [["A", "e"], ["limbo", "unheard of"]]
+	}`)
+	require.Equal(t, []string{"ghost", "heaven", "hell", "limbo"}, table.Undeclared)
+	require.Equal(t, []fsm.Actor{"devil"}, table.UndeclaredActors)
+	require.Equal(t, []string{"e", "unheard of"}, table.Events)
+	require.Equal(t, 2, table.Initial, "the first after the two that are declared")
+	require.Equal(t, [][2]int{{0, 0}, {5, 1}}, table.Illegal)
+	require.NotEmpty(t, table.Problems())
+	require.Equal(t, []fsm.Edge{{From: 0, Row: 2, To: 0}}, edgesOf(table), "what is not declared has no edges")
+	require.Equal(t, [][]int{{0}, nil}, table.Origins())
+	requireRoundTrip(t, table)
+
+	bound, err := fsm.Bind[struct{}, string, string](table)
+	require.Nil(t, bound)
+	require.ErrorIs(t, err, fsm.ErrInvalid)
+}
+
+func edgesOf(table *fsm.Table) (list []fsm.Edge) {
+	for e := range table.Edges() {
+		list = append(list, e)
+	}
+	return list
+}
+
+func TestDocumentWithoutInitialState(t *testing.T) {
+	table := parsed(t, `{"name": "m", "states": [{"name": "A", "kind": "final"}], "transitions": []}`)
+	require.Equal(t, -1, table.Initial)
+	require.Equal(t, fsm.NoInitial, table.Problems()[0].Code)
+	requireRoundTrip(t, table)
+}
+
+func TestDocumentInsideDocument(t *testing.T) {
+	type config struct {
+		Table *fsm.Table
+		Other int
+	}
+	before := config{Table: lift(t).Table(), Other: 1}
+	data, err := json.Marshal(before)
+	require.NoError(t, err)
+	var after config
+	require.NoError(t, json.Unmarshal(data, &after))
+	require.Empty(t, cmp.Diff(before, after, cmpopts.IgnoreUnexported(fsm.Table{})))
+
+	require.ErrorIs(t, json.Unmarshal([]byte(`{"Table": {"name": 1}}`), &after), fsm.ErrInvalid)
+	require.Error(t, json.Unmarshal(data, &before), "the table of a machine does not change")
+	require.Equal(t, "lift", before.Table.Name)
+
+	var none fsm.Table
+	require.NoError(t, json.Unmarshal([]byte(`null`), &none))
+	require.Empty(t, none.Name)
+}
+
+func TestDocumentIsWrittenOrRefused(t *testing.T) {
+	long := strings.Repeat("x", fsm.MaxName+1)
+	state := fsm.TableState{Name: "S", Target: -1}
+	row := fsm.TableRow{From: []int{0}, To: 0}
+	tests := map[string]struct {
+		change func(t *fsm.Table)
+		path   string
+		text   string
+	}{
+		"a name too long":       {func(t *fsm.Table) { t.Name = long }, "name", "a string of 257 bytes, more than 256"},
+		"a title not UTF-8":     {func(t *fsm.Table) { t.Title = "\xff" }, "title", "not UTF-8"},
+		"an initial of nothing": {func(t *fsm.Table) { t.Initial = 3 }, "initial", "no state has the index 3"},
+		"an actor too long":     {func(t *fsm.Table) { t.Actors = append(t.Actors, fsm.Actor(long)) }, "actors[1]", "a string of 257 bytes, more than 256"},
+		"a kind of nothing":     {func(t *fsm.Table) { t.States[0].Kind = 9 }, "states[0].kind", "no kind has the number 9"},
+		"a target of nothing":   {func(t *fsm.Table) { t.States[0].Target = 9 }, "states[0].target", "no state has the index 9"},
+		"a row without source":  {func(t *fsm.Table) { t.Rows[1].From = nil }, "transitions[1].from", "a row without source"},
+		"a source of nothing":   {func(t *fsm.Table) { t.Rows[1].From = []int{0, -1} }, "transitions[1].from", "no state has the index -1"},
+		"a row to nothing":      {func(t *fsm.Table) { t.Rows[1].To = -1 }, "transitions[1].to", "no state has the index -1"},
+		"an event of nothing":   {func(t *fsm.Table) { t.Rows[1].Event = 1 }, "transitions[1].event", "no event has the index 1"},
+		"an actor of nothing":   {func(t *fsm.Table) { t.Rows[1].Actors = []int{0, 5} }, "transitions[1].actors", "no actor has the index 5"},
+		"a Then of nothing":     {func(t *fsm.Table) { t.Rows[1].Then = 5 }, "transitions[1].to", "no Then has the number 5"},
+		"a cell of nothing":     {func(t *fsm.Table) { t.Illegal = [][2]int{{0, 0}, {0, 4}} }, "illegal[1].event", "no event has the index 4"},
+		"a source that is text": {func(t *fsm.Table) { t.Source = json.RawMessage(`"x"`) }, "source", "want an object, found a string"},
+		"a source that is two":  {func(t *fsm.Table) { t.Source = json.RawMessage(`{} {}`) }, "source", "something follows the document"},
+		"a note too long":       {func(t *fsm.Table) { t.Notes = []string{"", strings.Repeat("x", fsm.MaxText+1)} }, "notes[1]", "a string of 65537 bytes, more than 65536"},
+		"too many rows":         {func(t *fsm.Table) { t.Rows = make([]fsm.TableRow, fsm.MaxRows+1) }, "transitions", "65537, more than 65536"},
+		"too many states":       {func(t *fsm.Table) { t.States = make([]fsm.TableState, fsm.MaxStates+1) }, "states", "4097, more than 4096"},
+		"a document that is too long": {func(t *fsm.Table) {
+			for range 4000 {
+				t.States = append(t.States, fsm.TableState{Name: strings.Repeat("x", 200), Target: -1})
+			}
+			for i := range t.States {
+				t.Rows[0].Except = append(t.Rows[0].Except, i)
+				t.Rows[0].From = append(t.Rows[0].From, i)
+			}
+		}, "transitions[0]", fmt.Sprintf("the document has more than %d bytes", fsm.MaxDocument)},
+		"a document that is just too long": {func(t *fsm.Table) {
+			for range fsm.MaxDocument / fsm.MaxText {
+				t.Notes = append(t.Notes, strings.Repeat("x", fsm.MaxText))
+			}
+		}, "notes[63]", fmt.Sprintf("the document has more than %d bytes", fsm.MaxDocument)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			table := &fsm.Table{
+				Name: "m", States: []fsm.TableState{state}, Actors: []fsm.Actor{"a"}, Events: []string{"e"},
+				Rows: []fsm.TableRow{row, row},
+			}
+			requireRoundTrip(t, table)
+			test.change(table)
+			var b bytes.Buffer
+			err := fsm.WriteTable(&b, table)
+			require.Equal(t, &fsm.DocumentError{Path: test.path, Offset: -1, Text: test.text}, err)
+			require.ErrorIs(t, err, fsm.ErrInvalid)
+			require.Zero(t, b.Len(), "nothing is written")
+			_, err = table.MarshalJSON()
+			require.ErrorIs(t, err, fsm.ErrInvalid)
+		})
+	}
+}

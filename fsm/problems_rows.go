@@ -1,0 +1,163 @@
+package fsm
+
+import (
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// shape checks that every index is in range. It reports whether every row has an
+// event and a known Then, so that rows can be compared.
+func (p *problems) shape() bool {
+	t, ok := p.t, true
+	state := func(i int) bool { return i >= 0 && i < len(t.States) }
+	if !state(t.Initial) {
+		p.add(NoInitial, "the initial state is not declared%s", t.called(t.Initial))
+		p.vague = true
+	}
+	for _, s := range t.Initials {
+		if !state(s) {
+			p.add(NoInitial, "an entry state is not declared%s", t.called(s))
+			p.vague = true
+		}
+	}
+	for i, s := range t.States {
+		if int(s.Kind) >= len(kindNames) {
+			p.state(BadState, SeverityError, i, "unknown kind %d", s.Kind)
+		}
+		if s.Target != -1 && !state(s.Target) { // documentation: no other check uses it
+			p.state(UnknownState, SeverityError, i, "the target is not declared%s", t.called(s.Target))
+		}
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		source := len(r.From) > 0
+		for _, list := range [][]int{r.From, r.Except, r.Origin} {
+			for _, s := range list {
+				if !state(s) {
+					p.row(UnknownState, i, "names a state that is not declared%s", t.called(s))
+					p.vague = true
+				}
+			}
+		}
+		for _, list := range [][]int{r.From, r.Origin} {
+			source = source && !slices.ContainsFunc(list, func(s int) bool { return !state(s) })
+		}
+		if r.Then == ThenMove && !state(r.To) {
+			p.row(UnknownState, i, "the target is not declared%s", t.called(r.To))
+			p.vague = true
+		}
+		if r.Event < 0 || r.Event >= len(t.Events) {
+			p.row(BadRow, i, "the event is not declared")
+			ok = false
+		}
+		for _, a := range r.Actors {
+			if a >= 0 && a < len(t.Actors) {
+				continue
+			}
+			text := "names an actor that is not declared"
+			if name, ok := t.actorName(a); ok {
+				text += ": " + strconv.Quote(name)
+			}
+			p.row(UnknownActor, i, "%s", text)
+		}
+		if len(r.From) == 0 {
+			p.row(NoSource, i, "matches no state")
+		}
+		if r.Timeout < 0 {
+			p.row(BadRow, i, "negative timeout %s", r.Timeout)
+		}
+		if r.Then > ThenIgnore {
+			p.row(BadRow, i, "unknown Then %d", r.Then)
+			ok = false
+		}
+		if r.Guard != "" && (len(r.Guard) > MaxName || !utf8.ValidString(r.Guard)) {
+			p.row(BadName, i, "guard name is not UTF-8 or over %d bytes", MaxName)
+		}
+		if !source {
+			p.vague, p.vagueSource = true, true
+			p.vagueLate = p.vagueLate || r.Timeout != 0
+		}
+		p.vagueLate = p.vagueLate || r.Timeout < 0
+	}
+	return ok
+}
+
+// cells checks the rows of every (state, event) against each other.
+func (p *problems) cells() {
+	t := p.t
+	byCell := make(map[[2]int][]int)
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		seen := newBitset(len(t.States))
+		for _, from := range r.From {
+			if from < 0 || from >= len(t.States) {
+				continue // reported as undeclared
+			}
+			if seen.has(from) {
+				p.row(BadRow, i, "names %s twice as a source", t.States[from].Name)
+				continue
+			}
+			seen.add(from)
+			cell := [2]int{from, r.Event}
+			if len(byCell[cell]) == MaxCell {
+				p.row(TooLarge, i, "%s has more than %d rows for the event", t.States[from].Name, MaxCell)
+				continue
+			}
+			// One problem for a row is enough.
+			for _, before := range byCell[cell] {
+				if p.pair(before, i, from) {
+					break
+				}
+			}
+			byCell[cell] = append(byCell[cell], i)
+			if t.States[from].Kind == Final && !r.Forced && r.Then != ThenIgnore && !(r.Then == ThenMove && r.To == from) {
+				p.row(FinalExit, i, "leaves the final state %s without force", t.States[from].Name)
+			}
+			if t.States[from].Kind == Absent && r.Timeout > 0 {
+				p.row(DeadlineFromAbsent, i, "a timeout in the absent state %s", t.States[from].Name)
+			}
+			if r.Then == ThenReturn && t.States[from].Kind.Resting() {
+				p.row(BadRow, i, "returns from %s, which rests and is its own origin", t.States[from].Name)
+			}
+		}
+		if r.Then == ThenIgnore && r.Timeout > 0 {
+			p.row(BadRow, i, "an ignore row has a timeout")
+		}
+		known := r.To >= 0 && r.To < len(t.States)
+		if r.Supersede && (r.Then != ThenMove || known && t.States[r.To].Kind.Resting()) {
+			p.row(BadRow, i, "supersedes, but starts no operation: the target is not transitional")
+		}
+	}
+}
+
+// pair checks two rows of one cell, b declared after a. It reports whether a hides
+// b.
+func (p *problems) pair(a, b, from int) bool {
+	t := p.t
+	x, y := &t.Rows[a], &t.Rows[b]
+	if !overlap(x.Actors, y.Actors) || x.Forced && !y.Forced {
+		return false
+	}
+	covers := len(x.Origin) == 0 || len(y.Origin) > 0 && subset(y.Origin, x.Origin)
+	same := covers && x.Guard == y.Guard && x.Forced == y.Forced && (len(y.Origin) == 0) == (len(x.Origin) == 0) && subset(x.Origin, y.Origin)
+	switch {
+	case same && x.Then == y.Then && x.To == y.To:
+		p.row(DuplicateRow, b, "is equal to row %d in %s", a, t.States[from].Name)
+	case covers && (x.Guard == "" || x.Guard == y.Guard):
+		p.row(AmbiguousRow, b, "is never tried in %s: row %d (%s) takes the same actors first",
+			t.States[from].Name, a, t.describe(a))
+	default:
+		return false
+	}
+	return true
+}
+
+func subset(a, b []int) bool {
+	return !slices.ContainsFunc(a, func(x int) bool { return !slices.Contains(b, x) })
+}
+
+// overlap reports whether two lists of actors share one. An empty list is every actor.
+func overlap(a, b []int) bool {
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
+}

@@ -1,0 +1,229 @@
+package sqltest
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+	"github.com/interlock-go/interlock/lifecycle/storetest"
+)
+
+// names is the type of a column whose unique index knows as many names as the
+// library: no collation takes two of them for one.
+func names(t testing.TB, e engine) string {
+	if e.name != "mysql" {
+		return "varchar(600)"
+	}
+	var version string
+	db := pool(t, way{"mysql", servers.MySQL(t)})
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version()").Scan(&version))
+	if strings.Contains(version, "MariaDB") {
+		return "varchar(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+	}
+	return "varchar(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
+}
+
+// users are tables of a user's, by a prefix: one for the objects, and one for
+// their history.
+func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.ExistingTable {
+	t.Helper()
+	blob, moment := types(e)
+	token, long := blob, "text"
+	if e.name == "mysql" {
+		token, long = "binary(16)", "mediumtext CHARACTER SET utf8mb4"
+	}
+	name := names(t, e)
+	exec(t, db, fmt.Sprintf(`CREATE TABLE %[1]sthings (
+		no %[2]s NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
+		status %[2]s NOT NULL, was %[2]s, rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
+		who %[2]s, life bigint, task %[5]s, task_args %[3]s, task_options %[3]s, due %[4]s, touched %[4]s,
+		goal %[5]s, doer %[5]s, cause %[5]s, why %[5]s, body %[3]s, body_before %[3]s, token %[3]s)`, prefix, name, blob, moment, long))
+	exec(t, db, fmt.Sprintf(`CREATE TABLE %[1]slog (
+		line bigint NOT NULL DEFAULT 7, kind varchar(20) NOT NULL, thing %[2]s NOT NULL, n bigint NOT NULL, rev bigint,
+		token %[3]s NOT NULL, op bigint, old %[5]s, old_was %[5]s, new %[5]s, new_was %[5]s,
+		cause %[5]s, doer %[5]s, why %[5]s, happened %[4]s, UNIQUE (thing, kind, n))`, prefix, name, token, moment, long))
+	return sqlstore.ExistingTable{
+		Machine: kind, Table: prefix + "things", Removed: removed,
+		Columns: sqlstore.ColumnMap{
+			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Owner: "who", Epoch: "life",
+			Work: "task", Args: "task_args", WorkOptions: "task_options", Deadline: "due", ChangedAt: "touched", Target: "goal",
+			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token",
+		},
+		ExistingHistory: sqlstore.ExistingHistory{
+			Table: prefix + "log", Machine: "kind", ID: "thing", Sequence: "n", Revision: "rev", Token: "token", Operation: "op",
+			From: "old", FromOrigin: "old_was", To: "new", Origin: "new_was", Event: "cause", Actor: "doer", Reason: "why", At: "happened",
+		},
+	}
+}
+
+// usersStores makes stores in a user's tables.
+type usersStores struct {
+	stores
+	removed string
+	history bool // messages, too
+}
+
+func (s *usersStores) new(t testing.TB) lifecycle.Store { return s.by(t, s.way) }
+
+func (s *usersStores) by(t testing.TB, w way) lifecycle.Store {
+	t.Helper()
+	m := made{w, pool(t, w), fmt.Sprintf("u%d_", prefixes.Add(1))}
+	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix}))
+	a := users(t, m.db, s.e, m.prefix, s.removed)
+	return s.over(t, m, a)
+}
+
+func (s *usersStores) over(t testing.TB, m made, a sqlstore.ExistingTable) lifecycle.Store {
+	t.Helper()
+	a.History = s.history
+	store, err := a.Open(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix})
+	require.NoError(t, err)
+	s.made[oneKind{store}] = m
+	return oneKind{store}
+}
+
+func (s *usersStores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
+	t.Helper()
+	m := s.made[store]
+	back := map[string]string{
+		"sqlite": "%[1]s - %[2]d", "postgres": "%[1]s - %[2]d * interval '1 microsecond'", "mysql": "TIMESTAMPADD(MICROSECOND, -%[2]d, %[1]s)",
+	}[s.e.name]
+	for _, c := range []struct{ table, column string }{{"things", "touched"}, {"things", "due"}, {"log", "happened"}} {
+		exec(t, m.db, fmt.Sprintf("UPDATE "+m.prefix+c.table+" SET "+c.column+" = "+back, c.column, d.Microseconds()))
+	}
+}
+
+func (s *usersStores) harness() storetest.Harness {
+	h := storetest.Harness{New: s.new, Age: s.age, Attempts: 20, Sequences: 20, WrongClock: s.e.networked()}
+	if s.e.networked() {
+		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store { return s.by(t, s.way.through(t, p)) }
+	}
+	if long() {
+		h.Attempts, h.Sequences = 60, 100
+	}
+	return h
+}
+
+// A user's table and a user's history are a store like any other: the whole suite
+// runs over them where the row of a removed object is deleted, and where it stays
+// what that makes a difference for, or all of it where there is time.
+func TestAdapterStore(t *testing.T) {
+	for _, removed := range []string{"", "gone for good"} {
+		t.Run("removed="+removed, func(t *testing.T) {
+			onEach(t, func(t *testing.T, e engine) {
+				if !long() {
+					e = unhurried(e)
+				}
+				s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: removed, history: removed == ""}
+				h := s.harness()
+				if removed != "" && !long() {
+					h.Groups = []string{"Get", "Commit", "Metadata", "Numbers", "Token", "Batch", "History", "Names", "Concurrent", "Model"}
+				}
+				storetest.Run(t, h)
+			})
+		})
+	}
+}
+
+// What a history lacks is lost, and nothing else.
+func TestSmallestExistingHistory(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		a := users(t, db, e, "", "gone")
+		blob, _ := types(e)
+		if e.name == "mysql" {
+			blob = "binary(16)"
+		}
+		exec(t, db, "CREATE TABLE small (id varchar(100) NOT NULL, n bigint NOT NULL, token "+blob+" NOT NULL, state varchar(50) NOT NULL, at bigint NOT NULL, PRIMARY KEY (id, n))")
+		a.Machine, a.Micros = "order", true
+		a.ExistingHistory = sqlstore.ExistingHistory{Table: "small", ID: "id", Sequence: "n", Token: "token", To: "state", At: "at"}
+		a.Columns.ChangedAt, a.Columns.Deadline = "", ""
+		store, err := a.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "a"}), 0)
+		require.NoError(t, store.Commit(t.Context(), c))
+		c2 := next(c.Changes[0].To, 0)
+		require.NoError(t, store.Commit(t.Context(), c2))
+		first := c.Changes[0].To
+		require.NoError(t, store.Commit(t.Context(), c), "the history has it")
+		require.Equal(t, first, c.Changes[0].To)
+		rows, err := store.History(t.Context(), first.Key, 0, 9)
+		require.NoError(t, err)
+		require.Len(t, rows, 2)
+		require.Equal(t, lifecycle.HistoryRow{
+			Key: first.Key, Sequence: 1, Token: c.Token, To: "open", Origin: "open", At: first.ChangedAt,
+		}, rows[0])
+		require.WithinDuration(t, time.Now(), rows[0].At, time.Minute)
+		c2.Messages = []lifecycle.Message{{Topic: "t"}}
+		require.ErrorIs(t, store.Commit(t.Context(), c2), errors.ErrUnsupported)
+	})
+}
+
+func TestPastIsRefusedAtOpen(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		db := pool(t, e.open(t))
+		ok := users(t, db, e, "", "gone")
+		blob, moment := types(e)
+		token := map[string]string{"mysql": "binary(16)"}[e.name]
+		if token == "" {
+			token = blob
+		}
+		table := func(name, keys, at string) {
+			exec(t, db, fmt.Sprintf("CREATE TABLE %s (kind varchar(20) NOT NULL, thing varchar(100) NOT NULL, n bigint NOT NULL, rev bigint, token %s NOT NULL, new varchar(50), happened %s%s)", name, token, at, keys))
+		}
+		table("keyless", "", moment)
+		table("otherwise", ", UNIQUE (kind, thing), UNIQUE (thing, n)", moment)
+		table("fine", ", PRIMARY KEY (n, thing, kind)", moment)
+		exec(t, db, "CREATE VIEW viewed AS SELECT * FROM keyless")
+		with := func(change func(*sqlstore.ExistingTable)) sqlstore.ExistingTable {
+			a := ok
+			a.ExistingHistory = sqlstore.ExistingHistory{Table: "fine", Machine: "kind", ID: "thing", Sequence: "n", Revision: "rev", Token: "token", To: "new", At: "happened"}
+			change(&a)
+			return a
+		}
+		for _, c := range []struct {
+			name string
+			a    sqlstore.ExistingTable
+			want error
+			says string
+		}{
+			{"nothing", with(func(*sqlstore.ExistingTable) {}), nil, ""},
+			{"a view", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "viewed" }), nil, ""},
+			{"no table", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "none" }), sqlstore.ErrSchema, "there is no table none"},
+			{"a hostile table", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "fine; DROP TABLE fine" }), sqlstore.ErrIdentifier, ""},
+			{"a hostile column", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Reason = `new" --` }), sqlstore.ErrIdentifier, ""},
+			{"a column that is not there", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Reason = "why" }), sqlstore.ErrSchema, "table fine lacks why"},
+			{"a column twice", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.From = "NEW" }), lifecycle.ErrInvalid, "to be two things"},
+			{"no token", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Token = "" }), lifecycle.ErrInvalid, "token"},
+			{"the table of the objects", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = ok.Table }), lifecycle.ErrInvalid, "of its own"},
+			{"no unique index", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "keyless" }), sqlstore.ErrSchema, "table keyless has no unique index on (kind, n, thing)"},
+			{"other unique indexes", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "otherwise" }), sqlstore.ErrSchema, "no unique index"},
+			{"an index on more", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Machine = "" }), sqlstore.ErrSchema, "no unique index on (n, thing)"},
+			{"numbers that go on nowhere", with(func(a *sqlstore.ExistingTable) { a.Removed, a.ExistingHistory.Revision = "", "" }), lifecycle.ErrInvalid, "numbers"},
+			{"operations that go on nowhere", with(func(a *sqlstore.ExistingTable) { a.Removed = "" }), lifecycle.ErrInvalid, "operations"},
+			{"no sequence", with(func(a *sqlstore.ExistingTable) {
+				a.Columns = sqlstore.ColumnMap{ID: "no", State: "status", Revision: "rev"}
+			}), lifecycle.ErrInvalid, "sequence"},
+		} {
+			if c.name == "a view" && e.name == "sqlite" {
+				continue // it writes through none
+			}
+			store, err := c.a.Open(t.Context(), db, e.dialect, nil)
+			require.ErrorIs(t, err, c.want, c.name)
+			if c.want == nil {
+				require.NoError(t, store.Close())
+				continue
+			}
+			require.ErrorContains(t, err, c.says, c.name)
+		}
+	})
+}

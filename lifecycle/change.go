@@ -1,0 +1,124 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// Change is what a call does besides moving the object. Nil is nothing. All of it
+// is dropped if the table ignores the event. Texts are UTF-8 without NUL, or the
+// call returns [ErrInvalid].
+type Change[T any] struct {
+	// Edit changes the payload in the same commit, before the guards run. It works
+	// on a copy, without any lock, once in every attempt to commit. If it returns
+	// an error, nothing is written and the call returns the error.
+	Edit func(payload *T) error
+	// Reason is kept in the record and in its history row.
+	Reason string
+	// Require are conditions on other objects, checked in the same commit.
+	Require []Precondition
+	// Messages are appended in the same commit.
+	Messages []Message
+	// Force takes forced rows too.
+	Force bool
+	// Expect is the revision that the object must have: that of the record which
+	// the caller has decided on. The call returns [ErrConflict] if the object has
+	// another one or does not exist. Default: any revision.
+	Expect Revision
+	// Operation is the operation that the call continues. The call returns
+	// [ErrStale] if the object is in another one, and [ErrNotFound] if it does not
+	// exist. Default: any operation.
+	Operation OpID
+}
+
+// call is a request with its typed result.
+type call[S, E comparable, T any] struct {
+	request
+	m       *Manager[S, E, T]
+	payload T // that the object has after the request
+}
+
+// decode implements the result of a request.
+func (c *call[S, E, T]) decode(data []byte) (err error) {
+	c.payload, err = unpack[T](data)
+	return err
+}
+
+// record returns the record as the request has left it. The request has succeeded.
+func (c *call[S, E, T]) record() Record[S, T] {
+	stored, state, origin := &c.before, c.known.State, c.known.Origin
+	if c.written() {
+		stored, state, origin = &c.change.To, c.decision.State, c.decision.Origin
+	}
+	status := fsm.Status[S]{State: c.m.machine.StateAt(state), Origin: c.m.machine.StateAt(origin)}
+	return newRecord(status, stored, c.payload)
+}
+
+// apply performs the request and returns its result.
+func (c *call[S, E, T]) apply(ctx context.Context) (Record[S, T], error) {
+	if _, err := apply(ctx, []*request{&c.request}, nil); err != nil {
+		return Record[S, T]{}, c.fail(err)
+	}
+	return c.record(), nil
+}
+
+// call makes a request of a verb that fires an event.
+func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e E, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
+	c := m.bare(verb, name, id, actor, change)
+	if c.ask.Event = m.machine.EventIndex(e); c.ask.Event >= 0 {
+		c.event = m.core.eventName(c.ask.Event)
+	} else {
+		c.event = fmt.Sprint(e)
+	}
+	return c
+}
+
+// bare makes a request without an event.
+func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
+	c := &call[S, E, T]{m: m}
+	c.core, c.verb, c.id, c.result = m.core, name, id, c
+	c.ask.Verb, c.ask.Actor = verb, actor
+	if change == nil {
+		return c
+	}
+	c.reason, c.require, c.messages = change.Reason, change.Require, change.Messages
+	c.expect, c.operation, c.ask.Force = change.Expect, change.Operation, change.Force
+	if change.Edit != nil {
+		c.ask.Edits, c.edit = true, editBytes(change.Edit)
+	}
+	return c
+}
+
+// starts sets the payload of a new object. A payload that cannot be encoded is
+// reported when the request is checked.
+func (c *call[S, E, T]) starts(payload T) { c.request.payload, c.invalid = pack(payload) }
+
+// guard runs the guard of a row on copies of the payloads: what it changes in them
+// changes nothing.
+func (m *Manager[S, E, T]) guard(ctx context.Context, row int, before, after []byte) (refusal, err error) {
+	was, err := unpack[T](before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := unpack[T](after)
+	if err != nil {
+		return nil, err
+	}
+	return m.machine.Check(ctx, row, &was, &is), nil
+}
+
+func (m *Manager[S, E, T]) checkPayload(data []byte) error {
+	_, err := unpack[T](data)
+	return err
+}
+
+func (m *Manager[S, E, T]) editPayload(edit any) (func([]byte) ([]byte, error), bool) {
+	typed, ok := edit.(func(*T) error)
+	if !ok {
+		return nil, false
+	}
+	return editBytes(typed), true
+}

@@ -1,0 +1,128 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// core is a [Manager] without type parameters: states, events and rows are indices
+// of the table, payloads are bytes. Everything that reads or writes a record is
+// here; the Manager only converts.
+type core struct {
+	table        *fsm.Table
+	store        Store
+	undo         []bool // by event: it restores the payload from before the operation
+	observer     Observer
+	beforeCommit func(context.Context, *StoredChange) (*Tx, error) // nil: none
+	payloads     payloads
+
+	// For operations.
+	owner    *Owner // nil: none
+	worker   fsm.Actor
+	events   decide.Events
+	handlers map[string]Handler
+	queue    Queue
+	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
+	owners   *core                                                 // of the owners in the same store; nil in that core itself
+	tasks    tasks
+
+	watchers watchers
+}
+
+// sighting is the typed result of Config.Observe.
+type sighting struct {
+	event int    // -1: the table does not have it
+	name  string // of the event
+	actor fsm.Actor
+}
+
+// payloads is what the core needs the type of the payload for. Every function
+// decodes copies of its own.
+type payloads struct {
+	// guard runs the guard of a row. Its first result is the guard's refusal, its
+	// second one matches ErrForeign if a payload cannot be decoded.
+	guard func(ctx context.Context, row int, before, after []byte) (refusal, err error)
+	// check returns an error that matches ErrForeign if a payload cannot be decoded.
+	check func(payload []byte) error
+	// edit returns an edit of bytes for an edit of the payload, which is a
+	// func(*T) error. It returns false for any other type.
+	edit func(edit any) (func([]byte) ([]byte, error), bool)
+}
+
+func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
+
+// eventName returns the name of an event by index.
+func (c *core) eventName(event int) string { return c.table.Events[event] }
+
+// known returns the part of a record that decisions depend on. The error matches
+// [ErrForeign].
+func (c *core) known(r *StoredRecord) (decide.Record, error) {
+	rec := decide.Record{
+		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation), Saved: r.Saved != nil,
+		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
+	}
+	if !rec.Exists {
+		return rec, nil
+	}
+	var err error
+	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
+		return rec, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return rec, nil
+}
+
+// resting reports whether an object is in a state that is declared and not
+// transitional.
+func (c *core) resting(r *StoredRecord) bool {
+	i, ok := c.table.StateIndex(r.State)
+	return ok && c.table.States[i].Kind.Resting()
+}
+
+// self returns the owner of operations that this process starts.
+func (c *core) self() OwnerRef {
+	if c.owner == nil {
+		return OwnerRef{}
+	}
+	return c.owner.ref
+}
+
+// historian returns the store's history, if the store declares it.
+func (c *core) historian() (Historian, bool) {
+	h, ok := c.store.(Historian)
+	return h, ok && c.store.Capabilities().History
+}
+
+// failed returns an error about an object that no request stands for.
+func (c *core) failed(verb, id string, err error) error {
+	return &Error{Verb: verb, Machine: c.table.Name, ID: id, Err: err}
+}
+
+// MaxID is the greatest length of an object's id in bytes.
+const MaxID = 255
+
+// checkID refuses an id that not every store can keep as a key.
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: empty id", ErrInvalid)
+	case len(id) > MaxID:
+		return fmt.Errorf("%w: id of %d bytes, more than %d", ErrInvalid, len(id), MaxID)
+	}
+	return checkText("id", id)
+}
+
+// checkText refuses a text that not every store can keep.
+func checkText(what, text string) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%w: %s %q is not UTF-8", ErrInvalid, what, shown(text))
+	case strings.IndexByte(text, 0) >= 0:
+		return fmt.Errorf("%w: NUL in %s %q", ErrInvalid, what, shown(text))
+	}
+	return nil
+}

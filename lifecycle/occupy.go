@@ -1,0 +1,86 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Occupy does work that keeps the object's state, such as a migration that users do
+// not see. It takes the object's turn in the queue, so that no other work of this
+// queue runs for the object meanwhile, and it is no operation. An operation that
+// [Manager.Do] admits meanwhile waits behind it with its state set; the table
+// refuses the next one. If the object is in none of the states when the turn comes,
+// the work is skipped ([queue.Skipped]); without states, if there is no object.
+//
+// The record does not show the work, and the work is lost with the process. The
+// ticket has its outcome.
+//
+// Errors: [ErrInvalid] for work without a handler or function, and for work with
+// With; [ErrNotFound]; [ErrBusy] if the object is in another state now;
+// [queue.ErrFull], [queue.ErrStopping] and [queue.ErrTerminated]; the store's.
+// Nothing is written in any case.
+func (m *Manager[S, E, T]) Occupy(ctx context.Context, id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {
+	var states []string
+	for _, s := range while {
+		i := m.machine.StateIndex(s)
+		if i < 0 {
+			err := &fsm.TransitionError{Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState}
+			return nil, &Error{Verb: "occupy", Machine: m.core.table.Name, ID: id, Event: name, Err: err}
+		}
+		states = append(states, m.core.table.States[i].Name)
+	}
+	ticket, err := m.core.occupy(ctx, id, name, work, states)
+	if err != nil {
+		return nil, &Error{Verb: "occupy", Machine: m.core.table.Name, ID: id, Event: name, Err: err}
+	}
+	return ticket, nil
+}
+
+func (c *core) occupy(ctx context.Context, id, name string, work Work, states []string) (*queue.Ticket[Key], error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	if err := c.checkWork(&work); err != nil {
+		return nil, err
+	}
+	if work.With != nil {
+		return nil, fmt.Errorf("%w: work that is no operation has no other objects", ErrInvalid)
+	}
+	check := func(ctx context.Context) error {
+		now, err := c.store.Get(ctx, c.key(id))
+		switch {
+		case err != nil:
+			return err
+		case !now.Exists():
+			return ErrNotFound
+		case len(states) > 0 && !slices.Contains(states, now.State):
+			return fmt.Errorf("%w: state is %s", ErrBusy, now.State)
+		}
+		return nil
+	}
+	run := work.Run
+	if run == nil {
+		handler, args := c.handlers[work.Handler], bytes.Clone(work.Args)
+		run = func(ctx context.Context) error { return handler(ctx, args) }
+	}
+	keys := []Key{c.key(id)}
+	for _, k := range work.Also {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	ticket, err := c.enqueue(ctx, keys, &queue.Action{
+		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
+		Admit: check, Guard: check, Run: run,
+	})
+	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
+		return nil, refused.Err
+	}
+	return ticket, err
+}

@@ -1,0 +1,249 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// outcomeWithin is how long the store may take to write an outcome. No caller waits
+// for it with a context of its own, and a store that hangs must not hold the
+// object's turn forever. The sweeper finds the object afterwards.
+const outcomeWithin = 10 * time.Second
+
+var errUnsettled = errors.New("lifecycle: the store, an observer, a guard or BeforeCommit panicked")
+
+// settle is the last call of the queue for an operation: it writes the outcome. A
+// panic of user code continues in the queue, which reports it.
+//
+// The work may still run if the operation was abandoned. Nothing that it does
+// from then on reaches the operation: its task is the only thing they share, and
+// the task has a lock.
+func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
+	outcome := o.task.outcome(outcomeOf(how))
+	var err error = o.failed(outcome, why, errUnsettled) // unless conclude returns
+	defer func() {
+		o.core.tasks.remove(o.task)
+		if failed, ok := errors.AsType[*OutcomeError](err); ok && failed.Unwritten != nil {
+			o.core.tasks.leave(o.task)
+		}
+		o.mu.Lock()
+		o.settled, o.err = true, err
+		o.mu.Unlock()
+	}()
+	// The context of the queue may have ended: the outcome is written nevertheless.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
+	defer stop()
+	err = o.conclude(ctx, outcome, why)
+}
+
+// conclude writes the outcome of the operation, for all of its objects in one
+// commit. It returns nil if the work has succeeded and that is written.
+func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) error {
+	if outcome == Lost {
+		o.lost(why)
+		if owner := o.core.owner; len(o.task.with) > 0 && (owner == nil || owner.alive.Err() == nil) {
+			// No other process does the work of the other objects. If this cannot
+			// be written, their deadlines remain.
+			_, _ = o.write(ctx, o.outcomes(Canceled, why)[1:])
+		}
+		return o.failed(Lost, why, nil)
+	}
+	requests := o.outcomes(outcome, why)
+	own := requests[0]
+	err := o.attachEdit(own, outcome)
+	if err == nil {
+		_, err = o.write(ctx, requests)
+	}
+	if edit, ok := errors.AsType[*editError](err); ok {
+		// Without its effect on the payload the work has not succeeded. Nothing was
+		// written.
+		outcome = Failed
+		if errors.Is(edit.err, queue.ErrPanic) {
+			outcome = Panicked
+		}
+		return o.conclude(ctx, outcome, edit.err)
+	}
+	if hook, ok := errors.AsType[*hookError](err); ok && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
+		return o.conclude(ctx, Failed, hook.err)
+	}
+	switch {
+	case err != nil:
+		return o.failed(outcome, why, err)
+	case own.written():
+		o.leaves(&own.change.To)
+		if outcome == Succeeded {
+			return nil
+		}
+		return o.failed(outcome, why, nil)
+	case !o.task.owns(&own.before):
+		// Another operation, or none: another writer has ended this one.
+		why = errors.Join(stale(&own.before), why)
+		o.lost(why)
+		return o.failed(Lost, why, nil)
+	case own.decision.Err != nil:
+		return o.failed(outcome, why, public(own.decision.Err))
+	}
+	return o.failed(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
+}
+
+// outcomes returns the reports that write the outcome: of the object itself, and of
+// every other one in the operation.
+func (o *operation) outcomes(outcome Outcome, why error) []*request {
+	var list []*request
+	for i, t := range append([]*Task{o.task}, o.task.with...) {
+		r := &request{
+			core: t.core, verb: "outcome", id: t.ID, retry: true, outcome: decide.Outcome(outcome),
+			report: decide.Request{
+				Verb: decide.Report, Actor: t.core.worker, Operation: uint64(t.Operation),
+				Owned: true, Owner: t.Owner, Epoch: t.Epoch,
+			},
+		}
+		r.ask = r.report
+		if why != nil {
+			r.reason = shortened(why.Error())
+		}
+		if i == 0 {
+			r.task = t
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// write commits the reports of an outcome. Objects that the report cannot move any
+// more are left out. An object whose report may not be written is unresolved: it
+// goes on, and no work is done for it.
+func (o *operation) write(ctx context.Context, requests []*request) (*request, error) {
+	defer func() { // also if user code panics
+		for _, r := range requests {
+			if r.task == nil && !r.written() && r.decision.Verdict != decide.Stale {
+				task := newTask(r.core, &StoredRecord{Key: r.key(), Operation: OpID(r.report.Operation)})
+				task.Owner, task.Epoch = r.report.Owner, r.report.Epoch
+				r.core.tasks.leave(task)
+			}
+		}
+	}()
+	return apply(ctx, requests, nil)
+}
+
+// chooseEvent makes the request the report that writes the outcome, in the state
+// that the object is in now. It returns false if there is none: the decision is
+// then why.
+func (r *request) chooseEvent() bool {
+	c := r.core
+	ask, ok := r.report.Outcome(c.table, &r.known, r.outcome, c.events.Of(r.outcome))
+	if ok {
+		ask.Edits = r.edit != nil
+		r.ask, r.event = ask, c.eventName(ask.Event)
+		return true
+	}
+	over := !r.known.Exists || c.table.States[r.known.State].Kind.Resting() ||
+		r.known.Operation != r.report.Operation || r.known.Owner != r.report.Owner || r.known.Epoch != r.report.Epoch
+	if over {
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+		return false
+	}
+	err := fmt.Errorf("%w: no event of Config reports how the work ended", ErrInvalid)
+	r.decision = decide.Decision{Row: -1, Verdict: decide.Refused, Err: err}
+	return false
+}
+
+// failed returns the error of an operation that did not succeed.
+func (o *operation) failed(outcome Outcome, why, unwritten error) *OutcomeError {
+	return &OutcomeError{Key: o.task.Key, Operation: o.task.Operation, Outcome: outcome, Err: why, Unwritten: unwritten}
+}
+
+// leaves notes the record that the operation has left.
+func (o *operation) leaves(r *StoredRecord) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = *r
+}
+
+// lost notes the record that the operation was lost to, if the error has it.
+func (o *operation) lost(why error) {
+	to, ok := errors.AsType[*staleError](why)
+	if !ok || to.now.Key != o.task.Key || to.now.Operation < o.task.Operation || !to.now.Exists() {
+		return
+	}
+	if _, err := o.core.known(&to.now); err == nil && o.core.payloads.check(to.now.Payload) == nil {
+		o.leaves(&to.now)
+	}
+}
+
+// attachEdit makes the work's EditOutcome the edit of the outcome.
+func (o *operation) attachEdit(r *request, outcome Outcome) error {
+	o.task.mu.Lock()
+	edit := o.task.edit
+	o.task.mu.Unlock()
+	if outcome != Succeeded || edit == nil {
+		return nil
+	}
+	typed, ok := o.core.payloads.edit(edit)
+	if !ok {
+		return &editError{fmt.Errorf("%w: EditOutcome with a %T, which is not of the manager's payload", ErrInvalid, edit)}
+	}
+	r.edit = func(payload []byte) (edited []byte, err error) {
+		if err := o.core.payloads.check(payload); err != nil {
+			return nil, err // the record is foreign, and the edit has not failed
+		}
+		err = protect(func() (err error) {
+			edited, err = typed(payload)
+			return err
+		})
+		if err != nil {
+			return nil, &editError{err}
+		}
+		return edited, nil
+	}
+	return nil
+}
+
+// editError is the failure of an EditOutcome.
+type editError struct{ err error }
+
+func (e *editError) Error() string { return e.err.Error() }
+func (e *editError) Unwrap() error { return e.err }
+
+// protect calls a function of the user in a goroutine of its own and waits for it,
+// so that a panic or runtime.Goexit becomes an error that matches [queue.ErrPanic].
+func protect(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		err := error(&queue.PanicError{Goexit: true}) // unless f returns or panics
+		defer func() {
+			if v := recover(); v != nil {
+				err = &queue.PanicError{Value: v, Stack: debug.Stack()}
+			}
+			result <- err
+		}()
+		err = f()
+	}()
+	return <-result
+}
+
+// maxReason is how much of an error's text a record keeps, in bytes.
+const maxReason = 1000
+
+// shortened returns an error's text as a record keeps it. Not every store can keep
+// NUL and bytes that are not UTF-8.
+func shortened(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= maxReason {
+		return text
+	}
+	end := maxReason
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "..."
+}

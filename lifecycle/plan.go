@@ -1,0 +1,106 @@
+package lifecycle
+
+import (
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// Overridden is the event of the history rows that [Manager.Override] writes. No
+// table has it.
+const Overridden = "(override)"
+
+// plan sets the change that the decision makes. The error is that of the caller's
+// edit, or matches [ErrForeign].
+func (r *request) plan(change *StoredChange) error {
+	d, states := &r.decision, r.core.table.States
+	*change = StoredChange{
+		Expect: r.before.Revision, From: r.before.State, FromOrigin: r.before.Origin,
+		To: r.before, Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
+	}
+	if d.MetadataOnly {
+		return nil
+	}
+	to := &change.To
+	to.State, to.Origin, to.Target = states[d.State].Name, states[d.Origin].Name, r.target()
+	to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
+	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
+	r.planWork(to)
+	return r.planPayload(to)
+}
+
+// plannedEvent returns the event of the history row.
+func (r *request) plannedEvent() string {
+	switch r.ask.Verb {
+	case decide.Add:
+		return ""
+	case decide.Override:
+		return Overridden
+	case decide.Create, decide.Fire, decide.Report, decide.Heartbeat:
+	}
+	return r.core.eventName(r.ask.Event)
+}
+
+// target returns the state that the operation leads to: the one that the table
+// names for a transitional state, or the one of the operation before.
+func (r *request) target() string {
+	d, table := &r.decision, r.core.table
+	st := &table.States[d.State]
+	switch {
+	case st.Kind != fsm.Transitional:
+		return ""
+	case st.Target >= 0:
+		return table.States[st.Target].Name
+	case d.Begins:
+		return ""
+	}
+	return r.before.Target
+}
+
+// planWork sets owner and work of the record.
+func (r *request) planWork(to *StoredRecord) {
+	self := r.core.self()
+	switch r.decision.Work {
+	case decide.SameWork: // as before
+	case decide.NewWork:
+		to.Owner, to.Epoch = self.Name, self.Epoch
+		to.Work, to.Args, to.WorkOptions = r.work.Handler, r.work.Args, r.work.options()
+	case decide.Redo:
+		to.Owner, to.Epoch = self.Name, self.Epoch
+	case decide.NoWork:
+		to.Owner, to.Epoch, to.Work, to.Args, to.WorkOptions = "", 0, "", nil, nil
+		if r.joins && r.decision.Begins {
+			to.Owner, to.Epoch = self.Name, self.Epoch
+		}
+	}
+}
+
+// planPayload sets the payload of the record and the one that is saved for an undo.
+func (r *request) planPayload(to *StoredRecord) error {
+	if err := r.runEdit(); err != nil {
+		return err
+	}
+	to.Payload = r.after
+	switch {
+	case !r.decision.Saved:
+		to.Saved = nil
+	case r.decision.Payload == decide.Save:
+		to.Saved = r.before.Payload
+		if to.Saved == nil {
+			to.Saved = []byte{} // the zero payload is saved too
+		}
+	}
+	err := r.decode(r.after)
+	if r.ask.Verb == decide.Override && r.decision.Removes && r.edit == nil {
+		return nil // nothing of the payload is kept, so it need not be readable
+	}
+	return err
+}
+
+// decode hands the payload that the object has after the request to the typed
+// result. A payload that cannot be decoded fails the request before the commit.
+func (r *request) decode(payload []byte) error {
+	if r.result != nil {
+		return r.result.decode(payload)
+	}
+	return r.core.payloads.check(payload)
+}

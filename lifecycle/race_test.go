@@ -1,6 +1,0 @@
-//go:build race
-
-package lifecycle_test
-
-// The race detector allocates on its own account.
-const raceEnabled = true

@@ -1,0 +1,366 @@
+package relation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/lifecycle/relation"
+)
+
+// must returns the value of a call that has to succeed: must(f())(t).
+func must[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// The roles of the Blazar document. A lease has any number of reservations, and
+// two events.
+var (
+	reservations = relation.NewRole("reservation", blazar.Reservation)
+	startLease   = relation.NewRole("start_lease", blazar.Event)
+	endLease     = relation.NewRole("end_lease", blazar.Event)
+)
+
+// leaseCombinations is the table "Relationships between statuses" of the Blazar
+// document, and the row for ERROR, which it lacks. A required status needs the
+// event; "any status other than" also holds without it.
+func leaseCombinations() relation.Spec[blazar.LeaseState] {
+	type (
+		row  = relation.Row[blazar.LeaseState]
+		of   = []blazar.LeaseState
+		need = []relation.Condition
+	)
+	return relation.Spec[blazar.LeaseState]{
+		Name: "lease-combinations", Parent: blazar.Lease,
+		Rows: []row{
+			{States: of{blazar.LeaseCreating, blazar.LeasePending}, Need: need{
+				reservations.All(blazar.ReservationPending),
+				startLease.One(blazar.EventUndone), endLease.One(blazar.EventUndone),
+			}},
+			{States: of{blazar.LeaseStarting}, Need: need{
+				reservations.All(blazar.ReservationPending, blazar.ReservationActive, blazar.ReservationError),
+				startLease.One(blazar.EventInProgress), endLease.One(blazar.EventUndone),
+			}},
+			{States: of{blazar.LeaseActive}, Need: need{
+				reservations.All(blazar.ReservationActive),
+				startLease.One(blazar.EventDone), endLease.One(blazar.EventUndone),
+			}},
+			{States: of{blazar.LeaseTerminating}, Need: need{
+				reservations.All(blazar.ReservationActive, blazar.ReservationDeleted, blazar.ReservationError),
+				startLease.One(blazar.EventDone), endLease.One(blazar.EventInProgress),
+			}},
+			{States: of{blazar.LeaseTerminated}, Need: need{
+				reservations.All(blazar.ReservationDeleted),
+				startLease.One(blazar.EventDone), endLease.One(blazar.EventDone),
+			}},
+			{States: of{blazar.LeaseDeleting}},
+			{States: of{blazar.LeaseUpdating}, Need: need{
+				startLease.None(blazar.EventInProgress), endLease.None(blazar.EventInProgress),
+			}},
+			{States: of{blazar.LeaseError}, Need: need{
+				reservations.All(blazar.ReservationError),
+				startLease.One(blazar.EventDone, blazar.EventError), endLease.One(blazar.EventUndone, blazar.EventError),
+			}},
+		},
+	}
+}
+
+// leaseDocument is the table as the document prints it.
+const leaseDocument = `
+| CREATING    | pending           | start_lease: UNDONE      |
+|             |                   | , end_lease: UNDONE      |
+| PENDING     | pending           | start_lease: UNDONE      |
+|             |                   | , end_lease: UNDONE      |
+| STARTING    | pending or active | start_lease: IN_PROGRESS |
+|             | or error          | , end_lease: UNDONE      |
+| ACTIVE      | active            | start_lease: DONE        |
+|             |                   | , end_lease: UNDONE      |
+| TERMINATING | active or deleted | start_lease: DONE        |
+|             | or error          | , end_lease: IN_PROGRESS |
+| TERMINATED  | deleted           | start_lease: DONE        |
+|             |                   | , end_lease: DONE        |
+| DELETING    | Any status        | Any status               |
+| UPDATING    | Any status        | Any status other than    |
+|             |                   | IN_PROGRESS              |
+| ERROR       | error             | start_lease: DONE or ERROR |
+|             |                   | , end_lease: UNDONE or ERROR |
+`
+
+// documented reads it: the cells of each lease status for reservations, start_lease
+// and end_lease.
+func documented() map[string][3]string {
+	lines := make(map[string][3]string)
+	var cells [3]string // lease, reservations, events
+	file := func() {
+		start, end, both := strings.Cut(cells[2], ",")
+		if !both {
+			end = start
+		}
+		if cells[0] != "" {
+			lines[cells[0]] = [3]string{cells[1], start, end}
+		}
+	}
+	for line := range strings.Lines(strings.TrimSpace(leaseDocument)) {
+		columns := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if strings.TrimSpace(columns[0]) != "" {
+			file()
+			cells = [3]string{}
+		}
+		for i, c := range columns {
+			cells[i] = strings.TrimSpace(cells[i] + " " + strings.TrimSpace(c))
+		}
+	}
+	file()
+	return lines
+}
+
+// allows reports whether a cell allows a status.
+func allows(cell, status string) bool {
+	if _, after, found := strings.Cut(cell, ": "); found {
+		cell = after
+	}
+	cell = strings.TrimSpace(cell)
+	if unwanted, ok := strings.CutPrefix(cell, "Any status other than "); ok {
+		return status != unwanted
+	}
+	return cell == "Any status" || slices.Contains(strings.Split(cell, " or "), status)
+}
+
+// A lease with up to three reservations, in every combination, is allowed if the
+// document allows it, and if package blazar does.
+func TestIsTheDocument(t *testing.T) {
+	table := relation.Must(leaseCombinations())
+	document := documented()
+	require.Len(t, document, 9)
+	lists := [][]blazar.ReservationState{nil}
+	for from, n := 0, 0; n < 3; n++ {
+		until := len(lists)
+		for _, list := range lists[from:until] {
+			for s := range blazar.Reservation.States() {
+				lists = append(lists, append(slices.Clone(list), s))
+			}
+		}
+		from = until
+	}
+	allowed, tried := 0, 0
+	for _, line := range blazar.Combinations() {
+		cells, ok := document[string(line.Lease)]
+		require.True(t, ok, line.Lease)
+		for _, list := range lists {
+			for start := range blazar.Event.States() {
+				for end := range blazar.Event.States() {
+					related := []relation.Related{startLease.Saw("start", start), endLease.Saw("end", end)}
+					want := allows(cells[1], string(start)) && allows(cells[2], string(end))
+					for i, r := range list {
+						related = append(related, reservations.Saw(fmt.Sprint(i), r))
+						want = want && allows(cells[0], string(r))
+					}
+					err := table.Check(line.Lease, related...)
+					require.Equal(t, want, err == nil, "%s: %v", line.Lease, related)
+					require.Equal(t, line.Allows(list, start, end), err == nil)
+					tried++
+					if err == nil {
+						allowed++
+						continue
+					}
+					require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+				}
+			}
+		}
+	}
+	require.Equal(t, 9*len(lists)*16, tried)
+	require.Equal(t, 2237, allowed)
+
+	// Delete must work for a lease that hangs, with any objects.
+	require.NoError(t, table.Check(blazar.LeaseDeleting))
+	require.NoError(t, table.Check(blazar.LeaseDeleting, startLease.Saw("s", blazar.EventInProgress)))
+	// No row is about absent leases.
+	require.NoError(t, table.Check(blazar.LeaseAbsent, reservations.Saw("r", blazar.ReservationActive)))
+}
+
+type (
+	state string
+	event string
+)
+
+const user fsm.Actor = "user"
+
+// vm and note are machines of a related object and of a parent.
+var (
+	vm = fsm.Must[struct{}](fsm.Spec[state, event]{
+		Name: "vm", Initial: "None", Actors: []fsm.Actor{user},
+		States: []fsm.State[state]{
+			{Name: "None", Kind: fsm.Absent}, {Name: "Ready"}, {Name: "Busy"}, {Name: "Failed", Kind: fsm.Failed},
+		},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("None", "create", "Ready"),
+			fsm.Move[state, event]("Ready", "work", "Busy"),
+			fsm.Move[state, event]("Busy", "fail", "Failed"),
+			fsm.Move[state, event]("Failed", "delete", "None"),
+		),
+	})
+	note = fsm.Must[struct{}](fsm.Spec[state, event]{
+		Name: "note", Initial: "Draft", Actors: []fsm.Actor{user},
+		States: []fsm.State[state]{{Name: "Draft"}, {Name: "Gone", Kind: fsm.Absent}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("Draft", "throw", "Gone"),
+			fsm.Move[state, event]("Gone", "write", "Draft"),
+		),
+	})
+	vmRole = relation.NewRole("vm", vm)
+)
+
+// noteWith is a relation of notes that have these conditions as drafts.
+func noteWith(need ...relation.Condition) relation.Spec[state] {
+	return relation.Spec[state]{
+		Name: "notes", Parent: note, Rows: []relation.Row[state]{{States: []state{"Draft"}, Need: need}},
+	}
+}
+
+// Each kind of condition, with none, one and two objects.
+func TestConditions(t *testing.T) {
+	type s = state
+	gone := vmRole.Saw("g", "None") // does not exist
+	for _, c := range []struct {
+		need relation.Condition
+		text string
+		yes  [][]s
+		no   [][]s
+	}{
+		{
+			vmRole.All("Ready", "Failed"), "all vm: Ready or Failed",
+			[][]s{{}, {"Ready"}, {"Failed", "Ready"}},
+			[][]s{{"Busy"}, {"Ready", "Busy"}},
+		},
+		{
+			vmRole.One("Ready", "Failed"), "one vm: Ready or Failed",
+			[][]s{{"Ready"}, {"Failed"}},
+			[][]s{{}, {"Busy"}, {"Ready", "Ready"}, {"Ready", "Busy"}},
+		},
+		{
+			vmRole.None("Ready", "Failed"), "none vm: Ready or Failed",
+			[][]s{{}, {"Busy"}, {"Busy", "Busy"}},
+			[][]s{{"Ready"}, {"Busy", "Failed"}},
+		},
+	} {
+		require.Equal(t, c.text, c.need.String())
+		table := relation.Must(noteWith(c.need))
+		check := func(states []s) error {
+			related := []relation.Related{gone}
+			for i, s := range states {
+				related = append(related, vmRole.Saw(fmt.Sprint(i), s))
+			}
+			return table.Check("Draft", related...)
+		}
+		for _, states := range c.yes {
+			require.NoError(t, check(states), "%v: %v", c.need, states)
+		}
+		for _, states := range c.no {
+			require.ErrorIs(t, check(states), lifecycle.ErrPrecondition, "%v: %v", c.need, states)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	table := relation.Must(leaseCombinations())
+	type related = []relation.Related
+	for _, c := range []struct {
+		related related
+		want    string
+		is      error
+	}{
+		{
+			related{reservations.Saw("r1", "active"), reservations.Saw("r2", "error"), reservations.Saw("r3", "pending")},
+			`lifecycle: precondition failed: ACTIVE needs all reservation: active, but "r2" is error`, lifecycle.ErrPrecondition,
+		},
+		{
+			related{reservations.Saw("r1", "active")},
+			`lifecycle: precondition failed: ACTIVE needs one start_lease: DONE, but there are 0 objects`, lifecycle.ErrPrecondition,
+		},
+		{
+			related{startLease.Saw("a", "DONE"), startLease.Saw("b", "DONE")},
+			`lifecycle: precondition failed: ACTIVE needs one start_lease: DONE, but there are 2 objects`, lifecycle.ErrPrecondition,
+		},
+		{
+			related{startLease.Saw("a", "ERROR")},
+			`lifecycle: precondition failed: ACTIVE needs one start_lease: DONE, but "a" is ERROR`, lifecycle.ErrPrecondition,
+		},
+		{related{startLease.Saw("a", "LOST")}, `fsm: unknown state: machine "event" has no state "LOST"`, fsm.ErrUnknownState},
+		{
+			related{startLease.Saw("a", "DONE"), startLease.Saw("a", "DONE")},
+			`lifecycle: invalid request: event "a" is named twice`, lifecycle.ErrInvalid,
+		},
+		{
+			related{startLease.Saw("a", "DONE"), endLease.Moves("a", "DONE")},
+			`lifecycle: invalid request: event "a" is named twice`, lifecycle.ErrInvalid,
+		},
+		{
+			related{vmRole.Saw("a", "Ready")},
+			`lifecycle: invalid request: "a" is in role "vm", which the relation lacks or has for another machine`, lifecycle.ErrInvalid,
+		},
+		{
+			related{relation.NewRole("start_lease", vm).Saw("a", "Ready")},
+			`lifecycle: invalid request: "a" is in role "start_lease", which the relation lacks or has for another machine`, lifecycle.ErrInvalid,
+		},
+		{related{{}}, `lifecycle: invalid request: "" is in role "", which the relation lacks or has for another machine`, lifecycle.ErrInvalid},
+	} {
+		err := table.Check(blazar.LeaseActive, c.related...)
+		require.EqualError(t, err, `relation: check "lease-combinations": `+c.want)
+		require.ErrorIs(t, err, c.is)
+		preconditions, also := table.Require(blazar.LeaseActive, c.related...)
+		require.Equal(t, err.Error(), also.Error())
+		require.Empty(t, preconditions)
+	}
+	require.ErrorIs(t, table.Check("HUNG"), fsm.ErrUnknownState)
+}
+
+// grade has undeclared values with the name of a declared value.
+type grade int
+
+func (g grade) String() string {
+	if g == 1 {
+		return "good"
+	}
+	return "bad"
+}
+
+// An undeclared state is neither an object that does not exist nor the declared
+// state of the same name.
+func TestUndeclaredStates(t *testing.T) {
+	vms := relation.Must(noteWith(vmRole.None("Failed")))
+	require.ErrorIs(t, vms.Check("Draft", vmRole.Saw("a", "")), fsm.ErrUnknownState)
+	require.EqualError(t, vms.Check(""), `relation: check "notes": fsm: unknown state: machine "note" has no state ""`)
+
+	grades := fsm.Must[struct{}](fsm.Spec[grade, event]{
+		Name: "grade", Initial: 1, Actors: []fsm.Actor{user}, States: []fsm.State[grade]{{Name: 1}, {Name: 2}},
+		Rows: fsm.Rows(fsm.Move(grade(1), event("fall"), grade(2)), fsm.Move(grade(2), event("rise"), grade(1))),
+	})
+	role := relation.NewRole("grade", grades)
+	graded := relation.Must(noteWith(role.All(2)))
+	require.NoError(t, graded.Check("Draft", role.Saw("a", 2)))
+	require.EqualError(t, graded.Check("Draft", role.Saw("a", 7)),
+		`relation: check "notes": fsm: unknown state: machine "grade" has no state 7`)
+	_, err := relation.New(noteWith(role.All(7)))
+	require.ErrorContains(t, err, "machine grade has no state 7")
+}
+
+// A relation is what it was made of, whatever becomes of the specification.
+func TestRelationKeepsNothing(t *testing.T) {
+	spec := leaseCombinations()
+	table := relation.Must(spec)
+	for i := range spec.Rows {
+		clear(spec.Rows[i].States)
+		clear(spec.Rows[i].Need)
+	}
+	require.ErrorIs(t, table.Check(blazar.LeaseActive), lifecycle.ErrPrecondition)
+}

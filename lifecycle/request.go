@@ -1,0 +1,278 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// request is one change of one object on its way to the store. A verb fills the
+// first part; [transaction] fills the second part anew in every attempt.
+type request struct {
+	core   *core
+	verb   string // for errors: "fire", "report"
+	id     string
+	event  string         // for errors, because the table may not have it; empty: no event
+	ask    decide.Request // for package decide; the one of an outcome is made anew in every attempt
+	reason string
+
+	invalid error                                // why the request is refused at once; nil: it is not
+	payload []byte                               // of a new object
+	edit    func(payload []byte) ([]byte, error) // nil: the payload stays
+	result  interface{ decode([]byte) error }    // receives the payload that the object has afterwards; nil: it is only checked
+
+	expect    Revision // the revision that the object must have; empty: any
+	operation OpID     // the operation that the object must be in; 0: any
+	require   []Precondition
+	messages  []Message
+
+	work    *Work          // what starts with the operation; nil: nothing
+	joins   bool           // the object takes part in an operation of this process
+	outcome decide.Outcome // of work, if the request writes one; 0: it does not
+	report  decide.Request // of the outcome, without its event: chooseEvent makes ask from it
+	task    *Task          // the operation that the request itself ends; nil: none
+	retry   bool           // the request is about an operation, so it is valid in whatever state the object is
+	by      *request       // the request whose BeforeCommit has added this one; nil: the caller's
+
+	// onCommit runs after the commit and before the observers. Nil: nothing.
+	onCommit func(*request)
+
+	// Of the present attempt.
+	before   StoredRecord
+	known    decide.Record
+	decision decide.Decision
+	after    []byte        // the payload to write
+	edited   bool          // after is set
+	change   *StoredChange // in the commit, once all requests are prepared; nil: nothing is to be written
+	token    Token         // of the commit; zero: nothing was written
+	done     bool          // the transaction has succeeded
+}
+
+// written reports whether the request was committed.
+func (r *request) written() bool { return r.token != Token{} }
+
+// key returns the key of the object.
+func (r *request) key() Key { return r.core.key(r.id) }
+
+// optional reports whether the transaction goes on without the request if the
+// table or the object's operation refuses it.
+func (r *request) optional() bool { return r.ask.Verb == decide.Report }
+
+// check refuses a request that is bad in every state of the object.
+func (r *request) check() error {
+	if r.invalid != nil {
+		return r.invalid
+	}
+	if err := checkID(r.id); err != nil {
+		return err
+	}
+	if err := checkText("reason", r.reason); err != nil {
+		return err
+	}
+	for i := range r.require {
+		if err := r.require[i].check(); err != nil {
+			return err
+		}
+	}
+	for i := range r.messages {
+		if err := errors.Join(checkText("topic", r.messages[i].Topic), checkText("key", r.messages[i].Key)); err != nil {
+			return err
+		}
+	}
+	table := r.core.table
+	switch r.ask.Verb {
+	case decide.Create, decide.Fire, decide.Report:
+		if r.ask.Event < 0 {
+			return &fsm.TransitionError{Machine: table.Name, Event: r.event, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrUnknownEvent}
+		}
+	case decide.Override:
+		return checkText("actor", string(r.ask.Actor)) // the only actor that the table need not declare
+	case decide.Add:
+		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
+			return &fsm.TransitionError{
+				Machine: table.Name, To: table.States[table.Initial].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
+			}
+		}
+	case decide.Heartbeat:
+	}
+	return nil
+}
+
+// load reads the record and compares it with what the caller expects.
+func (r *request) load(ctx context.Context) (err error) {
+	if r.before, err = r.core.store.Get(ctx, r.key()); err != nil {
+		return err
+	}
+	if r.expect != "" && r.expect != r.before.Revision {
+		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
+	}
+	if r.known, err = r.core.known(&r.before); err != nil {
+		return err
+	}
+	if r.operation != 0 && r.before.Exists() && r.before.Operation != r.operation {
+		return stale(&r.before)
+	}
+	return nil
+}
+
+// decide sets the decision. A refusal is in the decision; the error is one of
+// user code or the store.
+func (r *request) decide(ctx context.Context) (err error) {
+	ask := &r.ask
+	if ask.MayExist {
+		ask.Verb = decide.Fire
+		if !r.known.Exists && r.operation == 0 && r.core.creates() {
+			ask.Verb = decide.Create
+		}
+	}
+	if r.outcome != 0 && !r.chooseEvent() {
+		return nil
+	}
+	compared := ask.Verb == decide.Report && r.core.resting(&r.before)
+	if compared {
+		if ask.Repeats, err = r.repeats(ctx); err != nil {
+			return err
+		}
+	}
+	var few [4]error
+	refusals, err := r.decideOnce(ctx, few[:0])
+	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
+		return err
+	}
+	// Only a report that the table refuses is compared with those before: an
+	// accepted report, the usual case, reads no history.
+	if !compared {
+		if ask.Repeats, err = r.repeats(ctx); err != nil {
+			return err
+		}
+	}
+	if ask.Repeats {
+		_, err = r.decideOnce(ctx, refusals)
+		return err
+	}
+	if ctx.Err() != nil { // the refusal may be a guard's whose context has ended
+		return Ended(ctx)
+	}
+	return nil
+}
+
+// creates reports whether events of the table create objects.
+func (c *core) creates() bool {
+	for i := range c.table.States {
+		if c.table.States[i].Kind == fsm.Absent {
+			return true
+		}
+	}
+	return false
+}
+
+// decideOnce sets the decision. It runs the guards of the candidate rows unless
+// their refusals are given, and returns the refusals.
+func (r *request) decideOnce(ctx context.Context, refusals []error) ([]error, error) {
+	table, ask := r.core.table, &r.ask
+	ask.Undo = (ask.Verb == decide.Create || ask.Verb == decide.Fire || ask.Verb == decide.Report) && r.core.undo[ask.Event]
+	var few [4]int
+	rows, d, ok := ask.Candidates(table, &r.known, few[:0])
+	if !ok {
+		r.decision = d
+		return nil, nil
+	}
+	if len(refusals) == 0 {
+		var err error
+		if refusals, err = r.runGuards(ctx, rows, refusals); err != nil {
+			return nil, err
+		}
+	}
+	r.decision = ask.Decide(table, &r.known, rows, refusals)
+	return refusals, nil
+}
+
+// runGuards runs the caller's edit and the guards of rows, until one passes, and
+// appends their refusals.
+func (r *request) runGuards(ctx context.Context, rows []int, refusals []error) ([]error, error) {
+	for _, row := range rows {
+		var refusal error
+		if r.core.table.Rows[row].Guard != "" {
+			err := r.runEdit()
+			if err == nil {
+				refusal, err = r.core.payloads.guard(ctx, row, r.present(), r.after)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		refusals = append(refusals, refusal)
+		if refusal == nil {
+			break
+		}
+	}
+	return refusals, nil
+}
+
+// present returns the payload that the object has: none if it does not exist.
+func (r *request) present() []byte {
+	if r.before.Exists() {
+		return r.before.Payload
+	}
+	return nil
+}
+
+// runEdit sets the payload to write, once in an attempt: guards see it, and the
+// commit writes it. An undo restores the payload before the caller's edit.
+func (r *request) runEdit() (err error) {
+	if r.edited {
+		return nil
+	}
+	switch {
+	case !r.before.Exists():
+		r.after = r.payload
+	case r.ask.Undo && r.known.Saved:
+		r.after = r.before.Saved
+	default:
+		r.after = r.before.Payload
+	}
+	if r.edit != nil {
+		if r.after, err = r.edit(r.after); err != nil {
+			return err
+		}
+	}
+	r.edited = true
+	return nil
+}
+
+// refusal returns why the decision permits no change, in terms that users know,
+// or nil.
+func (r *request) refusal() error {
+	d, ask := &r.decision, &r.ask
+	switch {
+	case d.Err == decide.ErrExists:
+		return &existsError{&ConflictError{Current: r.before}}
+	case d.Err != nil && ask.Verb == decide.Heartbeat:
+		return stale(&r.before)
+	case d.Err != nil:
+		return public(d.Err)
+	case ask.Work && !d.Begins:
+		return fmt.Errorf("%w: %s in %s starts no operation to work in", ErrInvalid, r.event, stateOr(r.before.State))
+	case ask.Work && r.work.Run != nil && decide.Redoes(r.core.table, d.State, d.Origin):
+		return fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler instead of a function",
+			ErrInvalid, r.core.table.States[d.State].Name)
+	case !d.Write && !r.before.Exists() && ask.Verb != decide.Report:
+		return ErrNotFound // the table ignores the event, and there is no object
+	}
+	return nil
+}
+
+// fail returns the complete error of a request, after it has reported the error to
+// the observer.
+func (r *request) fail(err error) error {
+	e := &Error{
+		Verb: r.verb, Machine: r.core.table.Name, ID: r.id, From: r.before.State, Event: r.event, Actor: r.ask.Actor, Err: err,
+	}
+	if refused := r.core.observer.Refused; refused != nil {
+		refused(e)
+	}
+	return e
+}

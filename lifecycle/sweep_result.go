@@ -1,0 +1,86 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Resolution is what a sweep has done about a stuck object.
+type Resolution uint8
+
+const (
+	// Moved: the event was fired; the object is in To.
+	Moved Resolution = iota + 1
+	// Redone: the operation was started again, and this process does its work.
+	Redone
+	// NeedsOperator: the table names the state Manual.
+	NeedsOperator
+	// NoRow: the object has no owner or a dead one, and the table has no deadline
+	// row for its state: an override or another table has brought it there.
+	NoRow
+	// NoHandler: this process does not have the handler of the object's work, or its
+	// manager has no WorkerActor or Done.
+	NoHandler
+	// Overtaken: another writer moved the object first.
+	Overtaken
+	// NotMoved: the object could not be moved; Err is why.
+	NotMoved
+)
+
+var resolutionNames = [...]string{
+	"", "moved", "redone", "needs an operator", "no row", "no handler", "overtaken", "not moved",
+}
+
+// String returns the resolution in lower case.
+func (r Resolution) String() string {
+	if int(r) < len(resolutionNames) && r > 0 {
+		return resolutionNames[r]
+	}
+	return fmt.Sprintf("Resolution(%d)", uint8(r))
+}
+
+// SweepResult is one object that a sweep has found stuck, and its resolution.
+type SweepResult struct {
+	Key
+	Resolution Resolution
+	From, To   string
+	Event      string
+	Actor      fsm.Actor
+	Operation  OpID   // before the sweep
+	Owner      string // before the sweep
+	OwnerDead  bool   // the owner is dead; false: the deadline has passed
+	Manual     string // of the state in the table
+	Err        error
+}
+
+// String returns one line.
+func (s SweepResult) String() string {
+	text := fmt.Sprintf("%s in %s, operation %d: %v", s.Key.text(), s.From, s.Operation, s.Resolution)
+	if s.To != "" {
+		text += " to " + s.To + " by " + s.Event
+	}
+	if s.OwnerDead {
+		text += ", owner " + s.Owner + " is dead"
+	}
+	if s.Manual != "" {
+		text += ": " + s.Manual
+	}
+	if s.Err != nil {
+		text += ": " + s.Err.Error()
+	}
+	return oneLine(text)
+}
+
+// resolve sets the resolution of an attempt.
+func (s *SweepResult) resolve(success Resolution, err error) {
+	switch {
+	case err == nil:
+		s.Resolution = success
+	case errors.Is(err, ErrConflict):
+		s.Resolution, s.Err = Overtaken, err
+	default:
+		s.Resolution, s.Err = NotMoved, err
+	}
+}

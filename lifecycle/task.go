@@ -1,0 +1,263 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// Task is an operation as its work sees it: see [TaskOf]. It is safe for
+// concurrent use.
+type Task struct {
+	Key
+	Operation OpID
+	Owner     string // empty: the manager has no Owner
+	Epoch     uint64
+
+	core *core
+	with []*Task // the other objects of the operation
+
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // ends the work's context; nil: the work has not begun
+	lost   error                   // why the operation was taken away; nil: it was not
+	ended  Outcome                 // Lost or TimedOut, if that has ended the work
+	edit   any                     // of EditOutcome, a func(*T) error; nil: none
+}
+
+// newTask returns the task of an operation as a record has it.
+func newTask(c *core, r *StoredRecord) *Task {
+	return &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch, core: c}
+}
+
+// owns reports whether the operation still goes on, and in this process.
+func (t *Task) owns(r *StoredRecord) bool {
+	return r.Exists() && !t.core.resting(r) && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
+}
+
+// endError is the cause of a context whose work was ended by this package.
+type endError struct {
+	task    *Task
+	outcome Outcome
+	err     error
+}
+
+func (e *endError) Error() string { return e.err.Error() }
+func (e *endError) Unwrap() error { return e.err }
+
+// begin returns the context of the work, which ends when the operation is taken
+// away. The error is why it must not begin.
+func (t *Task) begin(ctx context.Context) (context.Context, context.CancelCauseFunc, error) {
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel = cancel
+	if t.lost != nil {
+		t.ended = Lost
+	}
+	return ctx, cancel, t.lost
+}
+
+// lose ends the work, or keeps it from beginning.
+func (t *Task) lose(cause error) {
+	t.mu.Lock()
+	if t.lost == nil {
+		t.lost = cause
+	}
+	cancel := t.cancel
+	t.mu.Unlock()
+	if cancel != nil {
+		cancel(&endError{t, Lost, cause})
+	}
+}
+
+// end notes that the work was ended by this package.
+func (t *Task) end(outcome Outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = outcome
+}
+
+// outcome returns how the work ended, given what the queue has seen of it.
+func (t *Task) outcome(seen Outcome) Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended != 0 && seen != Panicked {
+		return t.ended
+	}
+	return seen
+}
+
+type taskKey struct{}
+
+// TaskOf returns the operation whose work runs with this context, or nil.
+func TaskOf(ctx context.Context) *Task {
+	t, _ := ctx.Value(taskKey{}).(*Task)
+	return t
+}
+
+// Heartbeat extends the deadline of the object to the full timeout of its state,
+// from now on. Long work calls it while it makes progress. The objects that take
+// part in the operation get theirs extended too, unless another writer has moved
+// them. The error is [ErrStale] if the operation was taken away, and the context
+// of the work then ends; or the store's.
+func (t *Task) Heartbeat(ctx context.Context) error {
+	if err := t.heartbeat(ctx); err != nil {
+		return err
+	}
+	for _, other := range t.with {
+		if err := other.heartbeat(ctx); err != nil && !errors.Is(err, ErrStale) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Task) heartbeat(ctx context.Context) error {
+	r := &request{core: t.core, verb: "heartbeat", id: t.ID, retry: true, ask: decide.Request{
+		Verb: decide.Heartbeat, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch,
+	}}
+	_, err := apply(ctx, []*request{r}, nil)
+	if errors.Is(err, ErrStale) {
+		t.lose(err)
+	}
+	return err
+}
+
+// Heartbeat is [Task.Heartbeat] from outside the work, for the operation of an
+// object whose work waits or runs in this manager. The error is [ErrStale] if
+// there is none, or if its operation was taken away; or the store's.
+func (m *Manager[S, E, T]) Heartbeat(ctx context.Context, id string) error {
+	t := m.core.tasks.of(id)
+	err := fmt.Errorf("%w: no work waits or runs in this manager", ErrStale)
+	if t != nil {
+		err = t.Heartbeat(ctx)
+	}
+	if err != nil {
+		return m.core.failed("heartbeat", id, err)
+	}
+	return nil
+}
+
+// EditOutcome changes the payload in the commit of the outcome, if the work that
+// runs with this context succeeds. T must be the payload of the manager. A later
+// call replaces an earlier one; nil removes it. An edit that fails, panics or is of
+// another payload ([ErrInvalid]) makes the outcome a failure. The edit runs once in
+// every attempt to commit, without any lock. EditOutcome returns false if no work
+// runs with this context.
+func EditOutcome[T any](ctx context.Context, edit func(*T) error) bool {
+	t := TaskOf(ctx)
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.edit = nil
+	if edit != nil {
+		t.edit = edit
+	}
+	return true
+}
+
+// tasks are the operations whose work waits or runs in this manager, from their
+// admission, so that work which still waits learns that its operation was taken
+// away.
+type tasks struct {
+	mu         sync.Mutex
+	running    map[string]*Task // by id
+	unresolved map[string]*Task // ended without knowing what was written, by id
+}
+
+func (ts *tasks) add(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.running == nil {
+		ts.running = map[string]*Task{}
+	}
+	ts.running[t.ID] = t
+	// An earlier operation is over now. It may have this very number, if its
+	// admission was not written after all.
+	delete(ts.unresolved, t.ID)
+}
+
+func (ts *tasks) remove(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.running[t.ID] == t {
+		delete(ts.running, t.ID)
+	}
+}
+
+// of returns the task of an object, or nil.
+func (ts *tasks) of(id string) *Task {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.running[id]
+}
+
+// waits reports whether work of an object waits for its turn here, for the
+// operation of the record or an earlier one. Work of a later operation means that
+// the record is out of date.
+func (ts *tasks) waits(r *StoredRecord) bool {
+	t := ts.of(r.ID)
+	if t == nil || t.Operation > r.Operation {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancel == nil
+}
+
+// taken ends the work whose operation a change has taken away.
+func (ts *tasks) taken(now *StoredRecord) {
+	t := ts.of(now.ID)
+	// A record from before the task's operation does not concern the task. The bad
+	// schedule: the outcome of an operation is committed, the next operation is
+	// admitted and replaces its task, and only then the first commit is published.
+	if t != nil && now.Operation >= t.Operation && !t.owns(now) {
+		t.lose(stale(now))
+	}
+}
+
+// all returns the tasks that wait or run, and the unresolved ones.
+func (ts *tasks) all() (running, unresolved []*Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return slices.Collect(maps.Values(ts.running)), slices.Collect(maps.Values(ts.unresolved))
+}
+
+// leave notes an operation that this process has ended without knowing what was
+// written.
+func (ts *tasks) leave(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.unresolved == nil {
+		ts.unresolved = map[string]*Task{}
+	}
+	ts.unresolved[t.ID] = t
+}
+
+// resolved forgets an unresolved operation.
+func (ts *tasks) resolved(t *Task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.unresolved[t.ID] == t {
+		delete(ts.unresolved, t.ID)
+	}
+}
+
+// staleError is ErrStale with the record that the operation was lost to.
+type staleError struct{ now StoredRecord }
+
+func stale(r *StoredRecord) error { return &staleError{*r} }
+
+func (e *staleError) Error() string {
+	return fmt.Sprintf("%v: %s is %s in operation %d", ErrStale, e.now.Key.text(), stateOr(e.now.State), e.now.Operation)
+}
+
+// Is matches [ErrStale].
+func (e *staleError) Is(target error) bool { return target == ErrStale }

@@ -1,0 +1,212 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+)
+
+// enqueue gives the ticket a turn if it is ready: accepted, next in all its lanes,
+// and not in a class already. REQUIRES: q.mu.
+func (q *Queuer[K]) enqueue(t *Ticket[K]) {
+	if t.state != Waiting || t.turn != 0 || !t.isNext() {
+		return
+	}
+	q.turn++
+	t.turn = q.turn
+	t.class.ready = append(t.class.ready, t)
+}
+
+// dequeue takes the ticket out of its class. REQUIRES: q.mu.
+func (t *Ticket[K]) dequeue() {
+	if t.turn != 0 {
+		t.turn = 0
+		t.class.ready = remove(t.class.ready, t)
+	}
+}
+
+// pump starts every action that may start, makes sure that each has a worker, and
+// gives room to blocked submitters. REQUIRES: q.mu.
+func (q *Queuer[K]) pump(now time.Duration) {
+	for t := q.root.oldest(); t != nil; t = q.root.oldest() {
+		t.dequeue()
+		t.stopTimer()
+		t.class.take()
+		t.holds = true
+		t.state = Running
+		t.started = now
+		t.attempt++
+		q.started = append(q.started, t)
+	}
+	q.staff()
+	q.grant()
+}
+
+// result is what an attempt returned.
+type result struct {
+	panicked *PanicError
+	goexit   bool // it called runtime.Goexit
+	skipped  bool // by the guard, with err
+	retry    bool // err is worth another attempt
+	err      error
+	cause    error // of the end of the context; nil if it has not ended
+}
+
+// attemptContext returns the context of one attempt. What the first attempt leaves behind
+// must not come alive with the second, so each of several has a context of its own.
+func attemptContext(parent context.Context, act *Action) (context.Context, context.CancelFunc) {
+	switch {
+	case act.Timeout > 0:
+		return context.WithTimeoutCause(parent, act.Timeout, &EndError{Outcome: TimedOut})
+	case act.Retry.Attempts > 1:
+		return context.WithCancel(parent)
+	}
+	return parent, func() {}
+}
+
+// try calls Guard and Run. A panic becomes the result.
+func (t *Ticket[K]) try(parent context.Context) (r result) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = result{panicked: &PanicError{Value: v, Stack: debug.Stack()}}
+		}
+	}()
+	act := t.act
+	ctx, stop := attemptContext(context.WithValue(parent, ticketKey{}, t), act)
+	defer stop()
+	if act.Guard != nil {
+		if err := act.Guard(ctx); err != nil {
+			return result{err: err, skipped: true}
+		}
+	}
+	if t.q.observer.Started != nil {
+		t.q.observer.Started(Started[K]{t.Info()})
+	}
+	if r.err = act.Run(ctx); r.err == nil {
+		return r
+	}
+	r.cause = context.Cause(ctx)
+	r.retry = int(t.attempt) < act.Retry.Attempts && (act.Retry.If == nil || act.Retry.If(r.err))
+	if r.retry && t.q.observer.Retried != nil {
+		t.reportRetry(r)
+	}
+	return r
+}
+
+// reportRetry calls the observer.
+func (t *Ticket[K]) reportRetry(r result) {
+	t.q.mu.Lock()
+	outcome, err := t.judge(r)
+	retries := t.retries(outcome)
+	e := Retried[K]{t.info(), outcome, err, t.act.Retry.pause(int(t.attempt))}
+	t.q.mu.Unlock()
+	if retries {
+		t.q.observer.Retried(e)
+	}
+}
+
+// conclude retries the action or ends it. REQUIRES: q.mu.
+func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
+	outcome, err := t.judge(r)
+	if r.retry && r.cause == nil && t.signal != nil {
+		// It was cancelled after the attempt, while the observer received the retry.
+		outcome, err = t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, err}
+	}
+	if t.state != Running {
+		// It was abandoned, and everything that it held is given away.
+		q.strays--
+		return
+	}
+	if r.retry && t.retries(outcome) {
+		q.suspend(t, err)
+		q.pump(t.ended)
+		return
+	}
+	t.halts = q.haltOnFailure && outcome.failure() && t.signal == nil
+	t.decide(outcome, err)
+	q.retire(t)
+}
+
+// retries reports whether an attempt with this outcome may be repeated. REQUIRES:
+// q.mu.
+func (t *Ticket[K]) retries(o Outcome) bool {
+	return (o == Failed || o == TimedOut) && t.signal == nil && t.q.base.Err() == nil
+}
+
+// judge turns the result of an attempt into an outcome. An action that was signalled to
+// end and returns the error of its context ended for that reason. One that returns
+// nil succeeded, and one that returns another error failed. REQUIRES: q.mu.
+func (t *Ticket[K]) judge(r result) (Outcome, error) {
+	switch {
+	case r.goexit:
+		return Panicked, &PanicError{Goexit: true}
+	case r.panicked != nil:
+		return Panicked, r.panicked
+	case r.err == nil:
+		return OK, nil
+	case r.skipped && t.signal != nil:
+		// A pre-empted action must not look skipped: its Settle would restore a state
+		// that belongs to the successor.
+		return t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, r.err}
+	case r.skipped:
+		return Skipped, &EndError{Outcome: Skipped, Err: r.err}
+	case r.cause == nil:
+		return Failed, r.err
+	}
+	end := t.signal
+	if end == nil && !errors.As(r.cause, &end) {
+		end = &EndError{Outcome: Canceled, Cause: r.cause} // the base has ended
+	}
+	switch {
+	case errors.Is(r.err, error(end)):
+		return end.Outcome, end
+	case errors.Is(r.err, context.Canceled), errors.Is(r.err, context.DeadlineExceeded),
+		end.Cause != nil && errors.Is(r.err, end.Cause):
+		return end.Outcome, &EndError{end.Outcome, end.Cause, r.err}
+	}
+	return Failed, r.err
+}
+
+// suspend starts the back-off of a running action. The action keeps its places and
+// gives back its share of the limits. REQUIRES: q.mu.
+func (q *Queuer[K]) suspend(t *Ticket[K], err error) {
+	t.yield()
+	t.ended = q.now()
+	t.err = err
+	if d := t.act.Retry.pause(int(t.attempt)); d > 0 {
+		t.state = Retrying
+		t.timer = time.AfterFunc(d, t.again)
+		return
+	}
+	t.state = Waiting
+	q.enqueue(t)
+}
+
+// again ends the back-off. The ticket waits for a new turn.
+func (t *Ticket[K]) again() {
+	q := t.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// The timer may be late: the action may have been cancelled.
+	if t.state == Retrying {
+		t.state = Waiting
+		q.enqueue(t)
+		q.pump(q.now())
+	}
+}
+
+// expire ends an action that waited too long for its first attempt.
+func (t *Ticket[K]) expire() {
+	q := t.q
+	q.mu.Lock()
+	// The bad schedule: the timer fires, the action starts and goes into its back-off
+	// before expire has the lock. Therefore it checks the number of attempts.
+	if t.state != Waiting || t.attempt > 0 {
+		q.mu.Unlock()
+		return
+	}
+	claimed := q.claim([]*Ticket[K]{t}, &EndError{Outcome: Expired})
+	q.mu.Unlock()
+	q.retireAll(claimed)
+}

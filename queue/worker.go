@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// worker is a goroutine that runs started actions until there are none.
+type worker[K comparable] struct {
+	q *Queuer[K]
+
+	// The context of the present action, without the ticket. made is the start of the
+	// first action that used it.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	made   time.Duration
+}
+
+// contextAge is the time for which a worker uses one context for its actions. An action
+// that takes longer has the context for itself or is the last one with it, and the
+// context ends when the action has ended. A new context for each no-op action makes it
+// cost 1.4 times as much.
+const contextAge = time.Millisecond
+
+// staff starts the workers that are missing. The worker of an abandoned action, a
+// stray, is lost. A worker that is about to exit calls staff again. REQUIRES: q.mu.
+func (q *Queuer[K]) staff() {
+	for q.workers-q.strays < q.root.running {
+		q.workers++
+		go (&worker[K]{q: q}).work()
+	}
+}
+
+func (w *worker[K]) work() {
+	defer w.exit() // also after runtime.Goexit
+	w.q.mu.Lock()
+	t := w.take()
+	w.q.mu.Unlock()
+	for t != nil {
+		t = w.run(t)
+	}
+}
+
+func (w *worker[K]) exit() {
+	if w.cancel != nil {
+		w.cancel(nil)
+	}
+	w.q.mu.Lock()
+	defer w.q.mu.Unlock()
+	w.q.workers--
+	w.q.staff()
+}
+
+// take returns the next started ticket, or nil, and makes sure that the context has not
+// ended. REQUIRES: q.mu.
+func (w *worker[K]) take() *Ticket[K] {
+	q := w.q
+	if len(q.started) == 0 {
+		return nil
+	}
+	t := q.started[0]
+	q.started = remove(q.started, t)
+	// The context has ended if the last action was cancelled. That action cannot cancel
+	// it any more: its ticket has lost the function, see yield.
+	if w.ctx == nil || w.ctx.Err() != nil || t.started-w.made >= contextAge {
+		if w.cancel != nil {
+			w.cancel(nil)
+		}
+		w.ctx, w.cancel = context.WithCancelCause(q.base)
+		w.made = t.started
+	}
+	t.cancel = w.cancel
+	if t.signal != nil { // it was cancelled after its start
+		t.cancel(t.signal)
+	}
+	return t
+}
+
+// run makes one attempt and concludes it. It returns the next ticket. An attempt that
+// calls runtime.Goexit is concluded, too, and then the worker exits.
+func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
+	q := w.q
+	r := result{goexit: true}
+	defer func() {
+		if r.goexit {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.conclude(t, r)
+		}
+	}()
+	r = t.try(w.ctx)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.conclude(t, r)
+	return w.take()
+}
