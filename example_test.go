@@ -24,7 +24,7 @@ var vms = fsm.Must[struct{}](fsm.Spec[string, string]{
 })
 
 func Example() {
-	ctx, mgr := context.Background(), lifecycle.New(vms, lifecycle.NewMemoryStore(), nil)
+	ctx, mgr := context.Background(), lifecycle.Must(vms, lifecycle.NewMemoryStore(), nil)
 	vm, _ := mgr.Create(ctx, "vm-1", "create", "user", struct{}{})
 	_, err := mgr.Fire(ctx, "vm-1", "delete", "user", nil)
 	first, _ := mgr.Report(ctx, "vm-1", vm.Operation, "done", "agent", "")

@@ -34,7 +34,7 @@ func TestAlongExpectsWhatItSaw(t *testing.T) {
 		p.up(t, "v")
 		p.up(t, "w")
 		asked, touched := map[uint64]int{}, 0
-		vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+		vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
 			WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
 			BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 				if ch.To.ID == "w" {
@@ -63,10 +63,10 @@ func TestAlongAfterTheObjectHasMoved(t *testing.T) {
 	p := pairs(t)
 	p.up(t, "v")
 	p.up(t, "w")
-	others := lifecycle.New(sizedVM, p.store, nil)
+	others := lifecycle.Must(sizedVM, p.store, nil)
 	var meanwhile func()
 	fails := false
-	vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+	vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
 		BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			if ch.To.ID == "w" {
 				return nil, nil
@@ -114,7 +114,7 @@ func TestAlongRequiresNonsense(t *testing.T) {
 		{Key: lifecycle.Key{Machine: "lease"}, States: []string{"Active"}},
 		{Key: lifecycle.Key{Machine: "lease", ID: "v"}},
 	} {
-		vms := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{
+		vms := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{
 			BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 				asked++
 				return needing(pin), nil

@@ -25,8 +25,8 @@ type pair struct {
 func pairs(t *testing.T) *pair {
 	store := &hooked{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	p := &pair{store: store, leases: lifecycle.New(lease, store, nil)}
-	p.vms = lifecycle.New(sizedVM, store, &lifecycle.Config[event]{
+	p := &pair{store: store, leases: lifecycle.Must(lease, store, nil)}
+	p.vms = lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{
 		WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
 		BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			p.asked++
@@ -100,8 +100,8 @@ func TestAlongFails(t *testing.T) {
 		require.Equal(t, "done", last(t, p.vms, "v").Event, name)
 	}
 
-	other := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
-	strangers := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+	other := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
+	strangers := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
 		BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			return txOf(adding(other, "v", user, size{}, nil)), nil
 		},
@@ -119,7 +119,7 @@ func TestAlongFails(t *testing.T) {
 func TestAlongIsAskedAgain(t *testing.T) {
 	p := pairs(t)
 	p.up(t, "v")
-	others := lifecycle.New(lease, p.store.MemoryStore, nil)
+	others := lifecycle.Must(lease, p.store.MemoryStore, nil)
 	p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 		if n == 1 {
 			must(others.Fire(t.Context(), "v", "touch", user, nil))(t)
@@ -144,7 +144,7 @@ func TestAlongIsAskedAgain(t *testing.T) {
 	// A condition that does not hold any more, too.
 	p.up(t, "x")
 	n := 0
-	pinning := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+	pinning := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
 		BeforeCommit: func(ctx context.Context, _ *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			n++
 			rec, err := p.leases.Get(ctx, "x")
@@ -243,8 +243,8 @@ func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
 			p := pairs(t)
 			p.up(t, "v")
 			p.up(t, "w")
-			others := lifecycle.New(lease, p.store.MemoryStore, nil)
-			vms := lifecycle.New(sizedVM, p.store, &lifecycle.Config[event]{
+			others := lifecycle.Must(lease, p.store.MemoryStore, nil)
+			vms := lifecycle.Must(sizedVM, p.store, &lifecycle.Config[event]{
 				WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
 				BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 					if ch.To.ID != "w" || ch.To.State != "Ready" {
@@ -273,13 +273,7 @@ func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
 	}
 }
 
-// A store that cannot be compared with another one is refused.
-func TestUncomparableStore(t *testing.T) {
-	require.PanicsWithValue(t, "lifecycle: New: a store of type lifecycle_test.oddStore cannot be compared with another one", func() {
-		lifecycle.New(sizedVM, oddStore{lifecycle.NewMemoryStore(), nil}, nil)
-	})
-}
-
+// oddStore cannot be compared with another store.
 type oddStore struct {
 	*lifecycle.MemoryStore
 	_ []int

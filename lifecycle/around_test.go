@@ -316,7 +316,7 @@ func withoutExtras(text string) string {
 // once when work fails: its answer to work that nobody finishes.
 func TestFailureByTheDeadlinesRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})
+		m := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})
 		_, err := m.Add(t.Context(), "vm", ovc.API, struct{}{})
 		require.NoError(t, err)
 		h, err := m.Do(t.Context(), "vm", ovc.Deploy, ovc.API, nothing, nil)

@@ -35,9 +35,6 @@ func TestOddTimes(t *testing.T) {
 
 // What no manager has made is refused where it is given, and not met later.
 func TestMadeByNobody(t *testing.T) {
-	require.PanicsWithValue(t, "lifecycle: New: Config.Owner was not made by Join", func() {
-		workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Owner: new(lifecycle.Owner)})
-	})
 	// A transaction that was used is refused everywhere.
 	store := lifecycle.NewMemoryStore()
 	m := workers(store, lifecycle.Config[event]{})
@@ -135,7 +132,7 @@ func TestUnencodablePlainPayload(t *testing.T) {
 		Name: "gauge", Initial: "on", Actors: []fsm.Actor{user}, States: []fsm.State[state]{{Name: "on"}, {Name: "off"}},
 		Rows: fsm.Rows(fsm.Move[state, event]("on", "set", "off"), fsm.Move[state, event]("off", "set", "on")),
 	})
-	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)
+	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
 	_, err := m.Add(t.Context(), "a", user, math.NaN())
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	must(m.Add(t.Context(), "a", user, 1.5))(t)

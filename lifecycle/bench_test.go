@@ -86,7 +86,7 @@ func must0(err error) {
 func fleet(n int) (hand, fire func(int)) {
 	ctx := context.Background()
 	ids := benchIDs(n)
-	m := lifecycle.New(benchVM, lifecycle.NewMemoryStore(), nil)
+	m := lifecycle.Must(benchVM, lifecycle.NewMemoryStore(), nil)
 	h := &handStore{records: make(map[string]handRecord, n)}
 	for _, id := range ids {
 		_, err := m.Add(ctx, id, "user", size{N: 1})
@@ -123,7 +123,7 @@ func idleSweep(busy int) func(int) {
 	store := lifecycle.NewMemoryStore()
 	owner, err := lifecycle.Join(ctx, store, "worker", time.Hour)
 	must0(err)
-	m := lifecycle.New(benchSweep, store, &lifecycle.Config[event]{Owner: owner})
+	m := lifecycle.Must(benchSweep, store, &lifecycle.Config[event]{Owner: owner})
 	for _, id := range benchIDs(busy) {
 		must0(store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
 			Expect: "floor-0", To: lifecycle.StoredRecord{

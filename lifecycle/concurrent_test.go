@@ -164,7 +164,7 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 		defer mu.Unlock()
 		told[row.ID] = append(told[row.ID], row)
 	}}}
-	managers := []*sizedManager{lifecycle.New(sizedVM, store, config), lifecycle.New(sizedVM, store, config)}
+	managers := []*sizedManager{lifecycle.Must(sizedVM, store, config), lifecycle.Must(sizedVM, store, config)}
 	var accepted, others []acceptedReport
 	together(people, func(i int) {
 		m, rng := managers[i%2], rand.New(rand.NewPCG(1, uint64(i)))

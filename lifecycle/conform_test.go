@@ -34,7 +34,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 		store := &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: -1}
 		defer store.Close()
 		machines := []*fsm.Machine[state, event, size]{sizedVM, lease}
-		managers := []*sizedManager{lifecycle.New(sizedVM, store, config()), lifecycle.New(lease, store, config())}
+		managers := []*sizedManager{lifecycle.Must(sizedVM, store, config()), lifecycle.Must(lease, store, config())}
 		ctx := t.Context()
 		for range rapid.IntRange(1, 80).Draw(t, "calls") {
 			kind := rapid.IntRange(0, 1).Draw(t, "manager")
@@ -98,7 +98,7 @@ func TestHistoryRowsAsJSON(t *testing.T) {
 func ExampleHistoryRow() {
 	var audit bytes.Buffer // a file, in real life
 	lines := json.NewEncoder(&audit)
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) { _ = lines.Encode(row) }},
 	})
 	ctx := context.Background()

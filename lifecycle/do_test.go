@@ -184,7 +184,7 @@ func TestDoRefused(t *testing.T) {
 				if c.config != nil {
 					c.config(&config)
 				}
-				m := lifecycle.New(workVM, store, &config)
+				m := lifecycle.Must(workVM, store, &config)
 				if c.in != nil {
 					c.in(t, m, q)
 				}

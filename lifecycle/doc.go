@@ -15,7 +15,7 @@
 //
 // A first service needs five methods:
 //
-//	vms := lifecycle.New(VM, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{
+//	vms := lifecycle.Must(VM, lifecycle.NewMemoryStore(), &lifecycle.Config[Event]{
 //		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
 //	})
 //	rec, err := vms.Create(ctx, "vm1", Order, User, Spec{Disk: 10})       // a record

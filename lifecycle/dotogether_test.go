@@ -72,7 +72,7 @@ func TestDoTogether(t *testing.T) {
 func TestDoTogetherRefused(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	mute := lifecycle.New(workVM, lifecycle.NewMemoryStore(), nil)
+	mute := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), nil)
 	work := lifecycle.Func(func(context.Context) error { return nil })
 	before := must(m.Get(t.Context(), "a"))(t)
 	for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestDoTogetherOfAnotherProcess(t *testing.T) {
 		})
 		process := func(name string) *sizedManager {
 			owner := must(lifecycle.Join(t.Context(), store, name, time.Minute))(t)
-			return lifecycle.New(machine, store, &lifecycle.Config[event]{
+			return lifecycle.Must(machine, store, &lifecycle.Config[event]{
 				Owner: owner, WorkerActor: "worker", Done: []event{"done"},
 			})
 		}
@@ -268,7 +268,7 @@ func TestDoWithoutObject(t *testing.T) {
 	require.EqualError(t, err, `lifecycle: do work-vm "a": stop by user: lifecycle: not found`)
 	_, err = vms.Do(t.Context(), "a", "create", "worker", lifecycle.Func(fine), nil)
 	require.ErrorIs(t, err, fsm.ErrWrongActor)
-	m := lifecycle.New(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"start"}})
+	m := lifecycle.Must(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"start"}})
 	_, err = m.Do(t.Context(), "l", "end", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Equal(t, 404, lifecycle.HTTPStatus(err))
@@ -331,7 +331,7 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m := workers(store, lifecycle.Config[event]{})
-			mute := lifecycle.New(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+			mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 			stopped(t, m, "a")
 			running(t, m, "b")
 			h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil)))(t)

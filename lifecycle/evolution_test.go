@@ -76,8 +76,8 @@ func lamps(change func(*lampSpec)) lampFleet {
 	store := lifecycle.NewMemoryStore()
 	l := lampFleet{machines: [2]*fsm.Machine[string, string, string]{lamp(nil), lamp(change)}}
 	config := &lifecycle.Config[string]{Undo: []string{"undo"}}
-	l.old = lifecycle.New(l.machines[0], store, config)
-	l.new = lifecycle.New(l.machines[1], store, config)
+	l.old = lifecycle.Must(l.machines[0], store, config)
+	l.new = lifecycle.Must(l.machines[1], store, config)
 	return l
 }
 

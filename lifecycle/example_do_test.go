@@ -14,7 +14,7 @@ import (
 // so as soon as Do returns; the second request to stop is refused.
 func ExampleManager_Do() {
 	ctx := context.Background()
-	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
+	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 	})
 	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
@@ -46,7 +46,7 @@ func ExampleManager_Do() {
 // that has the handler can do it.
 func ExampleNamed() {
 	ctx := context.Background()
-	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
+	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 		Handlers: map[string]lifecycle.Handler{
 			"deploy": func(ctx context.Context, args []byte) error {
@@ -73,7 +73,7 @@ func ExampleManager_Sweep_afterCrash() {
 	config := lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}}
 
 	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
-	vms := lifecycle.New(ovc.VM, store, &config)
+	vms := lifecycle.Must(ovc.VM, store, &config)
 	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
 	died := make(chan struct{})
 	h, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Func(func(context.Context) error {
@@ -83,7 +83,7 @@ func ExampleManager_Sweep_afterCrash() {
 
 	config.Owner, _ = lifecycle.Join(ctx, store, "host-1", 0)
 	fmt.Println("epoch", config.Owner.Epoch())
-	again := lifecycle.New(ovc.VM, store, &config)
+	again := lifecycle.Must(ovc.VM, store, &config)
 	cases, err := again.Sweep(ctx)
 	for _, c := range cases {
 		fmt.Println(c)
@@ -108,7 +108,7 @@ func ExampleManager_Sweep() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
 	owner, _ := lifecycle.Join(ctx, store, "host-1", 0)
-	vms := lifecycle.New(ovc.VM, store, &lifecycle.Config[ovc.Event]{
+	vms := lifecycle.Must(ovc.VM, store, &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}, Owner: owner,
 	})
 	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
@@ -120,7 +120,7 @@ func ExampleManager_Sweep() {
 	_, err := h.Wait(ctx)
 	fmt.Println(errors.Is(err, lifecycle.ErrStale))
 
-	cases, err := lifecycle.New(ovc.VM, store, nil).Sweep(ctx)
+	cases, err := lifecycle.Must(ovc.VM, store, nil).Sweep(ctx)
 	fmt.Println(cases, err)
 	// Output:
 	// <nil>
@@ -132,7 +132,7 @@ func ExampleManager_Sweep() {
 // cluster and says how it is. What the manager still sends counts for nothing.
 func ExampleManager_Override() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 
 	now, err := clusters.Override(ctx, "c1", edgecloud.Ready, "ann", "ticket 7: it is up", nil)
@@ -151,7 +151,7 @@ func ExampleManager_Override() {
 // it has succeeded.
 func ExampleEditOutcome() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		WorkerActor: edgecloud.CRM, Done: []edgecloud.Event{edgecloud.Done},
 	})
 	h, err := clusters.Do(ctx, "c1", edgecloud.Create, edgecloud.User, lifecycle.Func(func(ctx context.Context) error {
@@ -174,7 +174,7 @@ func ExampleEditOutcome() {
 // A machine is being stopped, and a user wonders why it cannot be rebooted.
 func ExampleManager_Explain() {
 	ctx := context.Background()
-	vms := lifecycle.New(ovc.VM, lifecycle.NewMemoryStore(), nil)
+	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), nil)
 	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{})
 	_, _ = vms.Override(ctx, "vm1", ovc.Running, "ann", "it was always there", nil)
 	_, _ = vms.Fire(ctx, "vm1", ovc.Stop, ovc.API, nil)

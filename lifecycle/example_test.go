@@ -14,7 +14,7 @@ import (
 // A cluster is created; its manager's peer reports that it is there, twice.
 func Example() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 
 	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 	fmt.Println(c.State, err)
@@ -36,7 +36,7 @@ func Example() {
 // The event Undo puts the payload back which the object had before the operation.
 func ExampleNew() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Undo: []edgecloud.Event{edgecloud.Undo},
 	})
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
@@ -61,7 +61,7 @@ func ExampleNew() {
 // An object is created once, until it is removed.
 func ExampleManager_Create() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 
 	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 	fmt.Println(c.State, "operation", c.Operation, err)
@@ -81,7 +81,7 @@ func ExampleManager_Create() {
 // first state of its machine.
 func ExampleManager_Add() {
 	ctx := context.Background()
-	cloudlets := lifecycle.New(edgecloud.CloudletCreate, lifecycle.NewMemoryStore(), nil)
+	cloudlets := lifecycle.Must(edgecloud.CloudletCreate, lifecycle.NewMemoryStore(), nil)
 
 	c, err := cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v1"})
 	fmt.Println(c.State, c.Payload.Version, err)
@@ -95,7 +95,7 @@ func ExampleManager_Add() {
 // State and payload change in one commit, or not at all.
 func ExampleManager_Fire() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
 
@@ -122,7 +122,7 @@ func ExampleManager_Fire() {
 // what the first one still reports is stale, and changes nothing.
 func ExampleManager_Report() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	creation, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 	report := func(op lifecycle.OpID, e edgecloud.Event) {
 		v, err := clusters.Report(ctx, "c1", op, e, edgecloud.CRM, "")
@@ -147,7 +147,7 @@ func ExampleManager_Report() {
 // nothing.
 func ExampleManager_Get() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 
 	c, err := clusters.Get(ctx, "c1")
@@ -167,7 +167,7 @@ func ExampleManager_Get() {
 // The first ten clusters that are being created.
 func ExampleManager_List() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	for _, id := range []string{"c3", "c1", "c2"} {
 		_, _ = clusters.Create(ctx, id, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
 	}
@@ -190,7 +190,7 @@ func ExampleManager_List() {
 // Every cluster, in pages of a hundred; the caller sees one sequence.
 func ExampleManager_All() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	for i := range 250 {
 		spec := edgecloud.ClusterSpec{Nodes: i % 5}
 		_, _ = clusters.Create(ctx, fmt.Sprintf("c%03d", i), edgecloud.Create, edgecloud.User, spec)
@@ -211,7 +211,7 @@ func ExampleManager_All() {
 // The history outlives the object.
 func ExampleManager_History() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, "no hosts left")
 	_, _ = clusters.Fire(ctx, "c1", edgecloud.Undo, edgecloud.Controller, nil)
@@ -232,8 +232,8 @@ func ExampleManager_History() {
 func ExampleManager_Require() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
-	clusters := lifecycle.New(edgecloud.ClusterInst, store, nil)
-	apps := lifecycle.New(edgecloud.AppInst, store, nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
+	apps := lifecycle.Must(edgecloud.AppInst, store, nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
 	_, _ = apps.Create(ctx, "a1", edgecloud.Create, edgecloud.User, edgecloud.AppSpec{ClusterInst: "c1"})
 	_, _ = apps.Report(ctx, "a1", 1, edgecloud.Done, edgecloud.CRM, "")
@@ -256,7 +256,7 @@ func ExampleManager_Require() {
 // Who comes too late learns who was there first.
 func ExampleManager_Current() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 
 	_, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5})
@@ -270,7 +270,7 @@ func ExampleManager_Current() {
 // A handler answers with the status code of whatever went wrong.
 func ExampleHTTPStatus() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	answer := func(_ lifecycle.Record[edgecloud.State, edgecloud.ClusterSpec], err error) {
 		code := lifecycle.HTTPStatus(err)
 		fmt.Println(code, http.StatusText(code))
@@ -293,7 +293,7 @@ func ExampleHTTPStatus() {
 // An observer is told what was done, refused and reported.
 func ExampleObserver() {
 	ctx := context.Background()
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Observer: lifecycle.Observer{
 			Changed: func(row lifecycle.HistoryRow) { fmt.Println("changed: ", row.ID, row.To) },
 			Refused: func(err error) { fmt.Println("refused: ", errors.Is(err, fsm.ErrWrongActor)) },

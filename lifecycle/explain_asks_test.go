@@ -64,7 +64,7 @@ func linesOf(x lifecycle.Explanation, actor fsm.Actor) (lines []string) {
 // is told with the states that have.
 func TestExplainIsWhatFireDoes(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(gates, store, nil)
+	m := lifecycle.Must(gates, store, nil)
 	must(m.Add(t.Context(), "a", user, size{N: 1}))(t)
 	x := must(m.Explain(t.Context(), "a"))(t)
 	require.Equal(t, []string{"go to right", "not look: only by worker", "fix to left, with force"}, linesOf(x, user))
@@ -119,7 +119,7 @@ func TestExplainIsBounded(t *testing.T) {
 // wrong does not keep it from saying the rest.
 func TestExplainWhatItCannotFindOut(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(gates, store, nil)
+	m := lifecycle.Must(gates, store, nil)
 	plant(t, store, lifecycle.StoredRecord{
 		Key: lifecycle.Key{Machine: "gates", ID: "a"}, State: "here", Origin: "here", Actor: user, Payload: []byte("{"),
 	})
@@ -131,7 +131,7 @@ func TestExplainWhatItCannotFindOut(t *testing.T) {
 	// A guard that was cut short has said nothing about the object.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	left := errors.New("the caller has left")
-	m = lifecycle.New(gates, &cancels{store, cancel, left}, nil)
+	m = lifecycle.Must(gates, &cancels{store, cancel, left}, nil)
 	_, err = m.Explain(ctx, "a")
 	require.ErrorIs(t, err, left)
 }

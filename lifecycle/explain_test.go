@@ -34,7 +34,7 @@ func TestExplainOwes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		o := must(lifecycle.Join(t.Context(), store, "p", time.Second))(t)
-		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.New(lonely, store, nil)
+		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.Must(lonely, store, nil)
 		owes := func(id string) string { return must(m.Explain(t.Context(), id))(t).NextMove }
 		alone := func(id string) string { return must(n.Explain(t.Context(), id))(t).NextMove }
 

@@ -40,8 +40,8 @@ func (s *listing) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stor
 func listed(t *testing.T, n int) (*lifecycle.Manager[state, event, size], *listing) {
 	t.Helper()
 	store := &listing{MemoryStore: lifecycle.NewMemoryStore()}
-	m := lifecycle.New(note, store, nil)
-	leases := lifecycle.New(lease, store, nil)
+	m := lifecycle.Must(note, store, nil)
+	leases := lifecycle.Must(lease, store, nil)
 	for i := range n {
 		id := fmt.Sprintf("%04d", i)
 		must(m.Add(t.Context(), id, user, size{N: i}))(t)
@@ -299,7 +299,7 @@ func TestHistoryUnsupported(t *testing.T) {
 	for _, store := range []lifecycle.Store{
 		struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, undeclared{lifecycle.NewMemoryStore()},
 	} {
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		_, err := m.History(t.Context(), "a", 0, 0)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
 		require.Equal(t, 501, lifecycle.HTTPStatus(err))

@@ -73,44 +73,31 @@ type Config[E comparable] struct {
 	Observe func(ctx context.Context, stuck StoredRecord) (E, fsm.Actor, error)
 }
 
-// New returns a manager of a machine's objects in a store. It panics without a
-// machine or a store, for a store whose type is not comparable, for an Owner that
-// [Join] did not make, and if the configuration names an event or actor that the
-// machine does not have.
-func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) *Manager[S, E, T] {
-	switch {
-	case m == nil || store == nil:
-		panic("lifecycle: New needs a machine and a store")
-	case !reflect.TypeOf(store).Comparable():
-		panic(fmt.Sprintf("lifecycle: New: a store of type %T cannot be compared with another one", store))
-	}
+// New returns a manager of a machine's objects in a store. The error matches
+// [ErrInvalid]: there is no machine or no store, the store's type is not
+// comparable, [Join] did not make the Owner, or the configuration names an event or
+// actor that the machine does not have.
+func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
 	}
+	if err := check(m, store, config); err != nil {
+		return nil, err
+	}
 	table := m.Table()
-	indices := func(field string, events []E) (list []int) {
+	indices := func(events []E) (list []int) {
 		for _, e := range events {
-			i := m.EventIndex(e)
-			if i < 0 {
-				panic(fmt.Sprintf("lifecycle: New: Config.%s: machine %s has no event %q", field, table.Name, fmt.Sprint(e)))
-			}
-			list = append(list, i)
+			list = append(list, m.EventIndex(e))
 		}
 		return list
-	}
-	if _, ok := table.ActorIndex(config.WorkerActor); config.WorkerActor != "" && !ok {
-		panic(fmt.Sprintf("lifecycle: New: Config.WorkerActor: machine %s has no actor %q", table.Name, config.WorkerActor))
-	}
-	if config.Owner != nil && config.Owner.core == nil {
-		panic("lifecycle: New: Config.Owner was not made by Join")
 	}
 	c := &core{
 		table: table, store: store, undo: make([]bool, len(table.Events)),
 		observer: config.Observer, beforeCommit: config.BeforeCommit,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
-		events: decide.Events{Done: indices("Done", config.Done), Failed: indices("Failed", config.Failed)},
+		events: decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
 	}
-	for _, e := range indices("Undo", config.Undo) {
+	for _, e := range indices(config.Undo) {
 		c.undo[e] = true
 	}
 	if c.queue == nil {
@@ -127,7 +114,45 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 			return sighting{event: m.EventIndex(e), name: fmt.Sprint(e), actor: actor}, err
 		}
 	}
+	return mgr, nil
+}
+
+// Must is [New] for configurations that are constant. It panics with the error of
+// New.
+func Must[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) *Manager[S, E, T] {
+	mgr, err := New(m, store, config)
+	if err != nil {
+		panic(err)
+	}
 	return mgr
+}
+
+// check returns what [New] refuses.
+func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) error {
+	switch {
+	case m == nil || store == nil:
+		return fmt.Errorf("%w: New needs a machine and a store", ErrInvalid)
+	case !reflect.TypeOf(store).Comparable():
+		return fmt.Errorf("%w: New: a store of type %T cannot be compared with another one", ErrInvalid, store)
+	case config.Owner != nil && config.Owner.core == nil:
+		return fmt.Errorf("%w: New: Config.Owner was not made by Join", ErrInvalid)
+	}
+	table := m.Table()
+	if _, ok := table.ActorIndex(config.WorkerActor); config.WorkerActor != "" && !ok {
+		return fmt.Errorf("%w: New: Config.WorkerActor: machine %s has no actor %q", ErrInvalid, table.Name, config.WorkerActor)
+	}
+	fields := []struct {
+		name   string
+		events []E
+	}{{"Done", config.Done}, {"Failed", config.Failed}, {"Undo", config.Undo}}
+	for _, field := range fields {
+		for _, e := range field.events {
+			if m.EventIndex(e) < 0 {
+				return fmt.Errorf("%w: New: Config.%s: machine %s has no event %q", ErrInvalid, field.name, table.Name, fmt.Sprint(e))
+			}
+		}
+	}
+	return nil
 }
 
 // Create fires event e out of the absent state and creates the record. The payload

@@ -19,7 +19,7 @@ func TestObserver(t *testing.T) {
 	var refused []error
 	var reported []lifecycle.Reported
 	store := lifecycle.NewMemoryStore()
-	m = lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
+	m = lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
 		Changed: func(row lifecycle.HistoryRow) {
 			changed = append(changed, row)
 			if row.ID != "a" {
@@ -118,7 +118,7 @@ func TestObserver(t *testing.T) {
 func TestObserverOfFailures(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	var changes, refusals int
-	m := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
+	m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
 		Changed: func(lifecycle.HistoryRow) { changes++ },
 		Refused: func(error) { refusals++ },
 	}})

@@ -65,7 +65,7 @@ func TestOverrideAway(t *testing.T) {
 // TestOverrideOutOfFinal: the table has a forced row at most; an override needs
 // none.
 func TestOverrideOutOfFinal(t *testing.T) {
-	leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
 	must(leases.Add(t.Context(), "l", user, size{}))(t)
 	must(leases.Override(t.Context(), "l", "Over", "ann", "paid back", nil))(t)
 	_, err := leases.Fire(t.Context(), "l", "touch", user, nil)

@@ -87,7 +87,7 @@ func TestWinnerOfNothing(t *testing.T) {
 		_, ok := m.Current(err)
 		require.False(t, ok, "%v", err)
 	}
-	leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
 	must(leases.Add(t.Context(), "l", user, size{}))(t)
 	_, err := leases.Add(t.Context(), "l", user, size{})
 	_, ok := leases.Current(err)
@@ -168,7 +168,7 @@ func TestReportAskedAgain(t *testing.T) {
 		}
 		return nil
 	})
-	m, others := lifecycle.New(machine, store, nil), lifecycle.New(machine, store.MemoryStore, nil)
+	m, others := lifecycle.Must(machine, store, nil), lifecycle.Must(machine, store.MemoryStore, nil)
 	must(m.Add(t.Context(), "a", user, size{}))(t)
 	must(m.Fire(t.Context(), "a", "open", user, nil))(t)
 	store.afterGet = func(int) { must(others.Fire(t.Context(), "a", "edit by force", user, nil))(t) }
@@ -208,7 +208,7 @@ func TestCreateOvertaken(t *testing.T) {
 	})
 	t.Run("add", func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		m, others := lifecycle.New(lease, store, nil), lifecycle.New(lease, store.MemoryStore, nil)
+		m, others := lifecycle.Must(lease, store, nil), lifecycle.Must(lease, store.MemoryStore, nil)
 		store.afterGet = func(int) { must(others.Add(t.Context(), "a", agent, size{N: 7}))(t) }
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)

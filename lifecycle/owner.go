@@ -80,9 +80,9 @@ var ownersOfDefaultTTL = sync.OnceValue(func() *fsm.Machine[ownerState, ownerEve
 // newOwners returns the core of the owners in a store.
 func newOwners(store Store, ttl time.Duration) *core {
 	if ttl == DefaultTTL {
-		return New(ownersOfDefaultTTL(), store, nil).core
+		return Must(ownersOfDefaultTTL(), store, nil).core
 	}
-	return New(ownersMachine(ttl), store, nil).core
+	return Must(ownersMachine(ttl), store, nil).core
 }
 
 // Join makes this process an owner under a name of its own, such as the host's,

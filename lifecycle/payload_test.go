@@ -32,7 +32,7 @@ func spoil(b *box) {
 // changes of what it got reach the store.
 func TestPayloadIsNobodysElse(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(boxedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
+	m := lifecycle.Must(boxedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
 	want := fullBox()
 	check := func(what string) {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 // against the rules; nobody ever sees that.
 func TestGuardChangesNothing(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(boxedVM, store, nil)
+	m := lifecycle.Must(boxedVM, store, nil)
 	given, want := fullBox(), fullBox()
 	rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
 	require.Empty(t, cmp.Diff(want, rec.Payload), "after the guard of create")
@@ -125,7 +125,7 @@ func TestGuardChangesNothing(t *testing.T) {
 			p.N = -1
 			return nil
 		}))
-		m := lifecycle.New(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
+		m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
 		must(m.Add(t.Context(), "a", user, size{N: 1}))(t)
 		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "edit", user, nil))(t).Payload)
 		require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
@@ -149,7 +149,7 @@ func TestUndo(t *testing.T) {
 	for name, back := range undo {
 		t.Run(name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
-			m := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
+			m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
 			updating(t, m, "a")
 			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
 			require.Equal(t, size{N: 2}, must(m.Get(t.Context(), "a"))(t).Payload)
@@ -165,13 +165,13 @@ func TestUndo(t *testing.T) {
 		})
 	}
 	t.Run("is only what Config names", func(t *testing.T) {
-		m := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), nil)
+		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 		updating(t, m, "a")
 		must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
 		require.Equal(t, size{N: 2}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
 	})
 	t.Run("with an edit on top", func(t *testing.T) {
-		m := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
+		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
 		updating(t, m, "a")
 		must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
 		rec := must(m.Fire(t.Context(), "a", "undo", user, &lifecycle.Change[size]{Edit: func(p *size) error {
@@ -185,7 +185,7 @@ func TestUndo(t *testing.T) {
 // TestUndoTwice: an undo that is work itself, and edits, and fails, leaves what
 // the next undo brings back.
 func TestUndoTwice(t *testing.T) {
-	m := lifecycle.New(fsm.Must[size](fsm.Spec[state, event]{
+	m := lifecycle.Must(fsm.Must[size](fsm.Spec[state, event]{
 		Name: "router", Initial: "Good", Actors: []fsm.Actor{user},
 		States: []fsm.State[state]{
 			{Name: "Good"},
@@ -218,7 +218,7 @@ func TestZeroPayload(t *testing.T) {
 	require.Zero(t, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
 	require.Zero(t, must(m.Get(t.Context(), "a"))(t).Payload)
 
-	empty := lifecycle.New(emptyVM, store, nil)
+	empty := lifecycle.Must(emptyVM, store, nil)
 	must(empty.Create(t.Context(), "b", "create", user, struct{}{}))(t)
 	must(empty.Fire(t.Context(), "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }}))(t)
 }
@@ -236,7 +236,7 @@ func TestPointers(t *testing.T) {
 
 func aliased[T any](t *testing.T, v T, change func(T)) {
 	t.Helper()
-	m := lifecycle.New(fsm.Must[T](noteTable()), lifecycle.NewMemoryStore(), nil)
+	m := lifecycle.Must(fsm.Must[T](noteTable()), lifecycle.NewMemoryStore(), nil)
 	must(m.Add(t.Context(), "a", user, v))(t)
 	want := must(m.Get(t.Context(), "a"))(t).Payload
 	change(v)
@@ -297,7 +297,7 @@ func TestGuardsOwnReason(t *testing.T) {
 			for i := range spec.Rows {
 				spec.Rows[i] = spec.Rows[i].If(guard)
 			}
-			m := lifecycle.New(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
+			m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
 			_, err := m.Create(t.Context(), "a", "write", user, size{})
 			require.ErrorIs(t, err, fsm.ErrGuard)
 			require.ErrorIs(t, err, errGuard)
@@ -323,7 +323,7 @@ func TestPanics(t *testing.T) {
 		return nil
 	}))
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(fsm.Must[size](spec), store, nil)
+	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
 	must(m.Add(t.Context(), "1", user, size{N: 1}))(t)
 	must(m.Add(t.Context(), "2", user, size{N: 2}))(t)
 	before := all(t, store, "note", "1", "2")

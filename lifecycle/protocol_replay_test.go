@@ -117,7 +117,7 @@ const replayedID = "c1"
 // replayed plays a trace to a manager whose object is Ready in version 1.
 func replayed(t *testing.T, trace *check.Trace, without protocolPart) *world {
 	w := &world{
-		m: lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+		m: lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 			Undo: []edgecloud.Event{edgecloud.Undo},
 		}),
 		there: 1, without: without,

@@ -76,7 +76,7 @@ func TestEnums(t *testing.T) {
 		start, stop   = command(0), command(1)
 	)
 	var told []string
-	m := lifecycle.New(fsm.Must[size](fsm.Spec[phase, command]{
+	m := lifecycle.Must(fsm.Must[size](fsm.Spec[phase, command]{
 		Name: "job", Initial: idle, Actors: []fsm.Actor{user},
 		States: []fsm.State[phase]{{Name: idle}, {Name: running, Kind: fsm.Transitional, Manual: "it ends by itself"}},
 		Rows:   fsm.Rows(fsm.Move(idle, start, running), fsm.Return(running, stop)),

@@ -241,7 +241,7 @@ func TestIgnoredAbsence(t *testing.T) {
 	spec := noteTable()
 	spec.Rows = append(spec.Rows, fsm.Ignore[state, event]("Gone", "throw"))
 	store := lifecycle.NewMemoryStore()
-	m := lifecycle.New(fsm.Must[size](spec), store, nil)
+	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
 	_, err := m.Create(t.Context(), "a", "throw", user, size{})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Zero(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"}))(t).Sequence)
@@ -340,9 +340,9 @@ func TestContextEndsInGuard(t *testing.T) {
 	for _, history := range []bool{true, false} {
 		t.Run(fmt.Sprintf("history %t", history), func(t *testing.T) {
 			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-			m := lifecycle.New(machine, store, nil)
+			m := lifecycle.Must(machine, store, nil)
 			if !history {
-				m = lifecycle.New(machine, struct{ lifecycle.Store }{store}, nil)
+				m = lifecycle.Must(machine, struct{ lifecycle.Store }{store}, nil)
 			}
 			must(m.Add(t.Context(), "a", user, size{}))(t)
 			must(m.Fire(t.Context(), "a", "open", user, nil))(t)
@@ -476,7 +476,7 @@ type (
 func TestUnencodablePayload(t *testing.T) {
 	t.Run("NaN", func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		m := lifecycle.New(fsm.Must[ratios](noteTable()), store, nil)
+		m := lifecycle.Must(fsm.Must[ratios](noteTable()), store, nil)
 		_, err := m.Add(t.Context(), "a", user, ratios{Of: []float64{math.NaN()}})
 		require.EqualError(t, err, `lifecycle: add note "a" by user: lifecycle: invalid request: payload: json: unsupported value: NaN`)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
@@ -495,23 +495,31 @@ func TestUnencodablePayload(t *testing.T) {
 		require.Equal(t, before, all(t, store, "note", "a"))
 	})
 	t.Run("channel", func(t *testing.T) {
-		m := lifecycle.New(fsm.Must[signal](noteTable()), lifecycle.NewMemoryStore(), nil)
+		m := lifecycle.Must(fsm.Must[signal](noteTable()), lifecycle.NewMemoryStore(), nil)
 		_, err := m.Create(t.Context(), "a", "write", user, signal{})
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.EqualError(t, err, `lifecycle: create note "a": write by user: lifecycle: invalid request: payload: json: unsupported type: chan int`)
 	})
 }
 
-// TestNewPanics: a manager without a machine or a store is a programmer error.
-func TestNewPanics(t *testing.T) {
-	const text = "lifecycle: New needs a machine and a store"
-	require.PanicsWithValue(t, text, func() { lifecycle.New(sizedVM, nil, nil) })
-	require.PanicsWithValue(t, text, func() {
-		lifecycle.New[state, event, size](nil, lifecycle.NewMemoryStore(), nil)
-	})
-	require.PanicsWithValue(t, `lifecycle: New: Config.Undo: machine vm has no event "nonsense"`, func() {
-		lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"nonsense"}})
-	})
+// TestNewRefuses: New returns what is wrong with its arguments, and Must panics
+// with it.
+func TestNewRefuses(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	refused := func(want string, m *fsm.Machine[state, event, size], store lifecycle.Store, config *lifecycle.Config[event]) {
+		t.Helper()
+		mgr, err := lifecycle.New(m, store, config)
+		require.Nil(t, mgr)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.EqualError(t, err, "lifecycle: invalid request: New"+want)
+		require.PanicsWithError(t, err.Error(), func() { lifecycle.Must(m, store, config) })
+	}
+	refused(" needs a machine and a store", sizedVM, nil, nil)
+	refused(" needs a machine and a store", nil, store, nil)
+	refused(`: Config.Undo: machine vm has no event "nonsense"`, sizedVM, store, &lifecycle.Config[event]{Undo: []event{"nonsense"}})
+	refused(`: Config.WorkerActor: machine vm has no actor "nonsense"`, sizedVM, store, &lifecycle.Config[event]{WorkerActor: "nonsense"})
+	refused(": Config.Owner was not made by Join", sizedVM, store, &lifecycle.Config[event]{Owner: new(lifecycle.Owner)})
+	refused(": a store of type lifecycle_test.oddStore cannot be compared with another one", sizedVM, oddStore{store, nil}, nil)
 }
 
 // A precondition on an undeclared state holds for no object, and for no missing
@@ -519,7 +527,7 @@ func TestNewPanics(t *testing.T) {
 func TestRequireUndeclaredState(t *testing.T) {
 	ctx := t.Context()
 	store := lifecycle.NewMemoryStore()
-	notes, machines := lifecycle.New(note, store, nil), lifecycle.New(sizedVM, store, nil)
+	notes, machines := lifecycle.Must(note, store, nil), lifecycle.Must(sizedVM, store, nil)
 	for _, s := range []state{"", "Asleep"} {
 		must(notes.Create(ctx, "n", "write", user, size{}))(t)
 		_, err := notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})

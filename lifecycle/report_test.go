@@ -48,7 +48,7 @@ func TestRepeatedOfThisOperation(t *testing.T) {
 
 // TestRepeatedWithoutHistory: a store that keeps none knows the last change.
 func TestRepeatedWithoutHistory(t *testing.T) {
-	m := lifecycle.New(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
+	m := lifecycle.Must(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
 	report := func(e event) lifecycle.Verdict {
 		return must(m.Report(t.Context(), "a", 2, e, agent, ""))(t)
@@ -71,7 +71,7 @@ func (noHistory) History(context.Context, lifecycle.Key, uint64, int) ([]lifecyc
 // TestHistoryFails: without the history nobody can tell a repeated report from a
 // refused one, so nothing is decided. Reports that need no history are.
 func TestHistoryFails(t *testing.T) {
-	m := lifecycle.New(sizedVM, noHistory{lifecycle.NewMemoryStore()}, nil)
+	m := lifecycle.Must(sizedVM, noHistory{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
 	verdict, err := m.Report(t.Context(), "a", 2, "late", agent, "")
 	require.ErrorIs(t, err, errHistory)
@@ -105,7 +105,7 @@ func TestReportRunsGuardsOnce(t *testing.T) {
 		}
 		return nil
 	})
-	m := lifecycle.New(fsm.Must[size](fsm.Spec[state, event]{
+	m := lifecycle.Must(fsm.Must[size](fsm.Spec[state, event]{
 		Name: "counted", Initial: "None", Actors: []fsm.Actor{user, agent},
 		States: []fsm.State[state]{{Name: "None", Kind: fsm.Absent}, {Name: "Creating", Kind: fsm.Transitional}, {Name: "Ready", Kind: fsm.Final}},
 		Rows: fsm.Rows(
@@ -133,7 +133,7 @@ func TestVerdictString(t *testing.T) {
 // about another one that is made under its name.
 func TestReportOfAFormerLife(t *testing.T) {
 	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), &lifecycle.MemoryStore{NoHistory: true}} {
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		must(m.Create(t.Context(), "a", "import", user, size{}))(t)
 		gone := must(m.Fire(t.Context(), "a", "delete", user, nil))(t).Operation
 		must(m.Fire(t.Context(), "a", "done", agent, nil))(t)

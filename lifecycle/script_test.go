@@ -156,7 +156,7 @@ type managed[S, E ~string, T any] struct {
 
 func manage[S, E ~string, T any](s *script, m *fsm.Machine[S, E, T], edit func(*T, int, string), undo ...E) kind {
 	k := &managed[S, E, T]{edit: edit}
-	k.m = lifecycle.New(m, s.store, &lifecycle.Config[E]{
+	k.m = lifecycle.Must(m, s.store, &lifecycle.Config[E]{
 		Undo: undo,
 		Observer: lifecycle.Observer{
 			Changed: func(row lifecycle.HistoryRow) { s.printf("changed: %v", row) },

@@ -62,13 +62,13 @@ func TestSweepAgainOrNot(t *testing.T) {
 					config := func(h lifecycle.Handler) *lifecycle.Config[event] {
 						return &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"ask": h}}
 					}
-					m := lifecycle.New(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
+					m := lifecycle.Must(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
 					must(m.Add(t.Context(), "p", user, size{N: n}))(t)
 					_, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, "it may be done again by somebody else")
 					h := must(m.Do(t.Context(), "p", "ask", user, lifecycle.Named("ask", nil), nil))(t)
 					time.Sleep(time.Minute + 1)
-					other := lifecycle.New(machine, store, config(log.handler("asked")))
+					other := lifecycle.Must(machine, store, config(log.handler("asked")))
 					found := must(other.Sweep(t.Context()))(t)
 					synctest.Wait()
 					require.Len(t, found, 1)

@@ -42,7 +42,7 @@ func TestObservedDeadline(t *testing.T) {
 func TestRunTellsTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		for _, id := range []string{"a", "b"} {
 			must(m.Create(t.Context(), id, "create", user, size{}))(t)
 		}
@@ -119,12 +119,12 @@ func TestRedoneOrNot(t *testing.T) {
 			WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"try": log.handler("try")},
 			Owner: must(lifecycle.Join(t.Context(), store, "p", 24*time.Hour))(t),
 		}
-		m := lifecycle.New(machine, store, config)
+		m := lifecycle.Must(machine, store, config)
 		must(m.Add(t.Context(), "a", user, size{}))(t)
 		dead := must(lifecycle.Join(t.Context(), store, "dead", time.Hour))(t)
 		theirs := *config
 		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return told(ctx) }}
-		must(lifecycle.New(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil))(t)
+		must(lifecycle.Must(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil))(t)
 		time.Sleep(time.Minute + 1)
 		synctest.Wait()
 		store.reset()

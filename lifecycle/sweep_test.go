@@ -215,7 +215,7 @@ func TestSweepTwice(t *testing.T) {
 func TestSweepPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		const many = 1234
 		for i := range many {
 			must(m.Create(t.Context(), fmt.Sprintf("vm-%04d", i), "create", user, size{}))(t)
@@ -235,7 +235,7 @@ func TestSweepPages(t *testing.T) {
 // TestSweepRests: a deadline of a stable state, a lease that ends by the clock.
 func TestSweepRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		leases := lifecycle.New(lease, lifecycle.NewMemoryStore(), nil)
+		leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
 		must(leases.Add(t.Context(), "l", user, size{}))(t)
 		must(leases.Fire(t.Context(), "l", "start", agent, nil))(t)
 		time.Sleep(24 * time.Hour)
@@ -264,7 +264,7 @@ func TestManualOfOneOrigin(t *testing.T) {
 		),
 	})
 	synctest.Test(t, func(t *testing.T) {
-		m := lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)
+		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
 		must(m.Add(t.Context(), "n", user, size{}))(t)
 		must(m.Fire(t.Context(), "n", "work", user, nil))(t)
 		must(m.Add(t.Context(), "o", user, size{}))(t)
@@ -295,7 +295,7 @@ func TestLeftAlone(t *testing.T) {
 			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
 		),
 	})
-	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)
+	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
 	must(m.Add(t.Context(), "n", user, size{}))(t)
 	require.Empty(t, must(m.Sweep(t.Context()))(t))
 	must(m.Override(t.Context(), "n", "busy", "ann", "it works", nil))(t)
@@ -313,7 +313,7 @@ func TestLeftAlone(t *testing.T) {
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		must(m.Create(t.Context(), "a", "create", user, size{}))(t)
 		var pauses []time.Duration
 		var moved, failed int

@@ -89,7 +89,7 @@ func TestWrongClock(t *testing.T) {
 func TestSweepErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		for i := range 3 {
 			must(m.Create(t.Context(), fmt.Sprint(i), "create", user, size{}))(t)
 		}
@@ -122,7 +122,7 @@ func TestSweepErrors(t *testing.T) {
 func TestSweepForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		m := lifecycle.New(sizedVM, store, nil)
+		m := lifecycle.Must(sizedVM, store, nil)
 		plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Nowhere", Owner: "dead", Epoch: 3})
 		before := all(t, store, "vm", "a")
 		found := must(m.Sweep(t.Context()))(t)

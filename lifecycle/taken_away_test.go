@@ -155,7 +155,7 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
-			m, other := lifecycle.New(machine, store, config), lifecycle.New(machine, store, config)
+			m, other := lifecycle.Must(machine, store, config), lifecycle.Must(machine, store, config)
 			must(m.Add(t.Context(), "a", "user", struct{}{}))(t)
 			begun, end := make(chan struct{}), make(chan struct{})
 			h := must(m.Do(t.Context(), "a", "push", "user", lifecycle.Func(func(context.Context) error {

@@ -19,7 +19,7 @@ import (
 // Ready and a lease that is Active.
 func two(t *testing.T) (*sizedManager, *sizedManager, *hooked) {
 	m, store := vms(t)
-	leases := lifecycle.New(lease, store, nil)
+	leases := lifecycle.Must(lease, store, nil)
 	ready(t, m, "v")
 	must(leases.Add(t.Context(), "l", user, size{}))(t)
 	must(leases.Fire(t.Context(), "l", "start", agent, nil))(t)
@@ -40,7 +40,7 @@ func everythingOf(t *testing.T, store lifecycle.Store) (list []any) {
 func TestTogether(t *testing.T) {
 	m, leases, store := two(t)
 	var told []lifecycle.HistoryRow
-	watched := lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
+	watched := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
 		Changed: func(row lifecycle.HistoryRow) { told = append(told, row) },
 	}})
 	v := firing(watched, "v", "update", user, &lifecycle.Change[size]{
@@ -91,7 +91,7 @@ func TestTogether(t *testing.T) {
 // TestTogetherTwoManagersOfOneMachine: the object counts, not the manager.
 func TestTogetherTwoManagersOfOneMachine(t *testing.T) {
 	_, leases, store := two(t)
-	second := lifecycle.New(lease, store, nil)
+	second := lifecycle.Must(lease, store, nil)
 	ignored := firing(second, "l", "start", agent, nil)
 	err := commitAll(t.Context(), ignored, firing(leases, "l", "end", user, nil))
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
@@ -99,7 +99,7 @@ func TestTogetherTwoManagersOfOneMachine(t *testing.T) {
 
 // Whatever fails, it fails for all, and the error says whose.
 func TestTogetherFails(t *testing.T) {
-	other := lifecycle.New(sizedVM, lifecycle.NewMemoryStore(), nil)
+	other := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 	for name, c := range map[string]struct {
 		parts func(m, leases *sizedManager) []part
 		is    error
@@ -213,7 +213,7 @@ func TestTogetherWithLostAnswers(t *testing.T) {
 // Of many that swap the same two objects, each swap is whole.
 func TestTogetherAtOnce(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
-	a, b := lifecycle.New(lease, store, nil), lifecycle.New(sizedVM, store, nil)
+	a, b := lifecycle.Must(lease, store, nil), lifecycle.Must(sizedVM, store, nil)
 	must(a.Add(t.Context(), "x", user, size{}))(t)
 	must(a.Fire(t.Context(), "x", "start", agent, nil))(t)
 	must(b.Create(t.Context(), "x", "import", user, size{}))(t)
@@ -306,7 +306,7 @@ func TestEmptyTx(t *testing.T) {
 // A refused report about an object at rest reads the history once.
 func TestReportReadsHistoryOnce(t *testing.T) {
 	store := &historyReads{MemoryStore: lifecycle.NewMemoryStore()}
-	m := lifecycle.New(sizedVM, store, nil)
+	m := lifecycle.Must(sizedVM, store, nil)
 	rec := ready(t, m, "a")
 	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", rec.Operation, "late", agent, ""))(t))
 	require.Equal(t, 1, store.reads)

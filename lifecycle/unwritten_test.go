@@ -153,7 +153,7 @@ func TestOutcomeElsewhere(t *testing.T) {
 			fsm.Move[state, event]("delivering", "done", "delivered").By("worker"),
 		),
 	})
-	m := lifecycle.New(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 	must(m.Add(t.Context(), "a", user, size{}))(t)
 	h := must(m.Do(t.Context(), "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 		_, err := m.Fire(ctx, "a", "collected", "worker", nil)

@@ -66,7 +66,7 @@ func workers(store lifecycle.Store, config lifecycle.Config[event]) *lifecycle.M
 	if config.Failed == nil {
 		config.Failed = []event{"fail"}
 	}
-	return lifecycle.New(workVM, store, &config)
+	return lifecycle.Must(workVM, store, &config)
 }
 
 // stopped and running make a VM that rests, in operation 1 and 2.

@@ -27,7 +27,7 @@ func must[V any](v V, err error) func(testing.TB) V {
 func vms(t *testing.T) (*sizedManager, *hooked) {
 	store := &hooked{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return lifecycle.New(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}}), store
+	return lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}}), store
 }
 
 // ready makes a VM that is Ready, in operation 1.
@@ -104,7 +104,7 @@ func (s *hooked) lose(t *testing.T, c *lifecycle.Commit) error {
 }
 
 // others is a manager of the same objects that goes past the hooks.
-func (s *hooked) others() *sizedManager { return lifecycle.New(sizedVM, s.MemoryStore, nil) }
+func (s *hooked) others() *sizedManager { return lifecycle.Must(sizedVM, s.MemoryStore, nil) }
 
 // everything is all that a store says about some objects: two of these that
 // are equal mean that nothing was changed.

@@ -210,7 +210,7 @@ func (s *story) verify() error {
 		return s.err
 	}
 	want := []ovc.State{ovc.Halted, ovc.Running, ovc.Running, ovc.Running, ovc.Paused}
-	vms := lifecycle.New(ovc.VM, s.store, nil)
+	vms := lifecycle.Must(ovc.VM, s.store, nil)
 	count := map[ovc.State]int{}
 	for i := range s.n {
 		vm, err := vms.Get(s.ctx, id(i))

@@ -37,7 +37,7 @@ func TestStory(t *testing.T) {
 func TestVerifySeesWhatIsWrong(t *testing.T) {
 	ctx := t.Context()
 	s := &story{ctx: ctx, out: io.Discard, n: 1, store: &lifecycle.MemoryStore{KeepHistory: -1}}
-	vms := lifecycle.New(ovc.VM, s.store, nil)
+	vms := lifecycle.Must(ovc.VM, s.store, nil)
 	_, err := vms.Add(ctx, id(0), ovc.API, struct{}{})
 	require.NoError(t, err)
 	require.ErrorContains(t, s.verify(), "vm-000 ended in VIRTUAL, not in HALTED")

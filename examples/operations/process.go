@@ -31,7 +31,7 @@ func start(ctx context.Context, store *lifecycle.MemoryStore, name string, ttl t
 		return nil, err
 	}
 	p.life, p.die = context.WithCancel(ctx)
-	p.vms = lifecycle.New(ovc.VM, p.link, &lifecycle.Config[ovc.Event]{
+	p.vms = lifecycle.Must(ovc.VM, p.link, &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 		Handlers: map[string]lifecycle.Handler{"hypervisor": p.hypervisor},
 		Owner:    owner,

@@ -38,7 +38,7 @@ type manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.Clu
 func run(ctx context.Context, out io.Writer, n int) error {
 	ctx, stop := context.WithCancel(ctx)
 	changed := make(chan lifecycle.HistoryRow, 64*n) // room for every change: observers must not wait
-	mgr := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
+	mgr := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Undo:     []edgecloud.Event{edgecloud.Undo},
 		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) { changed <- row }},
 	})

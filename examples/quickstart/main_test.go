@@ -23,7 +23,7 @@ func TestStoryEndsWhereItShould(t *testing.T) {
 
 // verify is what makes the program fail, so it must see what is wrong.
 func TestVerifySeesAWrongEnd(t *testing.T) {
-	mgr := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	mgr := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	u := &user{mgr: mgr, out: io.Discard, n: 2}
 	require.ErrorIs(t, u.verify(t.Context()), lifecycle.ErrNotFound, "c-001 is missing")
 

@@ -127,7 +127,7 @@ func look(ctx context.Context, out io.Writer, dir string) error {
 		return err
 	}
 	defer db.Close()
-	clusters := lifecycle.New(edgecloud.ClusterInst, store, nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
 	count := map[edgecloud.State]int{}
 	for c, err := range clusters.All(ctx, lifecycle.Select[edgecloud.State]{}) {
 		if err != nil {
@@ -150,7 +150,7 @@ func verify(ctx context.Context, out io.Writer, dir string) error {
 		return err
 	}
 	defer db.Close()
-	clusters := lifecycle.New(edgecloud.ClusterInst, store, nil)
+	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
 	for i := range wanted {
 		want := finally(i)
 		c, err := clusters.Get(ctx, id(i))

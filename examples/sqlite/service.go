@@ -51,7 +51,7 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	go func() { ended <- owner.Run(heartbeats) }()
 
 	s := &service{out: out, cloudlet: cloudlet{dir: dir}}
-	s.clusters = lifecycle.New(edgecloud.ClusterInst, store, &lifecycle.Config[edgecloud.Event]{
+	s.clusters = lifecycle.Must(edgecloud.ClusterInst, store, &lifecycle.Config[edgecloud.Event]{
 		Owner: owner, WorkerActor: edgecloud.CRM,
 		Done: []edgecloud.Event{edgecloud.Done}, Failed: []edgecloud.Event{edgecloud.Fail}, Undo: []edgecloud.Event{edgecloud.Undo},
 		Handlers: map[string]lifecycle.Handler{"cloudlet": s.work}, Observe: s.observe,

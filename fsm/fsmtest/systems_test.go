@@ -28,7 +28,7 @@ type managed[S, E comparable, T any] struct {
 
 func manage[S, E comparable, T any](m *fsm.Machine[S, E, T]) *managed[S, E, T] {
 	machine := fsmtest.Puppets(m)
-	d := &managed[S, E, T]{machine: machine, m: lifecycle.New(machine, lifecycle.NewMemoryStore(), nil)}
+	d := &managed[S, E, T]{machine: machine, m: lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)}
 	states := m.Table().States
 	if i := slices.IndexFunc(states, func(s fsm.TableState) bool { return s.Kind == fsm.Absent }); i >= 0 {
 		d.absent = states[i].Name

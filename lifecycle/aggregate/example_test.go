@@ -96,7 +96,7 @@ func ExampleNew() {
 func ExampleRoster() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
-	systems := lifecycle.New(lattice.System, store, nil)
+	systems := lifecycle.Must(lattice.System, store, nil)
 	_, _ = systems.Create(ctx, "shop", lattice.Create, lattice.User, struct{}{})
 	_, _ = systems.Fire(ctx, "shop", lattice.Initialized, lattice.Backend, nil)
 
@@ -116,7 +116,7 @@ func ExampleRoster() {
 	}
 
 	var rows []lifecycle.HistoryRow // of all services
-	services := lifecycle.New(lattice.Service, store, &lifecycle.Config[lattice.ServiceEvent]{
+	services := lifecycle.Must(lattice.Service, store, &lifecycle.Config[lattice.ServiceEvent]{
 		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) { rows = append(rows, row) }},
 	})
 	for _, id := range []string{"web", "db"} {

@@ -71,7 +71,7 @@ var errMiscount = errors.New("a blade left a state in which none was counted")
 // newRacks returns managers of blades and of racks. The commit of a blade changes
 // the counts of its rack, whichever verb moves the blade.
 func newRacks(store lifecycle.Store) (*lifecycle.Manager[state, event, bladeSpec], *lifecycle.Manager[state, event, rackSpec]) {
-	racks := lifecycle.New(rackMachine, store, nil)
+	racks := lifecycle.Must(rackMachine, store, nil)
 	count := func(tx *lifecycle.Tx, rack string, from, to state) {
 		racks.In(tx).Fire(rack, "count", user, &lifecycle.Change[rackSpec]{
 			Edit: func(r *rackSpec) error {
@@ -88,7 +88,7 @@ func newRacks(store lifecycle.Store) (*lifecycle.Manager[state, event, bladeSpec
 		})
 	}
 	var blades *lifecycle.Manager[state, event, bladeSpec]
-	blades = lifecycle.New(bladeMachine, store, &lifecycle.Config[event]{
+	blades = lifecycle.Must(bladeMachine, store, &lifecycle.Config[event]{
 		WorkerActor: agent, Done: []event{"done"}, Failed: []event{"fail"},
 		BeforeCommit: func(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 			var spec bladeSpec

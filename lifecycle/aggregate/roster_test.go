@@ -58,7 +58,7 @@ func TestRosterModel(t *testing.T) {
 		var rows []lifecycle.HistoryRow
 		store := &lifecycle.MemoryStore{KeepHistory: -1}
 		defer store.Close()
-		m := lifecycle.New(note, store, &lifecycle.Config[event]{
+		m := lifecycle.Must(note, store, &lifecycle.Config[event]{
 			Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) { rows = append(rows, row) }},
 		})
 		ctx := t.Context()

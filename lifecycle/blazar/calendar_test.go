@@ -117,7 +117,7 @@ func TestEventsThatHaveNoNote(t *testing.T) {
 		for _, id := range []string{"sooner", "later"} {
 			must(s.CreateLease(t.Context(), id, blazar.LeaseSpec{Start: begin.Add(10 * time.Minute), End: begin.Add(3 * time.Hour)}))(t)
 		}
-		past := lifecycle.New(blazar.EventRecord, store, nil)
+		past := lifecycle.Must(blazar.EventRecord, store, nil)
 		set := func(lease string, at time.Duration) {
 			for _, e := range must(s.GetLease(t.Context(), lease))(t).Events {
 				if e.Type == blazar.StartLease {
@@ -126,7 +126,7 @@ func TestEventsThatHaveNoNote(t *testing.T) {
 					}))(t)
 				}
 			}
-			must(lifecycle.New(blazar.Lease, store, nil).Override(t.Context(), lease, blazar.LeasePending, blazar.User, "moved by hand",
+			must(lifecycle.Must(blazar.Lease, store, nil).Override(t.Context(), lease, blazar.LeasePending, blazar.User, "moved by hand",
 				&lifecycle.Change[blazar.LeaseSpec]{Edit: func(l *blazar.LeaseSpec) error { l.Start = begin.Add(at); return nil }}))(t)
 		}
 		set("sooner", 5*time.Minute)

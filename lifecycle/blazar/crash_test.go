@@ -73,9 +73,9 @@ func crashing(ctx context.Context, p *crashtest.Process, tell func(what string, 
 	// delete that is asked for again may have nothing left to do.
 	crashtest.Manage(p, Lease, &lifecycle.Config[Call]{BeforeCommit: s.beforeCommit})
 	crashtest.Manage(p, EventRecord, &lifecycle.Config[Call]{BeforeCommit: s.moveNote, Observe: s.observe})
-	s.Leases = lifecycle.New(Lease, p.Store(), s.leases())
+	s.Leases = lifecycle.Must(Lease, p.Store(), s.leases())
 	s.Reservations = crashtest.Manage(p, ReservationRecord, &lifecycle.Config[Call]{})
-	s.Events = lifecycle.New(EventRecord, p.Store(), s.events())
+	s.Events = lifecycle.Must(EventRecord, p.Store(), s.events())
 	s.calendar = crashtest.Manage(p, calendar, &lifecycle.Config[noteEvent]{})
 	p.Every(func(ctx context.Context) error { _, err := s.Sweep(ctx); return err })
 	return s, nil

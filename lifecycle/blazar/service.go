@@ -56,10 +56,10 @@ type Service struct {
 // New returns a service of the leases in a store. It panics without a store.
 func New(store lifecycle.Store, config *Config) *Service {
 	s := newService(config)
-	s.Leases = lifecycle.New(Lease, store, s.leases())
-	s.Reservations = lifecycle.New(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
-	s.Events = lifecycle.New(EventRecord, store, s.events())
-	s.calendar = lifecycle.New(calendar, store, nil)
+	s.Leases = lifecycle.Must(Lease, store, s.leases())
+	s.Reservations = lifecycle.Must(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	s.Events = lifecycle.Must(EventRecord, store, s.events())
+	s.calendar = lifecycle.Must(calendar, store, nil)
 	return s
 }
 

@@ -81,7 +81,7 @@ func TestStep(t *testing.T) {
 
 func TestAudit(t *testing.T) {
 	store := &bent{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
-	m := lifecycle.New(vm, store, nil)
+	m := lifecycle.Must(vm, store, nil)
 	_, err := m.Create(t.Context(), "a", "create", "user", struct{}{})
 	require.NoError(t, err)
 	for range 130 { // more than a page

@@ -121,7 +121,7 @@ func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config 
 	if c.Queue == nil {
 		c.Queue = p.queue
 	}
-	mgr := lifecycle.New(m, p.store, &c)
+	mgr := lifecycle.Must(m, p.store, &c)
 	kept := managed{
 		table: m.Table(), worker: c.WorkerActor,
 		sweep: func(ctx context.Context) error { _, err := mgr.Sweep(ctx); return err },

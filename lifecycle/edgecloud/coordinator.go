@@ -46,31 +46,31 @@ func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
 	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c := &Coordinator{
 		store: store, undoAfter: cmp.Or(config.UndoAfter, time.Minute),
-		cloudletRefs: lifecycle.New(cloudletRefs, store, nil),
-		clusterRefs:  lifecycle.New(clusterRefs, store, nil),
+		cloudletRefs: lifecycle.Must(cloudletRefs, store, nil),
+		clusterRefs:  lifecycle.Must(clusterRefs, store, nil),
 	}
 	c.Cloudlets = &Cloudlets{
 		c:       c,
-		start:   lifecycle.New(CloudletCreate, store, cloudlets),
-		upgrade: lifecycle.New(CloudletUpgrade, store, cloudlets),
+		start:   lifecycle.Must(CloudletCreate, store, cloudlets),
+		upgrade: lifecycle.Must(CloudletUpgrade, store, cloudlets),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
-		c: c, machine: ClusterInst, refs: lifecycle.New(clusterRef, store, nil),
+		c: c, machine: ClusterInst, refs: lifecycle.Must(clusterRef, store, nil),
 		parent: func(s *ClusterSpec) string { return s.Cloudlet },
 		place:  func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
 		check:  (*ClusterSpec).check, same: (*ClusterSpec).same,
 	}
 	c.Apps = &Instances[AppSpec]{
-		c: c, machine: AppInst, refs: lifecycle.New(appRef, store, nil),
+		c: c, machine: AppInst, refs: lifecycle.Must(appRef, store, nil),
 		parent: func(s *AppSpec) string { return s.ClusterInst },
 		place:  c.placeOfApp,
 		check:  (*AppSpec).check, same: (*AppSpec).same,
 	}
 	insts := ManagerConfig()
 	insts.Observer, insts.BeforeCommit = config.Observer, c.Clusters.beforeCommit
-	c.Clusters.m = lifecycle.New(ClusterInst, store, insts)
+	c.Clusters.m = lifecycle.Must(ClusterInst, store, insts)
 	insts.BeforeCommit = c.Apps.beforeCommit
-	c.Apps.m = lifecycle.New(AppInst, store, insts)
+	c.Apps.m = lifecycle.Must(AppInst, store, insts)
 	return c
 }
 

@@ -77,7 +77,7 @@ type AppSpec struct {
 // and [lifecycle.Manager.Do] does the work of the CRM. The caller may modify it, for
 // example to add an owner or an observer.
 //
-//	clusters := lifecycle.New(edgecloud.ClusterInst, store, edgecloud.ManagerConfig())
+//	clusters := lifecycle.Must(edgecloud.ClusterInst, store, edgecloud.ManagerConfig())
 func ManagerConfig() *lifecycle.Config[Event] {
 	return &lifecycle.Config[Event]{WorkerActor: CRM, Done: []Event{Done}, Failed: []Event{Fail}, Undo: []Event{Undo}}
 }

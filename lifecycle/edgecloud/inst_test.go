@@ -168,7 +168,7 @@ func TestManagerConfig(t *testing.T) {
 		begin edgecloud.Event
 		nodes int
 	}{{edgecloud.Update, 7}, {edgecloud.Delete, 3}} {
-		clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
+		clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
 		rec, err := clusters.Create(ctx, "c", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 		require.NoError(t, err)
 		report := func(e edgecloud.Event) {
@@ -192,7 +192,7 @@ func TestManagerConfig(t *testing.T) {
 		require.Equal(t, 3, rec.Payload.Nodes)
 	}
 	// Work is the CRM's.
-	clusters := lifecycle.New(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
 	h, err := clusters.Do(ctx, "d", edgecloud.Create, edgecloud.User, lifecycle.Func(func(context.Context) error { return nil }), nil)
 	require.NoError(t, err)
 	rec, err := h.Wait(ctx)

@@ -60,7 +60,7 @@ func (c *Controller) teardownKind(store lifecycle.Store, m *fsm.Machine[ActionSt
 }
 
 func (c *Controller) manage(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], k *kind) *lifecycle.Manager[ActionState, ActionEvent, Action] {
-	return lifecycle.New(m, store, &lifecycle.Config[ActionEvent]{
+	return lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
 		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
 			c.tell(row)
 			if ActionState(row.To).ended() {

@@ -122,13 +122,13 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		return nil, err
 	}
 	c.locks.FirstToken = lock.Token(c.term.number) << 32
-	c.systems = lifecycle.New(orElse(cfg.Systems, System), store, &lifecycle.Config[Event]{
+	c.systems = lifecycle.Must(orElse(cfg.Systems, System), store, &lifecycle.Config[Event]{
 		WorkerActor: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
 		Handlers: map[string]lifecycle.Handler{"initialize": c.initialize, "remove": c.remove},
 		Owner:    cfg.Owner, Queue: c.queue,
 		Observer: lifecycle.Observer{Changed: c.systemChanged},
 	})
-	c.services = lifecycle.New(Service, store, &lifecycle.Config[ServiceEvent]{
+	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{
 		Observer: lifecycle.Observer{Changed: c.serviceChanged},
 	})
 	c.deploys = c.deployKind(store, orElse(cfg.Deploys, Deploy))

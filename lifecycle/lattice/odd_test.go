@@ -60,8 +60,8 @@ func TestOddRecordsAfterARestart(t *testing.T) {
 		}
 		require.NoError(t, old.Close(t.Context()))
 
-		deploys := lifecycle.New(lattice.Deploy, store, nil)
-		teardowns := lifecycle.New(lattice.Teardown, store, nil)
+		deploys := lifecycle.Must(lattice.Deploy, store, nil)
+		teardowns := lifecycle.Must(lattice.Teardown, store, nil)
 		put := func(m *lifecycle.Manager[lattice.ActionState, lattice.ActionEvent, lattice.Action], id string, a lattice.Action, to lattice.ActionState) {
 			_, err := m.Add(t.Context(), id, lattice.Backend, a)
 			require.NoError(t, err, id)

@@ -105,7 +105,7 @@ func TestASweepCountsAnew(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	c := live(t, store, lattice.Infrastructure{}, "s")
 	require.NoError(t, c.SetService(t.Context(), "s", lock.MustParse("/a"), lattice.ServiceStable))
-	others := lifecycle.New(lattice.Service, store, nil)
+	others := lifecycle.Must(lattice.Service, store, nil)
 	_, err := others.Fire(t.Context(), "s/a", lattice.SeenFailed, lattice.Observer, nil)
 	require.NoError(t, err)
 	require.Equal(t, lattice.Stable, stateOf(t, c, "s"))

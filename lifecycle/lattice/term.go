@@ -57,7 +57,7 @@ func termID(n uint64) string { return "term " + strconv.FormatUint(n, 10) }
 
 // beginTerm begins a term and ends the one before.
 func beginTerm(ctx context.Context, store lifecycle.Store) (term, error) {
-	m := lifecycle.New(terms, store, nil)
+	m := lifecycle.Must(terms, store, nil)
 	var err error
 	for range maxTries {
 		var now lifecycle.Record[termState, seat]

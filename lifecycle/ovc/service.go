@@ -51,7 +51,7 @@ type Service struct {
 // New returns a service of the objects in a store. It panics without a store,
 // and for a negative duration or number.
 func New(store lifecycle.Store, config *Config) *Service {
-	return newService(store, config, lifecycle.New)
+	return newService(store, config, lifecycle.Must)
 }
 
 // newService makes its managers by a function of its caller, for tests.

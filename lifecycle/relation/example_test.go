@@ -35,8 +35,8 @@ func ExampleRelation() {
 
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
-	leases := lifecycle.New(blazar.Lease, store, nil)
-	reservations := lifecycle.New(blazar.Reservation, store, nil)
+	leases := lifecycle.Must(blazar.Lease, store, nil)
+	reservations := lifecycle.Must(blazar.Reservation, store, nil)
 	_, _ = leases.Create(ctx, "l1", blazar.Create, blazar.User, blazar.LeaseSpec{})
 	_, _ = leases.Fire(ctx, "l1", blazar.Done, blazar.Manager, nil)
 	l1, _ := leases.Fire(ctx, "l1", blazar.Start, blazar.Manager, nil)
@@ -46,8 +46,8 @@ func ExampleRelation() {
 	fmt.Println(err)
 
 	r1, _ = reservations.Fire(ctx, "r1", blazar.Start, blazar.Manager, nil)
-	lifecycle.New(blazar.Event, store, nil).Add(ctx, "e1", blazar.Manager, blazar.EventSpec{})
-	lifecycle.New(blazar.Event, store, nil).Fire(ctx, "e1", blazar.Start, blazar.Manager, nil)
+	lifecycle.Must(blazar.Event, store, nil).Add(ctx, "e1", blazar.Manager, blazar.EventSpec{})
+	lifecycle.Must(blazar.Event, store, nil).Fire(ctx, "e1", blazar.Start, blazar.Manager, nil)
 	require, err := leaseStates.Require(blazar.LeaseActive,
 		reservation.Saw("r1", r1.State), start.Saw("e1", blazar.EventInProgress))
 	fmt.Println(len(require), err)

@@ -25,8 +25,8 @@ func newLease(t *testing.T, n int, store lifecycle.Store) leaseWorld {
 	t.Helper()
 	ctx := t.Context()
 	w := leaseWorld{
-		store: store, leases: lifecycle.New(blazar.Lease, store, nil),
-		reservations: lifecycle.New(blazar.Reservation, store, nil), events: lifecycle.New(blazar.Event, store, nil),
+		store: store, leases: lifecycle.Must(blazar.Lease, store, nil),
+		reservations: lifecycle.Must(blazar.Reservation, store, nil), events: lifecycle.Must(blazar.Event, store, nil),
 	}
 	must(w.leases.Create(ctx, "l", blazar.Create, blazar.User, blazar.LeaseSpec{}))(t)
 	must(w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil))(t)

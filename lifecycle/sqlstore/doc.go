@@ -11,7 +11,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	cranes := lifecycle.New(Cranes, store, nil)
+//	cranes := lifecycle.Must(Cranes, store, nil)
 //
 // [Store] has tables of its own. [ExistingTable] makes a store of a table that
 // exists already, and [ExistingHistory] describes the history of such a table.

@@ -31,7 +31,7 @@ var (
 // WithTx returns the store as it is inside of a transaction, so that the user's
 // own writes and the records change together:
 //
-//	orders := lifecycle.New(machine, store.WithTx(tx), nil)
+//	orders := lifecycle.Must(machine, store.WithTx(tx), nil)
 //	_, err := orders.Fire(ctx, id, Pay, Customer, nil)
 //
 // The transaction stays the user's: nothing is tried again in it, and neither

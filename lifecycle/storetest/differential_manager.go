@@ -168,7 +168,7 @@ func newForeman(t testing.TB, store lifecycle.Store, has lifecycle.Capabilities,
 	return &foreman{
 		TB: t, has: has, run: run, outbox: newPlayer(t, store, has, run),
 		names: names[revision]{}, tokens: names[lifecycle.Token]{},
-		m: lifecycle.New(cranes, store, &lifecycle.Config[string]{
+		m: lifecycle.Must(cranes, store, &lifecycle.Config[string]{
 			Undo: []string{"undo"}, WorkerActor: "worker", Done: []string{"done"}, Failed: []string{"fail"},
 		}),
 	}

@@ -96,12 +96,12 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if s.queue, err = queue.New(turns); err != nil {
 		return nil, err
 	}
-	s.vms = lifecycle.New(VM, store, &lifecycle.Config[Event]{
+	s.vms = lifecycle.Must(VM, store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: s.queue, Observe: s.observeVM, Observer: config.Observer,
 	})
-	s.mcis = lifecycle.New(MCI, store, &lifecycle.Config[Event]{Observe: s.observeMCI, Observer: config.Observer})
+	s.mcis = lifecycle.Must(MCI, store, &lifecycle.Config[Event]{Observe: s.observeMCI, Observer: config.Observer})
 	return s, nil
 }
 

@@ -63,7 +63,7 @@ func child(text string) error {
 	}
 	c := config(outside(o.Outside).apply, 50*time.Millisecond)
 	c.Owner = owner
-	m := lifecycle.New(disk, store, c)
+	m := lifecycle.Must(disk, store, c)
 	if _, err := m.Sweep(ctx); err != nil {
 		return err
 	}

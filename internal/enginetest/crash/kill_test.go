@@ -154,7 +154,7 @@ func (s *service) settle(t *testing.T, store *aged) {
 	require.NoError(t, err)
 	c := config(outside(s.orders.Outside).apply, 0)
 	c.Owner = owner
-	m := lifecycle.New(disk, store, c)
+	m := lifecycle.Must(disk, store, c)
 	resolutions := map[lifecycle.Resolution]int{}
 	for {
 		results, err := m.Sweep(ctx)

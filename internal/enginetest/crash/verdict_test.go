@@ -66,7 +66,7 @@ func judge(ctx context.Context, store lifecycle.Store, world outside, id string,
 			return v, fmt.Errorf("a client has received %+v, which is not in the history", a)
 		}
 	}
-	rec, err := lifecycle.New(disk, store, nil).Get(ctx, id)
+	rec, err := lifecycle.Must(disk, store, nil).Get(ctx, id)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return v, nil
@@ -140,7 +140,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, world := lifecycle.NewMemoryStore(), outside(t.TempDir())
-			m := lifecycle.New(disk, store, config(world.apply, 0))
+			m := lifecycle.Must(disk, store, config(world.apply, 0))
 			require.NoError(t, do("d", "make", "work", nil)(t.Context(), m))
 			require.NoError(t, do("d", "grow", "grow", nil)(t.Context(), m))
 			if test.plant != nil {

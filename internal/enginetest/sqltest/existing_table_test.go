@@ -160,7 +160,7 @@ func TestAdapterStateOnly(t *testing.T) {
 		require.NoError(t, err)
 		defer store.Close()
 		require.False(t, store.Capabilities().History)
-		m := lifecycle.New(order, store, nil)
+		m := lifecycle.Must(order, store, nil)
 		key := lifecycle.Key{Machine: "order", ID: "a"}
 
 		before, err := store.Get(t.Context(), key)

@@ -98,7 +98,7 @@ func TestManagersAreLinearizable(t *testing.T) {
 			require.NoError(t, err)
 			defer store.Close()
 			for range 2 {
-				managers = append(managers, lifecycle.New(order, store, &lifecycle.Config[event]{
+				managers = append(managers, lifecycle.Must(order, store, &lifecycle.Config[event]{
 					WorkerActor: bank, Done: []event{settled}, Failed: []event{reopen},
 				}))
 			}

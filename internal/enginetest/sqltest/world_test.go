@@ -52,7 +52,7 @@ var order = fsm.Must[string](fsm.Spec[state, event]{
 
 type orders = lifecycle.Manager[state, event, string]
 
-func manage(store lifecycle.Store) *orders { return lifecycle.New(order, store, nil) }
+func manage(store lifecycle.Store) *orders { return lifecycle.Must(order, store, nil) }
 
 // fresh is a store in a database of its own.
 func fresh(t testing.TB, e engine, config *sqlstore.Config) (*sqlstore.Store, *sql.DB) {
