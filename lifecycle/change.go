@@ -60,7 +60,7 @@ func (c *call[S, E, T]) record() Record[S, T] {
 // apply performs the request and returns its result.
 func (c *call[S, E, T]) apply(ctx context.Context) (Record[S, T], error) {
 	if _, err := apply(ctx, []*request{&c.request}, nil); err != nil {
-		return Record[S, T]{}, c.fail(err)
+		return Record[S, T]{}, c.fail(ctx, err)
 	}
 	return c.record(), nil
 }

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -159,7 +160,7 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 	ids := []string{"a", "b", "c"}
 	var mu sync.Mutex
 	told := map[string][]lifecycle.HistoryRow{}
-	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
+	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 		mu.Lock()
 		defer mu.Unlock()
 		told[row.ID] = append(told[row.ID], row)

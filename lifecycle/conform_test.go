@@ -26,7 +26,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 		lines := json.NewEncoder(&feed)
 		told := 0
 		config := func() *lifecycle.Config[event] {
-			return &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
+			return &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 				told++
 				require.NoError(t, lines.Encode(row))
 			}}}
@@ -99,7 +99,7 @@ func ExampleHistoryRow() {
 	var audit bytes.Buffer // a file, in real life
 	lines := json.NewEncoder(&audit)
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
-		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) { _ = lines.Encode(row) }},
+		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { _ = lines.Encode(row) }},
 	})
 	ctx := context.Background()
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})

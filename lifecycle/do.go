@@ -66,7 +66,7 @@ func (c *core) do(ctx context.Context, r *request, work Work) (*operation, error
 		err = o.join(work.With)
 	}
 	if err != nil {
-		return nil, r.fail(err)
+		return nil, r.fail(ctx, err)
 	}
 	return o, o.submit(ctx)
 }
@@ -113,10 +113,10 @@ func (o *operation) join(tx *Tx) error {
 func (o *operation) submit(ctx context.Context) error {
 	r := o.requests[0]
 	if err := checkID(r.id); err != nil {
-		return r.fail(err)
+		return r.fail(ctx, err)
 	}
 	if owner := o.core.owner; owner != nil && owner.alive.Err() != nil {
-		return r.fail(context.Cause(owner.alive))
+		return r.fail(ctx, context.Cause(owner.alive))
 	}
 	name := ""
 	if r.ask.Event >= 0 {
@@ -131,7 +131,7 @@ func (o *operation) submit(ctx context.Context) error {
 		return refused.Err // of admit, and complete
 	}
 	if err != nil {
-		return r.fail(err)
+		return r.fail(ctx, err)
 	}
 	o.ticket = ticket
 	return nil
@@ -180,7 +180,7 @@ func (o *operation) admit(ctx context.Context) error {
 			}
 		}
 	}
-	return culprit.fail(err)
+	return culprit.fail(ctx, err)
 }
 
 // errNoWork refuses the place in the queue if the guards of the sweeper's row have

@@ -178,7 +178,7 @@ func TestDoRefused(t *testing.T) {
 				config := lifecycle.Config[event]{
 					WorkerActor: "worker", Done: []event{"done"}, Queue: q,
 					Handlers: map[string]lifecycle.Handler{"known": func(context.Context, []byte) error { return nil }},
-					Observer: lifecycle.Observer{Refused: func(err error) { refused = append(refused, err) }},
+					Observer: lifecycle.Observer{Refused: func(_ context.Context, err error) { refused = append(refused, err) }},
 				}
 				running(t, workers(store, lifecycle.Config[event]{}), "a")
 				if c.config != nil {

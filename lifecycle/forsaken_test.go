@@ -15,7 +15,7 @@ import (
 // state.
 func on(to string, do func()) lifecycle.Observer {
 	done := false
-	return lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
+	return lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 		if row.To == to && !done {
 			done = true
 			do()

@@ -209,9 +209,9 @@ func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor 
 	c.ask.To, c.ask.Force, c.reason = m.machine.StateIndex(to), false, reason
 	switch {
 	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
-		return Record[S, T]{}, c.fail(fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
+		return Record[S, T]{}, c.fail(ctx, fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
 	case c.ask.To < 0:
-		return Record[S, T]{}, c.fail(&fsm.TransitionError{
+		return Record[S, T]{}, c.fail(ctx, &fsm.TransitionError{
 			Machine: m.core.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
 		})
 	}

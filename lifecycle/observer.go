@@ -1,20 +1,25 @@
 package lifecycle
 
-import "github.com/interlock-go/interlock/fsm"
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/fsm"
+)
 
 // Observer receives what a [Manager] does. A nil function is not called. The
-// functions run in the goroutine of the caller, after the commit and with no lock
-// held; many goroutines may call them at once, and they can undo nothing. Changes
-// of one object may arrive in another order than that of their commits: Sequence
-// gives the order. A panic continues in the caller; the change is committed.
+// functions run in the goroutine and with the context of the call, after the commit
+// and with no lock held. Many goroutines may call them at once, and they can undo
+// nothing. The changes of one object may arrive in another order than that of their
+// commits: Sequence gives the order. A panic continues in the caller; the change is
+// committed.
 type Observer struct {
 	// Changed receives every change that was committed.
-	Changed func(HistoryRow)
+	Changed func(context.Context, HistoryRow)
 	// Refused receives the error of every call that should have changed an object:
 	// an [*Error].
-	Refused func(error)
+	Refused func(context.Context, error)
 	// Reported receives every report that has a verdict.
-	Reported func(Reported)
+	Reported func(context.Context, Reported)
 }
 
 // Reported is a report and its verdict.

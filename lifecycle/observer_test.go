@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestObserver(t *testing.T) {
 	var reported []lifecycle.Reported
 	store := lifecycle.NewMemoryStore()
 	m = lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(row lifecycle.HistoryRow) {
+		Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 			changed = append(changed, row)
 			if row.ID != "a" {
 				return
@@ -36,11 +37,11 @@ func TestObserver(t *testing.T) {
 			require.Empty(t, cmp.Diff([]lifecycle.HistoryRow{row}, rows))
 			must(m.Create(t.Context(), "witness of "+row.ID+" "+string(row.Revision), "import", user, size{}))(t)
 		},
-		Refused: func(err error) {
+		Refused: func(_ context.Context, err error) {
 			refused = append(refused, err)
 			must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
 		},
-		Reported: func(r lifecycle.Reported) {
+		Reported: func(_ context.Context, r lifecycle.Reported) {
 			reported = append(reported, r)
 			_, err := m.Get(t.Context(), "nobody")
 			require.ErrorIs(t, err, lifecycle.ErrNotFound)
@@ -119,8 +120,8 @@ func TestObserverOfFailures(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	var changes, refusals int
 	m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(lifecycle.HistoryRow) { changes++ },
-		Refused: func(error) { refusals++ },
+		Changed: func(context.Context, lifecycle.HistoryRow) { changes++ },
+		Refused: func(context.Context, error) { refusals++ },
 	}})
 	ready(t, m, "a")
 	require.Equal(t, 2, changes)

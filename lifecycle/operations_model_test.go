@@ -157,8 +157,8 @@ func (p *playground) work(ctx context.Context, args []byte) error {
 }
 
 // watch notes who wrote what.
-func (p *playground) watch(l who) func(lifecycle.HistoryRow) {
-	return func(row lifecycle.HistoryRow) {
+func (p *playground) watch(l who) func(context.Context, lifecycle.HistoryRow) {
+	return func(_ context.Context, row lifecycle.HistoryRow) {
 		p.mu.Lock()
 		p.writer[row.Token] = l
 		p.mu.Unlock()

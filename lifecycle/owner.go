@@ -102,7 +102,7 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 	r := o.request("join", name, decide.Fire, ownerJoin)
 	r.ask.MayExist = true
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {
-		return nil, r.fail(err)
+		return nil, r.fail(ctx, err)
 	}
 	o.ref = OwnerRef{Name: name, Epoch: uint64(r.change.To.Operation)}
 	alive, end := context.WithCancelCause(context.Background())
@@ -164,7 +164,7 @@ func (o *Owner) Heartbeat(ctx context.Context) error {
 		o.lose()
 		return context.Cause(o.alive)
 	case err != nil:
-		return r.fail(err)
+		return r.fail(ctx, err)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (o *Owner) Leave(ctx context.Context) error {
 	}
 	r := o.request("leave", o.ref.Name, decide.Report, ownerLeave)
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {
-		return r.fail(err)
+		return r.fail(ctx, err)
 	}
 	o.lose()
 	if !r.written() {

@@ -68,7 +68,7 @@ func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T],
 	for _, p := range account {
 		if r := m.reporting(p.ID, p.Operation, p.Event, actor, p.Reason); p.Ended {
 			if err := r.check(); err != nil {
-				return result, r.fail(err)
+				return result, r.fail(ctx, err)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestEnums(t *testing.T) {
 		States: []fsm.State[phase]{{Name: idle}, {Name: running, Kind: fsm.Transitional, Manual: "it ends by itself"}},
 		Rows:   fsm.Rows(fsm.Move(idle, start, running), fsm.Return(running, stop)),
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[command]{Observer: lifecycle.Observer{
-		Reported: func(r lifecycle.Reported) { told = append(told, r.Event, r.State) },
+		Reported: func(_ context.Context, r lifecycle.Reported) { told = append(told, r.Event, r.State) },
 	}})
 	rec := must(m.Add(t.Context(), "j", user, size{}))(t)
 	require.Equal(t, idle, rec.State)

@@ -62,11 +62,11 @@ func (v Verdict) String() string {
 func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID, e E, actor fsm.Actor, reason string) (Verdict, error) {
 	r := m.reporting(id, operation, e, actor, reason)
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {
-		return Refused, r.fail(err)
+		return Refused, r.fail(ctx, err)
 	}
 	verdict := Verdict(r.decision.Verdict)
 	if reported := m.core.observer.Reported; reported != nil {
-		reported(Reported{
+		reported(ctx, Reported{
 			Key: r.key(), Operation: operation, Present: r.before.Operation, State: r.before.State,
 			Event: r.event, Actor: actor, Reason: reason, Verdict: verdict, Err: public(r.decision.Err),
 		})

@@ -267,12 +267,12 @@ func (r *request) refusal() error {
 
 // fail returns the complete error of a request, after it has reported the error to
 // the observer.
-func (r *request) fail(err error) error {
+func (r *request) fail(ctx context.Context, err error) error {
 	e := &Error{
 		Verb: r.verb, Machine: r.core.table.Name, ID: r.id, From: r.before.State, Event: r.event, Actor: r.ask.Actor, Err: err,
 	}
 	if refused := r.core.observer.Refused; refused != nil {
-		refused(e)
+		refused(ctx, e)
 	}
 	return e
 }

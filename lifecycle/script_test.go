@@ -159,9 +159,9 @@ func manage[S, E ~string, T any](s *script, m *fsm.Machine[S, E, T], edit func(*
 	k.m = lifecycle.Must(m, s.store, &lifecycle.Config[E]{
 		Undo: undo,
 		Observer: lifecycle.Observer{
-			Changed: func(row lifecycle.HistoryRow) { s.printf("changed: %v", row) },
-			Refused: func(err error) { s.printf("refused: %v", err) },
-			Reported: func(r lifecycle.Reported) {
+			Changed: func(_ context.Context, row lifecycle.HistoryRow) { s.printf("changed: %v", row) },
+			Refused: func(_ context.Context, err error) { s.printf("refused: %v", err) },
+			Reported: func(_ context.Context, r lifecycle.Reported) {
 				k.count[r.Verdict]++
 				s.printf("reported: %s %q %s by %s for operation %d, is %q in operation %d: %v: %v",
 					r.Machine, r.ID, r.Event, r.Actor, r.Operation, r.State, r.Present, r.Verdict, r.Err)

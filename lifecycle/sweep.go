@@ -324,7 +324,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	}
 	_, err := apply(ctx, []*request{move}, nil)
 	if err != nil {
-		err = move.fail(err)
+		err = move.fail(ctx, err)
 	}
 	result.resolve(Moved, err)
 	result.to(move)

@@ -41,7 +41,7 @@ func TestTogether(t *testing.T) {
 	m, leases, store := two(t)
 	var told []lifecycle.HistoryRow
 	watched := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(row lifecycle.HistoryRow) { told = append(told, row) },
+		Changed: func(_ context.Context, row lifecycle.HistoryRow) { told = append(told, row) },
 	}})
 	v := firing(watched, "v", "update", user, &lifecycle.Change[size]{
 		Edit: func(s *size) error { s.N = 7; return nil }, Reason: "grow",

@@ -27,13 +27,13 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 			for _, r := range requests {
 				r.done = true
 			}
-			t.publish()
+			t.publish(ctx)
 			return nil, nil
 		case attempt < maxAttempts && t.retries(culprit, err):
 			pin(requests)
 			continue
 		}
-		return t.blame(culprit, err)
+		return t.blame(ctx, culprit, err)
 	}
 }
 
@@ -254,7 +254,7 @@ func (t *transaction) retries(culprit *request, err error) bool {
 
 // blame returns the caller's request that an error is about, and the error as it
 // is about that request.
-func (t *transaction) blame(culprit *request, err error) (*request, error) {
+func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*request, error) {
 	if lost, ok := err.(*ConflictError); ok && t.answered && lost.From == "" && lost.Current.Exists() {
 		err = &existsError{lost}
 	}
@@ -264,7 +264,7 @@ func (t *transaction) blame(culprit *request, err error) (*request, error) {
 	if culprit.by == nil {
 		return culprit, err
 	}
-	err = &hookError{culprit.fail(err)}
+	err = &hookError{culprit.fail(ctx, err)}
 	for culprit.by != nil {
 		culprit = culprit.by
 	}
@@ -273,7 +273,7 @@ func (t *transaction) blame(culprit *request, err error) (*request, error) {
 
 // publish makes the commit known: to work whose operation it ends, to callers that
 // wait for a change of an object, and last to the observers, which may panic.
-func (t *transaction) publish() {
+func (t *transaction) publish(ctx context.Context) {
 	for _, r := range t.writes {
 		if r.change.MetadataOnly {
 			continue
@@ -290,7 +290,7 @@ func (t *transaction) publish() {
 	}
 	for _, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			changed(r.change.Row(r.token))
+			changed(ctx, r.change.Row(r.token))
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		return err
 	}
 	if culprit, err := apply(ctx, tx.requests, tx.require); err != nil {
-		return culprit.fail(err)
+		return culprit.fail(ctx, err)
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 func TestObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Observer{
-			Changed: func(row lifecycle.HistoryRow) {
+			Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 				if row.Sequence == 6 {
 					panic("the observer")
 				}

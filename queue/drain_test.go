@@ -180,7 +180,7 @@ func TestDrainNeverEarly(t *testing.T) {
 		config := &queue.Config[string]{MaxRunning: 1 + rnd.IntN(3)}
 		var told atomic.Int64
 		if rnd.IntN(2) == 0 {
-			config.Observer.Finished = func(e queue.Finished[string]) { pause(e.Seq); told.Add(1) }
+			config.Observer.Finished = func(_ context.Context, e queue.Finished[string]) { pause(e.Seq); told.Add(1) }
 		}
 		q := queue.Must(config)
 		var accepted, ran, owed, settled atomic.Int64

@@ -55,7 +55,7 @@ func (q *Queuer[K]) stop(list []*Ticket[K], end *EndError, waiting Outcome) {
 	q.mu.Lock()
 	for _, t := range list {
 		if t.state == Running {
-			t.tell(end)
+			t.interrupt(end)
 		}
 	}
 	claimed := q.claim(list, &EndError{Outcome: waiting, Cause: end.Cause})
@@ -63,9 +63,9 @@ func (q *Queuer[K]) stop(list []*Ticket[K], end *EndError, waiting Outcome) {
 	q.retireAll(claimed)
 }
 
-// tell makes an action end. The first reason counts. A context of the standard
+// interrupt makes an action end. The first reason counts. A context of the standard
 // library runs no user code when it is cancelled. REQUIRES: q.mu.
-func (t *Ticket[K]) tell(end *EndError) {
+func (t *Ticket[K]) interrupt(end *EndError) {
 	if t.signal == nil {
 		t.signal = end
 		if t.cancel != nil {
@@ -125,11 +125,11 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K]) {
 	info := t.Info()
 	info.Ended = q.at(q.now())
 	if q.observer.Finished != nil {
-		q.observer.Finished(Finished[K]{info})
+		q.observer.Finished(q.base, Finished[K]{info})
 	}
 	if q.observer.Halted != nil && t.halts {
 		for _, k := range info.Keys {
-			q.observer.Halted(Halted[K]{k, info})
+			q.observer.Halted(q.base, Halted[K]{k, info})
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestCancelWhileRetryIsTold(t *testing.T) {
 		var ticket *queue.Ticket[string]
 		var did queue.Cancellation
 		q := makeQueue(t, &queue.Config[string]{Observer: queue.Observer[string]{
-			Retried: func(queue.Retried[string]) { did = ticket.Cancel(context.Canceled) },
+			Retried: func(context.Context, queue.Retried[string]) { did = ticket.Cancel(context.Canceled) },
 		}})
 		ticket = submit(t, q, "a", retries("act"))
 		err := ticket.Wait(t.Context())

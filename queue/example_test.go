@@ -277,8 +277,8 @@ func ExampleQueuer_Abandon() {
 func ExampleObserver() {
 	ctx := context.Background()
 	q := queue.Must(&queue.Config[string]{Observer: queue.Observer[string]{
-		Started:  func(e queue.Started[string]) { fmt.Println(e.Keys, e.Name, "started") },
-		Finished: func(e queue.Finished[string]) { fmt.Println(e.Keys, e.Name, e.Outcome) },
+		Started:  func(_ context.Context, e queue.Started[string]) { fmt.Println(e.Keys, e.Name, "started") },
+		Finished: func(_ context.Context, e queue.Finished[string]) { fmt.Println(e.Keys, e.Name, e.Outcome) },
 	}})
 	_, _ = q.Submit(ctx, "vm1", &queue.Action{Name: "stop", Run: func(context.Context) error { return nil }})
 	_ = q.Terminate(ctx)

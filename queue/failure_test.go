@@ -84,7 +84,7 @@ func TestHaltResume(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var halted []string
 		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
-			Halted: func(h queue.Halted[string]) { halted = append(halted, h.Key+" "+h.Failed.Name) },
+			Halted: func(_ context.Context, h queue.Halted[string]) { halted = append(halted, h.Key+" "+h.Failed.Name) },
 		}})
 		_, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("fails", 0, errBoom))
 		require.NoError(t, err)

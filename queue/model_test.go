@@ -130,7 +130,7 @@ const (
 func (m *model) play(ctx context.Context, script []step) string {
 	config := &queue.Config[string]{MaxPerKey: m.ref.perKey, MaxWaiting: m.ref.all, Classes: m.ref.limits, HaltOnFailure: m.ref.halts}
 	if m.observed {
-		config.Observer.Finished = func(e queue.Finished[string]) {
+		config.Observer.Finished = func(_ context.Context, e queue.Finished[string]) {
 			var id int
 			fmt.Sscan(e.Name, &id)
 			m.acts[id].finished = append(m.acts[id].finished, e.Outcome)

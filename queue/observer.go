@@ -1,26 +1,31 @@
 package queue
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Observer is a set of functions that receive events. A nil function is not called.
 // The functions run without a lock, possibly in several goroutines at once. The
 // events of one action, and of the actions of one key, come in the order in which
 // things happen: the queue waits for the function before it continues with the key.
+// Accepted receives the context of Submit, Started and Retried that of the attempt,
+// and Finished and Halted that of the queue, like [Action].Settle.
 // When [Queuer.Terminate] returns nil, all events were delivered. Started and Retried
 // run inside the attempt: their panic becomes its outcome. A panic of the others is not
 // recovered. It reaches the caller if the event comes from a call, such as Submit or
 // [Ticket.Cancel], and otherwise it ends the process.
 type Observer[K comparable] struct {
 	// Accepted: Admit has agreed and the action is accepted.
-	Accepted func(Accepted[K])
+	Accepted func(context.Context, Accepted[K])
 	// Started: an attempt begins.
-	Started func(Started[K])
+	Started func(context.Context, Started[K])
 	// Retried: an attempt failed and another one follows.
-	Retried func(Retried[K])
+	Retried func(context.Context, Retried[K])
 	// Finished: the action has its outcome and was settled.
-	Finished func(Finished[K])
+	Finished func(context.Context, Finished[K])
 	// Halted: a failed action halted a lane.
-	Halted func(Halted[K])
+	Halted func(context.Context, Halted[K])
 }
 
 // Accepted is the acceptance of an action.

@@ -17,12 +17,16 @@ func TestObserver(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var log notes
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Accepted: func(e queue.Accepted[string]) { log.add(fmt.Sprint(e.Name, " accepted ", e.Keys, e.Ahead)) },
-			Started:  func(e queue.Started[string]) { log.add(fmt.Sprint(e.Name, " started attempt ", e.Attempt)) },
-			Retried: func(e queue.Retried[string]) {
+			Accepted: func(_ context.Context, e queue.Accepted[string]) {
+				log.add(fmt.Sprint(e.Name, " accepted ", e.Keys, e.Ahead))
+			},
+			Started: func(_ context.Context, e queue.Started[string]) {
+				log.add(fmt.Sprint(e.Name, " started attempt ", e.Attempt))
+			},
+			Retried: func(_ context.Context, e queue.Retried[string]) {
 				log.add(fmt.Sprint(e.Name, " ", e.Failed, " ", e.Reason, " ", e.Backoff))
 			},
-			Finished: func(e queue.Finished[string]) {
+			Finished: func(_ context.Context, e queue.Finished[string]) {
 				log.add(fmt.Sprint(e.Name, " ", e.Outcome, " after attempts: ", e.Attempt))
 			},
 		}})
@@ -66,11 +70,11 @@ func TestObserverCallsBack(t *testing.T) {
 			}
 		}
 		q = makeQueue(t, &queue.Config[string]{HaltOnFailure: true, Observer: queue.Observer[string]{
-			Accepted: func(queue.Accepted[string]) { look() },
-			Started:  func(queue.Started[string]) { look() },
-			Retried:  func(queue.Retried[string]) { look() },
-			Finished: func(queue.Finished[string]) { look() },
-			Halted:   func(queue.Halted[string]) { look() },
+			Accepted: func(context.Context, queue.Accepted[string]) { look() },
+			Started:  func(context.Context, queue.Started[string]) { look() },
+			Retried:  func(context.Context, queue.Retried[string]) { look() },
+			Finished: func(context.Context, queue.Finished[string]) { look() },
+			Halted:   func(context.Context, queue.Halted[string]) { look() },
 		}})
 		act := &queue.Action{
 			Admit:  func(context.Context) error { look(); return nil },
@@ -92,7 +96,7 @@ func TestObserverCallsBack(t *testing.T) {
 func TestObserverGoexit(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Finished: func(queue.Finished[string]) { runtime.Goexit() },
+			Finished: func(context.Context, queue.Finished[string]) { runtime.Goexit() },
 		}})
 		a := submit(t, q, "a", takes("a", time.Second, nil))
 		b := submit(t, q, "a", takes("b", time.Second, nil))
@@ -151,7 +155,7 @@ func TestInspect(t *testing.T) {
 func TestObserverPanics(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Finished: func(e queue.Finished[string]) {
+			Finished: func(_ context.Context, e queue.Finished[string]) {
 				if e.Name == "panics" {
 					panic(errBoom)
 				}
@@ -176,7 +180,7 @@ func TestObserverPanics(t *testing.T) {
 func TestObserverGoexitInAttempt(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Retried: func(queue.Retried[string]) { runtime.Goexit() },
+			Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() },
 		}})
 		fails := takes("fails", time.Second, errBoom)
 		fails.Retry.Attempts = 2

@@ -43,7 +43,7 @@ func (q *Queuer[K]) abandon(key K) (*Ticket[K], bool) {
 	switch t := l.queue[0]; t.state {
 	case Running:
 		end := &EndError{Outcome: Abandoned}
-		t.tell(end)
+		t.interrupt(end)
 		t.decide(Abandoned, end)
 		q.strays++
 		return t, true

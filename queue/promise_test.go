@@ -94,7 +94,7 @@ func TestPromise3NoLoss(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var finished atomic.Int64
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 3, Observer: queue.Observer[string]{
-			Finished: func(queue.Finished[string]) { finished.Add(1) },
+			Finished: func(context.Context, queue.Finished[string]) { finished.Add(1) },
 		}})
 		type fate struct {
 			ticket  *queue.Ticket[string]

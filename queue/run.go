@@ -81,7 +81,7 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 		}
 	}
 	if t.q.observer.Started != nil {
-		t.q.observer.Started(Started[K]{t.Info()})
+		t.q.observer.Started(ctx, Started[K]{t.Info()})
 	}
 	if r.err = act.Run(ctx); r.err == nil {
 		return r
@@ -89,20 +89,20 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 	r.cause = context.Cause(ctx)
 	r.retry = int(t.attempt) < act.Retry.Attempts && (act.Retry.If == nil || act.Retry.If(r.err))
 	if r.retry && t.q.observer.Retried != nil {
-		t.reportRetry(r)
+		t.reportRetry(ctx, r)
 	}
 	return r
 }
 
 // reportRetry calls the observer.
-func (t *Ticket[K]) reportRetry(r result) {
+func (t *Ticket[K]) reportRetry(ctx context.Context, r result) {
 	t.q.mu.Lock()
 	outcome, err := t.judge(r)
 	retries := t.retries(outcome)
 	e := Retried[K]{t.info(), outcome, err, t.act.Retry.pause(int(t.attempt))}
 	t.q.mu.Unlock()
 	if retries {
-		t.q.observer.Retried(e)
+		t.q.observer.Retried(ctx, e)
 	}
 }
 

@@ -184,7 +184,7 @@ func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 	// The places stay even if the observer panics: Admit has changed the state.
 	agreed = true
 	if q.observer.Accepted != nil {
-		q.observer.Accepted(Accepted[K]{t.Info()})
+		q.observer.Accepted(ctx, Accepted[K]{t.Info()})
 	}
 	return t, nil
 }
@@ -240,7 +240,7 @@ func (q *Queuer[K]) preempted(t *Ticket[K]) (claimed, running []*Ticket[K]) {
 				continue
 			}
 			if o.state == Admitting {
-				o.tell(end)
+				o.interrupt(end)
 				continue
 			}
 			waiting = append(waiting, o)

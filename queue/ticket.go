@@ -145,7 +145,7 @@ func (t *Ticket[K]) Cancel(cause error) Cancellation {
 	end := &EndError{Outcome: Canceled, Cause: cause}
 	q.mu.Lock()
 	if t.state == Running {
-		t.tell(end)
+		t.interrupt(end)
 		q.mu.Unlock()
 		return Signalled
 	}

@@ -131,16 +131,16 @@ func newStage(t *testing.T, v vector) *stage {
 		MaxRunning: v.Config.MaxRunning, MaxPerKey: v.Config.MaxDepth, MaxWaiting: v.Config.MaxQueued,
 		Classes: v.Config.Limits, HaltOnFailure: v.Config.OnFailure == "halt",
 		Observer: queue.Observer[string]{
-			Started: func(e queue.Started[string]) {
+			Started: func(_ context.Context, e queue.Started[string]) {
 				if e.Attempt > 1 {
 					s.log("start", e.Name, e.Attempt)
 				} else {
 					s.log("start", e.Name)
 				}
 			},
-			Retried:  func(e queue.Retried[string]) { s.log("retry", e.Name, e.Failed.String()) },
-			Finished: func(e queue.Finished[string]) { s.log("end", e.Name, e.Outcome.String()) },
-			Halted:   func(e queue.Halted[string]) { s.log("halted", e.Key) },
+			Retried:  func(_ context.Context, e queue.Retried[string]) { s.log("retry", e.Name, e.Failed.String()) },
+			Finished: func(_ context.Context, e queue.Finished[string]) { s.log("end", e.Name, e.Outcome.String()) },
+			Halted:   func(_ context.Context, e queue.Halted[string]) { s.log("halted", e.Key) },
 		},
 	}
 	if config.MaxRunning == 0 {

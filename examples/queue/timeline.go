@@ -33,20 +33,20 @@ func newTimeLine() *timeLine {
 	return &timeLine{told: make(chan string, 64), seen: map[string]bool{}}
 }
 
-func (l *timeLine) accepted(e queue.Accepted[string]) {
+func (l *timeLine) accepted(_ context.Context, e queue.Accepted[string]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spans = append(l.spans, &span{e.Name, e.Keys, l.now, -1, -1})
 }
 
-func (l *timeLine) started(e queue.Started[string]) {
+func (l *timeLine) started(_ context.Context, e queue.Started[string]) {
 	l.mu.Lock()
 	l.span(e.Name).starts = l.now
 	l.mu.Unlock()
 	l.told <- "started " + e.Name
 }
 
-func (l *timeLine) finished(e queue.Finished[string]) {
+func (l *timeLine) finished(_ context.Context, e queue.Finished[string]) {
 	l.mu.Lock()
 	l.span(e.Name).ends = l.now
 	l.mu.Unlock()

@@ -1,6 +1,7 @@
 package edgecloud_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -33,7 +34,7 @@ func covers(t *testing.T) lifecycle.Observer {
 			c.Judge(t)
 		}
 	})
-	return lifecycle.Observer{Changed: func(h lifecycle.HistoryRow) {
+	return lifecycle.Observer{Changed: func(_ context.Context, h lifecycle.HistoryRow) {
 		all[h.Machine].Saw(fsm.Moved{From: h.From, Origin: h.FromOrigin, To: h.To, Event: h.Event, Actor: h.Actor, Row: -1})
 	}}
 }

@@ -61,8 +61,8 @@ func (c *Controller) teardownKind(store lifecycle.Store, m *fsm.Machine[ActionSt
 
 func (c *Controller) manage(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], k *kind) *lifecycle.Manager[ActionState, ActionEvent, Action] {
 	return lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
-		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
-			c.tell(row)
+		Observer: lifecycle.Observer{Changed: func(ctx context.Context, row lifecycle.HistoryRow) {
+			c.tell(ctx, row)
 			if ActionState(row.To).ended() {
 				c.ended(k, row.Key)
 			}

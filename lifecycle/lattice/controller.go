@@ -64,7 +64,7 @@ type Config struct {
 	Deploys, Teardowns *fsm.Machine[ActionState, ActionEvent, Action]
 	// Changed receives every change of a system, service, deploy or teardown by
 	// this controller, see [lifecycle.Observer]. Default: none.
-	Changed func(lifecycle.HistoryRow)
+	Changed func(context.Context, lifecycle.HistoryRow)
 }
 
 // Controller runs systems, and their deploys and teardowns, on a store. [Start]
@@ -78,7 +78,7 @@ type Controller struct {
 	infra   Infrastructure
 	queue   lifecycle.Queue
 	own     *queue.Queuer[lifecycle.Key] // the queue, if it is the controller's own
-	changed func(lifecycle.HistoryRow)
+	changed func(context.Context, lifecycle.HistoryRow)
 	locks   LifecycleActionManager
 
 	systems   *lifecycle.Manager[State, Event, struct{}]

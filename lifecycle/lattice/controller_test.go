@@ -117,7 +117,7 @@ func (w *world) begin() {
 		Teardown:   func(ctx context.Context, r lattice.Running) error { return w.at(ctx, p, "teardown "+name(r)) },
 	}, &lattice.Config{
 		Owner: owner,
-		Changed: func(row lifecycle.HistoryRow) {
+		Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 			text := fmt.Sprintf("%s %s: %s -> %s", strings.TrimPrefix(row.Machine, "lattice-"), row.ID, orNone(row.From), row.To)
 			if row.Reason != "" {
 				text += ", " + row.Reason

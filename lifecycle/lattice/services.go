@@ -100,7 +100,7 @@ type roster struct {
 	counted atomic.Bool // it has counted all services that the store had
 }
 
-func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
+func (c *Controller) serviceChanged(ctx context.Context, row lifecycle.HistoryRow) {
 	c.mu.Lock()
 	r := c.rosters[systemOf(row.ID)]
 	c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
 		// Its errors are about rows of other machines and tables.
 		_, _ = r.Apply(row)
 	}
-	c.tell(row)
+	c.tell(ctx, row)
 }
 
 // rosterOf returns the roster of a system, with all its services in it.

@@ -162,8 +162,8 @@ func noSystem(err error) error {
 	return err
 }
 
-func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
-	c.tell(row)
+func (c *Controller) systemChanged(ctx context.Context, row lifecycle.HistoryRow) {
+	c.tell(ctx, row)
 	system := SystemID(row.ID)
 	switch {
 	case row.To == string(Deleting):
@@ -182,9 +182,9 @@ func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
 	}
 }
 
-func (c *Controller) tell(row lifecycle.HistoryRow) {
+func (c *Controller) tell(ctx context.Context, row lifecycle.HistoryRow) {
 	if c.changed != nil {
-		c.changed(row)
+		c.changed(ctx, row)
 	}
 }
 

@@ -41,7 +41,7 @@ func newQueuer(maxRunning, maxPerObject int) *Queuer {
 		MaxRunning: maxRunning, MaxPerKey: maxPerObject,
 		Observer: queue.Observer[lifecycle.Key]{
 			// Before the action can begin, and so before it can end its object.
-			Accepted: func(a queue.Accepted[lifecycle.Key]) { q.begun(a.Keys...) },
+			Accepted: func(_ context.Context, a queue.Accepted[lifecycle.Key]) { q.begun(a.Keys...) },
 		},
 	})
 	return q

@@ -85,7 +85,7 @@ func newScript() *script {
 	s := &script{start: time.Now(), takes: map[string]time.Duration{}, fails: map[string]string{}}
 	s.service = ovc.New(lifecycle.NewMemoryStore(), &ovc.Config{
 		Method: s.method,
-		Observer: lifecycle.Observer{Changed: func(row lifecycle.HistoryRow) {
+		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 			if row.From == "" {
 				return
 			}

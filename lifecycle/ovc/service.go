@@ -72,10 +72,10 @@ func newService(store lifecycle.Store, config *Config, manage func(*machine, lif
 	}
 	s.queuer = newQueuer(c.MaxRunning, c.MaxPerObject)
 	observer := c.Observer
-	observer.Changed = func(row lifecycle.HistoryRow) {
+	observer.Changed = func(ctx context.Context, row lifecycle.HistoryRow) {
 		s.changed(row)
 		if c.Observer.Changed != nil {
-			c.Observer.Changed(row)
+			c.Observer.Changed(ctx, row)
 		}
 	}
 	for kind := range Kinds() {
