@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm/diagram"
+)
+
+// The README shows this program, its output, its picture and its test.
+// UPDATE_DOCS=1 writes them.
+func TestReadme(t *testing.T) {
+	const path = "../../README.md"
+	read := func(file string) string {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(data)
+	}
+	_, program, found := strings.Cut(read("main.go"), "handler.\n")
+	require.True(t, found)
+	_, output, found := strings.Cut(read("main_test.go"), "// Output:\n")
+	require.True(t, found)
+	output = strings.ReplaceAll(strings.TrimSuffix(output, "}\n"), "\t// ", "")
+	_, test, found := strings.Cut(read("table_test.go"), ")\n\n")
+	require.True(t, found)
+
+	readme := read(path)
+	want := readme
+	for _, block := range []struct{ after, language, content string }{
+		{"## Start", "go", program},
+		{"It prints", "text", output},
+		{"This picture", "mermaid", diagram.Mermaid(table.Table(), nil)},
+		{"## Prove the table", "go", test},
+	} {
+		want = replaceBlock(t, want, block.after, block.language, block.content)
+	}
+	if os.Getenv("UPDATE_DOCS") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
+		return
+	}
+	require.Equal(t, want, readme, "UPDATE_DOCS=1 go test ./examples/start writes the README anew")
+}
+
+// replaceBlock replaces the content of the first fenced block of a language that
+// follows a text.
+func replaceBlock(t *testing.T, text, after, language, content string) string {
+	t.Helper()
+	before, rest, ok := strings.Cut(text, after)
+	require.True(t, ok, "the README has no %q", after)
+	between, rest, ok := strings.Cut(rest, "```"+language+"\n")
+	require.True(t, ok, "the README has no %s block after %q", language, after)
+	_, rest, ok = strings.Cut(rest, "```\n")
+	require.True(t, ok)
+	return before + after + between + "```" + language + "\n" + strings.TrimSuffix(content, "\n") + "\n```\n" + rest
+}
