@@ -22,11 +22,15 @@ func TestAlongExpectsWhatItSaw(t *testing.T) {
 			return commitAll(ctx, firing(vms, "v", "update", user, nil))
 		},
 		"do": func(t *testing.T, vms *sizedManager) error {
-			_, err := must(vms.Do(ctx, "v", "update", user, nothing, nil))(t).Wait(ctx)
+			op, err := vms.Do(ctx, "v", "update", user, nothing, nil)
+			require.NoError(t, err)
+			_, err = op.Wait(ctx)
 			return err
 		},
 		"do together": func(t *testing.T, vms *sizedManager) error {
-			_, err := must(doWith(ctx, vms, "v", "update", user, nothing, nil, firing(vms, "w", "update", user, nil)))(t).Wait(ctx)
+			got, err := doWith(ctx, vms, "v", "update", user, nothing, nil, firing(vms, "w", "update", user, nil))
+			require.NoError(t, err)
+			_, err = got.Wait(ctx)
 			return err
 		},
 	} {
@@ -40,9 +44,11 @@ func TestAlongExpectsWhatItSaw(t *testing.T) {
 				if ch.To.ID == "w" {
 					return nil, nil
 				}
-				rec := must(p.leases.Get(ctx, "v"))(t)
+				rec, err := p.leases.Get(ctx, "v")
+				require.NoError(t, err)
 				if asked[ch.To.Sequence]++; asked[ch.To.Sequence] == 1 {
-					must(p.leases.Fire(ctx, "v", "touch", user, nil))(t)
+					_, err := p.leases.Fire(ctx, "v", "touch", user, nil)
+					require.NoError(t, err)
 				}
 				touched++
 				return txOf(
@@ -81,23 +87,33 @@ func TestAlongAfterTheObjectHasMoved(t *testing.T) {
 			return txOf(firing(p.leases, "v", "start", user, nil)), nil // it is Active
 		},
 	})
-	touch := func() { must(others.Fire(ctx, "v", "touch", user, nil))(t) }
+	touch := func() {
+		_, err := others.Fire(ctx, "v", "touch", user, nil)
+		require.NoError(t, err)
+	}
 	for range 2 { // by a part, and by itself
 		meanwhile = touch
 		_, err := vms.Fire(ctx, "v", "touch", user, nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		winner, known := vms.Current(err)
 		require.True(t, known)
-		require.Equal(t, must(vms.Get(ctx, "v"))(t).Revision, winner.Revision)
+		rec, err := vms.Get(ctx, "v")
+		require.NoError(t, err)
+		require.Equal(t, rec.Revision, winner.Revision)
 
 		meanwhile = touch
 		err = commitAll(ctx, firing(vms, "w", "touch", user, nil), firing(vms, "v", "touch", user, nil))
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.ErrorContains(t, err, `vm "v"`)
 
-		updating := must(others.Fire(ctx, "v", "update", user, nil))(t)
-		meanwhile = func() { must(others.Fire(ctx, "v", "done", agent, nil))(t) }
-		verdict := must(vms.Report(ctx, "v", updating.Operation, "done", agent, ""))(t)
+		updating, err := others.Fire(ctx, "v", "update", user, nil)
+		require.NoError(t, err)
+		meanwhile = func() {
+			_, err := others.Fire(ctx, "v", "done", agent, nil)
+			require.NoError(t, err)
+		}
+		verdict, err := vms.Report(ctx, "v", updating.Operation, "done", agent, "")
+		require.NoError(t, err)
 		require.Equal(t, lifecycle.Repeated, verdict)
 
 		_, err = vms.Fire(ctx, "v", "touch", user, nil)

@@ -49,9 +49,12 @@ func pairs(t *testing.T) *pair {
 func (p *pair) up(t *testing.T, id string) {
 	t.Helper()
 	p.allow = nil
-	must(p.vms.Create(t.Context(), id, "create", user, size{}))(t)
-	must(p.vms.Fire(t.Context(), id, "done", agent, nil))(t)
-	must(p.leases.Fire(t.Context(), id, "start", agent, nil))(t)
+	_, err := p.vms.Create(t.Context(), id, "create", user, size{})
+	require.NoError(t, err)
+	_, err = p.vms.Fire(t.Context(), id, "done", agent, nil)
+	require.NoError(t, err)
+	_, err = p.leases.Fire(t.Context(), id, "start", agent, nil)
+	require.NoError(t, err)
 	p.asked = 0
 	p.store.reset()
 }
@@ -59,26 +62,35 @@ func (p *pair) up(t *testing.T, id string) {
 // last is the newest row of an object.
 func last(t *testing.T, m *sizedManager, id string) lifecycle.HistoryRow {
 	t.Helper()
-	rows := must(m.History(t.Context(), id, 0, 0))(t)
+	rows, err := m.History(t.Context(), id, 0, 0)
+	require.NoError(t, err)
 	return rows[len(rows)-1]
 }
 
 // What goes along is in the same commit, for every verb.
 func TestAlong(t *testing.T) {
 	p := pairs(t)
-	must(p.vms.Create(t.Context(), "v", "create", user, size{}))(t)
-	require.Equal(t, 5, must(p.leases.Get(t.Context(), "v"))(t).Payload.N)
+	_, err := p.vms.Create(t.Context(), "v", "create", user, size{})
+	require.NoError(t, err)
+	rec, err := p.leases.Get(t.Context(), "v")
+	require.NoError(t, err)
+	require.Equal(t, 5, rec.Payload.N)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
 
 	p.up(t, "w")
-	must(p.vms.Fire(t.Context(), "w", "update", user, nil))(t)
-	require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "w"))(t).State)
+	_, err = p.vms.Fire(t.Context(), "w", "update", user, nil)
+	require.NoError(t, err)
+	rec2, err := p.leases.Get(t.Context(), "w")
+	require.NoError(t, err)
+	require.Equal(t, state("Ending"), rec2.State)
 	require.Equal(t, last(t, p.vms, "w").Token, last(t, p.leases, "w").Token)
 
 	p.up(t, "x")
 	require.NoError(t, commitAll(t.Context(),
 		firing(p.vms, "x", "update", user, nil), firing(p.vms, "v", "done", agent, nil)))
-	require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "x"))(t).State)
+	rec3, err := p.leases.Get(t.Context(), "x")
+	require.NoError(t, err)
+	require.Equal(t, state("Ending"), rec3.State)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "x").Token)
 	require.Equal(t, 2, p.asked)
 }
@@ -87,7 +99,8 @@ func TestAlong(t *testing.T) {
 func TestAlongFails(t *testing.T) {
 	p := pairs(t)
 	p.up(t, "v")
-	must(p.leases.Fire(t.Context(), "v", "end", user, nil))(t)
+	_, err := p.leases.Fire(t.Context(), "v", "end", user, nil)
+	require.NoError(t, err)
 	for name, update := range map[string]func() error{
 		"fire": func() error { _, err := p.vms.Fire(t.Context(), "v", "update", user, nil); return err },
 		"together": func() error {
@@ -106,7 +119,7 @@ func TestAlongFails(t *testing.T) {
 			return txOf(adding(other, "v", user, size{}, nil)), nil
 		},
 	})
-	_, err := strangers.Fire(t.Context(), "v", "touch", user, nil)
+	_, err = strangers.Fire(t.Context(), "v", "touch", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
 	p.allow = func(string) error { return errBoom }
@@ -122,20 +135,23 @@ func TestAlongIsAskedAgain(t *testing.T) {
 	others := lifecycle.Must(lease, p.store.MemoryStore, nil)
 	p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 		if n == 1 {
-			must(others.Fire(t.Context(), "v", "touch", user, nil))(t)
+			_, err := others.Fire(t.Context(), "v", "touch", user, nil)
+			require.NoError(t, err)
 		}
 		return write()
 	}
-	must(p.vms.Fire(t.Context(), "v", "update", user, nil))(t)
+	_, err := p.vms.Fire(t.Context(), "v", "update", user, nil)
+	require.NoError(t, err)
 	require.Equal(t, 2, p.asked)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
 
 	p.up(t, "w")
 	p.store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
-		must(others.Fire(t.Context(), "w", "touch", user, nil))(t)
+		_, err := others.Fire(t.Context(), "w", "touch", user, nil)
+		require.NoError(t, err)
 		return write()
 	}
-	_, err := p.vms.Fire(t.Context(), "w", "update", user, nil)
+	_, err = p.vms.Fire(t.Context(), "w", "update", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, 16, p.asked)
 	_, known := p.vms.Current(err)
@@ -153,11 +169,13 @@ func TestAlongIsAskedAgain(t *testing.T) {
 	})
 	p.store.onCommit = func(commit int, _ *lifecycle.Commit, write func() error) error {
 		if commit == 1 {
-			must(others.Fire(t.Context(), "x", "end", user, nil))(t)
+			_, err := others.Fire(t.Context(), "x", "end", user, nil)
+			require.NoError(t, err)
 		}
 		return write()
 	}
-	must(pinning.Fire(t.Context(), "x", "touch", user, nil))(t)
+	_, err = pinning.Fire(t.Context(), "x", "touch", user, nil)
+	require.NoError(t, err)
 	require.Equal(t, 2, n)
 }
 
@@ -174,22 +192,30 @@ func TestAlongOfOutcomes(t *testing.T) {
 			return nil
 		}
 		nothing := lifecycle.Func(func(context.Context) error { return nil })
-		_, err := must(p.vms.Do(t.Context(), "v", "update", user, nothing, nil))(t).Wait(t.Context())
+		op, err := p.vms.Do(t.Context(), "v", "update", user, nothing, nil)
+		require.NoError(t, err)
+		_, err = op.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
 		require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
-		require.Equal(t, state("Failed"), must(p.vms.Get(t.Context(), "v"))(t).State)
+		rec, err := p.vms.Get(t.Context(), "v")
+		require.NoError(t, err)
+		require.Equal(t, state("Failed"), rec.State)
 
 		p.up(t, "w")
 		p.allow = func(string) error { return errBoom }
-		_, err = must(p.vms.Do(t.Context(), "w", "update", user, nothing, nil))(t).Wait(t.Context())
+		op2, err := p.vms.Do(t.Context(), "w", "update", user, nothing, nil)
+		require.NoError(t, err)
+		_, err = op2.Wait(t.Context())
 		require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
 
 		time.Sleep(time.Hour + time.Second)
-		cases := must(p.vms.Sweep(t.Context()))(t)
+		cases, err := p.vms.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, cases, 1)
 		require.Equal(t, lifecycle.NotMoved, cases[0].Resolution)
 		p.allow = nil
-		cases = must(p.vms.Sweep(t.Context()))(t)
+		cases, err = p.vms.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 	})
 }
@@ -213,17 +239,26 @@ func TestAlongDoTogether(t *testing.T) {
 			p := pairs(t)
 			p.up(t, "v")
 			p.up(t, "w")
-			h := must(doWith(t.Context(), p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
-				require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "v"))(t).State)
-				require.Equal(t, state("Ending"), must(p.leases.Get(t.Context(), "w"))(t).State)
+			h, err := doWith(t.Context(), p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+				rec, err := p.leases.Get(t.Context(), "v")
+				require.NoError(t, err)
+				require.Equal(t, state("Ending"), rec.State)
+				rec2, err := p.leases.Get(t.Context(), "w")
+				require.NoError(t, err)
+				require.Equal(t, state("Ending"), rec2.State)
 				require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "w").Token)
 				p.allow = c.allow
 				return nil
-			}), nil, firing(p.vms, "w", "update", user, nil)))(t)
-			_, err := h.Wait(t.Context())
+			}), nil, firing(p.vms, "w", "update", user, nil))
+			require.NoError(t, err)
+			_, err = h.Wait(t.Context())
 			require.Equal(t, c.allow == nil, err == nil, "%v", err)
-			require.Equal(t, c.ends, must(p.vms.Get(t.Context(), "v"))(t).State)
-			require.Equal(t, c.ends, must(p.vms.Get(t.Context(), "w"))(t).State)
+			rec3, err := p.vms.Get(t.Context(), "v")
+			require.NoError(t, err)
+			require.Equal(t, c.ends, rec3.State)
+			rec4, err := p.vms.Get(t.Context(), "w")
+			require.NoError(t, err)
+			require.Equal(t, c.ends, rec4.State)
 			require.Equal(t, last(t, p.vms, "v").Token, last(t, p.vms, "w").Token)
 		})
 	}
@@ -254,20 +289,26 @@ func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
 					return needing(p.leases.Require("w", c.pin(rec.State))), err
 				},
 			})
-			h := must(doWith(t.Context(), vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			h, err := doWith(t.Context(), vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
-						must(others.Fire(t.Context(), "w", "end", user, nil))(t)
+						_, err := others.Fire(t.Context(), "w", "end", user, nil)
+						require.NoError(t, err)
 					}
 					return write()
 				}
 				return nil
-			}), nil, firing(vms, "w", "update", user, nil)))(t)
-			_, err := h.Wait(t.Context())
+			}), nil, firing(vms, "w", "update", user, nil))
+			require.NoError(t, err)
+			_, err = h.Wait(t.Context())
 			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
-			require.Equal(t, c.ends, must(vms.Get(t.Context(), "v"))(t).State)
-			require.Equal(t, c.ends, must(vms.Get(t.Context(), "w"))(t).State)
+			rec2, err := vms.Get(t.Context(), "v")
+			require.NoError(t, err)
+			require.Equal(t, c.ends, rec2.State)
+			rec3, err := vms.Get(t.Context(), "w")
+			require.NoError(t, err)
+			require.Equal(t, c.ends, rec3.State)
 			require.Equal(t, last(t, vms, "v").Token, last(t, vms, "w").Token)
 		})
 	}

@@ -182,11 +182,13 @@ func TestReconcileFailed(t *testing.T) {
 		return nil, err
 	}})
 	for _, id := range []string{"b", "c", "d", "e"} {
-		must(m.Create(t.Context(), id, "create", user, size{}))(t)
+		_, err := m.Create(t.Context(), id, "create", user, size{})
+		require.NoError(t, err)
 	}
 	for _, id := range []string{"a", "b"} {
 		key := lifecycle.Key{Machine: "work-vm", ID: id}
-		before := must(store.Get(t.Context(), key))(t)
+		before, err := store.Get(t.Context(), key)
+		require.NoError(t, err)
 		to := before
 		to.Key, to.State, to.Origin, to.Operation, to.Payload = key, "creating", "none", 1, []byte(`"text"`)
 		to.Sequence++
@@ -221,7 +223,8 @@ func TestReconcileFailed(t *testing.T) {
 func TestReconcileSeveral(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
-	must(m.Fire(t.Context(), "a", "start", user, nil))(t)
+	_, err := m.Fire(t.Context(), "a", "start", user, nil)
+	require.NoError(t, err)
 	stopped(t, m, "b")
 	account := []lifecycle.PeerReport[event]{
 		{ID: "a", Operation: 1, Ended: true, Event: "done"},
@@ -230,7 +233,8 @@ func TestReconcileSeveral(t *testing.T) {
 		{ID: "b", Operation: 1, Ended: true, Event: "done"},
 	}
 	for range 2 {
-		r := must(lifecycle.Reconcile(t.Context(), m, "worker", account, nil))(t)
+		r, err := lifecycle.Reconcile(t.Context(), m, "worker", account, nil)
+		require.NoError(t, err)
 		require.Empty(t, r.Resend)
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Extra)

@@ -23,7 +23,8 @@ func TestOddTimes(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10)
 		defer stop()
 		for _, ttl := range []time.Duration{1, 2, math.MaxInt64} {
-			o := must(lifecycle.Join(t.Context(), store, "p", ttl))(t)
+			o, err := lifecycle.Join(t.Context(), store, "p", ttl)
+			require.NoError(t, err)
 			require.NoError(t, o.Run(ctx))
 		}
 		m := workers(store, lifecycle.Config[event]{})
@@ -78,13 +79,15 @@ func TestOverrideActorText(t *testing.T) {
 		_, err := m.Override(t.Context(), "a", "running", actor, "a test", nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
-	must(m.Override(t.Context(), "a", "running", "Zoë", "a test", nil))(t)
+	_, err := m.Override(t.Context(), "a", "running", "Zoë", "a test", nil)
+	require.NoError(t, err)
 }
 
 // An account that cannot be told to its end is not begun.
 func TestReconcileAllOrNothing(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	require.NoError(t, err)
 	fine := lifecycle.PeerReport[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
 	for _, c := range []struct {
 		bad  lifecycle.PeerReport[event]
@@ -98,7 +101,9 @@ func TestReconcileAllOrNothing(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Empty(t, r.Outcomes)
 	}
-	require.Equal(t, state("creating"), must(m.Get(t.Context(), "a"))(t).State)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, state("creating"), rec.State)
 }
 
 // What the work wants to change can be taken back; and an edit that calls Goexit,
@@ -107,11 +112,13 @@ func TestEditOutcomeNilAndGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		do := func(id string, edit func(*size) error) (lifecycle.Record[state, size], error) {
-			return must(m.Do(t.Context(), id, "create", user, lifecycle.Func(func(ctx context.Context) error {
+			op, err := m.Do(t.Context(), id, "create", user, lifecycle.Func(func(ctx context.Context) error {
 				lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
 				lifecycle.EditOutcome(ctx, edit)
 				return nil
-			}), nil))(t).Wait(t.Context())
+			}), nil)
+			require.NoError(t, err)
+			return op.Wait(t.Context())
 		}
 		rec, err := do("a", nil)
 		require.NoError(t, err)
@@ -122,7 +129,9 @@ func TestEditOutcomeNilAndGoexit(t *testing.T) {
 		require.ErrorIs(t, err, queue.ErrPanic)
 		require.ErrorContains(t, err, "Goexit")
 		require.Equal(t, state("failed"), rec.State)
-		require.Equal(t, rec, must(m.Get(t.Context(), "b"))(t))
+		rec2, err := m.Get(t.Context(), "b")
+		require.NoError(t, err)
+		require.Equal(t, rec, rec2)
 	})
 }
 
@@ -135,5 +144,6 @@ func TestUnencodablePlainPayload(t *testing.T) {
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
 	_, err := m.Add(t.Context(), "a", user, math.NaN())
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	must(m.Add(t.Context(), "a", user, 1.5))(t)
+	_, err = m.Add(t.Context(), "a", user, 1.5)
+	require.NoError(t, err)
 }

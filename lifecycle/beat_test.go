@@ -20,24 +20,29 @@ func TestBeat(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 10 {
 				time.Sleep(50 * time.Second)
-				before := must(m.Get(ctx, "a"))(t)
+				before, err := m.Get(ctx, "a")
+				require.NoError(t, err)
 				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
-				after := must(m.Get(ctx, "a"))(t)
+				after, err := m.Get(ctx, "a")
+				require.NoError(t, err)
 				require.Equal(t, time.Now().Add(time.Minute), after.Deadline)
 				require.NotEqual(t, before.Revision, after.Revision)
 				before.Deadline, before.Revision = after.Deadline, after.Revision
 				require.Equal(t, before, after)
 			}
 			return nil
-		}), nil))(t)
+		}), nil)
+		require.NoError(t, err)
 		for range 20 {
 			time.Sleep(20 * time.Second)
-			require.Empty(t, must(other.Sweep(t.Context()))(t))
+			found, err := other.Sweep(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found)
 		}
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{"3: running -stop-> stopping by user", "3: stopping -done-> stopped by worker"}, story(t, m, "a", 4))
 	})
@@ -50,17 +55,20 @@ func TestBeatTakenAway(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(2 * time.Minute)
 			require.NoError(t, ctx.Err(), "it is not known here yet")
 			require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
 			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 			return ctx.Err()
-		}), nil))(t)
+		}), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
-		require.Len(t, must(other.Sweep(t.Context()))(t), 1)
+		found, err := other.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found, 1)
 		before := all(t, store, "work-vm", "a")
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 	})
@@ -93,7 +101,7 @@ func TestBeatOfStore(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 				m := workers(store, lifecycle.Config[event]{})
 				running(t, m, "a")
-				h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 					time.Sleep(time.Second)
 					store.reset()
 					store.onCommit = c.onCommit(t, store)
@@ -102,8 +110,9 @@ func TestBeatOfStore(t *testing.T) {
 					require.ErrorIs(t, err, c.is)
 					require.NoError(t, ctx.Err(), "nobody has taken it away")
 					return nil
-				}), nil))(t)
-				_, err := h.Wait(t.Context())
+				}), nil)
+				require.NoError(t, err)
+				_, err = h.Wait(t.Context())
 				require.NoError(t, err)
 				require.Len(t, story(t, m, "a", 4), 2)
 			})
@@ -120,18 +129,22 @@ func TestRudeWork(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 		running(t, m, "a")
 		never := make(chan struct{})
-		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-never
 			lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 99; return nil })
 			return nil
-		}), nil))(t)
+		}), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
-		require.Equal(t, lifecycle.Moved, must(m.Sweep(t.Context()))(t)[0].Resolution)
-		next := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Moved, found[0].Resolution)
+		next, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Second)
 		soon, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_, err := next.Wait(soon)
+		_, err = next.Wait(soon)
 		require.ErrorIs(t, err, queue.ErrPending, "never two at once")
 
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
@@ -141,7 +154,9 @@ func TestRudeWork(t *testing.T) {
 		require.NoError(t, err)
 		close(never)
 		synctest.Wait()
-		require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t), "what it returned at last counts for nothing")
+		rec2, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, rec, rec2, "what it returned at last counts for nothing")
 	})
 }
 
@@ -162,7 +177,8 @@ func TestAbandoned(t *testing.T) {
 					<-never
 					return nil
 				})
-				h := must(m.Do(t.Context(), "a", "stop", user, work, nil))(t)
+				h, err := m.Do(t.Context(), "a", "stop", user, work, nil)
+				require.NoError(t, err)
 				synctest.Wait()
 				require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 				rec, err := h.Wait(t.Context())
@@ -171,7 +187,9 @@ func TestAbandoned(t *testing.T) {
 				require.Equal(t, state("running"), rec.State)
 				close(never)
 				synctest.Wait()
-				require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t))
+				rec2, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, rec, rec2)
 			})
 		})
 	}
@@ -186,7 +204,7 @@ func TestOwnObject(t *testing.T) {
 		stopped(t, m, "b")
 		var h *lifecycle.Handle[state, size]
 		begin := make(chan struct{})
-		h = must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
 			_, err := m.Do(ctx, "a", "stop", user, lifecycle.Func(fine), nil)
 			require.ErrorIs(t, err, lifecycle.ErrBusy)
@@ -198,9 +216,11 @@ func TestOwnObject(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, state("running"), rec.State)
 			return nil
-		}), nil))(t)
+		}), nil)
+		require.NoError(t, err)
+		h = op
 		close(begin)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.NoError(t, err)
 	})
 }
@@ -212,7 +232,7 @@ func TestOwnObjectBehind(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
 		var drop *lifecycle.Handle[state, size]
-		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			var err error
 			drop, err = m.Do(ctx, "a", "delete", user, lifecycle.Func(fine), nil)
 			require.NoError(t, err)
@@ -220,8 +240,9 @@ func TestOwnObjectBehind(t *testing.T) {
 			_, err = drop.Wait(ctx)
 			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
 			return nil
-		}), nil))(t)
-		_, err := h.Wait(t.Context())
+		}), nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		_, err = drop.Wait(t.Context())
 		require.NoError(t, err)
@@ -234,17 +255,20 @@ func TestPanicsLeaveNothing(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		for i := range 10 {
-			h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
+			h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
 				if i%2 == 0 {
 					panic(i)
 				}
 				runtime.Goexit()
 				return nil
-			}), nil))(t)
-			_, err := h.Wait(t.Context())
+			}), nil)
+			require.NoError(t, err)
+			_, err = h.Wait(t.Context())
 			require.Equal(t, lifecycle.Panicked, outcomeError(t, err).Outcome)
 		}
-		_, err := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t).Wait(t.Context())
+		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
+		_, err = op.Wait(t.Context())
 		require.NoError(t, err)
 	})
 }

@@ -13,8 +13,9 @@ import (
 func TestExpect(t *testing.T) {
 	m, _ := vms(t)
 	seen := ready(t, m, "a")
-	now := must(m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))(t)
-	_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	now, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	winner, ok := m.Current(err)
 	require.True(t, ok)
@@ -24,7 +25,9 @@ func TestExpect(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	err = commitAll(t.Context(), firing(m, "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	require.Equal(t, now, must(m.Get(t.Context(), "a"))(t))
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, now, rec)
 
 	// What is gone is not made anew.
 	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
@@ -58,9 +61,10 @@ func TestTexts(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, commits, store.commits)
 	// Bytes are bytes.
-	must(m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{
+	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{
 		Messages: []lifecycle.Message{{Topic: "t", Payload: []byte("\x00\xff")}},
-	}))(t)
+	})
+	require.NoError(t, err)
 }
 
 // What an object is made with is edited, and nothing is kept from before: there
@@ -70,5 +74,7 @@ func TestCreationSavesNothing(t *testing.T) {
 	made := creating(m, "a", "create", user, size{N: 1}, resize(5))
 	require.NoError(t, commitAll(t.Context(), made))
 	require.Equal(t, 5, made.Record().Payload.N)
-	require.Nil(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"}))(t).Saved)
+	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
+	require.NoError(t, err)
+	require.Nil(t, rec.Saved)
 }

@@ -38,7 +38,8 @@ func TestOneWinner(t *testing.T) {
 	m, _ := vms(t)
 	for round := range 200 {
 		id := fmt.Sprint(round)
-		must(m.Create(t.Context(), id, "import", user, size{}))(t)
+		_, err := m.Create(t.Context(), id, "import", user, size{})
+		require.NoError(t, err)
 		var records [4]lifecycle.Record[state, size]
 		var errs [4]error
 		together(len(errs), func(i int) {
@@ -46,7 +47,9 @@ func TestOneWinner(t *testing.T) {
 		})
 		won := slices.IndexFunc(errs[:], func(err error) bool { return err == nil })
 		require.GreaterOrEqual(t, won, 0, "nobody won: %v", errs)
-		require.Equal(t, records[won], must(m.Get(t.Context(), id))(t))
+		rec, err := m.Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, records[won], rec)
 		for i, err := range errs {
 			switch {
 			case i == won:
@@ -58,7 +61,9 @@ func TestOneWinner(t *testing.T) {
 				require.Equal(t, records[won], winner)
 			}
 		}
-		require.Len(t, must(m.History(t.Context(), id, 0, 0))(t), 2)
+		rows, err := m.History(t.Context(), id, 0, 0)
+		require.NoError(t, err)
+		require.Len(t, rows, 2)
 	}
 }
 
@@ -66,7 +71,8 @@ func TestOneWinner(t *testing.T) {
 // is ever lost: the sum of all accepted edits is what the payload says.
 func TestOneSelfTransition(t *testing.T) {
 	m, _ := vms(t)
-	must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+	_, err := m.Create(t.Context(), "a", "import", user, size{})
+	require.NoError(t, err)
 	var accepted [8]int
 	together(len(accepted), func(i int) {
 		for range 50 {
@@ -86,7 +92,8 @@ func TestOneSelfTransition(t *testing.T) {
 	for _, n := range accepted {
 		sum += n
 	}
-	rec := must(m.Get(t.Context(), "a"))(t)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
 	require.Equal(t, sum, rec.Payload.N)
 	require.EqualValues(t, sum+1, rec.Sequence)
 }
@@ -209,7 +216,8 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 		require.NotEmpty(t, rows)
 		if remembered {
 			path(t, sizedVM, "None", rows)
-			kept := must(store.History(t.Context(), lifecycle.Key{Machine: "vm", ID: id}, 0, 1<<20))(t)
+			kept, err := store.History(t.Context(), lifecycle.Key{Machine: "vm", ID: id}, 0, 1<<20)
+			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(kept, rows), "the observers were told what the history says")
 		}
 		for i, row := range rows {

@@ -102,7 +102,8 @@ func TestOutcomes(t *testing.T) {
 				q := new(queue.Queuer[lifecycle.Key])
 				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 				running(t, m, "a")
-				h := must(m.Do(t.Context(), "a", "stop", user, c.work, nil))(t)
+				h, err := m.Do(t.Context(), "a", "stop", user, c.work, nil)
+				require.NoError(t, err)
 				synctest.Wait()
 				if c.during != nil {
 					c.during(h, q)
@@ -122,7 +123,9 @@ func TestOutcomes(t *testing.T) {
 					require.ErrorIs(t, err, is)
 				}
 				require.Equal(t, c.to, rec.State)
-				require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
+				rec2, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, rec2, rec)
 				require.True(t, strings.HasPrefix(rec.Reason, c.reason), "%q", rec.Reason)
 				require.Equal(t, c.reason == "", rec.Reason == "")
 				require.Empty(t, rec.Owner)
@@ -151,15 +154,19 @@ func TestCanceledWhileWaiting(t *testing.T) {
 				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 				running(t, m, "a")
 				end := make(chan struct{})
-				must(q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
+				_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
 					Name: "migrate", Run: func(context.Context) error { <-end; return nil },
-				}))(t)
-				h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
+				})
+				require.NoError(t, err)
+				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
 					t.Error("it ran")
 					return nil
-				}}, nil))(t)
-				require.Equal(t, state("stopping"), must(m.Get(t.Context(), "a"))(t).State, "set at admission")
-				_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+				}}, nil)
+				require.NoError(t, err)
+				rec2, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, state("stopping"), rec2.State, "set at admission")
+				_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 				require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
 				if c.cancel {
 					h.Cancel(errBoom)
@@ -189,7 +196,8 @@ func TestReason(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 				running(t, m, "a")
-				h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil))(t)
+				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
+				require.NoError(t, err)
 				rec, err := h.Wait(t.Context())
 				require.Equal(t, c.want, rec.Reason)
 				require.True(t, utf8.ValidString(rec.Reason))

@@ -34,7 +34,8 @@ func TestDo(t *testing.T) {
 		}), change)
 		require.NoError(t, err)
 		synctest.Wait()
-		now := must(m.Get(t.Context(), "a"))(t)
+		now, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
 		require.Equal(t, h.Admitted(), now)
 		require.Equal(t, state("creating"), now.State)
 		require.Equal(t, size{N: 3}, now.Payload)
@@ -57,7 +58,9 @@ func TestDo(t *testing.T) {
 		rec, err = h.Wait(t.Context())
 		require.NoError(t, err)
 		<-h.Done()
-		require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
+		rec2, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, rec2, rec)
 		require.Equal(t, state("stopped"), rec.State)
 		require.Equal(t, size{N: 4}, rec.Payload)
 		require.Empty(t, rec.Reason)
@@ -91,12 +94,17 @@ func TestDoInOrder(t *testing.T) {
 				return nil
 			})
 		}
-		start := must(m.Do(t.Context(), "a", "start", user, sleep("start", 3*time.Second), nil))(t)
+		start, err := m.Do(t.Context(), "a", "start", user, sleep("start", 3*time.Second), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Second)
-		drop := must(m.Do(t.Context(), "a", "delete", user, sleep("delete", time.Second), nil))(t)
-		other := must(m.Do(t.Context(), "b", "start", user, sleep("other", time.Second), nil))(t)
-		require.Equal(t, state("deleting"), must(m.Get(t.Context(), "a"))(t).State)
-		_, err := other.Wait(t.Context())
+		drop, err := m.Do(t.Context(), "a", "delete", user, sleep("delete", time.Second), nil)
+		require.NoError(t, err)
+		other, err := m.Do(t.Context(), "b", "start", user, sleep("other", time.Second), nil)
+		require.NoError(t, err)
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("deleting"), rec.State)
+		_, err = other.Wait(t.Context())
 		require.NoError(t, err)
 		_, err = drop.Wait(t.Context())
 		require.NoError(t, err)
@@ -132,7 +140,8 @@ func TestDoRefused(t *testing.T) {
 		{name: "begins nothing", event: "rename", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "ignored", event: "start", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "busy", event: "stop", actor: user, is: []error{lifecycle.ErrBusy, fsm.ErrNotAllowed}, in: func(t *testing.T, m *sizedManager, _ *queue.Queuer[lifecycle.Key]) {
-			must(m.Fire(t.Context(), "a", "reboot", user, nil))(t)
+			_, err := m.Fire(t.Context(), "a", "reboot", user, nil)
+			require.NoError(t, err)
 		}},
 		{name: "not there", id: "b", event: "stop", actor: user, is: []error{lifecycle.ErrNotFound}},
 		{name: "there already", event: "create", actor: user, is: []error{fsm.ErrNotAllowed}},
@@ -154,7 +163,8 @@ func TestDoRefused(t *testing.T) {
 		},
 		{name: "full", event: "stop", actor: user, is: []error{queue.ErrFull}, in: func(t *testing.T, m *sizedManager, q *queue.Queuer[lifecycle.Key]) {
 			end := make(chan struct{})
-			must(q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }}))(t)
+			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+			require.NoError(t, err)
 			t.Cleanup(func() { close(end) })
 		}},
 		{name: "terminated", event: "stop", actor: user, is: []error{queue.ErrTerminated}, in: func(t *testing.T, m *sizedManager, q *queue.Queuer[lifecycle.Key]) {
@@ -162,7 +172,8 @@ func TestDoRefused(t *testing.T) {
 		}},
 		{name: "stopping", event: "stop", actor: user, is: []error{queue.ErrStopping}, in: func(t *testing.T, m *sizedManager, q *queue.Queuer[lifecycle.Key]) {
 			end, key := make(chan struct{}), lifecycle.Key{Machine: "work-vm", ID: "a"}
-			must(q.Submit(t.Context(), key, &queue.Action{Run: func(context.Context) error { <-end; return nil }}))(t)
+			_, err := q.Submit(t.Context(), key, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+			require.NoError(t, err)
 			over, stop := context.WithCancel(t.Context())
 			stop()
 			require.ErrorIs(t, q.Stop(over, key), queue.ErrNotDrained)
@@ -223,7 +234,10 @@ func TestDoOvertaken(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		running(t, m, "a")
 		others := workers(store.MemoryStore, lifecycle.Config[event]{})
-		store.afterGet = func(int) { must(others.Fire(t.Context(), "a", "rename", user, nil))(t) }
+		store.afterGet = func(int) {
+			_, err := others.Fire(t.Context(), "a", "rename", user, nil)
+			require.NoError(t, err)
+		}
 		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.Equal(t, 409, lifecycle.HTTPStatus(err))
@@ -231,8 +245,12 @@ func TestDoOvertaken(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, "rename", winner.Event)
 		store.reset()
-		require.Equal(t, state("running"), must(m.Get(t.Context(), "a"))(t).State)
-		_, err = must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t).Wait(t.Context())
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("running"), rec.State)
+		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
+		_, err = op.Wait(t.Context())
 		require.NoError(t, err)
 	})
 }
@@ -254,7 +272,9 @@ func TestDoCanceledContext(t *testing.T) {
 		require.NoError(t, err)
 		_, err = m.Do(ctx, "a", "start", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, state("stopped"), must(m.Get(t.Context(), "a"))(t).State)
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec.State)
 	})
 }
 
@@ -288,11 +308,17 @@ func TestDoAnswerLost(t *testing.T) {
 				}
 				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
 				store.reset()
-				require.Equal(t, state("stopping"), must(m.Get(t.Context(), "a"))(t).State)
+				rec, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, state("stopping"), rec.State)
 				time.Sleep(time.Minute + 1)
-				require.Len(t, must(m.Sweep(t.Context()))(t), 1)
+				found, err := m.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Len(t, found, 1)
 				require.Zero(t, runs)
-				_, err = must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t).Wait(t.Context())
+				op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+				require.NoError(t, err)
+				_, err = op.Wait(t.Context())
 				require.NoError(t, err)
 			})
 		})
@@ -304,10 +330,14 @@ func TestDoAnswerLost(t *testing.T) {
 func TestDoGoesOnWithGone(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
-	must(m.Override(t.Context(), "a", "none", "ann", "not needed", nil))(t)
-	_, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), &lifecycle.Change[size]{Operation: 1})
+	_, err := m.Override(t.Context(), "a", "none", "ann", "not needed", nil)
+	require.NoError(t, err)
+	_, err = m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), &lifecycle.Change[size]{Operation: 1})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	_, err = m.Get(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	must(must(m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil))(t).Wait(t.Context()))(t)
+	op, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil)
+	require.NoError(t, err)
+	_, err = op.Wait(t.Context())
+	require.NoError(t, err)
 }

@@ -22,7 +22,11 @@ func stoppedVMs(t *testing.T, config lifecycle.Config[event]) *sizedManager {
 }
 
 func states(t *testing.T, m *sizedManager) [2]state {
-	return [2]state{must(m.Get(t.Context(), "a"))(t).State, must(m.Get(t.Context(), "b"))(t).State}
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	rec2, err := m.Get(t.Context(), "b")
+	require.NoError(t, err)
+	return [2]state{rec.State, rec2.State}
 }
 
 // TestDoTogether: two objects are admitted in one commit and have their outcome
@@ -41,24 +45,32 @@ func TestDoTogether(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := stoppedVMs(t, lifecycle.Config[event]{})
-				busy := must(m.Occupy(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
+				busy, err := m.Occupy(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
 					time.Sleep(time.Second)
 					return nil
-				})))(t)
+				}))
+				require.NoError(t, err)
 				var inside *lifecycle.Task
-				h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+				h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 					require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
 					inside = lifecycle.TaskOf(ctx)
 					return c.work(ctx)
-				}), nil, firing(m, "b", "start", user, nil)))(t)
+				}), nil, firing(m, "b", "start", user, nil))
+				require.NoError(t, err)
 				synctest.Wait()
 				require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
 				rec, err := h.Wait(t.Context())
 				require.Equal(t, c.name == "done", err == nil, "%v", err)
-				require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
+				rec2, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, rec2, rec)
 				require.Equal(t, c.want, states(t, m))
 				require.EqualValues(t, 2, inside.Operation)
-				of := func(id string) []lifecycle.HistoryRow { return must(m.History(t.Context(), id, 2, 0))(t) }
+				of := func(id string) []lifecycle.HistoryRow {
+					rows, err := m.History(t.Context(), id, 2, 0)
+					require.NoError(t, err)
+					return rows
+				}
 				for i, row := range of("b") {
 					require.Equal(t, of("a")[i].Token, row.Token)
 				}
@@ -74,7 +86,8 @@ func TestDoTogetherRefused(t *testing.T) {
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	mute := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), nil)
 	work := lifecycle.Func(func(context.Context) error { return nil })
-	before := must(m.Get(t.Context(), "a"))(t)
+	before, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
 	for _, c := range []struct {
 		part part
 		want error
@@ -90,8 +103,13 @@ func TestDoTogetherRefused(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 	}
-	require.Equal(t, before, must(m.Get(t.Context(), "a"))(t))
-	must(must(m.Do(t.Context(), "b", "start", user, work, nil))(t).Wait(t.Context()))(t)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, before, rec)
+	op, err := m.Do(t.Context(), "b", "start", user, work, nil)
+	require.NoError(t, err)
+	_, err = op.Wait(t.Context())
+	require.NoError(t, err)
 }
 
 // TestDoTogetherTakenAway: a part that somebody has moved is left where it is,
@@ -101,19 +119,21 @@ func TestDoTogetherTakenAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
 			end := make(chan struct{})
-			h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				select {
 				case <-end:
 					return nil
 				case <-ctx.Done():
 					return ctx.Err()
 				}
-			}), nil, firing(m, "b", "start", user, nil)))(t)
+			}), nil, firing(m, "b", "start", user, nil))
+			require.NoError(t, err)
 			synctest.Wait() // the work has begun
-			must(m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil))(t)
+			_, err = m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil)
+			require.NoError(t, err)
 			synctest.Wait()
 			close(end)
-			_, err := h.Wait(t.Context())
+			_, err = h.Wait(t.Context())
 			require.Equal(t, id == "a", err != nil)
 			require.Equal(t, want, states(t, m))
 		})
@@ -124,26 +144,33 @@ func TestDoTogetherTakenAway(t *testing.T) {
 func TestDoTogetherOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		alpha := must(lifecycle.Join(t.Context(), store, "alpha", time.Minute))(t)
+		alpha, err := lifecycle.Join(t.Context(), store, "alpha", time.Minute)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: alpha})
 		stopped(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
-		h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return nil
-		}), nil, firing(m, "b", "start", user, nil)))(t)
-		b := must(m.Get(t.Context(), "b"))(t)
+		}), nil, firing(m, "b", "start", user, nil))
+		require.NoError(t, err)
+		b, err := m.Get(t.Context(), "b")
+		require.NoError(t, err)
 		require.Equal(t, "alpha", b.Owner)
 		require.Equal(t, alpha.Epoch(), b.Epoch)
 
-		beta := must(lifecycle.Join(t.Context(), store, "beta", time.Hour))(t)
+		beta, err := lifecycle.Join(t.Context(), store, "beta", time.Hour)
+		require.NoError(t, err)
 		heir := workers(store, lifecycle.Config[event]{Owner: beta})
-		must(lifecycle.Join(t.Context(), store, "alpha", time.Hour))(t) // a new life
-		require.Len(t, must(heir.Sweep(t.Context()))(t), 2)
+		_, err = lifecycle.Join(t.Context(), store, "alpha", time.Hour)
+		require.NoError(t, err) // a new life
+		found, err := heir.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found, 2)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 	})
 }
@@ -165,21 +192,29 @@ func TestDoTogetherOfAnotherProcess(t *testing.T) {
 			),
 		})
 		process := func(name string) *sizedManager {
-			owner := must(lifecycle.Join(t.Context(), store, name, time.Minute))(t)
+			owner, err := lifecycle.Join(t.Context(), store, name, time.Minute)
+			require.NoError(t, err)
 			return lifecycle.Must(machine, store, &lifecycle.Config[event]{
 				Owner: owner, WorkerActor: "worker", Done: []event{"done"},
 			})
 		}
 		alpha, beta := process("alpha"), process("beta")
-		must(alpha.Add(t.Context(), "a", user, size{}))(t)
-		must(alpha.Add(t.Context(), "b", user, size{}))(t)
+		_, err := alpha.Add(t.Context(), "a", user, size{})
+		require.NoError(t, err)
+		_, err = alpha.Add(t.Context(), "b", user, size{})
+		require.NoError(t, err)
 		end := make(chan struct{})
-		long := must(beta.Do(t.Context(), "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil))(t)
-		must(must(doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
-			firing(alpha, "b", "attach", user, nil)))(t).Wait(t.Context()))(t)
+		long, err := beta.Do(t.Context(), "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+		require.NoError(t, err)
+		got, err := doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
+			firing(alpha, "b", "attach", user, nil))
+		require.NoError(t, err)
+		_, err = got.Wait(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
 		close(end)
-		must(long.Wait(t.Context()))(t)
+		_, err = long.Wait(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, [2]state{"running", "running"}, states(t, alpha))
 	})
 }
@@ -198,18 +233,23 @@ func TestDoTogetherConditions(t *testing.T) {
 func TestDoTogetherBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
-		h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 3 {
 				time.Sleep(40 * time.Second)
 				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
 			}
 			return nil
-		}), nil, firing(m, "b", "start", user, nil)))(t)
+		}), nil, firing(m, "b", "start", user, nil))
+		require.NoError(t, err)
 		time.Sleep(90 * time.Second)
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found)
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
-		must(m.Override(t.Context(), "b", "stopped", "ann", "it hangs", nil))(t)
-		must(h.Wait(t.Context()))(t)
+		_, err = m.Override(t.Context(), "b", "stopped", "ann", "it hangs", nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, [2]state{"running", "stopped"}, states(t, m))
 	})
 }
@@ -229,10 +269,13 @@ func TestAlso(t *testing.T) {
 			return w
 		}
 		b := lifecycle.Key{Machine: "work-vm", ID: "b"}
-		first := must(m.Occupy(t.Context(), "b", "first", work("first")))(t)
-		must(m.Do(t.Context(), "a", "start", user, work("second", b, b), nil))(t)
+		first, err := m.Occupy(t.Context(), "b", "first", work("first"))
+		require.NoError(t, err)
+		_, err = m.Do(t.Context(), "a", "start", user, work("second", b, b), nil)
+		require.NoError(t, err)
 		require.NoError(t, first.Wait(t.Context()))
-		last := must(m.Occupy(t.Context(), "b", "third", work("third")))(t)
+		last, err := m.Occupy(t.Context(), "b", "third", work("third"))
+		require.NoError(t, err)
 		require.NoError(t, last.Wait(t.Context()))
 		require.Equal(t, []string{"first", "second", "third"}, order)
 	})
@@ -248,15 +291,19 @@ func TestAlso(t *testing.T) {
 // with the record that won.
 func TestExpectedRevision(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
-	seen := must(m.Get(t.Context(), "a"))(t)
+	seen, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
 	on := func() *lifecycle.Change[size] { return &lifecycle.Change[size]{Expect: seen.Revision} }
-	began := must(m.Fire(t.Context(), "a", "start", user, on()))(t)
-	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
+	began, err := m.Fire(t.Context(), "a", "start", user, on())
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "a", "fail", "worker", on())
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	won, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, began, won)
-	require.Equal(t, began, must(m.Get(t.Context(), "a"))(t))
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, began, rec)
 }
 
 // TestDoWithoutObject: a table whose objects are added has no event that makes
@@ -279,13 +326,19 @@ func TestBeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
-		must(m.Occupy(t.Context(), "a", "migrate", hidden))(t)
-		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil))(t)
+		_, err := m.Occupy(t.Context(), "a", "migrate", hidden)
+		require.NoError(t, err)
+		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
+		require.NoError(t, err)
 		time.Sleep(40 * time.Second)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		time.Sleep(40 * time.Second)
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
-		require.Equal(t, state("running"), must(h.Wait(t.Context()))(t).State)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found)
+		rec, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, state("running"), rec.State)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "nobody"), lifecycle.ErrStale)
 	})
@@ -306,14 +359,16 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 					m := workers(store, lifecycle.Config[event]{})
 					stopped(t, m, "a")
 					stopped(t, m, "b")
-					h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
-						r := must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id}))(t)
+					h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+						r, err := store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id})
+						require.NoError(t, err)
 						to := r
 						spoil(&to)
 						to.Sequence++
 						return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
-					}), nil, firing(m, "b", "start", user, nil)))(t)
-					_, err := h.Wait(t.Context())
+					}), nil, firing(m, "b", "start", user, nil))
+					require.NoError(t, err)
+					_, err = h.Wait(t.Context())
 					switch {
 					case id == "b":
 						require.NoError(t, err)
@@ -322,7 +377,9 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 					default:
 						require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
 					}
-					require.Equal(t, state("running"), must(m.Get(t.Context(), other))(t).State)
+					rec, err := m.Get(t.Context(), other)
+					require.NoError(t, err)
+					require.Equal(t, state("running"), rec.State)
 				})
 			})
 		}
@@ -334,8 +391,9 @@ func TestDoTogetherPartRefuses(t *testing.T) {
 			mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 			stopped(t, m, "a")
 			running(t, m, "b")
-			h := must(doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil)))(t)
-			_, err := h.Wait(t.Context())
+			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
+			require.NoError(t, err)
+			_, err = h.Wait(t.Context())
 			require.NoError(t, outcomeError(t, err).Unwritten)
 			require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
 		})

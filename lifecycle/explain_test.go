@@ -33,21 +33,35 @@ var lonely = fsm.Must[size](fsm.Spec[state, event]{
 func TestExplainOwes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o := must(lifecycle.Join(t.Context(), store, "p", time.Second))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
+		require.NoError(t, err)
 		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.Must(lonely, store, nil)
-		owes := func(id string) string { return must(m.Explain(t.Context(), id))(t).NextMove }
-		alone := func(id string) string { return must(n.Explain(t.Context(), id))(t).NextMove }
+		owes := func(id string) string {
+			x, err := m.Explain(t.Context(), id)
+			require.NoError(t, err)
+			return x.NextMove
+		}
+		alone := func(id string) string {
+			x2, err := n.Explain(t.Context(), id)
+			require.NoError(t, err)
+			return x2.NextMove
+		}
 
-		must(n.Add(t.Context(), "a", user, size{}))(t)
-		must(n.Fire(t.Context(), "a", "go", user, nil))(t)
+		_, err = n.Add(t.Context(), "a", user, size{})
+		require.NoError(t, err)
+		_, err = n.Fire(t.Context(), "a", "go", user, nil)
+		require.NoError(t, err)
 		require.Equal(t, "the sweeper, after the deadline", alone("a"))
-		must(n.Add(t.Context(), "b", user, size{}))(t)
-		must(n.Override(t.Context(), "b", "stuck", user, "a test", nil))(t)
+		_, err = n.Add(t.Context(), "b", user, size{})
+		require.NoError(t, err)
+		_, err = n.Override(t.Context(), "b", "stuck", user, "a test", nil)
+		require.NoError(t, err)
 		require.Equal(t, "an operator: the table has no row", alone("b"))
 
 		running(t, m, "vm")
 		hold := make(chan struct{})
-		must(m.Do(t.Context(), "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil))(t)
+		_, err = m.Do(t.Context(), "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
+		require.NoError(t, err)
 		require.Equal(t, "the process p, which is alive", owes("vm"))
 		require.NoError(t, o.Leave(t.Context()))
 		require.Equal(t, "an operator: an engineer looks at it", owes("vm"))
@@ -74,10 +88,13 @@ func TestExplainTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(abroad{lifecycle.NewMemoryStore()}, lifecycle.Config[event]{Queue: queue.Must[lifecycle.Key](nil)})
 		hold := make(chan struct{})
-		must(m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil))(t)
-		must(m.Occupy(t.Context(), "a", "look", lifecycle.Func(fine)))(t)
+		_, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
+		require.NoError(t, err)
+		_, err = m.Occupy(t.Context(), "a", "look", lifecycle.Func(fine))
+		require.NoError(t, err)
 		synctest.Wait()
-		x := must(m.Explain(t.Context(), "a"))(t)
+		x, err := m.Explain(t.Context(), "a")
+		require.NoError(t, err)
 		require.Equal(t, time.UTC, x.Since.Location())
 		require.Equal(t, time.UTC, x.Deadline.Location())
 		require.Equal(t, []string{

@@ -33,7 +33,9 @@ func TestObserverPanicsAtAdmission(t *testing.T) {
 		m := workers(store, config)
 		stopped(t, m, "a")
 		require.PanicsWithValue(t, "the observer", func() { _, _ = m.Do(t.Context(), "a", "start", user, never, nil) })
-		require.Equal(t, state("stopped"), must(m.Get(t.Context(), "a"))(t).State)
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec.State)
 	})
 }
 
@@ -54,31 +56,42 @@ func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
 func TestUnwrittenIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+		owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: owner})
 		running(t, m, "a")
 		end := make(chan struct{})
-		h := must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+		h, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return errBoom
-		}), nil))(t)
+		}), nil)
+		require.NoError(t, err)
 		synctest.Wait()
-		require.Empty(t, must(m.Sweep(t.Context()))(t), "it is at work")
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found, "it is at work")
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.Error(t, outcomeError(t, err).Unwritten)
 		for range 2 {
-			cases := must(m.Sweep(t.Context()))(t)
+			cases, err := m.Sweep(t.Context())
+			require.NoError(t, err)
 			require.Len(t, cases, 1)
 			require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 			require.Equal(t, "an engineer looks at it", cases[0].Manual)
 			require.False(t, cases[0].OwnerDead)
 		}
-		must(m.Override(t.Context(), "a", "running", user, "it is fine", nil))(t)
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
-		must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil))(t)
+		_, err = m.Override(t.Context(), "a", "running", user, "it is fine", nil)
+		require.NoError(t, err)
+		found2, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found2)
+		_, err = m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
 		synctest.Wait()
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		found3, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found3)
 		require.NoError(t, owner.Leave(t.Context()))
 	})
 }
@@ -91,7 +104,8 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+				owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
+				require.NoError(t, err)
 				m := workers(store, lifecycle.Config[event]{Owner: owner})
 				running(t, m, "a")
 				store.reset()
@@ -101,21 +115,26 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 					}
 					return lifecycle.ErrUnknownOutcome
 				}
-				_, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
+				_, err = m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
 				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
 				store.reset()
 				if !written { // the next one has the same number
 					release := make(chan struct{})
-					h := must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+					h, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
 						<-release
 						return nil
-					}), nil))(t)
-					require.Empty(t, must(m.Sweep(t.Context()))(t))
+					}), nil)
+					require.NoError(t, err)
+					found, err := m.Sweep(t.Context())
+					require.NoError(t, err)
+					require.Empty(t, found)
 					close(release)
-					must(h.Wait(t.Context()))(t)
+					_, err = h.Wait(t.Context())
+					require.NoError(t, err)
 				}
 				for range 2 {
-					cases := must(m.Sweep(t.Context()))(t)
+					cases, err := m.Sweep(t.Context())
+					require.NoError(t, err)
 					if !written {
 						require.Empty(t, cases)
 						continue
@@ -124,10 +143,14 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					require.False(t, cases[0].OwnerDead)
 				}
-				must(m.Override(t.Context(), "a", "running", user, "it is fine", nil))(t)
-				must(m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil))(t)
+				_, err = m.Override(t.Context(), "a", "running", user, "it is fine", nil)
+				require.NoError(t, err)
+				_, err = m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
+				require.NoError(t, err)
 				synctest.Wait()
-				require.Empty(t, must(m.Sweep(t.Context()))(t))
+				found2, err := m.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, found2)
 				require.NoError(t, owner.Leave(t.Context()))
 			})
 		})

@@ -13,19 +13,25 @@ import (
 func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "v")
-	of := must(m.Get(t.Context(), "v"))(t).Operation
+	rec2, err := m.Get(t.Context(), "v")
+	require.NoError(t, err)
+	of := rec2.Operation
 	for _, wrong := range []lifecycle.OpID{of - 1, of + 1} {
-		before := must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"}))(t)
-		_, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})
+		before, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"})
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		err = commitAll(t.Context(), firing(m, "v", "done", agent, &lifecycle.Change[size]{Operation: wrong}))
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		_, err = m.Override(t.Context(), "v", "Ready", "ann", "she knows", &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)
-		require.Equal(t, before, must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"}))(t))
+		rec3, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"})
+		require.NoError(t, err)
+		require.Equal(t, before, rec3)
 	}
-	rec := must(m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: of}))(t)
+	rec, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: of})
+	require.NoError(t, err)
 	require.EqualValues(t, "Ready", rec.State)
-	_, err := m.Fire(t.Context(), "nobody", "done", agent, &lifecycle.Change[size]{Operation: of})
+	_, err = m.Fire(t.Context(), "nobody", "done", agent, &lifecycle.Change[size]{Operation: of})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }

@@ -143,22 +143,26 @@ func TestAbandonedWorkKeepsItsOperation(t *testing.T) {
 	for n := range crowd {
 		id := fmt.Sprint("stuck-", n)
 		stopped(t, m, id)
-		k := keptOperation{handle: must(m.Do(t.Context(), id, "start", user, work, nil))(t)}
+		op, err := m.Do(t.Context(), id, "start", user, work, nil)
+		require.NoError(t, err)
+		k := keptOperation{handle: op}
 		k.ctx = <-begun
 		k.child, k.task = k.ctx, lifecycle.TaskOf(k.ctx)
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: id}))
-		_, err := k.handle.Wait(t.Context())
+		_, err = k.handle.Wait(t.Context())
 		require.ErrorIs(t, err, queue.ErrAbandoned)
 		kept, said = append(kept, k), append(said, k.says(t))
 	}
 	others := func(from, to int) {
 		for n := from; n < to; n++ {
 			id := fmt.Sprint(n)
-			h := must(m.Do(t.Context(), id, "create", user, lifecycle.Func(fine), nil))(t)
+			h, err := m.Do(t.Context(), id, "create", user, lifecycle.Func(fine), nil)
+			require.NoError(t, err)
 			if n == (from+to)/2 && from == 0 {
 				close(end)
 			}
-			rec := must(h.Wait(t.Context()))(t)
+			rec, err := h.Wait(t.Context())
+			require.NoError(t, err)
 			require.Equal(t, "stopped "+id, string(rec.State)+" "+rec.ID)
 			require.Zero(t, rec.Payload.N)
 		}
@@ -168,7 +172,9 @@ func TestAbandonedWorkKeepsItsOperation(t *testing.T) {
 	others(500, 1000)
 	for n := range kept {
 		require.Equal(t, said[n], kept[n].says(t))
-		require.Equal(t, state("stopped"), must(m.Get(t.Context(), kept[n].task.ID))(t).State)
+		rec2, err := m.Get(t.Context(), kept[n].task.ID)
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec2.State)
 	}
 }
 
@@ -186,7 +192,8 @@ func TestWaitedForBeforeItIsSettled(t *testing.T) {
 			return write()
 		}
 		m := workers(store, lifecycle.Config[event]{Queue: q})
-		h := must(m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil))(t)
+		h, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
 		synctest.Wait()
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 		rec, err := h.Wait(t.Context())
@@ -196,6 +203,8 @@ func TestWaitedForBeforeItIsSettled(t *testing.T) {
 		require.Equal(t, state("creating"), rec.State)
 		close(answer)
 		synctest.Wait()
-		require.Equal(t, state("stopped"), must(h.Wait(t.Context()))(t).State)
+		rec2, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec2.State)
 	})
 }

@@ -44,10 +44,14 @@ func listed(t *testing.T, n int) (*lifecycle.Manager[state, event, size], *listi
 	leases := lifecycle.Must(lease, store, nil)
 	for i := range n {
 		id := fmt.Sprintf("%04d", i)
-		must(m.Add(t.Context(), id, user, size{N: i}))(t)
-		must(m.Add(t.Context(), id+" gone", user, size{N: i}))(t)
-		must(m.Fire(t.Context(), id+" gone", "throw", user, nil))(t)
-		must(leases.Add(t.Context(), id, user, size{}))(t)
+		_, err := m.Add(t.Context(), id, user, size{N: i})
+		require.NoError(t, err)
+		_, err = m.Add(t.Context(), id+" gone", user, size{N: i})
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), id+" gone", "throw", user, nil)
+		require.NoError(t, err)
+		_, err = leases.Add(t.Context(), id, user, size{})
+		require.NoError(t, err)
 	}
 	return m, store
 }
@@ -137,10 +141,14 @@ func TestAllWhileOthersWork(t *testing.T) {
 	n := 0
 	store.between = func() {
 		n++
-		must(m.Add(t.Context(), fmt.Sprintf("0000 new %d", n), user, size{}))(t)
-		must(m.Add(t.Context(), fmt.Sprintf("0024 new %d", n), user, size{}))(t)
-		must(m.Fire(t.Context(), fmt.Sprintf("%04d", n), "throw", user, nil))(t)
-		must(m.Fire(t.Context(), fmt.Sprintf("%04d", 20+n%5), "edit", user, nil))(t)
+		_, err := m.Add(t.Context(), fmt.Sprintf("0000 new %d", n), user, size{})
+		require.NoError(t, err)
+		_, err = m.Add(t.Context(), fmt.Sprintf("0024 new %d", n), user, size{})
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), fmt.Sprintf("%04d", n), "throw", user, nil)
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), fmt.Sprintf("%04d", 20+n%5), "edit", user, nil)
+		require.NoError(t, err)
 	}
 	seen := map[string]int{}
 	for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 5}) {
@@ -160,13 +168,15 @@ func TestListPages(t *testing.T) {
 		0: lifecycle.MaxPage, -1: lifecycle.MaxPage, 7: 7, lifecycle.MaxPage: lifecycle.MaxPage,
 		lifecycle.MaxPage + 1: lifecycle.MaxPage,
 	} {
-		page := must(m.List(t.Context(), lifecycle.Select[state]{Limit: limit}))(t)
+		page, err := m.List(t.Context(), lifecycle.Select[state]{Limit: limit})
+		require.NoError(t, err)
 		require.Len(t, page, want, "limit %d", limit)
 	}
 	for _, q := range store.queries {
 		require.True(t, q.Limit == 7 || q.Limit == lifecycle.MaxPage, "limit %d", q.Limit)
 	}
-	last := must(m.List(t.Context(), lifecycle.Select[state]{After: "0999"}))(t)
+	last, err := m.List(t.Context(), lifecycle.Select[state]{After: "0999"})
+	require.NoError(t, err)
 	require.Equal(t, []string{"1000"}, ids(last))
 }
 
@@ -176,9 +186,12 @@ func TestListStates(t *testing.T) {
 	m, _ := vms(t)
 	ready(t, m, "a")
 	updating(t, m, "b")
-	must(m.Create(t.Context(), "c", "create", user, size{}))(t)
+	_, err := m.Create(t.Context(), "c", "create", user, size{})
+	require.NoError(t, err)
 	list := func(states ...state) []string {
-		return ids(must(m.List(t.Context(), lifecycle.Select[state]{States: states}))(t))
+		list2, err := m.List(t.Context(), lifecycle.Select[state]{States: states})
+		require.NoError(t, err)
+		return ids(list2)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, list())
 	require.Equal(t, []string{"a", "c"}, list("Creating", "Ready"))
@@ -186,7 +199,7 @@ func TestListStates(t *testing.T) {
 	require.Empty(t, list("None"))
 	require.Empty(t, list("Failed"))
 
-	_, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
+	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
 	require.ErrorIs(t, err, fsm.ErrUnknownState)
 	require.Equal(t, 400, lifecycle.HTTPStatus(err))
 	te, ok := errors.AsType[*fsm.TransitionError](err)
@@ -249,7 +262,11 @@ func TestListByAge(t *testing.T) {
 		updating(t, m, "b") // until 1h30m
 		ready(t, m, "c")
 		time.Sleep(30*time.Minute + 1)
-		list := func(sel lifecycle.Select[state]) []string { return ids(must(m.List(t.Context(), sel))(t)) }
+		list := func(sel lifecycle.Select[state]) []string {
+			list2, err := m.List(t.Context(), sel)
+			require.NoError(t, err)
+			return ids(list2)
+		}
 		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{Overdue: true}))
 		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{UnchangedFor: time.Hour}))
 		require.Equal(t, []string{"a", "b", "c"}, list(lifecycle.Select[state]{UnchangedFor: 30 * time.Minute}))
@@ -263,9 +280,11 @@ func TestListByAge(t *testing.T) {
 // TestHistoryPages: rows above a number, so many of them, ascending.
 func TestHistoryPages(t *testing.T) {
 	m, _ := vms(t)
-	must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+	_, err := m.Create(t.Context(), "a", "import", user, size{})
+	require.NoError(t, err)
 	for range lifecycle.MaxPage + 10 {
-		must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+		_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+		require.NoError(t, err)
 	}
 	for _, c := range []struct {
 		after            uint64
@@ -279,13 +298,16 @@ func TestHistoryPages(t *testing.T) {
 		{lifecycle.MaxPage, 0, lifecycle.MaxPage + 1, 11},
 		{lifecycle.MaxPage + 11, 0, 0, 0},
 	} {
-		rows := must(m.History(t.Context(), "a", c.after, c.max))(t)
+		rows, err := m.History(t.Context(), "a", c.after, c.max)
+		require.NoError(t, err)
 		require.Len(t, rows, c.rows)
 		for i, row := range rows {
 			require.EqualValues(t, c.first+i, row.Sequence)
 		}
 	}
-	require.Empty(t, must(m.History(t.Context(), "nobody", 0, 0))(t))
+	rows2, err := m.History(t.Context(), "nobody", 0, 0)
+	require.NoError(t, err)
+	require.Empty(t, rows2)
 }
 
 // undeclared has a history and does not declare it.

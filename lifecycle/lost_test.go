@@ -25,36 +25,47 @@ func TestLost(t *testing.T) {
 		"by the deadline": {
 			take: func(t *testing.T, m, _ *sizedManager) {
 				time.Sleep(time.Minute + 1)
-				require.Len(t, must(m.Sweep(t.Context()))(t), 1)
+				found, err := m.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Len(t, found, 1)
 			},
 			to: "stopped", last: "2: starting -late-> stopped by sweeper", told: true,
 		},
 		"by the deadline, elsewhere": {
 			take: func(t *testing.T, _, other *sizedManager) {
 				time.Sleep(time.Minute + 1)
-				require.Len(t, must(other.Sweep(t.Context()))(t), 1)
+				found2, err := other.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Len(t, found2, 1)
 			},
 			to: "stopped", last: "2: starting -late-> stopped by sweeper",
 		},
 		"by a delete": {
-			take: func(t *testing.T, m, _ *sizedManager) { must(m.Fire(t.Context(), "a", "delete", user, nil))(t) },
-			to:   "deleting", last: "3: starting -delete-> deleting by user", told: true,
+			take: func(t *testing.T, m, _ *sizedManager) {
+				_, err := m.Fire(t.Context(), "a", "delete", user, nil)
+				require.NoError(t, err)
+			},
+			to: "deleting", last: "3: starting -delete-> deleting by user", told: true,
 		},
 		"by an override": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				must(m.Override(t.Context(), "a", "running", "ann", "it runs, I see it", nil))(t)
+				_, err := m.Override(t.Context(), "a", "running", "ann", "it runs, I see it", nil)
+				require.NoError(t, err)
 			},
 			to: "running", last: "3: starting -(override)-> running by ann", told: true,
 		},
 		"by an override into the same state": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				must(m.Override(t.Context(), "a", "starting", "ann", "begin anew", nil))(t)
+				_, err := m.Override(t.Context(), "a", "starting", "ann", "begin anew", nil)
+				require.NoError(t, err)
 			},
 			to: "starting", last: "3: starting -(override)-> starting by ann", told: true,
 		},
 		"by a peer's report": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "done", "worker", ""))(t))
+				verdict, err := m.Report(t.Context(), "a", 2, "done", "worker", "")
+				require.NoError(t, err)
+				require.Equal(t, lifecycle.Applied, verdict)
 			},
 			to: "running", last: "2: starting -done-> running by worker", told: true,
 		},
@@ -67,7 +78,7 @@ func TestLost(t *testing.T) {
 					m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 					stopped(t, m, "a")
 					end := make(chan struct{})
-					h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+					h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 						select {
 						case <-ctx.Done():
 							require.True(t, c.told)
@@ -83,7 +94,8 @@ func TestLost(t *testing.T) {
 							return nil
 						}
 						return result
-					}), nil))(t)
+					}), nil)
+					require.NoError(t, err)
 					synctest.Wait()
 					c.take(t, m, other)
 					if !c.told {
@@ -91,11 +103,13 @@ func TestLost(t *testing.T) {
 					}
 					rec, err := h.Wait(t.Context())
 					e := outcomeError(t, err)
-					require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
+					kept, readErr := m.Get(t.Context(), "a")
+					require.NoError(t, readErr)
+					require.Equal(t, kept, rec)
+					require.Equal(t, c.to, kept.State)
 					require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 					require.NoError(t, e.Unwritten)
-					require.Equal(t, c.to, must(m.Get(t.Context(), "a"))(t).State)
 					require.Equal(t, []string{"2: stopped -start-> starting by user", c.last}, story(t, m, "a", 2))
 				})
 			})
@@ -113,16 +127,21 @@ func TestLostWhileWaiting(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
 		end := make(chan struct{})
-		must(q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }}))(t)
-		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+		require.NoError(t, err)
+		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
-		}), nil))(t)
-		must(workers(store, lifecycle.Config[event]{}).Override(t.Context(), "a", "running", "ann", "it runs", nil))(t)
+		}), nil)
+		require.NoError(t, err)
+		_, err = workers(store, lifecycle.Config[event]{}).Override(t.Context(), "a", "running", "ann", "it runs", nil)
+		require.NoError(t, err)
 		before := all(t, store, "work-vm", "a")
 		close(end)
 		rec, err := h.Wait(t.Context())
-		require.Equal(t, must(m.Get(t.Context(), "a"))(t), rec)
+		kept, readErr := m.Get(t.Context(), "a")
+		require.NoError(t, readErr)
+		require.Equal(t, kept, rec)
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
@@ -138,14 +157,16 @@ func TestTurnUnknown(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{Queue: q})
 		stopped(t, m, "a")
 		end := make(chan struct{})
-		must(q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }}))(t)
-		h := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+		require.NoError(t, err)
+		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
-		}), nil))(t)
+		}), nil)
+		require.NoError(t, err)
 		store.dead.Store(true)
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		e := outcomeError(t, err)
 		require.Equal(t, lifecycle.Canceled, e.Outcome)
 		require.ErrorIs(t, e.Err, errDead)
@@ -159,10 +180,12 @@ func TestPreempted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		start := must(m.Do(t.Context(), "a", "start", user, lifecycle.Func(told), nil))(t)
+		start, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(told), nil)
+		require.NoError(t, err)
 		synctest.Wait()
-		drop := must(m.Do(t.Context(), "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil))(t)
-		_, err := drop.Wait(t.Context())
+		drop, err := m.Do(t.Context(), "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil)
+		require.NoError(t, err)
+		_, err = drop.Wait(t.Context())
 		require.NoError(t, err)
 		_, err = start.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)

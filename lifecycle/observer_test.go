@@ -33,13 +33,16 @@ func TestObserver(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, row.Revision, rec.Revision, "told before the commit")
 			}
-			rows := must(m.History(t.Context(), row.ID, row.Sequence-1, 0))(t)
+			rows, err := m.History(t.Context(), row.ID, row.Sequence-1, 0)
+			require.NoError(t, err)
 			require.Empty(t, cmp.Diff([]lifecycle.HistoryRow{row}, rows))
-			must(m.Create(t.Context(), "witness of "+row.ID+" "+string(row.Revision), "import", user, size{}))(t)
+			_, err = m.Create(t.Context(), "witness of "+row.ID+" "+string(row.Revision), "import", user, size{})
+			require.NoError(t, err)
 		},
 		Refused: func(_ context.Context, err error) {
 			refused = append(refused, err)
-			must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
+			_, err = m.List(t.Context(), lifecycle.Select[state]{})
+			require.NoError(t, err)
 		},
 		Reported: func(_ context.Context, r lifecycle.Reported) {
 			reported = append(reported, r)
@@ -59,9 +62,10 @@ func TestObserver(t *testing.T) {
 		require.Len(t, refused, refusals)
 		require.Len(t, reported, reports)
 	}
-	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
-	told(1, 0, 0)
 	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	require.NoError(t, err)
+	told(1, 0, 0)
+	_, err = m.Create(t.Context(), "a", "create", user, size{})
 	told(1, 1, 0)
 	require.Same(t, err, refused[0])
 	_, err = m.Fire(t.Context(), "a", "update", user, nil)
@@ -69,23 +73,27 @@ func TestObserver(t *testing.T) {
 	require.Same(t, err, refused[1])
 
 	// A report is told whatever it was; only an error is a refusal of the call.
-	must(m.Report(t.Context(), "a", 1, "done", agent, "finished"))(t)
+	_, err = m.Report(t.Context(), "a", 1, "done", agent, "finished")
+	require.NoError(t, err)
 	told(2, 2, 1)
 	key := lifecycle.Key{Machine: "vm", ID: "a"}
 	require.Equal(t, lifecycle.Reported{
 		Key: key, Operation: 1, Present: 1, State: "Creating", Event: "done", Actor: agent, Reason: "finished",
 		Verdict: lifecycle.Applied,
 	}, reported[0])
-	must(m.Report(t.Context(), "a", 1, "done", agent, ""))(t)
+	_, err = m.Report(t.Context(), "a", 1, "done", agent, "")
+	require.NoError(t, err)
 	told(2, 2, 2)
 	require.Equal(t, lifecycle.Repeated, reported[1].Verdict)
 	require.NoError(t, reported[1].Err)
-	must(m.Report(t.Context(), "a", 1, "fail", agent, ""))(t)
+	_, err = m.Report(t.Context(), "a", 1, "fail", agent, "")
+	require.NoError(t, err)
 	told(2, 2, 3)
 	require.Equal(t, lifecycle.Refused, reported[2].Verdict)
 	require.Equal(t, "Ready", reported[2].State)
 	require.ErrorIs(t, reported[2].Err, fsm.ErrNotAllowed)
-	must(m.Report(t.Context(), "a", 0, "done", agent, ""))(t)
+	_, err = m.Report(t.Context(), "a", 0, "done", agent, "")
+	require.NoError(t, err)
 	told(2, 2, 4)
 	require.Equal(t, lifecycle.Stale, reported[3].Verdict)
 	require.ErrorIs(t, reported[3].Err, lifecycle.ErrStale)
@@ -94,17 +102,21 @@ func TestObserver(t *testing.T) {
 	require.Same(t, err, refused[2])
 
 	// An ignored event is no change, and reading is not told at all.
-	must(m.Fire(t.Context(), "a", "ping", user, nil))(t)
+	_, err = m.Fire(t.Context(), "a", "ping", user, nil)
+	require.NoError(t, err)
 	_, err = m.Get(t.Context(), "nobody")
 	require.Error(t, err)
 	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Elsewhere"}})
 	require.Error(t, err)
 	told(2, 3, 4)
 
-	must(m.Fire(t.Context(), "a", "delete", user, nil))(t)
-	must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+	_, err = m.Fire(t.Context(), "a", "delete", user, nil)
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "a", "done", agent, nil)
+	require.NoError(t, err)
 	told(4, 3, 4)
-	must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t)
+	_, err = m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.NoError(t, err)
 	told(4, 3, 5)
 	require.Empty(t, reported[4].State)
 	require.EqualValues(t, 2, reported[4].Present)

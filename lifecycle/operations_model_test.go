@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -167,7 +169,8 @@ func (p *playground) watch(l who) func(context.Context, lifecycle.HistoryRow) {
 
 func (p *playground) join(t *testing.T, i int) {
 	s := &mortal{MemoryStore: p.store}
-	o := must(lifecycle.Join(t.Context(), s, fmt.Sprint("p", i), 20*time.Second))(t)
+	o, err := lifecycle.Join(t.Context(), s, fmt.Sprint("p", i), 20*time.Second)
+	require.NoError(t, err)
 	w := who{o.Name(), o.Epoch()}
 	p.lives[i] = &life{store: s, owner: o, m: workers(&guarded{s, p, w}, lifecycle.Config[event]{
 		Owner: o, Handlers: map[string]lifecycle.Handler{"work": p.work}, Observer: lifecycle.Observer{Changed: p.watch(w)},
@@ -217,7 +220,8 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 	case "fire":
 		_, _ = p.peer.Fire(ctx, id, a.Event, user, nil)
 	case "report":
-		now := must(p.store.Get(ctx, lifecycle.Key{Machine: "work-vm", ID: id}))(t)
+		now, err := p.store.Get(ctx, lifecycle.Key{Machine: "work-vm", ID: id})
+		require.NoError(t, err)
 		about := now.Operation - min(now.Operation, lifecycle.OpID(a.How))
 		v, err := p.peer.Report(ctx, id, about, "done", "worker", "")
 		if err != nil || v == lifecycle.Applied && about != now.Operation {
@@ -303,13 +307,15 @@ func (p *playground) finish(ctx context.Context, t *testing.T) {
 	p.join(t, 0) // one process at least lives
 	for range 5 {
 		time.Sleep(time.Hour)
-		must(p.lives[0].m.Sweep(ctx))(t)
+		_, err := p.lives[0].m.Sweep(ctx)
+		require.NoError(t, err)
 		synctest.Wait()
 		p.join(t, 0)
 	}
 	for i := range 2 {
 		id := fmt.Sprint("vm", i)
-		rows := must(p.store.History(ctx, lifecycle.Key{Machine: "work-vm", ID: id}, 0, 10000))(t)
+		rows, err := p.store.History(ctx, lifecycle.Key{Machine: "work-vm", ID: id}, 0, 10000)
+		require.NoError(t, err)
 		p.checkPath(rows)
 		if now, err := p.peer.Get(ctx, id); err == nil && !rests(now.State) && now.State != "inspecting" && (now.State != "rebooting" || now.Owner != "") {
 			// Rebooting without work, by Fire or Override, is begun anew for ever.

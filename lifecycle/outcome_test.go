@@ -36,7 +36,9 @@ var changing = []struct {
 
 func tokens(t *testing.T, store *hooked, id string) (list []lifecycle.Token) {
 	t.Helper()
-	for _, row := range must(store.History(t.Context(), lifecycle.Key{Machine: "vm", ID: id}, 0, 100))(t) {
+	rows, err := store.History(t.Context(), lifecycle.Key{Machine: "vm", ID: id}, 0, 100)
+	require.NoError(t, err)
+	for _, row := range rows {
 		list = append(list, row.Token)
 	}
 	return list
@@ -95,17 +97,23 @@ func TestSettledRecord(t *testing.T) {
 		if n > 1 {
 			return write()
 		}
-		err := store.lose(t, commit)
-		moved = must(store.others().Fire(t.Context(), "a", "update", user, resize(9)))(t)
-		return err
+		lost := store.lose(t, commit)
+		var err error
+		moved, err = store.others().Fire(t.Context(), "a", "update", user, resize(9))
+		require.NoError(t, err)
+		return lost
 	}
-	rec := must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+	rec, err := m.Fire(t.Context(), "a", "done", agent, nil)
+	require.NoError(t, err)
 	require.Equal(t, state("Ready"), rec.State)
 	require.EqualValues(t, 4, rec.Sequence)
 	require.NotEmpty(t, rec.Revision)
 	require.False(t, rec.ChangedAt.IsZero())
-	require.Equal(t, moved, must(m.Get(t.Context(), "a"))(t))
-	rows := must(m.History(t.Context(), "a", 3, 0))(t)
+	rec2, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, moved, rec2)
+	rows, err := m.History(t.Context(), "a", 3, 0)
+	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.Equal(t, rec.Revision, rows[0].Revision)
 }
@@ -129,7 +137,8 @@ func TestLostAnswerAndCaller(t *testing.T) {
 				}
 				return lifecycle.ErrUnknownOutcome
 			}
-			rec := must(m.Fire(ctx, "a", "done", agent, nil))(t)
+			rec, err := m.Fire(ctx, "a", "done", agent, nil)
+			require.NoError(t, err)
 			require.EqualValues(t, 4, rec.Sequence)
 			require.Len(t, store.tokens, 2)
 			require.Equal(t, 1, count(tokens(t, store, "a"), store.tokens[0]))
@@ -147,7 +156,8 @@ func TestLostThenOvertaken(t *testing.T) {
 		if n > 1 {
 			return write()
 		}
-		must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t)
+		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
+		require.NoError(t, err)
 		return lifecycle.ErrUnknownOutcome
 	}
 	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
@@ -229,7 +239,9 @@ func TestUnknownStaysUnknown(t *testing.T) {
 				return second.err
 			}
 			_, err := m.Fire(t.Context(), "a", "done", agent, nil)
-			require.EqualValues(t, "Ready", must(store.MemoryStore.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"}))(t).State)
+			rec, readErr := store.MemoryStore.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
+			require.NoError(t, readErr)
+			require.EqualValues(t, "Ready", rec.State)
 			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome, "it was written, and the error says that it was not")
 			require.ErrorIs(t, err, second.err)
 			unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err)
@@ -249,11 +261,13 @@ func TestLostCreateIsNotMadeTwice(t *testing.T) {
 		if n > 1 {
 			return write()
 		}
-		err := store.lose(t, commit)
+		lost := store.lose(t, commit)
 		others := store.others()
-		must(others.Fire(t.Context(), "a", "delete", user, nil))(t)
-		must(others.Fire(t.Context(), "a", "done", agent, nil))(t)
-		return err
+		_, err := others.Fire(t.Context(), "a", "delete", user, nil)
+		require.NoError(t, err)
+		_, err = others.Fire(t.Context(), "a", "done", agent, nil)
+		require.NoError(t, err)
+		return lost
 	}
 	_, err := m.Create(t.Context(), "a", "create", user, size{})
 	for _, token := range store.tokens {
@@ -291,12 +305,15 @@ func TestForgottenToken(t *testing.T) {
 				if n > 1 {
 					return write()
 				}
-				err := store.lose(t, commit)
-				must(store.others().Fire(t.Context(), "a", "touch", agent, nil))(t)
-				return err
+				lost := store.lose(t, commit)
+				_, err := store.others().Fire(t.Context(), "a", "touch", agent, nil)
+				require.NoError(t, err)
+				return lost
 			}
 			err := c.call(m)
-			require.EqualValues(t, 4, must(m.Get(t.Context(), "a"))(t).Sequence, "written twice")
+			rec, readErr := m.Get(t.Context(), "a")
+			require.NoError(t, readErr)
+			require.EqualValues(t, 4, rec.Sequence, "written twice")
 			unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err)
 			require.True(t, ok, "it was written, and the error says that it was not: %v", err)
 			require.Equal(t, store.tokens[0], unknown.Token)

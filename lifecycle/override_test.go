@@ -29,8 +29,11 @@ func TestOverride(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
 			updating(t, m, "a")
-			rec := must(m.Override(t.Context(), "a", c.to, "ann", "ticket 7", nil))(t)
-			require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t))
+			rec, err := m.Override(t.Context(), "a", c.to, "ann", "ticket 7", nil)
+			require.NoError(t, err)
+			rec2, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
+			require.Equal(t, rec, rec2)
 			require.Equal(t, c.to, rec.State)
 			require.Equal(t, c.origin, rec.Origin)
 			require.Equal(t, fsm.Actor("ann"), rec.Actor)
@@ -39,11 +42,15 @@ func TestOverride(t *testing.T) {
 			require.EqualValues(t, 3, rec.Operation)
 			require.Equal(t, c.deadline, !rec.Deadline.IsZero())
 			require.Equal(t, size{N: 2}, rec.Payload)
-			row := must(m.History(t.Context(), "a", 3, 0))(t)[0]
+			rows, err := m.History(t.Context(), "a", 3, 0)
+			require.NoError(t, err)
+			row := rows[0]
 			require.Equal(t, `vm "a" #4 operation 3: Updating -(override)-> `+string(c.to)+` by ann: ticket 7`, row.String())
 			before := all(t, store.MemoryStore, "vm", "a")
 			for _, e := range []event{"done", "fail", "progress"} {
-				require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 2, e, agent, ""))(t))
+				verdict, err := m.Report(t.Context(), "a", 2, e, agent, "")
+				require.NoError(t, err)
+				require.Equal(t, lifecycle.Stale, verdict)
 			}
 			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 		})
@@ -54,11 +61,15 @@ func TestOverride(t *testing.T) {
 func TestOverrideAway(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a")
-	must(m.Override(t.Context(), "a", "None", "ann", "it never was", nil))(t)
-	_, err := m.Get(t.Context(), "a")
+	_, err := m.Override(t.Context(), "a", "None", "ann", "it never was", nil)
+	require.NoError(t, err)
+	_, err = m.Get(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
-	rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Stale, verdict)
+	rec, err := m.Create(t.Context(), "a", "create", user, size{})
+	require.NoError(t, err)
 	require.EqualValues(t, 4, rec.Operation)
 }
 
@@ -66,11 +77,14 @@ func TestOverrideAway(t *testing.T) {
 // none.
 func TestOverrideOutOfFinal(t *testing.T) {
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-	must(leases.Add(t.Context(), "l", user, size{}))(t)
-	must(leases.Override(t.Context(), "l", "Over", "ann", "paid back", nil))(t)
-	_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
+	_, err := leases.Add(t.Context(), "l", user, size{})
+	require.NoError(t, err)
+	_, err = leases.Override(t.Context(), "l", "Over", "ann", "paid back", nil)
+	require.NoError(t, err)
+	_, err = leases.Fire(t.Context(), "l", "touch", user, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
-	rec := must(leases.Override(t.Context(), "l", "Active", "ann", "not quite", nil))(t)
+	rec, err := leases.Override(t.Context(), "l", "Active", "ann", "not quite", nil)
+	require.NoError(t, err)
 	require.False(t, rec.Deadline.IsZero(), "the deadline of the state holds as ever")
 }
 
@@ -80,22 +94,32 @@ func TestOverrideUndo(t *testing.T) {
 	t.Run("the edit of the operation", func(t *testing.T) {
 		m, _ := vms(t)
 		updating(t, m, "a") // from 1 to 2
-		must(m.Override(t.Context(), "a", "Failed", "ann", "it hangs", nil))(t)
-		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+		_, err := m.Override(t.Context(), "a", "Failed", "ann", "it hangs", nil)
+		require.NoError(t, err)
+		rec2, err := m.Fire(t.Context(), "a", "undo", user, nil)
+		require.NoError(t, err)
+		require.Equal(t, size{N: 1}, rec2.Payload)
 	})
 	t.Run("the edit of the override", func(t *testing.T) {
 		m, _ := vms(t)
 		ready(t, m, "a")
-		rec := must(m.Override(t.Context(), "a", "Failed", "ann", "it is really larger", resize(9)))(t)
+		rec, err := m.Override(t.Context(), "a", "Failed", "ann", "it is really larger", resize(9))
+		require.NoError(t, err)
 		require.Equal(t, size{N: 9}, rec.Payload)
-		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+		rec3, err := m.Fire(t.Context(), "a", "undo", user, nil)
+		require.NoError(t, err)
+		require.Equal(t, size{N: 1}, rec3.Payload)
 	})
 	t.Run("nothing once all is well", func(t *testing.T) {
 		m, _ := vms(t)
 		updating(t, m, "a")
-		must(m.Override(t.Context(), "a", "Ready", "ann", "it is as it should be", nil))(t)
-		must(m.Override(t.Context(), "a", "Failed", "ann", "or is it", nil))(t)
-		require.Equal(t, size{N: 2}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+		_, err := m.Override(t.Context(), "a", "Ready", "ann", "it is as it should be", nil)
+		require.NoError(t, err)
+		_, err = m.Override(t.Context(), "a", "Failed", "ann", "or is it", nil)
+		require.NoError(t, err)
+		rec4, err := m.Fire(t.Context(), "a", "undo", user, nil)
+		require.NoError(t, err)
+		require.Equal(t, size{N: 2}, rec4.Payload)
 	})
 }
 
@@ -129,7 +153,10 @@ func TestOverrideRefused(t *testing.T) {
 		})
 	}
 	store.reset()
-	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t) }
+	store.afterGet = func(int) {
+		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
+		require.NoError(t, err)
+	}
 	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	winner, ok := m.Current(err)
@@ -141,19 +168,24 @@ func TestOverrideRefused(t *testing.T) {
 func TestOverrideOfWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", 0)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		other := workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
 		end := make(chan struct{})
 		work := func(context.Context) error { <-end; return nil }
-		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(work), nil))(t)
-		rec := must(other.Override(t.Context(), "a", "stopping", "ann", "somebody else does it", nil))(t)
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(work), nil)
+		require.NoError(t, err)
+		rec, err := other.Override(t.Context(), "a", "stopping", "ann", "somebody else does it", nil)
+		require.NoError(t, err)
 		require.Empty(t, rec.Owner)
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		require.Equal(t, rec, must(m.Get(t.Context(), "a"))(t))
+		rec2, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, rec, rec2)
 		require.NoError(t, o.Leave(t.Context()))
 	})
 }

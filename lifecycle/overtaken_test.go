@@ -19,7 +19,9 @@ func TestFireOvertaken(t *testing.T) {
 	store.reset()
 	var won lifecycle.Record[state, size]
 	store.afterGet = func(int) {
-		won = must(store.others().Fire(t.Context(), "a", "update", user, resize(7)))(t)
+		rec, err := store.others().Fire(t.Context(), "a", "update", user, resize(7))
+		require.NoError(t, err)
+		won = rec
 	}
 	_, err := m.Fire(t.Context(), "a", "delete", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
@@ -33,7 +35,9 @@ func TestFireOvertaken(t *testing.T) {
 	require.Equal(t, won, winner)
 	require.Equal(t, size{N: 7}, winner.Payload)
 	store.reset()
-	require.Equal(t, won, must(m.Get(t.Context(), "a"))(t))
+	rec2, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, won, rec2)
 }
 
 // TestFireOvertakenByItself: a self transition moves the object too, and so does
@@ -41,20 +45,25 @@ func TestFireOvertaken(t *testing.T) {
 func TestFireOvertakenByItself(t *testing.T) {
 	for name, meanwhile := range map[string]func(t *testing.T, m *sizedManager){
 		"self transition": func(t *testing.T, m *sizedManager) {
-			must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+			require.NoError(t, err)
 		},
 		"removed and made again": func(t *testing.T, m *sizedManager) {
-			must(m.Fire(t.Context(), "a", "delete", user, nil))(t)
-			must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
-			must(m.Create(t.Context(), "a", "import", user, size{N: 1}))(t)
+			_, err := m.Fire(t.Context(), "a", "delete", user, nil)
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), "a", "done", agent, nil)
+			require.NoError(t, err)
+			_, err = m.Create(t.Context(), "a", "import", user, size{N: 1})
+			require.NoError(t, err)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
-			must(m.Create(t.Context(), "a", "import", user, size{N: 1}))(t)
+			_, err := m.Create(t.Context(), "a", "import", user, size{N: 1})
+			require.NoError(t, err)
 			store.reset()
 			store.afterGet = func(int) { meanwhile(t, store.others()) }
-			_, err := m.Fire(t.Context(), "a", "update", user, nil)
+			_, err = m.Fire(t.Context(), "a", "update", user, nil)
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
 			winner, ok := m.Current(err)
 			require.True(t, ok)
@@ -66,11 +75,16 @@ func TestFireOvertakenByItself(t *testing.T) {
 // TestFireOvertakenByRemoval: there is nobody left who could have won.
 func TestFireOvertakenByRemoval(t *testing.T) {
 	m, store := vms(t)
-	must(m.Create(t.Context(), "a", "import", user, size{}))(t)
-	must(m.Fire(t.Context(), "a", "delete", user, nil))(t)
+	_, err := m.Create(t.Context(), "a", "import", user, size{})
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "a", "delete", user, nil)
+	require.NoError(t, err)
 	store.reset()
-	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "done", agent, nil))(t) }
-	_, err := m.Fire(t.Context(), "a", "late", "sweeper", nil)
+	store.afterGet = func(int) {
+		_, err := store.others().Fire(t.Context(), "a", "done", agent, nil)
+		require.NoError(t, err)
+	}
+	_, err = m.Fire(t.Context(), "a", "late", "sweeper", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrNotFound)
 	_, ok := m.Current(err)
@@ -88,8 +102,9 @@ func TestWinnerOfNothing(t *testing.T) {
 		require.False(t, ok, "%v", err)
 	}
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-	must(leases.Add(t.Context(), "l", user, size{}))(t)
 	_, err := leases.Add(t.Context(), "l", user, size{})
+	require.NoError(t, err)
+	_, err = leases.Add(t.Context(), "l", user, size{})
 	_, ok := leases.Current(err)
 	require.True(t, ok)
 	_, ok = m.Current(err)
@@ -104,13 +119,16 @@ func TestReportOvertaken(t *testing.T) {
 	store.reset()
 	store.afterGet = func(n int) {
 		if n <= 3 {
-			must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t)
+			_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
+			require.NoError(t, err)
 		}
 	}
-	verdict := must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t)
+	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.NoError(t, err)
 	require.Equal(t, lifecycle.Applied, verdict)
 	require.Equal(t, 4, store.commits)
-	rec := must(m.Get(t.Context(), "a"))(t)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
 	require.Equal(t, state("Ready"), rec.State)
 	require.EqualValues(t, 3+3+1, rec.Sequence)
 }
@@ -150,8 +168,11 @@ func TestReportDecidedAgain(t *testing.T) {
 					require.NoError(t, c.meanwhile(store.others()))
 				}
 			}
-			require.Equal(t, c.want, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
-			stored := must(store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"}))(t)
+			verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+			require.NoError(t, err)
+			require.Equal(t, c.want, verdict)
+			stored, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
+			require.NoError(t, err)
 			require.Equal(t, c.state, stored.State)
 		})
 	}
@@ -169,10 +190,17 @@ func TestReportAskedAgain(t *testing.T) {
 		return nil
 	})
 	m, others := lifecycle.Must(machine, store, nil), lifecycle.Must(machine, store.MemoryStore, nil)
-	must(m.Add(t.Context(), "a", user, size{}))(t)
-	must(m.Fire(t.Context(), "a", "open", user, nil))(t)
-	store.afterGet = func(int) { must(others.Fire(t.Context(), "a", "edit by force", user, nil))(t) }
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 1, "edit", agent, ""))(t))
+	_, err := m.Add(t.Context(), "a", user, size{})
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "a", "open", user, nil)
+	require.NoError(t, err)
+	store.afterGet = func(int) {
+		_, err := others.Fire(t.Context(), "a", "edit by force", user, nil)
+		require.NoError(t, err)
+	}
+	verdict, err := m.Report(t.Context(), "a", 1, "edit", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 2, runs)
 }
 
@@ -182,7 +210,10 @@ func TestReportNeverStill(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "a")
 	store.reset()
-	store.afterGet = func(int) { must(store.others().Fire(t.Context(), "a", "progress", agent, nil))(t) }
+	store.afterGet = func(int) {
+		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
+		require.NoError(t, err)
+	}
 	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, lifecycle.Refused, verdict)
@@ -196,7 +227,10 @@ func TestReportNeverStill(t *testing.T) {
 func TestCreateOvertaken(t *testing.T) {
 	t.Run("create", func(t *testing.T) {
 		m, store := vms(t)
-		store.afterGet = func(int) { must(store.others().Create(t.Context(), "a", "import", user, size{N: 7}))(t) }
+		store.afterGet = func(int) {
+			_, err := store.others().Create(t.Context(), "a", "import", user, size{N: 7})
+			require.NoError(t, err)
+		}
 		_, err := m.Create(t.Context(), "a", "create", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
@@ -209,7 +243,10 @@ func TestCreateOvertaken(t *testing.T) {
 	t.Run("add", func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m, others := lifecycle.Must(lease, store, nil), lifecycle.Must(lease, store.MemoryStore, nil)
-		store.afterGet = func(int) { must(others.Add(t.Context(), "a", agent, size{N: 7}))(t) }
+		store.afterGet = func(int) {
+			_, err := others.Add(t.Context(), "a", agent, size{N: 7})
+			require.NoError(t, err)
+		}
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		winner, ok := m.Current(err)
@@ -223,12 +260,16 @@ func TestCreateOvertaken(t *testing.T) {
 func churn(t *testing.T, store *hooked, id string, touches int) {
 	t.Helper()
 	others := store.others()
-	must(others.Create(t.Context(), id, "import", user, size{}))(t)
+	_, err := others.Create(t.Context(), id, "import", user, size{})
+	require.NoError(t, err)
 	for range touches {
-		must(others.Fire(t.Context(), id, "touch", user, nil))(t)
+		_, err := others.Fire(t.Context(), id, "touch", user, nil)
+		require.NoError(t, err)
 	}
-	must(others.Fire(t.Context(), id, "delete", user, nil))(t)
-	must(others.Fire(t.Context(), id, "done", agent, nil))(t)
+	_, err = others.Fire(t.Context(), id, "delete", user, nil)
+	require.NoError(t, err)
+	_, err = others.Fire(t.Context(), id, "done", agent, nil)
+	require.NoError(t, err)
 }
 
 // TestCreateAfterForgotten: before a create is committed, another removal is
@@ -243,7 +284,8 @@ func TestCreateAfterForgotten(t *testing.T) {
 		}
 		return write()
 	}
-	rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+	rec, err := m.Create(t.Context(), "a", "create", user, size{})
+	require.NoError(t, err)
 	require.Equal(t, 4, store.gets)
 	require.Equal(t, 4, store.commits)
 	require.EqualValues(t, 13+23+33+1, rec.Sequence, "above all that was forgotten")

@@ -21,7 +21,8 @@ func TestJoin(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		var last *lifecycle.Owner
 		for epoch := range uint64(4) {
-			o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+			o, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
+			require.NoError(t, err)
 			require.Equal(t, "p", o.Name())
 			require.Equal(t, epoch+1, o.Epoch())
 			if last != nil {
@@ -36,9 +37,12 @@ func TestJoin(t *testing.T) {
 		require.NoError(t, last.Leave(t.Context()))
 		<-last.Lost()
 		require.ErrorIs(t, last.Heartbeat(t.Context()), lifecycle.ErrStale)
-		again := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		again, err := lifecycle.Join(t.Context(), store, "p", 0)
+		require.NoError(t, err)
 		require.EqualValues(t, 5, again.Epoch(), "also after it has left")
-		require.Equal(t, time.Now().Add(lifecycle.DefaultTTL), must(store.Get(t.Context(), ownerKey("p")))(t).Deadline)
+		rec, err := store.Get(t.Context(), ownerKey("p"))
+		require.NoError(t, err)
+		require.Equal(t, time.Now().Add(lifecycle.DefaultTTL), rec.Deadline)
 		require.NoError(t, again.Leave(t.Context()))
 	})
 }
@@ -58,15 +62,19 @@ func TestJoinInvalid(t *testing.T) {
 // stays.
 func TestJoinAtOnce(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+	_, err := lifecycle.Join(t.Context(), store, "p", 0)
+	require.NoError(t, err)
 	store.reset()
 	var rival *lifecycle.Owner
 	store.afterGet = func(n int) {
 		if n == 1 {
-			rival = must(lifecycle.Join(t.Context(), store.MemoryStore, "p", 0))(t)
+			owner2, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", 0)
+			require.NoError(t, err)
+			rival = owner2
 		}
 	}
-	owner := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+	owner, err := lifecycle.Join(t.Context(), store, "p", 0)
+	require.NoError(t, err)
 	require.ErrorIs(t, rival.Heartbeat(t.Context()), lifecycle.ErrStale)
 	require.NoError(t, owner.Heartbeat(t.Context()))
 }
@@ -83,23 +91,29 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 		},
 		"is declared dead": func(t *testing.T, _ *lifecycle.Owner, store *lifecycle.MemoryStore) {
 			time.Sleep(time.Minute + 1)
-			other := must(lifecycle.Join(t.Context(), store, "other", time.Hour))(t)
+			other, err := lifecycle.Join(t.Context(), store, "other", time.Hour)
+			require.NoError(t, err)
 			m := workers(store, lifecycle.Config[event]{Owner: other})
-			must(m.Sweep(t.Context()))(t)
-			require.Equal(t, "dead", must(store.Get(t.Context(), ownerKey("p")))(t).State)
+			_, err = m.Sweep(t.Context())
+			require.NoError(t, err)
+			rec, err := store.Get(t.Context(), ownerKey("p"))
+			require.NoError(t, err)
+			require.Equal(t, "dead", rec.State)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				earlier := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+				earlier, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
+				require.NoError(t, err)
 				store.reset()
 				store.afterGet = func(n int) {
 					if n == 1 {
 						end(t, earlier, store.MemoryStore)
 					}
 				}
-				o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+				o, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
+				require.NoError(t, err)
 				require.EqualValues(t, 2, o.Epoch())
 				require.NoError(t, o.Heartbeat(t.Context()))
 				require.ErrorIs(t, earlier.Heartbeat(t.Context()), lifecycle.ErrStale)
@@ -114,36 +128,53 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 func TestOwnerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		quick := must(lifecycle.Join(t.Context(), store, "quick", time.Second))(t)
-		slow := must(lifecycle.Join(t.Context(), store, "slow", time.Hour))(t)
+		quick, err := lifecycle.Join(t.Context(), store, "quick", time.Second)
+		require.NoError(t, err)
+		slow, err := lifecycle.Join(t.Context(), store, "slow", time.Hour)
+		require.NoError(t, err)
 		watcher := workers(store, lifecycle.Config[event]{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- quick.Run(ctx) }()
 		for range 100 {
 			time.Sleep(time.Second / 2)
-			require.Empty(t, must(watcher.Sweep(t.Context()))(t))
+			found, err := watcher.Sweep(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found)
 		}
 		stop()
 		require.NoError(t, <-ended)
-		alive := must(store.Get(t.Context(), ownerKey("quick")))(t)
+		alive, err := store.Get(t.Context(), ownerKey("quick"))
+		require.NoError(t, err)
 		require.Equal(t, "alive", alive.State)
 		require.EqualValues(t, 1, alive.Sequence)
-		require.Len(t, must(store.History(t.Context(), ownerKey("quick"), 0, 100))(t), 1)
+		rows, err := store.History(t.Context(), ownerKey("quick"), 0, 100)
+		require.NoError(t, err)
+		require.Len(t, rows, 1)
 
 		time.Sleep(time.Second + 1)
 		require.NoError(t, quick.Heartbeat(t.Context()), "late, but nobody has looked")
 		time.Sleep(time.Second + 1)
-		must(watcher.Sweep(t.Context()))(t)
-		require.Equal(t, "dead", must(store.Get(t.Context(), ownerKey("quick")))(t).State)
-		require.Equal(t, "alive", must(store.Get(t.Context(), ownerKey("slow")))(t).State)
+		_, err = watcher.Sweep(t.Context())
+		require.NoError(t, err)
+		rec, err := store.Get(t.Context(), ownerKey("quick"))
+		require.NoError(t, err)
+		require.Equal(t, "dead", rec.State)
+		rec2, err := store.Get(t.Context(), ownerKey("slow"))
+		require.NoError(t, err)
+		require.Equal(t, "alive", rec2.State)
 		require.ErrorIs(t, quick.Run(t.Context()), lifecycle.ErrStale)
 		require.NoError(t, slow.Leave(t.Context()))
-		require.False(t, new(must(store.Get(t.Context(), ownerKey("slow")))(t)).Exists())
+		rec3, err := store.Get(t.Context(), ownerKey("slow"))
+		require.NoError(t, err)
+		require.False(t, new(rec3).Exists())
 
 		time.Sleep(24*time.Hour + 1)
-		must(watcher.Sweep(t.Context()))(t)
-		require.False(t, new(must(store.Get(t.Context(), ownerKey("quick")))(t)).Exists(), "dead owners are forgotten after a day")
+		_, err = watcher.Sweep(t.Context())
+		require.NoError(t, err)
+		rec4, err := store.Get(t.Context(), ownerKey("quick"))
+		require.NoError(t, err)
+		require.False(t, new(rec4).Exists(), "dead owners are forgotten after a day")
 	})
 }
 
@@ -151,11 +182,13 @@ func TestOwnerRun(t *testing.T) {
 func TestOwnerRunLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o := must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
+		require.NoError(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- o.Run(t.Context()) }()
 		time.Sleep(time.Second)
-		must(lifecycle.Join(t.Context(), store, "p", time.Minute))(t)
+		_, err = lifecycle.Join(t.Context(), store, "p", time.Minute)
+		require.NoError(t, err)
 		require.ErrorIs(t, <-ended, lifecycle.ErrStale)
 		<-o.Lost()
 	})
@@ -164,7 +197,8 @@ func TestOwnerRunLost(t *testing.T) {
 // TestOwnerBeatOfStore: an answer that was lost is not an ownership that was.
 func TestOwnerBeatOfStore(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	o := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+	o, err := lifecycle.Join(t.Context(), store, "p", 0)
+	require.NoError(t, err)
 	store.reset()
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		if n%2 == 1 {
@@ -204,8 +238,10 @@ func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
 		store := lifecycle.NewMemoryStore()
-		zombie := must(lifecycle.Join(t.Context(), store, "zombie", time.Second))(t)
-		heir := must(lifecycle.Join(t.Context(), store, "heir", time.Hour))(t)
+		zombie, err := lifecycle.Join(t.Context(), store, "zombie", time.Second)
+		require.NoError(t, err)
+		heir, err := lifecycle.Join(t.Context(), store, "heir", time.Hour)
+		require.NoError(t, err)
 		woken := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{Owner: zombie, Handlers: map[string]lifecycle.Handler{
 			"reboot": func(ctx context.Context, _ []byte) error {
@@ -218,11 +254,13 @@ func TestZombie(t *testing.T) {
 		}})
 		n := workers(store, lifecycle.Config[event]{Owner: heir, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("the heir does")}})
 		running(t, m, "a")
-		h := must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil))(t)
+		h, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil)
+		require.NoError(t, err)
 		require.Equal(t, "zombie", h.Admitted().Owner)
 		require.EqualValues(t, 1, h.Admitted().Epoch)
 		time.Sleep(time.Second + 1)
-		cases := must(n.Sweep(t.Context()))(t)
+		cases, err := n.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, cases, 1)
 		require.Equal(t, lifecycle.Redone, cases[0].Resolution)
 		require.True(t, cases[0].OwnerDead)
@@ -236,7 +274,7 @@ func TestZombie(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"the heir does it"}, log.list)
 		require.ErrorIs(t, zombie.Heartbeat(t.Context()), lifecycle.ErrStale)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		require.Equal(t, []string{"the heir does it", "the zombie is told"}, log.list)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
@@ -253,23 +291,28 @@ func TestZombie(t *testing.T) {
 func TestTwoLivesOfOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		first := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		first, err := lifecycle.Join(t.Context(), store, "p", 0)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: first})
 		running(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
 		work := lifecycle.Func(func(context.Context) error { <-end; return nil })
-		a := must(m.Do(t.Context(), "a", "stop", user, work, nil))(t)
-		second := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		a, err := m.Do(t.Context(), "a", "stop", user, work, nil)
+		require.NoError(t, err)
+		second, err := lifecycle.Join(t.Context(), store, "p", 0)
+		require.NoError(t, err)
 		n := workers(store, lifecycle.Config[event]{Owner: second})
-		b := must(n.Do(t.Context(), "b", "start", user, work, nil))(t)
-		cases := must(n.Sweep(t.Context()))(t)
+		b, err := n.Do(t.Context(), "b", "start", user, work, nil)
+		require.NoError(t, err)
+		cases, err := n.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, cases, 1)
 		require.Equal(t, "a", cases[0].ID)
 		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 		require.Equal(t, "running", cases[0].To)
 		close(end)
-		_, err := a.Wait(t.Context())
+		_, err = a.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		_, err = b.Wait(t.Context())
 		require.NoError(t, err)
@@ -281,15 +324,20 @@ func TestTwoLivesOfOneName(t *testing.T) {
 func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o := must(lifecycle.Join(t.Context(), store, "p", 0))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", 0)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "a")
-		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil))(t)
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil)
+		require.NoError(t, err)
 		require.NoError(t, o.Leave(t.Context()))
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome, "its work was told")
-		require.Equal(t, state("stopping"), must(m.Get(t.Context(), "a"))(t).State)
-		cases := must(workers(store, lifecycle.Config[event]{}).Sweep(t.Context()))(t)
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, state("stopping"), rec.State)
+		cases, err := workers(store, lifecycle.Config[event]{}).Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, cases, 1)
 		require.Equal(t, `work-vm "a" in stopping, operation 3: moved to running by late, owner p is dead`, cases[0].String())
 	})
@@ -300,11 +348,13 @@ func TestLeave(t *testing.T) {
 func TestOwnerJoinsDuringSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		first := must(lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Second))(t)
+		first, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Second)
+		require.NoError(t, err)
 		m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: first})
 		running(t, m, "a")
 		running(t, m, "b")
-		must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil))(t)
+		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Second + 1)
 		var h *lifecycle.Handle[state, size]
 		lister := &clocked{hooked: store}
@@ -313,15 +363,18 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 				return
 			}
 			// The sweep knows by now that p is dead, and goes to look for all that is p's.
-			second := must(lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Hour))(t)
+			second, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Hour)
+			require.NoError(t, err)
 			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-			h = must(n.Do(t.Context(), "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil))(t)
+			h, err = n.Do(t.Context(), "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+			require.NoError(t, err)
 		}
-		cases := must(workers(lister, lifecycle.Config[event]{}).Sweep(t.Context()))(t)
+		cases, err := workers(lister, lifecycle.Config[event]{}).Sweep(t.Context())
+		require.NoError(t, err)
 		require.NotNil(t, h)
 		require.Len(t, cases, 1)
 		require.Equal(t, "a", cases[0].ID)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.NoError(t, err)
 		require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale) // and its work is told
 	})

@@ -36,31 +36,37 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	want := fullBox()
 	check := func(what string) {
 		t.Helper()
-		rec := must(m.Get(t.Context(), "a"))(t)
+		rec, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(want, rec.Payload), what)
 	}
 	given := fullBox()
-	rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
+	rec, err := m.Create(t.Context(), "a", "create", user, given)
+	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&given)
 	check("what was given to create")
 	spoil(&rec.Payload)
 	check("what create returned")
-	rec = must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
+	rec, err = m.Fire(t.Context(), "a", "done", agent, nil)
+	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&rec.Payload)
 	check("what fire returned")
-	rec = must(m.Fire(t.Context(), "a", "ping", agent, nil))(t)
+	rec, err = m.Fire(t.Context(), "a", "ping", agent, nil)
+	require.NoError(t, err)
 	spoil(&rec.Payload)
 	check("what an ignored event returned")
-	rec = must(m.Get(t.Context(), "a"))(t)
+	rec, err = m.Get(t.Context(), "a")
+	require.NoError(t, err)
 	spoil(&rec.Payload)
 	check("what get returned")
-	page := must(m.List(t.Context(), lifecycle.Select[state]{}))(t)
+	page, err := m.List(t.Context(), lifecycle.Select[state]{})
+	require.NoError(t, err)
 	spoil(&page[0].Payload)
 	check("what list returned")
 
-	_, err := m.Create(t.Context(), "a", "create", user, fullBox())
+	_, err = m.Create(t.Context(), "a", "create", user, fullBox())
 	winner, ok := m.Current(err)
 	require.True(t, ok)
 	spoil(&winner.Payload)
@@ -69,12 +75,13 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	// An edit that keeps what it worked on, and puts in what it owns.
 	var kept *box
 	owned := fullBox()
-	rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+	rec, err = m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
 		kept = p
 		*p = owned
 		p.N = 5
 		return nil
-	}}))(t)
+	}})
+	require.NoError(t, err)
 	want.N = 5
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&owned)
@@ -94,8 +101,10 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	check("an edit that failed")
 
 	// The saved payload is as safe as the present one.
-	rec = must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-	rec = must(m.Fire(t.Context(), "a", "undo", user, nil))(t)
+	rec, err = m.Fire(t.Context(), "a", "fail", agent, nil)
+	require.NoError(t, err)
+	rec, err = m.Fire(t.Context(), "a", "undo", user, nil)
+	require.NoError(t, err)
 	want.N = 1
 	require.Empty(t, cmp.Diff(want, rec.Payload), "the undo's record")
 	check("the undone edit")
@@ -107,18 +116,23 @@ func TestGuardChangesNothing(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(boxedVM, store, nil)
 	given, want := fullBox(), fullBox()
-	rec := must(m.Create(t.Context(), "a", "create", user, given))(t)
+	rec, err := m.Create(t.Context(), "a", "create", user, given)
+	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(want, rec.Payload), "after the guard of create")
 	require.Empty(t, cmp.Diff(want, given), "the caller's own")
-	must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
-	rec = must(m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+	_, err = m.Fire(t.Context(), "a", "done", agent, nil)
+	require.NoError(t, err)
+	rec, err = m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
 		require.Empty(t, cmp.Diff(want, *p), "what the edit sees after the guard of fire")
 		p.N = 2
 		return nil
-	}}))(t)
+	}})
+	require.NoError(t, err)
 	want.N = 2
 	require.Empty(t, cmp.Diff(want, rec.Payload))
-	require.Empty(t, cmp.Diff(want, must(m.Get(t.Context(), "a"))(t).Payload))
+	rec2, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(want, rec2.Payload))
 	t.Run("plain payload", func(t *testing.T) {
 		spec := noteTable()
 		spec.Rows[0] = spec.Rows[0].If(fsm.When("writes", func(_ context.Context, _, p *size) error {
@@ -126,9 +140,14 @@ func TestGuardChangesNothing(t *testing.T) {
 			return nil
 		}))
 		m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
-		must(m.Add(t.Context(), "a", user, size{N: 1}))(t)
-		require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "a", "edit", user, nil))(t).Payload)
-		require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+		_, err := m.Add(t.Context(), "a", user, size{N: 1})
+		require.NoError(t, err)
+		rec3, err := m.Fire(t.Context(), "a", "edit", user, nil)
+		require.NoError(t, err)
+		require.Equal(t, size{N: 1}, rec3.Payload)
+		rec4, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, size{N: 1}, rec4.Payload)
 	})
 }
 
@@ -137,12 +156,15 @@ func TestGuardChangesNothing(t *testing.T) {
 func TestUndo(t *testing.T) {
 	undo := map[string]func(t *testing.T, m *sizedManager){
 		"fire": func(t *testing.T, m *sizedManager) {
-			rec := must(m.Fire(t.Context(), "a", "undo", user, nil))(t)
+			rec, err := m.Fire(t.Context(), "a", "undo", user, nil)
+			require.NoError(t, err)
 			require.Equal(t, size{N: 1}, rec.Payload)
 		},
 		"report": func(t *testing.T, m *sizedManager) {
-			rec := must(m.Get(t.Context(), "a"))(t)
-			verdict := must(m.Report(t.Context(), "a", rec.Operation, "undo", agent, ""))(t)
+			rec, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
+			verdict, err := m.Report(t.Context(), "a", rec.Operation, "undo", agent, "")
+			require.NoError(t, err)
 			require.Equal(t, lifecycle.Applied, verdict)
 		},
 	}
@@ -151,33 +173,49 @@ func TestUndo(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
 			updating(t, m, "a")
-			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-			require.Equal(t, size{N: 2}, must(m.Get(t.Context(), "a"))(t).Payload)
+			_, err := m.Fire(t.Context(), "a", "fail", agent, nil)
+			require.NoError(t, err)
+			rec2, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
+			require.Equal(t, size{N: 2}, rec2.Payload)
 			back(t, m)
-			require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+			rec3, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
+			require.Equal(t, size{N: 1}, rec3.Payload)
 
-			must(m.Fire(t.Context(), "a", "update", user, resize(3)))(t)
-			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-			must(m.Fire(t.Context(), "a", "retry", user, resize(4)))(t)
-			must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
+			_, err = m.Fire(t.Context(), "a", "update", user, resize(3))
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), "a", "retry", user, resize(4))
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
+			require.NoError(t, err)
 			back(t, m)
-			require.Equal(t, size{N: 1}, must(m.Get(t.Context(), "a"))(t).Payload)
+			rec4, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
+			require.Equal(t, size{N: 1}, rec4.Payload)
 		})
 	}
 	t.Run("is only what Config names", func(t *testing.T) {
 		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 		updating(t, m, "a")
-		must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-		require.Equal(t, size{N: 2}, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
+		_, err := m.Fire(t.Context(), "a", "fail", agent, nil)
+		require.NoError(t, err)
+		rec5, err := m.Fire(t.Context(), "a", "undo", user, nil)
+		require.NoError(t, err)
+		require.Equal(t, size{N: 2}, rec5.Payload)
 	})
 	t.Run("with an edit on top", func(t *testing.T) {
 		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
 		updating(t, m, "a")
-		must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-		rec := must(m.Fire(t.Context(), "a", "undo", user, &lifecycle.Change[size]{Edit: func(p *size) error {
+		_, err := m.Fire(t.Context(), "a", "fail", agent, nil)
+		require.NoError(t, err)
+		rec, err := m.Fire(t.Context(), "a", "undo", user, &lifecycle.Change[size]{Edit: func(p *size) error {
 			p.N += 10
 			return nil
-		}}))(t)
+		}})
+		require.NoError(t, err)
 		require.Equal(t, size{N: 11}, rec.Payload)
 	})
 }
@@ -199,12 +237,20 @@ func TestUndoTwice(t *testing.T) {
 			fsm.Move[state, event]("Bad", "undo", "Working"),
 		),
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
-	must(m.Add(t.Context(), "r", user, size{N: 1}))(t)
-	must(m.Fire(t.Context(), "r", "change", user, resize(2)))(t)
-	must(m.Fire(t.Context(), "r", "fail", user, nil))(t)
-	require.Equal(t, size{N: 3}, must(m.Fire(t.Context(), "r", "undo", user, resize(3)))(t).Payload)
-	must(m.Fire(t.Context(), "r", "fail", user, nil))(t)
-	require.Equal(t, size{N: 1}, must(m.Fire(t.Context(), "r", "undo", user, nil))(t).Payload)
+	_, err := m.Add(t.Context(), "r", user, size{N: 1})
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "r", "change", user, resize(2))
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "r", "fail", user, nil)
+	require.NoError(t, err)
+	rec, err := m.Fire(t.Context(), "r", "undo", user, resize(3))
+	require.NoError(t, err)
+	require.Equal(t, size{N: 3}, rec.Payload)
+	_, err = m.Fire(t.Context(), "r", "fail", user, nil)
+	require.NoError(t, err)
+	rec2, err := m.Fire(t.Context(), "r", "undo", user, nil)
+	require.NoError(t, err)
+	require.Equal(t, size{N: 1}, rec2.Payload)
 }
 
 // TestZeroPayload: a store may keep the zero payload as nothing at all; an undo
@@ -212,15 +258,25 @@ func TestUndoTwice(t *testing.T) {
 func TestZeroPayload(t *testing.T) {
 	m, store := vms(t)
 	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Ready"})
-	require.Zero(t, must(m.Get(t.Context(), "a"))(t).Payload)
-	must(m.Fire(t.Context(), "a", "update", user, resize(2)))(t)
-	must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)
-	require.Zero(t, must(m.Fire(t.Context(), "a", "undo", user, nil))(t).Payload)
-	require.Zero(t, must(m.Get(t.Context(), "a"))(t).Payload)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Zero(t, rec.Payload)
+	_, err = m.Fire(t.Context(), "a", "update", user, resize(2))
+	require.NoError(t, err)
+	_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
+	require.NoError(t, err)
+	rec2, err := m.Fire(t.Context(), "a", "undo", user, nil)
+	require.NoError(t, err)
+	require.Zero(t, rec2.Payload)
+	rec3, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Zero(t, rec3.Payload)
 
 	empty := lifecycle.Must(emptyVM, store, nil)
-	must(empty.Create(t.Context(), "b", "create", user, struct{}{}))(t)
-	must(empty.Fire(t.Context(), "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }}))(t)
+	_, err = empty.Create(t.Context(), "b", "create", user, struct{}{})
+	require.NoError(t, err)
+	_, err = empty.Fire(t.Context(), "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }})
+	require.NoError(t, err)
 }
 
 // TestPointers: every kind of reference is found, however deep.
@@ -237,11 +293,18 @@ func TestPointers(t *testing.T) {
 func aliased[T any](t *testing.T, v T, change func(T)) {
 	t.Helper()
 	m := lifecycle.Must(fsm.Must[T](noteTable()), lifecycle.NewMemoryStore(), nil)
-	must(m.Add(t.Context(), "a", user, v))(t)
-	want := must(m.Get(t.Context(), "a"))(t).Payload
+	_, err := m.Add(t.Context(), "a", user, v)
+	require.NoError(t, err)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	want := rec.Payload
 	change(v)
-	change(must(m.Get(t.Context(), "a"))(t).Payload)
-	got := must(m.Get(t.Context(), "a"))(t).Payload
+	rec2, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	change(rec2.Payload)
+	rec3, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	got := rec3.Payload
 	require.Equal(t, want, got)
 	require.NotEqual(t, v, got, "the change changes nothing")
 }
@@ -302,7 +365,8 @@ func TestGuardsOwnReason(t *testing.T) {
 			require.ErrorIs(t, err, fsm.ErrGuard)
 			require.ErrorIs(t, err, errGuard)
 			require.Equal(t, 422, lifecycle.HTTPStatus(err))
-			must(m.Add(t.Context(), "a", user, size{}))(t)
+			_, err = m.Add(t.Context(), "a", user, size{})
+			require.NoError(t, err)
 			_, err = m.Fire(t.Context(), "a", "edit", user, nil)
 			require.ErrorIs(t, err, fsm.ErrGuard)
 			require.ErrorIs(t, err, errGuard)
@@ -324,8 +388,10 @@ func TestPanics(t *testing.T) {
 	}))
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
-	must(m.Add(t.Context(), "1", user, size{N: 1}))(t)
-	must(m.Add(t.Context(), "2", user, size{N: 2}))(t)
+	_, err := m.Add(t.Context(), "1", user, size{N: 1})
+	require.NoError(t, err)
+	_, err = m.Add(t.Context(), "2", user, size{N: 2})
+	require.NoError(t, err)
 	before := all(t, store, "note", "1", "2")
 	require.PanicsWithValue(t, "guard", func() { _, _ = m.Fire(t.Context(), "1", "edit", user, nil) })
 	require.PanicsWithValue(t, "edit", func() {

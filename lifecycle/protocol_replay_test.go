@@ -123,8 +123,10 @@ func replayed(t *testing.T, trace *check.Trace, without protocolPart) *world {
 		there: 1, without: without,
 	}
 	w.start()
-	rec := must(w.m.Create(t.Context(), replayedID, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 1}))(t)
-	must(w.m.Report(t.Context(), replayedID, rec.Operation, edgecloud.Done, edgecloud.CRM, ""))(t)
+	rec, err := w.m.Create(t.Context(), replayedID, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 1})
+	require.NoError(t, err)
+	_, err = w.m.Report(t.Context(), replayedID, rec.Operation, edgecloud.Done, edgecloud.CRM, "")
+	require.NoError(t, err)
 	require.Equal(t, "Ready, version 1", trace.Actors[0].Start)
 	for _, s := range trace.Steps {
 		switch {
@@ -151,12 +153,14 @@ func (w *world) act(t *testing.T, e edgecloud.Event) {
 	switch e {
 	case edgecloud.TimedOut:
 		time.Sleep(edgecloud.UpdateTimeout + time.Second)
-		must(w.m.Sweep(t.Context()))(t)
+		_, err := w.m.Sweep(t.Context())
+		require.NoError(t, err)
 		return
 	case edgecloud.Prepared, edgecloud.Undo:
 		actor = edgecloud.Controller
 	case edgecloud.Update:
-		rec := must(w.m.Get(t.Context(), replayedID))(t)
+		rec, err := w.m.Get(t.Context(), replayedID)
+		require.NoError(t, err)
 		change.Edit = func(c *edgecloud.ClusterSpec) error { c.Nodes = int(rec.Operation) + 1; return nil }
 	}
 	if _, err := w.m.Fire(t.Context(), replayedID, e, actor, change); err != nil {
@@ -176,7 +180,8 @@ func (w *world) hear(t *testing.T, message string) {
 	if w.without == comparing || w.without == naming && op == 0 {
 		report = w.m.ReportUnfenced
 	}
-	must(report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, ""))(t)
+	_, err := report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, "")
+	require.NoError(t, err)
 }
 
 // ask is an order that arrives, such as "Update 2". Its version is its number.

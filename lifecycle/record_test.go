@@ -22,7 +22,8 @@ func TestNumbersNeverRepeat(t *testing.T) {
 			var last lifecycle.OpID
 			var sequence uint64
 			for range 20 {
-				rec := must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+				rec, err := m.Create(t.Context(), "a", "create", user, size{})
+				require.NoError(t, err)
 				require.Greater(t, rec.Operation, last)
 				for _, e := range []event{"", "done", "touch", "delete", "done"} {
 					if e != "" {
@@ -30,7 +31,9 @@ func TestNumbersNeverRepeat(t *testing.T) {
 						if e == "delete" {
 							actor = user
 						}
-						rec = must(m.Fire(t.Context(), "a", e, actor, nil))(t)
+						rec2, err := m.Fire(t.Context(), "a", e, actor, nil)
+						require.NoError(t, err)
+						rec = rec2
 					}
 					require.False(t, seen[rec.Revision], "revision %q again", rec.Revision)
 					seen[rec.Revision] = true
@@ -38,7 +41,8 @@ func TestNumbersNeverRepeat(t *testing.T) {
 					require.GreaterOrEqual(t, rec.Operation, last)
 					last, sequence = rec.Operation, rec.Sequence
 				}
-				verdict := must(m.Report(t.Context(), "a", last-1, "done", agent, ""))(t)
+				verdict, err := m.Report(t.Context(), "a", last-1, "done", agent, "")
+				require.NoError(t, err)
 				require.Equal(t, lifecycle.Stale, verdict)
 			}
 		})
@@ -53,11 +57,21 @@ func TestOwner(t *testing.T) {
 		Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Ready", Owner: "host-1", Epoch: 7,
 	})
 	owner := func(rec lifecycle.Record[state, size]) string { return fmt.Sprint(rec.Owner, " ", rec.Epoch) }
-	require.Equal(t, "host-1 7", owner(must(m.Get(t.Context(), "a"))(t)))
-	require.Equal(t, "host-1 7", owner(must(m.Fire(t.Context(), "a", "progress", agent, nil))(t)))
-	require.Equal(t, " 0", owner(must(m.Fire(t.Context(), "a", "fail", agent, nil))(t)))
-	require.Equal(t, " 0", owner(must(m.Fire(t.Context(), "a", "retry", user, nil))(t)))
-	require.Equal(t, " 0", owner(must(m.Get(t.Context(), "a"))(t)))
+	rec2, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, "host-1 7", owner(rec2))
+	rec3, err := m.Fire(t.Context(), "a", "progress", agent, nil)
+	require.NoError(t, err)
+	require.Equal(t, "host-1 7", owner(rec3))
+	rec4, err := m.Fire(t.Context(), "a", "fail", agent, nil)
+	require.NoError(t, err)
+	require.Equal(t, " 0", owner(rec4))
+	rec5, err := m.Fire(t.Context(), "a", "retry", user, nil)
+	require.NoError(t, err)
+	require.Equal(t, " 0", owner(rec5))
+	rec6, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, " 0", owner(rec6))
 }
 
 // Enumerations of other people's services: numbers with names.
@@ -84,17 +98,23 @@ func TestEnums(t *testing.T) {
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[command]{Observer: lifecycle.Observer{
 		Reported: func(_ context.Context, r lifecycle.Reported) { told = append(told, r.Event, r.State) },
 	}})
-	rec := must(m.Add(t.Context(), "j", user, size{}))(t)
+	rec, err := m.Add(t.Context(), "j", user, size{})
+	require.NoError(t, err)
 	require.Equal(t, idle, rec.State)
-	_, err := m.Add(t.Context(), "j", user, size{})
+	_, err = m.Add(t.Context(), "j", user, size{})
 	require.EqualError(t, err, `lifecycle: add job "j" by user in Idle: lifecycle: exists already, Idle at revision "1"`)
 	_, err = m.Fire(t.Context(), "j", stop, user, nil)
 	require.EqualError(t, err, `lifecycle: fire job "j": Stop by user in Idle: fsm: not allowed`)
-	rec = must(m.Fire(t.Context(), "j", start, user, nil))(t)
+	rec, err = m.Fire(t.Context(), "j", start, user, nil)
+	require.NoError(t, err)
 	require.Equal(t, fsm.Status[phase]{State: running, Origin: idle}, rec.Status)
 	require.Equal(t, "Start", rec.Event)
-	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "j", 1, stop, user, ""))(t))
+	verdict, err := m.Report(t.Context(), "j", 1, stop, user, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, verdict)
 	require.Equal(t, []string{"Stop", "Running"}, told)
-	require.Len(t, must(m.List(t.Context(), lifecycle.Select[phase]{States: []phase{idle}}))(t), 1)
+	list, err := m.List(t.Context(), lifecycle.Select[phase]{States: []phase{idle}})
+	require.NoError(t, err)
+	require.Len(t, list, 1)
 	require.Equal(t, []string{"Idle", "Running"}, m.Require("j", idle, running).States)
 }

@@ -17,8 +17,10 @@ import (
 func heir(t *testing.T, store lifecycle.Store, handlers map[string]lifecycle.Handler) *sizedManager {
 	t.Helper()
 	time.Sleep(time.Second + 1)
+	owner, err := lifecycle.Join(t.Context(), store, "second", time.Hour)
+	require.NoError(t, err)
 	return workers(store, lifecycle.Config[event]{
-		Owner: must(lifecycle.Join(t.Context(), store, "second", time.Hour))(t), Handlers: handlers,
+		Owner: owner, Handlers: handlers,
 		Queue: queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"slow": {MaxRunning: 1}}}),
 	})
 }
@@ -35,8 +37,10 @@ func dying(t *testing.T, store, owners lifecycle.Store) *sizedManager {
 		}
 		return errBoom
 	}
+	owner, err := lifecycle.Join(t.Context(), owners, "first", time.Second)
+	require.NoError(t, err)
 	return workers(store, lifecycle.Config[event]{
-		Owner:    must(lifecycle.Join(t.Context(), owners, "first", time.Second))(t),
+		Owner:    owner,
 		Handlers: map[string]lifecycle.Handler{"reboot": hang, "stop": func(context.Context, []byte) error { return nil }, "delete": hang},
 		Queue:    queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"slow": {}}}),
 	})
@@ -44,7 +48,9 @@ func dying(t *testing.T, store, owners lifecycle.Store) *sizedManager {
 
 func stored(t *testing.T, store lifecycle.Store, id string) lifecycle.StoredRecord {
 	t.Helper()
-	return must(store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id}))(t)
+	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id})
+	require.NoError(t, err)
+	return rec
 }
 
 // TestRedoneWithin: who does the work of a dead process again gives it the time
@@ -61,7 +67,8 @@ func TestRedoneWithin(t *testing.T) {
 			"d": {Handler: "reboot"},
 		} {
 			running(t, m, id)
-			must(m.Do(t.Context(), id, "reboot", user, work, nil))(t)
+			_, err := m.Do(t.Context(), id, "reboot", user, work, nil)
+			require.NoError(t, err)
 		}
 		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").WorkOptions))
 		require.Nil(t, stored(t, store, "d").WorkOptions)
@@ -80,7 +87,9 @@ func TestRedoneWithin(t *testing.T) {
 			return ctx.Err()
 		}})
 		begun = time.Now()
-		for _, c := range must(n.Sweep(t.Context()))(t) {
+		found, err := n.Sweep(t.Context())
+		require.NoError(t, err)
+		for _, c := range found {
 			require.Equal(t, lifecycle.Redone, c.Resolution, "%v", c)
 		}
 		time.Sleep(time.Minute)
@@ -99,10 +108,12 @@ func TestRedoneTwice(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil))(t)
+		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
+		require.NoError(t, err)
 		kept := stored(t, store, "a").WorkOptions
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) }})
-		must(n.Sweep(t.Context()))(t)
+		_, err = n.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, "second", stored(t, store, "a").Owner)
 		require.Equal(t, kept, stored(t, store, "a").WorkOptions)
 		time.Sleep(10 * time.Second)
@@ -119,13 +130,15 @@ func TestRedoneWithoutClass(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil))(t)
+		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
+		require.NoError(t, err)
 		time.Sleep(time.Second + 1)
 		n := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
 			"reboot": func(context.Context, []byte) error { return nil },
 		}})
 		before := stored(t, store, "a")
-		found := must(n.Sweep(t.Context()))(t)
+		found, err := n.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 1)
 		require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
 		require.ErrorIs(t, found[0].Err, queue.ErrInvalid)
@@ -146,7 +159,8 @@ func TestWorkOptionsOfAnotherForm(t *testing.T) {
 				Owner: "gone", Epoch: 1,
 			})
 			before := stored(t, store, steps)
-			found := must(m.Sweep(t.Context()))(t)
+			found, err := m.Sweep(t.Context())
+			require.NoError(t, err)
 			require.Equal(t, lifecycle.NotMoved, found[len(found)-1].Resolution)
 			for _, c := range found {
 				require.ErrorIs(t, c.Err, lifecycle.ErrForeign)

@@ -174,14 +174,18 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, store := vms(t)
 			ready(t, m, "a")
-			must(m.Create(t.Context(), "b", "create", user, size{}))(t)
-			must(m.Create(t.Context(), "f", "create", user, size{}))(t)
-			must(m.Fire(t.Context(), "f", "fail", agent, nil))(t)
+			_, err := m.Create(t.Context(), "b", "create", user, size{})
+			require.NoError(t, err)
+			_, err = m.Create(t.Context(), "f", "create", user, size{})
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), "f", "fail", agent, nil)
+			require.NoError(t, err)
 			updating(t, m, "u")
-			must(m.Create(t.Context(), "large", "import", user, size{N: 101}))(t)
+			_, err = m.Create(t.Context(), "large", "import", user, size{N: 101})
+			require.NoError(t, err)
 			before := all(t, store.MemoryStore, "vm", "a", "b", "f", "u", "large", "none")
 
-			err := c.call(t.Context(), m)
+			err = c.call(t.Context(), m)
 
 			require.ErrorIs(t, err, c.sentinel)
 			require.EqualError(t, err, c.text)
@@ -244,7 +248,9 @@ func TestIgnoredAbsence(t *testing.T) {
 	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
 	_, err := m.Create(t.Context(), "a", "throw", user, size{})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	require.Zero(t, must(store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"}))(t).Sequence)
+	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"})
+	require.NoError(t, err)
+	require.Zero(t, rec.Sequence)
 }
 
 // TestLongestID: the longest id that is allowed is no problem.
@@ -344,15 +350,17 @@ func TestContextEndsInGuard(t *testing.T) {
 			if !history {
 				m = lifecycle.Must(machine, struct{ lifecycle.Store }{store}, nil)
 			}
-			must(m.Add(t.Context(), "a", user, size{}))(t)
-			must(m.Fire(t.Context(), "a", "open", user, nil))(t)
+			_, err := m.Add(t.Context(), "a", user, size{})
+			require.NoError(t, err)
+			_, err = m.Fire(t.Context(), "a", "open", user, nil)
+			require.NoError(t, err)
 			before := all(t, store.MemoryStore, "asking", "a")
 			leave := func() context.Context {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				store.afterGet = func(int) { cancel(errCause) }
 				return ctx
 			}
-			_, err := m.Fire(leave(), "a", "edit", user, nil)
+			_, err = m.Fire(leave(), "a", "edit", user, nil)
 			require.ErrorIs(t, err, errCause)
 			verdict, err := m.Report(leave(), "a", 1, "edit", user, "")
 			require.ErrorIs(t, err, errCause, "the verdict is %v, and nothing could be decided", verdict)
@@ -416,7 +424,8 @@ func TestForeignRecord(t *testing.T) {
 	t.Run("winner", func(t *testing.T) {
 		m, store := vms(t)
 		plant(t, store, lifecycle.StoredRecord{Key: key, State: "Melting", Origin: "Melting"})
-		before := must(store.Get(t.Context(), key))(t)
+		before, err := store.Get(t.Context(), key)
+		require.NoError(t, err)
 		_, ok := m.Current(&lifecycle.ConflictError{Current: before})
 		require.False(t, ok)
 	})
@@ -457,13 +466,15 @@ func TestForeignPayload(t *testing.T) {
 		require.ErrorContains(t, err, "lifecycle: foreign record: payload is not a lifecycle_test.size: ")
 		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 	}
-	must(m.Explain(t.Context(), "a"))(t)
+	_, err := m.Explain(t.Context(), "a")
+	require.NoError(t, err)
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 
 	foreignPayload(t, store, "b", "Ready")
-	rec := must(m.Override(t.Context(), "b", "None", user, "it cannot be read", nil))(t)
+	rec, err := m.Override(t.Context(), "b", "None", user, "it cannot be read", nil)
+	require.NoError(t, err)
 	require.Zero(t, rec.Payload)
-	_, err := m.Get(t.Context(), "b")
+	_, err = m.Get(t.Context(), "b")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 
@@ -484,7 +495,8 @@ func TestUnencodablePayload(t *testing.T) {
 		_, err = m.Get(t.Context(), "a")
 		require.ErrorIs(t, err, lifecycle.ErrNotFound)
 
-		must(m.Add(t.Context(), "a", user, ratios{Of: []float64{1}}))(t)
+		_, err = m.Add(t.Context(), "a", user, ratios{Of: []float64{1}})
+		require.NoError(t, err)
 		before := all(t, store, "note", "a")
 		_, err = m.Fire(t.Context(), "a", "edit", user, &lifecycle.Change[ratios]{Edit: func(p *ratios) error {
 			p.Of = append(p.Of, math.NaN())
@@ -529,9 +541,11 @@ func TestRequireUndeclaredState(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	notes, machines := lifecycle.Must(note, store, nil), lifecycle.Must(sizedVM, store, nil)
 	for _, s := range []state{"", "Asleep"} {
-		must(notes.Create(ctx, "n", "write", user, size{}))(t)
-		_, err := notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})
+		_, err := notes.Create(ctx, "n", "write", user, size{})
+		require.NoError(t, err)
+		_, err = notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
-		must(notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", "None")}}))(t)
+		_, err = notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", "None")}})
+		require.NoError(t, err)
 	}
 }

@@ -17,18 +17,24 @@ import (
 func TestRepeatedLongAfter(t *testing.T) {
 	for _, before := range []int{0, 97, 98, 99, 150} {
 		m, _ := vms(t)
-		must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+		_, err := m.Create(t.Context(), "a", "import", user, size{})
+		require.NoError(t, err)
 		for range before {
-			must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+			require.NoError(t, err)
 		}
-		must(m.Fire(t.Context(), "a", "update", user, nil))(t)
+		_, err = m.Fire(t.Context(), "a", "update", user, nil)
+		require.NoError(t, err)
 		report := func(e event) lifecycle.Verdict {
-			return must(m.Report(t.Context(), "a", 1, e, agent, ""))(t)
+			verdict, err := m.Report(t.Context(), "a", 1, e, agent, "")
+			require.NoError(t, err)
+			return verdict
 		}
 		require.Equal(t, lifecycle.Applied, report("progress"))
 		require.Equal(t, lifecycle.Applied, report("done"))
 		for range 120 {
-			must(m.Fire(t.Context(), "a", "touch", user, nil))(t)
+			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
+			require.NoError(t, err)
 		}
 		require.Equal(t, lifecycle.Repeated, report("progress"))
 		require.Equal(t, lifecycle.Repeated, report("done"))
@@ -42,8 +48,12 @@ func TestRepeatedLongAfter(t *testing.T) {
 func TestRepeatedOfThisOperation(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a") // "done" was accepted in operation 1
-	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "fail", agent, ""))(t))
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
+	verdict, err := m.Report(t.Context(), "a", 2, "fail", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, verdict)
+	verdict2, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict2)
 }
 
 // TestRepeatedWithoutHistory: a store that keeps none knows the last change.
@@ -51,7 +61,9 @@ func TestRepeatedWithoutHistory(t *testing.T) {
 	m := lifecycle.Must(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
 	report := func(e event) lifecycle.Verdict {
-		return must(m.Report(t.Context(), "a", 2, e, agent, ""))(t)
+		verdict, err := m.Report(t.Context(), "a", 2, e, agent, "")
+		require.NoError(t, err)
+		return verdict
 	}
 	require.Equal(t, lifecycle.Applied, report("progress"))
 	require.Equal(t, lifecycle.Applied, report("done"))
@@ -77,10 +89,18 @@ func TestHistoryFails(t *testing.T) {
 	require.ErrorIs(t, err, errHistory)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.EqualError(t, err, `lifecycle: report vm "a": late by agent in Updating: the history cannot be read`)
-	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
-	require.Equal(t, lifecycle.Repeated, must(m.Report(t.Context(), "a", 2, "done", agent, ""))(t))
-	require.Equal(t, lifecycle.Stale, must(m.Report(t.Context(), "a", 1, "late", agent, ""))(t))
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 3, "late", agent, ""))(t))
+	verdict2, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, verdict2)
+	verdict3, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Repeated, verdict3)
+	verdict4, err := m.Report(t.Context(), "a", 1, "late", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Stale, verdict4)
+	verdict5, err := m.Report(t.Context(), "a", 3, "late", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict5)
 }
 
 // TestReportNeverBegins: no report begins an operation, whatever the actor.
@@ -89,9 +109,15 @@ func TestReportNeverBegins(t *testing.T) {
 	ready(t, m, "a")
 	updating(t, m, "b")
 	before := all(t, store.MemoryStore, "vm", "a", "b")
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 1, "update", user, ""))(t))
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", 1, "delete", user, ""))(t))
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "b", 2, "delete", user, ""))(t), "superseding")
+	verdict, err := m.Report(t.Context(), "a", 1, "update", user, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict)
+	verdict2, err := m.Report(t.Context(), "a", 1, "delete", user, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict2)
+	verdict3, err := m.Report(t.Context(), "b", 2, "delete", user, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict3, "superseding")
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
 }
 
@@ -114,9 +140,14 @@ func TestReportRunsGuardsOnce(t *testing.T) {
 			fsm.Move[state, event]("Creating", "done", "Ready").By(agent).After(time.Minute),
 		),
 	}), lifecycle.NewMemoryStore(), nil)
-	must(m.Create(t.Context(), "a", "create", user, size{}))(t)
-	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 1, "progress", agent, ""))(t))
-	require.Equal(t, lifecycle.Repeated, must(m.Report(t.Context(), "a", 1, "progress", agent, ""))(t))
+	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	require.NoError(t, err)
+	verdict, err := m.Report(t.Context(), "a", 1, "progress", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, verdict)
+	verdict2, err := m.Report(t.Context(), "a", 1, "progress", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Repeated, verdict2)
 	require.Equal(t, 2, runs)
 }
 
@@ -134,16 +165,24 @@ func TestVerdictString(t *testing.T) {
 func TestReportOfAFormerLife(t *testing.T) {
 	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), &lifecycle.MemoryStore{NoHistory: true}} {
 		m := lifecycle.Must(sizedVM, store, nil)
-		must(m.Create(t.Context(), "a", "import", user, size{}))(t)
-		gone := must(m.Fire(t.Context(), "a", "delete", user, nil))(t).Operation
-		must(m.Fire(t.Context(), "a", "done", agent, nil))(t)
-		again := must(m.Create(t.Context(), "a", "import", user, size{}))(t)
+		_, err := m.Create(t.Context(), "a", "import", user, size{})
+		require.NoError(t, err)
+		rec, err := m.Fire(t.Context(), "a", "delete", user, nil)
+		require.NoError(t, err)
+		gone := rec.Operation
+		_, err = m.Fire(t.Context(), "a", "done", agent, nil)
+		require.NoError(t, err)
+		again, err := m.Create(t.Context(), "a", "import", user, size{})
+		require.NoError(t, err)
 		for range 2 {
 			for _, e := range []event{"done", "touch"} {
-				v := must(m.Report(t.Context(), "a", gone, e, agent, ""))(t)
+				v, err := m.Report(t.Context(), "a", gone, e, agent, "")
+				require.NoError(t, err)
 				require.Equal(t, lifecycle.Stale, v)
 			}
 		}
-		require.Equal(t, again, must(m.Get(t.Context(), "a"))(t))
+		rec2, err := m.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, again, rec2)
 	}
 }

@@ -116,8 +116,10 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 			})
 		}
 		one, other := process(), process()
-		h := must(one.Do(t.Context(), "a", "create", "user", nothing, nil))(t)
-		must(h.Wait(t.Context()))(t)
+		h, err := one.Do(t.Context(), "a", "create", "user", nothing, nil)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
 		var mu sync.Mutex
 		var order []string
 		says := func(name string, takes time.Duration) lifecycle.Work {
@@ -133,17 +135,22 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 				return nil
 			})
 		}
-		first := must(one.Occupy(t.Context(), "a", "migrate", says("migrate", time.Hour)))(t)
-		second := must(other.Do(t.Context(), "a", "start", "user", says("start", time.Minute), nil))(t)
-		_, err := one.Do(t.Context(), "a", "start", "user", nothing, nil)
+		first, err := one.Occupy(t.Context(), "a", "migrate", says("migrate", time.Hour))
+		require.NoError(t, err)
+		second, err := other.Do(t.Context(), "a", "start", "user", says("start", time.Minute), nil)
+		require.NoError(t, err)
+		_, err = one.Do(t.Context(), "a", "start", "user", nothing, nil)
 		require.ErrorIs(t, err, fsm.ErrNotAllowed)
-		third := must(one.Occupy(t.Context(), "a", "migrate", says("again", time.Minute)))(t)
-		withdrawn := must(other.Occupy(t.Context(), "a", "migrate", says("never", time.Minute)))(t)
+		third, err := one.Occupy(t.Context(), "a", "migrate", says("again", time.Minute))
+		require.NoError(t, err)
+		withdrawn, err := other.Occupy(t.Context(), "a", "migrate", says("never", time.Minute))
+		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, queue.Pending, first.Outcome())
 		require.Equal(t, []string{"migrate"}, order)
 		withdrawn.Cancel(nil)
-		rec := must(second.Wait(t.Context()))(t)
+		rec, err := second.Wait(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, state("running"), rec.State)
 		require.NoError(t, first.Err())
 		require.NoError(t, third.Wait(t.Context()))

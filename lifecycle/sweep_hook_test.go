@@ -21,7 +21,8 @@ func TestObservedDeadline(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
 		n := workers(store, lifecycle.Config[event]{
 			Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")},
@@ -29,7 +30,8 @@ func TestObservedDeadline(t *testing.T) {
 				return "late", fsm.Sweeper, nil
 			},
 		})
-		found := must(n.Sweep(t.Context()))(t)
+		found, err := n.Sweep(t.Context())
+		require.NoError(t, err)
 		synctest.Wait()
 		require.Len(t, found, 1)
 		require.Equal(t, lifecycle.Redone, found[0].Resolution, "%v", found[0])
@@ -44,7 +46,8 @@ func TestRunTellsTheLast(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := lifecycle.Must(sizedVM, store, nil)
 		for _, id := range []string{"a", "b"} {
-			must(m.Create(t.Context(), id, "create", user, size{}))(t)
+			_, err := m.Create(t.Context(), id, "create", user, size{})
+			require.NoError(t, err)
 		}
 		time.Sleep(time.Hour + 1)
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -77,12 +80,16 @@ func TestSweepBehindItself(t *testing.T) {
 			"reboot": func(context.Context, []byte) error { begun++; <-end; return nil }, // deaf
 		}})
 		running(t, m, "a")
-		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
-		require.Equal(t, lifecycle.Redone, must(m.Sweep(t.Context()))(t)[0].Resolution)
+		found2, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Redone, found2[0].Resolution)
 		for range 20 {
 			time.Sleep(time.Minute + 1)
-			found := must(m.Sweep(t.Context()))(t)
+			found, err := m.Sweep(t.Context())
+			require.NoError(t, err)
 			require.Len(t, found, 1)
 			require.Equal(t, `work-vm "a" in rebooting, operation 4: not moved: lifecycle: its work waits for its turn in this process`, found[0].String())
 		}
@@ -115,16 +122,21 @@ func TestRedoneOrNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		owner, err := lifecycle.Join(t.Context(), store, "p", 24*time.Hour)
+		require.NoError(t, err)
 		config := &lifecycle.Config[event]{
 			WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"try": log.handler("try")},
-			Owner: must(lifecycle.Join(t.Context(), store, "p", 24*time.Hour))(t),
+			Owner: owner,
 		}
 		m := lifecycle.Must(machine, store, config)
-		must(m.Add(t.Context(), "a", user, size{}))(t)
-		dead := must(lifecycle.Join(t.Context(), store, "dead", time.Hour))(t)
+		_, err = m.Add(t.Context(), "a", user, size{})
+		require.NoError(t, err)
+		dead, err := lifecycle.Join(t.Context(), store, "dead", time.Hour)
+		require.NoError(t, err)
 		theirs := *config
 		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return told(ctx) }}
-		must(lifecycle.Must(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil))(t)
+		_, err = lifecycle.Must(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
 		synctest.Wait()
 		store.reset()
@@ -134,12 +146,15 @@ func TestRedoneOrNot(t *testing.T) {
 			}
 			return lifecycle.ErrUnknownOutcome
 		}
-		found := must(m.Sweep(t.Context()))(t)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 1)
 		require.ErrorIs(t, found[0].Err, lifecycle.ErrUnknownOutcome)
 		store.reset()
 		for range 3 {
-			found = must(m.Sweep(t.Context()))(t)
+			found2, err := m.Sweep(t.Context())
+			require.NoError(t, err)
+			found = found2
 			require.Len(t, found, 1)
 			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: somebody looks`, found[0].String())
 		}
@@ -161,15 +176,19 @@ func TestSweepOfTwoAtOnce(t *testing.T) {
 			Observe: func(ctx context.Context, _ lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				if inner == nil {
 					inner = []lifecycle.SweepResult{}
-					inner = must(m.Sweep(ctx))(t)
+					found, err := m.Sweep(ctx)
+					require.NoError(t, err)
+					inner = found
 				}
 				return "", "", nil
 			},
 		})
 		running(t, m, "a")
-		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
-		outer := must(m.Sweep(t.Context()))(t)
+		outer, err := m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Equal(t, lifecycle.Redone, inner[0].Resolution)
 		require.Equal(t, lifecycle.Overtaken, outer[0].Resolution, "%v", outer[0])
 		close(end)

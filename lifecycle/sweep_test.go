@@ -19,21 +19,30 @@ import (
 func TestSweepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "rests")
 		running(t, m, "owned")
-		must(m.Do(t.Context(), "owned", "stop", user, lifecycle.Func(fine), nil))(t)
+		_, err = m.Do(t.Context(), "owned", "stop", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
 		synctest.Wait()
 		running(t, m, "nobody's")
-		must(m.Fire(t.Context(), "nobody's", "stop", user, nil))(t)
+		_, err = m.Fire(t.Context(), "nobody's", "stop", user, nil)
+		require.NoError(t, err)
 		time.Sleep(time.Minute) // to the very deadline
 		before := all(t, store, "work-vm", "rests", "owned", "nobody's")
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found)
+		found2, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found2)
 		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "nobody's"))
 		time.Sleep(time.Nanosecond)
-		require.Len(t, must(m.Sweep(t.Context()))(t), 1)
+		found3, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found3, 1)
 		require.NoError(t, o.Leave(t.Context()))
 	})
 }
@@ -141,7 +150,8 @@ func TestSweepCases(t *testing.T) {
 				if c.dead {
 					ttl = time.Second
 				}
-				o := must(lifecycle.Join(t.Context(), store.MemoryStore, "p", ttl))(t)
+				o, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", ttl)
+				require.NoError(t, err)
 				end := make(chan struct{})
 				m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
 					"reboot": func(context.Context, []byte) error { <-end; return nil },
@@ -149,11 +159,14 @@ func TestSweepCases(t *testing.T) {
 				running(t, m, "a")
 				switch {
 				case c.handler != "":
-					must(m.Do(t.Context(), "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil))(t)
+					_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
+					require.NoError(t, err)
 				case c.dead:
-					must(m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil))(t)
+					_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+					require.NoError(t, err)
 				default:
-					must(m.Fire(t.Context(), "a", c.event, user, nil))(t)
+					_, err := m.Fire(t.Context(), "a", c.event, user, nil)
+					require.NoError(t, err)
 				}
 				pause := time.Minute + 1
 				if c.dead {
@@ -165,13 +178,16 @@ func TestSweepCases(t *testing.T) {
 					store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
 						if commit.Changes[0].To.Machine == "work-vm" && !done {
 							done = true
-							require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), "a", 3, "done", "worker", ""))(t))
+							verdict, err := m.Report(t.Context(), "a", 3, "done", "worker", "")
+							require.NoError(t, err)
+							require.Equal(t, lifecycle.Applied, verdict)
 						}
 						return write()
 					}
 				}
 				n := workers(store, c.sweeper)
-				found := must(n.Sweep(t.Context()))(t)
+				found, err := n.Sweep(t.Context())
+				require.NoError(t, err)
 				synctest.Wait()
 				require.Len(t, found, 1)
 				require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
@@ -180,10 +196,14 @@ func TestSweepCases(t *testing.T) {
 				}
 				require.ErrorIs(t, found[0].Err, c.errIs)
 				require.Equal(t, c.dead, found[0].OwnerDead)
-				require.Equal(t, c.state, must(m.Get(t.Context(), "a"))(t).State)
+				rec, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, c.state, rec.State)
 				close(end)
 				synctest.Wait()
-				path(t, workVM, "none", must(m.History(t.Context(), "a", 0, 0))(t))
+				rows, err := m.History(t.Context(), "a", 0, 0)
+				require.NoError(t, err)
+				path(t, workVM, "none", rows)
 			})
 		})
 	}
@@ -194,16 +214,19 @@ func TestSweepCases(t *testing.T) {
 func TestSweepTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o := must(lifecycle.Join(t.Context(), store, "p", time.Second))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
 			"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) },
 		}})
 		running(t, m, "a")
-		must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		_, err = m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		require.NoError(t, err)
 		time.Sleep(time.Hour)
 		n := workers(store, lifecycle.Config[event]{})
 		for range 3 {
-			found := must(n.Sweep(t.Context()))(t)
+			found, err := n.Sweep(t.Context())
+			require.NoError(t, err)
 			require.Len(t, found, 1)
 			require.Equal(t, lifecycle.NoHandler, found[0].Resolution)
 		}
@@ -218,17 +241,21 @@ func TestSweepPages(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		const many = 1234
 		for i := range many {
-			must(m.Create(t.Context(), fmt.Sprintf("vm-%04d", i), "create", user, size{}))(t)
+			_, err := m.Create(t.Context(), fmt.Sprintf("vm-%04d", i), "create", user, size{})
+			require.NoError(t, err)
 		}
 		time.Sleep(time.Hour + 1)
-		found := must(m.Sweep(t.Context()))(t)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, many)
 		for i, c := range found {
 			require.Equal(t, fmt.Sprintf("vm-%04d", i), c.ID)
 			require.Equal(t, lifecycle.Moved, c.Resolution)
 		}
 		require.Less(t, store.lists, 12)
-		require.Empty(t, must(m.Sweep(t.Context()))(t))
+		found2, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found2)
 	})
 }
 
@@ -236,15 +263,25 @@ func TestSweepPages(t *testing.T) {
 func TestSweepRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-		must(leases.Add(t.Context(), "l", user, size{}))(t)
-		must(leases.Fire(t.Context(), "l", "start", agent, nil))(t)
+		_, err := leases.Add(t.Context(), "l", user, size{})
+		require.NoError(t, err)
+		_, err = leases.Fire(t.Context(), "l", "start", agent, nil)
+		require.NoError(t, err)
 		time.Sleep(24 * time.Hour)
-		require.Empty(t, must(leases.Sweep(t.Context()))(t))
+		found, err := leases.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found)
 		time.Sleep(time.Nanosecond)
-		require.Equal(t, "Ending", must(leases.Sweep(t.Context()))(t)[0].To)
+		found2, err := leases.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "Ending", found2[0].To)
 		time.Sleep(time.Minute + 1)
-		require.Equal(t, "Over", must(leases.Sweep(t.Context()))(t)[0].To)
-		require.Empty(t, must(leases.Sweep(t.Context()))(t))
+		found3, err := leases.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "Over", found3[0].To)
+		found4, err := leases.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, found4)
 	})
 }
 
@@ -265,17 +302,24 @@ func TestManualOfOneOrigin(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-		must(m.Add(t.Context(), "n", user, size{}))(t)
-		must(m.Fire(t.Context(), "n", "work", user, nil))(t)
-		must(m.Add(t.Context(), "o", user, size{}))(t)
-		must(m.Fire(t.Context(), "o", "age", user, nil))(t)
-		must(m.Fire(t.Context(), "o", "work", user, nil))(t)
-		found := must(m.Sweep(t.Context()))(t)
+		_, err := m.Add(t.Context(), "n", user, size{})
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), "n", "work", user, nil)
+		require.NoError(t, err)
+		_, err = m.Add(t.Context(), "o", user, size{})
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), "o", "age", user, nil)
+		require.NoError(t, err)
+		_, err = m.Fire(t.Context(), "o", "work", user, nil)
+		require.NoError(t, err)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 1, "%v", found)
 		require.Equal(t, "n", found[0].ID)
 		require.Equal(t, lifecycle.NeedsOperator, found[0].Resolution)
 		time.Sleep(time.Hour + 1)
-		found = must(m.Sweep(t.Context()))(t)
+		found, err = m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 2)
 		require.Equal(t, lifecycle.Moved, found[0].Resolution)
 		require.Equal(t, "o", found[0].ID)
@@ -296,16 +340,24 @@ func TestLeftAlone(t *testing.T) {
 		),
 	})
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-	must(m.Add(t.Context(), "n", user, size{}))(t)
-	require.Empty(t, must(m.Sweep(t.Context()))(t))
-	must(m.Override(t.Context(), "n", "busy", "ann", "it works", nil))(t)
+	_, err := m.Add(t.Context(), "n", user, size{})
+	require.NoError(t, err)
+	found2, err := m.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found2)
+	_, err = m.Override(t.Context(), "n", "busy", "ann", "it works", nil)
+	require.NoError(t, err)
 	for range 2 {
-		found := must(m.Sweep(t.Context()))(t)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 1)
 		require.Equal(t, `job "n" in busy, operation 1: no row`, found[0].String())
 	}
-	must(m.Fire(t.Context(), "n", "end", user, nil))(t)
-	require.Empty(t, must(m.Sweep(t.Context()))(t))
+	_, err = m.Fire(t.Context(), "n", "end", user, nil)
+	require.NoError(t, err)
+	found3, err := m.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found3)
 }
 
 // TestRun: about every so often, jittered, until the context ends; a sweep that
@@ -314,12 +366,13 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
 		m := lifecycle.Must(sizedVM, store, nil)
-		must(m.Create(t.Context(), "a", "create", user, size{}))(t)
+		_, err := m.Create(t.Context(), "a", "create", user, size{})
+		require.NoError(t, err)
 		var pauses []time.Duration
 		var moved, failed int
 		last := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
-		err := lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
+		err = lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
 			pauses = append(pauses, time.Since(last))
 			last = time.Now()
 			moved += len(found)

@@ -19,7 +19,8 @@ func TestTwoSweepers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
 		store := lifecycle.NewMemoryStore()
-		dead := must(lifecycle.Join(t.Context(), store, "dead", time.Second))(t)
+		dead, err := lifecycle.Join(t.Context(), store, "dead", time.Second)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: dead, Handlers: map[string]lifecycle.Handler{
 			"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) },
 		}})
@@ -27,15 +28,19 @@ func TestTwoSweepers(t *testing.T) {
 		for i := range many {
 			id := fmt.Sprint(i)
 			running(t, m, id)
-			must(m.Do(t.Context(), id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil))(t)
+			_, err := m.Do(t.Context(), id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil)
+			require.NoError(t, err)
 		}
 		time.Sleep(time.Minute + 1)
 		results := make(chan []lifecycle.SweepResult, 2)
 		for i := range 2 {
 			go func() {
-				o := must(lifecycle.Join(t.Context(), store, fmt.Sprint("sweeper ", i), time.Hour))(t)
+				o, err := lifecycle.Join(t.Context(), store, fmt.Sprint("sweeper ", i), time.Hour)
+				require.NoError(t, err)
 				n := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")}})
-				results <- must(n.Sweep(t.Context()))(t)
+				found, err := n.Sweep(t.Context())
+				require.NoError(t, err)
+				results <- found
 			}()
 		}
 		redone := 0
@@ -64,22 +69,29 @@ func TestTwoSweepers(t *testing.T) {
 func TestWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}, every: true}
-		o := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+		o, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
+		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		for _, id := range []string{"a", "b"} {
 			running(t, m, id)
 		}
 		work := lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil })
-		a := must(m.Do(t.Context(), "a", "stop", user, work, nil))(t)
-		found := must(workers(store, lifecycle.Config[event]{}).Sweep(t.Context()))(t)
+		a, err := m.Do(t.Context(), "a", "stop", user, work, nil)
+		require.NoError(t, err)
+		found, err := workers(store, lifecycle.Config[event]{}).Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 1)
 		require.Equal(t, "running", found[0].To)
-		_, err := a.Wait(t.Context())
+		_, err = a.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		require.Equal(t, state("running"), must(m.Get(t.Context(), "b"))(t).State)
+		rec, err := m.Get(t.Context(), "b")
+		require.NoError(t, err)
+		require.Equal(t, state("running"), rec.State)
 		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale, "also its owner was thought to be dead")
 		for _, id := range []string{"a", "b"} {
-			path(t, workVM, "none", must(m.History(t.Context(), id, 0, 0))(t))
+			rows, err := m.History(t.Context(), id, 0, 0)
+			require.NoError(t, err)
+			path(t, workVM, "none", rows)
 		}
 	})
 }
@@ -91,7 +103,8 @@ func TestSweepErrors(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := lifecycle.Must(sizedVM, store, nil)
 		for i := range 3 {
-			must(m.Create(t.Context(), fmt.Sprint(i), "create", user, size{}))(t)
+			_, err := m.Create(t.Context(), fmt.Sprint(i), "create", user, size{})
+			require.NoError(t, err)
 		}
 		time.Sleep(time.Hour + 1)
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -109,7 +122,9 @@ func TestSweepErrors(t *testing.T) {
 		require.Len(t, found, 2)
 		require.Equal(t, lifecycle.NotMoved, found[1].Resolution)
 		store.reset()
-		require.Len(t, must(m.Sweep(t.Context()))(t), 2)
+		found2, err := m.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found2, 2)
 
 		require.NoError(t, store.Close())
 		_, err = m.Sweep(t.Context())
@@ -125,7 +140,8 @@ func TestSweepForeign(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Nowhere", Owner: "dead", Epoch: 3})
 		before := all(t, store, "vm", "a")
-		found := must(m.Sweep(t.Context()))(t)
+		found, err := m.Sweep(t.Context())
+		require.NoError(t, err)
 		require.Len(t, found, 1)
 		require.ErrorIs(t, found[0].Err, lifecycle.ErrForeign)
 		require.Equal(t, before, all(t, store, "vm", "a"))

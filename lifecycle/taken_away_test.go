@@ -150,30 +150,37 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 	for name, then := range map[string]func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]){
 		"at rest": func(*testing.T, *lifecycle.Manager[string, string, struct{}]) {},
 		"in another operation": func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]) {
-			must(other.Fire(t.Context(), "a", "push", "user", nil))(t)
+			_, err := other.Fire(t.Context(), "a", "push", "user", nil)
+			require.NoError(t, err)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m, other := lifecycle.Must(machine, store, config), lifecycle.Must(machine, store, config)
-			must(m.Add(t.Context(), "a", "user", struct{}{}))(t)
+			_, err := m.Add(t.Context(), "a", "user", struct{}{})
+			require.NoError(t, err)
 			begun, end := make(chan struct{}), make(chan struct{})
-			h := must(m.Do(t.Context(), "a", "push", "user", lifecycle.Func(func(context.Context) error {
+			h, err := m.Do(t.Context(), "a", "push", "user", lifecycle.Func(func(context.Context) error {
 				close(begun)
 				<-end
 				return errors.New("it is locked")
-			}), nil))(t)
+			}), nil)
+			require.NoError(t, err)
 			<-begun
-			must(other.Fire(t.Context(), "a", "stuck", fsm.Sweeper, nil))(t)
+			_, err = other.Fire(t.Context(), "a", "stuck", fsm.Sweeper, nil)
+			require.NoError(t, err)
 			then(t, other)
-			before := must(m.Get(t.Context(), "a"))(t)
+			before, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
 			close(end)
-			_, err := h.Wait(t.Context())
+			_, err = h.Wait(t.Context())
 			require.ErrorIs(t, err, lifecycle.ErrStale)
 			failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 			require.Equal(t, lifecycle.Lost, failed.Outcome)
 			require.NoError(t, failed.Unwritten)
-			require.Equal(t, before, must(m.Get(t.Context(), "a"))(t))
+			rec, err := m.Get(t.Context(), "a")
+			require.NoError(t, err)
+			require.Equal(t, before, rec)
 		})
 	}
 }

@@ -21,20 +21,27 @@ func two(t *testing.T) (*sizedManager, *sizedManager, *hooked) {
 	m, store := vms(t)
 	leases := lifecycle.Must(lease, store, nil)
 	ready(t, m, "v")
-	must(leases.Add(t.Context(), "l", user, size{}))(t)
-	must(leases.Fire(t.Context(), "l", "start", agent, nil))(t)
+	_, err := leases.Add(t.Context(), "l", user, size{})
+	require.NoError(t, err)
+	_, err = leases.Fire(t.Context(), "l", "start", agent, nil)
+	require.NoError(t, err)
 	return m, leases, store
 }
 
 // everythingOf is what a store has of VMs and leases, and their history.
 func everythingOf(t *testing.T, store lifecycle.Store) (list []any) {
 	for _, machine := range []string{"vm", "lease"} {
-		for _, r := range must(store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100}))(t) {
-			rows := must(store.(lifecycle.Historian).History(t.Context(), r.Key, 0, 100))(t)
+		list2, err := store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
+		require.NoError(t, err)
+		for _, r := range list2 {
+			rows, err := store.(lifecycle.Historian).History(t.Context(), r.Key, 0, 100)
+			require.NoError(t, err)
 			list = append(list, r.Key, r.Revision, r.State, rows)
 		}
 	}
-	return append(list, must(store.(lifecycle.Outbox).Messages(t.Context(), 100))(t))
+	got, err := store.(lifecycle.Outbox).Messages(t.Context(), 100)
+	require.NoError(t, err)
+	return append(list, got)
 }
 
 func TestTogether(t *testing.T) {
@@ -52,8 +59,10 @@ func TestTogether(t *testing.T) {
 	w := creating(watched, "w", "create", user, size{N: 3}, &lifecycle.Change[size]{Reason: "a twin"})
 	n := adding(leases, "n", user, size{N: 4}, nil)
 	ignored := firing(leases, "l2", "start", agent, nil)
-	must(leases.Add(t.Context(), "l2", user, size{}))(t)
-	must(leases.Fire(t.Context(), "l2", "start", agent, nil))(t)
+	_, err := leases.Add(t.Context(), "l2", user, size{})
+	require.NoError(t, err)
+	_, err = leases.Fire(t.Context(), "l2", "start", agent, nil)
+	require.NoError(t, err)
 	require.NoError(t, commitAll(t.Context(), v, l, w, n, ignored))
 
 	for _, c := range []struct {
@@ -70,7 +79,9 @@ func TestTogether(t *testing.T) {
 	} {
 		require.Equal(t, c.state, c.got.State)
 		require.Equal(t, c.size, c.got.Payload.N)
-		require.Empty(t, cmp.Diff(must(c.m.Get(t.Context(), c.got.ID))(t), c.got))
+		rec, err := c.m.Get(t.Context(), c.got.ID)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(rec, c.got))
 	}
 	require.Equal(t, "a twin", w.Record().Reason)
 	require.Len(t, told, 2)
@@ -79,11 +90,13 @@ func TestTogether(t *testing.T) {
 		m  *sizedManager
 		id string
 	}{{m, "v"}, {leases, "l"}, {m, "w"}, {leases, "n"}} {
-		rows := must(of.m.History(t.Context(), of.id, 0, 0))(t)
+		rows, err := of.m.History(t.Context(), of.id, 0, 0)
+		require.NoError(t, err)
 		tokens[rows[len(rows)-1].Token] = true
 	}
 	require.Len(t, tokens, 1, "one commit")
-	messages := must(store.Messages(t.Context(), 10))(t)
+	messages, err := store.Messages(t.Context(), 10)
+	require.NoError(t, err)
 	require.Len(t, messages, 2)
 	require.Equal(t, "first", messages[0].Topic)
 }
@@ -174,7 +187,8 @@ func TestTogetherIsOvertaken(t *testing.T) {
 	m, leases, store := two(t)
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		store.onCommit = nil
-		must(leases.Fire(t.Context(), "l", "touch", user, nil))(t)
+		_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
+		require.NoError(t, err)
 		return write()
 	}
 	v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
@@ -183,7 +197,9 @@ func TestTogetherIsOvertaken(t *testing.T) {
 	winner, ok := leases.Current(err)
 	require.True(t, ok)
 	require.Equal(t, "touch", winner.Event)
-	require.Equal(t, state("Ready"), must(m.Get(t.Context(), "v"))(t).State)
+	rec, err := m.Get(t.Context(), "v")
+	require.NoError(t, err)
+	require.Equal(t, state("Ready"), rec.State)
 }
 
 // A lost answer is looked for by the token, and nothing is written twice.
@@ -199,8 +215,12 @@ func TestTogetherWithLostAnswers(t *testing.T) {
 		}
 		v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
 		require.NoError(t, commitAll(t.Context(), v, l))
-		require.Empty(t, cmp.Diff(must(m.Get(t.Context(), "v"))(t), v.Record()))
-		require.Empty(t, cmp.Diff(must(leases.Get(t.Context(), "l"))(t), l.Record()))
+		rec, err := m.Get(t.Context(), "v")
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(rec, v.Record()))
+		rec2, err := leases.Get(t.Context(), "l")
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(rec2, l.Record()))
 		require.EqualValues(t, 3, v.Record().Sequence)
 	}
 	// Nobody ever knows.
@@ -214,9 +234,12 @@ func TestTogetherWithLostAnswers(t *testing.T) {
 func TestTogetherAtOnce(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	a, b := lifecycle.Must(lease, store, nil), lifecycle.Must(sizedVM, store, nil)
-	must(a.Add(t.Context(), "x", user, size{}))(t)
-	must(a.Fire(t.Context(), "x", "start", agent, nil))(t)
-	must(b.Create(t.Context(), "x", "import", user, size{}))(t)
+	_, err := a.Add(t.Context(), "x", user, size{})
+	require.NoError(t, err)
+	_, err = a.Fire(t.Context(), "x", "start", agent, nil)
+	require.NoError(t, err)
+	_, err = b.Create(t.Context(), "x", "import", user, size{})
+	require.NoError(t, err)
 	var wg sync.WaitGroup
 	won := make([]int, 8)
 	add := func(s *size) error { s.N++; return nil }
@@ -247,8 +270,12 @@ func TestTogetherAtOnce(t *testing.T) {
 		sum += n
 	}
 	require.Positive(t, sum)
-	require.Equal(t, sum, must(a.Get(t.Context(), "x"))(t).Payload.N)
-	require.Equal(t, sum, must(b.Get(t.Context(), "x"))(t).Payload.N)
+	rec, err := a.Get(t.Context(), "x")
+	require.NoError(t, err)
+	require.Equal(t, sum, rec.Payload.N)
+	rec2, err := b.Get(t.Context(), "x")
+	require.NoError(t, err)
+	require.Equal(t, sum, rec2.Payload.N)
 }
 
 // TestTogetherObserverPanics: who waits for another part hears of it all the same.
@@ -258,9 +285,11 @@ func TestTogetherObserverPanics(t *testing.T) {
 		calm := workers(store, lifecycle.Config[event]{})
 		m := workers(store, lifecycle.Config[event]{Observer: on("stopped", func() { panic("the observer") })})
 		stopped(t, calm, "b")
-		must(calm.Fire(t.Context(), "b", "start", user, nil))(t)
+		_, err := calm.Fire(t.Context(), "b", "start", user, nil)
+		require.NoError(t, err)
 		running(t, calm, "a")
-		must(calm.Fire(t.Context(), "a", "stop", user, nil))(t)
+		_, err = calm.Fire(t.Context(), "a", "stop", user, nil)
+		require.NoError(t, err)
 		var waited time.Duration
 		go func() {
 			began := time.Now()
@@ -281,7 +310,8 @@ func TestTogetherObserverPanics(t *testing.T) {
 // failed, whatever the manager did before.
 func TestPartOfNothing(t *testing.T) {
 	m, _, _ := two(t)
-	must(m.Fire(t.Context(), "v", "touch", user, nil))(t)
+	_, err := m.Fire(t.Context(), "v", "touch", user, nil)
+	require.NoError(t, err)
 	ignored, missing := firing(m, "v", "ping", user, nil), firing(m, "w", "touch", user, nil)
 	require.Zero(t, ignored.Record())
 	require.ErrorIs(t, commitAll(t.Context(), ignored, missing), lifecycle.ErrNotFound)
@@ -289,7 +319,9 @@ func TestPartOfNothing(t *testing.T) {
 	require.Zero(t, missing.Record())
 
 	require.NoError(t, commitAll(t.Context(), ignored))
-	require.Equal(t, must(m.Get(t.Context(), "v"))(t), ignored.Record())
+	rec, err := m.Get(t.Context(), "v")
+	require.NoError(t, err)
+	require.Equal(t, rec, ignored.Record())
 }
 
 // An empty transaction is refused, and may be filled and committed afterwards.
@@ -308,7 +340,9 @@ func TestReportReadsHistoryOnce(t *testing.T) {
 	store := &historyReads{MemoryStore: lifecycle.NewMemoryStore()}
 	m := lifecycle.Must(sizedVM, store, nil)
 	rec := ready(t, m, "a")
-	require.Equal(t, lifecycle.Refused, must(m.Report(t.Context(), "a", rec.Operation, "late", agent, ""))(t))
+	verdict, err := m.Report(t.Context(), "a", rec.Operation, "late", agent, "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 1, store.reads)
 }
 

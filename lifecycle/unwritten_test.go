@@ -45,7 +45,8 @@ func TestUnwritten(t *testing.T) {
 				m := workers(store, lifecycle.Config[event]{Failed: c.failed})
 				running(t, m, "a")
 				end := make(chan struct{})
-				h := must(m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil))(t)
+				h, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
+				require.NoError(t, err)
 				synctest.Wait()
 				before := all(t, store.MemoryStore, "work-vm", "a")
 				store.onCommit = c.onCommit
@@ -53,7 +54,7 @@ func TestUnwritten(t *testing.T) {
 					h.Cancel(errDone)
 				}
 				close(end)
-				_, err := h.Wait(t.Context())
+				_, err = h.Wait(t.Context())
 				e := outcomeError(t, err)
 				require.Equal(t, c.outcome, e.Outcome)
 				require.ErrorIs(t, e.Unwritten, c.is)
@@ -67,14 +68,17 @@ func TestUnwritten(t *testing.T) {
 				require.Equal(t, before, all(t, store.MemoryStore, "work-vm", "a"))
 				store.reset()
 				time.Sleep(time.Minute + 1)
-				cases := must(m.Sweep(t.Context()))(t)
+				cases, err := m.Sweep(t.Context())
+				require.NoError(t, err)
 				require.Len(t, cases, 1)
 				if c.event == "inspect" {
 					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					return
 				}
 				require.Equal(t, lifecycle.Moved, cases[0].Resolution)
-				require.Equal(t, state("running"), must(m.Get(t.Context(), "a"))(t).State)
+				rec, err := m.Get(t.Context(), "a")
+				require.NoError(t, err)
+				require.Equal(t, state("running"), rec.State)
 			})
 		})
 	}
@@ -88,7 +92,8 @@ func TestOutcomeAnswerLost(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
 		end := make(chan struct{})
-		h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil))(t)
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+		require.NoError(t, err)
 		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
@@ -117,17 +122,20 @@ func TestOutcomeOvertaken(t *testing.T) {
 		handlers["reboot"] = func(context.Context, []byte) error { <-end; return nil }
 		m := workers(store, lifecycle.Config[event]{Handlers: handlers})
 		running(t, m, "a")
-		h := must(m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil))(t)
+		h, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
+		require.NoError(t, err)
 		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 			if n == 1 {
-				require.Equal(t, lifecycle.Applied, must(other.Report(t.Context(), "a", 3, "progress", "worker", "half"))(t))
+				verdict, err := other.Report(t.Context(), "a", 3, "progress", "worker", "half")
+				require.NoError(t, err)
+				require.Equal(t, lifecycle.Applied, verdict)
 			}
 			return write()
 		}
 		close(end)
-		_, err := h.Wait(t.Context())
+		_, err = h.Wait(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{
 			"3: running -reboot-> rebooting by user", "3: rebooting -progress-> rebooting by worker", "3: rebooting -done-> running by worker",
@@ -154,11 +162,13 @@ func TestOutcomeElsewhere(t *testing.T) {
 		),
 	})
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
-	must(m.Add(t.Context(), "a", user, size{}))(t)
-	h := must(m.Do(t.Context(), "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
+	_, err := m.Add(t.Context(), "a", user, size{})
+	require.NoError(t, err)
+	h, err := m.Do(t.Context(), "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 		_, err := m.Fire(ctx, "a", "collected", "worker", nil)
 		return err
-	}), nil))(t)
+	}), nil)
+	require.NoError(t, err)
 	rec, err := h.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, state("delivered"), rec.State)
@@ -186,12 +196,14 @@ func TestEditOutcome(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 				running(t, m, "a")
-				h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 					lifecycle.EditOutcome(ctx, c.edit)
 					return c.work
-				}), nil))(t)
-				_, err := h.Wait(t.Context())
-				now := must(m.Get(t.Context(), "a"))(t)
+				}), nil)
+				require.NoError(t, err)
+				_, err = h.Wait(t.Context())
+				now, readErr := m.Get(t.Context(), "a")
+				require.NoError(t, readErr)
 				require.Equal(t, c.to, now.Payload)
 				if c.want == 0 {
 					require.NoError(t, err)
@@ -212,14 +224,17 @@ func TestEditOutcome(t *testing.T) {
 func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	running(t, m, "a")
-	h := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+	h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 		require.True(t, lifecycle.EditOutcome(ctx, func(*string) error { return nil }))
 		return nil
-	}), nil))(t)
-	_, err := h.Wait(t.Context())
+	}), nil)
+	require.NoError(t, err)
+	_, err = h.Wait(t.Context())
 	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.Equal(t, state("running"), must(m.Get(t.Context(), "a"))(t).State)
+	rec, err := m.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, state("running"), rec.State)
 }
 
 // TestObserverPanics: who waits does not read that all is well.
@@ -233,7 +248,9 @@ func TestObserverPanics(t *testing.T) {
 			},
 		}})
 		running(t, m, "a")
-		_, err := must(m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil))(t).Wait(t.Context())
+		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
+		_, err = op.Wait(t.Context())
 		require.Error(t, outcomeError(t, err).Unwritten)
 	})
 }
@@ -264,7 +281,8 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner := must(lifecycle.Join(t.Context(), store, "p", time.Hour))(t)
+				owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
+				require.NoError(t, err)
 				m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
 				running(t, m, "a")
 				running(t, m, "b")
@@ -278,13 +296,17 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 				store.reset()
 				for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
 					for range 2 {
-						cases := must(mgr.Sweep(t.Context()))(t)
+						cases, err := mgr.Sweep(t.Context())
+						require.NoError(t, err)
 						require.Len(t, cases, 1)
 						require.Equal(t, id, cases[0].ID)
 						require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					}
-					must(mgr.Override(t.Context(), id, "running", user, "it is fine", nil))(t)
-					require.Empty(t, must(mgr.Sweep(t.Context()))(t))
+					_, err := mgr.Override(t.Context(), id, "running", user, "it is fine", nil)
+					require.NoError(t, err)
+					found, err := mgr.Sweep(t.Context())
+					require.NoError(t, err)
+					require.Empty(t, found)
 				}
 				require.NoError(t, owner.Leave(t.Context()))
 			})

@@ -72,15 +72,21 @@ func workers(store lifecycle.Store, config lifecycle.Config[event]) *lifecycle.M
 // stopped and running make a VM that rests, in operation 1 and 2.
 func stopped(t *testing.T, m *sizedManager, id string) {
 	t.Helper()
-	must(m.Create(t.Context(), id, "create", user, size{N: 1}))(t)
-	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), id, 1, "done", "worker", ""))(t))
+	_, err := m.Create(t.Context(), id, "create", user, size{N: 1})
+	require.NoError(t, err)
+	verdict, err := m.Report(t.Context(), id, 1, "done", "worker", "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, verdict)
 }
 
 func running(t *testing.T, m *sizedManager, id string) {
 	t.Helper()
 	stopped(t, m, id)
-	must(m.Fire(t.Context(), id, "start", user, nil))(t)
-	require.Equal(t, lifecycle.Applied, must(m.Report(t.Context(), id, 2, "done", "worker", ""))(t))
+	_, err := m.Fire(t.Context(), id, "start", user, nil)
+	require.NoError(t, err)
+	verdict, err := m.Report(t.Context(), id, 2, "done", "worker", "")
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, verdict)
 }
 
 // told is work that ends when it is told to, and says why it was.
@@ -95,7 +101,9 @@ func fine(context.Context) error { return nil }
 // story is an object's history after a number of commits, a line each.
 func story(t *testing.T, m *sizedManager, id string, after uint64) (lines []string) {
 	t.Helper()
-	for _, row := range must(m.History(t.Context(), id, after, 0))(t) {
+	rows, err := m.History(t.Context(), id, after, 0)
+	require.NoError(t, err)
+	for _, row := range rows {
 		lines = append(lines, fmt.Sprintf("%d: %s -%s-> %s by %s", row.Operation, or(row.From, "none"), row.Event, row.To, row.Actor))
 	}
 	return lines

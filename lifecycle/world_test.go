@@ -13,15 +13,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// must returns the value of a call that has to succeed: must(f())(t).
-func must[V any](v V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
 // vms is a manager of sized VMs over a store that keeps everything, and over a
 // layer that can be told to misbehave.
 func vms(t *testing.T) (*sizedManager, *hooked) {
@@ -33,15 +24,20 @@ func vms(t *testing.T) (*sizedManager, *hooked) {
 // ready makes a VM that is Ready, in operation 1.
 func ready(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
-	must(m.Create(t.Context(), id, "create", user, size{N: 1}))(t)
-	return must(m.Fire(t.Context(), id, "done", agent, nil))(t)
+	_, err := m.Create(t.Context(), id, "create", user, size{N: 1})
+	require.NoError(t, err)
+	rec, err := m.Fire(t.Context(), id, "done", agent, nil)
+	require.NoError(t, err)
+	return rec
 }
 
 // updating makes a VM that is Updating from size 1 to size 2, in operation 2.
 func updating(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
 	ready(t, m, id)
-	return must(m.Fire(t.Context(), id, "update", user, resize(2)))(t)
+	rec, err := m.Fire(t.Context(), id, "update", user, resize(2))
+	require.NoError(t, err)
+	return rec
 }
 
 func resize(n int) *lifecycle.Change[size] {
@@ -119,17 +115,24 @@ func all(t *testing.T, store *lifecycle.MemoryStore, machine string, ids ...stri
 	ctx := context.Background()
 	for _, id := range ids {
 		key := lifecycle.Key{Machine: machine, ID: id}
-		e.Records = append(e.Records, must(store.Get(ctx, key))(t))
-		e.History = append(e.History, must(store.History(ctx, key, 0, 1000))(t))
+		rec, err := store.Get(ctx, key)
+		require.NoError(t, err)
+		e.Records = append(e.Records, rec)
+		rows, err := store.History(ctx, key, 0, 1000)
+		require.NoError(t, err)
+		e.History = append(e.History, rows)
 	}
-	e.Messages = must(store.Messages(ctx, 1000))(t)
+	got, err := store.Messages(ctx, 1000)
+	require.NoError(t, err)
+	e.Messages = got
 	return e
 }
 
 // plant writes a record that no manager of the table would write.
 func plant(t *testing.T, store lifecycle.Store, rec lifecycle.StoredRecord) {
 	t.Helper()
-	before := must(store.Get(t.Context(), rec.Key))(t)
+	before, err := store.Get(t.Context(), rec.Key)
+	require.NoError(t, err)
 	rec.Sequence, rec.Operation = before.Sequence+1, before.Operation+1
 	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
 		Token:   lifecycle.NewToken(),

@@ -16,15 +16,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// must returns the value of a call that has to succeed: must(f())(t).
-func must[V any](v V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
 // systemState is the rule of the Lattice document.
 func systemState() aggregate.Spec[lattice.ServiceState, lattice.State] {
 	type states = []lattice.ServiceState
@@ -67,7 +58,8 @@ func TestPriority(t *testing.T) {
 	for n := range 5 {
 		var longer [][]lattice.ServiceState
 		for _, list := range lists {
-			got := must(rule.Of(count(list)))(t)
+			got, err := rule.Of(count(list))
+			require.NoError(t, err)
 			require.Equal(t, lattice.Aggregate(slices.Values(list)), got.State, "%q", list)
 			require.Equal(t, n, got.Total)
 			require.Equal(t, got.Count < n, got.Partial)
@@ -102,7 +94,9 @@ func TestDominant(t *testing.T) {
 		{counts{tumblebug.Running: 3, tumblebug.Removed: 2}, result{tumblebug.Running, 3, 3, false}},
 		{counts{tumblebug.Running: 3, tumblebug.Removed: -2}, result{tumblebug.Running, 3, 3, false}},
 	} {
-		require.Equal(t, c.want, must(rule.Of(c.vms))(t), "%v", c.vms)
+		got, err := rule.Of(c.vms)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%v", c.vms)
 	}
 	// Of any two states with as many VMs, the first in this order counts.
 	order := []tumblebug.State{
@@ -110,7 +104,9 @@ func TestDominant(t *testing.T) {
 	}
 	for i, a := range order {
 		for _, b := range order[i+1:] {
-			require.Equal(t, a, must(rule.Of(counts{a: 1, b: 1}))(t).State, "%v %v", a, b)
+			got2, err := rule.Of(counts{a: 1, b: 1})
+			require.NoError(t, err)
+			require.Equal(t, a, got2.State, "%v %v", a, b)
 		}
 	}
 }
@@ -187,7 +183,8 @@ func TestCostsTheSame(t *testing.T) {
 	for _, n := range []int{10, 100_000} {
 		roster := aggregate.NewRoster(rule)
 		for i := range n {
-			must(roster.Apply(vmRow(fmt.Sprint(i), 1, tumblebug.Running)))(t)
+			_, err := roster.Apply(vmRow(fmt.Sprint(i), 1, tumblebug.Running))
+			require.NoError(t, err)
 		}
 		sequence := uint64(1)
 		got := testing.AllocsPerRun(100, func() {
@@ -241,5 +238,7 @@ func TestAggregateKeepsNothing(t *testing.T) {
 	for i := range spec.Classes {
 		spec.Classes[i].State, spec.Classes[i].States[0] = "changed", "changed"
 	}
-	require.Equal(t, tumblebug.Running, must(rule.Of(map[tumblebug.State]int{tumblebug.Running: 1}))(t).State)
+	got, err := rule.Of(map[tumblebug.State]int{tumblebug.Running: 1})
+	require.NoError(t, err)
+	require.Equal(t, tumblebug.Running, got.State)
 }

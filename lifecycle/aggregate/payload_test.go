@@ -44,7 +44,8 @@ func TestCountsInThePayload(t *testing.T) {
 			racks := []string{"r0", "r1", "no such rack"}
 			blades, rackManager := newRacks(store.MemoryStore)
 			for _, rack := range racks[:2] {
-				must(rackManager.Add(ctx, rack, user, rackSpec{}))(t)
+				_, err := rackManager.Add(ctx, rack, user, rackSpec{})
+				require.NoError(t, err)
 			}
 			var wg sync.WaitGroup
 			for range 6 {
@@ -67,7 +68,9 @@ func TestCountsInThePayload(t *testing.T) {
 				there[b.Payload.Rack][b.State]++
 			}
 			for rack, want := range there {
-				counted := must(rackManager.Get(ctx, rack))(t).Payload.Blades
+				rec, err := rackManager.Get(ctx, rack)
+				require.NoError(t, err)
+				counted := rec.Payload.Blades
 				maps.DeleteFunc(counted, func(s state, n int) bool { return n == 0 || s == "None" })
 				if counted == nil {
 					counted = map[state]int{}

@@ -137,7 +137,9 @@ func TestRecountMeanwhile(t *testing.T) {
 	rule := aggregate.Must(mciStatus())
 	roster := aggregate.NewRoster(rule)
 	apply := func(id string, sequence uint64, to tumblebug.State) bool {
-		return must(roster.Apply(vmRow(id, sequence, to)))(t)
+		got, err := roster.Apply(vmRow(id, sequence, to))
+		require.NoError(t, err)
+		return got
 	}
 	apply("gone", 4, tumblebug.Running)  // the row of its removal was lost
 	apply("late", 4, tumblebug.Running)  // as gone, and an old row arrives late
@@ -170,7 +172,8 @@ func TestRecountBesideAnother(t *testing.T) {
 	page := []lifecycle.Record[tumblebug.State, struct{}]{vmRecord("a", 1, tumblebug.Running), vmRecord("b", 1, tumblebug.Running)}
 	require.NoError(t, aggregate.Recount(roster, yielding(func(i int) {
 		if i == 0 {
-			must(roster.Apply(vmRow("b", 2, tumblebug.Removed)))(t)
+			_, err := roster.Apply(vmRow("b", 2, tumblebug.Removed))
+			require.NoError(t, err)
 			require.NoError(t, aggregate.Recount(roster, yielding(nil, page[0])))
 		}
 	}, page...)))
@@ -183,7 +186,8 @@ func TestRecountBesideAnOlderOne(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		roster := aggregate.NewRoster(aggregate.Must(mciStatus()))
 		if known {
-			must(roster.Apply(vmRow("b", 1, tumblebug.Running)))(t)
+			_, err := roster.Apply(vmRow("b", 1, tumblebug.Running))
+			require.NoError(t, err)
 		}
 		type record = lifecycle.Record[tumblebug.State, struct{}]
 		require.NoError(t, aggregate.Recount(roster, func(older func(record, error) bool) {
@@ -204,9 +208,17 @@ func TestRosterForgets(t *testing.T) {
 	recount := func() {
 		require.NoError(t, aggregate.Recount(roster, yielding[lifecycle.Record[tumblebug.State, struct{}]](nil)))
 	}
-	late := func(id string) bool { return must(roster.Apply(vmRow(id, 2, tumblebug.Running)))(t) }
-	require.True(t, must(roster.Apply(vmRow("removed", 3, tumblebug.Removed)))(t))
-	require.True(t, must(roster.Apply(vmRow("lost", 3, tumblebug.Running)))(t))
+	late := func(id string) bool {
+		got, err := roster.Apply(vmRow(id, 2, tumblebug.Running))
+		require.NoError(t, err)
+		return got
+	}
+	got2, err := roster.Apply(vmRow("removed", 3, tumblebug.Removed))
+	require.NoError(t, err)
+	require.True(t, got2)
+	got3, err := roster.Apply(vmRow("lost", 3, tumblebug.Running))
+	require.NoError(t, err)
+	require.True(t, got3)
 	require.False(t, late("removed"))
 	recount()
 	require.True(t, late("removed"), "a row from before its removal, a whole list later")
@@ -222,9 +234,10 @@ func TestRosterForgets(t *testing.T) {
 func TestRosterRefuses(t *testing.T) {
 	rule := aggregate.Must(mciStatus())
 	roster := aggregate.NewRoster(rule)
-	must(roster.Apply(vmRow("a", 1, tumblebug.Running)))(t)
+	_, err := roster.Apply(vmRow("a", 1, tumblebug.Running))
+	require.NoError(t, err)
 
-	_, err := roster.Apply(vmRow("a", 2, "Asleep"))
+	_, err = roster.Apply(vmRow("a", 2, "Asleep"))
 	require.ErrorIs(t, err, lifecycle.ErrForeign)
 	row := vmRow("a", 2, tumblebug.Failed)
 	row.Machine = "mci"
@@ -278,7 +291,8 @@ func TestRosterSettleOverAndOver(t *testing.T) {
 	require.NoError(t, roster.Settle(func(now aggregate.Result[tumblebug.State]) error {
 		written = append(written, now.Total)
 		if n := len(written); n < 4 {
-			must(roster.Apply(vmRow(fmt.Sprint(n), 1, tumblebug.Running)))(t)
+			_, err := roster.Apply(vmRow(fmt.Sprint(n), 1, tumblebug.Running))
+			require.NoError(t, err)
 		}
 		return nil
 	}))

@@ -14,15 +14,6 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/relation"
 )
 
-// must returns the value of a call that has to succeed: must(f())(t).
-func must[V any](v V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
 // The roles of the Blazar document. A lease has any number of reservations, and
 // two events.
 var (

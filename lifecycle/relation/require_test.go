@@ -28,22 +28,31 @@ func newLease(t *testing.T, n int, store lifecycle.Store) leaseWorld {
 		store: store, leases: lifecycle.Must(blazar.Lease, store, nil),
 		reservations: lifecycle.Must(blazar.Reservation, store, nil), events: lifecycle.Must(blazar.Event, store, nil),
 	}
-	must(w.leases.Create(ctx, "l", blazar.Create, blazar.User, blazar.LeaseSpec{}))(t)
-	must(w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil))(t)
+	_, err := w.leases.Create(ctx, "l", blazar.Create, blazar.User, blazar.LeaseSpec{})
+	require.NoError(t, err)
+	_, err = w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil)
+	require.NoError(t, err)
 	for i := range n {
-		must(w.reservations.Add(ctx, fmt.Sprint("r", i), blazar.Manager, blazar.ReservationSpec{Lease: "l"}))(t)
+		_, err := w.reservations.Add(ctx, fmt.Sprint("r", i), blazar.Manager, blazar.ReservationSpec{Lease: "l"})
+		require.NoError(t, err)
 	}
-	must(w.events.Add(ctx, "start", blazar.Manager, blazar.EventSpec{Lease: "l"}))(t)
-	must(w.events.Add(ctx, "end", blazar.Manager, blazar.EventSpec{Lease: "l"}))(t)
+	_, err = w.events.Add(ctx, "start", blazar.Manager, blazar.EventSpec{Lease: "l"})
+	require.NoError(t, err)
+	_, err = w.events.Add(ctx, "end", blazar.Manager, blazar.EventSpec{Lease: "l"})
+	require.NoError(t, err)
 	return w
 }
 
 // observed reads the objects that are related to the lease.
 func (w leaseWorld) observed(ctx context.Context, t *testing.T) []relation.Related {
 	t.Helper()
+	rec, err := w.events.Get(ctx, "start")
+	require.NoError(t, err)
+	rec2, err := w.events.Get(ctx, "end")
+	require.NoError(t, err)
 	related := []relation.Related{
-		startLease.Saw("start", must(w.events.Get(ctx, "start"))(t).State),
-		endLease.Saw("end", must(w.events.Get(ctx, "end"))(t).State),
+		startLease.Saw("start", rec.State),
+		endLease.Saw("end", rec2.State),
 	}
 	for r, err := range w.reservations.All(ctx, lifecycle.Select[blazar.ReservationState]{}) {
 		require.NoError(t, err)
@@ -60,18 +69,22 @@ func TestRequire(t *testing.T) {
 	const n = 3
 	for moved := range n + 3 {
 		w := newLease(t, n, lifecycle.NewMemoryStore())
-		must(w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil))(t)
+		_, err := w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil)
+		require.NoError(t, err)
 		preconditions, err := table.Require(blazar.LeaseStarting, w.observed(ctx, t)...)
 		require.NoError(t, err)
 		require.Len(t, preconditions, n+2)
 		switch moved {
 		case n:
-			must(w.events.Fire(ctx, "start", blazar.Done, blazar.Manager, nil))(t)
+			_, err := w.events.Fire(ctx, "start", blazar.Done, blazar.Manager, nil)
+			require.NoError(t, err)
 		case n + 1:
-			must(w.events.Fire(ctx, "end", blazar.Start, blazar.Manager, nil))(t)
+			_, err := w.events.Fire(ctx, "end", blazar.Start, blazar.Manager, nil)
+			require.NoError(t, err)
 		case n + 2:
 		default:
-			must(w.reservations.Fire(ctx, fmt.Sprint("r", moved), blazar.Start, blazar.Manager, nil))(t)
+			_, err := w.reservations.Fire(ctx, fmt.Sprint("r", moved), blazar.Start, blazar.Manager, nil)
+			require.NoError(t, err)
 		}
 		_, err = w.leases.Fire(ctx, "l", blazar.Start, blazar.Manager, &lifecycle.Change[blazar.LeaseSpec]{Require: preconditions})
 		want := blazar.LeaseStarting
@@ -81,7 +94,9 @@ func TestRequire(t *testing.T) {
 		} else {
 			require.NoError(t, err)
 		}
-		require.Equal(t, want, must(w.leases.Get(ctx, "l"))(t).State)
+		rec, err := w.leases.Get(ctx, "l")
+		require.NoError(t, err)
+		require.Equal(t, want, rec.State)
 	}
 }
 
@@ -92,26 +107,32 @@ func TestRequireOfAParentThatMoves(t *testing.T) {
 	ctx := t.Context()
 	for _, expects := range []bool{false, true} {
 		w := newLease(t, 0, lifecycle.NewMemoryStore())
-		seen := must(w.leases.Fire(ctx, "l", blazar.Start, blazar.Manager, nil))(t)
-		must(w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil))(t)
-		must(w.events.Fire(ctx, "start", blazar.Done, blazar.Manager, nil))(t)
+		seen, err := w.leases.Fire(ctx, "l", blazar.Start, blazar.Manager, nil)
+		require.NoError(t, err)
+		_, err = w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil)
+		require.NoError(t, err)
+		_, err = w.events.Fire(ctx, "start", blazar.Done, blazar.Manager, nil)
+		require.NoError(t, err)
 		preconditions, err := table.Require(blazar.LeaseActive, w.observed(ctx, t)...)
 		require.NoError(t, err)
 		change := &lifecycle.Change[blazar.LeaseSpec]{Require: preconditions}
 		if expects {
 			change.Expect = seen.Revision
 		}
-		must(w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil))(t)
-		must(w.leases.Fire(ctx, "l", blazar.Terminate, blazar.Manager, nil))(t)
+		_, err = w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil)
+		require.NoError(t, err)
+		_, err = w.leases.Fire(ctx, "l", blazar.Terminate, blazar.Manager, nil)
+		require.NoError(t, err)
 		_, err = w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, change)
-		now := must(w.leases.Get(ctx, "l"))(t).State
+		now, readErr := w.leases.Get(ctx, "l")
+		require.NoError(t, readErr)
 		if expects {
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
-			require.Equal(t, blazar.LeaseTerminating, now)
+			require.Equal(t, blazar.LeaseTerminating, now.State)
 			continue
 		}
 		require.NoError(t, err)
-		require.Error(t, table.Check(now, w.observed(ctx, t)...))
+		require.Error(t, table.Check(now.State, w.observed(ctx, t)...))
 	}
 }
 
@@ -119,9 +140,10 @@ func TestRequireOfAParentThatMoves(t *testing.T) {
 // that does not exist must not exist at the commit.
 func TestRequireIsOnTheOthers(t *testing.T) {
 	table := relation.Must(leaseCombinations())
-	preconditions := must(table.Require(blazar.LeaseStarting,
+	preconditions, err := table.Require(blazar.LeaseStarting,
 		reservations.Moves("r0", blazar.ReservationActive), reservations.Saw("r1", blazar.ReservationPending),
-		startLease.Saw("e", blazar.EventInProgress), endLease.Saw("f", blazar.EventUndone)))(t)
+		startLease.Saw("e", blazar.EventInProgress), endLease.Saw("f", blazar.EventUndone))
+	require.NoError(t, err)
 	on := func(machine, id, state string) lifecycle.Precondition {
 		return lifecycle.Precondition{Key: lifecycle.Key{Machine: machine, ID: id}, States: []string{state}}
 	}
@@ -129,7 +151,8 @@ func TestRequireIsOnTheOthers(t *testing.T) {
 		on("reservation", "r1", "pending"), on("event", "e", "IN_PROGRESS"), on("event", "f", "UNDONE"),
 	}, preconditions)
 
-	preconditions = must(relation.Must(noteWith(vmRole.All("Ready"))).Require("Draft", vmRole.Saw("a", "None"), vmRole.Saw("b", "Ready")))(t)
+	preconditions, err = relation.Must(noteWith(vmRole.All("Ready"))).Require("Draft", vmRole.Saw("a", "None"), vmRole.Saw("b", "Ready"))
+	require.NoError(t, err)
 	require.Equal(t, []lifecycle.Precondition{on("vm", "a", ""), on("vm", "b", "Ready")}, preconditions)
 }
 
@@ -153,12 +176,15 @@ func TestBeyondTheStore(t *testing.T) {
 		newLease(t, 1, lone{lifecycle.NewMemoryStore()}),
 		newLease(t, lifecycle.NewMemoryStore().Capabilities().Changes-2, lifecycle.NewMemoryStore()),
 	} {
-		must(w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil))(t)
+		_, err := w.events.Fire(ctx, "start", blazar.Start, blazar.Manager, nil)
+		require.NoError(t, err)
 		preconditions, err := table.Require(blazar.LeaseStarting, w.observed(ctx, t)...)
 		require.NoError(t, err)
 		require.Less(t, w.store.Capabilities().Changes, 1+len(preconditions))
 		_, err = w.leases.Fire(ctx, "l", blazar.Start, blazar.Manager, &lifecycle.Change[blazar.LeaseSpec]{Require: preconditions})
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.Equal(t, blazar.LeasePending, must(w.leases.Get(ctx, "l"))(t).State)
+		rec, err := w.leases.Get(ctx, "l")
+		require.NoError(t, err)
+		require.Equal(t, blazar.LeasePending, rec.State)
 	}
 }
