@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/history"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -62,8 +62,8 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 		if told == 0 {
 			return
 		}
-		tables := []check.TableVersion{{Table: sizedVM.Table()}, {Table: lease.Table()}}
-		sum, err := check.Conform(check.ReadHistory(&feed), tables, nil)
+		tables := []history.TableVersion{{Table: sizedVM.Table()}, {Table: lease.Table()}}
+		sum, err := history.Check(history.Read(&feed), tables, nil)
 		require.NoError(t, err)
 		require.True(t, sum.OK(), sum)
 		require.Equal(t, told, sum.Rows)
@@ -81,9 +81,9 @@ func TestHistoryRowsAsJSON(t *testing.T) {
 	var back lifecycle.HistoryRow
 	require.NoError(t, json.Unmarshal(text, &back))
 	require.Equal(t, row, back)
-	for read, err := range check.ReadHistory(bytes.NewReader(text)) {
+	for read, err := range history.Read(bytes.NewReader(text)) {
 		require.NoError(t, err)
-		require.Equal(t, check.HistoryRow{
+		require.Equal(t, history.Row{
 			Machine: "vm", ID: "v1", Sequence: 7, Operation: 3, From: "Ready", FromOrigin: "Ready", To: "Updating",
 			Origin: "Ready", Event: "update", Actor: "user", At: row.At, Line: 1,
 		}, read)
@@ -106,9 +106,9 @@ func ExampleHistoryRow() {
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
 	forged := strings.Replace(audit.String(), `"Done"`, `"Undo"`, 1)
 
-	tables := []check.TableVersion{{Table: edgecloud.ClusterInst.Table()}}
-	for _, history := range []string{audit.String(), forged} {
-		sum, err := check.Conform(check.ReadHistory(strings.NewReader(history)), tables, nil)
+	tables := []history.TableVersion{{Table: edgecloud.ClusterInst.Table()}}
+	for _, text := range []string{audit.String(), forged} {
+		sum, err := history.Check(history.Read(strings.NewReader(text)), tables, nil)
 		fmt.Println(sum, err)
 	}
 	// Output:

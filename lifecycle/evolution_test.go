@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/evolve"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// What [check.Diff] says about old and new binaries side by side is what two
+// What [evolve.Diff] says about old and new binaries side by side is what two
 // managers of two tables do to one store.
 
 type (
@@ -55,8 +55,8 @@ func lamp(change func(*lampSpec)) *fsm.Machine[string, string, string] {
 	return fsm.Must[string](spec)
 }
 
-func (l lampFleet) hazard(t *testing.T, code string) check.Hazard {
-	e, err := check.Diff(l.machines[0].Table(), l.machines[1].Table(), nil)
+func (l lampFleet) hazard(t *testing.T, code string) evolve.Hazard {
+	e, err := evolve.Diff(l.machines[0].Table(), l.machines[1].Table(), nil)
 	require.NoError(t, err)
 	for _, h := range e.Hazards {
 		if h.ID == code {
@@ -64,7 +64,7 @@ func (l lampFleet) hazard(t *testing.T, code string) check.Hazard {
 		}
 	}
 	require.Fail(t, "no hazard "+code, "%s", e)
-	return check.Hazard{}
+	return evolve.Hazard{}
 }
 
 type lampFleet struct {
@@ -101,7 +101,7 @@ func TestEvolutionUnknownState(t *testing.T) {
 			s.States = append(s.States, fsm.State[string]{Name: "Testing", Kind: fsm.Transitional})
 			s.Rows = append(s.Rows, fsm.Move("Off", "test", "Testing").By("user"), fsm.Move("Testing", "late", "Off").After(time.Minute))
 		})
-		require.Equal(t, check.Unsafe, l.hazard(t, check.DiffUnknownToOld).Level)
+		require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.UnknownToOld).Level)
 		_, err := l.old.Add(t.Context(), "a", "user", "")
 		require.NoError(t, err)
 		_, err = l.old.Add(t.Context(), "b", "user", "")
@@ -134,7 +134,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // taken away: the old sweeper fires it all the same
 		l := lamps(without)
-		require.Equal(t, check.Unsafe, l.hazard(t, check.DiffDeadlineAction).Level)
+		require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.DeadlineAction).Level)
 		_, err := l.old.Add(t.Context(), "a", "user", "")
 		require.NoError(t, err)
 		l.fire(t, l.old, "start")
@@ -151,7 +151,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // added: what an old node puts there is never late
 		l := lamps(func(s *lampSpec) { s.Rows = append(s.Rows, fsm.Move("On", "idle", "Off").After(time.Hour)) })
-		require.Equal(t, check.NeedsDrain, l.hazard(t, check.DiffDeadlineAdded).Level)
+		require.Equal(t, evolve.NeedsDrain, l.hazard(t, evolve.DeadlineAdded).Level)
 		_, err := l.old.Add(t.Context(), "a", "user", "")
 		require.NoError(t, err)
 		l.fire(t, l.old, "start", "done")
@@ -167,7 +167,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // longer: each counts from its own table
 		l := lamps(func(s *lampSpec) { s.Rows[5] = fsm.Move("Starting", "late", "Broken").After(9 * time.Minute).Of("Off") })
-		require.Equal(t, check.Compatible, l.hazard(t, check.DiffDeadlineTime).Level)
+		require.Equal(t, evolve.Compatible, l.hazard(t, evolve.DeadlineTime).Level)
 		_, err := l.old.Add(t.Context(), "a", "user", "")
 		require.NoError(t, err)
 		l.fire(t, l.new, "start")
@@ -185,7 +185,7 @@ func TestEvolutionDeadlines(t *testing.T) {
 // The late report of an operation that the other node took for superseded.
 func TestEvolutionSupersede(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.Rows[6] = fsm.Move("Starting", "delete", "Deleting").By("user").Superseding() })
-	require.Equal(t, check.Unsafe, l.hazard(t, check.DiffTwoResults).Level)
+	require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.TwoResults).Level)
 	for i, c := range []struct {
 		node *lampManager
 		want lifecycle.Verdict
@@ -210,7 +210,7 @@ func TestEvolutionStranded(t *testing.T) {
 		s.Rows = append(s.Rows, fsm.Move("Dim", "grind", "Grinding").By("user"), fsm.Move("Grinding", "late", "Off").After(5*time.Minute).Of("Dim"))
 	}
 	l := lamps(change)
-	require.Equal(t, check.Unsafe, l.hazard(t, check.DiffStranded).Level)
+	require.Equal(t, evolve.Unsafe, l.hazard(t, evolve.Stranded).Level)
 	synctest.Test(t, func(t *testing.T) {
 		l := lamps(change)
 		_, err := l.old.Add(t.Context(), "a", "user", "")
@@ -241,7 +241,7 @@ func TestEvolutionStranded(t *testing.T) {
 // What an undo needs is kept by the node to which the object has failed.
 func TestEvolutionUndo(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.States[5].Kind = fsm.Stable })
-	require.Equal(t, check.NeedsDrain, l.hazard(t, check.DiffUndo).Level)
+	require.Equal(t, evolve.NeedsDrain, l.hazard(t, evolve.Undo).Level)
 	edit := &lifecycle.Change[string]{Edit: func(p *string) error { *p = "after"; return nil }}
 	for i, c := range []struct {
 		node *lampManager
@@ -263,7 +263,7 @@ func TestEvolutionUndo(t *testing.T) {
 // A row more is a note: an old node refuses it, and goes on from what it leads to.
 func TestEvolutionRowMore(t *testing.T) {
 	l := lamps(func(s *lampSpec) { s.Rows = append(s.Rows, fsm.Move("Dim", "stop", "Off").By("user")) })
-	require.Equal(t, check.Compatible, l.hazard(t, check.DiffRefusedByOld).Level)
+	require.Equal(t, evolve.Compatible, l.hazard(t, evolve.RefusedByOld).Level)
 	_, err := l.old.Add(t.Context(), "a", "user", "")
 	require.NoError(t, err)
 	l.fire(t, l.old, "dim")

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -68,11 +68,11 @@ func TestProtocolLimits(t *testing.T) {
 	}
 }
 
-func fixtureOf(t *testing.T, name string) *check.Trace {
+func fixtureOf(t *testing.T, name string) *explore.Trace {
 	t.Helper()
 	text, err := os.ReadFile("../internal/models/testdata/" + name + ".json")
 	require.NoError(t, err)
-	trace, err := check.ParseTrace(text)
+	trace, err := explore.ParseTrace(text)
 	require.NoError(t, err)
 	return trace
 }
@@ -115,7 +115,7 @@ func (w *world) start() {
 const replayedID = "c1"
 
 // replayed plays a trace to a manager whose object is Ready in version 1.
-func replayed(t *testing.T, trace *check.Trace, without protocolPart) *world {
+func replayed(t *testing.T, trace *explore.Trace, without protocolPart) *world {
 	w := &world{
 		m: lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 			Undo: []edgecloud.Event{edgecloud.Undo},
@@ -130,13 +130,13 @@ func replayed(t *testing.T, trace *check.Trace, without protocolPart) *world {
 	require.Equal(t, "Ready, version 1", trace.Actors[0].Start)
 	for _, s := range trace.Steps {
 		switch {
-		case s.Kind == check.StepFault && s.Label == "crash":
+		case s.Kind == explore.StepFault && s.Label == "crash":
 			w.start()
-		case s.Actor == "controller" && s.Kind == check.StepAct:
+		case s.Actor == "controller" && s.Kind == explore.StepAct:
 			w.act(t, edgecloud.Event(s.Label))
-		case s.Actor == "controller" && s.Kind == check.StepDeliver:
+		case s.Actor == "controller" && s.Kind == explore.StepDeliver:
 			w.hear(t, s.Message)
-		case s.Actor == "crm" && s.Kind == check.StepDeliver:
+		case s.Actor == "crm" && s.Kind == explore.StepDeliver:
 			w.ask(t, s.Message)
 		}
 	}

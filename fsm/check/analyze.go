@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // Analyze computes the facts of a table. Beside what [fsm.Table.Problems] needs,
@@ -33,36 +34,36 @@ type analysis struct {
 	exits []exit
 	cells map[[2]int]*cell // by state and event: those that move an object
 	order [][2]int         // of the cells, as the rows come to them
-	may   []set            // by row: who may fire it
+	may   []bitset.Set     // by row: who may fire it
 }
 
 // exit is what leads out of a state to another one.
 type exit struct {
 	any    bool
-	failed bool // to a state of kind error
-	actors set  // by index; an actor that is not declared is nobody
+	failed bool       // to a state of kind error
+	actors bitset.Set // by index; an actor that is not declared is nobody
 }
 
 type cell struct {
 	transitions, unguarded int
-	seen                   set // made where there are several transitions
+	seen                   bitset.Set // made where there are several transitions
 	to                     []string
 }
 
 func newAnalysis(t *fsm.Table) *analysis {
 	a := &analysis{
 		t: t, graph: newGraph(len(t.States)), exits: make([]exit, len(t.States)),
-		cells: make(map[[2]int]*cell), may: make([]set, len(t.Rows)),
+		cells: make(map[[2]int]*cell), may: make([]bitset.Set, len(t.Rows)),
 	}
 	for s := range a.exits {
-		a.exits[s].actors = newSet(len(t.Actors))
+		a.exits[s].actors = bitset.New(len(t.Actors))
 	}
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		a.may[i] = newSet(len(t.Actors))
+		a.may[i] = bitset.New(len(t.Actors))
 		for actor := range t.Actors {
 			if len(row.Actors) == 0 || slices.Contains(row.Actors, actor) {
-				a.may[i].add(actor)
+				a.may[i].Add(actor)
 			}
 		}
 		if row.Then != fsm.ThenIgnore && a.hasEvent(row) {
@@ -89,7 +90,7 @@ func newAnalysis(t *fsm.Table) *analysis {
 			x := &a.exits[e.From]
 			x.any = true
 			x.failed = x.failed || t.States[e.To].Kind == fsm.Failed
-			x.actors.union(a.may[e.Row])
+			x.actors.Union(a.may[e.Row])
 		}
 	}
 	return a
@@ -115,9 +116,9 @@ func (a *analysis) enter(row *fsm.TableRow) {
 // add notes a state to which the cell leads.
 func (c *cell) add(to int, t *fsm.Table) {
 	if c.seen == nil {
-		c.seen = newSet(len(t.States))
+		c.seen = bitset.New(len(t.States))
 	}
-	if c.seen.add(to) {
+	if c.seen.Add(to) {
 		c.to = append(c.to, t.States[to].Name)
 	}
 }
@@ -244,7 +245,7 @@ func (a *analysis) leave(r *Report) {
 	r.ErrorWithoutExit = a.named(func(s int) bool { return stuck(s) && kind(s) == fsm.Failed })
 	r.FinalWithExit = a.named(func(s int) bool { return !stuck(s) && kind(s) == fsm.Final })
 	r.OneActorCanLeave = a.named(func(s int) bool {
-		return kind(s) == fsm.Transitional && a.exits[s].actors.size() == 1
+		return kind(s) == fsm.Transitional && a.exits[s].actors.Len() == 1
 	})
 	r.NoErrorExit = a.named(func(s int) bool {
 		return kind(s) == fsm.Transitional && failures && !a.exits[s].failed

@@ -10,14 +10,8 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
-
-func parse(t testing.TB, document string) *fsm.Table {
-	t.Helper()
-	table, err := fsm.ParseTable([]byte(document))
-	require.NoError(t, err)
-	return table
-}
 
 // Every definition where it could be read in two ways. Only the facts that are
 // named are compared.
@@ -146,7 +140,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			marshalled, err := json.Marshal(check.Analyze(parse(t, test.document)))
+			marshalled, err := json.Marshal(check.Analyze(tabletest.Parse(t, test.document)))
 			require.NoError(t, err)
 			want, got := decoded(t, []byte(test.want)), decoded(t, marshalled)
 			for fact := range got {
@@ -162,7 +156,7 @@ func TestDefinitions(t *testing.T) {
 // At the limits of package fsm: a ring of MaxStates states as deep as a search
 // can get, every state with as many rows as fit.
 func TestAtTheLimits(t *testing.T) {
-	n, most := sized(fsm.MaxStates), sized(fsm.MaxRows)
+	n, most := tabletest.Sized(fsm.MaxStates), tabletest.Sized(fsm.MaxRows)
 	table := &fsm.Table{Name: "ring", Actors: []fsm.Actor{"a"}}
 	for i := range n {
 		table.States = append(table.States, fsm.TableState{Name: fmt.Sprint(i), Target: -1})

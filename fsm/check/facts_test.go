@@ -3,25 +3,16 @@ package check_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
-
-func readTable(t testing.TB, file string) *fsm.Table {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", file))
-	require.NoError(t, err)
-	table, err := fsm.ParseTable(data)
-	require.NoError(t, err, file)
-	return table
-}
 
 // What an independent analyser found in the tables of running systems.
 func TestFactsOfPublishedTables(t *testing.T) {
@@ -29,16 +20,15 @@ func TestFactsOfPublishedTables(t *testing.T) {
 	require.NoError(t, err)
 	var expected map[string]map[string]any
 	require.NoError(t, json.Unmarshal(data, &expected))
-	files, err := filepath.Glob("testdata/real/*.json")
-	require.NoError(t, err)
+	files := tabletest.Files(t, "real")
 	require.Len(t, files, len(expected), "every table has its facts")
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		name := strings.TrimSuffix(path.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			want := expected[name]
 			require.NotEmpty(t, want)
 			delete(want, "file") // of the collection, not of the table
-			marshalled, err := json.Marshal(check.Analyze(readTable(t, "real/"+name+".json")))
+			marshalled, err := json.Marshal(check.Analyze(tabletest.Read(t, "real/"+name+".json")))
 			require.NoError(t, err)
 			var got map[string]any
 			require.NoError(t, json.Unmarshal(marshalled, &got))

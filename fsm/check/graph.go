@@ -1,24 +1,24 @@
 package check
 
-import "math/bits"
+import "github.com/interlock-go/interlock/fsm/internal/bitset"
 
 // graph holds the edges between n states, each once.
 type graph struct {
 	n    int
-	to   [][]int // successors, in the order in which they came
-	from [][]int // predecessors
-	seen []set   // by source: the successors, made at the first one
+	to   [][]int      // successors, in the order in which they came
+	from [][]int      // predecessors
+	seen []bitset.Set // by source: the successors, made at the first one
 }
 
 func newGraph(n int) *graph {
-	return &graph{n: n, to: make([][]int, n), from: make([][]int, n), seen: make([]set, n)}
+	return &graph{n: n, to: make([][]int, n), from: make([][]int, n), seen: make([]bitset.Set, n)}
 }
 
 func (g *graph) add(from, to int) {
 	if g.seen[from] == nil {
-		g.seen[from] = newSet(g.n)
+		g.seen[from] = bitset.New(g.n)
 	}
-	if g.seen[from].add(to) {
+	if g.seen[from].Add(to) {
 		g.to[from] = append(g.to[from], to)
 		g.from[to] = append(g.from[to], from)
 	}
@@ -110,30 +110,4 @@ func (g *graph) components() (sizes []int) {
 	return sizes
 }
 
-// set is a set of small numbers.
-type set []uint64
-
-func newSet(n int) set { return make(set, (n+63)/64) }
-
-// add reports whether i is new.
-func (s set) add(i int) bool {
-	fresh := s[i/64]&(1<<(i%64)) == 0
-	s[i/64] |= 1 << (i % 64)
-	return fresh
-}
-
-func (s set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
-func (s set) remove(i int)   { s[i/64] &^= 1 << (i % 64) }
-
-func (s set) union(o set) {
-	for i, w := range o {
-		s[i] |= w
-	}
-}
-
-func (s set) size() (n int) {
-	for _, w := range s {
-		n += bits.OnesCount64(w)
-	}
-	return n
-}
+// bitset.Set is a bitset.Set of small numbers.

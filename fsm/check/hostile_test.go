@@ -9,12 +9,13 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
 // Tables as large as a document can be, made so that something could be done for
 // every pair of rows, sources or states.
 func TestHostileTables(t *testing.T) {
-	n := sized(512)
+	n := tabletest.Sized(512)
 	var states strings.Builder
 	for i := range n {
 		fmt.Fprintf(&states, `{"name":"s%d","kind":"stable"},{"name":"t%d","kind":"transitional"},`, i, i)
@@ -35,7 +36,7 @@ func TestHostileTables(t *testing.T) {
 			case i < 2*n:
 				return fmt.Sprintf(`{"from":"t%d","event":"e","to":"t%d"}`, i-n, (i-n+1)%n)
 			}
-			return fmt.Sprintf(`{"from":"t%d","event":"r%d","return":true}`, i%n, i%sized(4000))
+			return fmt.Sprintf(`{"from":"t%d","event":"r%d","return":true}`, i%n, i%tabletest.Sized(4000))
 		},
 	}
 	for name, row := range tests {
@@ -43,7 +44,7 @@ func TestHostileTables(t *testing.T) {
 			var b strings.Builder
 			fmt.Fprintf(&b, `{"name":"m","initial":"s0","states":[%s],"transitions":[`, strings.TrimSuffix(states.String(), ","))
 			rows := 0
-			for next := row(0); b.Len()+len(next)+3 < fsm.MaxDocument && rows < sized(60_000); next = row(rows) {
+			for next := row(0); b.Len()+len(next)+3 < fsm.MaxDocument && rows < tabletest.Sized(60_000); next = row(rows) {
 				if rows++; rows > 1 {
 					b.WriteByte(',')
 				}

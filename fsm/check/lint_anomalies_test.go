@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
 // TestKnownAnomalies holds what people found in the published tables against what
@@ -88,8 +89,8 @@ func TestKnownAnomalies(t *testing.T) {
 		},
 	}
 	reported, others := 0, 0
-	for _, file := range tables(t) {
-		table := readTable(t, file)
+	for _, file := range tabletest.Files(t, "*") {
+		table := tabletest.Read(t, file)
 		list, ok := tests[file]
 		require.True(t, ok, file)
 		require.Len(t, table.Anomalies, len(list), file)

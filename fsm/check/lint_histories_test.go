@@ -14,9 +14,10 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
-// history is versions of one table of a running system, in a form of lines:
+// series is the versions of one table of a running system, in a form of lines:
 //
 //	initial STATE              where objects begin; initials where there are several
 //	kind KIND STATE...         with the kinds of lifecycle-table/1, for all versions
@@ -28,27 +29,27 @@ import (
 // are guarded. The sources know no actors, so that every event is for two who are
 // made up. Where they know no kinds, a state is final if nothing leads out, at work
 // if objects leave it without being asked to, and failed if its name says so.
-type history struct {
+type series struct {
 	initials []string
 	names    []string
 	kind     map[string]string
-	versions []*version
+	versions []*tabletest.Version
 }
 
-func readHistory(t testing.TB, file string) *history {
+func readHistory(t testing.TB, file string) *series {
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	h := &history{kind: map[string]string{}}
+	h := &series{kind: map[string]string{}}
 	for line := range strings.Lines(string(data)) {
 		words := strings.Fields(line)
-		rows := func(words []string) (rows []versionEdge) {
+		rows := func(words []string) (rows []tabletest.VersionEdge) {
 			require.Len(t, words, 3, line)
 			for from := range strings.SplitSeq(words[0], ",") {
 				for event := range strings.SplitSeq(words[1], ",") {
 					for to := range strings.SplitSeq(words[2], ",") {
 						require.NotEmpty(t, h.kind[from], line)
 						require.NotEmpty(t, h.kind[to], line)
-						rows = append(rows, versionEdge{From: from, Event: event, To: to})
+						rows = append(rows, tabletest.VersionEdge{From: from, Event: event, To: to})
 					}
 				}
 			}
@@ -65,9 +66,9 @@ func readHistory(t testing.TB, file string) *history {
 				h.names = append(h.names, s)
 			}
 		case "version":
-			h.versions = append(h.versions, &version{N: last + 2, Date: words[1]})
+			h.versions = append(h.versions, &tabletest.Version{N: last + 2, Date: words[1]})
 		case "change":
-			h.versions = append(h.versions, &version{N: last + 2, Date: words[1], Transitions: slices.Clone(h.versions[last].Transitions)})
+			h.versions = append(h.versions, &tabletest.Version{N: last + 2, Date: words[1], Transitions: slices.Clone(h.versions[last].Transitions)})
 		case "+":
 			h.versions[last].Transitions = append(h.versions[last].Transitions, rows(words[1:])...)
 		case "-":
@@ -82,8 +83,8 @@ func readHistory(t testing.TB, file string) *history {
 	}
 	for _, v := range h.versions {
 		for _, s := range h.names {
-			if s == h.initials[0] || slices.ContainsFunc(v.Transitions, func(e versionEdge) bool { return e.From == s || e.To == s }) {
-				v.States = append(v.States, versionState{Name: s, Stable: h.kind[s] == "stable"})
+			if s == h.initials[0] || slices.ContainsFunc(v.Transitions, func(e tabletest.VersionEdge) bool { return e.From == s || e.To == s }) {
+				v.States = append(v.States, tabletest.VersionState{Name: s, Stable: h.kind[s] == "stable"})
 			}
 		}
 	}
@@ -91,16 +92,16 @@ func readHistory(t testing.TB, file string) *history {
 }
 
 // doc makes a document of a version.
-func (h *history) doc(v *version) *doc {
-	d := &doc{Name: "version", Initial: h.initials[0], Actors: []string{"one", "another"}}
+func (h *series) doc(v *tabletest.Version) *tabletest.Document {
+	d := &tabletest.Document{Name: "version", Initial: h.initials[0], Actors: []string{"one", "another"}}
 	for _, s := range v.States {
-		d.States = append(d.States, docState{Name: s.Name, Kind: h.kind[s.Name]})
+		d.States = append(d.States, tabletest.State{Name: s.Name, Kind: h.kind[s.Name]})
 		if len(h.initials) > 1 && slices.Contains(h.initials, s.Name) {
 			d.Initials = append(d.Initials, s.Name)
 		}
 	}
 	for _, e := range v.Transitions {
-		edge := docEdge{From: e.From, Event: e.Event, To: e.To}
+		edge := tabletest.Edge{From: e.From, Event: e.Event, To: e.To}
 		for _, other := range v.Transitions {
 			if other.From == e.From && other.Event == e.Event && other.To != e.To {
 				edge.Guard = "leads to " + e.To
@@ -120,7 +121,7 @@ func TestOtherHistories(t *testing.T) {
 	datadriven.RunTest(t, "testdata/lint/histories", func(t *testing.T, d *datadriven.TestData) string {
 		name := d.CmdArgs[0].Key
 		seen[name] = true
-		h := readHistory(t, filepath.Join("testdata/history/others", name))
+		h := readHistory(t, filepath.Join("../testdata/history/others", name))
 		var b strings.Builder
 		for i, v := range h.versions {
 			plain := h.doc(v)
@@ -138,7 +139,7 @@ func TestOtherHistories(t *testing.T) {
 		}
 		return b.String()
 	})
-	files, err := filepath.Glob("testdata/history/others/*")
+	files, err := filepath.Glob("../testdata/history/others/*")
 	require.NoError(t, err)
 	require.Len(t, seen, len(files))
 	require.Greater(t, sum.hits*sum.naive, sum.naiveHits*sum.warnings,

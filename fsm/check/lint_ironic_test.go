@@ -3,8 +3,6 @@ package check_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,26 +12,8 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
-
-// version is one of a series of versions of a table in the form that has neither
-// kinds nor actors nor an initial state: states are stable or not, and those that
-// are not have the stable state that they are heading for.
-type version struct {
-	N           int
-	Date        string
-	States      []versionState
-	Transitions []versionEdge
-	Diff        *ironicDiff `json:"diff_from_previous"`
-}
-
-type versionState struct {
-	Name   string
-	Stable bool
-	Target *string
-}
-
-type versionEdge struct{ From, Event, To string }
 
 // adapt makes a table of a version. What the form does not say is taken like this:
 //
@@ -42,7 +22,7 @@ type versionEdge struct{ From, Event, To string }
 //     words of their events, is of kind error. Every other one that is not stable is
 //     transitional.
 //   - Nobody is named, so that every event is for two who are made up.
-func adapt(t testing.TB, v *version) *fsm.Table {
+func adapt(t testing.TB, v *tabletest.Version) *fsm.Table {
 	words := check.DefaultVocabulary()
 	otherwise := map[string]bool{}
 	for _, e := range v.Transitions {
@@ -70,9 +50,9 @@ func adapt(t testing.TB, v *version) *fsm.Table {
 		states = append(states, next)
 	}
 	require.NotEmpty(t, initials)
-	var edges []docEdge
+	var edges []tabletest.Edge
 	for _, e := range v.Transitions {
-		edges = append(edges, docEdge{From: e.From, Event: e.Event, To: e.To})
+		edges = append(edges, tabletest.Edge{From: e.From, Event: e.Event, To: e.To})
 	}
 	data, err := json.Marshal(map[string]any{
 		"name": "version", "initial": initials[0], "initials": initials, "actors": []string{"one", "another"}, "states": states, "transitions": edges,
@@ -84,7 +64,7 @@ func adapt(t testing.TB, v *version) *fsm.Table {
 }
 
 // has returns the roles of the edges that leave the states of a version.
-func (v *version) has() map[string]map[check.Role]bool {
+func has(v *tabletest.Version) map[string]map[check.Role]bool {
 	words := check.DefaultVocabulary()
 	roles := map[string]map[check.Role]bool{}
 	for _, s := range v.States {
@@ -99,10 +79,10 @@ func (v *version) has() map[string]map[check.Role]bool {
 // fixes returns the abort, delete and fail edges that a version adds to states that
 // the one before it had. An event that leads to a state of another name than before
 // is no fix, nor is another event of the same role between the same two states.
-func (v *version) fixes(before *version) (fixed []versionEdge) {
-	had, role := before.has(), check.DefaultVocabulary().RoleOf
+func fixes(v *tabletest.Version, before *tabletest.Version) (fixed []tabletest.VersionEdge) {
+	had, role := has(before), check.DefaultVocabulary().RoleOf
 	for _, e := range v.Transitions {
-		there := slices.ContainsFunc(before.Transitions, func(b versionEdge) bool {
+		there := slices.ContainsFunc(before.Transitions, func(b tabletest.VersionEdge) bool {
 			return b.From == e.From && (b.Event == e.Event || b.To == e.To && b.To != b.From && role(b.Event) == role(e.Event))
 		})
 		if had[e.From] != nil && !there && role(e.Event) != check.RoleNone {
@@ -114,10 +94,10 @@ func (v *version) fixes(before *version) (fixed []versionEdge) {
 
 // naive is the rule to beat: it warns of every transitional state that lacks any
 // of the three.
-func (v *version) naive(table *fsm.Table) (warned []string) {
-	has := v.has()
+func naive(v *tabletest.Version, table *fsm.Table) (warned []string) {
+	outOf := has(v)
 	for _, s := range table.States {
-		roles := has[s.Name]
+		roles := outOf[s.Name]
 		if s.Kind == fsm.Transitional && !(roles[check.RoleAbort] && roles[check.RoleDelete] && roles[check.RoleFail]) {
 			warned = append(warned, s.Name)
 		}
@@ -125,34 +105,19 @@ func (v *version) naive(table *fsm.Table) (warned []string) {
 	return warned
 }
 
-func readVersions(t testing.TB) (versions []*version) {
-	files, err := filepath.Glob("testdata/history/ironic/*.json")
-	require.NoError(t, err)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		v := &version{}
-		require.NoError(t, json.Unmarshal(data, v))
-		versions = append(versions, v)
-	}
-	require.NotEmpty(t, versions)
-	slices.SortFunc(versions, func(a, b *version) int { return a.N - b.N })
-	return versions
-}
-
 // later makes a version of a table in the full form, which gives the lints less to
 // go by: it serves to see what was added after the last version of the series.
-func later(t testing.TB, n int, table *fsm.Table) *version {
-	v := &version{N: n, Date: "later"}
+func later(t testing.TB, n int, table *fsm.Table) *tabletest.Version {
+	v := &tabletest.Version{N: n, Date: "later"}
 	for _, s := range table.States {
-		state := versionState{Name: s.Name, Stable: s.Kind == fsm.Stable}
+		state := tabletest.VersionState{Name: s.Name, Stable: s.Kind == fsm.Stable}
 		if s.Target >= 0 {
 			state.Target = &table.States[s.Target].Name
 		}
 		v.States = append(v.States, state)
 	}
 	for e := range table.Edges() {
-		v.Transitions = append(v.Transitions, versionEdge{
+		v.Transitions = append(v.Transitions, tabletest.VersionEdge{
 			From: table.States[e.From].Name, Event: table.Events[e.Event], To: table.States[e.To].Name,
 		})
 	}
@@ -164,16 +129,16 @@ func later(t testing.TB, n int, table *fsm.Table) *version {
 type tally struct{ warnings, hits, naive, naiveHits int }
 
 // judge writes down what was fixed in a version, and what the lints say of it.
-func (sum *tally) judge(t testing.TB, b *strings.Builder, versions []*version, i int, table *fsm.Table, name, title string) {
+func (sum *tally) judge(t testing.TB, b *strings.Builder, versions []*tabletest.Version, i int, table *fsm.Table, name, title string) {
 	v := versions[i]
 	if i > 0 {
-		for _, e := range v.fixes(versions[i-1]) {
+		for _, e := range fixes(v, versions[i-1]) {
 			fmt.Fprintf(b, "fix: %s %s -%s-> %s\n", name, e.From, e.Event, e.To)
 		}
 	}
 	toCome := map[string]bool{} // states that are there now and fixed later
 	for j := i + 1; j < len(versions); j++ {
-		for _, e := range versions[j].fixes(versions[j-1]) {
+		for _, e := range fixes(versions[j], versions[j-1]) {
 			toCome[e.From] = true
 		}
 	}
@@ -191,16 +156,16 @@ func (sum *tally) judge(t testing.TB, b *strings.Builder, versions []*version, i
 		require.NotEmpty(t, f.States)
 		warned = append(warned, f.States...)
 	}
-	naive := v.naive(table)
-	fmt.Fprintf(b, "%s: lints %d hits / %d warnings, naive %d / %d\n", title, hits(warned), len(warned), hits(naive), len(naive))
+	warnedNaively := naive(v, table)
+	fmt.Fprintf(b, "%s: lints %d hits / %d warnings, naive %d / %d\n", title, hits(warned), len(warned), hits(warnedNaively), len(warnedNaively))
 	for _, f := range findings {
 		fmt.Fprintf(b, "  %s: %s\n", f.ID, f.Message)
 	}
 	require.LessOrEqual(t, len(warned), 10, "more warnings than anybody reads")
 	sum.warnings += len(warned)
 	sum.hits += hits(warned)
-	sum.naive += len(naive)
-	sum.naiveHits += hits(naive)
+	sum.naive += len(warnedNaively)
+	sum.naiveHits += hits(warnedNaively)
 }
 
 // TestWarningsBeforeFixes judges the lints by a table of which ten versions are
@@ -208,11 +173,11 @@ func (sum *tally) judge(t testing.TB, b *strings.Builder, versions []*version, i
 // once for each state that it is about, and hits if a later version fixes the state.
 func TestWarningsBeforeFixes(t *testing.T) {
 	datadriven.RunTest(t, "testdata/lint/ironic", func(t *testing.T, d *datadriven.TestData) string {
-		versions := readVersions(t)
+		versions := tabletest.ReadVersions(t)
 		if d.HasArg("and") {
 			var file string
 			d.ScanArgs(t, "and", &file)
-			versions = append(versions, later(t, len(versions)+1, readTable(t, file)))
+			versions = append(versions, later(t, len(versions)+1, tabletest.Read(t, file)))
 		}
 		var b strings.Builder
 		var sum tally
@@ -230,14 +195,14 @@ func TestWarningsBeforeFixes(t *testing.T) {
 // time. Each abort and each failure that a transitional state then lacks is missed but
 // for one, and while nothing is taken away, nothing is.
 func TestWarningsForWhatIsTakenAway(t *testing.T) {
-	grown := later(t, 11, readTable(t, "real/openstack-ironic-provision.json"))
+	grown := later(t, 11, tabletest.Read(t, "real/openstack-ironic-provision.json"))
 	require.Empty(t, check.Lint(adapt(t, grown), nil).AtLeast(check.Warning))
 	role := check.DefaultVocabulary().RoleOf
 	taken, missed := map[check.Role]int{}, []string{}
 	for _, s := range adapt(t, grown).States {
 		for _, r := range []check.Role{check.RoleAbort, check.RoleFail} {
 			less := *grown
-			less.Transitions = slices.DeleteFunc(slices.Clone(grown.Transitions), func(e versionEdge) bool {
+			less.Transitions = slices.DeleteFunc(slices.Clone(grown.Transitions), func(e tabletest.VersionEdge) bool {
 				return e.From == s.Name && role(e.Event) == r
 			})
 			if s.Kind != fsm.Transitional || len(less.Transitions) == len(grown.Transitions) {

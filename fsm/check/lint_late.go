@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // late finds events that may still be on their way when an object has reached a
@@ -14,12 +15,12 @@ import (
 func (l *linter) late() {
 	var finals []int
 	handled := make([]int, len(l.t.Events)) // by event: final states that have a row for it
-	own := make([]set, len(l.t.States))
-	counted := make([]set, len(l.t.States)) // the same without forced rows
+	own := make([]bitset.Set, len(l.t.States))
+	counted := make([]bitset.Set, len(l.t.States)) // the same without forced rows
 	for s := range l.t.States {
 		if l.kind(s) == fsm.Final {
 			finals = append(finals, s)
-			own[s], counted[s] = newSet(len(l.t.Events)), newSet(len(l.t.Events))
+			own[s], counted[s] = bitset.New(len(l.t.Events)), bitset.New(len(l.t.Events))
 		}
 	}
 	if len(finals) == 0 {
@@ -36,21 +37,21 @@ func (l *linter) late() {
 				continue
 			}
 			if own[from] != nil {
-				own[from].add(row.Event)
+				own[from].Add(row.Event)
 			}
 			if row.Forced {
 				continue // who uses force is not late
 			}
 			fires[from] = append(fires[from], i)
-			if own[from] != nil && counted[from].add(row.Event) {
+			if own[from] != nil && counted[from].Add(row.Event) {
 				handled[row.Event]++
 			}
 		}
 	}
-	usual := newSet(len(l.t.Events))
+	usual := bitset.New(len(l.t.Events))
 	for e, n := range handled {
 		if atHalf(n, len(finals)-1) {
-			usual.add(e)
+			usual.Add(e)
 		}
 	}
 	for _, f := range finals {
@@ -58,39 +59,39 @@ func (l *linter) late() {
 	}
 }
 
-func (l *linter) lateIn(final int, own, usual set, fires [][]int) {
-	enders := make(map[int]set) // by state: who leads from there into the final one
+func (l *linter) lateIn(final int, own, usual bitset.Set, fires [][]int) {
+	enders := make(map[int]bitset.Set) // by state: who leads from there into the final one
 	var before []int
 	for _, m := range l.in[final] {
 		from := l.moves[m].from
 		if enders[from] == nil {
-			enders[from] = newSet(len(l.t.Actors))
+			enders[from] = bitset.New(len(l.t.Actors))
 			before = append(before, from)
 		}
-		enders[from].union(l.a.may[l.moves[m].row])
+		enders[from].Union(l.a.may[l.moves[m].row])
 	}
-	missed, unsaid := newSet(len(l.t.Events)), newSet(len(l.t.Events))
+	missed, unsaid := bitset.New(len(l.t.Events)), bitset.New(len(l.t.Events))
 	var rows [2][]int
 	for _, from := range before {
 		for _, i := range fires[from] {
 			event := l.t.Rows[i].Event
-			both := newSet(len(l.t.Actors))
-			both.union(enders[from])
-			both.union(l.a.may[i])
+			both := bitset.New(len(l.t.Actors))
+			both.Union(enders[from])
+			both.Union(l.a.may[i])
 			switch {
-			case own.has(event) || len(l.t.Actors) > 0 && both.size() < 2 || l.isDeadline(&l.t.Rows[i]):
-			case usual.has(event):
-				missed.add(event)
+			case own.Has(event) || len(l.t.Actors) > 0 && both.Len() < 2 || l.isDeadline(&l.t.Rows[i]):
+			case usual.Has(event):
+				missed.Add(event)
 				rows[0] = append(rows[0], i)
 			default:
-				unsaid.add(event)
+				unsaid.Add(event)
 				rows[1] = append(rows[1], i)
 			}
 		}
 	}
 	name := l.t.States[final].Name
-	about := func(id string, severity Severity, events set, rows []int, says, advice string) {
-		if events.size() == 0 || len(l.kept(id, []int{final})) == 0 {
+	about := func(id string, severity Severity, events bitset.Set, rows []int, says, advice string) {
+		if events.Len() == 0 || len(l.kept(id, []int{final})) == 0 {
 			return
 		}
 		names := l.eventsOf(events)
@@ -101,7 +102,7 @@ func (l *linter) lateIn(final int, own, usual set, fires [][]int) {
 		})
 	}
 	severity := Info
-	if slices.ContainsFunc(l.a.may, func(may set) bool { return may.size() < len(l.t.Actors) }) {
+	if slices.ContainsFunc(l.a.may, func(may bitset.Set) bool { return may.Len() < len(l.t.Actors) }) {
 		severity = Warning // else nobody is told from anybody, and all of it is a guess
 	}
 	about(LintLateEvent, severity, missed, rows[0], ", unlike another final state",
@@ -114,10 +115,10 @@ func (l *linter) lateIn(final int, own, usual set, fires [][]int) {
 // off, and which put up with the good end of that work, but not with the bad one:
 // both may be on their way at that moment.
 func (l *linter) lateFailures() {
-	own := make([]set, len(l.t.States))   // by state: events that have a row
-	stays := make([]set, len(l.t.States)) // those whose row keeps an object there
+	own := make([]bitset.Set, len(l.t.States))   // by state: events that have a row
+	stays := make([]bitset.Set, len(l.t.States)) // those whose row keeps an object there
 	for s := range own {
-		own[s], stays[s] = newSet(len(l.t.Events)), newSet(len(l.t.Events))
+		own[s], stays[s] = bitset.New(len(l.t.Events)), bitset.New(len(l.t.Events))
 	}
 	for i := range l.t.Rows {
 		row := &l.t.Rows[i]
@@ -126,17 +127,17 @@ func (l *linter) lateFailures() {
 		}
 		for _, from := range row.From {
 			if l.a.declared(from) {
-				own[from].add(row.Event)
+				own[from].Add(row.Event)
 				if row.Then == fsm.ThenIgnore || row.Then == fsm.ThenMove && row.To == from {
-					stays[from].add(row.Event)
+					stays[from].Add(row.Event)
 				}
 			}
 		}
 	}
 	for _, s := range l.kept(LintLateFailure, l.states(func(s int) bool { return l.kind(s) == fsm.Transitional })) {
-		good, bad := newSet(len(l.t.Events)), newSet(len(l.t.Events))
+		good, bad := bitset.New(len(l.t.Events)), bitset.New(len(l.t.Events))
 		var rows []int
-		by := make(map[int]set) // by state: who leads objects away from there
+		by := make(map[int]bitset.Set) // by state: who leads objects away from there
 		var from []int
 		for _, in := range l.in[s] {
 			away := l.moves[in]
@@ -144,15 +145,15 @@ func (l *linter) lateFailures() {
 				continue
 			}
 			if by[away.from] == nil {
-				by[away.from] = newSet(len(l.t.Actors))
+				by[away.from] = bitset.New(len(l.t.Actors))
 				from = append(from, away.from)
 			}
-			by[away.from].union(l.a.may[away.row])
+			by[away.from].Union(l.a.may[away.row])
 		}
 		for _, f := range from {
 			rows = append(rows, l.lateFrom(f, s, by[f], own[s], stays[s], good, bad)...)
 		}
-		if bad.size() == 0 {
+		if bad.Len() == 0 {
 			continue
 		}
 		name, ends, failures := l.t.States[s].Name, l.eventsOf(good), l.eventsOf(bad)
@@ -167,25 +168,25 @@ func (l *linter) lateFailures() {
 // lateFrom adds the events that may come late when actors lead an object away from
 // its work, if the target puts up with one of the good ones, and returns the rows
 // of the bad ones. What itself leads there is not late.
-func (l *linter) lateFrom(from, to int, by, own, stays, good, bad set) (rows []int) {
-	leads := newSet(len(l.t.Events))
+func (l *linter) lateFrom(from, to int, by, own, stays, good, bad bitset.Set) (rows []int) {
+	leads := bitset.New(len(l.t.Events))
 	for _, m := range l.out[from] {
 		if l.moves[m].to == to {
-			leads.add(l.t.Rows[l.moves[m].row].Event)
+			leads.Add(l.t.Rows[l.moves[m].row].Event)
 		}
 	}
 	var ends, failures []int
 	for _, m := range l.out[from] {
 		move := l.moves[m]
 		row := &l.t.Rows[move.row]
-		both := newSet(len(l.t.Actors))
-		both.union(by)
-		both.union(l.a.may[move.row])
+		both := bitset.New(len(l.t.Actors))
+		both.Union(by)
+		both.Union(l.a.may[move.row])
 		switch {
-		case l.isDeadline(row) || leads.has(row.Event):
-		case move.role == RoleNone && stays.has(row.Event):
+		case l.isDeadline(row) || leads.Has(row.Event):
+		case move.role == RoleNone && stays.Has(row.Event):
 			ends = append(ends, row.Event)
-		case move.role == RoleFail && !own.has(row.Event) && both.size() != 1:
+		case move.role == RoleFail && !own.Has(row.Event) && both.Len() != 1:
 			failures, rows = append(failures, row.Event), append(rows, move.row)
 		}
 	}
@@ -193,18 +194,18 @@ func (l *linter) lateFrom(from, to int, by, own, stays, good, bad set) (rows []i
 		return nil
 	}
 	for _, e := range ends {
-		good.add(e)
+		good.Add(e)
 	}
 	for _, e := range failures {
-		bad.add(e)
+		bad.Add(e)
 	}
 	return rows
 }
 
 // eventsOf lists events by name, in order of declaration.
-func (l *linter) eventsOf(events set) (names []string) {
+func (l *linter) eventsOf(events bitset.Set) (names []string) {
 	for e := range l.t.Events {
-		if events.has(e) {
+		if events.Has(e) {
 			names = append(names, l.t.Events[e])
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // ownerDeath finds transitional states of which the table does not say what
@@ -76,11 +77,11 @@ func (l *linter) oneActor() {
 	hang := make([][]int, len(l.t.Actors))
 	for s := range l.t.States {
 		state := &l.t.States[s]
-		if state.Kind != fsm.Transitional || state.OnOwnerDeath != "" || l.looked[s] || l.a.exits[s].actors.size() != 1 {
+		if state.Kind != fsm.Transitional || state.OnOwnerDeath != "" || l.looked[s] || l.a.exits[s].actors.Len() != 1 {
 			continue
 		}
 		for actor := range hang {
-			if l.a.exits[s].actors.has(actor) {
+			if l.a.exits[s].actors.Has(actor) {
 				hang[actor] = append(hang[actor], s)
 			}
 		}
@@ -105,7 +106,7 @@ func (l *linter) manyActors() {
 		return
 	}
 	for s := range l.t.States {
-		who := newSet(len(l.t.Actors))
+		who := bitset.New(len(l.t.Actors))
 		var rows []int
 		for _, m := range l.out[s] {
 			row := &l.t.Rows[l.moves[m].row]
@@ -113,17 +114,17 @@ func (l *linter) manyActors() {
 				continue
 			}
 			rows = append(rows, l.moves[m].row)
-			who.union(l.a.may[l.moves[m].row])
+			who.Union(l.a.may[l.moves[m].row])
 		}
 		if sweeper, ok := l.t.ActorIndex(fsm.Sweeper); ok {
-			who.remove(sweeper)
+			who.Remove(sweeper)
 		}
-		if who.size() < 2 || len(l.kept(LintManyActors, []int{s})) == 0 {
+		if who.Len() < 2 || len(l.kept(LintManyActors, []int{s})) == 0 {
 			continue
 		}
 		var actors []string
 		for actor, name := range l.t.Actors {
-			if who.has(actor) {
+			if who.Has(actor) {
 				actors = append(actors, string(name))
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // siblings finds states that the same event enters and that cannot be left as
@@ -61,16 +62,16 @@ func (l *linter) oddOne() {
 
 // entered lists for every event the states that it enters, each once.
 func (l *linter) entered() [][]int {
-	states, seen := make([][]int, len(l.t.Events)), make([]set, len(l.t.Events))
+	states, seen := make([][]int, len(l.t.Events)), make([]bitset.Set, len(l.t.Events))
 	for _, m := range l.moves {
 		event := l.t.Rows[m.row].Event
 		if m.to < 0 || m.role == RoleFail || m.role == RoleAbort { // what went wrong or was called off has nothing else in common
 			continue
 		}
 		if seen[event] == nil {
-			seen[event] = newSet(len(l.t.States))
+			seen[event] = bitset.New(len(l.t.States))
 		}
-		if seen[event].add(m.to) {
+		if seen[event].Add(m.to) {
 			states[event] = append(states[event], m.to)
 		}
 	}

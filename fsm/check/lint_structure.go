@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // problems passes on what package fsm has found. What fsm.New merely demands is
@@ -239,10 +240,10 @@ func (l *linter) shortcuts() {
 	}
 	for event, moves := range byEvent {
 		by := make(map[int]int) // by state of rest: a state of work that the event begins, and that ends there
-		seen := newSet(len(l.t.States))
+		seen := bitset.New(len(l.t.States))
 		for _, m := range moves {
 			work := l.moves[m].to
-			if l.kind(work) != fsm.Transitional || !seen.add(work) {
+			if l.kind(work) != fsm.Transitional || !seen.Add(work) {
 				continue
 			}
 			for _, m := range l.out[work] {
@@ -281,26 +282,26 @@ func (l *linter) shortcuts() {
 // Events are those that a row has.
 func UndefinedCells(t *fsm.Table) iter.Seq2[string, string] {
 	return func(yield func(state, event string) bool) {
-		used, defined := newSet(len(t.Events)), make([]set, len(t.States))
+		used, defined := bitset.New(len(t.Events)), make([]bitset.Set, len(t.States))
 		for i := range t.Rows {
 			row := &t.Rows[i]
 			if row.Event < 0 || row.Event >= len(t.Events) {
 				continue
 			}
-			used.add(row.Event)
+			used.Add(row.Event)
 			for _, from := range row.From {
 				if from < 0 || from >= len(t.States) {
 					continue
 				}
 				if defined[from] == nil {
-					defined[from] = newSet(len(t.Events))
+					defined[from] = bitset.New(len(t.Events))
 				}
-				defined[from].add(row.Event)
+				defined[from].Add(row.Event)
 			}
 		}
 		for s := range t.States {
 			for e := range t.Events {
-				if used.has(e) && !(defined[s] != nil && defined[s].has(e)) && !yield(t.States[s].Name, t.Events[e]) {
+				if used.Has(e) && !(defined[s] != nil && defined[s].Has(e)) && !yield(t.States[s].Name, t.Events[e]) {
 					return
 				}
 			}
@@ -374,16 +375,16 @@ func (l *linter) parts() (n int) {
 	for s := range near {
 		near[s] = append(slices.Clip(l.a.graph.to[s]), l.a.graph.from[s]...)
 	}
-	seen := newSet(len(near))
+	seen := bitset.New(len(near))
 	for s := range near {
-		if seen.has(s) {
+		if seen.Has(s) {
 			continue
 		}
 		n++
-		seen.add(s)
+		seen.Add(s)
 		for work := []int{s}; len(work) > 0; work = work[1:] {
 			for _, next := range near[work[0]] {
-				if seen.add(next) {
+				if seen.Add(next) {
 					work = append(work, next)
 				}
 			}

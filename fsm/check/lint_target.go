@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
 // targets compares what the table says about where work leads with where it does
@@ -14,11 +15,11 @@ func (l *linter) targets() {
 	origins := l.t.Origins()
 	l.unreachedTargets(origins)
 	l.elsewhere()
-	came := make([]set, len(origins)) // the same as sets
+	came := make([]bitset.Set, len(origins)) // the same as sets
 	for s, list := range origins {
-		came[s] = newSet(len(l.t.States))
+		came[s] = bitset.New(len(l.t.States))
 		for _, o := range list {
-			came[s].add(o)
+			came[s].Add(o)
 		}
 	}
 	ends := make([]bool, len(origins)) // by state: a row with a fixed target ends the work well
@@ -67,10 +68,10 @@ func (l *linter) unreachedTargets(origins [][]int) {
 		if len(heading[target]) == 0 {
 			continue
 		}
-		reaches := newSet(len(l.t.States))
+		reaches := bitset.New(len(l.t.States))
 		var work []int
 		reach := func(s int) {
-			if l.kind(s) == fsm.Transitional && reaches.add(s) {
+			if l.kind(s) == fsm.Transitional && reaches.Add(s) {
 				work = append(work, s)
 			}
 		}
@@ -87,7 +88,7 @@ func (l *linter) unreachedTargets(origins [][]int) {
 				reach(l.moves[m].from)
 			}
 		}
-		lost := slices.DeleteFunc(heading[target], reaches.has)
+		lost := slices.DeleteFunc(heading[target], reaches.Has)
 		if lost = l.kept(LintTargetUnreached, lost); len(lost) > 0 {
 			l.add(Finding{
 				ID: LintTargetUnreached, Severity: Warning, States: l.names(lost), Rows: l.exitRows(lost),
@@ -126,19 +127,19 @@ func (l *linter) elsewhere() {
 
 // strangeOrigins finds conditions that name, among others, an origin that no
 // object has there.
-func (l *linter) strangeOrigins(i int, row *fsm.TableRow, came []set) {
+func (l *linter) strangeOrigins(i int, row *fsm.TableRow, came []bitset.Set) {
 	if len(row.Origin) < 2 {
 		return // a problem of the table, if it is wrong
 	}
-	there := newSet(len(l.t.States))
+	there := bitset.New(len(l.t.States))
 	for _, from := range row.From {
 		if l.a.declared(from) {
-			there.union(came[from])
+			there.Union(came[from])
 		}
 	}
 	var strange []int
 	for _, o := range row.Origin {
-		if l.a.declared(o) && !there.has(o) {
+		if l.a.declared(o) && !there.Has(o) {
 			strange = append(strange, o)
 		}
 	}

@@ -3,8 +3,6 @@ package check_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
@@ -43,7 +42,7 @@ func TestLintScripts(t *testing.T) {
 	seen := map[string]bool{}
 	datadriven.Walk(t, "testdata/lint/rules", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			table, err := parseLines(d.Input)
+			table, err := tabletest.ParseLines(d.Input)
 			if err != nil {
 				return err.Error()
 			}
@@ -75,39 +74,13 @@ func TestLintScripts(t *testing.T) {
 		require.False(t, seen[id], id)
 		seen[id] = true
 	}
-	for id := range documented(t, "Findings") {
+	for id := range tabletest.Documented(t, "Findings") {
 		require.True(t, seen[id], "no script has a finding %s", id)
 	}
 }
 
-// documented returns the lines of the table below a heading of the package comment,
-// by id: what follows the first column, up to the end of the table.
-func documented(t testing.TB, heading string) map[string]string {
-	data, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(data), "// # "+heading+"\n")
-	require.True(t, ok, heading)
-	_, table, ok := strings.Cut(section, "//\tid ")
-	require.True(t, ok, heading)
-	lines := map[string]string{}
-	for i, line := range strings.Split(table, "\n") {
-		text, in := strings.CutPrefix(line, "//\t")
-		if i == 0 {
-			continue // the rest of the table's head
-		}
-		if !in {
-			break
-		}
-		id, rest, _ := strings.Cut(text, " ")
-		require.NotContains(t, lines, id)
-		lines[id] = strings.TrimSpace(rest)
-	}
-	require.NotEmpty(t, lines)
-	return lines
-}
-
 func TestEveryIDIsDocumented(t *testing.T) {
-	lines := documented(t, "Findings")
+	lines := tabletest.Documented(t, "Findings")
 	var want, got []string
 	for id := range lines {
 		want = append(want, id)
@@ -126,25 +99,12 @@ func TestEveryIDIsDocumented(t *testing.T) {
 			require.Equal(t, ".", f.Advice[len(f.Advice)-1:], f.ID)
 		}
 	}
-	for _, file := range tables(t) {
-		look(readTable(t, file))
+	for _, file := range tabletest.Files(t, "*") {
+		look(tabletest.Read(t, file))
 	}
 	for _, table := range shipped() {
 		look(table)
 	}
-}
-
-// tables lists the published tables, below testdata.
-func tables(t testing.TB) (list []string) {
-	files, err := filepath.Glob("testdata/*/*.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		rel, err := filepath.Rel("testdata", file)
-		require.NoError(t, err)
-		list = append(list, rel)
-	}
-	return list
 }
 
 // TestLintOfTables shows every error and warning about the published tables and
@@ -152,8 +112,8 @@ func tables(t testing.TB) (list []string) {
 // is to be thought of it stands above the case.
 func TestLintOfTables(t *testing.T) {
 	byName := map[string]*fsm.Table{}
-	for _, file := range tables(t) {
-		byName[strings.TrimSuffix(file, ".json")] = readTable(t, file)
+	for _, file := range tabletest.Files(t, "*") {
+		byName[strings.TrimSuffix(file, ".json")] = tabletest.Read(t, file)
 	}
 	for _, table := range shipped() {
 		byName["shipped/"+table.Name] = table
@@ -179,7 +139,7 @@ func TestLintOfTables(t *testing.T) {
 // null, and what is skipped is gone.
 func TestLintOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		data, err := json.Marshal(randomDoc.Draw(t, "doc"))
+		data, err := json.Marshal(tabletest.Random.Draw(t, "doc"))
 		require.NoError(t, err)
 		table, err := fsm.ParseTable(data)
 		require.NoError(t, err)

@@ -1,13 +1,13 @@
 package check_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
 // What package fsm must find in the published tables, from what people found in
@@ -59,12 +59,11 @@ func TestProblemsOfPublishedTables(t *testing.T) {
 			{fsm.DeadEnd, "Undefined", "declared, without edges"},
 		},
 	}
-	files, err := filepath.Glob("testdata/*/*.json")
-	require.NoError(t, err)
+	files := tabletest.Files(t, "*")
 	require.Len(t, files, len(tests), "every table is listed")
 	for file, faults := range tests {
 		t.Run(file, func(t *testing.T) {
-			table := readTable(t, file)
+			table := tabletest.Read(t, file)
 			r := check.Analyze(table)
 
 			want := []fault{}
@@ -97,13 +96,9 @@ func TestProblemsOfPublishedTables(t *testing.T) {
 // The structural facts and the problems of the same name say the same about
 // every published table.
 func TestFactsAgreeWithProblems(t *testing.T) {
-	files, err := filepath.Glob("testdata/*/*.json")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	files := tabletest.Files(t, "*")
 	for _, file := range files {
-		rel, err := filepath.Rel("testdata", file)
-		require.NoError(t, err)
-		r := check.Analyze(readTable(t, rel))
+		r := check.Analyze(tabletest.Read(t, file))
 		byCode := map[string][]string{fsm.Unreachable: {}, fsm.DeadEnd: {}}
 		for _, p := range r.Problems {
 			byCode[p.Code] = append(byCode[p.Code], p.State)

@@ -12,37 +12,8 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
-
-// doc is a document as anybody would read it with encoding/json.
-type doc struct {
-	Name        string     `json:"name"`
-	Confidence  string     `json:"confidence,omitempty"`
-	Initial     string     `json:"initial,omitempty"`
-	Initials    []string   `json:"initials,omitempty"`
-	Actors      []string   `json:"actors,omitempty"`
-	States      []docState `json:"states"`
-	Transitions []docEdge  `json:"transitions"`
-}
-
-type docState struct {
-	Name   string `json:"name"`
-	Kind   string `json:"kind"`
-	Absent bool   `json:"absent,omitempty"`
-}
-
-type docEdge struct {
-	From   string   `json:"from"`
-	Event  string   `json:"event"`
-	Actor  string   `json:"actor,omitempty"`
-	Actors []string `json:"actors,omitempty"`
-	To     string   `json:"to,omitempty"`
-	Guard  string   `json:"guard,omitempty"`
-	Ignore bool     `json:"ignore,omitempty"`
-	Return bool     `json:"return,omitempty"`
-	Origin []string `json:"origin,omitempty"`
-	Forced bool     `json:"forced,omitempty"`
-}
 
 // pair is an object's state and origin, or an edge.
 type pair struct{ a, b string }
@@ -50,7 +21,7 @@ type pair struct{ a, b string }
 // facts computes the report naively, from the document and without the package:
 // reachability by the closure of Warshall, components by mutual reachability,
 // distances by relaxation until nothing changes.
-func facts(d *doc) map[string]any {
+func facts(d *tabletest.Document) map[string]any {
 	var (
 		names    []string
 		kind     = map[string]string{}
@@ -272,7 +243,7 @@ func facts(d *doc) map[string]any {
 
 // origins plays every object through the table: the pairs of state and origin
 // that it can be in.
-func origins(d *doc, entries []string, declared, rests func(string) bool) map[pair]bool {
+func origins(d *tabletest.Document, entries []string, declared, rests func(string) bool) map[pair]bool {
 	came := map[pair]bool{}
 	for _, s := range entries {
 		came[pair{s, s}] = true
@@ -299,72 +270,9 @@ func origins(d *doc, entries []string, declared, rests func(string) bool) map[pa
 	return came
 }
 
-var randomDoc = rapid.Custom(func(t *rapid.T) *doc {
-	n := rapid.IntRange(0, 7).Draw(t, "states")
-	d := &doc{Name: "random", Confidence: rapid.SampledFrom([]string{"", "guess"}).Draw(t, "confidence"), States: []docState{}, Transitions: []docEdge{}}
-	kinds := []string{"stable", "transitional", "transitional", "final", "error"}
-	var names []string
-	for i := range n {
-		s := docState{Name: string(rune('A' + i)), Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
-		s.Absent = s.Kind == "stable" && rapid.IntRange(0, 4).Draw(t, "absent") == 0
-		d.States = append(d.States, s)
-		names = append(names, s.Name)
-	}
-	if rapid.IntRange(0, 5).Draw(t, "ghost") == 0 {
-		names = append(names, "ghost")
-	}
-	if len(names) == 0 {
-		return d
-	}
-	if n > 0 {
-		d.States = rapid.Permutation(d.States).Draw(t, "order") // not that of the names
-	}
-	state := rapid.SampledFrom(names)
-	actor := rapid.SampledFrom([]string{"x", "y", "z"})
-	list := func(g *rapid.Generator[string], label string) []string {
-		return rapid.SliceOfNDistinct(g, 1, 2, rapid.ID).Draw(t, label)
-	}
-	if rapid.IntRange(0, 9).Draw(t, "initial") > 0 {
-		d.Initial = state.Draw(t, "initial")
-	}
-	if len(names) > 1 && rapid.IntRange(0, 4).Draw(t, "several") == 0 {
-		d.Initials = list(state, "initials")
-	}
-	if rapid.Bool().Draw(t, "declare") {
-		d.Actors = rapid.SampledFrom([][]string{{"x", "y", "z"}, {"z", "y", "x", "w"}, {"y"}}).Draw(t, "actors")
-	}
-	for range rapid.IntRange(0, 14).Draw(t, "transitions") {
-		e := docEdge{From: state.Draw(t, "from"), Event: rapid.SampledFrom([]string{"e", "f", "g"}).Draw(t, "event")}
-		switch rapid.IntRange(0, 5).Draw(t, "then") {
-		case 0:
-			e.Ignore = true
-		case 1:
-			e.Return = true
-		default:
-			e.To = state.Draw(t, "to")
-		}
-		switch rapid.IntRange(0, 3).Draw(t, "who") {
-		case 0:
-		case 1:
-			e.Actors = rapid.SliceOfNDistinct(actor, 2, 2, rapid.ID).Draw(t, "actors")
-		default:
-			e.Actor = actor.Draw(t, "actor")
-		}
-		if rapid.IntRange(0, 2).Draw(t, "guarded") == 0 {
-			e.Guard = rapid.SampledFrom([]string{"p", "q"}).Draw(t, "guard")
-		}
-		if len(names) > 1 && rapid.IntRange(0, 4).Draw(t, "conditional") == 0 {
-			e.Origin = list(state, "origin")
-		}
-		e.Forced = rapid.IntRange(0, 5).Draw(t, "forced") == 0
-		d.Transitions = append(d.Transitions, e)
-	}
-	return d
-})
-
 func TestAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := randomDoc.Draw(t, "doc")
+		d := tabletest.Random.Draw(t, "doc")
 		data, err := json.Marshal(d)
 		require.NoError(t, err)
 		table, err := fsm.ParseTable(data)

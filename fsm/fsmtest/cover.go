@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 // CoverConfig says what tests have to cover. The zero value and nil are the
@@ -31,7 +31,7 @@ type CoverConfig struct {
 // Coverage is what was seen of a table: the states in which objects were, the
 // transitions that they took, and what guards said. A transition is a row from one
 // of its states to one; a guard has two outcomes in each row. What no object can
-// reach or take is not counted, see [check.Tour].
+// reach or take is not counted, see [tour.Tour].
 //
 // [Watch] and [Cover] make one. It is safe for concurrent use.
 type Coverage struct {
@@ -130,7 +130,7 @@ func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
 		c.config = *config
 	}
 	c.parts[0].what, c.parts[1].what, c.parts[2].what = "states", "transitions", "guard outcomes"
-	tour, err := check.NewTour(t, nil)
+	plan, err := tour.New(t, nil)
 	if err != nil {
 		c.lost = append(c.lost, err.Error())
 		return c
@@ -143,11 +143,11 @@ func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
 		}
 	}
 	add(0, c.stateName(t.States[t.Initial].Name))
-	var steps []check.TourStep
-	for _, s := range tour.All() {
+	var steps []tour.Step
+	for _, s := range plan.All() {
 		steps = append(steps, s)
 	}
-	slices.SortStableFunc(steps, func(a, b check.TourStep) int { return a.Row - b.Row })
+	slices.SortStableFunc(steps, func(a, b tour.Step) int { return a.Row - b.Row })
 	for _, s := range steps {
 		add(0, c.stateName(s.To))
 		add(1, c.rowName(s.Row, s.From, s.To))
@@ -156,7 +156,7 @@ func newCoverage(t *fsm.Table, config *CoverConfig) *Coverage {
 			add(2, c.guardName(s.Row, false))
 		}
 	}
-	for _, m := range tour.Missed {
+	for _, m := range plan.Missed {
 		c.lost = append(c.lost, m.String())
 	}
 	return c

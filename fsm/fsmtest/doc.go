@@ -57,7 +57,7 @@
 //   - What need not be covered or noticed is named, with a reason. An exception that
 //     does not apply any more is an error.
 //   - A mutant that is not counted because no test can notice it is proven to behave
-//     as the table: [check.Mutants].
+//     as the table: [tour.Mutants].
 //   - All functions take a [testing.TB], so that Mutate can run them.
 //   - It needs the standard library and packages of this module, no test framework.
 //

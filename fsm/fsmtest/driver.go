@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 // Driver is a system under test: whatever keeps one object of the table, be it an
@@ -76,11 +76,11 @@ func (r Request) Guard(name string) error {
 // ErrToldTo is the reason of guards that refuse because a [Request] wants it.
 var ErrToldTo = errors.New("fsmtest: the guard was told to refuse")
 
-func requestOf(s *check.TourStep) Request {
+func requestOf(s *tour.Step) Request {
 	return Request{Event: s.Event, Actor: s.Actor, Force: s.Force, Agree: s.Agree, Refuse: s.Refuse}
 }
 
-func refusedBy(n *check.Negative) Request {
+func refusedBy(n *tour.Negative) Request {
 	return Request{Event: n.Event, Actor: n.Actor, Force: n.Force, Refuse: n.Refuse}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/tour"
 	"github.com/interlock-go/interlock/internal/suitetest"
 )
 
@@ -24,8 +24,8 @@ type MutateConfig struct {
 	// with a reason. One that is noticed, or is no mutant, is a fault.
 	Survivors map[string]string
 	// Kinds are those to make, EveryTarget makes more of them: see
-	// [check.MutantConfig]. Default: all kinds, one target each.
-	Kinds       []check.MutantKind
+	// [tour.MutantConfig]. Default: all kinds, one target each.
+	Kinds       []tour.MutantKind
 	EveryTarget bool
 	// Timeout ends a test that hangs: the mutant is noticed. The context of its t
 	// is cancelled then; a test that ignores that is left behind. Default: 10s.
@@ -51,7 +51,7 @@ func (s Score) String() string {
 }
 
 // Mutate measures how good a test of a machine is: it runs the test with machines
-// whose tables have one small fault each, see [check.Mutants], and looks whether it
+// whose tables have one small fault each, see [tour.Mutants], and looks whether it
 // notices. Then it prints the score and the mutants that survived, and fails t if
 // fewer are noticed than the config demands.
 //
@@ -69,7 +69,7 @@ func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test 
 		t.Errorf("%s: the test fails without a mutant:\n%s", m.Name(), said)
 		return Score{}
 	}
-	all, err := check.Mutants(m.Table(), &check.MutantConfig{EveryTarget: config.EveryTarget, Kinds: config.Kinds})
+	all, err := tour.Mutants(m.Table(), &tour.MutantConfig{EveryTarget: config.EveryTarget, Kinds: config.Kinds})
 	if err != nil {
 		t.Fatal(err)
 	}

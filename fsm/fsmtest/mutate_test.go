@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
 	"github.com/interlock-go/interlock/fsm/fsmtest"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 type diskMachine = *fsm.Machine[string, string, disk]
@@ -36,7 +36,7 @@ func TestMutateNamesSurvivors(t *testing.T) {
 			{From: "absent", Event: "create", Actor: worker, Err: fsm.ErrWrongActor},
 		})
 	}
-	kinds := []check.MutantKind{check.MutantActor, check.MutantAnybody}
+	kinds := []tour.MutantKind{tour.MutantActor, tour.MutantAnybody}
 	const survivor = "row 1 (creating -done-> created) is for anybody"
 	fails(t, func(t testing.TB) { fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds}) },
 		"survived: "+survivor+": not explained", "fewer than 100%")
@@ -61,7 +61,7 @@ func TestMutateNamesSurvivors(t *testing.T) {
 
 // Mutants run without failing anybody: a test of a mutant may fail in any way.
 func TestMutateHoldsWhatTestsDo(t *testing.T) {
-	one := &fsmtest.MutateConfig{Kinds: []check.MutantKind{check.MutantAnybody}, Timeout: 50 * time.Millisecond}
+	one := &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantAnybody}, Timeout: 50 * time.Millisecond}
 	for name, notice := range map[string]func(testing.TB){
 		"error": func(t testing.TB) { t.Error("noticed") },
 		"fatal": func(t testing.TB) { t.Fatal("noticed") },
@@ -83,7 +83,7 @@ func TestMutateHoldsWhatTestsDo(t *testing.T) {
 		fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, _ diskMachine) { t.Error("always") }, one)
 	}, "fails without a mutant:\nalways")
 	fails(t, func(t testing.TB) {
-		fsmtest.Mutate(t, lampsOfTwo, func(testing.TB, diskMachine) {}, &fsmtest.MutateConfig{Kinds: []check.MutantKind{check.MutantUnguarded}})
+		fsmtest.Mutate(t, lampsOfTwo, func(testing.TB, diskMachine) {}, &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantUnguarded}})
 	}, "no mutant could be tried")
 	release := make(chan struct{})
 	deaf := func(t testing.TB, m diskMachine) {
@@ -112,7 +112,7 @@ func TestMutantsKeepTheirGuards(t *testing.T) {
 			{From: "trash", Event: "delete", Actor: user, Payload: &disk{}, To: "deleting"},
 			{From: "trash", Event: "delete", Actor: user, Payload: &disk{old: true}, To: "gone"},
 		})
-	}, &fsmtest.MutateConfig{Kinds: []check.MutantKind{check.MutantUnguarded}})
+	}, &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantUnguarded}})
 	require.Equal(t, 2, score.Killed)
 	require.Equal(t, 1, score.Refused, "without its guard, row 5 shadows row 6")
 }
@@ -142,7 +142,7 @@ func lines(t *fsm.Table) (list []string) {
 // The machines with which a test is run have the tables of the mutants, whatever
 // New adds to rows.
 func TestMachinesAreThoseOfTheMutants(t *testing.T) {
-	all, err := check.Mutants(disks.Table(), &check.MutantConfig{EveryTarget: true})
+	all, err := tour.Mutants(disks.Table(), &tour.MutantConfig{EveryTarget: true})
 	require.NoError(t, err)
 	var wanted [][]string
 	for m := range all {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 // RaceConfig refines [Race]. The zero value and nil are the defaults.
@@ -16,7 +16,7 @@ type RaceConfig struct {
 	Rounds     int // how often; default 4
 }
 
-// Race leads a system along the tour of its table, see [check.NewTour], and has every
+// Race leads a system along the tour of its table, see [tour.New], and has every
 // step fired by many goroutines at once: exactly one of them may win. It fails t if
 // none or several are accepted, or if the object is elsewhere afterwards. Steps that
 // the table accepts again in the status to which they lead have no single winner and
@@ -28,7 +28,7 @@ func Race(t testing.TB, table *fsm.Table, d Driver, config *RaceConfig) {
 	if config == nil {
 		config = &RaceConfig{}
 	}
-	tour, err := check.NewTour(table, nil)
+	tour, err := tour.New(table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func Race(t testing.TB, table *fsm.Table, d Driver, config *RaceConfig) {
 
 // again reports whether the table takes the same request in the status to which
 // the step leads.
-func again(table *fsm.Table, s *check.TourStep) bool {
+func again(table *fsm.Table, s *tour.Step) bool {
 	m := &model{t: table}
 	m.state, _ = table.StateIndex(s.To)
 	m.origin, _ = table.StateIndex(s.ToOrigin)
@@ -71,7 +71,7 @@ func again(table *fsm.Table, s *check.TourStep) bool {
 }
 
 // race fires a step n times at once.
-func race(t testing.TB, table *fsm.Table, d Driver, s *check.TourStep, n int) bool {
+func race(t testing.TB, table *fsm.Table, d Driver, s *tour.Step, n int) bool {
 	t.Helper()
 	type answer struct {
 		state   string

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 // TourConfig refines [Tour]. The zero value and nil are the defaults.
@@ -29,9 +29,9 @@ type TourConfig struct {
 // maxFaults is how many faults a run tells before it gives up.
 const maxFaults = 10
 
-// Tour leads a system through every transition of a table, see [check.NewTour], and
+// Tour leads a system through every transition of a table, see [tour.New], and
 // in every status that it comes to asks once for everything that has to be refused,
-// see [check.Negatives]. It fails t where the system refuses a step, ends in another
+// see [tour.Negatives]. It fails t where the system refuses a step, ends in another
 // state, accepts what has to be refused, refuses it for another reason, or moves
 // nevertheless.
 //
@@ -42,13 +42,13 @@ func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 	if config == nil {
 		config = &TourConfig{}
 	}
-	r := &run{t: t, table: table, d: d, refused: make(map[status][]check.Negative)}
-	tour, err := check.NewTour(table, &check.TourConfig{EveryActor: config.EveryActor, Restart: config.Restart})
+	r := &run{t: t, table: table, d: d, refused: make(map[status][]tour.Negative)}
+	plan, err := tour.New(table, &tour.Config{EveryActor: config.EveryActor, Restart: config.Restart})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !config.NoNegatives {
-		all, err := check.Negatives(table, &check.NegativeConfig{Stranger: config.Stranger})
+		all, err := tour.Negatives(table, &tour.NegativeConfig{Stranger: config.Stranger})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,20 +57,20 @@ func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 			r.refused[at] = append(r.refused[at], n)
 		}
 	}
-	r.missed(tour.Missed, config.Missed)
+	r.missed(plan.Missed, config.Missed)
 	if table.Initial >= 0 && table.Initial < len(table.States) {
 		name := table.States[table.Initial].Name
 		r.sequence(0, status{name, name}, nil)
 	}
-	for i, steps := range tour.Sequences {
+	for i, steps := range plan.Sequences {
 		if r.faults >= maxFaults {
-			t.Errorf("%s: %d faults: %d more sequences are left out", table.Name, r.faults, len(tour.Sequences)-i)
+			t.Errorf("%s: %d faults: %d more sequences are left out", table.Name, r.faults, len(plan.Sequences)-i)
 			break
 		}
 		r.sequence(i+1, status{steps[0].From, steps[0].Origin}, steps)
 	}
 	t.Logf("%s: %d of %d transitions in %d steps and %d sequences, %d refusals; the driver could not make %d requests",
-		table.Name, len(r.taken), tour.Transitions, r.steps, len(tour.Sequences), r.refusals, r.cannot)
+		table.Name, len(r.taken), plan.Transitions, r.steps, len(plan.Sequences), r.refusals, r.cannot)
 }
 
 // run is a tour on its way.
@@ -78,7 +78,7 @@ type run struct {
 	t       testing.TB
 	table   *fsm.Table
 	d       Driver
-	refused map[status][]check.Negative // not asked yet
+	refused map[status][]tour.Negative // not asked yet
 	taken   map[transition]bool
 	faults  int
 
@@ -99,7 +99,7 @@ func (r *run) fault(format string, args ...any) {
 }
 
 // missed compares the rows that the tour misses with those that may be.
-func (r *run) missed(missed []check.Missed, excepted map[int]string) {
+func (r *run) missed(missed []tour.Missed, excepted map[int]string) {
 	r.t.Helper()
 	for _, m := range missed {
 		switch why, ok := excepted[m.Row]; {
@@ -112,14 +112,14 @@ func (r *run) missed(missed []check.Missed, excepted map[int]string) {
 		}
 	}
 	for row := range excepted {
-		if !slices.ContainsFunc(missed, func(m check.Missed) bool { return m.Row == row }) {
+		if !slices.ContainsFunc(missed, func(m tour.Missed) bool { return m.Row == row }) {
 			r.fault("row %d may be missed, and is not", row)
 		}
 	}
 }
 
 // sequence leads a new object along the steps.
-func (r *run) sequence(number int, at status, steps []check.TourStep) {
+func (r *run) sequence(number int, at status, steps []tour.Step) {
 	r.t.Helper()
 	if !r.reset(at) {
 		return
@@ -165,7 +165,7 @@ func (r *run) reset(at status) bool {
 // refusedAt asks once for everything that has to be refused in a status. The steps
 // have led there: they are made again for an object that was moved. It returns
 // false if that fails.
-func (r *run) refusedAt(at status, steps []check.TourStep) bool {
+func (r *run) refusedAt(at status, steps []tour.Step) bool {
 	r.t.Helper()
 	list := r.refused[at]
 	delete(r.refused, at)
@@ -201,7 +201,7 @@ func (r *run) refusedAt(at status, steps []check.TourStep) bool {
 }
 
 // again leads a new object to where the steps lead, without a look around.
-func (r *run) again(steps []check.TourStep) bool {
+func (r *run) again(steps []tour.Step) bool {
 	r.t.Helper()
 	r.d.Reset(r.t)
 	for i := range steps {

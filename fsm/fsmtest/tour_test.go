@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
 	"github.com/interlock-go/interlock/fsm/fsmtest"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 // payload makes what the guards of disks look at.
@@ -186,15 +186,15 @@ func TestMissedRows(t *testing.T) {
 		Name: "lamp", Initial: "off", Actors: []fsm.Actor{user}, States: []fsm.State[string]{{Name: "off"}, {Name: "on"}},
 		Rows: fsm.Rows(fsm.Move("off", "switch", "on"), fsm.Move("on", "switch", "off")),
 	})
-	tour := func(missed map[int]string) func(testing.TB) {
+	lead := func(missed map[int]string) func(testing.TB) {
 		return func(t testing.TB) {
 			fsmtest.Tour(t, table, fsmtest.Drive(m, nil), &fsmtest.TourConfig{Missed: missed})
 		}
 	}
-	fails(t, tour(nil), "the tour misses row 2 from broken: no object gets into the state")
-	passes(t, tour(map[int]string{2: "kept for the old clients"}), "no object gets into the state: kept for the old clients")
-	fails(t, tour(map[int]string{2: ""}), "no reason")
-	fails(t, tour(map[int]string{0: "why", 2: "why"}), "row 0 may be missed, and is not")
+	fails(t, lead(nil), "the tour misses row 2 from broken: no object gets into the state")
+	passes(t, lead(map[int]string{2: "kept for the old clients"}), "no object gets into the state: kept for the old clients")
+	fails(t, lead(map[int]string{2: ""}), "no reason")
+	fails(t, lead(map[int]string{0: "why", 2: "why"}), "row 0 may be missed, and is not")
 }
 
 // On random machines: the tour is legal, what must be refused is, the walk finds no
@@ -203,9 +203,9 @@ func TestRandomMachines(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMachine(rt)
 		missed := map[int]string{} // which rows these are, package check tests
-		tour, err := check.NewTour(m.Table(), nil)
+		plan, err := tour.New(m.Table(), nil)
 		require.NoError(rt, err)
-		for _, m := range tour.Missed {
+		for _, m := range plan.Missed {
 			missed[m.Row] = m.Reason
 		}
 		set := func(r fsmtest.Request) (*switches, bool) {

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/ratio"
 )
 
 // benched is the protocol as lifecycle runs it, with all its faults.
-func benched() *check.System {
+func benched() *explore.System {
 	model := faulty(3)
 	model.Failures = 1
 	return model.System()
@@ -21,13 +21,13 @@ func benched() *check.System {
 
 // measured explores it some times, and returns the median time of a state and the
 // last verdict.
-func measured(workers, times int) (each time.Duration, v *check.Verdict) {
+func measured(workers, times int) (each time.Duration, v *explore.Verdict) {
 	var all []time.Duration
 	for range times {
 		start := time.Now()
 		var err error
-		v, err = benched().Explore(context.Background(), &check.Options{Workers: workers})
-		if err != nil || v.Outcome != check.Holds {
+		v, err = benched().Explore(context.Background(), &explore.Options{Workers: workers})
+		if err != nil || v.Outcome != explore.Holds {
 			panic(fmt.Sprint(v, err))
 		}
 		all = append(all, time.Since(start)/time.Duration(v.States))

@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
@@ -395,9 +395,9 @@ func (p Blazar) service() *service {
 }
 
 // Model returns the model for package check.
-func (p Blazar) Model() *check.Model[leases] {
+func (p Blazar) Model() *explore.Model[leases] {
 	s := p.service()
-	return &check.Model[leases]{
+	return &explore.Model[leases]{
 		Name:    "blazar",
 		Initial: []leases{{Left: spent{p.Updates, p.Deletes, p.Refusals, p.Failures, p.Deaths, p.Hangs}}},
 		Next:    s.next,

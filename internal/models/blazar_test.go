@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
@@ -36,11 +36,11 @@ func TestBlazarFaults(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		model   Blazar
-		outcome check.Outcome
+		outcome explore.Outcome
 	}{
-		{"blazar-event-first", Blazar{Leases: 1, Reservations: 2, EventFirst: true}, check.Violated},
-		{"blazar-impolite", Blazar{Leases: 2, Reservations: 1, Impolite: true}, check.Violated},
-		{"blazar-no-sweeper", Blazar{Leases: 1, Reservations: 1, Deaths: 1, Decisions: &blind}, check.Stuck},
+		{"blazar-event-first", Blazar{Leases: 1, Reservations: 2, EventFirst: true}, explore.Violated},
+		{"blazar-impolite", Blazar{Leases: 2, Reservations: 1, Impolite: true}, explore.Violated},
+		{"blazar-no-sweeper", Blazar{Leases: 1, Reservations: 1, Deaths: 1, Decisions: &blind}, explore.Stuck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := explored(t, c.model.Model())

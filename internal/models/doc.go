@@ -1,5 +1,5 @@
 // Package models has the protocols that this repository runs as models for
-// package fsm/check: tables that are shipped, decided about by the functions of
+// package fsm/explore: tables that are shipped, decided about by the functions of
 // internal/decide that lifecycle.Manager performs, between actors that crash and
 // channels that lose, duplicate, reorder and break.
 //

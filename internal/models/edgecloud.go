@@ -27,7 +27,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -397,44 +397,44 @@ func (e *edge) restarts(a agent, step func(string, agent)) {
 }
 
 // System returns the model for package check.
-func (p EdgeCloud) System() *check.System {
+func (p EdgeCloud) System() *explore.System {
 	e := p.edge()
 	c, a := e.begin()
-	sys := check.NewSystem("edge cloud")
+	sys := explore.New("edge cloud")
 	lose, twice := sys.Budget("loss", p.Loss), sys.Budget("duplicate", p.Duplicate)
-	ctl := check.NewActor(sys, "controller", c)
-	crm := check.NewActor(sys, "crm", a)
-	channel := check.Channel{Capacity: e.Capacity, Ordered: p.Ordered, Lose: lose, Duplicate: twice}
-	orders := check.NewChannel[order](sys, "orders", channel)
-	answers := check.NewChannel[info](sys, "answers", channel)
+	ctl := explore.NewActor(sys, "controller", c)
+	crm := explore.NewActor(sys, "crm", a)
+	channel := explore.Channel{Capacity: e.Capacity, Ordered: p.Ordered, Lose: lose, Duplicate: twice}
+	orders := explore.NewChannel[order](sys, "orders", channel)
+	answers := explore.NewChannel[info](sys, "answers", channel)
 
 	ctl.Acts(e.asks)
 	ctl.Acts(e.coordinates)
 	ctl.Acts(e.sweeps)
 	crm.Acts(e.restarts)
-	check.Sends(ctl, orders, e.sends)
-	check.Receives(crm, orders, e.takes)
-	check.Sends(crm, answers, e.answers)
-	check.Receives(ctl, answers, e.hears)
+	explore.Sends(ctl, orders, e.sends)
+	explore.Receives(crm, orders, e.takes)
+	explore.Sends(crm, answers, e.answers)
+	explore.Receives(ctl, answers, e.hears)
 
 	disconnect := sys.Fault("disconnect", sys.Budget("disconnect", p.Disconnect), orders, answers)
-	check.Strikes(disconnect, crm, func(a agent) (agent, bool) {
+	explore.Strikes(disconnect, crm, func(a agent) (agent, bool) {
 		ok := a.Link == connected
 		a.Link = broken
 		return a, ok
 	})
-	lost := []check.Channels{orders, answers}
+	lost := []explore.Channels{orders, answers}
 	if p.Durable {
 		lost = nil
 	}
 	crash := sys.Fault("crash", sys.Budget("crash", p.Crash), lost...)
-	check.Strikes(crash, crm, func(a agent) (agent, bool) {
+	explore.Strikes(crash, crm, func(a agent) (agent, bool) {
 		ok := a.Link != crashed
 		return agent{There: a.There, Fails: a.Fails, Link: crashed}, ok
 	})
 
-	sys.Always("at rest, what is recorded is there", func(v *check.View) error { return e.agree(ctl.In(v), crm.In(v)) })
-	sys.Rests(func(v *check.View) bool { c := ctl.In(v); return c.Rests(clusters) })
+	sys.Always("at rest, what is recorded is there", func(v *explore.View) error { return e.agree(ctl.In(v), crm.In(v)) })
+	sys.Rests(func(v *explore.View) bool { c := ctl.In(v); return c.Rests(clusters) })
 	return sys
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -27,7 +27,7 @@ func TestDocument(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.model.Operations = 2
 			v := explored(t, c.model.System())
-			require.Equal(t, check.Violated, v.Outcome, v)
+			require.Equal(t, explore.Violated, v.Outcome, v)
 			require.Len(t, v.Trace.Steps, c.steps)
 			requireTrace(t, c.name, v)
 		})
@@ -68,12 +68,12 @@ func TestWithout(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		part    Part
-		outcome check.Outcome
+		outcome explore.Outcome
 	}{
-		{"without-fence", Fence, check.Violated},
-		{"without-outcomes", Outcomes, check.Violated},
-		{"without-memory", Memory, check.Violated},
-		{"without-resend", Resend, check.Stuck},
+		{"without-fence", Fence, explore.Violated},
+		{"without-outcomes", Outcomes, explore.Violated},
+		{"without-memory", Memory, explore.Violated},
+		{"without-resend", Resend, explore.Stuck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model := faulty(3)
@@ -92,7 +92,7 @@ func TestDecisionsMatter(t *testing.T) {
 	unfenced := Shipped().Unfenced()
 	model.Decisions = &unfenced
 	v := explored(t, model.System())
-	require.Equal(t, check.Violated, v.Outcome, v)
+	require.Equal(t, explore.Violated, v.Outcome, v)
 	requireTrace(t, "decisions-unfenced", v)
 }
 
@@ -108,7 +108,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := explored(t, model.System())
-			require.Equal(t, check.Violated, v.Outcome, v)
+			require.Equal(t, explore.Violated, v.Outcome, v)
 			requireTrace(t, name, v)
 		})
 	}
@@ -130,9 +130,9 @@ func TestWorkers(t *testing.T) {
 	without := faulty(3)
 	without.Parts &^= Memory
 	for _, model := range []EdgeCloud{faulty(2), without} {
-		var all []*check.Verdict
+		var all []*explore.Verdict
 		for _, workers := range []int{1, 2, 5} {
-			v, err := model.System().Explore(t.Context(), &check.Options{Workers: workers})
+			v, err := model.System().Explore(t.Context(), &explore.Options{Workers: workers})
 			require.NoError(t, err)
 			v.Bytes = 0
 			all = append(all, v)

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/lock"
 )
 
@@ -103,13 +103,13 @@ func (s *lockState) present() (list []int) {
 }
 
 // Model returns the model for package check.
-func (l LockTree) Model() *check.Model[lockState] {
+func (l LockTree) Model() *explore.Model[lockState] {
 	begin := lockState{GiveUps: l.GiveUps, Breaks: l.Breaks}
 	for i := range l.Asks {
 		begin.Clients[i].Left = l.Times
 	}
 	try := trials(l.Try)
-	return &check.Model[lockState]{
+	return &explore.Model[lockState]{
 		Name: "lock tree", Initial: []lockState{begin},
 		Next: func(s lockState, step func(string, bool, lockState)) {
 			if s.Other {

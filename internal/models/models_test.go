@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,16 +20,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // documentation speaks of. Without it they are smaller.
 var long = os.Getenv("INTERLOCK_LONG") != ""
 
-// model is a check.System or a check.Model.
+// model is a explore.System or a explore.Model.
 type model interface {
-	Explore(context.Context, *check.Options) (*check.Verdict, error)
+	Explore(context.Context, *explore.Options) (*explore.Verdict, error)
 }
 
 // explored is the verdict about a model, which is logged.
-func explored(t *testing.T, m model) *check.Verdict {
+func explored(t *testing.T, m model) *explore.Verdict {
 	t.Helper()
 	start := time.Now()
-	v, err := m.Explore(t.Context(), &check.Options{MaxBytes: 4 << 30})
+	v, err := m.Explore(t.Context(), &explore.Options{MaxBytes: 4 << 30})
 	require.NoError(t, err)
 	t.Logf("%s: %v: %d states, %d steps, depth %d, %d bytes/state, %v",
 		v.System, v.Outcome, v.States, v.Steps, v.Depth, v.Bytes/int64(v.States), time.Since(start).Round(time.Millisecond))
@@ -49,7 +49,7 @@ func requireHolds(t *testing.T, m model, atLeast int, unused ...string) {
 
 // requireTrace compares a counterexample with that in testdata, as text, as
 // Mermaid and as a fixture.
-func requireTrace(t *testing.T, name string, v *check.Verdict) {
+func requireTrace(t *testing.T, name string, v *explore.Verdict) {
 	t.Helper()
 	require.NotNil(t, v.Trace, v)
 	fixture, err := v.Trace.Fixture()

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 )
 
 // Queue is the model. Its trials are run one at a time, each once.
@@ -117,9 +117,9 @@ func (s *queueState) present() (list []int) {
 }
 
 // Model returns the model for package check.
-func (q Queue) Model() *check.Model[queueState] {
+func (q Queue) Model() *explore.Model[queueState] {
 	try := trials(q.Try)
-	return &check.Model[queueState]{
+	return &explore.Model[queueState]{
 		Name: "queue", Initial: []queueState{{Cancels: q.Cancels}},
 		Next: func(s queueState, step func(string, bool, queueState)) {
 			if s.Other {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/queue"
 )
 
@@ -214,7 +214,7 @@ func TestFaultyQueues(t *testing.T) {
 			v, err := m.Model().Explore(t.Context(), nil)
 			require.NoError(t, err)
 			t.Log(v)
-			require.Equal(t, check.Violated, v.Outcome)
+			require.Equal(t, explore.Violated, v.Outcome)
 			require.Equal(t, test.property, v.Property)
 			require.Len(t, v.Trace.Steps, test.steps)
 		})

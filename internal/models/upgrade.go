@@ -23,7 +23,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -392,46 +392,46 @@ func (u *upgrade) begin() cloudlet {
 }
 
 // System returns the model for package check.
-func (p Upgrade) System() *check.System {
+func (p Upgrade) System() *explore.System {
 	u := p.upgrade()
-	sys := check.NewSystem("cloudlet upgrade")
-	ctl := check.NewActor(sys, "controller", u.begin())
+	sys := explore.New("cloudlet upgrade")
+	ctl := explore.NewActor(sys, "controller", u.begin())
 	sees := told{edgecloud.CloudletReady, edgecloud.CloudletReady}
-	v1 := check.NewActor(sys, "crm-v1", manager{Life: alive, Notify: 1, Serves: true, Sees: sees})
-	v2 := check.NewActor(sys, "crm-v2", manager{})
+	v1 := explore.NewActor(sys, "crm-v1", manager{Life: alive, Notify: 1, Serves: true, Sees: sees})
+	v2 := explore.NewActor(sys, "crm-v2", manager{})
 	ctl.Acts(u.asks)
 	ctl.Acts(u.acknowledges)
 	ctl.Acts(u.sweeps)
 
 	lose, twice := sys.Budget("loss", p.Loss), sys.Budget("duplicate", p.Duplicate)
 	for _, side := range []struct {
-		crm, other *check.Actor[manager]
+		crm, other *explore.Actor[manager]
 		name       string
 		version    string
 		isNew      bool
 		crashes    int
 	}{{v1, v2, "crm-v1", oldVersion, false, p.CrashOld}, {v2, v1, "crm-v2", newVersion, true, p.CrashNew}} {
 		side.crm.Acts(restart)
-		up := check.NewChannel[said](sys, side.name+" says", check.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
-		check.Sends(side.crm, up, u.says(side.isNew))
-		check.Receives(ctl, up, u.hears(side.version))
-		down := check.NewChannel[told](sys, side.name+" is told", check.Channel{Capacity: 1, Lose: lose})
-		check.Sends(ctl, down, u.tells(side.version))
-		check.Receives(side.crm, down, u.learns(side.isNew))
-		host := check.NewChannel[signal](sys, side.name+" on the host", check.Channel{Capacity: 1, Ordered: true})
-		check.Sends(side.crm, host, u.does(side.isNew))
-		check.Receives(side.other, host, u.suffers(!side.isNew))
+		up := explore.NewChannel[said](sys, side.name+" says", explore.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
+		explore.Sends(side.crm, up, u.says(side.isNew))
+		explore.Receives(ctl, up, u.hears(side.version))
+		down := explore.NewChannel[told](sys, side.name+" is told", explore.Channel{Capacity: 1, Lose: lose})
+		explore.Sends(ctl, down, u.tells(side.version))
+		explore.Receives(side.crm, down, u.learns(side.isNew))
+		host := explore.NewChannel[signal](sys, side.name+" on the host", explore.Channel{Capacity: 1, Ordered: true})
+		explore.Sends(side.crm, host, u.does(side.isNew))
+		explore.Receives(side.other, host, u.suffers(!side.isNew))
 		crashes := sys.Budget("crashes of "+side.name, side.crashes)
-		check.Strikes(sys.Fault(side.name+" crashes", crashes, up, down), side.crm, crash)
+		explore.Strikes(sys.Fault(side.name+" crashes", crashes, up, down), side.crm, crash)
 	}
 
-	sys.Always("never two in charge", func(v *check.View) error {
+	sys.Always("never two in charge", func(v *explore.View) error {
 		if v1.In(v).Serves && v2.In(v).Serves {
 			return errors.New("both CRMs are in charge")
 		}
 		return nil
 	})
-	sys.Always("what the controller counts on is in charge", func(v *check.View) error {
+	sys.Always("what the controller counts on is in charge", func(v *explore.View) error {
 		c, other := ctl.In(v), v1.In(v)
 		if c.start() != edgecloud.CloudletReady || c.upgrade() != edgecloud.CloudletReady {
 			return nil // nothing is asked of any CRM
@@ -444,7 +444,7 @@ func (p Upgrade) System() *check.System {
 		}
 		return nil
 	})
-	sys.Rests(func(v *check.View) bool {
+	sys.Rests(func(v *explore.View) bool {
 		c := ctl.In(v)
 		return c.Start.Rests(creations) && c.Upgrade.Rests(upgrades)
 	})

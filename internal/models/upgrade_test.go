@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 )
 
 // TestVerifyUpgrade: whatever is lost, comes twice or crashes in an upgrade, there
@@ -32,7 +32,7 @@ func TestUpgradeFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := explored(t, c.model.System())
-			require.Equal(t, check.Violated, v.Outcome, v)
+			require.Equal(t, explore.Violated, v.Outcome, v)
 			require.Equal(t, c.property, v.Property)
 			requireTrace(t, c.name, v)
 		})

@@ -1,4 +1,4 @@
-// Package tablemodel makes a model for package fsm/check of one object of any table.
+// Package tablemodel makes a model for package fsm/explore of one object of any table.
 // The functions of internal/decide make its decisions: those that lifecycle.Manager
 // performs.
 //

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
@@ -29,41 +29,41 @@ var ErrTable = errors.New("a table with errors")
 // lack what a machine demands, a deadline or an operator. In a transitional state
 // without either, the object is stuck once the peer has no more reports. The error
 // matches [ErrTable] for a table with errors.
-func System(t *fsm.Table, o *Options) (*check.System, error) {
+func System(t *fsm.Table, o *Options) (*explore.System, error) {
 	t, unattended, err := runnable(t)
 	if err != nil {
 		return nil, err
 	}
 	m := newModel(t, o)
 	m.unattended = unattended
-	sys := check.NewSystem(t.Name)
+	sys := explore.New(t.Name)
 	lose, twice := sys.Budget("loss", m.Loss), sys.Budget("duplicate", m.Duplicate)
-	object := check.NewActor(sys, "object", m.begin()...)
-	peer := check.NewActor(sys, "peer", helper{})
-	channel := check.Channel{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
-	orders := check.NewChannel[order](sys, "orders", channel)
-	reports := check.NewChannel[report](sys, "reports", channel)
+	object := explore.NewActor(sys, "object", m.begin()...)
+	peer := explore.NewActor(sys, "peer", helper{})
+	channel := explore.Channel{Capacity: m.Capacity, Lose: lose, Duplicate: twice}
+	orders := explore.NewChannel[order](sys, "orders", channel)
+	reports := explore.NewChannel[report](sys, "reports", channel)
 
 	object.Acts(m.asks)
 	object.Acts(m.sweeps)
-	check.Sends(object, orders, m.orders)
-	check.Receives(peer, orders, m.takes)
-	check.Sends(peer, reports, m.answer)
-	check.Receives(object, reports, m.hears)
+	explore.Sends(object, orders, m.orders)
+	explore.Receives(peer, orders, m.takes)
+	explore.Sends(peer, reports, m.answer)
+	explore.Receives(object, reports, m.hears)
 	crash := sys.Fault("the owner dies", sys.Budget("crash", m.Crash), orders, reports)
-	check.Strikes(crash, object, func(s subject) (subject, bool) {
+	explore.Strikes(crash, object, func(s subject) (subject, bool) {
 		can := !s.Dead && !m.rests(&s)
 		s.Dead, s.Asked = true, true // a dead owner does not ask the peer
 		return s, can
 	})
 
-	sys.Always("no report moves another operation", func(v *check.View) error {
+	sys.Always("no report moves another operation", func(v *explore.View) error {
 		if s := object.In(v); s.Wrong != 0 {
 			return fmt.Errorf("operation %d was moved by a report about another one", s.Wrong)
 		}
 		return nil
 	})
-	sys.Rests(func(v *check.View) bool {
+	sys.Rests(func(v *explore.View) bool {
 		s := object.In(v)
 		return m.rests(&s)
 	})

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/tablemodel"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func explored(t *testing.T, table *fsm.Table, o *tablemodel.Options) *check.Verdict {
+func explored(t *testing.T, table *fsm.Table, o *tablemodel.Options) *explore.Verdict {
 	t.Helper()
 	sys, err := tablemodel.System(table, o)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestShippedTables(t *testing.T) {
 func TestUnfenced(t *testing.T) {
 	unfenced := tablemodel.Shipped().Unfenced()
 	v := explored(t, edgecloud.ClusterInst.Table(), &tablemodel.Options{Decisions: &unfenced})
-	require.Equal(t, check.Violated, v.Outcome, v)
+	require.Equal(t, explore.Violated, v.Outcome, v)
 	require.ErrorContains(t, v.Problem, "was moved by a report about another one")
 }
 
@@ -86,7 +86,7 @@ func TestEveryEntry(t *testing.T) {
 	table, err := fsm.ParseTable([]byte(document))
 	require.NoError(t, err)
 	v := explored(t, table, nil)
-	require.Equal(t, check.Stuck, v.Outcome, "nobody leads an object out of T whose report is lost")
+	require.Equal(t, explore.Stuck, v.Outcome, "nobody leads an object out of T whose report is lost")
 	require.Contains(t, v.Trace.Actors[0].Start, "C, ")
 }
 
@@ -105,7 +105,7 @@ func TestGoesRoundForEver(t *testing.T) {
 	})
 	require.NoError(t, err)
 	v := explored(t, m.Table(), nil)
-	require.Equal(t, check.Livelock, v.Outcome, "a dead owner asks nobody: %v", v)
+	require.Equal(t, explore.Livelock, v.Outcome, "a dead owner asks nobody: %v", v)
 	require.Equal(t, 2, v.Trace.Loop)
 	// Asked anew in every round, the peer answers sooner or later.
 	require.NoError(t, explored(t, m.Table(), &tablemodel.Options{Crash: -1}).Err())
@@ -128,7 +128,7 @@ func TestPersonIsRest(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, nobody.Problems(), 1, "the demand of a deadline, or of a person")
 	v := explored(t, nobody, nil)
-	require.Equal(t, check.Stuck, v.Outcome, v)
+	require.Equal(t, explore.Stuck, v.Outcome, v)
 	require.NoError(t, explored(t, nobody, &tablemodel.Options{Loss: -1, Duplicate: -1, Crash: -1}).Err())
 }
 
@@ -152,7 +152,7 @@ func TestPublishedTables(t *testing.T) {
 			}
 			v, err := sys.Explore(t.Context(), nil)
 			require.NoError(t, err)
-			require.Contains(t, []check.Outcome{check.Holds, check.Stuck, check.Livelock}, v.Outcome, v)
+			require.Contains(t, []explore.Outcome{explore.Holds, explore.Stuck, explore.Livelock}, v.Outcome, v)
 			t.Logf("%s: %v: %d states", table.Name, v.Outcome, v.States)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/evolve"
 )
 
 func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
@@ -20,7 +20,7 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		if len(files) != 2 {
 			return false, misused("want an old and a new table, found %d", len(files))
 		}
-		config := &check.DiffConfig{NoGuess: *noGuess, Strict: *strict}
+		config := &evolve.Config{NoGuess: *noGuess, Strict: *strict}
 		for _, r := range renames {
 			if err := mapping(config, r); err != nil {
 				return false, err
@@ -40,7 +40,7 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		e, err := check.Diff(old, new, config)
+		e, err := evolve.Diff(old, new, config)
 		if err != nil {
 			return false, err
 		}
@@ -57,14 +57,14 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 }
 
 // gate reports whether a change fails. A guess is not a reason to let it pass.
-func (c *call) gate(e *check.Evolution, failOn string) bool {
+func (c *call) gate(e *evolve.Report, failOn string) bool {
 	switch failOn {
 	case "never":
 		return false
 	case "difference":
-		return len(e.Differences) > 0 || e.Level > check.Compatible
+		return len(e.Differences) > 0 || e.Level > evolve.Compatible
 	}
-	least := map[string]check.Compatibility{"unsafe": check.Unsafe, "mapping": check.NeedsMapping, "drain": check.NeedsDrain}[failOn]
+	least := map[string]evolve.Compatibility{"unsafe": evolve.Unsafe, "mapping": evolve.NeedsMapping, "drain": evolve.NeedsDrain}[failOn]
 	if e.Level < least && e.Guessed() {
 		fmt.Fprintln(c.err, "fsm diff: part of the mapping is a guess: confirm it with -map, or deny it with -no-guess")
 		return true
@@ -73,7 +73,7 @@ func (c *call) gate(e *check.Evolution, failOn string) bool {
 }
 
 // mapping adds "old=new", with what it is about before a colon.
-func mapping(config *check.DiffConfig, text string) error {
+func mapping(config *evolve.Config, text string) error {
 	to := &config.States
 	pair := text
 	for prefix, names := range map[string]*map[string]string{
@@ -98,9 +98,9 @@ func mapping(config *check.DiffConfig, text string) error {
 }
 
 // withheld is "event in state", or "event".
-func withheld(text string) check.Withheld {
+func withheld(text string) evolve.Withheld {
 	if i := strings.LastIndex(text, " in "); i > 0 {
-		return check.Withheld{State: text[i+4:], Event: text[:i]}
+		return evolve.Withheld{State: text[i+4:], Event: text[:i]}
 	}
-	return check.Withheld{Event: text}
+	return evolve.Withheld{Event: text}
 }

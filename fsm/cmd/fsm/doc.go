@@ -29,9 +29,9 @@
 //
 // # Histories
 //
-// verify takes JSON lines, one change of one object a line, as [check.ReadHistory]
+// verify takes JSON lines, one change of one object a line, as [history.Read]
 // reads them from a store or from anywhere else, and says what the table of the
-// time does not allow: see [check.Conform]. -version NAME@SINCE=FILE gives further
+// time does not allow: see [history.Check]. -version NAME@SINCE=FILE gives further
 // versions of the table. An empty history is bad input: nothing was shown by it. So
 // are flags for a history where none is named.
 //
@@ -48,7 +48,7 @@
 // diff says what the change of a table means for a fleet in which old and new
 // binaries run side by side on the same objects: compatible, compatible once
 // some states are drained, compatible with a mapping of names, or unsafe, with the
-// shortest way to what goes wrong. See [check.Diff]. -fail-on names the least level
+// shortest way to what goes wrong. See [evolve.Diff]. -fail-on names the least level
 // that fails: drain, mapping, unsafe (the default), also difference for any
 // difference and never. -map old=new says that a state has another name now,
 // -map event:old=new, actor: and guard: say it of others. A name that was guessed

@@ -102,7 +102,7 @@ func TestHelpIsComplete(t *testing.T) {
 
 // Every published table goes through every command.
 func TestPublishedTables(t *testing.T) {
-	files, err := filepath.Glob("../../check/testdata/[rs]e*/*.json")
+	files, err := filepath.Glob("../../testdata/tables/[rs]e*/*.json")
 	require.NoError(t, err)
 	require.Greater(t, len(files), 15)
 	for _, file := range files {

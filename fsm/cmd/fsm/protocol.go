@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/internal/tablemodel"
 )
 
@@ -67,11 +67,11 @@ func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bo
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
-	v, err := sys.Explore(context.Background(), &check.Options{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
+	v, err := sys.Explore(context.Background(), &explore.Options{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
-	findings := v.Outcome != check.Holds
+	findings := v.Outcome != explore.Holds
 	if form == "text" {
 		return findings, c.print(v.String())
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/tour"
 )
 
 // toured is the output in JSON.
@@ -73,23 +73,23 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		if slices.Contains(t.Actors, fsm.Actor(*stranger)) {
 			return false, misused("-stranger %s: the table declares this actor", *stranger)
 		}
-		var tour *check.Tour
-		var negatives iter.Seq[check.Negative]
+		var plan *tour.Tour
+		var negatives iter.Seq[tour.Negative]
 		if only.value != "negatives" {
-			if tour, err = check.NewTour(t, &check.TourConfig{EveryActor: *every, Restart: *restart}); err != nil {
+			if plan, err = tour.New(t, &tour.Config{EveryActor: *every, Restart: *restart}); err != nil {
 				return false, fmt.Errorf("%s: %w", called(files[0]), err)
 			}
 		}
 		if only.value != "tour" {
-			if negatives, err = check.Negatives(t, &check.NegativeConfig{Stranger: fsm.Actor(*stranger)}); err != nil {
+			if negatives, err = tour.Negatives(t, &tour.NegativeConfig{Stranger: fsm.Actor(*stranger)}); err != nil {
 				return false, fmt.Errorf("%s: %w", called(files[0]), err)
 			}
 		}
-		findings := tour != nil && len(tour.Missed) > 0
+		findings := plan != nil && len(plan.Missed) > 0
 		if form.value == "text" {
-			return findings, c.tour(t, tour, negatives)
+			return findings, c.tour(t, plan, negatives)
 		}
-		out, err := inJSON(t, tour, negatives)
+		out, err := inJSON(t, plan, negatives)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", called(files[0]), err)
 		}
@@ -98,10 +98,10 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 }
 
 // tour writes text as it comes: there may be very many negative cells.
-func (c *call) tour(t *fsm.Table, tour *check.Tour, negatives iter.Seq[check.Negative]) error {
+func (c *call) tour(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negative]) error {
 	w := bufio.NewWriter(c.out)
-	if tour != nil {
-		fmt.Fprintln(w, tour)
+	if plan != nil {
+		fmt.Fprintln(w, plan)
 	}
 	if negatives != nil {
 		fmt.Fprintf(w, "%s: to be refused\n", t.Name)
@@ -120,11 +120,11 @@ func (c *call) tour(t *fsm.Table, tour *check.Tour, negatives iter.Seq[check.Neg
 // maxNegatives is how many negative cells are put into one document.
 const maxNegatives = 1 << 18
 
-func inJSON(t *fsm.Table, tour *check.Tour, negatives iter.Seq[check.Negative]) (toured, error) {
+func inJSON(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negative]) (toured, error) {
 	out := toured{Name: t.Name, Sequences: [][]tourStep{}, Missed: []missed{}, Negatives: []negativeCell{}}
-	if tour != nil {
-		out.Transitions, out.Steps, out.Bound = tour.Transitions, tour.Steps, tour.Bound
-		for _, steps := range tour.Sequences {
+	if plan != nil {
+		out.Transitions, out.Steps, out.Bound = plan.Transitions, plan.Steps, plan.Bound
+		for _, steps := range plan.Sequences {
 			sequence := []tourStep{}
 			for _, s := range steps {
 				sequence = append(sequence, tourStep{
@@ -133,7 +133,7 @@ func inJSON(t *fsm.Table, tour *check.Tour, negatives iter.Seq[check.Negative]) 
 			}
 			out.Sequences = append(out.Sequences, sequence)
 		}
-		for _, m := range tour.Missed {
+		for _, m := range plan.Missed {
 			out.Missed = append(out.Missed, missed(m))
 		}
 	}

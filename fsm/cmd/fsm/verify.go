@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm/check"
+	"github.com/interlock-go/interlock/fsm/history"
 )
 
 func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
@@ -43,7 +43,7 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		if len(files) == 1 {
 			return c.protocol(t, files[0], p, form.value)
 		}
-		versions := []check.TableVersion{{Table: t}}
+		versions := []history.TableVersion{{Table: t}}
 		for _, text := range more {
 			v, err := c.version(text)
 			if err != nil {
@@ -56,12 +56,12 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 			return false, err
 		}
 		defer in.Close()
-		config := &check.ConformConfig{Gaps: *gaps, IgnoreOthers: *strangers, ClockSlack: *slack, KeepFindings: *keep}
+		config := &history.Config{Gaps: *gaps, IgnoreOthers: *strangers, ClockSlack: *slack, KeepFindings: *keep}
 		if *keep == 0 {
 			config.KeepFindings = -1
 		}
-		sum, err := check.Conform(check.ReadHistory(in), versions, config)
-		if errors.Is(err, check.ErrNoHistory) && sum.Unreadable > 0 {
+		sum, err := history.Check(history.Read(in), versions, config)
+		if errors.Is(err, history.ErrEmpty) && sum.Unreadable > 0 {
 			// Not a history with bad lines: no history at all.
 			return false, fmt.Errorf("%s: %w: %d lines, and none can be read%s", called(files[1]), err, sum.Unreadable, first(sum.Findings))
 		}
@@ -88,7 +88,7 @@ func given(flags *flag.FlagSet, name string) (found bool) {
 }
 
 // first is the first finding, behind a colon.
-func first(list []check.HistoryFinding) string {
+func first(list []history.Finding) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -109,7 +109,7 @@ func swapped(files []string, err error) error {
 }
 
 // version reads NAME@SINCE=FILE.
-func (c *call) version(text string) (v check.TableVersion, err error) {
+func (c *call) version(text string) (v history.TableVersion, err error) {
 	name, file, ok := strings.Cut(text, "=")
 	if !ok || name == "" || file == "" {
 		return v, misused("-version %q: want NAME@SINCE=FILE", text)

@@ -1,0 +1,435 @@
+package evolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
+)
+
+// maxCompared is how many guards of one cell are tried in all combinations.
+const maxCompared = 10
+
+// result is what a request comes to.
+type result struct {
+	row    *arrow // nil: refused
+	to     mixStatus
+	begins bool // a new operation
+}
+
+func (r result) ignored() bool { return r.row != nil && r.row.then == fsm.ThenIgnore }
+
+// same reports whether two accepted requests come to the same.
+func (r result) same(o result) bool {
+	return r.to == o.to && r.begins == o.begins && r.ignored() == o.ignored()
+}
+
+// comparison finds what the halves make of the same requests.
+type comparison struct {
+	*mix
+	strict bool
+	kinds  bool // all states that both have are of one kind
+	seen   map[[3]string]bool
+	found  []find
+}
+
+// find is a hazard and what it takes to be safe from it.
+type find struct {
+	Hazard
+	drain int    // that no object is in this state; -1: that does not help
+	hold  [2]int // that nobody asks for this: state and event, as in mix; noCell: that cannot be
+}
+
+var noCell = [2]int{-2, -2}
+
+func (c *comparison) add(h Hazard, drain int, hold [2]int) {
+	key := [3]string{h.ID, h.State, h.Event}
+	if c.seen[key] {
+		return // of several the nearest, which comes first
+	}
+	c.seen[key] = true
+	c.found = append(c.found, find{h, drain, hold})
+}
+
+// all compares at everything that can occur.
+func (c *comparison) all() {
+	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
+	c.kinds = true
+	for s := range old.here {
+		if old.here[s] && new.here[s] && old.kind[s] != new.kind[s] {
+			c.kinds = false
+		}
+	}
+	c.entries()
+	for _, v := range c.visits {
+		switch {
+		case !old.knows(v.at):
+			if v.border { // the others follow from these
+				c.unreadable(v.at, oldHalf)
+			}
+		case !new.knows(v.at):
+			c.unreadable(v.at, newHalf)
+		default:
+			c.deadlines(v.at, v.byOld)
+			c.kind(v.at)
+			c.requests(v.at)
+		}
+	}
+}
+
+// unreadable is a record that a node of one half cannot read.
+func (c *comparison) unreadable(at mixStatus, h int) {
+	x, drain := &c.j.halves[h], at.state
+	state := c.j.state(1-h, at.state)
+	what := fmt.Sprintf("the state %q is unknown", state)
+	switch {
+	case !x.here[at.state]:
+	case !x.here[at.origin]:
+		state = c.j.state(1-h, at.origin)
+		what = fmt.Sprintf("the origin %q is unknown", state)
+		if c.j.halves[1-h].kind[at.origin] != fsm.Absent {
+			drain = at.origin
+		}
+	default:
+		what = fmt.Sprintf("%q rests and has no other origin", c.j.state(h, at.state))
+	}
+	hz := Hazard{State: state, Witness: c.way(at)}
+	const then = "it refuses every request about the object, fails to list it, and does not sweep it"
+	if h == oldHalf {
+		hz.ID, hz.Level = UnknownToOld, Unsafe
+		hz.Message = fmt.Sprintf("an old node cannot read what a new one has written: %s; %s", what, then)
+	} else {
+		hz.ID, hz.Level = UnknownToNew, NeedsDrain
+		hz.Message = fmt.Sprintf("a new node cannot read what an old one has written: %s; %s", what, then)
+	}
+	c.add(hz, drain, noCell)
+}
+
+// deadlines compares what the sweepers do.
+func (c *comparison) deadlines(at mixStatus, byOld bool) {
+	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
+	a, b := old.deadline(at), new.deadline(at)
+	h := Hazard{Level: Unsafe, State: c.j.state(oldHalf, at.state)}
+	switch {
+	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.event == b.event && a.within == b.within:
+		return
+	case a == nil:
+		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.j.name(&c.j.events, newHalf, b.event)
+		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, and no sweeper will ever fire %s for it", h.State, h.Event)
+		h.Witness = c.way(at)
+		c.add(h, at.state, noCell)
+	case b == nil:
+		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
+		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
+		c.add(h, -1, noCell)
+	case a.event != b.event:
+		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.j.name(&c.j.events, newHalf, b.event))
+		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
+		c.add(h, -1, noCell)
+	default:
+		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.j.name(&c.j.events, oldHalf, a.event)
+		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
+		c.add(h, -1, noCell)
+	}
+}
+
+// sweep is what the sweeper does about a deadline: it fires the event, which may
+// take another row of the cell.
+func (c *comparison) sweep(h int, at mixStatus, deadline *arrow) mixStep {
+	x := &c.j.halves[h]
+	s := mixStep{half: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
+	arrows := x.from[at.state]
+	for actor := range c.j.actors.in[h] {
+		if c.j.actors.in[h][actor] < 0 || c.j.name(&c.j.actors, h, actor) != string(fsm.Sweeper) {
+			continue
+		}
+		for i := range arrows {
+			a := &arrows[i]
+			if a.event != deadline.event || !a.actors.Has(actor) || a.forced && !deadline.forced || !x.fits(a, at.origin) {
+				continue
+			}
+			s.actor, s.row, s.to = actor, a, x.after(a, at)
+			s.agree, s.refuse, _ = x.chosen(arrows, i, at.origin, actor)
+			return s
+		}
+	}
+	return s
+}
+
+// kind compares what a state is to the halves.
+func (c *comparison) kind(at mixStatus) {
+	if at == noObject {
+		return
+	}
+	a, b := c.j.halves[oldHalf].kind[at.state], c.j.halves[newHalf].kind[at.state]
+	rests := func(k fsm.Kind) bool { return k == fsm.Stable || k == fsm.Final }
+	h := Hazard{State: c.j.state(oldHalf, at.state), Witness: c.way(at)}
+	switch {
+	case a == b || rests(a) && rests(b):
+	case a == fsm.Failed && rests(b) || rests(a) && b == fsm.Failed:
+		keeps, drops := "an old", "a new"
+		if b == fsm.Failed {
+			keeps, drops = drops, keeps
+		}
+		h.ID, h.Level = Undo, NeedsDrain
+		h.Message = fmt.Sprintf("%s node keeps the payload for an undo when an object fails to %q, %s node drops it there", keeps, h.State, drops)
+		c.add(h, at.state, noCell)
+	default:
+		h.ID, h.Level = Kind, Unsafe
+		about := "an operation is under way, and where it began"
+		if a == fsm.Absent || b == fsm.Absent {
+			about = "there is an object"
+		}
+		h.Message = fmt.Sprintf("%q is %s to an old node and %s to a new one: they disagree on whether %s", h.State, a, b, about)
+		c.add(h, -1, noCell)
+	}
+}
+
+// entries compares where objects begin that no event makes.
+func (c *comparison) entries() {
+	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
+	if c.held[[2]int{-1, -1}] || old.first < 0 || new.first < 0 && new.absent < 0 {
+		return // none is added by an old node, or the new table does not say
+	}
+	added := mixStep{half: oldHalf, actor: -1, from: noObject, to: mixStatus{old.first, old.first}}
+	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.j.state(oldHalf, old.first)}
+	switch {
+	case new.first < 0:
+		h.Message = fmt.Sprintf("an old node adds objects in %q, where the new table makes them by events only", h.State)
+	case new.first != old.first:
+		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.j.state(newHalf, new.first))
+	default:
+		for actor := range c.j.actors.in[oldHalf] {
+			if old.actors.Has(actor) && !new.actors.Has(actor) && !c.sweeper(actor) {
+				added.actor = actor
+				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.j.name(&c.j.actors, oldHalf, actor))
+				h.Witness = []Act{c.j.act(&added)}
+				c.add(h, -1, noCell)
+				return
+			}
+		}
+		return
+	}
+	if new.here[old.first] && !c.drained[old.first] {
+		h.Witness = []Act{c.j.act(&added)}
+		c.add(h, -1, noCell)
+	}
+}
+
+// requests compares every request that can be made about a status.
+func (c *comparison) requests(at mixStatus) {
+	var cells [2]map[int][]*arrow
+	var lists [2][]arrow
+	for h := range c.j.halves {
+		x := &c.j.halves[h]
+		if from, ok := x.source(at); ok {
+			lists[h] = x.from[from.state]
+			cells[h] = make(map[int][]*arrow)
+			for i := range lists[h] {
+				if a := &lists[h][i]; x.fits(a, from.origin) {
+					cells[h][a.event] = append(cells[h][a.event], a)
+				}
+			}
+		}
+	}
+	for _, event := range eventsOf(lists[oldHalf], lists[newHalf]) {
+		olds, news := cells[oldHalf][event], cells[newHalf][event]
+		if c.kinds && slices.EqualFunc(olds, news, func(a, b *arrow) bool {
+			return a.from == b.from && len(fieldsOf(a, b)) == 0
+		}) {
+			continue
+		}
+		actors := bitset.New(len(c.j.actors.in[oldHalf]))
+		byForce := []bool{false}
+		for _, a := range slices.Concat(olds, news) {
+			actors.Union(a.actors)
+			if a.forced && len(byForce) == 1 {
+				byForce = append(byForce, true)
+			}
+		}
+		for actor := range c.j.actors.in[oldHalf] {
+			switch swept := c.swept(at, event, actor); {
+			case !actors.Has(actor), c.withheld(at, event) && !swept:
+				continue
+			case c.sweeper(actor) && !swept && !c.named(actor, olds) && !c.named(actor, news):
+				continue // it fires deadlines, and not what is open to anybody
+			}
+			for _, force := range byForce {
+				c.request(at, event, actor, force, olds, news)
+			}
+		}
+	}
+}
+
+// swept reports whether the sweeper of either half fires an event.
+func (c *comparison) swept(at mixStatus, event, actor int) bool {
+	for h := range c.j.halves {
+		if d := c.j.halves[h].deadline(at); d != nil && d.event == event && c.sweeper(actor) {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether some row is for this actor and not for anybody.
+func (c *comparison) named(actor int, cell []*arrow) bool {
+	return slices.ContainsFunc(cell, func(a *arrow) bool {
+		return a.actors.Has(actor) && !a.anybody
+	})
+}
+
+// candidates are the rows that a request may take, in order of trial, up to the
+// first without a guard.
+func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
+	for _, a := range cell {
+		if !a.actors.Has(actor) || a.forced && !force {
+			continue
+		}
+		list = append(list, a)
+		if a.guard == "" {
+			break
+		}
+	}
+	return list
+}
+
+// request compares what becomes of one request, for all results of the guards.
+func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, news []*arrow) {
+	lists := [2][]*arrow{candidates(olds, actor, force), candidates(news, actor, force)}
+	var guards []string
+	for _, a := range slices.Concat(lists[oldHalf], lists[newHalf]) {
+		if a.guard != "" && !slices.Contains(guards, a.guard) {
+			guards = append(guards, a.guard)
+		}
+	}
+	if len(guards) > maxCompared {
+		if !slices.EqualFunc(lists[oldHalf], lists[newHalf], func(a, b *arrow) bool {
+			return c.result(oldHalf, at, a).same(c.result(newHalf, at, b)) && a.guard == b.guard
+		}) {
+			s := c.j.state(oldHalf, at.state)
+			c.add(Hazard{
+				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.j.name(&c.j.events, oldHalf, event), Witness: c.way(at),
+				Message: fmt.Sprintf("the rows of %s in %q differ, and have too many guards to compare what becomes of it", c.j.name(&c.j.events, oldHalf, event), s),
+			}, -1, noCell)
+		}
+		return
+	}
+	for agree := range 1 << len(guards) {
+		pick := func(h int) result {
+			for _, a := range lists[h] {
+				if a.guard == "" || agree>>slices.Index(guards, a.guard)&1 == 1 {
+					return c.result(h, at, a)
+				}
+			}
+			return result{to: at}
+		}
+		o, n := pick(oldHalf), pick(newHalf)
+		if o.row == nil && n.row == nil || o.row != nil && n.row != nil && o.same(n) {
+			continue
+		}
+		c.differ(at, event, actor, force, o, n, func(s *mixStep) {
+			var told []string // a guard with two names is told once, by the one of the node that acts
+			for _, h := range [...]int{s.half, 1 - s.half} {
+				for _, a := range lists[h] {
+					if a.guard == "" || slices.Contains(told, a.guard) {
+						continue
+					}
+					told = append(told, a.guard)
+					name := c.j.halves[h].t.Rows[a.row].Guard
+					if agree>>slices.Index(guards, a.guard)&1 == 1 {
+						s.agree = append(s.agree, name)
+					} else {
+						s.refuse = append(s.refuse, name)
+					}
+				}
+			}
+		})
+	}
+}
+
+func (c *comparison) result(h int, at mixStatus, a *arrow) result {
+	x := &c.j.halves[h]
+	to := x.after(a, at)
+	return result{row: a, to: to, begins: x.begins(a, to)}
+}
+
+// differ is a request that comes to different things.
+func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n result, guards func(*mixStep)) {
+	acting, other := oldHalf, newHalf
+	r := o
+	if o.row == nil {
+		acting, other, r = newHalf, oldHalf, n
+	}
+	act := mixStep{half: acting, row: r.row, actor: actor, forced: force, from: at, to: r.to}
+	guards(&act)
+	h := Hazard{
+		Level: Unsafe, State: c.place(acting, at), Event: c.j.name(&c.j.events, acting, event),
+		Witness: c.way(at, act),
+	}
+	who := fmt.Sprintf("%s by %s in %q", h.Event, c.j.name(&c.j.actors, acting, actor), h.State)
+	if at == noObject {
+		who = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.j.name(&c.j.actors, acting, actor))
+	}
+	if force {
+		who += ", by force,"
+	}
+	if len(act.agree) > 0 {
+		who += " where " + strings.Join(act.agree, " and ") + " agrees"
+	}
+	if len(act.refuse) > 0 {
+		who += " where " + strings.Join(act.refuse, " and ") + " does not"
+	}
+	switch {
+	case o.row == nil:
+		h.ID, h.Level = RefusedByOld, Compatible
+		if c.strict {
+			h.Level = Unsafe
+		}
+		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", who, c.does(newHalf, at, n))
+	case n.row == nil && o.ignored():
+		h.ID = Ignored
+		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", who)
+	case n.row == nil:
+		h.ID = Forbidden
+		h.Message = fmt.Sprintf("an old node takes %s and %s, which the new table forbids", who, c.does(oldHalf, at, o))
+	default:
+		h.ID = TwoResults
+		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", who, c.does(acting, at, o), c.does(other, at, n))
+	}
+	hold := [2]int{at.state, event}
+	if at != noObject && !c.j.halves[acting].kind[at.state].Resting() || c.swept(at, event, actor) {
+		hold = noCell
+	}
+	c.add(h, -1, hold)
+}
+
+// place names where an object is, the absent state included.
+func (c *comparison) place(h int, at mixStatus) string {
+	from, ok := c.j.halves[h].source(at)
+	if !ok {
+		return ""
+	}
+	return c.j.state(h, from.state)
+}
+
+// does says what a node does.
+func (c *comparison) does(h int, at mixStatus, r result) string {
+	switch {
+	case r.ignored():
+		return "ignores it"
+	case r.to == noObject:
+		return "removes the object"
+	}
+	text := fmt.Sprintf("moves the object to %q", c.j.state(h, r.to.state))
+	if r.to.origin != r.to.state {
+		text += fmt.Sprintf(" with the origin %q", c.j.state(h, r.to.origin))
+	}
+	if r.begins {
+		text += " in a new operation"
+	}
+	return text
+}

@@ -1,0 +1,386 @@
+package evolve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// judge finds the hazards, and what it takes to be safe from them.
+func (j *joint) judge(e *Report, config *Config) error {
+	base, err := j.withheld(config.Hold)
+	if err != nil {
+		return err
+	}
+	field, err := j.inField()
+	if err != nil {
+		return err
+	}
+	look := func(base map[[2]int]bool, avoid bool) (*drains, error) {
+		d := &drains{
+			j: j, strict: config.Strict, avoid: avoid, field: field,
+			base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{},
+		}
+		return d, d.settle()
+	}
+	d, err := look(base, false)
+	if err != nil {
+		return err
+	}
+	e.Drain, e.Hold = d.list()
+	e.Hazards = append(d.hazards(), renamed(e.Mapping)...)
+	slices.SortStableFunc(e.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
+	e.Level = worst(e.Hazards)
+	if e.Level < Unsafe {
+		return nil
+	}
+	if d, err = look(base, true); err != nil {
+		return err
+	}
+	w := &Workaround{Level: max(worst(d.hazards()), worst(renamed(e.Mapping)))}
+	if w.Drain, w.Hold = d.list(); len(w.Drain) > 0 {
+		w.Level = max(w.Level, NeedsDrain)
+	}
+	if w.Level < Unsafe && len(w.Hold) > 0 {
+		e.Workaround = w
+	}
+	return nil
+}
+
+func worst(list []Hazard) (level Compatibility) {
+	for _, h := range list {
+		level = max(level, h.Level)
+	}
+	return level
+}
+
+// settle looks again and again, each time without the hazards that go away with
+// what was drained.
+func (d *drains) settle() error {
+	for {
+		m := &mix{j: d.j, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
+		if !m.explore() {
+			return diffError("more than %d pairs of state and origin", maxStatuses)
+		}
+		c := &comparison{mix: m, strict: d.strict, seen: map[[3]string]bool{}}
+		c.all()
+		if err := c.strand(); err != nil {
+			return err
+		}
+		before := len(d.states) + len(d.held)
+		for _, f := range c.found {
+			switch {
+			case f.drain >= 0 && (f.Level == NeedsDrain || d.avoid) && (d.states[f.drain] || d.add(f.drain)):
+				if f.Level == NeedsDrain {
+					d.gone = append(d.gone, f.Hazard)
+				}
+			case f.Level == Unsafe && d.avoid && f.hold != noCell:
+				d.held[f.hold] = true
+			}
+		}
+		// Both only grow, and there are only so many states and cells: it ends.
+		if len(d.states)+len(d.held) > before {
+			continue // what is left now?
+		}
+		for _, f := range c.found {
+			if f.Level == NeedsDrain {
+				f.Level = Unsafe
+				f.Message += "; the state cannot be kept empty, because objects begin there or get there by themselves"
+			}
+			d.left = append(d.left, f.Hazard)
+		}
+		d.last = m
+		return nil
+	}
+}
+
+// hazards are those that are left, and those that went with the drained states.
+func (d *drains) hazards() []Hazard { return append(slices.Clone(d.left), distinct(d.gone)...) }
+
+// distinct leaves out what an earlier look has found too.
+func distinct(list []Hazard) (out []Hazard) {
+	seen := map[[3]string]bool{}
+	for _, h := range list {
+		if key := [3]string{h.ID, h.State, h.Event}; !seen[key] {
+			seen[key] = true
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// renamed are the hazards of a mapping.
+func renamed(mapping []Renaming) (list []Hazard) {
+	for _, r := range mapping {
+		h := Hazard{ID: Renamed, Level: NeedsMapping}
+		how := ""
+		if r.Guess {
+			how = " (a guess: confirm it, or say that these are two)"
+		}
+		switch r.Subject {
+		case "machine":
+			h.Message = fmt.Sprintf("the machine %q is called %q now: records are kept under its name, and each node finds only those of its own", r.Old, r.New)
+		case "state":
+			h.State = r.Old
+			h.Message = fmt.Sprintf("the state %q is called %q now%s: neither node reads the other's records without translation", r.Old, r.New, how)
+		case "event":
+			h.Event = r.Old
+			h.Message = fmt.Sprintf("the event %q is called %q now%s: each node refuses what is asked and reported by the other name", r.Old, r.New, how)
+		default:
+			h.Message = fmt.Sprintf("the %s %q is called %q now%s: each node refuses the other name", r.Subject, r.Old, r.New, how)
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// withheld resolves names; state -1 is no object, event -1 is adding.
+func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
+	held := make(map[[2]int]bool)
+	for _, w := range list {
+		events := j.find(&j.events, w.Event)
+		if w.Event == "" {
+			held[[2]int{-1, -1}] = true
+			continue
+		}
+		if len(events) == 0 {
+			return nil, diffError("neither table has an event %q to hold", w.Event)
+		}
+		states := j.find(&j.states, w.State)
+		if w.State == "" {
+			states = []int{-1}
+			for s := range j.states.in[oldHalf] {
+				states = append(states, s)
+			}
+		}
+		if len(states) == 0 {
+			return nil, diffError("neither table has a state %q in which to hold %q", w.State, w.Event)
+		}
+		for _, e := range events {
+			for _, s := range states {
+				held[[2]int{s, e}] = true
+				if j.halves[oldHalf].absent == s || j.halves[newHalf].absent == s {
+					held[[2]int{-1, e}] = true
+				}
+			}
+		}
+	}
+	return held, nil
+}
+
+// find returns the numbers of a name in either table.
+func (j *joint) find(l *ids, name string) (numbers []int) {
+	for number := range l.in[oldHalf] {
+		for h := range j.halves {
+			if l.in[h][number] >= 0 && j.name(l, h, number) == name && !slices.Contains(numbers, number) {
+				numbers = append(numbers, number)
+			}
+		}
+	}
+	return numbers
+}
+
+// drains are states that are kept empty, and what nobody may ask for so that they
+// stay so. What is asked for out of rest can be left, for that is how operations
+// begin; how an operation goes on cannot, nor when a deadline is over. So a state
+// from which objects get into a drained one by themselves is drained too.
+type drains struct {
+	j          *joint
+	strict     bool
+	avoid      bool // do without whatever is unsafe, as far as that helps
+	field      []mixStatus
+	base, held map[[2]int]bool // as in mix
+	states     map[int]bool
+	never      map[int]bool // cannot be drained, because objects begin there
+	gone       []Hazard     // with what is drained
+	left       []Hazard
+	last       *mix
+}
+
+// add drains one more state and reports whether that can be done.
+func (d *drains) add(state int) bool {
+	if d.never[state] {
+		return false
+	}
+	states, held := maps.Clone(d.states), maps.Clone(d.held)
+	work := []int{state}
+	states[state] = true
+	for len(work) > 0 {
+		to := work[0]
+		work = work[1:]
+		for h := range d.j.halves {
+			x := &d.j.halves[h]
+			if slices.Contains(x.starts, to) {
+				d.never[state] = true
+				return false
+			}
+			for from, arrows := range x.from {
+				for i := range arrows {
+					a := &arrows[i]
+					cell := [2]int{from, a.event}
+					asked := !d.j.swept(arrows, a)
+					switch {
+					case a.then != fsm.ThenMove || a.to != to || states[from]:
+					case asked && d.base[cell]:
+					case asked && x.kind[from].Resting():
+						held[cell] = true
+						if from == x.absent {
+							held[[2]int{-1, a.event}] = true
+						}
+					default:
+						states[from] = true
+						work = append(work, from)
+					}
+				}
+			}
+		}
+	}
+	for h := range d.j.halves {
+		d.j.halves[h].holdOrigins(states, held)
+	}
+	d.states, d.held = states, held
+	return true
+}
+
+// swept reports whether the sweeper may take a row: it is a deadline, or one of its
+// cell is and the sweeper, whose event it is then, may be the one to come to it.
+func (j *joint) swept(arrows []arrow, a *arrow) bool {
+	if a.within > 0 {
+		return true
+	}
+	for actor := range j.actors.in[oldHalf] {
+		if a.actors.Has(actor) && j.name(&j.actors, oldHalf, actor) == string(fsm.Sweeper) {
+			return slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
+		}
+	}
+	return false
+}
+
+// holdOrigins withholds what would make objects whose origin is a drained state:
+// one that means "there is no object" to this half is left without ever being
+// entered.
+func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
+	if x.absent < 0 || !drained[x.absent] {
+		return
+	}
+	for i := range x.from[x.absent] {
+		if a := &x.from[x.absent][i]; a.then == fsm.ThenMove && x.kind[a.to] == fsm.Transitional {
+			held[[2]int{-1, a.event}] = true
+			held[[2]int{x.absent, a.event}] = true
+		}
+	}
+}
+
+// list names the states that objects have to leave, and the entrances. States that
+// only the new table has are empty to begin with.
+func (d *drains) list() (drain []string, hold []Withheld) {
+	j, reached := d.j, map[int]bool{}
+	for at := range d.last.index {
+		reached[at.state] = true
+	}
+	drain, hold = []string{}, []Withheld{}
+	for state := range j.states.in[oldHalf] {
+		if d.states[state] && j.halves[oldHalf].here[state] {
+			drain = append(drain, j.state(oldHalf, state))
+		}
+	}
+	added := make([][2]int, 0, len(d.held))
+	for cell := range d.held {
+		if d.base[cell] {
+			continue
+		}
+		for h := range j.halves {
+			if cell[0] < 0 { // an event that makes objects
+				cell[0] = j.halves[h].absent
+			}
+		}
+		absent := cell[0] == j.halves[oldHalf].absent || cell[0] == j.halves[newHalf].absent
+		if reached[cell[0]] || absent {
+			added = append(added, cell)
+		}
+	}
+	slices.SortFunc(added, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, cell := range slices.Compact(added) {
+		hold = append(hold, Withheld{j.state(oldHalf, cell[0]), j.name(&j.events, oldHalf, cell[1])})
+	}
+	return drain, hold
+}
+
+// strand finds what one kind of nodes alone cannot bring to rest: then nobody can
+// once the other kind is gone. What a table gets itself into and not out of is a
+// fault of that table and not of the change.
+func (c *comparison) strand() error {
+	var alone [2]*mix
+	for h := range alone {
+		alone[h] = &mix{j: c.j}
+		if alone[h].plays[h] = true; h == oldHalf {
+			alone[h].field = c.field
+		}
+		if !alone[h].explore() {
+			return diffError("more than %d pairs of state and origin", maxStatuses)
+		}
+	}
+	stuck := func(h int, at mixStatus) bool {
+		x := &c.j.halves[h]
+		return at != noObject && x.knows(at) && !x.kind[at.state].Resting() && !alone[h].rests(h, at)
+	}
+	for _, v := range c.visits {
+		var stays [2]bool
+		faulty := false
+		for h := range alone {
+			_, gets := alone[h].index[v.at]
+			stays[h] = stuck(h, v.at)
+			faulty = faulty || gets && stays[h]
+		}
+		for h := range alone {
+			if faulty || !stays[h] {
+				continue
+			}
+			hz := Hazard{
+				ID: Stranded, Level: Unsafe, State: c.j.state(h, v.at.state), Witness: c.way(v.at),
+				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", halfNames[h],
+					c.j.state(h, v.at.state), c.j.state(h, v.at.origin)),
+			}
+			c.add(hz, -1, c.entrance(v.at))
+		}
+	}
+	return nil
+}
+
+// entrance is the last request of a new node on the way to a status that can be
+// left, or noCell.
+func (c *comparison) entrance(at mixStatus) [2]int {
+	for i := c.index[at]; i >= 0; i = c.visits[i].before {
+		s := &c.visits[i].act
+		if s.half != newHalf || s.row == nil || s.row.within > 0 {
+			continue
+		}
+		if s.from == noObject || c.j.halves[newHalf].kind[s.from.state].Resting() {
+			return [2]int{s.from.state, s.row.event}
+		}
+	}
+	return noCell
+}
+
+// rests reports whether the rows of one half lead to rest from a status.
+func (m *mix) rests(h int, from mixStatus) bool {
+	x := &m.j.halves[h]
+	seen := map[mixStatus]bool{from: true}
+	for work := []mixStatus{from}; len(work) > 0; {
+		at := work[len(work)-1]
+		work = work[:len(work)-1]
+		if at == noObject || x.kind[at.state].Resting() {
+			return true
+		}
+		m.steps(h, at, func(s mixStep) {
+			if !seen[s.to] {
+				seen[s.to] = true
+				work = append(work, s.to)
+			}
+		})
+	}
+	return false
+}

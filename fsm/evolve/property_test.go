@@ -1,0 +1,181 @@
+package evolve_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/evolve"
+)
+
+// rowWords counts the rows of a table, once for each source.
+func rowWords(t *fsm.Table) map[string]int {
+	words := map[string]int{}
+	for _, r := range t.Rows {
+		to := "(" + r.Then.String() + ")"
+		if r.Then == fsm.ThenMove {
+			to = t.States[r.To].Name
+		}
+		who, origins := []string{}, []string{}
+		for _, a := range r.Actors {
+			who = append(who, string(t.Actors[a]))
+		}
+		for _, o := range r.Origin {
+			origins = append(origins, t.States[o].Name)
+		}
+		slices.Sort(who) // somebody may be named twice
+		slices.Sort(origins)
+		who, origins = slices.Compact(who), slices.Compact(origins)
+		for _, from := range r.From {
+			text := t.States[from].Name + " -" + t.Events[r.Event] + "-> " + to
+			if len(who) > 0 && len(who) < len(t.Actors) {
+				text += " by " + strings.Join(who, ", ")
+			}
+			if r.Guard != "" {
+				text += " [" + r.Guard + "]"
+			}
+			if r.Timeout > 0 {
+				text += " after " + r.Timeout.String()
+			}
+			if len(origins) > 0 {
+				text += " of " + strings.Join(origins, ", ")
+			}
+			if r.Forced {
+				text += " (forced)"
+			}
+			if r.Supersede {
+				text += " (supersedes)"
+			}
+			words[text]++
+		}
+	}
+	return words
+}
+
+// net is how many rows of each kind the differences add.
+func net(e *evolve.Report) map[string]int {
+	words := map[string]int{}
+	for _, d := range e.Differences {
+		if d.Subject != "row" {
+			continue
+		}
+		if d.Old != "" {
+			words[d.Old]--
+		}
+		if d.New != "" {
+			words[d.New]++
+		}
+	}
+	maps.DeleteFunc(words, func(_ string, n int) bool { return n == 0 })
+	return words
+}
+
+func sum(a, b map[string]int) map[string]int {
+	out := maps.Clone(a)
+	for k, n := range b {
+		out[k] += n
+	}
+	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
+	return out
+}
+
+// What the differences say is what there is: old and differences make new, and
+// the differences of two steps make those of both. That is so for the facts; the
+// verdict of two steps is not bound by those of each, because the second may take
+// back the first.
+func TestDifferencesAddUp(t *testing.T) {
+	config := &evolve.Config{NoGuess: true}
+	rapid.Check(t, func(t *rapid.T) {
+		first := plans.Draw(t, "first")
+		second, _ := changes(t, first)
+		third, _ := changes(t, second)
+		var tables []*fsm.Table
+		for _, spec := range []plan{first, second, third} {
+			m, err := fsm.New[valuation](spec)
+			require.NoError(t, err)
+			tables = append(tables, m.Table())
+		}
+		diff := func(a, b int) *evolve.Report {
+			e, err := evolve.Diff(tables[a], tables[b], config)
+			require.NoError(t, err)
+			return e
+		}
+		ab, bc, ac, ba := diff(0, 1), diff(1, 2), diff(0, 2), diff(1, 0)
+		if slices.Equal(tables[0].Actors, tables[1].Actors) && slices.Equal(tables[1].Actors, tables[2].Actors) {
+			// A row for anybody means somebody else where the actors change.
+			require.Equal(t, rowWords(tables[1]), sum(rowWords(tables[0]), net(ab)))
+			require.Empty(t, cmp.Diff(sum(net(ab), net(bc)), net(ac)))
+			require.Empty(t, sum(net(ab), net(ba)))
+		}
+		for i := range tables {
+			e := diff(i, i)
+			require.Equal(t, evolve.Compatible, e.Level)
+			require.Empty(t, e.Differences)
+			require.Empty(t, e.Hazards)
+		}
+		if len(ab.Differences) == 0 {
+			require.Equal(t, evolve.Compatible, ab.Level, "%s\n%s\n%s", ab, plain(tables[0]), plain(tables[1]))
+			require.Empty(t, ab.Hazards)
+		}
+	})
+}
+
+// Another condition makes nothing worse, and being strict nothing better. Where
+// states are drained it may: what is withheld for that keeps other things from
+// happening too, and with the condition less may have to be drained.
+func TestConditionsOnlyHelp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, config := drawFleet(t)
+		old, new := f.tables[0], f.tables[1]
+		plain, err := evolve.Diff(old, new, &config)
+		require.NoError(t, err)
+		config.Hold = []evolve.Withheld{{Event: rapid.SampledFrom(old.Events).Draw(t, "held")}}
+		held, err := evolve.Diff(old, new, &config)
+		require.NoError(t, err)
+		if len(plain.Drain)+len(plain.Hold) == 0 {
+			require.LessOrEqual(t, held.Level, plain.Level, "held: %s\nplain: %s", held, plain)
+		}
+		config.Hold, config.Strict = nil, true
+		strict, err := evolve.Diff(old, new, &config)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, strict.Level, plain.Level)
+
+		// The workaround is what it says it is.
+		if w := plain.Workaround; w != nil && len(w.Drain) == 0 {
+			config.Strict, config.Hold = false, w.Hold
+			e, err := evolve.Diff(old, new, &config)
+			require.NoError(t, err)
+			require.LessOrEqual(t, e.Level, evolve.NeedsMapping, "%s\n%s", plain, e)
+		}
+	})
+}
+
+// A name that is guessed is a name that would have been right to give.
+func TestGuessedNamesAreMarked(t *testing.T) {
+	guessed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		spec := plans.Draw(t, "old")
+		from := rapid.SampledFrom(spec.States).Draw(t, "renamed").Name
+		old, err := fsm.New[valuation](spec)
+		require.NoError(t, err)
+		new, err := fsm.New[valuation](rename(spec, from, "Other"))
+		require.NoError(t, err)
+		e, err := evolve.Diff(old.Table(), new.Table(), nil)
+		require.NoError(t, err)
+		require.Equal(t, []evolve.Renaming{{Subject: "state", Old: from, New: "Other", Guess: true}}, e.Mapping)
+		require.Equal(t, evolve.NeedsMapping, e.Level)
+		require.True(t, e.Guessed())
+		guessed++
+		e, err = evolve.Diff(old.Table(), new.Table(), &evolve.Config{States: map[string]string{from: "Other"}})
+		require.NoError(t, err)
+		require.False(t, e.Guessed())
+		require.Equal(t, evolve.NeedsMapping, e.Level)
+	})
+	require.Positive(t, guessed)
+}

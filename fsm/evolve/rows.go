@@ -1,0 +1,322 @@
+package evolve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
+)
+
+// Difference is one thing that differs. Rows stand once for each source.
+type Difference struct {
+	Subject string `json:"subject"` // machine, state, event, actor, guard or row
+	// Change is added, removed, renamed or changed; of rows also retargeted,
+	// reguarded, reactored (of several, the first that applies), or reordered: the
+	// rows of one event, or the deadlines of a state that are over at the same time.
+	Change string `json:"change"`
+	Old    string `json:"old,omitempty"` // the name, or the row in words
+	New    string `json:"new,omitempty"`
+	// Fields are what changed: of states kind, manual, target, owner-death, code,
+	// initial; of rows to, guard, actors, origin, within, forced, supersede.
+	Fields []string `json:"fields,omitempty"`
+
+	// Of rows, by the names of the old table where it has them.
+	From   string `json:"from,omitempty"`
+	Event  string `json:"event,omitempty"`
+	OldTo  string `json:"old_to,omitempty"` // or (return), (ignore)
+	NewTo  string `json:"new_to,omitempty"`
+	OldRow int    `json:"old_row"` // index, -1 none
+	NewRow int    `json:"new_row"`
+}
+
+// differences lists what differs: the machine, states, events, actors, rows.
+func (j *joint) differences(e *Report) {
+	add := func(d Difference) {
+		if d.Subject != "row" {
+			d.OldRow, d.NewRow = -1, -1
+		}
+		e.Differences = append(e.Differences, d)
+	}
+	o, n := j.halves[oldHalf].t, j.halves[newHalf].t
+	if j.machine {
+		add(Difference{Subject: "machine", Change: "renamed", Old: o.Name, New: n.Name})
+	}
+	for _, l := range []*ids{&j.states, &j.events, &j.actors} {
+		for number := range l.in[oldHalf] {
+			i, k := l.in[oldHalf][number], l.in[newHalf][number]
+			switch {
+			case i < 0 && k < 0:
+			case k < 0:
+				add(Difference{Subject: l.what, Change: "removed", Old: j.name(l, oldHalf, number)})
+			case i < 0:
+				add(Difference{Subject: l.what, Change: "added", New: j.name(l, newHalf, number)})
+			default:
+				d := Difference{Subject: l.what, Old: j.name(l, oldHalf, number), New: j.name(l, newHalf, number)}
+				if d.Change = "changed"; d.Old != d.New {
+					d.Change = "renamed"
+				}
+				if l == &j.states {
+					d.Fields = j.stateFields(number)
+				}
+				if d.Old != d.New || len(d.Fields) > 0 {
+					add(d)
+				}
+			}
+		}
+	}
+	for _, o := range slices.Sorted(maps.Keys(j.guards)) {
+		if n := j.guards[o]; n != o {
+			add(Difference{Subject: "guard", Change: "renamed", Old: o, New: n})
+		}
+	}
+	for state := range j.states.in[oldHalf] {
+		j.rowDifferences(state, add)
+	}
+}
+
+// stateFields lists what differs in a state that both tables have.
+func (j *joint) stateFields(number int) (fields []string) {
+	o, n := &j.halves[oldHalf], &j.halves[newHalf]
+	a, b := &o.t.States[j.states.in[oldHalf][number]], &n.t.States[j.states.in[newHalf][number]]
+	differs := func(name string, yes bool) {
+		if yes {
+			fields = append(fields, name)
+		}
+	}
+	target := func(h int, s *fsm.TableState) int {
+		if s.Target < 0 || s.Target >= len(j.states.of[h]) {
+			return -1
+		}
+		return j.states.of[h][s.Target]
+	}
+	differs("kind", a.Kind != b.Kind)
+	differs("manual", a.Manual != b.Manual)
+	differs("target", target(oldHalf, a) != target(newHalf, b))
+	differs("owner-death", a.OnOwnerDeath != b.OnOwnerDeath)
+	differs("code", (a.Code == nil) != (b.Code == nil) || a.Code != nil && b.Code != nil && *a.Code != *b.Code)
+	first := func(x *half) bool {
+		return number == x.first || x.first < 0 && number == x.absent
+	}
+	differs("initial", first(o) != first(n) || slices.Contains(o.starts, number) != slices.Contains(n.starts, number))
+	return fields
+}
+
+// rowDifferences compares the rows out of a state, event by event.
+func (j *joint) rowDifferences(state int, add func(Difference)) {
+	olds, news := cellsOf(j.halves[oldHalf].from[state]), cellsOf(j.halves[newHalf].from[state])
+	for _, event := range eventsOf(j.halves[oldHalf].from[state], j.halves[newHalf].from[state]) {
+		j.cellDifferences(olds[event], news[event], add)
+	}
+	if event := j.reorderedDeadlines(state); event >= 0 {
+		add(Difference{
+			Subject: "row", Change: "reordered", OldRow: -1, NewRow: -1,
+			From: j.state(oldHalf, state), Event: j.name(&j.events, oldHalf, event),
+		})
+	}
+}
+
+// reorderedDeadlines returns the first event of the old half that is not the first
+// any more of those that the sweeper fires after the same time, or -1.
+func (j *joint) reorderedDeadlines(state int) int {
+	type deadline struct {
+		within time.Duration
+		event  int
+	}
+	var order [2][]deadline
+	var has [2]map[deadline]bool
+	for h := range j.halves {
+		has[h] = make(map[deadline]bool)
+		for _, a := range j.halves[h].from[state] {
+			if d := (deadline{a.within, a.event}); a.within > 0 && !has[h][d] {
+				has[h][d] = true
+				order[h] = append(order[h], d)
+			}
+		}
+		slices.SortStableFunc(order[h], func(a, b deadline) int { return cmp.Compare(a.within, b.within) })
+	}
+	for h := range order { // those that both have
+		order[h] = slices.DeleteFunc(order[h], func(d deadline) bool { return !has[1-h][d] })
+	}
+	for i, d := range order[oldHalf] {
+		if order[newHalf][i] != d {
+			return d.event
+		}
+	}
+	return -1
+}
+
+func cellsOf(arrows []arrow) map[int][]*arrow {
+	cells := make(map[int][]*arrow)
+	for i := range arrows {
+		cells[arrows[i].event] = append(cells[arrows[i].event], &arrows[i])
+	}
+	return cells
+}
+
+// eventsOf lists the events of some rows, each once, in order of appearance.
+func eventsOf(lists ...[]arrow) (events []int) {
+	seen := make(map[int]bool)
+	for _, list := range lists {
+		for i := range list {
+			if e := list[i].event; !seen[e] {
+				seen[e] = true
+				events = append(events, e)
+			}
+		}
+	}
+	return events
+}
+
+// cellDifferences pairs the rows of one cell, the most alike first, and lists
+// what differs.
+func (j *joint) cellDifferences(olds, news []*arrow, add func(Difference)) {
+	partner := make([]int, len(olds)) // index in news
+	for i := range partner {
+		partner[i] = -1
+	}
+	used := make([]bool, len(news))
+	if len(olds)*len(news) > 1<<20 { // no machine has such a cell: by position will do
+		for i := range min(len(olds), len(news)) {
+			partner[i], used[i] = i, true
+		}
+	}
+	for apart := 0; apart <= len(rowFields) && len(olds)*len(news) <= 1<<20; apart++ {
+		for i, a := range olds {
+			for k, b := range news {
+				if partner[i] < 0 && !used[k] && len(fieldsOf(a, b)) == apart {
+					partner[i], used[k] = k, true
+				}
+			}
+		}
+	}
+	last, swapped := -1, false
+	for i, a := range olds {
+		k := partner[i]
+		if k < 0 {
+			add(j.rowDifference("removed", a, nil))
+			continue
+		}
+		if k < last {
+			swapped = true
+		}
+		last = k
+		if fields := fieldsOf(a, news[k]); len(fields) > 0 {
+			d := j.rowDifference(changeOf(fields), a, news[k])
+			d.Fields = fields
+			add(d)
+		}
+	}
+	for k, b := range news {
+		if !used[k] {
+			add(j.rowDifference("added", nil, b))
+		}
+	}
+	if swapped {
+		d := j.rowDifference("reordered", olds[0], news[0])
+		d.Old, d.New, d.OldTo, d.NewTo = "", "", "", ""
+		add(d)
+	}
+}
+
+var rowFields = []struct {
+	name    string
+	differs func(a, b *arrow) bool
+}{
+	{"to", func(a, b *arrow) bool { return a.then != b.then || a.to != b.to }},
+	{"guard", func(a, b *arrow) bool { return a.guard != b.guard }},
+	{"actors", func(a, b *arrow) bool { return !slices.Equal(a.actors, b.actors) }},
+	{"origin", func(a, b *arrow) bool {
+		return (a.origin == nil) != (b.origin == nil) || !slices.Equal(a.origin, b.origin)
+	}},
+	{"within", func(a, b *arrow) bool { return a.within != b.within }},
+	{"forced", func(a, b *arrow) bool { return a.forced != b.forced }},
+	{"supersede", func(a, b *arrow) bool { return a.supersede != b.supersede }},
+}
+
+func fieldsOf(a, b *arrow) (fields []string) {
+	for _, f := range rowFields {
+		if f.differs(a, b) {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+func changeOf(fields []string) string {
+	switch {
+	case slices.Contains(fields, "to"):
+		return "retargeted"
+	case slices.Contains(fields, "guard"):
+		return "reguarded"
+	case slices.Contains(fields, "actors"):
+		return "reactored"
+	}
+	return "changed"
+}
+
+func (j *joint) rowDifference(change string, a, b *arrow) Difference {
+	d := Difference{Subject: "row", Change: change, OldRow: -1, NewRow: -1}
+	if b != nil {
+		d.From, d.Event = j.state(newHalf, b.from), j.name(&j.events, newHalf, b.event)
+		d.New, d.NewTo, d.NewRow = j.words(newHalf, b), j.target(newHalf, b), b.row
+	}
+	if a != nil {
+		d.From, d.Event = j.state(oldHalf, a.from), j.name(&j.events, oldHalf, a.event)
+		d.Old, d.OldTo, d.OldRow = j.words(oldHalf, a), j.target(oldHalf, a), a.row
+	}
+	return d
+}
+
+func (j *joint) target(h int, a *arrow) string {
+	if a.then == fsm.ThenMove {
+		return j.state(h, a.to)
+	}
+	return "(" + a.then.String() + ")"
+}
+
+// words is a row for people, by the names of its table. Lists are in the order of
+// the names: a row reads the same whatever its table is compared with.
+func (j *joint) words(h int, a *arrow) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s -%s-> %s", j.state(h, a.from), j.name(&j.events, h, a.event), j.target(h, a))
+	row := &j.halves[h].t.Rows[a.row]
+	if !slices.Equal(a.actors, j.halves[h].actors) {
+		b.WriteString(" by " + strings.Join(j.members(&j.actors, h, a.actors), ", "))
+	}
+	if row.Guard != "" {
+		b.WriteString(" [" + row.Guard + "]")
+	}
+	if a.within > 0 {
+		fmt.Fprintf(&b, " after %v", a.within)
+	}
+	if a.origin != nil {
+		names := make([]string, len(a.origin))
+		for i, o := range a.origin {
+			names[i] = j.state(h, o)
+		}
+		slices.Sort(names)
+		b.WriteString(" of " + strings.Join(names, ", "))
+	}
+	if a.forced {
+		b.WriteString(" (forced)")
+	}
+	if a.supersede {
+		b.WriteString(" (supersedes)")
+	}
+	return b.String()
+}
+
+func (j *joint) members(l *ids, h int, s bitset.Set) (names []string) {
+	for number := range l.in[h] {
+		if s.Has(number) {
+			names = append(names, j.name(l, h, number))
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,130 @@
+package evolve
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String returns the verdict with its conditions, then the hazards with their
+// witnesses, the notes, and what differs. The text is for people and may change.
+func (e *Report) String() string {
+	var b strings.Builder
+	b.WriteString(e.verdict())
+	for _, r := range e.Mapping {
+		guess := ""
+		if r.Guess {
+			guess = " (a guess)"
+		}
+		fmt.Fprintf(&b, "\n  map %s %s -> %s%s", r.Subject, r.Old, r.New, guess)
+	}
+	if len(e.Drain) > 0 {
+		fmt.Fprintf(&b, "\n  drain: %s", strings.Join(e.Drain, ", "))
+	}
+	for _, w := range e.Hold {
+		fmt.Fprintf(&b, "\n  hold: %s in %s", w.Event, w.State)
+	}
+	if w := e.Workaround; w != nil {
+		fmt.Fprintf(&b, "\n  %s if nobody asks for", w.Level)
+		for i, h := range w.Hold {
+			fmt.Fprintf(&b, "%s %s in %s", [...]string{"", ","}[min(i, 1)], h.Event, h.State)
+		}
+		if len(w.Drain) > 0 {
+			fmt.Fprintf(&b, ", once drained: %s", strings.Join(w.Drain, ", "))
+		}
+	}
+	for _, h := range e.Hazards {
+		level := h.Level.String()
+		if h.Level == Compatible {
+			level = "note"
+		}
+		fmt.Fprintf(&b, "\n%s: %s: %s", level, h.ID, h.Message)
+		if h.Level != Unsafe && h.Level != NeedsDrain {
+			continue
+		}
+		for i, a := range h.Witness {
+			fmt.Fprintf(&b, "\n    %d. %s", i+1, a)
+		}
+	}
+	if len(e.Differences) > 0 {
+		b.WriteString("\ndifferences:")
+	}
+	for _, d := range e.Differences {
+		fmt.Fprintf(&b, "\n  %s", d)
+	}
+	return b.String()
+}
+
+func (e *Report) verdict() string {
+	name := e.Old
+	if e.New != e.Old {
+		name += " -> " + e.New
+	}
+	switch {
+	case e.Level == Unsafe:
+		n := 0
+		for _, h := range e.Hazards {
+			if h.Level == Unsafe {
+				n++
+			}
+		}
+		return fmt.Sprintf("%s: unsafe side by side, for %d reason%s", name, n, [...]string{"", "s"}[min(n-1, 1)])
+	case e.Level == NeedsMapping && len(e.Drain) > 0:
+		return name + ": compatible with a mapping of names, once drained"
+	case e.Level == NeedsMapping:
+		return name + ": compatible with a mapping of names"
+	case e.Level == NeedsDrain:
+		return name + ": compatible once drained"
+	case len(e.Differences) == 0:
+		return name + ": compatible, nothing differs"
+	}
+	return name + ": compatible"
+}
+
+// String returns the difference as a line for people.
+func (d Difference) String() string {
+	text := d.Subject + " " + d.Change + ": "
+	switch {
+	case d.Change == "reordered":
+		text += d.From + " -" + d.Event + "->"
+	case d.Old == "":
+		text += d.New
+	case d.New == "" || d.New == d.Old:
+		text += d.Old
+	default:
+		text += d.Old + "  =>  " + d.New
+	}
+	if d.Subject != "row" && len(d.Fields) > 0 {
+		text += " (" + strings.Join(d.Fields, ", ") + ")"
+	}
+	return text
+}
+
+// String returns the act as a line for people.
+func (a Act) String() string {
+	where := func(state, origin string) string {
+		switch {
+		case state == "":
+			return "nothing"
+		case origin == state:
+			return state
+		}
+		return state + " (from " + origin + ")"
+	}
+	switch {
+	case a.Node == "":
+		return "an object is in " + where(a.To, a.ToOrigin)
+	case a.Event == "":
+		return a.Node + " node adds the object in " + where(a.To, a.ToOrigin)
+	}
+	text := fmt.Sprintf("%s node: %s -%s by %s", a.Node, where(a.State, a.Origin), a.Event, a.Actor)
+	if a.Force {
+		text += ", by force"
+	}
+	if len(a.Agree) > 0 {
+		text += ", if " + strings.Join(a.Agree, " and ") + " agrees"
+	}
+	if len(a.Refuse) > 0 {
+		text += ", if " + strings.Join(a.Refuse, " and ") + " does not"
+	}
+	return fmt.Sprintf("%s-> %s, row %d", text, where(a.To, a.ToOrigin), a.Row)
+}

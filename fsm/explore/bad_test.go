@@ -1,0 +1,381 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm/explore"
+)
+
+// sound is a system without fault, to which a test adds one.
+func sound() (*explore.System, *explore.Actor[int], *explore.Chan[int]) {
+	sys := explore.New("s")
+	a := explore.NewActor(sys, "a", 0)
+	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1})
+	explore.Sends(a, c, func(l int, send func(string, int, int)) { send("", 1, l) })
+	explore.Receives(a, c, func(int, int, func(string, int)) {})
+	sys.Always("fine", func(*explore.View) error { return nil })
+	return sys, a, c
+}
+
+// What is wrong is an error that names the part, never a verdict.
+func TestBadSystems(t *testing.T) {
+	type withPointer struct{ Deep [2]struct{ P *int } }
+	fine := func(*explore.View) error { return nil }
+	tests := map[string]struct {
+		make func(*explore.System, *explore.Actor[int], *explore.Chan[int])
+		want string
+	}{
+		"actor without name": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor(s, "", 1) },
+			`system "s": actor "": no name`,
+		},
+		"two actors": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor(s, "a", 1) },
+			`actor "a": declared twice`,
+		},
+		"actor without initial state": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor[int](s, "b") },
+			`actor "b": no initial state`,
+		},
+		"state with pointer": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewActor(s, "b", withPointer{})
+			},
+			`actor "b": its local state is not comparable by content: explore_test.withPointer.Deep[].P is of kind ptr`,
+		},
+		"state is an interface": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor[any](s, "b", 1) },
+			`actor "b": its local state is not comparable by content: interface {} is of kind interface`,
+		},
+		"state with a float": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { explore.NewActor(s, "b", 1.5) },
+			`actor "b": its local state is not comparable by content: float64 is of kind float64`,
+		},
+		"message with a channel": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewChannel[chan int](s, "d", explore.Channel{Capacity: 1})
+			},
+			`channel "d": its message is not comparable by content: chan int is of kind chan`,
+		},
+		"channel without bound": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewChannel[int](s, "d", explore.Channel{})
+			},
+			`channel "d": its capacity of 0 is not between 1 and 64`,
+		},
+		"channel too large": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewChannel[int](s, "d", explore.Channel{Capacity: explore.MaxCapacity + 1})
+			},
+			`channel "d": its capacity of 65`,
+		},
+		"channel overfilled": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewChannel(s, "d", explore.Channel{Capacity: 1}, 1, 2)
+			},
+			`channel "d": 2 initial messages are more than its capacity of 1`,
+		},
+		"two channels": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewChannel[int](s, "c", explore.Channel{Capacity: 1})
+			},
+			`channel "c": declared twice`,
+		},
+		"channel without sender": {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+				d := explore.NewChannel[int](s, "d", explore.Channel{Capacity: 1})
+				explore.Receives(a, d, func(int, int, func(string, int)) {})
+			},
+			`channel "d": nobody sends into it`,
+		},
+		"channel without receiver": {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+				d := explore.NewChannel[int](s, "d", explore.Channel{Capacity: 1})
+				explore.Sends(a, d, func(int, func(string, int, int)) {})
+			},
+			`channel "d": nobody receives from it`,
+		},
+		"received twice": {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int]) {
+				explore.Receives(a, c, func(int, int, func(string, int)) {})
+			},
+			`actor "a" receiving from channel "c": declared twice`,
+		},
+		"nil action": {
+			func(_ *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) { a.Acts(nil) },
+			`actor "a": an action without a function`,
+		},
+		"nil sender": {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int]) { explore.Sends(a, c, nil) },
+			`actor "a" sending into channel "c": no function`,
+		},
+		"nil receiver": {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int]) { explore.Receives(a, c, nil) },
+			`actor "a" receiving from channel "c": no function`,
+		},
+		"nil strike": {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.Strikes(s.Fault("f", s.Budget("b", 1)), a, nil)
+			},
+			`fault "f" striking actor "a": no function`,
+		},
+		"struck twice": {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+				f := s.Fault("f", s.Budget("b", 1))
+				explore.Strikes(f, a, func(l int) (int, bool) { return l, true })
+				explore.Strikes(f, a, func(l int) (int, bool) { return l, true })
+			},
+			`fault "f" striking actor "a": declared twice`,
+		},
+		"fault that does nothing": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Fault("f", s.Budget("b", 1)) },
+			`fault "f": does nothing: it empties no channel and strikes no actor`,
+		},
+		"fault without budget": {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int]) {
+				s.Fault("f", explore.Budget{}, c)
+			},
+			`fault "f": no budget`,
+		},
+		"two faults": {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int]) {
+				b := s.Budget("b", 1)
+				s.Fault("f", b, c)
+				s.Fault("f", b, c)
+			},
+			`fault "f": declared twice`,
+		},
+		"negative budget": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Budget("b", -1) },
+			`budget "b": -1 is not between 0 and 65536`,
+		},
+		"two budgets": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				s.Budget("b", 1)
+				s.Budget("b", 1)
+			},
+			`budget "b": declared twice`,
+		},
+		"budget of another system": {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int]) {
+				s.Fault("f", explore.New("other").Budget("b", 1), c)
+			},
+			`fault "f" and its budget: the two belong to different systems`,
+		},
+		"channel's budget of another system": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				explore.NewChannel[int](s, "d", explore.Channel{Capacity: 1, Lose: explore.New("other").Budget("b", 1)})
+			},
+			`channel "d" and its budget: the two belong to different systems`,
+		},
+		"channel of another system": {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
+				_, _, other := sound()
+				explore.Sends(a, other, func(int, func(string, int, int)) {})
+			},
+			`actor "a" sending into channel "c": the two belong to different systems`,
+		},
+		"nil invariant": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Always("i", nil) },
+			`invariant "i": no function`,
+		},
+		"two invariants": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Always("fine", fine) },
+			`invariant "fine": declared twice`,
+		},
+		"nil resting states": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Rests(nil) },
+			`resting states: no function`,
+		},
+		"resting states twice": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
+				s.Rests(func(*explore.View) bool { return true })
+				s.Rests(func(*explore.View) bool { return true })
+			},
+			`resting states: declared twice`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sys, a, c := sound()
+			test.make(sys, a, c)
+			v, err := sys.Explore(context.Background(), nil)
+			require.Nil(t, v)
+			require.ErrorIs(t, err, explore.ErrModel)
+			require.ErrorContains(t, err, test.want)
+			require.True(t, strings.HasPrefix(err.Error(), `check: system "s": `))
+			var detail *explore.ModelError
+			require.ErrorAs(t, err, &detail)
+			require.Equal(t, "s", detail.System)
+		})
+	}
+	sys, _, _ := sound()
+	v := explored(t, sys, nil)
+	require.NoError(t, v.Err(), "the rest of it is sound")
+}
+
+func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
+	_, err := explore.New("s").Explore(context.Background(), nil)
+	require.EqualError(t, err, "check: system \"s\": no actor\n"+
+		"check: system \"s\": nothing to check: no invariant and no resting states")
+	sys := explore.New("s")
+	explore.NewActor(sys, "a", 1)
+	sys.Rests(func(*explore.View) bool { return true })
+	_, err = sys.Explore(context.Background(), nil)
+	require.EqualError(t, err, `check: system "s": no actor ever does anything`)
+}
+
+func TestBadModels(t *testing.T) {
+	next := func(int, func(string, bool, int)) {}
+	rests := func(int) bool { return true }
+	for want, m := range map[string]explore.Model[int]{
+		`actor "state": no initial state`: {Next: next, Rests: rests},
+		`no function Next`:                {Initial: []int{1}, Rests: rests},
+		`nothing to check`:                {Initial: []int{1}, Next: next},
+		`invariant "i": no function`:      {Initial: []int{1}, Next: next, Always: map[string]func(int) error{"i": nil}},
+		`invariant "": no name`:           {Initial: []int{1}, Next: next, Always: map[string]func(int) error{"": nil}},
+	} {
+		v, err := m.Explore(context.Background(), nil)
+		require.Nil(t, v)
+		require.ErrorIs(t, err, explore.ErrModel)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A function that panics makes an error that says where, with the panic and its
+// stack; one that ends its goroutine does too.
+func TestPanics(t *testing.T) {
+	broken := errors.New("broken")
+	tests := map[string]struct {
+		make func(*explore.System, *explore.Actor[int], *explore.Chan[int], func())
+		want string
+	}{
+		"action": {
+			func(_ *explore.System, a *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+				a.Acts(func(int, func(string, int)) {})
+				a.Acts(func(int, func(string, int)) { panics() })
+			},
+			`actor "a" in action 2: panic: broken in 0`,
+		},
+		"sender": {
+			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int], panics func()) {
+				explore.Sends(a, c, func(int, func(string, int, int)) { panics() })
+			},
+			`actor "a" sending into channel "c": panic: broken in 0`,
+		},
+		"receiver": {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int], panics func()) {
+				b := explore.NewActor(s, "b", 7)
+				explore.Receives(b, c, func(_, m int, _ func(string, int)) {
+					if m == 1 {
+						panics()
+					}
+				})
+			},
+			`actor "b" receiving from channel "c": panic: broken in 7, message 1`,
+		},
+		"strike": {
+			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+				explore.Strikes(s.Fault("f", s.Budget("b", 1)), a, func(int) (int, bool) { panics(); return 0, true })
+			},
+			`fault "f" striking actor "a": panic: broken in 0`,
+		},
+		"invariant": {
+			func(s *explore.System, _ *explore.Actor[int], c *explore.Chan[int], panics func()) {
+				s.Budget("b", 3)
+				s.Always("breaks", func(v *explore.View) error {
+					if len(c.In(v)) > 0 {
+						panics()
+					}
+					return nil
+				})
+			},
+			`invariant "breaks": panic: broken in a 0; c [1]; b 3`,
+		},
+		"resting states": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], panics func()) {
+				s.Rests(func(*explore.View) bool { panics(); return true })
+			},
+			`resting states: panic: broken in a 0; c []`,
+		},
+		"view of another system": {
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int], _ func()) {
+				_, other, _ := sound()
+				s.Always("asks another", func(v *explore.View) error { other.In(v); return nil })
+			},
+			`invariant "asks another": panic: check: view of another system in a 0; c []`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sys, a, c := sound()
+			test.make(sys, a, c, func() { panic(broken) })
+			v, err := sys.Explore(context.Background(), nil)
+			require.Nil(t, v)
+			require.EqualError(t, err, `check: system "s": `+test.want)
+			require.ErrorIs(t, err, explore.ErrModel)
+			var detail *explore.ModelError
+			require.ErrorAs(t, err, &detail)
+			require.Contains(t, string(detail.Stack), "bad_test.go")
+			if detail.Panic == broken {
+				require.ErrorIs(t, err, broken)
+			}
+		})
+	}
+}
+
+// A test that is failed by a function ends a goroutine of the exploration, not
+// the one that waits for it.
+func TestFunctionsThatEndTheirGoroutine(t *testing.T) {
+	m := &explore.Model[int]{
+		Name: "wide", Initial: make([]int, 2000),
+		Next: func(s int, step func(string, bool, int)) {
+			if s == 3700 {
+				runtime.Goexit()
+			}
+			step("", false, s+2000)
+		},
+		Rests: func(int) bool { return true },
+	}
+	for i := range m.Initial {
+		m.Initial[i] = i
+	}
+	_, err := m.Explore(context.Background(), &explore.Options{Workers: 4})
+	require.EqualError(t, err, `check: system "wide": actor "state" in action 1: ended its goroutine in 3700`)
+}
+
+// An impure function is noticed where it matters: in the trace.
+func TestImpureFunctions(t *testing.T) {
+	calls := 0
+	m := &explore.Model[int]{
+		Name: "moody", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) {
+			calls++
+			step("", false, s+calls)
+		},
+		Always: map[string]func(int) error{"small": func(s int) error {
+			if s > 2 {
+				return errors.New("great")
+			}
+			return nil
+		}},
+	}
+	_, err := m.Explore(context.Background(), &explore.Options{Workers: 1})
+	require.EqualError(t, err, `check: system "moody": a function is not pure: asked again, it said something else`)
+}
+
+func TestTooManyActors(t *testing.T) {
+	sys := explore.New("crowd")
+	for i := range 200 {
+		explore.NewActor(sys, strings.Repeat("a", i+1), 0).Acts(func(int, func(string, int)) {})
+	}
+	sys.Rests(func(*explore.View) bool { return true })
+	_, err := sys.Explore(context.Background(), nil)
+	require.EqualError(t, err, `check: system "crowd": its states need more than 1024 bits`)
+}

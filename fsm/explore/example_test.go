@@ -1,0 +1,109 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm/explore"
+)
+
+// A door is told to open and to close. If messages overtake each other, the last
+// word does not win.
+func ExampleSystem() {
+	sys := explore.New("door")
+	user := explore.NewActor(sys, "user", "closed") // what was asked for last
+	door := explore.NewActor(sys, "door", "closed")
+	orders := explore.NewChannel[string](sys, "orders", explore.Channel{Capacity: 2})
+
+	explore.Sends(user, orders, func(asked string, send func(string, string, string)) {
+		switch asked {
+		case "closed":
+			send("asks", "open", "open")
+		case "open":
+			send("asks", "close", "shut")
+		}
+	})
+	explore.Receives(door, orders, func(_, order string, next func(string, string)) {
+		next("obeys", map[string]string{"open": "open", "close": "closed"}[order])
+	})
+	sys.Always("the last word wins", func(v *explore.View) error {
+		if user.In(v) == "shut" && door.In(v) == "open" && len(orders.In(v)) == 0 {
+			return errors.New("it stays open")
+		}
+		return nil
+	})
+	verdict, err := sys.Explore(context.Background(), nil)
+	fmt.Println(verdict, err)
+	// Output:
+	// door: violated: the last word wins: it stays open (8 states, 8 steps, depth 4)
+	//   user: closed
+	//   door: closed
+	//       user   orders  door
+	//    1    o------>|      |     asks: open; user: open
+	//    2    o------>|      |     asks: close; user: shut
+	//    3    |       |----->o     obeys: close
+	//    4    |       |----->o     obeys: open; door: open
+	//  <nil>
+}
+
+// Of two jugs of three and five gallons, the greater is to hold four: what is
+// asked for is denied, and the counterexample is the answer.
+func ExampleModel() {
+	type jugs struct{ Small, Big int }
+	m := &explore.Model[jugs]{
+		Name: "jugs", Initial: []jugs{{}},
+		Next: func(s jugs, step func(string, bool, jugs)) {
+			down, up := min(s.Small, 5-s.Big), min(s.Big, 3-s.Small)
+			step("fill small", false, jugs{3, s.Big})
+			step("fill big", false, jugs{s.Small, 5})
+			step("empty small", false, jugs{0, s.Big})
+			step("empty big", false, jugs{s.Small, 0})
+			step("small to big", false, jugs{s.Small - down, s.Big + down})
+			step("big to small", false, jugs{s.Small + up, s.Big - up})
+		},
+		Always: map[string]func(jugs) error{"never four": func(s jugs) error {
+			if s.Big == 4 {
+				return errors.New("four")
+			}
+			return nil
+		}},
+	}
+	verdict, err := m.Explore(context.Background(), nil)
+	for _, s := range verdict.Trace.Steps {
+		fmt.Println(s.Label, s.Locals[0].After)
+	}
+	fmt.Println(err)
+	// Output:
+	// fill big {Small:0 Big:5}
+	// big to small {Small:3 Big:2}
+	// empty small {Small:0 Big:2}
+	// big to small {Small:2 Big:0}
+	// fill big {Small:2 Big:5}
+	// big to small {Small:3 Big:4}
+	// <nil>
+}
+
+// The alternating bit protocol without its bit.
+func ExampleTrace_Mermaid() {
+	verdict, err := alternatingBit(true, false).Explore(context.Background(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(verdict.Trace.Mermaid())
+	// Output:
+	// sequenceDiagram
+	//     actor p0 as sender
+	//     participant p1 as frames
+	//     actor p2 as receiver
+	//     participant p3 as acks
+	//     Note over p0: {Bit:false Value:0}
+	//     Note over p2: {Bit:false Value:0}
+	//     p0-)p1: frame: {Bit:false Value:0}
+	//     p1->>p2: take: {Bit:false Value:0}
+	//     Note over p2: {Bit:true Value:1}
+	//     p0-)p1: frame: {Bit:false Value:0}
+	//     p1->>p2: take: {Bit:false Value:0}
+	//     Note over p2: {Bit:false Value:2}
+}

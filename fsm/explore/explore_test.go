@@ -1,0 +1,450 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/fsm/explore"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
+)
+
+// shop is a protocol of three actors and two unordered channels: buyers' orders,
+// numbered and sent again, a clerk that answers them, and a store that may crash.
+// limit is what the clerk must not count beyond.
+func shop(orders, limit int) *explore.System {
+	type buyer struct{ Asked, Served int }
+	type clerk struct{ Last, Stock, Fetching int }
+	type store struct {
+		Last int
+		Down bool
+	}
+	type order struct{ Number int }
+	type parcel struct {
+		Number int
+		From   bool
+	}
+	sys := explore.New("shop")
+	lose, twice, crashes := sys.Budget("loss", 1), sys.Budget("twice", 1), sys.Budget("crash", 1)
+	is := explore.Channel{Capacity: 3, Lose: lose, Duplicate: twice}
+	b := explore.NewActor(sys, "buyer", buyer{})
+	c := explore.NewActor(sys, "clerk", clerk{})
+	s := explore.NewActor(sys, "store", store{})
+	asks := explore.NewChannel[order](sys, "orders", is)
+	parcels := explore.NewChannel[parcel](sys, "parcels", is)
+	b.Acts(func(l buyer, step func(string, buyer)) {
+		if l.Asked < orders && l.Asked == l.Served {
+			step("wants", buyer{l.Asked + 1, l.Served})
+		}
+	})
+	explore.Sends(b, asks, func(l buyer, send func(string, order, buyer)) {
+		if l.Asked > l.Served {
+			send("order", order{l.Asked}, l)
+		}
+	})
+	explore.Receives(c, asks, func(l clerk, o order, next func(string, clerk)) {
+		if o.Number > l.Last {
+			next("new", clerk{Last: o.Number, Stock: l.Stock, Fetching: o.Number})
+		}
+	})
+	c.Acts(func(l clerk, step func(string, clerk)) {
+		if l.Fetching > 0 {
+			step("fetched", clerk{l.Last, l.Stock + 1, 0})
+		}
+	})
+	explore.Sends(c, parcels, func(l clerk, send func(string, parcel, clerk)) {
+		if l.Last > 0 && l.Fetching == 0 {
+			send("parcel", parcel{l.Last, false}, l)
+		}
+	})
+	explore.Sends(s, parcels, func(l store, send func(string, parcel, store)) {
+		if !l.Down && l.Last > 0 {
+			send("note", parcel{l.Last, true}, l)
+		}
+	})
+	explore.Receives(b, parcels, func(l buyer, p parcel, next func(string, buyer)) {
+		if !p.From && p.Number == l.Asked {
+			next("thanks", buyer{l.Asked, p.Number})
+		}
+	})
+	explore.Receives(s, parcels, func(l store, p parcel, next func(string, store)) {
+		if !l.Down && p.Number > l.Last {
+			next("notes", store{Last: p.Number})
+		}
+	})
+	s.Acts(func(l store, step func(string, store)) {
+		if l.Down {
+			step("restart", store{Last: l.Last})
+		}
+	})
+	explore.Strikes(sys.Fault("crash", crashes), s, func(l store) (store, bool) { return store{Last: l.Last, Down: true}, !l.Down })
+	sys.Always("stock", func(v *explore.View) error {
+		if c.In(v).Stock > limit {
+			return fmt.Errorf("%d fetched", c.In(v).Stock)
+		}
+		return nil
+	})
+	sys.Rests(func(v *explore.View) bool {
+		return b.In(v).Served == orders && !s.In(v).Down && len(asks.In(v)) == 0 && len(parcels.In(v)) == 0
+	})
+	return sys
+}
+
+// same leaves out of verdicts what may differ.
+var same = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+
+// Verdicts are the same for any number of workers, to the byte and to the step of
+// the trace.
+func TestWorkersDoNotMatter(t *testing.T) {
+	lost := func() *explore.System { // as shop, but nobody asks twice
+		sys := explore.New("lost")
+		a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
+		c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 3, Lose: sys.Budget("loss", 1)})
+		explore.Sends(a, c, func(l int, send func(string, int, int)) {
+			if l < 20 {
+				send("", l, l+1)
+			}
+		})
+		explore.Receives(b, c, func(l, _ int, next func(string, int)) {
+			if l >= 0 {
+				next("", l+1)
+			}
+		})
+		b.Acts(func(l int, step func(string, int)) {
+			if l == 19 {
+				step("turns", -l)
+			}
+			if l == -19 {
+				step("turns", -l)
+			}
+		})
+		sys.Rests(func(v *explore.View) bool { return b.In(v) == 20 })
+		return sys
+	}
+	tests := map[string]struct {
+		make func() *explore.System
+		o    explore.Options
+		want explore.Outcome
+	}{
+		"holds":    {func() *explore.System { return shop(2, 2) }, explore.Options{}, explore.Holds},
+		"violated": {func() *explore.System { return shop(3, 2) }, explore.Options{}, explore.Violated},
+		"livelock": {lost, explore.Options{}, explore.Livelock},
+		"outgrown": {func() *explore.System { return counters(2, 130, 8) }, explore.Options{}, explore.Holds},
+		"states":   {func() *explore.System { return shop(2, 2) }, explore.Options{MaxStates: 3000}, explore.Inconclusive},
+		"bytes":    {func() *explore.System { return shop(2, 2) }, explore.Options{MaxBytes: 1 << 20}, explore.Inconclusive},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var first *explore.Verdict
+			for _, workers := range []int{1, 2, 3, 8} {
+				o := test.o
+				o.Workers = workers
+				v := explored(t, test.make(), &o)
+				require.Equal(t, test.want, v.Outcome, v)
+				if first == nil {
+					first = v
+				}
+				require.Empty(t, cmp.Diff(first, v, same), "%d workers", workers)
+			}
+			t.Log(first.States, first.Steps, first.Depth, first.Bytes)
+		})
+	}
+	m := philosophers(8, false)
+	var first *explore.Verdict
+	for _, workers := range []int{1, 2, 3, 8} {
+		v, err := m.Explore(context.Background(), &explore.Options{Workers: workers})
+		require.NoError(t, err)
+		if first == nil {
+			first = v
+		}
+		require.Empty(t, cmp.Diff(first, v, same))
+	}
+}
+
+// A state may take up to sixteen words, and its numbers may outgrow the fields
+// that they were given first.
+func TestLongStates(t *testing.T) {
+	const n = 70
+	for _, idle := range []int{0, 8, 18, 28, 38, 50, 70, 100, 150} {
+		v := explored(t, counters(2, n, idle), &explore.Options{Workers: 2})
+		require.NoError(t, v.Err())
+		require.Equal(t, []int{(n + 1) * (n + 1), 2 * n * (n + 1), 2 * n}, []int{v.States, v.Steps, v.Depth})
+	}
+}
+
+// A bound is an answer of its own, and a generous one changes nothing.
+func TestBounds(t *testing.T) {
+	all := explored(t, counters(2, 20, 0), nil)
+	require.NoError(t, all.Err())
+	require.Equal(t, []int{21 * 21, 2 * 20 * 21, 40}, []int{all.States, all.Steps, all.Depth})
+
+	v := explored(t, counters(2, 20, 0), &explore.Options{MaxStates: 21 * 21})
+	require.NoError(t, v.Err(), "as many as it has")
+	v = explored(t, counters(2, 20, 0), &explore.Options{MaxStates: 21*21 - 1})
+	require.Equal(t, explore.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Reason, explore.ErrMaxStates)
+	require.ErrorIs(t, v.Err(), explore.ErrMaxStates)
+	require.Nil(t, v.Trace)
+
+	v = explored(t, counters(2, 20, 0), &explore.Options{MaxBytes: all.Bytes})
+	require.NoError(t, v.Err())
+	v = explored(t, counters(2, 20, 0), &explore.Options{MaxBytes: all.Bytes - 1})
+	require.Equal(t, explore.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Reason, explore.ErrMaxBytes)
+	require.Less(t, v.Bytes, 2*all.Bytes)
+
+	// What is wrong before the bound is reached, is wrong.
+	v = explored(t, shop(4, 0), &explore.Options{MaxStates: 2000})
+	require.Equal(t, explore.Violated, v.Outcome)
+	require.NoError(t, v.Reason)
+}
+
+// A stuck state is nearer than what a step from beside it breaks, or than the bound
+// that it goes beyond, and nothing of these is in the verdict.
+func TestStuckBesideABrokenState(t *testing.T) {
+	m := &explore.Model[int]{
+		Name: "beside", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) {
+			switch s {
+			case 0:
+				step("left", false, 1)
+				step("right", false, 2)
+			case 2:
+				step("on", false, 3)
+			}
+		},
+		Always: map[string]func(int) error{"never three": func(s int) error {
+			if s == 3 {
+				return errors.New("three")
+			}
+			return nil
+		}},
+		Rests: func(s int) bool { return s == 3 },
+	}
+	for range 2 {
+		for _, o := range []*explore.Options{nil, {MaxStates: 3}, {MaxStates: 4}} {
+			v, err := m.Explore(context.Background(), o)
+			require.NoError(t, err)
+			require.Equal(t, explore.Stuck, v.Outcome)
+			require.Len(t, v.Trace.Steps, 1)
+			require.Empty(t, v.Property, "%s", v)
+			require.Empty(t, v.Trace.Property)
+			require.Empty(t, v.Trace.Problem)
+			require.NoError(t, v.Problem)
+			require.NoError(t, v.Reason)
+		}
+		m.Always = nil
+	}
+}
+
+// There may be more initial states than memory.
+func TestTooManyInitialStates(t *testing.T) {
+	sys := explore.New("many")
+	for i := range 40 {
+		a := explore.NewActor(sys, fmt.Sprint(i), 0, 1, 2)
+		a.Acts(func(l int, step func(string, int)) { step("", 0) })
+	}
+	sys.Rests(func(*explore.View) bool { return true })
+	v := explored(t, sys, &explore.Options{MaxBytes: 1 << 20})
+	require.Equal(t, explore.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Err(), explore.ErrMaxBytes)
+}
+
+// What Bytes says is what was allocated, within the slack of slices that grew.
+func TestBytesAreAllocated(t *testing.T) {
+	sys := shop(2, 2)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	v := explored(t, sys, &explore.Options{Workers: 2})
+	runtime.ReadMemStats(&after)
+	allocated := int64(after.TotalAlloc - before.TotalAlloc)
+	t.Logf("%d states, %d bytes at most, %d bytes allocated", v.States, v.Bytes, allocated)
+	require.Less(t, v.Bytes, allocated)
+	require.Greater(t, v.Bytes, allocated/3)
+}
+
+// Handlers are asked once for each state and message, also if the exploration has
+// to start again because there are more than it thought.
+func TestHandlersAreAskedOnce(t *testing.T) {
+	const n = 3000
+	var asked, struck atomic.Int64
+	sys := explore.New("once")
+	a := explore.NewActor(sys, "a", 0)
+	b := explore.NewActor(sys, "b", 0)
+	for i := range 8 {
+		explore.NewActor(sys, fmt.Sprint(i), 0)
+	}
+	explore.NewActor(sys, "several at once", 0, 1, 2, 3)
+	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1})
+	explore.Sends(a, c, func(l int, send func(string, int, int)) {
+		asked.Add(1)
+		if l < n {
+			send("", l, l+1)
+		}
+	})
+	explore.Receives(b, c, func(l, m int, next func(string, int)) {
+		asked.Add(1)
+		next("", m+1)
+	})
+	explore.Strikes(sys.Fault("f", sys.Budget("b", 1)), b, func(l int) (int, bool) { struck.Add(1); return l, l == 5 })
+	sys.Rests(func(v *explore.View) bool { return b.In(v) == n })
+	v := explored(t, sys, &explore.Options{Workers: 4})
+	require.NoError(t, v.Err())
+	require.Equal(t, int64(n+1+n), asked.Load())
+	require.Equal(t, int64(n+1), struck.Load())
+}
+
+func TestCancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	v, err := shop(3, 3).Explore(ctx, nil)
+	require.NoError(t, err)
+	require.Equal(t, explore.Inconclusive, v.Outcome)
+	require.ErrorIs(t, v.Reason, context.Canceled)
+
+	// In the middle, by one of its own functions.
+	for _, workers := range []int{1, 4} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var seen atomic.Int64
+		sys := shop(4, 4)
+		sys.Always("patience", func(*explore.View) error {
+			if seen.Add(1) == 10_000 {
+				cancel()
+			}
+			return nil
+		})
+		v, err := sys.Explore(ctx, &explore.Options{Workers: workers})
+		require.NoError(t, err)
+		require.Equal(t, explore.Inconclusive, v.Outcome)
+		require.ErrorIs(t, v.Err(), context.Canceled)
+		require.GreaterOrEqual(t, v.States, 10_000)
+		require.Less(t, v.States, 100_000)
+	}
+}
+
+// However an exploration ends, its goroutines have ended.
+func TestNoGoroutineStays(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	o := &explore.Options{Workers: 8}
+	explored(t, shop(2, 2), o)
+	explored(t, shop(2, 1), o)
+	sys := shop(2, 2)
+	var seen atomic.Int64
+	sys.Always("breaks", func(*explore.View) error {
+		if seen.Add(1) > 5000 {
+			panic(errors.New("broken"))
+		}
+		return nil
+	})
+	_, err := sys.Explore(context.Background(), o)
+	require.ErrorIs(t, err, explore.ErrModel)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	_, err = shop(5, 5).Explore(ctx, o)
+	require.NoError(t, err)
+}
+
+// Explorations of one system do not know of each other.
+func TestExplorationsAtTheSameTime(t *testing.T) {
+	sys := shop(2, 2)
+	verdicts := make(chan *explore.Verdict)
+	for range 3 {
+		go func() {
+			v, err := sys.Explore(context.Background(), &explore.Options{Workers: 2})
+			if err != nil {
+				v = nil
+			}
+			verdicts <- v
+		}()
+	}
+	first := <-verdicts
+	require.NotNil(t, first)
+	require.NoError(t, first.Err())
+	for range 2 {
+		require.Empty(t, cmp.Diff(first, <-verdicts, same))
+	}
+}
+
+// What a state costs is memory that grows in pieces: no allocation of its own.
+func TestExploreAllocs(t *testing.T) {
+	if !tabletest.Full {
+		t.Skip("judged without the race detector")
+	}
+	allocs := func(sys *explore.System) (int, float64) {
+		states := 0
+		n := testing.AllocsPerRun(3, func() {
+			v, err := sys.Explore(context.Background(), &explore.Options{Workers: 1})
+			if err != nil {
+				panic(err)
+			}
+			states = v.States
+		})
+		return states, n
+	}
+	few, cost := allocs(counters(3, 15, 0))
+	many, more := allocs(counters(3, 40, 0))
+	each := (more - cost) / float64(many-few)
+	t.Logf("%d states: %v, %d states: %v, each %.4f", few, cost, many, more, each)
+	require.Less(t, each, 0.1)
+}
+
+// What never came to pass is said.
+func TestUnused(t *testing.T) {
+	sys := explore.New("idle")
+	none, some := sys.Budget("none", 0), sys.Budget("some", 1)
+	a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
+	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1, Lose: some, Duplicate: some})
+	d := explore.NewChannel[int](sys, "d", explore.Channel{Capacity: 1, Lose: none})
+	a.Acts(func(l int, step func(string, int)) { step("turns", 1-l) })
+	a.Acts(func(int, func(string, int)) {})
+	explore.Sends(a, c, func(l int, send func(string, int, int)) { send("", 1, l) })
+	explore.Receives(b, c, func(int, int, func(string, int)) {})
+	explore.Sends(b, d, func(l int, send func(string, int, int)) {
+		if l == 1 {
+			send("", 1, l)
+		}
+	})
+	explore.Receives(a, d, func(int, int, func(string, int)) {})
+	explore.Strikes(sys.Fault("taken away", none), b, func(l int) (int, bool) { return l, true })
+	explore.Strikes(sys.Fault("impossible", some), b, func(l int) (int, bool) { return l, false })
+	sys.Rests(func(*explore.View) bool { return true })
+	v := explored(t, sys, nil)
+	require.NoError(t, v.Err())
+	require.Equal(t, []string{
+		`actor "a" in action 2`, `actor "b" sending into channel "d"`, `actor "a" receiving from channel "d"`,
+		`duplication in channel "c"`, `fault "impossible"`,
+	}, v.Unused)
+	require.Contains(t, v.String(), `never happened: actor "a" in action 2, `)
+	require.Empty(t, explored(t, shop(2, 2), nil).Unused)
+}
+
+// Every state of a long run is reached, and the run is the trace.
+func TestLongRuns(t *testing.T) {
+	const n = 20_000
+	if os.Getenv("INTERLOCK_LONG") == "" && testing.Short() {
+		t.Skip("long")
+	}
+	m := &explore.Model[int]{
+		Name: "line", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) { step("", false, s+1) },
+		Always: map[string]func(int) error{"short": func(s int) error {
+			if s == n {
+				return errors.New("long")
+			}
+			return nil
+		}},
+	}
+	v, err := m.Explore(context.Background(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []int{n + 1, n, n}, []int{v.States, v.Steps, v.Depth})
+	require.Len(t, v.Trace.Steps, n)
+}

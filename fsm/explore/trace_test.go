@@ -1,0 +1,162 @@
+package explore_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm/explore"
+)
+
+// roundTrip fails unless a fixture reads back as the trace that it was made of.
+func roundTrip(t require.TestingT, tr *explore.Trace) {
+	data, err := tr.Fixture()
+	require.NoError(t, err)
+	again, err := explore.ParseTrace(data)
+	require.NoError(t, err, string(data))
+	require.Empty(t, cmp.Diff(tr, again, cmpopts.EquateEmpty()))
+	twice, err := again.Fixture()
+	require.NoError(t, err)
+	require.Equal(t, string(data), string(twice))
+	require.Equal(t, tr.String(), again.String())
+	require.Equal(t, tr.Mermaid(), again.Mermaid())
+}
+
+// mail is a system in which everything that a trace can show happens. Its names
+// and texts are such that they could be taken for syntax.
+func mail() *explore.System {
+	sys := explore.New("mail; #1")
+	budget := sys.Budget("faults", 4)
+	a := explore.NewActor(sys, "a;\nb", 0)
+	b := explore.NewActor(sys, "<b>", 0)
+	c := explore.NewChannel(sys, "%% c", explore.Channel{Capacity: 3, Ordered: true, Lose: budget, Duplicate: budget}, "first: #")
+	a.Acts(func(l int, step func(string, int)) { step("rests\nnot", (l+1)%2) })
+	explore.Sends(a, c, func(l int, send func(string, string, int)) {
+		if l == 1 {
+			send("", "", l)
+		}
+	})
+	explore.Receives(b, c, func(l int, m string, next func(string, int)) {
+		if m == "" {
+			next("->> takes", min(l+1, 2))
+		}
+	})
+	crash := sys.Fault("crash", budget, c)
+	explore.Strikes(crash, b, func(l int) (int, bool) { return 9, l == 2 })
+	sys.Always("never again", func(v *explore.View) error {
+		if b.In(v) == 9 && len(c.In(v)) == 0 && budget.Left(v) == 1 {
+			return errors.New("crashed")
+		}
+		return nil
+	})
+	return sys
+}
+
+func TestTraces(t *testing.T) {
+	v := explored(t, mail(), nil)
+	require.Equal(t, explore.Violated, v.Outcome)
+	kinds := map[explore.StepKind]bool{}
+	for _, s := range v.Trace.Steps {
+		kinds[s.Kind] = true
+	}
+	require.Equal(t, map[explore.StepKind]bool{
+		explore.StepAct: true, explore.StepSend: true, explore.StepDeliver: true,
+		explore.StepLose: true, explore.StepDuplicate: true, explore.StepFault: true,
+	}, kinds)
+	require.Equal(t, `  a; b: 0
+  <b>: 0
+  %% c: first: #
+      a; b   %% c    <b>
+   1    *      |      |     rests not; a; b: 1
+   2    o----->|      |     ""
+   3    |      +      |     "" is there twice
+   4    |      x      |     first: # is lost
+   5    |      |----->o     ->> takes: ""; <b>: 1
+   6    |      |----->o     ->> takes: ""; <b>: 2
+   7    |      |      #     crash; <b>: 9
+`, v.Trace.String())
+	roundTrip(t, v.Trace)
+	for _, line := range strings.Split(strings.TrimSuffix(v.Trace.Mermaid(), "\n"), "\n")[1:] {
+		require.Regexp(t, `^    (actor|participant|Note over) p\d|^    p\d(->>|-\))p\d: \S`, line)
+		_, text, _ := strings.Cut(line, ": ")
+		require.NotRegexp(t, `[<>;]|%%|#[^a-z0-9]`, strings.NewReplacer("#35;", "", "#59;", "", "#lt;", "", "#gt;", "", "#37;", "", "#8203;", "").Replace(text))
+	}
+}
+
+func TestFixturesThatDoNotFit(t *testing.T) {
+	v := explored(t, alternatingBit(true, false), nil)
+	data, err := v.Trace.Fixture()
+	require.NoError(t, err)
+	good := string(data)
+	tests := map[string]struct{ old, new, want string }{
+		"no JSON":         {"{", "[", "invalid character"},
+		"more behind it":  {"\n}\n", "\n}\n{}", "something behind it"},
+		"other format":    {"protocol-trace/1", "protocol-trace/2", `format "protocol-trace/2"`},
+		"unknown kind":    {`"kind": "send"`, `"kind": "shout"`, `unknown word "shout"`},
+		"unknown outcome": {`"outcome": "violated"`, `"outcome": "fine"`, `unknown word "fine"`},
+		"two actors":      {`"name": "receiver"`, `"name": "sender"`, `"sender" is there twice`},
+		"two channels":    {`"name": "acks"`, `"name": "frames"`, `"frames" is there twice`},
+		"no actor":        {`"actor": "sender"`, `"actor": ""`, `send by actor ""`},
+		"unknown actor":   {`"actor": "sender"`, `"actor": "nobody"`, `unknown actor "nobody"`},
+		"unknown end":     {`"senders": [` + "\n    \"sender\"", `"senders": [` + "\n    \"nobody\"", `unknown actor "nobody"`},
+		"unknown channel": {`"channel": "frames"`, `"channel": "none"`, `unknown channel "none"`},
+		"other message":   {`"message": "{Bit:false Value:0}"`, `"message": "other"`, "has no message"},
+		"other state":     {`"before": "{Bit:false Value:0}"`, `"before": "other"`, `is not in "other"`},
+		"no actors":       {`"actors": [`, `"actors": [], "others": [`, "no actor"},
+		"long loop":       {`"system":`, `"loop": 9, "system":`, "a loop of 9 of 4 steps"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, good, test.old)
+			_, err := explore.ParseTrace([]byte(strings.Replace(good, test.old, test.new, 1)))
+			require.ErrorIs(t, err, explore.ErrTrace)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+	_, err = explore.ParseTrace([]byte(good))
+	require.NoError(t, err)
+}
+
+// A livelock is drawn with its loop, in which nothing is a fault.
+func TestLoopIsDrawn(t *testing.T) {
+	g := &modelGraph{
+		next: [][]refStep{{{to: 1}, {to: 3}}, {{fault: true, to: 2}, {to: 2}}, {{to: 1}}, {}}, bad: make([]bool, 4), rests: []bool{false, false, false, true},
+	}
+	v, err := g.model(true).Explore(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, explore.Livelock, v.Outcome)
+	require.Equal(t, 2, v.Trace.Loop)
+	require.Len(t, v.Trace.Steps, 3)
+	for _, s := range v.Trace.Steps {
+		require.Equal(t, explore.StepAct, s.Kind)
+	}
+	require.Contains(t, v.Trace.String(), "     forever:\n   2 ")
+	require.Contains(t, v.Trace.Mermaid(), "    loop forever\n")
+	require.True(t, strings.HasSuffix(v.Trace.Mermaid(), "    end\n"))
+	roundTrip(t, v.Trace)
+}
+
+// What is read can be drawn and written again, whatever it is.
+func FuzzParseTrace(f *testing.F) {
+	for _, sys := range []*explore.System{mail(), alternatingBit(false, true), alternatingBit(true, false)} {
+		v, err := sys.Explore(f.Context(), nil)
+		require.NoError(f, err)
+		data, err := v.Trace.Fixture()
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte(`{"format":"protocol-trace/1","actors":[{"name":""}],"steps":[{"kind":"fault","emptied":[{"channel":""}]}]}`))
+	f.Add([]byte(`{"format":"protocol-trace/1","actors":[{"name":"a"}],"channels":[{"name":"a"}],"steps":[{"kind":"fault"}],"loop":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tr, err := explore.ParseTrace(data)
+		if err != nil {
+			require.ErrorIs(t, err, explore.ErrTrace)
+			return
+		}
+		roundTrip(t, tr)
+	})
+}

@@ -1,0 +1,165 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/history"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
+)
+
+// TestConformScripts runs the scripts in testdata/conform:
+//
+//	table [version=V] [since=TIME]
+//	lines of parseLines
+//
+//	conform [gaps] [others] [slack=D] [ended=N] [objects=N] [findings=N]
+//	JSON lines
+func TestConformScripts(t *testing.T) {
+	seen := map[string]bool{}
+	datadriven.Walk(t, "testdata/conform", func(t *testing.T, path string) {
+		var tables []history.TableVersion
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "table":
+				table, err := tabletest.ParseLines(d.Input)
+				if err != nil {
+					return err.Error()
+				}
+				v := history.TableVersion{Table: table}
+				d.MaybeScanArgs(t, "version", &v.Name)
+				var since string
+				if d.MaybeScanArgs(t, "since", &since); since != "" {
+					v.Since, err = time.Parse(time.RFC3339, since)
+					require.NoError(t, err)
+				}
+				tables = append(tables, v)
+				return ""
+			case "conform":
+				config := &history.Config{Gaps: d.HasArg("gaps"), IgnoreOthers: d.HasArg("others")}
+				d.MaybeScanArgs(t, "ended", &config.KeepEnded)
+				d.MaybeScanArgs(t, "objects", &config.MaxObjects)
+				d.MaybeScanArgs(t, "findings", &config.KeepFindings)
+				var slack string
+				if d.MaybeScanArgs(t, "slack", &slack); slack != "" {
+					config.ClockSlack = sure(time.ParseDuration(slack))
+				}
+				told := 0
+				config.Found = func(f history.Finding) {
+					told++
+					seen[f.ID] = true
+				}
+				sum, err := history.Check(history.Read(strings.NewReader(d.Input)), tables, config)
+				text := sum.String() + "\n"
+				if err != nil {
+					text += err.Error() + "\n"
+				}
+				found := 0
+				for _, n := range sum.Counts {
+					found += n
+				}
+				require.Equal(t, found, told)
+				require.Equal(t, err == nil && found == 0, sum.OK() && err == nil)
+				return text
+			}
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+	for _, id := range history.IDs() {
+		require.True(t, seen[id], "no script has a finding %s", id)
+	}
+}
+
+func TestEveryConformIDIsDocumented(t *testing.T) {
+	var documentedIDs []string
+	for id := range tabletest.Documented(t, "Conformance") {
+		documentedIDs = append(documentedIDs, id)
+	}
+	require.ElementsMatch(t, history.IDs(), documentedIDs)
+}
+
+func sure[V any](v V, err error) V {
+	if err != nil {
+		panic(fmt.Sprintf("unexpected: %v", err))
+	}
+	return v
+}
+
+// seq is a history of these rows, which ends with err unless that is nil.
+func seq(err error, rows ...history.Row) iter.Seq2[history.Row, error] {
+	return func(yield func(history.Row, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(history.Row{}, err)
+		}
+	}
+}
+
+func TestConformErrors(t *testing.T) {
+	lamp := sure(tabletest.ParseLines("table: lamp\nstable Off\nstable On\nOff -press by u-> On\nOn -press by u-> Off"))
+	tables := []history.TableVersion{{Table: lamp}}
+	row := history.Row{ID: "l", To: "Off"}
+
+	sum, err := history.Check(seq(nil), tables, nil)
+	require.ErrorIs(t, err, history.ErrEmpty)
+	require.False(t, sum.OK(), "nothing was shown")
+
+	lost := errors.New("connection lost")
+	sum, err = history.Check(seq(lost, row), tables, nil)
+	require.ErrorIs(t, err, lost)
+	require.Equal(t, 1, sum.Rows, "what was seen before")
+
+	for name, bad := range map[string][]history.TableVersion{
+		"none":    nil,
+		"nil":     {{}},
+		"no name": {{Table: &fsm.Table{}}},
+		"twice":   {{Table: lamp}, {Table: lamp}},
+	} {
+		sum, err = history.Check(seq(nil, row), bad, nil)
+		require.ErrorIs(t, err, fsm.ErrInvalid, name)
+		require.NotNil(t, sum, name)
+		require.False(t, sum.OK(), name)
+	}
+
+	// A table that no machine can be made of is looked at like others.
+	broken := sure(tabletest.ParseLines("table: lamp\nstable Off\nstable On\nOff -press-> Ghost\nOff -press by u-> On\nGhost -x by u-> On"))
+	require.NotEmpty(t, broken.Problems())
+	sum, err = history.Check(seq(nil, row, history.Row{ID: "l", From: "Off", Event: "press", To: "On", Actor: "u"}),
+		[]history.TableVersion{{Table: broken}}, nil)
+	require.NoError(t, err)
+	require.True(t, sum.OK(), sum)
+}
+
+func TestSummaryCounts(t *testing.T) {
+	lamp := sure(tabletest.ParseLines("table: lamp\nstable Off\nstable On\nOff -press by u-> On\nOn -press by u-> Off"))
+	rows := []history.Row{{ID: "a", To: "Off"}, {ID: "b", To: "Off"}, {ID: "a", From: "Off", Event: "press", To: "On"}}
+	for range 10 {
+		rows = append(rows, history.Row{ID: "b", From: "Off", Event: "press", To: "Off"})
+	}
+	sum, err := history.Check(seq(nil, rows...), []history.TableVersion{{Table: lamp}}, &history.Config{KeepFindings: 3})
+	require.NoError(t, err)
+	require.Equal(t, 13, sum.Rows)
+	require.Equal(t, 2, sum.Objects)
+	require.Equal(t, map[string]int{"illegal-step": 10}, sum.Counts)
+	require.Len(t, sum.Findings, 3)
+	require.True(t, strings.HasSuffix(sum.String(), "\nand 7 more"), sum)
+	require.Equal(t, 4, sum.Findings[0].Row)
+
+	sum, err = history.Check(seq(nil, rows...), []history.TableVersion{{Table: lamp}}, &history.Config{KeepFindings: -1})
+	require.NoError(t, err)
+	require.Empty(t, sum.Findings)
+	require.Equal(t, 10, sum.Counts["illegal-step"])
+}

@@ -1,0 +1,477 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// The ids of findings of [Check].
+const (
+	Unreadable        = "unreadable"
+	UnknownMachine    = "unknown-machine"
+	UnknownVersion    = "unknown-version"
+	UnknownName       = "unknown-name"
+	WrongVersion      = "wrong-version"
+	IllegalStep       = "illegal-step"
+	WrongActor        = "wrong-actor"
+	NoBeginning       = "no-beginning"
+	CreatedTwice      = "created-twice"
+	BrokenChain       = "broken-chain"
+	Outcome           = "outcome-without-intent"
+	WrongOrigin       = "wrong-origin"
+	SkippedSequence   = "skipped-sequence"
+	RepeatedSequence  = "repeated-sequence"
+	RepeatedOperation = "repeated-operation"
+	TimeBackwards     = "time-backwards"
+)
+
+// IDs returns the ids that findings of [Check] may have, in the order of
+// the table in the package documentation.
+func IDs() []string {
+	return []string{
+		Unreadable, UnknownMachine, UnknownVersion, UnknownName, WrongVersion,
+		IllegalStep, WrongActor, NoBeginning, CreatedTwice, BrokenChain,
+		Outcome, WrongOrigin, SkippedSequence, RepeatedSequence,
+		RepeatedOperation, TimeBackwards,
+	}
+}
+
+type conformer struct {
+	config   Config
+	machines map[string]*historyMachine
+	only     *historyMachine // if there is one
+
+	// The last KeepEnded lives that are over, also of objects that live again.
+	// Invariant: an object with ended > 0 has an entry of that number here, so that
+	// there are at most sum.Alive + len(past) objects.
+	past    []ending // ring: the next one to forget is at forget
+	forget  int
+	endings uint64
+
+	sum *Summary
+}
+
+// object is what is kept of one object. States are numbers of its machine.
+type object struct {
+	state, origin int32  // -1: not known
+	lost          bool   // the last row led to a state that no version has
+	ended         uint64 // > 0: its life is over
+	sequence      uint64 // of the last row that had one
+	operation     uint64 // of the last row that had one
+	underWay      bool   // operation is the one that the object is in
+	at            time.Time
+}
+
+type ending struct {
+	machine *historyMachine
+	id      string
+	number  uint64
+}
+
+func newConformer(tables []TableVersion, config *Config) (*conformer, error) {
+	c := &conformer{
+		sum: &Summary{Counts: make(map[string]int), Findings: []Finding{}},
+	}
+	if config != nil {
+		c.config = *config
+	}
+	unless := func(n *int, usual int) {
+		if *n == 0 {
+			*n = usual
+		}
+	}
+	unless(&c.config.MaxObjects, 1<<20)
+	unless(&c.config.KeepEnded, 1<<12)
+	unless(&c.config.KeepFindings, 100)
+	if c.config.Override == "" {
+		c.config.Override = "(override)"
+	}
+	machines, err := newHistoryMachines(tables)
+	if err != nil {
+		return c, err
+	}
+	c.machines = machines
+	if len(machines) == 1 {
+		for _, m := range machines {
+			c.only = m
+		}
+	}
+	return c, nil
+}
+
+func (c *conformer) found(row *Row, id, message, expected string) {
+	f := Finding{
+		ID: id, Line: row.Line, Row: c.sum.Rows, Machine: row.Machine, Object: row.ID, Sequence: row.Sequence,
+		Message: message, Expected: expected,
+	}
+	c.sum.Counts[id]++
+	if len(c.sum.Findings) < c.config.KeepFindings {
+		c.sum.Findings = append(c.sum.Findings, f)
+	}
+	if c.config.Found != nil {
+		c.config.Found(f)
+	}
+}
+
+// row judges one row and takes it for what has happened.
+func (c *conformer) row(row *Row) error {
+	m := c.machines[row.Machine]
+	if m == nil && row.Machine == "" {
+		m = c.only
+	}
+	if m == nil && c.config.IgnoreOthers {
+		c.sum.Ignored++
+		return nil
+	}
+	c.sum.Rows++
+	if m == nil {
+		c.found(row, UnknownMachine, row.step(), "a machine that has a table")
+		return nil
+	}
+	h := m.of(row)
+	if h == nil {
+		c.found(row, UnknownVersion, row.step()+" of version "+clip(row.Version), "a version that has a table")
+	}
+	o := m.objects[row.ID]
+	linked := o != nil // the row follows the one before it
+	if o == nil {
+		o = c.first(row, m, h)
+		m.objects[row.ID] = o
+		c.sum.Objects++
+		c.sum.Alive++
+	} else {
+		goesOn, ok := c.follows(row, m, h, o)
+		if !ok {
+			return nil
+		}
+		if linked = goesOn; o.ended > 0 {
+			o.ended = 0
+			c.sum.Alive++
+			if row.From == "" || m.absent(m.number(row.From)) {
+				c.sum.Objects++
+			}
+		}
+	}
+	c.sum.Most = max(c.sum.Most, c.sum.Alive)
+	c.step(row, m, h, o, linked)
+	c.end(m, row.ID, o)
+	if c.sum.Alive > c.config.MaxObjects {
+		return ErrTooManyObjects
+	}
+	return nil
+}
+
+// first makes the object of which this is the first row. Its number need not be 1:
+// a store that has forgotten what it removed goes on from the highest number of all.
+func (c *conformer) first(row *Row, m *historyMachine, h *historyTable) *object {
+	o := &object{state: m.number(row.From), origin: m.number(row.FromOrigin)}
+	begins := row.From == "" || h == nil || o.state < 0
+	if !begins {
+		if from := h.local[o.state]; from >= 0 {
+			begins = h.t.States[from].Kind == fsm.Absent || h.begins(int(from)) && row.Sequence <= 1
+		}
+	}
+	if !begins && !c.config.Gaps {
+		c.found(row, NoBeginning, "the history of the object begins in "+row.From, "a row that makes it")
+	}
+	return o
+}
+
+// follows judges how a row fits to the one before it. linked is false if rows
+// between them are missing, ok is false if there is nothing more to do.
+func (c *conformer) follows(row *Row, m *historyMachine, h *historyTable, o *object) (linked, ok bool) {
+	linked = true
+	numbered := row.Sequence != 0 && o.sequence != 0
+	if numbered {
+		switch next := o.sequence + 1; {
+		case row.Sequence > next && c.config.Gaps:
+			c.sum.Missing += int(min(row.Sequence-next, 1<<31))
+			linked = false
+		case row.Sequence > next:
+			c.found(row, SkippedSequence, fmt.Sprintf("number %d follows %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
+			linked = false
+		case row.Sequence < next && c.config.Gaps:
+			c.sum.Repeated++
+			return false, false
+		case row.Sequence < next:
+			c.found(row, RepeatedSequence, fmt.Sprintf("number %d comes after %d", row.Sequence, o.sequence), strconv.FormatUint(next, 10))
+			return false, false
+		}
+	}
+	if !row.At.IsZero() && !o.at.IsZero() && row.At.Before(o.at.Add(-c.config.ClockSlack)) {
+		c.found(row, TimeBackwards, "the row is of "+row.At.Format(time.RFC3339Nano), "no time before "+o.at.Format(time.RFC3339Nano))
+	}
+	if o.state < 0 { // the last row led nobody knows where
+		linked = false
+	}
+	if linked && c.breaks(row, m, h, o, !numbered) {
+		linked = false
+	}
+	if !linked {
+		o.state, o.origin = m.number(row.From), m.number(row.FromOrigin)
+	}
+	return linked, true
+}
+
+// breaks judges whether the row begins where the one before it ended. Without
+// numbers, a feed with gaps may have lost what is between.
+func (c *conformer) breaks(row *Row, m *historyMachine, h *historyTable, o *object, lost bool) bool {
+	from := m.number(row.From)
+	if row.From != "" && from < 0 {
+		return true // what is wrong with it is said by the table
+	}
+	gone := m.absent(o.state)
+	if from == o.state || row.From == "" && gone {
+		origin := m.number(row.FromOrigin)
+		if from >= 0 && row.FromOrigin != "" && o.origin >= 0 && origin != o.origin {
+			c.found(row, WrongOrigin, "the origin before was "+row.FromOrigin, m.names[o.origin])
+		}
+		return false
+	}
+	was := m.names[o.state]
+	switch {
+	case lost && c.config.Gaps:
+		c.sum.Missing++
+	case row.From == "":
+		c.found(row, CreatedTwice, "the object came into being again", "a row from "+was)
+	case h != nil && from >= 0 && h.local[from] >= 0 && h.t.States[h.local[from]].Kind == fsm.Transitional:
+		c.found(row, Outcome, fmt.Sprintf("%s ends in %s, which the object had not entered", row.From, row.To), "a row from "+was)
+	default:
+		c.found(row, BrokenChain, "the row leads from "+row.From, "a row from "+was)
+	}
+	return true
+}
+
+// absent reports whether nothing is there in a state, by the last version that
+// has it.
+func (m *historyMachine) absent(state int32) bool {
+	for i := len(m.versions) - 1; i >= 0 && state >= 0; i-- {
+		if h := m.versions[i]; h.local[state] >= 0 {
+			return h.t.States[h.local[state]].Kind == fsm.Absent
+		}
+	}
+	return false
+}
+
+// step judges the row by the table and moves the object.
+func (c *conformer) step(row *Row, m *historyMachine, h *historyTable, o *object, linked bool) {
+	to, tableRow, sound := m.number(row.To), -1, false
+	override := row.Event == c.config.Override
+	if override {
+		c.sum.Overrides++
+	}
+	switch {
+	case to < 0:
+		c.found(row, UnknownName, "no version has a state "+clip(row.To), c.offers(row, m, h))
+	case h == nil || override:
+	case o.lost && row.From != "" && m.number(row.From) < 0: // said of the row that led there
+	default:
+		tableRow, sound = c.judge(row, m, h, o)
+	}
+	before := *o
+	c.move(row, m, h, o, to, sound)
+	c.operation(row, h, &before, o, tableRow, linked, override)
+	if row.Sequence != 0 {
+		o.sequence = row.Sequence
+	}
+	if !row.At.IsZero() {
+		o.at = row.At
+	}
+}
+
+// judge reports whether the table has the step, and the row that made it, -1 for an
+// object that was put into an initial state.
+func (c *conformer) judge(row *Row, m *historyMachine, h *historyTable, o *object) (tableRow int, sound bool) {
+	says, tableRow, unknown := h.says(row, m, o)
+	switch {
+	case says == rowAllowed:
+		return tableRow, true
+	case says == wrongActor:
+		by := "nobody"
+		if row.Actor != "" {
+			by = string(row.Actor)
+		}
+		c.found(row, WrongActor, row.step(), h.actorsOf(tableRow)+", not "+by)
+		return tableRow, true
+	}
+	for _, other := range m.versions {
+		if other == h {
+			continue
+		}
+		if says, _, _ := other.says(row, m, o); says == rowAllowed {
+			c.found(row, WrongVersion, fmt.Sprintf("%s is not of version %s", row.step(), clip(h.name)), "version "+clip(other.name))
+			return -1, false
+		}
+	}
+	if unknown != "" {
+		c.found(row, UnknownName, "the table has no "+unknown, c.offers(row, m, h))
+		return -1, false
+	}
+	c.found(row, IllegalStep, row.step(), c.offers(row, m, h))
+	return -1, false
+}
+
+// says asks a table about a row. unknown names what the table does not have.
+func (h *historyTable) says(row *Row, m *historyMachine, o *object) (says saying, tableRow int, unknown string) {
+	index := func(number int32) int {
+		if number < 0 {
+			return -1
+		}
+		return int(h.local[number])
+	}
+	ch := change{from: -1, origin: index(o.origin), to: index(m.number(row.To)), event: -1, actor: -1}
+	if ch.to < 0 {
+		return refused, -1, "state " + clip(row.To)
+	}
+	if row.Event != "" {
+		event, ok := h.events[row.Event]
+		if !ok {
+			return refused, -1, "event " + clip(row.Event)
+		}
+		ch.event = event
+	}
+	if actor, ok := h.actors[row.Actor]; ok {
+		ch.actor = actor
+	}
+	if row.From == "" {
+		return h.creates(ch, row)
+	}
+	if ch.from = index(m.number(row.From)); ch.from < 0 {
+		return refused, -1, "state " + clip(row.From)
+	}
+	if h.t.States[ch.from].Kind.Resting() {
+		ch.origin = ch.from
+	}
+	says, tableRow = h.judge(ch, row.Actor != "")
+	return says, tableRow, ""
+}
+
+// creates asks a table about the first row of an object that comes from nothing:
+// it is fired out of an absent state, or, where there is none or no event, puts
+// the object into an initial one.
+func (h *historyTable) creates(ch change, row *Row) (says saying, tableRow int, unknown string) {
+	if row.Event == "" || len(h.absent) == 0 {
+		if h.begins(ch.to) {
+			return rowAllowed, -1, ""
+		}
+		return refused, -1, ""
+	}
+	says, tableRow = refused, -1
+	for _, ch.from = range h.absent {
+		ch.origin = ch.from
+		if s, r := h.judge(ch, row.Actor != ""); s < says {
+			says, tableRow = s, r
+		}
+	}
+	return says, tableRow, ""
+}
+
+// offers lists what the table allows instead of a row.
+func (c *conformer) offers(row *Row, m *historyMachine, h *historyTable) string {
+	if h == nil {
+		return "a state of the machine"
+	}
+	from := -1
+	switch n := m.number(row.From); {
+	case n >= 0:
+		from = int(h.local[n])
+	case row.From == "" && row.Event != "" && len(h.absent) > 0:
+		from = h.absent[0]
+	case row.From == "":
+		return "an initial state"
+	}
+	if from < 0 {
+		return "a state of the table"
+	}
+	event, ok := h.events[row.Event]
+	if !ok {
+		event = -1
+	}
+	return h.offers(from, event)
+}
+
+// move takes the object where the row says, and judges the origin if the step is
+// sound.
+func (c *conformer) move(row *Row, m *historyMachine, h *historyTable, o *object, to int32, sound bool) {
+	origin := int32(-1) // where the object was at rest last, if that is known
+	if h != nil && to >= 0 && h.local[to] >= 0 {
+		from := m.number(row.From)
+		switch {
+		case h.t.States[h.local[to]].Kind.Resting():
+			origin = to
+		case !sound:
+		case row.From == "" && row.Event == "":
+			origin = to
+		case row.From == "":
+			if len(h.absent) == 1 {
+				origin = m.number(h.t.States[h.absent[0]].Name)
+			}
+		case from >= 0 && h.local[from] >= 0 && h.t.States[h.local[from]].Kind.Resting():
+			origin = from
+		default:
+			origin = o.origin
+		}
+	}
+	if said := m.number(row.Origin); row.Origin != "" {
+		switch {
+		case origin < 0 || !sound:
+			origin = said
+		case said != origin:
+			c.found(row, WrongOrigin, "the origin is "+row.Origin, m.names[origin])
+		}
+	}
+	o.state, o.origin, o.lost = to, origin, to < 0
+}
+
+// operation judges the number of the operation. before is the object as it was.
+func (c *conformer) operation(row *Row, h *historyTable, before, after *object, tableRow int, linked, override bool) {
+	transitional := func(state int32) bool {
+		return h != nil && state >= 0 && h.local[state] >= 0 && h.t.States[h.local[state]].Kind == fsm.Transitional
+	}
+	supersedes := tableRow >= 0 && h.t.Rows[tableRow].Supersede
+	begins := override || row.From == "" || transitional(after.state) && (!transitional(before.state) || supersedes)
+	last, now := before.operation, row.Operation
+	switch {
+	case now != 0:
+		after.operation, after.underWay = now, true
+	case begins || !linked:
+		after.underWay = false
+	}
+	switch {
+	case last == 0 || now == 0 || h == nil:
+	case !linked && now < last, linked && begins && now <= last, linked && !transitional(before.state) && now < last:
+		c.found(row, RepeatedOperation, fmt.Sprintf("operation %d comes after %d", now, last), "a greater number")
+	case linked && !begins && before.underWay && transitional(before.state) && now != last:
+		c.found(row, Outcome, fmt.Sprintf("%s -%s-> %s is said of operation %d", row.From, row.Event, row.To, now),
+			fmt.Sprintf("operation %d, which is under way", last))
+	}
+}
+
+// end remembers an object whose life is over, and forgets the one that was over
+// longest ago.
+func (c *conformer) end(m *historyMachine, id string, o *object) {
+	if o.state < 0 || !m.ends[o.state] {
+		return
+	}
+	c.sum.Alive--
+	if c.config.KeepEnded < 0 {
+		delete(m.objects, id)
+		return
+	}
+	c.endings++
+	o.ended = c.endings
+	now := ending{m, id, o.ended}
+	if len(c.past) < c.config.KeepEnded {
+		c.past = append(c.past, now)
+		return
+	}
+	old := &c.past[c.forget]
+	if gone := old.machine.objects[old.id]; gone != nil && gone.ended == old.number {
+		delete(old.machine.objects, old.id)
+	}
+	*old = now
+	c.forget = (c.forget + 1) % len(c.past)
+}

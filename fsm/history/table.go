@@ -1,0 +1,281 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// historyMachine is a machine with its versions. States have one number in all of
+// them, so that an object may go on in another version.
+type historyMachine struct {
+	name     string
+	states   map[string]int32
+	names    []string           // by number
+	versions []*historyTable    // by since
+	ends     []bool             // by number: no version has a row that leads on
+	objects  map[string]*object // by id
+}
+
+// historyTable is a version of a table, as the conformer looks it up.
+type historyTable struct {
+	name    string
+	since   time.Time
+	t       *fsm.Table
+	local   []int32 // by number of a state: its index in the table, -1 for none
+	events  map[string]int
+	actors  map[fsm.Actor]int
+	cells   map[[2]int][]int // rows by state and event
+	out     [][]int          // rows by state
+	origins [][]int
+	absent  []int // states in which nothing is there
+}
+
+func newHistoryTable(v TableVersion) *historyTable {
+	t := v.Table
+	h := &historyTable{
+		name: v.Name, since: v.Since, t: t, events: make(map[string]int, len(t.Events)),
+		actors: make(map[fsm.Actor]int, len(t.Actors)), cells: make(map[[2]int][]int),
+		out: make([][]int, len(t.States)), origins: t.Origins(),
+	}
+	for e, name := range t.Events {
+		h.events[name] = e
+	}
+	for a, name := range t.Actors {
+		h.actors[name] = a
+	}
+	for s := range t.States {
+		if t.States[s].Kind == fsm.Absent {
+			h.absent = append(h.absent, s)
+		}
+	}
+	declared := func(s int) bool { return s >= 0 && s < len(t.States) }
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		if row.Then == fsm.ThenMove && !declared(row.To) {
+			continue
+		}
+		for _, from := range row.From {
+			if declared(from) {
+				at := [2]int{from, row.Event}
+				h.cells[at] = append(h.cells[at], i)
+				h.out[from] = append(h.out[from], i)
+			}
+		}
+	}
+	return h
+}
+
+// newHistoryMachines checks the tables and puts those of one machine together.
+func newHistoryMachines(tables []TableVersion) (map[string]*historyMachine, error) {
+	machines := make(map[string]*historyMachine)
+	for i, v := range tables {
+		if v.Table == nil || v.Table.Name == "" {
+			return nil, fmt.Errorf("%w: table %d is nil or has no name", fsm.ErrInvalid, i)
+		}
+		m := machines[v.Table.Name]
+		if m == nil {
+			m = &historyMachine{name: v.Table.Name, states: make(map[string]int32), objects: make(map[string]*object)}
+			machines[m.name] = m
+		}
+		if slices.ContainsFunc(m.versions, func(h *historyTable) bool { return h.name == v.Name }) {
+			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, clip(m.name), clip(v.Name))
+		}
+		for s := range v.Table.States {
+			name := v.Table.States[s].Name
+			if _, ok := m.states[name]; !ok {
+				m.states[name] = int32(len(m.names))
+				m.names = append(m.names, name)
+			}
+		}
+		m.versions = append(m.versions, newHistoryTable(v))
+	}
+	if len(machines) == 0 {
+		return nil, fmt.Errorf("%w: no table", fsm.ErrInvalid)
+	}
+	for _, m := range machines {
+		slices.SortStableFunc(m.versions, func(a, b *historyTable) int { return a.since.Compare(b.since) })
+		for _, h := range m.versions {
+			h.local = make([]int32, len(m.names))
+			for i := range h.local {
+				h.local[i] = -1
+			}
+			for s := range h.t.States {
+				h.local[m.states[h.t.States[s].Name]] = int32(s)
+			}
+		}
+		for n := range m.names {
+			m.ends = append(m.ends, !slices.ContainsFunc(m.versions, func(h *historyTable) bool {
+				return h.local[n] >= 0 && !h.over(int(h.local[n]))
+			}))
+		}
+	}
+	return machines, nil
+}
+
+// of returns the version that a row is of, nil if it names one that is not there.
+func (m *historyMachine) of(row *Row) *historyTable {
+	if row.Version == "" {
+		return m.at(row.At)
+	}
+	for _, h := range m.versions {
+		if h.name == row.Version {
+			return h
+		}
+	}
+	return nil
+}
+
+// at returns the version that was in force, the first one before any was, the last
+// one if the time is not known.
+func (m *historyMachine) at(at time.Time) *historyTable {
+	i := len(m.versions) - 1
+	for i > 0 && !at.IsZero() && m.versions[i].since.After(at) {
+		i--
+	}
+	return m.versions[i]
+}
+
+// number returns the number of a state, -1 if no version has it.
+func (m *historyMachine) number(state string) int32 {
+	if n, ok := m.states[state]; ok {
+		return n
+	}
+	return -1
+}
+
+// change is a row in terms of a table: by index, -1 for what the row does not say
+// or the table does not know.
+type change struct{ from, origin, to, event, actor int }
+
+// saying is what a table says about a change.
+type saying uint8
+
+const (
+	rowAllowed saying = iota
+	wrongActor
+	refused
+)
+
+// judge looks for a row of the table that makes the change, and returns it, or the
+// one of which only the actor is wrong, or -1. An actor is named, or does not
+// matter; without an event any will do.
+func (h *historyTable) judge(c change, named bool) (says saying, row int) {
+	says, row = refused, -1
+	rows := h.out[c.from]
+	if c.event >= 0 {
+		rows = h.cells[[2]int{c.from, c.event}]
+	}
+	for _, i := range rows {
+		r := &h.t.Rows[i]
+		if len(r.Origin) > 0 && c.origin >= 0 && !slices.Contains(r.Origin, c.origin) || !h.leadsTo(r, c) {
+			continue
+		}
+		if !named || len(r.Actors) == 0 && c.actor >= 0 || c.actor >= 0 && slices.Contains(r.Actors, c.actor) {
+			return rowAllowed, i
+		}
+		says, row = wrongActor, i
+	}
+	return says, row
+}
+
+// leadsTo reports whether the row leads where the change does. Where a return
+// leads is known only if the origin is; else every possible one will do.
+func (h *historyTable) leadsTo(r *fsm.TableRow, c change) bool {
+	switch r.Then {
+	case fsm.ThenIgnore:
+		return c.to == c.from
+	case fsm.ThenReturn:
+		if c.origin >= 0 {
+			return c.to == c.origin && h.t.States[c.to].Kind.Resting()
+		}
+		_, possible := slices.BinarySearch(h.origins[c.from], c.to)
+		return possible && h.t.States[c.to].Kind.Resting()
+	}
+	return c.to == r.To
+}
+
+// begins reports whether objects may begin in a state without an event.
+func (h *historyTable) begins(state int) bool {
+	if h.t.States[state].Kind == fsm.Absent {
+		return false
+	}
+	if len(h.t.Initials) > 0 {
+		return slices.Contains(h.t.Initials, state)
+	}
+	return state == h.t.Initial
+}
+
+// over reports whether nothing follows a state: there is no object any more, or no
+// row leads out of a final one.
+func (h *historyTable) over(state int) bool {
+	switch h.t.States[state].Kind {
+	case fsm.Absent:
+		return true
+	case fsm.Final:
+		return !slices.ContainsFunc(h.out[state], func(i int) bool { return h.t.Rows[i].Then != fsm.ThenIgnore })
+	}
+	return false
+}
+
+// offers lists what the table allows in a state, for people: on an event, or if it
+// allows nothing on that one, at all.
+func (h *historyTable) offers(state, event int) string {
+	rows := h.out[state]
+	if on := h.cells[[2]int{state, event}]; len(on) > 0 {
+		rows = on
+	}
+	var list []string
+	for _, i := range rows {
+		list = append(list, h.offer(i))
+		if len(list) > few {
+			break
+		}
+	}
+	if len(list) == 0 {
+		return "nothing more"
+	}
+	return some(list, "or")
+}
+
+func (h *historyTable) offer(i int) string {
+	r := &h.t.Rows[i]
+	text := "to its origin"
+	switch r.Then {
+	case fsm.ThenIgnore:
+		text = "nothing"
+	case fsm.ThenMove:
+		text = "to " + h.t.States[r.To].Name
+	}
+	if r.Event >= 0 && r.Event < len(h.t.Events) {
+		text = h.t.Events[r.Event] + " " + text
+	}
+	if len(r.Actors) > 0 {
+		text += " by " + h.actorsOf(i)
+	}
+	var origins []string
+	for _, o := range r.Origin {
+		if o >= 0 && o < len(h.t.States) {
+			origins = append(origins, h.t.States[o].Name)
+		}
+	}
+	if len(origins) > 0 {
+		text += " if it came from " + some(origins, "or")
+	}
+	return text
+}
+
+func (h *historyTable) actorsOf(i int) string {
+	var actors []string
+	for _, a := range h.t.Rows[i].Actors {
+		if a >= 0 && a < len(h.t.Actors) {
+			actors = append(actors, string(h.t.Actors[a]))
+		}
+	}
+	if len(actors) == 0 {
+		return "a declared actor"
+	}
+	return some(actors, "or")
+}

@@ -1,0 +1,40 @@
+// Package bitset holds sets of small integers for the packages that walk the
+// states, events and actors of a table.
+package bitset
+
+import "math/bits"
+
+// Set is a set of integers from 0 to a limit that New fixes. A Set is not safe for
+// concurrent use if one goroutine changes it. A copy shares the elements.
+type Set []uint64
+
+// New returns an empty set for the integers from 0 to n-1.
+func New(n int) Set { return make(Set, (n+63)/64) }
+
+// Add adds i and reports whether the set did not contain it.
+func (s Set) Add(i int) bool {
+	added := !s.Has(i)
+	s[i/64] |= 1 << (i % 64)
+	return added
+}
+
+// Has reports whether the set contains i.
+func (s Set) Has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+// Union adds the elements of o, which New made with the same limit.
+func (s Set) Union(o Set) {
+	for i, word := range o {
+		s[i] |= word
+	}
+}
+
+// Len returns the number of elements.
+func (s Set) Len() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// Remove removes i.
+func (s Set) Remove(i int) { s[i/64] &^= 1 << (i % 64) }

@@ -1,0 +1,5 @@
+//go:build race
+
+package tabletest
+
+const raceDetector = true

@@ -1,0 +1,54 @@
+package tabletest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Version is one of a series of versions of a table in the form that has neither
+// kinds nor actors nor an initial state: states are stable or not, and those that
+// are not have the stable state that they are heading for.
+type Version struct {
+	N           int
+	Date        string
+	States      []VersionState
+	Transitions []VersionEdge
+	Diff        *VersionDiff `json:"diff_from_previous"`
+}
+
+type VersionState struct {
+	Name   string
+	Stable bool
+	Target *string
+}
+
+type VersionEdge struct{ From, Event, To string }
+
+// VersionDiff is what a version says about itself and the one before it.
+type VersionDiff struct {
+	StatesAdded        []string    `json:"states_added"`
+	StatesRemoved      []string    `json:"states_removed"`
+	TransitionsAdded   [][3]string `json:"transitions_added"`
+	TransitionsRemoved [][3]string `json:"transitions_removed"`
+	AttrsChanged       []string    `json:"attrs_changed"`
+}
+
+func ReadVersions(t testing.TB) (versions []*Version) {
+	files, err := filepath.Glob("../testdata/history/ironic/*.json")
+	require.NoError(t, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		v := &Version{}
+		require.NoError(t, json.Unmarshal(data, v))
+		versions = append(versions, v)
+	}
+	require.NotEmpty(t, versions)
+	slices.SortFunc(versions, func(a, b *Version) int { return a.N - b.N })
+	return versions
+}

@@ -1,0 +1,170 @@
+package tour_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
+	"github.com/interlock-go/interlock/fsm/tour"
+)
+
+// document writes a table down again, a transition for each row. REQUIRES: every
+// row has one source.
+func document(t *fsm.Table) *tabletest.Document {
+	d := &tabletest.Document{Name: t.Name, Actors: []string{}}
+	if t.Initial >= 0 && t.Initial < len(t.States) {
+		d.Initial = t.States[t.Initial].Name
+	}
+	state := func(i int) string {
+		if i < len(t.States) {
+			return t.States[i].Name
+		}
+		return "ghost"
+	}
+	for _, i := range t.Initials {
+		d.Initials = append(d.Initials, state(i))
+	}
+	for _, a := range t.Actors {
+		d.Actors = append(d.Actors, string(a))
+	}
+	for _, s := range t.States {
+		d.States = append(d.States, tabletest.State{Name: s.Name, Kind: map[fsm.Kind]string{
+			fsm.Stable: "stable", fsm.Absent: "stable", fsm.Transitional: "transitional", fsm.Final: "final", fsm.Failed: "error",
+		}[s.Kind]})
+	}
+	for _, r := range t.Rows {
+		e := tabletest.Edge{
+			From: state(r.From[0]), Event: t.Events[r.Event], Guard: r.Guard, Forced: r.Forced,
+			Ignore: r.Then == fsm.ThenIgnore, Return: r.Then == fsm.ThenReturn,
+		}
+		if r.Then == fsm.ThenMove {
+			e.To = state(r.To)
+		}
+		for _, o := range r.Origin {
+			e.Origin = append(e.Origin, state(o))
+		}
+		for _, a := range r.Actors {
+			name := "nobody"
+			if a < len(t.Actors) {
+				name = string(t.Actors[a])
+			}
+			e.Actors = append(e.Actors, name)
+		}
+		d.Transitions = append(d.Transitions, e)
+	}
+	return d
+}
+
+// answers is everything that can be asked, and what comes of it.
+func (n *naive) answers(events []string) map[string]string {
+	found := map[string]string{}
+	seen := map[pair]bool{}
+	for queue := n.entries(); len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		for _, event := range events {
+			for _, actor := range append(slices.Clone(n.actors), "nobody") {
+				for _, force := range []bool{false, true} {
+					for _, agree := range [][]string{nil, {"p"}, {"q"}, {"p", "q"}} {
+						row, to, refusal := n.fire(at, event, actor, force, agree)
+						question, _ := json.Marshal([]any{at.a, at.b, event, actor, force, agree})
+						answer := ""
+						if refusal == nil {
+							queue = append(queue, to)
+							answer = to.a + " " + to.b
+							if n.Transitions[row].Ignore {
+								answer = "ignored"
+							}
+						} else {
+							answer = refusal.Error()
+						}
+						found[string(question)] = answer
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// A mutant that is said to be equivalent answers everything as before. Where no
+// guards are, one that is not said to be answers something else.
+func TestMutantsAgainstReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := tabletest.Random.Draw(t, "doc")
+		data, err := json.Marshal(d)
+		require.NoError(t, err)
+		table, err := fsm.ParseTable(data)
+		require.NoError(t, err)
+		before := newNaive(document(table)).answers(table.Events)
+		guarded := slices.ContainsFunc(d.Transitions, func(e tabletest.Edge) bool { return e.Guard != "" })
+		all, err := tour.Mutants(table, &tour.MutantConfig{EveryTarget: rapid.Bool().Draw(t, "every target")})
+		require.NoError(t, err)
+		texts := map[string]bool{}
+		n, asked := 0, 1 // one in so many is asked, which is most of the work
+		if !tabletest.Full {
+			asked = 8
+			n = rapid.IntRange(0, asked-1).Draw(t, "asked")
+		}
+		for m := range all {
+			require.False(t, texts[m.Text], "twice: %s", m)
+			texts[m.Text] = true
+			require.Len(t, m.Rows, len(m.Table.Rows))
+			require.NotEqual(t, table.Rows, m.Table.Rows, m)
+			for i, row := range m.Rows {
+				if row != m.Row {
+					require.Equal(t, table.Rows[row], m.Table.Rows[i])
+				}
+			}
+			if n++; n%asked != 0 {
+				continue
+			}
+			after := newNaive(document(m.Table)).answers(table.Events)
+			if m.Equivalent {
+				require.Equal(t, before, after, m)
+			} else if !guarded {
+				require.NotEqual(t, before, after, m)
+			}
+		}
+		again, err := fsm.ParseTable(data)
+		require.NoError(t, err)
+		require.Equal(t, again.Rows, table.Rows, "the table is as it was")
+	})
+}
+
+// A deadline makes a difference that no request shows.
+func TestDeadlinesAreBehaviour(t *testing.T) {
+	table := tabletest.Parse(t, `{"name":"m","initial":"T","actors":["a","sweeper"],
+		"states":[{"name":"T","kind":"transitional"},{"name":"S","kind":"stable"}],
+		"transitions":[
+		 {"from":"T","event":"late","actors":["a","sweeper"],"to":"S"},
+		 {"from":"T","event":"late","actor":"sweeper","to":"S"}]}`)
+	equivalent := func(row int) (dropped bool) {
+		all, err := tour.Mutants(table, &tour.MutantConfig{Kinds: []tour.MutantKind{tour.MutantDropped}})
+		require.NoError(t, err)
+		for m := range all {
+			if m.Row == row {
+				return m.Equivalent
+			}
+		}
+		t.Fatal("no such mutant")
+		return false
+	}
+	require.True(t, equivalent(1), "the row before it always goes first")
+	table.Rows[1].Timeout = time.Minute
+	require.False(t, equivalent(1), "but it is the one that is due")
+	table.Rows[1].Timeout = 0
+	table.Rows[0], table.Rows[1] = table.Rows[1], table.Rows[0]
+	require.True(t, equivalent(0), "the sweeper has a row of its own that does the same")
+	table.Rows[1].Supersede = true
+	require.False(t, equivalent(0), "but only one of them begins an operation")
+}

@@ -1,0 +1,328 @@
+package tour_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
+	"github.com/interlock-go/interlock/fsm/tour"
+)
+
+// pair is an object's state and origin, or an edge.
+type pair struct{ a, b string }
+
+// naive plays a document as its rows stand there, one request after another.
+type naive struct {
+	*tabletest.Document
+	actors []string
+	kind   map[string]string
+}
+
+func newNaive(d *tabletest.Document) *naive {
+	n := &naive{Document: d, actors: d.Actors, kind: map[string]string{}}
+	for _, s := range d.States {
+		n.kind[s.Name] = s.Kind
+	}
+	if n.actors == nil {
+		for _, e := range d.Transitions {
+			for _, a := range append(slices.Clone(e.Actors), e.Actor) {
+				if a != "" && !slices.Contains(n.actors, a) {
+					n.actors = append(n.actors, a)
+				}
+			}
+		}
+	}
+	if len(n.actors) == 0 {
+		n.actors = []string{""}
+	}
+	return n
+}
+
+func (n *naive) entries() []pair {
+	list := n.Initials
+	if len(list) == 0 {
+		list = []string{n.Initial}
+	}
+	var at []pair
+	for _, s := range list {
+		if n.kind[s] != "" {
+			at = append(at, pair{s, s})
+		}
+	}
+	return at
+}
+
+// fire returns the transition that a request takes, -1 and the refusal if none,
+// where only these guards agree.
+func (n *naive) fire(at pair, event, actor string, force bool, agree []string) (row int, to pair, refusal error) {
+	refusal = fsm.ErrNotAllowed
+	var cell, mine, byForce, guarded bool
+	for i, e := range n.Transitions {
+		if e.From != at.a || e.Event != event || !e.Ignore && !e.Return && n.kind[e.To] == "" {
+			continue
+		}
+		cell = true
+		if e.Actor != "" && e.Actor != actor || e.Actors != nil && !slices.Contains(e.Actors, actor) || !slices.Contains(n.actors, actor) {
+			continue
+		}
+		mine = true
+		if e.Origin != nil && !slices.Contains(e.Origin, at.b) || e.Return && n.kind[at.b] == "transitional" {
+			continue
+		}
+		if e.Forced && !force {
+			byForce = true
+			continue
+		}
+		if e.Guard != "" && !slices.Contains(agree, e.Guard) {
+			guarded = true
+			continue
+		}
+		switch {
+		case e.Ignore:
+			return i, at, nil
+		case e.Return:
+			return i, pair{at.b, at.b}, nil
+		case n.kind[e.To] != "transitional":
+			return i, pair{e.To, e.To}, nil
+		case n.kind[at.a] != "transitional":
+			return i, pair{e.To, at.a}, nil
+		}
+		return i, pair{e.To, at.b}, nil
+	}
+	switch {
+	case guarded:
+		refusal = fsm.ErrGuard
+	case byForce:
+		refusal = fsm.ErrForcedOnly
+	case cell && !mine:
+		refusal = fsm.ErrWrongActor
+	}
+	return -1, at, refusal
+}
+
+// asked is one request in one status.
+type asked struct {
+	at           pair
+	event, actor string
+	force        bool
+}
+
+// transition is a row in a status.
+type transition struct {
+	at  pair
+	row int
+}
+
+// play tries everything in every status that is reached. It returns what fires,
+// by transition where it leads, and what is refused if every guard refuses.
+func (n *naive) play() (fires map[transition]pair, refused map[asked]error) {
+	fires, refused = map[transition]pair{}, map[asked]error{}
+	events := map[string]bool{}
+	for _, e := range n.Transitions {
+		events[e.Event] = true
+	}
+	seen := map[pair]bool{}
+	for queue := n.entries(); len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		for event := range events {
+			for _, actor := range n.actors {
+				for _, force := range []bool{false, true} {
+					for _, agree := range [][]string{nil, {"p"}, {"q"}, {"p", "q"}} {
+						row, to, refusal := n.fire(at, event, actor, force, agree)
+						switch {
+						case refusal == nil:
+							fires[transition{at, row}] = to
+							queue = append(queue, to)
+						case agree == nil:
+							refused[asked{at: at, event: event, actor: actor, force: force}] = refusal
+						}
+					}
+				}
+			}
+		}
+	}
+	return fires, refused
+}
+
+func tourOf(t require.TestingT, d *tabletest.Document, config *tour.Config) (*fsm.Table, *tour.Tour) {
+	data, err := json.Marshal(d)
+	require.NoError(t, err)
+	table, err := fsm.ParseTable(data)
+	require.NoError(t, err)
+	plan, err := tour.New(table, config)
+	require.NoError(t, err)
+	return table, plan
+}
+
+// Everything about a tour and the refusals, on random tables, sound or not.
+func TestTourAgainstReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := tabletest.Random.Draw(t, "doc")
+		n := newNaive(d)
+		fires, refused := n.play()
+		table, plan := tourOf(t, d, nil)
+		require.Len(t, table.Rows, len(d.Transitions))
+
+		covered := map[transition]bool{}
+		steps := 0
+		for _, sequence := range plan.Sequences {
+			require.NotEmpty(t, sequence)
+			require.Contains(t, n.entries(), pair{sequence[0].From, sequence[0].Origin})
+			for i, s := range sequence {
+				at, to := pair{s.From, s.Origin}, pair{s.To, s.ToOrigin}
+				if i > 0 {
+					require.Equal(t, pair{sequence[i-1].To, sequence[i-1].ToOrigin}, at)
+				}
+				for _, g := range s.Refuse {
+					require.NotContains(t, s.Agree, g)
+				}
+				row, leads, refusal := n.fire(at, s.Event, string(s.Actor), s.Force, s.Agree)
+				require.NoError(t, refusal, s)
+				require.Equal(t, s.Row, row)
+				require.Equal(t, leads, to)
+				require.Equal(t, d.Transitions[row].Ignore, s.Ignored)
+				covered[transition{at, row}] = true
+				steps++
+			}
+		}
+		for f := range fires {
+			require.Contains(t, covered, f)
+		}
+		require.Len(t, covered, len(fires))
+		require.Equal(t, len(fires), plan.Transitions)
+		require.Equal(t, steps, plan.Steps)
+		require.Equal(t, plan.Bound, plan.Steps, "the dual proves that it is shortest")
+
+		var missed, wanted []int
+		for _, m := range plan.Missed {
+			require.NotEmpty(t, m.Reason)
+			require.Equal(t, d.Transitions[m.Row].From, m.From)
+			missed = append(missed, m.Row)
+		}
+		for i := range d.Transitions {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(fires)), func(f transition) bool { return f.row == i }) {
+				wanted = append(wanted, i)
+			}
+		}
+		require.Equal(t, wanted, missed)
+
+		all, err := tour.Negatives(table, nil)
+		require.NoError(t, err)
+		byForce := slices.ContainsFunc(d.Transitions, func(e tabletest.Edge) bool { return e.Forced })
+		maps.DeleteFunc(refused, func(a asked, _ error) bool { return a.force && !byForce })
+		found := map[asked]error{}
+		for x := range all {
+			at := asked{at: pair{x.State, x.Origin}, event: x.Event, actor: string(x.Actor), force: x.Force}
+			require.NotContains(t, found, at, "twice")
+			found[at] = x.Err
+			for _, g := range x.Refuse {
+				require.Contains(t, []string{"p", "q"}, g)
+			}
+			require.Equal(t, errors.Is(x.Err, fsm.ErrGuard), len(x.Refuse) > 0)
+		}
+		require.Equal(t, refused, found)
+	})
+}
+
+// Every tour of a small table, walked breadth first: none of as few sequences is
+// shorter.
+func TestNoTourIsShorter(t *testing.T) {
+	looked := 0
+	rapid.Check(t, func(t *rapid.T) {
+		d := tabletest.Random.Draw(t, "doc")
+		n := newNaive(d)
+		fires, _ := n.play()
+		if len(fires) == 0 || len(fires) > 9 || len(n.entries()) > 1 {
+			return
+		}
+		looked++
+		restart := rapid.IntRange(0, 3).Draw(t, "restart")
+		_, plan := tourOf(t, d, &tour.Config{Restart: restart})
+		sequences, steps := shortest(n.entries()[0], fires, cmp.Or(restart, 1000))
+		price := cmp.Or(restart, 1000)
+		require.Equal(t, steps+price*sequences, plan.Steps+price*len(plan.Sequences),
+			"%d steps in %d sequences are enough\n%s", steps, sequences, plan)
+	})
+	require.Positive(t, looked)
+}
+
+// shortest walks until everything was taken; beginning anew costs as much as so
+// many steps.
+func shortest(entry pair, fires map[transition]pair, price int) (sequences, steps int) {
+	list := slices.SortedFunc(maps.Keys(fires), func(a, b transition) int {
+		return cmp.Or(cmp.Compare(a.at.a, b.at.a), cmp.Compare(a.at.b, b.at.b), a.row-b.row)
+	})
+	type node struct {
+		at    pair
+		taken uint
+	}
+	type cost struct{ sequences, steps int }
+	best := map[node]cost{{entry, 0}: {1, 0}}
+	all := uint(1)<<len(list) - 1
+	total := func(c cost) int { return c.steps + price*c.sequences }
+	// Label correcting: simple, and small enough.
+	for queue := []node{{entry, 0}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		c := best[at]
+		reach := func(n node, c cost) {
+			if old, ok := best[n]; !ok || total(c) < total(old) {
+				best[n] = c
+				queue = append(queue, n)
+			}
+		}
+		reach(node{entry, at.taken}, cost{c.sequences + 1, c.steps})
+		for i, f := range list {
+			if f.at == at.at {
+				reach(node{fires[f], at.taken | 1<<i}, cost{c.sequences, c.steps + 1})
+			}
+		}
+	}
+	least := cost{}
+	for n, c := range best {
+		if n.taken == all && (least == cost{} || total(c) < total(least)) {
+			least = c
+		}
+	}
+	return least.sequences, least.steps
+}
+
+// With every actor, every request that takes a row is on the tour.
+func TestTourOfEveryActor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := tabletest.Random.Draw(t, "doc")
+		n := newNaive(d)
+		fires, _ := n.play()
+		_, plan := tourOf(t, d, &tour.Config{EveryActor: true})
+		type by struct {
+			transition
+			actor string
+		}
+		wanted, found := map[by]bool{}, map[by]bool{}
+		for f := range fires {
+			for _, actor := range n.actors {
+				for _, agree := range [][]string{nil, {"p"}, {"q"}, {"p", "q"}} {
+					if row, _, err := n.fire(f.at, d.Transitions[f.row].Event, actor, d.Transitions[f.row].Forced, agree); err == nil && row == f.row {
+						wanted[by{f, actor}] = true
+					}
+				}
+			}
+		}
+		for _, s := range plan.All() {
+			found[by{transition{pair{s.From, s.Origin}, s.Row}, string(s.Actor)}] = true
+		}
+		require.Equal(t, wanted, found)
+		require.Len(t, wanted, plan.Transitions)
+	})
+}

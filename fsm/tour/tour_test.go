@@ -1,0 +1,100 @@
+package tour_test
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
+	"github.com/interlock-go/interlock/fsm/tour"
+)
+
+// TestTours shows tours and refusals:
+//
+//	published                   a line for every published table
+//	tour [every-actor] [restart=N]  of the document that follows, or of file=F
+//	negatives [stranger=A]      likewise
+//	mutants [every-target]      likewise
+func TestTours(t *testing.T) {
+	datadriven.Walk(t, "testdata/tours", func(t *testing.T, path string) {
+		var table *fsm.Table
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Input != "" {
+				table = tabletest.Parse(t, d.Input)
+			} else if d.HasArg("file") {
+				var file string
+				d.ScanArgs(t, "file", &file)
+				table = tabletest.Read(t, file)
+			}
+			switch d.Cmd {
+			case "published":
+				return publishedTours(t)
+			case "tour":
+				config := &tour.Config{EveryActor: d.HasArg("every-actor")}
+				d.MaybeScanArgs(t, "restart", &config.Restart)
+				plan, err := tour.New(table, config)
+				if err != nil {
+					return err.Error()
+				}
+				return plan.String() + "\n"
+			case "negatives":
+				config := &tour.NegativeConfig{}
+				if d.HasArg("stranger") {
+					var name string
+					d.ScanArgs(t, "stranger", &name)
+					config.Stranger = fsm.Actor(name)
+				}
+				all, err := tour.Negatives(table, config)
+				if err != nil {
+					return err.Error()
+				}
+				var b strings.Builder
+				for n := range all {
+					fmt.Fprintln(&b, n)
+				}
+				return b.String()
+			case "mutants":
+				all, err := tour.Mutants(table, &tour.MutantConfig{EveryTarget: d.HasArg("every-target")})
+				require.NoError(t, err)
+				var b strings.Builder
+				for m := range all {
+					equivalent := ""
+					if m.Equivalent {
+						equivalent = " (equivalent)"
+					}
+					fmt.Fprintf(&b, "%s: %s%s\n", m.Kind, m, equivalent)
+				}
+				return b.String()
+			}
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func publishedTours(t *testing.T) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-38s %11s %6s %6s %9s %7s %10s %8s\n", "table", "transitions", "steps", "bound", "sequences", "missed", "every actor", "refusals")
+	for _, file := range tabletest.Files(t, "*") {
+		table := tabletest.Read(t, file)
+		plan, err := tour.New(table, nil)
+		require.NoError(t, err)
+		byAll, err := tour.New(table, &tour.Config{EveryActor: true})
+		require.NoError(t, err)
+		refusals := 0
+		all, err := tour.Negatives(table, nil)
+		require.NoError(t, err)
+		for range all {
+			refusals++
+		}
+		name := strings.TrimSuffix(path.Base(file), ".json")
+		fmt.Fprintf(&b, "%-38s %11d %6d %6d %9d %7d %11d %8d\n", name,
+			plan.Transitions, plan.Steps, plan.Bound, len(plan.Sequences), len(plan.Missed), byAll.Steps, refusals)
+	}
+	return b.String()
+}
