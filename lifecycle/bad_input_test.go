@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Times that nobody means are no reason to panic.
+// Extreme durations do not panic.
 func TestOddTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -35,7 +35,7 @@ func TestOddTimes(t *testing.T) {
 }
 
 // What no manager has made is refused where it is given, and not met later.
-func TestMadeByNobody(t *testing.T) {
+func TestNotMadeByTheConstructor(t *testing.T) {
 	// A transaction that was used is refused everywhere.
 	store := lifecycle.NewMemoryStore()
 	m := workers(store, lifecycle.Config[event]{})
@@ -83,7 +83,7 @@ func TestOverrideActorText(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An account that cannot be told to its end is not begun.
+// An account with a bad entry changes nothing.
 func TestReconcileAllOrNothing(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	_, err := m.Create(t.Context(), "a", "create", user, size{})

@@ -33,7 +33,7 @@ var benchVM = fsm.Must[size](fsm.Spec[state, event]{
 })
 
 // handStore is what one would write by hand: structs in a map under one mutex,
-// and a compare-and-set of the revision that says when it was.
+// and a compare-and-set of the revision.
 type handStore struct {
 	mu      sync.Mutex
 	records map[string]handRecord

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Who names the revision that was seen changes what was seen, and nothing else.
+// A change with Expect applies to the record with that revision only.
 func TestExpect(t *testing.T) {
 	m, _ := vms(t)
 	seen := ready(t, m, "a")

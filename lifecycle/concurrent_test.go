@@ -31,9 +31,8 @@ func together(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// TestOneWinner: many fire at one object at once. Exactly one moves it; who
-// lost has ErrConflict and the record that won, or came so late that the object
-// was in transition already.
+// TestOneWinner: of many calls of Fire on one object at once, exactly one moves it.
+// The others get ErrBusy or a conflict with the record that won.
 func TestOneWinner(t *testing.T) {
 	m, _ := vms(t)
 	for round := range 200 {
@@ -46,7 +45,7 @@ func TestOneWinner(t *testing.T) {
 			records[i], errs[i] = m.Fire(t.Context(), id, "update", user, resize(i+1))
 		})
 		won := slices.IndexFunc(errs[:], func(err error) bool { return err == nil })
-		require.GreaterOrEqual(t, won, 0, "nobody won: %v", errs)
+		require.GreaterOrEqual(t, won, 0, "no call has won: %v", errs)
 		rec, err := m.Get(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, records[won], rec)
@@ -143,7 +142,7 @@ func TestOneReport(t *testing.T) {
 	}
 }
 
-// acceptedReport is a report that somebody was told is applied.
+// acceptedReport is a report whose verdict was Applied.
 type acceptedReport struct {
 	id, reason string
 	operation  lifecycle.OpID
@@ -166,11 +165,11 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 	const people, requests = 8, 600
 	ids := []string{"a", "b", "c"}
 	var mu sync.Mutex
-	told := map[string][]lifecycle.HistoryRow{}
+	observed := map[string][]lifecycle.HistoryRow{}
 	config := &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
 		mu.Lock()
 		defer mu.Unlock()
-		told[row.ID] = append(told[row.ID], row)
+		observed[row.ID] = append(observed[row.ID], row)
 	}}}
 	managers := []*sizedManager{lifecycle.Must(sizedVM, store, config), lifecycle.Must(sizedVM, store, config)}
 	var accepted, others []acceptedReport
@@ -211,14 +210,14 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 
 	byReason := map[string]lifecycle.HistoryRow{}
 	for _, id := range ids {
-		rows := told[id]
+		rows := observed[id]
 		slices.SortFunc(rows, func(a, b lifecycle.HistoryRow) int { return int(a.Sequence) - int(b.Sequence) })
 		require.NotEmpty(t, rows)
 		if remembered {
 			path(t, sizedVM, "None", rows)
 			kept, err := store.History(t.Context(), lifecycle.Key{Machine: "vm", ID: id}, 0, 1<<20)
 			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(kept, rows), "the observers were told what the history says")
+			require.Empty(t, cmp.Diff(kept, rows), "the observers received the history")
 		}
 		for i, row := range rows {
 			require.False(t, i > 0 && row.Operation < rows[i-1].Operation, "operation ids decrease: %v", row)

@@ -24,10 +24,10 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var feed bytes.Buffer
 		lines := json.NewEncoder(&feed)
-		told := 0
+		changes := 0
 		config := func() *lifecycle.Config[event] {
 			return &lifecycle.Config[event]{Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
-				told++
+				changes++
 				require.NoError(t, lines.Encode(row))
 			}}}
 		}
@@ -54,19 +54,19 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 				}
 			case 3:
 				to := state(rapid.SampledFrom(table.States).Draw(t, "state").Name)
-				_, _ = m.Override(ctx, id, to, user, "somebody knows better", nil)
+				_, _ = m.Override(ctx, id, to, user, "repaired by hand", nil)
 			default:
 				_, _ = m.Fire(ctx, id, e, actor, change)
 			}
 		}
-		if told == 0 {
+		if changes == 0 {
 			return
 		}
 		tables := []history.TableVersion{{Table: sizedVM.Table()}, {Table: lease.Table()}}
 		sum, err := history.Check(history.Read(&feed), tables, nil)
 		require.NoError(t, err)
 		require.True(t, sum.OK(), sum)
-		require.Equal(t, told, sum.Rows)
+		require.Equal(t, changes, sum.Rows)
 	})
 }
 

@@ -50,7 +50,7 @@ func TestOutcomes(t *testing.T) {
 			reason: "the disk: lifecycle: stale operation", is: []error{lifecycle.ErrStale},
 		},
 		{
-			name: "failed by somebody else's time-out", want: lifecycle.Failed, to: "running", by: "fail",
+			name: "failed by the time-out of another operation", want: lifecycle.Failed, to: "running", by: "fail",
 			work:   lifecycle.Work{Timeout: time.Minute, Run: wait(0, queue.ErrTimeout)},
 			reason: "queue: timeout", is: []error{queue.ErrTimeout},
 		},
@@ -63,7 +63,7 @@ func TestOutcomes(t *testing.T) {
 			want: lifecycle.Panicked, to: "running", by: "fail", reason: "queue: panic in action: runtime.Goexit", is: []error{queue.ErrPanic},
 		},
 		{
-			name: "canceled", work: lifecycle.Func(told), want: lifecycle.Canceled, to: "running", by: "fail",
+			name: "canceled", work: lifecycle.Func(untilEnded), want: lifecycle.Canceled, to: "running", by: "fail",
 			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(errMaintenance) },
 			reason: "queue: canceled: maintenance", is: []error{queue.ErrCanceled, errMaintenance},
 		},
@@ -78,12 +78,12 @@ func TestOutcomes(t *testing.T) {
 			during: func(h *lifecycle.Handle[state, size], _ *queue.Queuer[lifecycle.Key]) { h.Cancel(nil) },
 		},
 		{
-			name: "canceled by the end of the process", work: lifecycle.Func(told), want: lifecycle.Canceled, to: "running", by: "fail",
+			name: "canceled by the end of the process", work: lifecycle.Func(untilEnded), want: lifecycle.Canceled, to: "running", by: "fail",
 			during: func(_ *lifecycle.Handle[state, size], q *queue.Queuer[lifecycle.Key]) { q.Abort(errMaintenance) },
 			reason: "queue: aborted: maintenance", is: []error{queue.ErrAborted, errMaintenance},
 		},
 		{
-			name: "timed out", work: lifecycle.Work{Timeout: time.Second, Run: told}, want: lifecycle.TimedOut, to: "running", by: "fail",
+			name: "timed out", work: lifecycle.Work{Timeout: time.Second, Run: untilEnded}, want: lifecycle.TimedOut, to: "running", by: "fail",
 			reason: "queue: timeout", is: []error{queue.ErrTimeout},
 		},
 		{

@@ -218,15 +218,15 @@ func TestDoRefused(t *testing.T) {
 				require.True(t, ok, "%v", err)
 				require.Equal(t, "do", e.Verb)
 				require.Equal(t, string(c.event), e.Event)
-				require.Equal(t, []error{err}, refused, "told once")
+				require.Equal(t, []error{err}, refused, "observed once")
 				require.Equal(t, before, all(t, store, "work-vm", "a", "b"))
 			})
 		})
 	}
 }
 
-// TestDoOvertaken: the admission is one compare-and-set; who loses it has no
-// place in the queue.
+// TestDoOvertaken: the admission is one compare-and-set. A call that loses it has no
+// operation.
 func TestDoOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
@@ -279,7 +279,7 @@ func TestDoCanceledContext(t *testing.T) {
 }
 
 // TestDoAnswerLost: an admission whose answer was lost is settled by its token.
-// If nobody can say, the work does not run, and the sweeper finds the object.
+// If the outcome stays unknown, the work does not run, and the sweeper finds the object.
 func TestDoAnswerLost(t *testing.T) {
 	for name, always := range map[string]bool{"once": false, "always": true} {
 		t.Run(name, func(t *testing.T) {
@@ -325,9 +325,9 @@ func TestDoAnswerLost(t *testing.T) {
 	}
 }
 
-// TestDoGoesOnWithGone: who goes on with an operation does not make the object anew
-// when it was removed meanwhile.
-func TestDoGoesOnWithGone(t *testing.T) {
+// TestDoContinuesARemovedOperation: a call that continues an operation does not
+// create the object again.
+func TestDoContinuesARemovedOperation(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
 	_, err := m.Override(t.Context(), "a", "none", "ann", "not needed", nil)

@@ -28,7 +28,7 @@ func lamp(change func(*lampSpec)) *fsm.Machine[string, string, string] {
 			{Name: "Dim"},
 			{Name: "Starting", Kind: fsm.Transitional},
 			{Name: "On"},
-			{Name: "Deleting", Kind: fsm.Transitional, Manual: "somebody"},
+			{Name: "Deleting", Kind: fsm.Transitional, Manual: "an operator"},
 			{Name: "Broken", Kind: fsm.Failed},
 			{Name: "Gone", Kind: fsm.Absent},
 			{Name: "Grinding", Kind: fsm.Transitional},
@@ -130,7 +130,7 @@ func TestEvolutionUnknownState(t *testing.T) {
 func TestEvolutionDeadlines(t *testing.T) {
 	without := func(s *lampSpec) {
 		s.Rows[5] = fsm.Move("Starting", "late", "Broken").By("user")
-		s.States[2].Manual = "somebody"
+		s.States[2].Manual = "an operator"
 	}
 	synctest.Test(t, func(t *testing.T) { // taken away: the old sweeper fires it all the same
 		l := lamps(without)

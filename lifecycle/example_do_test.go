@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
-// A machine is deployed and stopped by functions of this process. The state says
-// so as soon as Do returns; the second request to stop is refused.
+// A machine is deployed and stopped by functions of this process. The state is set
+// before the work waits for its turn.
 func ExampleManager_Do() {
 	ctx := context.Background()
 	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
@@ -129,7 +129,7 @@ func ExampleManager_Sweep() {
 }
 
 // The manager of a cluster has lost its memory; an engineer has looked at the
-// cluster and says how it is. What the manager still sends counts for nothing.
+// cluster and overrides its state. Late reports of the manager change nothing.
 func ExampleManager_Override() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
@@ -179,7 +179,7 @@ func ExampleManager_Explain() {
 	_, _ = vms.Override(ctx, "vm1", ovc.Running, "ann", "it was always there", nil)
 	_, _ = vms.Fire(ctx, "vm1", ovc.Stop, ovc.API, nil)
 
-	x, err := vms.Explain(ctx, "vm1") // fmt.Println(x) tells all of it, and so does its JSON
+	x, err := vms.Explain(ctx, "vm1") // x as text or as JSON has all of it
 	fmt.Println(x.State, "from", x.Origin, err)
 	fmt.Println("the next move is owed by", x.NextMove)
 	fmt.Println(x.Then)
@@ -189,7 +189,7 @@ func ExampleManager_Explain() {
 			case a.Actor == ovc.API && e.Event == string(ovc.Reboot):
 				fmt.Println("a user cannot", e.Event+":", e.Why)
 			case a.Actor == ovc.Worker && e.Possible:
-				fmt.Println("a worker can say", e.Event, "and it goes to", e.To)
+				fmt.Println("a worker can report", e.Event, "which leads to", e.To)
 			}
 		}
 	}
@@ -198,5 +198,5 @@ func ExampleManager_Explain() {
 	// the next move is owed by worker
 	// after 30m0s the sweeper fires stuck: the object returns to RUNNING
 	// a user cannot reboot: only in RUNNING, PAUSED
-	// a worker can say done and it goes to HALTED
+	// a worker can report done which leads to HALTED
 }

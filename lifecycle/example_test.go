@@ -253,7 +253,7 @@ func ExampleManager_Require() {
 	// UpdateRequested <nil>
 }
 
-// Who comes too late learns who was there first.
+// A caller that loses the race gets the record that won.
 func ExampleManager_Current() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
@@ -267,7 +267,7 @@ func ExampleManager_Current() {
 	// c1 has 3 nodes and is CreateRequested
 }
 
-// A handler answers with the status code of whatever went wrong.
+// A handler answers with the status code of the error.
 func ExampleHTTPStatus() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
@@ -290,7 +290,7 @@ func ExampleHTTPStatus() {
 	// 400 Bad Request
 }
 
-// An observer is told what was done, refused and reported.
+// An observer receives changes, refusals and reports.
 func ExampleObserver() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{

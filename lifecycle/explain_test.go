@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Nobody but the sweeper leaves moving; who is put into stuck without having been
-// at rest in old is left by nobody.
+// Only the sweeper leaves moving. An object that is put into stuck without having been
+// at rest in old has no row.
 var lonely = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "lonely", Initial: "new", Actors: []fsm.Actor{user},
 	States: []fsm.State[state]{
@@ -28,9 +28,9 @@ var lonely = fsm.Must[size](fsm.Spec[state, event]{
 	),
 })
 
-// TestExplainOwes: whoever owes the next move, somebody is named, and it is who
-// the next sweep leaves it to.
-func TestExplainOwes(t *testing.T) {
+// TestExplainNextMove: Explain names exactly the actor that Fire permits the next
+// move to.
+func TestExplainNextMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
@@ -79,8 +79,7 @@ func (s abroad) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRec
 	return r, err
 }
 
-// TestExplainTimes: times of the store and of this process are told in one zone,
-// which is not that of either.
+// TestExplainTimes: times of the store and of this process are in one zone, UTC.
 func TestExplainTimes(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()

@@ -54,7 +54,7 @@ func TestHTTPStatus(t *testing.T) {
 		{&lock.LostError{Err: lock.ErrRevoked}, http.StatusConflict},
 		{&lock.StaleTokenError{}, http.StatusConflict},
 
-		{teapot{lifecycle.ErrNotFound}, http.StatusTeapot}, // it says so itself
+		{teapot{lifecycle.ErrNotFound}, http.StatusTeapot}, // its own code
 		{&queue.InvalidError{}, http.StatusBadRequest},
 		{&queue.RefusedError{Reason: queue.ErrFull}, http.StatusTooManyRequests},
 		{&queue.RefusedError{Reason: queue.ErrStopping}, http.StatusConflict},
@@ -67,7 +67,7 @@ func TestHTTPStatus(t *testing.T) {
 		{&lifecycle.PreconditionError{}, http.StatusPreconditionFailed},
 		{&lifecycle.UnknownOutcomeError{Err: context.DeadlineExceeded}, http.StatusGatewayTimeout},
 
-		// Of several that match, what is said about the request as a whole counts.
+		// Of several sentinels that match, the one about the whole request counts.
 		{&lifecycle.UnknownOutcomeError{Err: context.Canceled}, http.StatusGatewayTimeout},
 		{&lifecycle.UnknownOutcomeError{Err: teapot{lifecycle.ErrNotFound}}, http.StatusGatewayTimeout},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrNotFound}, http.StatusUnprocessableEntity},

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// listing is a store that says what it was asked, and can be told to fail.
+// listing is a store that records queries and can fail.
 type listing struct {
 	*lifecycle.MemoryStore
 	queries   []lifecycle.Query
@@ -180,8 +180,8 @@ func TestListPages(t *testing.T) {
 	require.Equal(t, []string{"1000"}, ids(last))
 }
 
-// TestListStates: by state, an absent one has nobody, and one that is not
-// declared is refused by name.
+// TestListStates: an absent state selects nothing, and an undeclared one is an
+// error.
 func TestListStates(t *testing.T) {
 	m, _ := vms(t)
 	ready(t, m, "a")
@@ -305,7 +305,7 @@ func TestHistoryPages(t *testing.T) {
 			require.EqualValues(t, c.first+i, row.Sequence)
 		}
 	}
-	rows2, err := m.History(t.Context(), "nobody", 0, 0)
+	rows2, err := m.History(t.Context(), "missing", 0, 0)
 	require.NoError(t, err)
 	require.Empty(t, rows2)
 }
@@ -315,8 +315,8 @@ type undeclared struct{ *lifecycle.MemoryStore }
 
 func (undeclared) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 1} }
 
-// TestHistoryUnsupported: a store without history says so, or does not declare
-// it, and is not asked to make one up.
+// TestHistoryUnsupported: a store without history, or one that declares none,
+// returns ErrUnsupported.
 func TestHistoryUnsupported(t *testing.T) {
 	for _, store := range []lifecycle.Store{
 		struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, undeclared{lifecycle.NewMemoryStore()},

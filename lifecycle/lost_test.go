@@ -20,7 +20,7 @@ func TestLost(t *testing.T) {
 		take func(t *testing.T, m, other *sizedManager)
 		to   state
 		last string
-		told bool // at once; another process is noticed at the next heart-beat, or at the end
+		ends bool // at once; another process is noticed at the next heart-beat, or at the end
 	}{
 		"by the deadline": {
 			take: func(t *testing.T, m, _ *sizedManager) {
@@ -29,7 +29,7 @@ func TestLost(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, found, 1)
 			},
-			to: "stopped", last: "2: starting -late-> stopped by sweeper", told: true,
+			to: "stopped", last: "2: starting -late-> stopped by sweeper", ends: true,
 		},
 		"by the deadline, elsewhere": {
 			take: func(t *testing.T, _, other *sizedManager) {
@@ -45,21 +45,21 @@ func TestLost(t *testing.T) {
 				_, err := m.Fire(t.Context(), "a", "delete", user, nil)
 				require.NoError(t, err)
 			},
-			to: "deleting", last: "3: starting -delete-> deleting by user", told: true,
+			to: "deleting", last: "3: starting -delete-> deleting by user", ends: true,
 		},
 		"by an override": {
 			take: func(t *testing.T, m, _ *sizedManager) {
 				_, err := m.Override(t.Context(), "a", "running", "ann", "it runs, I see it", nil)
 				require.NoError(t, err)
 			},
-			to: "running", last: "3: starting -(override)-> running by ann", told: true,
+			to: "running", last: "3: starting -(override)-> running by ann", ends: true,
 		},
 		"by an override into the same state": {
 			take: func(t *testing.T, m, _ *sizedManager) {
 				_, err := m.Override(t.Context(), "a", "starting", "ann", "begin anew", nil)
 				require.NoError(t, err)
 			},
-			to: "starting", last: "3: starting -(override)-> starting by ann", told: true,
+			to: "starting", last: "3: starting -(override)-> starting by ann", ends: true,
 		},
 		"by a peer's report": {
 			take: func(t *testing.T, m, _ *sizedManager) {
@@ -67,11 +67,11 @@ func TestLost(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, lifecycle.Applied, verdict)
 			},
-			to: "running", last: "2: starting -done-> running by worker", told: true,
+			to: "running", last: "2: starting -done-> running by worker", ends: true,
 		},
 	}
 	for name, c := range cases {
-		for how, result := range map[string]error{"obeys": nil, "says it is done": errDone, "says it has failed": errBoom} {
+		for how, result := range map[string]error{"obeys": nil, "reports success": errDone, "fails": errBoom} {
 			t.Run(name+" and the work "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := lifecycle.NewMemoryStore()
@@ -81,7 +81,7 @@ func TestLost(t *testing.T) {
 					h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 						select {
 						case <-ctx.Done():
-							require.True(t, c.told)
+							require.True(t, c.ends)
 							require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 						case <-end:
 							require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
@@ -98,7 +98,7 @@ func TestLost(t *testing.T) {
 					require.NoError(t, err)
 					synctest.Wait()
 					c.take(t, m, other)
-					if !c.told {
+					if !c.ends {
 						close(end)
 					}
 					rec, err := h.Wait(t.Context())
@@ -148,8 +148,8 @@ func TestLostWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestTurnUnknown: if the store cannot say at its turn whether the operation is
-// still its own, the work does not run.
+// TestTurnUnknown: the store does not answer at the work's turn whether the
+// operation is still its own. The work does not run.
 func TestTurnUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
@@ -174,13 +174,13 @@ func TestTurnUnknown(t *testing.T) {
 	})
 }
 
-// TestPreempted: a delete that pre-empts ends the work in front of it, whose
-// operation it has superseded.
+// TestPreempted: a delete that pre-empts ends the work in front of it and supersedes
+// its operation.
 func TestPreempted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		start, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(told), nil)
+		start, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(untilEnded), nil)
 		require.NoError(t, err)
 		synctest.Wait()
 		drop, err := m.Do(t.Context(), "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil)

@@ -45,7 +45,7 @@ func TestMemoryStoreKeepsHistory(t *testing.T) {
 	}
 }
 
-// A commit of several changes is known as long as each of its objects knows it.
+// A commit of several changes is recognized while the history of each object has it.
 func TestMemoryStoreForgetsCommitOfSeveral(t *testing.T) {
 	ctx := t.Context()
 	for forgetful := range 2 {

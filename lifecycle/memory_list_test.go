@@ -148,7 +148,7 @@ func TestListIsAFilter(t *testing.T) {
 		for range 5 {
 			q := Query{
 				Machine: "m", Limit: rapid.SampledFrom([]int{1, 3, 100, 10_000}).Draw(t, "limit"),
-				States:     rapid.SliceOfN(rapid.SampledFrom(append(states, "nobody's")), 0, 3).Draw(t, "states"),
+				States:     rapid.SliceOfN(rapid.SampledFrom(append(states, "unowned")), 0, 3).Draw(t, "states"),
 				Unowned:    rapid.Bool().Draw(t, "unowned"),
 				NoDeadline: rapid.Bool().Draw(t, "no deadline"),
 				NotOwnedBy: rapid.SampledFrom([][]OwnerRef{nil, {}, {{"p", 1}}, {{"p", 2}, {"q", 1}}}).Draw(t, "not owned by"),
@@ -270,7 +270,7 @@ func TestSweepQueriesReadFewObjects(t *testing.T) {
 	}
 }
 
-// Every object is in the groups that its record asks for, and in no other.
+// Every object is in the groups of its record, and in no other.
 func TestObjectsAreInTheirGroups(t *testing.T) {
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {

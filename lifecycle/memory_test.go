@@ -108,7 +108,7 @@ func TestMemoryStoreIsClosedForGood(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "the context is asked first")
 }
 
-// Every call at once, for the race detector: whatever is shared shows.
+// All calls at once, for the race detector.
 func TestMemoryStoreAllCallsAtOnce(t *testing.T) {
 	ctx := t.Context()
 	m := memory{&lifecycle.MemoryStore{KeepHistory: 3, KeepRemoved: 2}, t}

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestObserver: every call is told as what it was, once, after the commit, and
-// with no lock held: the observer calls back into the manager.
+// TestObserver: the observer receives every call once, after the commit, with what
+// it was.
 func TestObserver(t *testing.T) {
 	var m *sizedManager
 	var changed []lifecycle.HistoryRow
@@ -31,7 +31,7 @@ func TestObserver(t *testing.T) {
 				require.ErrorIs(t, err, lifecycle.ErrNotFound)
 			} else {
 				require.NoError(t, err)
-				require.Equal(t, row.Revision, rec.Revision, "told before the commit")
+				require.Equal(t, row.Revision, rec.Revision, "observed before the commit")
 			}
 			rows, err := m.History(t.Context(), row.ID, row.Sequence-1, 0)
 			require.NoError(t, err)
@@ -46,11 +46,11 @@ func TestObserver(t *testing.T) {
 		},
 		Reported: func(_ context.Context, r lifecycle.Reported) {
 			reported = append(reported, r)
-			_, err := m.Get(t.Context(), "nobody")
+			_, err := m.Get(t.Context(), "missing")
 			require.ErrorIs(t, err, lifecycle.ErrNotFound)
 		},
 	}})
-	told := func(changes, refusals, reports int) {
+	counts := func(changes, refusals, reports int) {
 		t.Helper()
 		var own []lifecycle.HistoryRow
 		for _, row := range changed {
@@ -64,18 +64,18 @@ func TestObserver(t *testing.T) {
 	}
 	_, err := m.Create(t.Context(), "a", "create", user, size{})
 	require.NoError(t, err)
-	told(1, 0, 0)
+	counts(1, 0, 0)
 	_, err = m.Create(t.Context(), "a", "create", user, size{})
-	told(1, 1, 0)
+	counts(1, 1, 0)
 	require.Same(t, err, refused[0])
 	_, err = m.Fire(t.Context(), "a", "update", user, nil)
-	told(1, 2, 0)
+	counts(1, 2, 0)
 	require.Same(t, err, refused[1])
 
-	// A report is told whatever it was; only an error is a refusal of the call.
+	// The observer receives every report; only an error is a refusal of the call.
 	_, err = m.Report(t.Context(), "a", 1, "done", agent, "finished")
 	require.NoError(t, err)
-	told(2, 2, 1)
+	counts(2, 2, 1)
 	key := lifecycle.Key{Machine: "vm", ID: "a"}
 	require.Equal(t, lifecycle.Reported{
 		Key: key, Operation: 1, Present: 1, State: "Creating", Event: "done", Actor: agent, Reason: "finished",
@@ -83,41 +83,41 @@ func TestObserver(t *testing.T) {
 	}, reported[0])
 	_, err = m.Report(t.Context(), "a", 1, "done", agent, "")
 	require.NoError(t, err)
-	told(2, 2, 2)
+	counts(2, 2, 2)
 	require.Equal(t, lifecycle.Repeated, reported[1].Verdict)
 	require.NoError(t, reported[1].Err)
 	_, err = m.Report(t.Context(), "a", 1, "fail", agent, "")
 	require.NoError(t, err)
-	told(2, 2, 3)
+	counts(2, 2, 3)
 	require.Equal(t, lifecycle.Refused, reported[2].Verdict)
 	require.Equal(t, "Ready", reported[2].State)
 	require.ErrorIs(t, reported[2].Err, fsm.ErrNotAllowed)
 	_, err = m.Report(t.Context(), "a", 0, "done", agent, "")
 	require.NoError(t, err)
-	told(2, 2, 4)
+	counts(2, 2, 4)
 	require.Equal(t, lifecycle.Stale, reported[3].Verdict)
 	require.ErrorIs(t, reported[3].Err, lifecycle.ErrStale)
 	_, err = m.Report(t.Context(), "a", 1, "fly", agent, "")
-	told(2, 3, 4)
+	counts(2, 3, 4)
 	require.Same(t, err, refused[2])
 
-	// An ignored event is no change, and reading is not told at all.
+	// An ignored event is no change, and reads are not observed.
 	_, err = m.Fire(t.Context(), "a", "ping", user, nil)
 	require.NoError(t, err)
-	_, err = m.Get(t.Context(), "nobody")
+	_, err = m.Get(t.Context(), "missing")
 	require.Error(t, err)
 	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Elsewhere"}})
 	require.Error(t, err)
-	told(2, 3, 4)
+	counts(2, 3, 4)
 
 	_, err = m.Fire(t.Context(), "a", "delete", user, nil)
 	require.NoError(t, err)
 	_, err = m.Fire(t.Context(), "a", "done", agent, nil)
 	require.NoError(t, err)
-	told(4, 3, 4)
+	counts(4, 3, 4)
 	_, err = m.Report(t.Context(), "a", 2, "done", agent, "")
 	require.NoError(t, err)
-	told(4, 3, 5)
+	counts(4, 3, 5)
 	require.Empty(t, reported[4].State)
 	require.EqualValues(t, 2, reported[4].Present)
 	for _, err := range refused {
@@ -126,8 +126,8 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// TestObserverOfFailures: a commit that failed, or of which nobody knows, is
-// told as refused and not as a change.
+// TestObserverOfFailures: the observer receives a commit that failed, or whose
+// outcome is unknown, as refused and not as a change.
 func TestObserverOfFailures(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	var changes, refusals int

@@ -48,7 +48,7 @@ func (p *playground) checkPath(rows []lifecycle.HistoryRow) {
 	}
 }
 
-// checkHandle compares what a handle says with what was written.
+// checkHandle compares the result of a handle with what was written.
 func (p *playground) checkHandle(ctx context.Context, h held, rows []lifecycle.HistoryRow) {
 	over, stop := context.WithCancel(ctx)
 	stop()
@@ -62,7 +62,7 @@ func (p *playground) checkHandle(ctx context.Context, h held, rows []lifecycle.H
 		}
 		operation, outcome, unwritten = e.Operation, e.Outcome, e.Unwritten
 	}
-	me := who{h.by.owner.Name(), h.by.owner.Epoch()}
+	me := processLife{h.by.owner.Name(), h.by.owner.Epoch()}
 	i := slices.IndexFunc(rows, func(r lifecycle.HistoryRow) bool {
 		return r.Operation == operation && r.Actor == "worker" && p.writer[r.Token] == me
 	})

@@ -21,7 +21,7 @@ import (
 // TestOperationsModel plays random scripts on a few objects with a few processes
 // that die and come back, and checks against a naive memory of what was written,
 // and by whom: an object's history is a path of the table, but for overrides; no
-// outcome is written by who does not own the operation; what a handle says is
+// outcome is written by processLife does not own the operation; what a handle says is
 // what was written; and in the end everything rests.
 func TestOperationsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -93,7 +93,7 @@ type life struct {
 	m     *sizedManager
 }
 
-// job is work that runs and waits to be told how to end.
+// job is work that runs until the test ends it.
 type job struct {
 	task *lifecycle.Task
 	end  chan int
@@ -108,8 +108,8 @@ type playground struct {
 
 	mu     sync.Mutex
 	jobs   []*job
-	over   bool                    // work ends at once
-	writer map[lifecycle.Token]who // of every commit that was told
+	over   bool                            // work ends at once
+	writer map[lifecycle.Token]processLife // of every observed commit
 	wrong  string
 }
 
@@ -119,8 +119,8 @@ type held struct {
 	id string
 }
 
-// who is a life of a process by its name in records; nobody is the peer.
-type who struct {
+// processLife is a name and an epoch of a process. The zero processLife is the peer.
+type processLife struct {
 	owner string
 	epoch uint64
 }
@@ -158,8 +158,8 @@ func (p *playground) work(ctx context.Context, args []byte) error {
 	return nil
 }
 
-// watch notes who wrote what.
-func (p *playground) watch(l who) func(context.Context, lifecycle.HistoryRow) {
+// watch records which process wrote which commit.
+func (p *playground) watch(l processLife) func(context.Context, lifecycle.HistoryRow) {
 	return func(_ context.Context, row lifecycle.HistoryRow) {
 		p.mu.Lock()
 		p.writer[row.Token] = l
@@ -171,17 +171,17 @@ func (p *playground) join(t *testing.T, i int) {
 	s := &mortal{MemoryStore: p.store}
 	o, err := lifecycle.Join(t.Context(), s, fmt.Sprint("p", i), 20*time.Second)
 	require.NoError(t, err)
-	w := who{o.Name(), o.Epoch()}
+	w := processLife{o.Name(), o.Epoch()}
 	p.lives[i] = &life{store: s, owner: o, m: workers(&guarded{s, p, w}, lifecycle.Config[event]{
 		Owner: o, Handlers: map[string]lifecycle.Handler{"work": p.work}, Observer: lifecycle.Observer{Changed: p.watch(w)},
 	})}
 }
 
-// guarded looks at every outcome as it is written.
+// guarded checks every outcome when it is written.
 type guarded struct {
 	*mortal
 	p *playground
-	w who
+	w processLife
 }
 
 func (g *guarded) Commit(ctx context.Context, c *lifecycle.Commit) error {
@@ -196,7 +196,7 @@ func (g *guarded) Commit(ctx context.Context, c *lifecycle.Commit) error {
 
 func play(t *testing.T, script []act) string {
 	ctx := t.Context()
-	p := &playground{store: &lifecycle.MemoryStore{KeepHistory: -1}, writer: map[lifecycle.Token]who{}}
+	p := &playground{store: &lifecycle.MemoryStore{KeepHistory: -1}, writer: map[lifecycle.Token]processLife{}}
 	for i := range p.lives {
 		p.join(t, i)
 	}
@@ -269,7 +269,7 @@ func (p *playground) unless(l *life, err error) {
 	}
 }
 
-// do compares the admission with what the machine says about the object.
+// do compares the admission with what the table permits.
 func (p *playground) do(ctx context.Context, l *life, id string, e event) {
 	rec, err := p.peer.Get(ctx, id)
 	status := rec.Status

@@ -53,9 +53,8 @@ func count(list []lifecycle.Token, token lifecycle.Token) (n int) {
 	return n
 }
 
-// TestLostAnswer: the store wrote, or did not, and cannot say. The manager sends
-// the same token again: the change is written exactly once, and the caller never
-// learns that something was wrong.
+// TestLostAnswer: the answer of the store is lost, and the commit was written or
+// not. The manager sends the same token again and returns the result.
 func TestLostAnswer(t *testing.T) {
 	for _, wrote := range []bool{true, false} {
 		for _, c := range changing {
@@ -118,8 +117,8 @@ func TestSettledRecord(t *testing.T) {
 	require.Equal(t, rec.Revision, rows[0].Revision)
 }
 
-// TestLostAnswerAndCaller: the caller goes away while the answer is lost. The
-// commit is settled all the same, so that nobody has to guess.
+// TestLostAnswerAndCaller: the context of the caller ends after the lost answer. The
+// manager resolves the outcome all the same.
 func TestLostAnswerAndCaller(t *testing.T) {
 	for _, wrote := range []bool{true, false} {
 		t.Run(fmt.Sprintf("written %t", wrote), func(t *testing.T) {
@@ -146,8 +145,9 @@ func TestLostAnswerAndCaller(t *testing.T) {
 	}
 }
 
-// TestLostThenOvertaken: the store did not write, and before the token comes
-// again somebody else moves the object. That is a conflict, and never a write.
+// TestLostThenOvertaken: the answer of the store is lost, the commit was not
+// written, and another writer moves the object before the commit is sent again. The
+// result is a conflict and never a write.
 func TestLostThenOvertaken(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "a")
@@ -168,8 +168,8 @@ func TestLostThenOvertaken(t *testing.T) {
 	require.Zero(t, count(tokens(t, store, "a"), store.tokens[0]))
 }
 
-// TestUnknownOutcome: a store that never says gives an error with the token, and
-// the history tells what became of it: one row, or none, never two.
+// TestUnknownOutcome: a store that never answers gives an error with the token. The
+// history has one row with that token or none, never two.
 func TestUnknownOutcome(t *testing.T) {
 	errStore := errors.New("the line is dead")
 	for _, wrote := range []bool{true, false} {
@@ -242,7 +242,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 			rec, readErr := store.MemoryStore.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
 			require.NoError(t, readErr)
 			require.EqualValues(t, "Ready", rec.State)
-			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome, "it was written, and the error says that it was not")
+			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome, "it was written, and the error denies it")
 			require.ErrorIs(t, err, second.err)
 			unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err)
 			require.True(t, ok)
@@ -315,7 +315,7 @@ func TestForgottenToken(t *testing.T) {
 			require.NoError(t, readErr)
 			require.EqualValues(t, 4, rec.Sequence, "written twice")
 			unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err)
-			require.True(t, ok, "it was written, and the error says that it was not: %v", err)
+			require.True(t, ok, "it was written, and the error denies it: %v", err)
 			require.Equal(t, store.tokens[0], unknown.Token)
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestOverride: who and why are in record and history, and everything that was
-// said before is stale.
+// TestOverride: record and history have actor and reason, and every earlier
+// operation is stale.
 func TestOverride(t *testing.T) {
 	cases := map[string]struct {
 		to       state
@@ -136,7 +136,7 @@ func TestOverrideRefused(t *testing.T) {
 		change *lifecycle.Change[size]
 		is     error
 	}{
-		"nobody":       {"a", "Ready", "", "because", nil, lifecycle.ErrInvalid},
+		"no actor":     {"a", "Ready", "", "because", nil, lifecycle.ErrInvalid},
 		"no reason":    {"a", "Ready", "ann", "", nil, lifecycle.ErrInvalid},
 		"blank":        {"a", "Ready", " ", "because", nil, lifecycle.ErrInvalid},
 		"blank reason": {"a", "Ready", "ann", " \n", nil, lifecycle.ErrInvalid},
@@ -177,7 +177,7 @@ func TestOverrideOfWork(t *testing.T) {
 		work := func(context.Context) error { <-end; return nil }
 		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(work), nil)
 		require.NoError(t, err)
-		rec, err := other.Override(t.Context(), "a", "stopping", "ann", "somebody else does it", nil)
+		rec, err := other.Override(t.Context(), "a", "stopping", "ann", "another process does it", nil)
 		require.NoError(t, err)
 		require.Empty(t, rec.Owner)
 		close(end)

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestFireOvertaken: somebody moves the object between read and commit. Fire
-// gives up at once, with the record that won.
+// TestFireOvertaken: another writer moves the object between load and commit. Fire
+// returns at once, with the record that won.
 func TestFireOvertaken(t *testing.T) {
 	m, store := vms(t)
 	ready(t, m, "a")
@@ -72,7 +72,7 @@ func TestFireOvertakenByItself(t *testing.T) {
 	}
 }
 
-// TestFireOvertakenByRemoval: there is nobody left who could have won.
+// TestFireOvertakenByRemoval: the object was removed, so the conflict has no record.
 func TestFireOvertakenByRemoval(t *testing.T) {
 	m, store := vms(t)
 	_, err := m.Create(t.Context(), "a", "import", user, size{})
@@ -93,9 +93,9 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 		`fsm: conflict: vm "a" is expected Deleting at revision "2" and is absent at "3"`)
 }
 
-// TestWinnerOfNothing: other errors carry no winner, and a conflict of another
+// TestCurrentOfNothing: other errors carry no winner, and a conflict of another
 // machine is not ours.
-func TestWinnerOfNothing(t *testing.T) {
+func TestCurrentOfNothing(t *testing.T) {
 	m, _ := vms(t)
 	for _, err := range []error{nil, errors.New("x"), lifecycle.ErrConflict, lifecycle.ErrExists} {
 		_, ok := m.Current(err)
@@ -111,8 +111,8 @@ func TestWinnerOfNothing(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestReportOvertaken: a report is about an operation, so it is decided again on
-// the object as it is, however often somebody moves it within the operation.
+// TestReportOvertaken: a report is about an operation. The manager decides it again,
+// however often another writer moves the object within the operation.
 func TestReportOvertaken(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "a")
@@ -133,7 +133,8 @@ func TestReportOvertaken(t *testing.T) {
 	require.EqualValues(t, 3+3+1, rec.Sequence)
 }
 
-// TestReportDecidedAgain: what overtakes a report may answer it.
+// TestReportDecidedAgain: the second decision about a report may differ from the
+// first.
 func TestReportDecidedAgain(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -178,9 +179,9 @@ func TestReportDecidedAgain(t *testing.T) {
 	}
 }
 
-// TestReportAskedAgain: a report that is overtaken and then refused by a guard is
+// TestReportRunsGuardsAgain: a report that is overtaken and then refused by a guard is
 // refused, even if the guard's reason is a conflict from elsewhere.
-func TestReportAskedAgain(t *testing.T) {
+func TestReportRunsGuardsAgain(t *testing.T) {
 	runs := 0
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	machine := asking(func(context.Context, *size, *size) error {
@@ -204,9 +205,9 @@ func TestReportAskedAgain(t *testing.T) {
 	require.Equal(t, 2, runs)
 }
 
-// TestReportNeverStill: who is overtaken every time gives up with the conflict,
-// and nothing was decided.
-func TestReportNeverStill(t *testing.T) {
+// TestReportUnderConstantConflict: a report that meets a conflict in every attempt
+// returns the conflict and has no verdict.
+func TestReportUnderConstantConflict(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "a")
 	store.reset()
@@ -223,7 +224,8 @@ func TestReportNeverStill(t *testing.T) {
 	require.Equal(t, "progress", winner.Event)
 }
 
-// TestCreateOvertaken: the other one's object is the winner, for create and add.
+// TestCreateOvertaken: another create wins. The error has its record, for Create and
+// Add.
 func TestCreateOvertaken(t *testing.T) {
 	t.Run("create", func(t *testing.T) {
 		m, store := vms(t)
@@ -272,9 +274,9 @@ func churn(t *testing.T, store *hooked, id string, touches int) {
 	require.NoError(t, err)
 }
 
-// TestCreateAfterForgotten: before a create is committed, another removal is
-// forgotten, and the numbers of the absent object move on. Nobody has created
-// it, so the create is decided again, on the new numbers.
+// TestCreateAfterForgotten: the store forgets another removal before the create is
+// committed, so the numbers of the absent object move on. The object does not exist,
+// and the create is decided again.
 func TestCreateAfterForgotten(t *testing.T) {
 	m, store := vms(t)
 	store.KeepRemoved = -1
@@ -292,8 +294,9 @@ func TestCreateAfterForgotten(t *testing.T) {
 	require.EqualValues(t, 13+23+33+1, rec.Operation)
 }
 
-// TestCreateNeverStill: a create gives up with the conflict too.
-func TestCreateNeverStill(t *testing.T) {
+// TestCreateUnderConstantConflict: a create that meets a conflict in every attempt
+// returns it.
+func TestCreateUnderConstantConflict(t *testing.T) {
 	m, store := vms(t)
 	store.KeepRemoved = -1
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {

@@ -80,7 +80,7 @@ func TestJoinAtOnce(t *testing.T) {
 }
 
 // TestJoinAmidAnEarlierLife: what becomes of an earlier process of the name is in
-// nobody's way, whenever it happens.
+// the way at any time.
 func TestJoinAmidAnEarlierLife(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *lifecycle.Owner, *lifecycle.MemoryStore){
 		"beats": func(t *testing.T, o *lifecycle.Owner, _ *lifecycle.MemoryStore) {
@@ -124,7 +124,7 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 
 // TestOwnerRun: a process that beats lives for ever, and its beats leave no
 // history; without them it is declared dead after its own time to live, by
-// whoever looks.
+// in every process.
 func TestOwnerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -153,7 +153,7 @@ func TestOwnerRun(t *testing.T) {
 		require.Len(t, rows, 1)
 
 		time.Sleep(time.Second + 1)
-		require.NoError(t, quick.Heartbeat(t.Context()), "late, but nobody has looked")
+		require.NoError(t, quick.Heartbeat(t.Context()), "late, but before any sweep")
 		time.Sleep(time.Second + 1)
 		_, err = watcher.Sweep(t.Context())
 		require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestZombie(t *testing.T) {
 				<-woken
 				<-ctx.Done()
 				require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
-				log.note("the zombie is told")
+				log.note("the stale process gets ErrStale")
 				return nil // and does not listen
 			},
 		}})
@@ -276,7 +276,7 @@ func TestZombie(t *testing.T) {
 		require.ErrorIs(t, zombie.Heartbeat(t.Context()), lifecycle.ErrStale)
 		_, err = h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		require.Equal(t, []string{"the heir does it", "the zombie is told"}, log.list)
+		require.Equal(t, []string{"the heir does it", "the stale process gets ErrStale"}, log.list)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 
 		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
@@ -328,11 +328,11 @@ func TestLeave(t *testing.T) {
 		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "a")
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil)
+		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(untilEnded), nil)
 		require.NoError(t, err)
 		require.NoError(t, o.Leave(t.Context()))
 		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome, "its work was told")
+		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome, "the context of its work has ended")
 		rec, err := m.Get(t.Context(), "a")
 		require.NoError(t, err)
 		require.Equal(t, state("stopping"), rec.State)
@@ -344,7 +344,7 @@ func TestLeave(t *testing.T) {
 }
 
 // TestOwnerJoinsDuringSweep: what a sweep has read of an owner before it joined
-// anew says nothing about the operations of its new life.
+// again does not touch the operations of its new epoch.
 func TestOwnerJoinsDuringSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
@@ -353,7 +353,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: first})
 		running(t, m, "a")
 		running(t, m, "b")
-		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(told), nil)
+		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(untilEnded), nil)
 		require.NoError(t, err)
 		time.Sleep(time.Second + 1)
 		var h *lifecycle.Handle[state, size]
@@ -362,7 +362,7 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 			if q.NotOwnedBy == nil || h != nil {
 				return
 			}
-			// The sweep knows by now that p is dead, and goes to look for all that is p's.
+			// The sweep has read that p is dead, and lists the objects of p.
 			second, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Hour)
 			require.NoError(t, err)
 			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
@@ -376,11 +376,11 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		require.Equal(t, "a", cases[0].ID)
 		_, err = h.Wait(t.Context())
 		require.NoError(t, err)
-		require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale) // and its work is told
+		require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale) // and the context of its work ends
 	})
 }
 
-// clocked is a store with somebody in front of its lists, and a clock of its own.
+// clocked is a store with a function in front of List, and a clock of its own.
 type clocked struct {
 	*hooked
 	beforeList func(lifecycle.Query)

@@ -111,7 +111,7 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 }
 
 // TestGuardChangesNothing: the guard of these boxes writes into the payload,
-// against the rules; nobody ever sees that.
+// against the rules; no record ever has that.
 func TestGuardChangesNothing(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(boxedVM, store, nil)
@@ -309,7 +309,7 @@ func aliased[T any](t *testing.T, v T, change func(T)) {
 	require.NotEqual(t, v, got, "the change changes nothing")
 }
 
-// foreignErrors are what an edit or a guard may get when it asks another manager.
+// foreignErrors are errors that an edit or a guard may get from another manager.
 var foreignErrors = map[string]error{
 	"exists":      lifecycle.ErrExists,
 	"conflict":    lifecycle.ErrConflict,
@@ -323,8 +323,8 @@ var foreignErrors = map[string]error{
 	}},
 }
 
-// TestEditsOwnError: what Edit returns is what the caller gets, whatever else it
-// matches, and is no reason to try again.
+// TestEditsOwnError: the caller gets the error that Edit returns, even if it matches
+// sentinels of this package.
 func TestEditsOwnError(t *testing.T) {
 	for name, foreign := range foreignErrors {
 		t.Run(name, func(t *testing.T) {
@@ -341,14 +341,14 @@ func TestEditsOwnError(t *testing.T) {
 			require.Equal(t, 1, runs)
 			require.Zero(t, store.commits)
 			_, ok := m.Current(err)
-			require.False(t, ok, "nobody has won this object")
+			require.False(t, ok, "no other writer has won this object")
 		})
 	}
 }
 
 // TestGuardsOwnReason: the same for the reason of a guard.
 func TestGuardsOwnReason(t *testing.T) {
-	errGuard := errors.New("the guard says no")
+	errGuard := errors.New("refused by the guard")
 	for name, foreign := range foreignErrors {
 		t.Run(name, func(t *testing.T) {
 			runs := 0

@@ -27,7 +27,7 @@ func TestProtocolReplay(t *testing.T) {
 	for _, c := range []struct {
 		fixture string
 		without protocolPart
-		stuck   bool // without the part the object hangs; else it is not what its record says
+		stuck   bool // without the part the object hangs; else the object differs from its record
 	}{
 		{"document-disconnect", comparing, false},
 		{"document-crash", comparing, false},
@@ -83,7 +83,7 @@ type protocolPart string
 const (
 	comparing   protocolPart = "comparing"   // the manager compares the operation of a report
 	naming      protocolPart = "naming"      // an answer is one that names an operation
-	remembering protocolPart = "remembering" // the CRM knows what it was asked for
+	remembering protocolPart = "remembering" // the CRM remembers its requests
 	resending   protocolPart = "resending"   // what has no answer is asked for again
 )
 
@@ -107,7 +107,7 @@ func (w *world) Do(_ context.Context, o edgecloud.Order) error {
 
 func (w *world) Present(context.Context) ([]lifecycle.Key, error) { return nil, nil }
 
-// start starts the CRM. What it says is lost: the trace says what arrives.
+// start starts the CRM. Its messages are lost: the trace has those that arrive.
 func (w *world) start() {
 	w.crm = edgecloud.NewResourceManager(w, func(context.Context, lifecycle.Key, edgecloud.Info) error { return nil })
 }
@@ -170,11 +170,11 @@ func (w *world) act(t *testing.T, e edgecloud.Event) {
 
 // hear is a message of the CRM that arrives, such as "Ready in operation 2".
 func (w *world) hear(t *testing.T, message string) {
-	says, number, _ := strings.Cut(message, " in operation ")
+	verb, number, _ := strings.Cut(message, " in operation ")
 	op, _ := strconv.Atoi(number)
 	e := map[string]edgecloud.Event{
 		"Updating": edgecloud.Working, "Ready": edgecloud.Done, "NotPresent": edgecloud.Done,
-	}[says]
+	}[verb]
 	require.NotEmpty(t, e, message)
 	report := w.m.Report
 	if w.without == comparing || w.without == naming && op == 0 {
@@ -202,7 +202,7 @@ func (w *world) ask(t *testing.T, message string) {
 	}
 }
 
-// resend asks for what has no answer, and hears it.
+// resend repeats the requests that have no answer.
 func (w *world) resend(t *testing.T) {
 	all, err := lifecycle.Reconcile(t.Context(), w.m, edgecloud.CRM, nil, nil)
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func (w *world) resend(t *testing.T) {
 	}
 }
 
-// hangs reports whether the object is in transition, and nobody moves it.
+// hangs reports whether the object is in transition and no message can move it.
 func (w *world) hangs(t *testing.T) bool {
 	state, _ := w.record(t)
 	return !edgecloud.ClusterInst.Kind(state).Resting()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestNumbersNeverRepeat: neither operation ids nor revisions repeat for a key,
-// whether the store still knows of its removal or not.
+// with and without its removal in the store.
 func TestNumbersNeverRepeat(t *testing.T) {
 	for name, keep := range map[string]int{"remembered": 0, "forgotten": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -90,13 +90,13 @@ func TestEnums(t *testing.T) {
 		idle, running = phase(0), phase(1)
 		start, stop   = command(0), command(1)
 	)
-	var told []string
+	var reported []string
 	m := lifecycle.Must(fsm.Must[size](fsm.Spec[phase, command]{
 		Name: "job", Initial: idle, Actors: []fsm.Actor{user},
 		States: []fsm.State[phase]{{Name: idle}, {Name: running, Kind: fsm.Transitional, Manual: "it ends by itself"}},
 		Rows:   fsm.Rows(fsm.Move(idle, start, running), fsm.Return(running, stop)),
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[command]{Observer: lifecycle.Observer{
-		Reported: func(_ context.Context, r lifecycle.Reported) { told = append(told, r.Event, r.State) },
+		Reported: func(_ context.Context, r lifecycle.Reported) { reported = append(reported, r.Event, r.State) },
 	}})
 	rec, err := m.Add(t.Context(), "j", user, size{})
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestEnums(t *testing.T) {
 	verdict, err := m.Report(t.Context(), "j", 1, stop, user, "")
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Applied, verdict)
-	require.Equal(t, []string{"Stop", "Running"}, told)
+	require.Equal(t, []string{"Stop", "Running"}, reported)
 	list, err := m.List(t.Context(), lifecycle.Select[phase]{States: []phase{idle}})
 	require.NoError(t, err)
 	require.Len(t, list, 1)

@@ -53,8 +53,8 @@ func stored(t *testing.T, store lifecycle.Store, id string) lifecycle.StoredReco
 	return rec
 }
 
-// TestRedoneWithin: who does the work of a dead process again gives it the time
-// that it had, and its class.
+// TestRedoneWithin: the process that does the work of a dead one again gives it the
+// recorded time-out.
 func TestRedoneWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
@@ -102,7 +102,8 @@ func TestRedoneWithin(t *testing.T) {
 	})
 }
 
-// TestRedoneTwice: what the record says goes on with the operation, whoever has it.
+// TestRedoneTwice: the recorded options stay with the operation through several
+// owners.
 func TestRedoneTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -111,7 +112,7 @@ func TestRedoneTwice(t *testing.T) {
 		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
 		require.NoError(t, err)
 		kept := stored(t, store, "a").WorkOptions
-		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) }})
+		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }})
 		_, err = n.Sweep(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "second", stored(t, store, "a").Owner)
@@ -124,7 +125,7 @@ func TestRedoneTwice(t *testing.T) {
 }
 
 // TestRedoneWithoutClass: a process whose queue does not have the class leaves the
-// operation as it is, and says why.
+// operation alone, and the result has the reason.
 func TestRedoneWithoutClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -146,7 +147,8 @@ func TestRedoneWithoutClass(t *testing.T) {
 	})
 }
 
-// TestWorkOptionsOfAnotherForm: work whose options cannot be read is not done without them.
+// TestWorkOptionsOfAnotherForm: the sweep leaves work options alone that it cannot
+// read, and reports why.
 func TestWorkOptionsOfAnotherForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()

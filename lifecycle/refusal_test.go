@@ -26,9 +26,8 @@ type refusal struct {
 	text     string
 }
 
-// TestRefusals: bad input gets a typed error that says machine, object, state,
-// event and actor, and nothing is changed. "a" is Ready, "b" Creating, "f"
-// Failed, "u" Updating, "large" Ready and too large, "none" does not exist.
+// TestRefusals: bad input gets a typed error that names machine, object, state,
+// event and actor, and changes nothing.
 func TestRefusals(t *testing.T) {
 	create := func(id string, e event, actor fsm.Actor, n int) func(context.Context, *sizedManager) error {
 		return func(ctx context.Context, m *sizedManager) error {
@@ -89,7 +88,7 @@ func TestRefusals(t *testing.T) {
 			`lifecycle: fire vm "a": touch by ghost in Ready: fsm: wrong actor`,
 		},
 		{
-			"fire by nobody", fire("a", "touch", "", nil), fsm.ErrWrongActor,
+			"fire without an actor", fire("a", "touch", "", nil), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "touch"},
 			`lifecycle: fire vm "a": touch in Ready: fsm: wrong actor`,
 		},
@@ -164,7 +163,7 @@ func TestRefusals(t *testing.T) {
 		{
 			"precondition", fire("a", "update", user, &lifecycle.Change[size]{
 				Require:  []lifecycle.Precondition{{Key: lifecycle.Key{Machine: "vm", ID: "b"}, States: []string{"Ready", ""}}},
-				Messages: []lifecycle.Message{{Topic: "told"}},
+				Messages: []lifecycle.Message{{Topic: "changed"}},
 			}), lifecycle.ErrPrecondition,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "update", Actor: user},
 			`lifecycle: fire vm "a": update by user in Ready: lifecycle: precondition failed: vm "b" is Creating, not Ready or absent`,
@@ -240,7 +239,7 @@ func badIDs(
 }
 
 // TestIgnoredAbsence: a table may ignore an event where nothing is; that makes
-// no object, and who asked for one is told.
+// no object, and the caller gets ErrNotFound.
 func TestIgnoredAbsence(t *testing.T) {
 	spec := noteTable()
 	spec.Rows = append(spec.Rows, fsm.Ignore[state, event]("Gone", "throw"))
@@ -321,7 +320,7 @@ func TestEndedContext(t *testing.T) {
 			cancel(errCause)
 			err := v.call(ctx, m)
 			failsWith(t, err, errCause, v.name, v.want)
-			require.Equal(t, lifecycle.StatusClientClosedRequest, lifecycle.HTTPStatus(err), "whatever the cause is")
+			require.Equal(t, lifecycle.StatusClientClosedRequest, lifecycle.HTTPStatus(err), "for every cause")
 			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "none"))
 
 			ctx, cancel = context.WithCancelCause(t.Context())
@@ -369,7 +368,7 @@ func TestContextEndsInGuard(t *testing.T) {
 	}
 }
 
-// TestClosedStore: every verb says so.
+// TestClosedStore: every verb returns ErrClosed.
 func TestClosedStore(t *testing.T) {
 	for _, v := range verbs {
 		t.Run(v.name, func(t *testing.T) {
@@ -393,7 +392,7 @@ func failsWith(t *testing.T, err, sentinel error, verb string, want lifecycle.Er
 }
 
 // TestForeignRecord: what another table has written is refused by every verb
-// that looks at it, and left as it is.
+// that reads it, and is not changed.
 func TestForeignRecord(t *testing.T) {
 	key := lifecycle.Key{Machine: "vm", ID: "a"}
 	for _, foreign := range []struct{ name, state, origin, text string }{
@@ -439,7 +438,7 @@ func foreignPayload(t *testing.T, store lifecycle.Store, id, state string) {
 }
 
 // TestForeignPayload: a payload that is none is an error of every verb that looks
-// at it, never a zero value, and is left as it is.
+// it, never a zero value, and is not changed.
 func TestForeignPayload(t *testing.T) {
 	m, store := vms(t)
 	foreignPayload(t, store, "a", "Ready")

@@ -56,7 +56,8 @@ func TestRepeatedOfThisOperation(t *testing.T) {
 	require.Equal(t, lifecycle.Refused, verdict2)
 }
 
-// TestRepeatedWithoutHistory: a store that keeps none knows the last change.
+// TestRepeatedWithoutHistory: without history, only the last change can be
+// recognized as repeated.
 func TestRepeatedWithoutHistory(t *testing.T) {
 	m := lifecycle.Must(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
@@ -68,7 +69,7 @@ func TestRepeatedWithoutHistory(t *testing.T) {
 	require.Equal(t, lifecycle.Applied, report("progress"))
 	require.Equal(t, lifecycle.Applied, report("done"))
 	require.Equal(t, lifecycle.Repeated, report("done"))
-	require.Equal(t, lifecycle.Refused, report("progress"), "it was accepted, but nobody knows")
+	require.Equal(t, lifecycle.Refused, report("progress"), "it was accepted, but the store does not have it")
 }
 
 // noHistory fails to read the history.
@@ -80,8 +81,8 @@ func (noHistory) History(context.Context, lifecycle.Key, uint64, int) ([]lifecyc
 	return nil, errHistory
 }
 
-// TestHistoryFails: without the history nobody can tell a repeated report from a
-// refused one, so nothing is decided. Reports that need no history are.
+// TestHistoryFails: without the history, a repeated report cannot be distinguished
+// from a refused one.
 func TestHistoryFails(t *testing.T) {
 	m := lifecycle.Must(sizedVM, noHistory{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
@@ -103,8 +104,8 @@ func TestHistoryFails(t *testing.T) {
 	require.Equal(t, lifecycle.Refused, verdict5)
 }
 
-// TestReportNeverBegins: no report begins an operation, whatever the actor.
-func TestReportNeverBegins(t *testing.T) {
+// TestReportStartsNoOperation: no report starts an operation, for any actor.
+func TestReportStartsNoOperation(t *testing.T) {
 	m, store := vms(t)
 	ready(t, m, "a")
 	updating(t, m, "b")

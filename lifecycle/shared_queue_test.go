@@ -20,7 +20,7 @@ import (
 type lanes struct {
 	mu    sync.Mutex
 	of    map[lifecycle.Key][]*place
-	moved chan struct{} // closed when somebody leaves
+	moved chan struct{} // closed when an object leaves
 }
 
 type place struct{ keys []lifecycle.Key }
@@ -122,7 +122,7 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 		require.NoError(t, err)
 		var mu sync.Mutex
 		var order []string
-		says := func(name string, takes time.Duration) lifecycle.Work {
+		logging := func(name string, takes time.Duration) lifecycle.Work {
 			return lifecycle.Func(func(ctx context.Context) error {
 				mu.Lock()
 				order = append(order, name)
@@ -135,15 +135,15 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 				return nil
 			})
 		}
-		first, err := one.Occupy(t.Context(), "a", "migrate", says("migrate", time.Hour))
+		first, err := one.Occupy(t.Context(), "a", "migrate", logging("migrate", time.Hour))
 		require.NoError(t, err)
-		second, err := other.Do(t.Context(), "a", "start", "user", says("start", time.Minute), nil)
+		second, err := other.Do(t.Context(), "a", "start", "user", logging("start", time.Minute), nil)
 		require.NoError(t, err)
 		_, err = one.Do(t.Context(), "a", "start", "user", nothing, nil)
 		require.ErrorIs(t, err, fsm.ErrNotAllowed)
-		third, err := one.Occupy(t.Context(), "a", "migrate", says("again", time.Minute))
+		third, err := one.Occupy(t.Context(), "a", "migrate", logging("again", time.Minute))
 		require.NoError(t, err)
-		withdrawn, err := other.Occupy(t.Context(), "a", "migrate", says("never", time.Minute))
+		withdrawn, err := other.Occupy(t.Context(), "a", "migrate", logging("never", time.Minute))
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, queue.Pending, first.Outcome())

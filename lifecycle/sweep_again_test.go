@@ -66,7 +66,7 @@ func TestSweepAgainOrNot(t *testing.T) {
 					_, err := m.Add(t.Context(), "p", user, size{N: n})
 					require.NoError(t, err)
 					_, err = m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
-					require.ErrorIs(t, err, lifecycle.ErrInvalid, "it may be done again by somebody else")
+					require.ErrorIs(t, err, lifecycle.ErrInvalid, "another process may do it again")
 					h, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Named("ask", nil), nil)
 					require.NoError(t, err)
 					time.Sleep(time.Minute + 1)

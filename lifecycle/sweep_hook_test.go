@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestObservedDeadline: who looks, and says that the row of the deadline is right,
-// has it taken as if nobody had looked: where it does the work again, it is done.
+// TestObservedDeadline: Observe returns the deadline's own event. The sweep takes
+// the deadline row as if there were no Observe. If the row does the work again, the
+// work runs.
 func TestObservedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
@@ -40,8 +41,9 @@ func TestObservedDeadline(t *testing.T) {
 	})
 }
 
-// TestRunTellsTheLast: what a sweep has done until its context ended is told, too.
-func TestRunTellsTheLast(t *testing.T) {
+// TestRunReportsTheLastSweep: Run also reports what a sweep has done before its
+// context ended.
+func TestRunReportsTheLastSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := lifecycle.Must(sizedVM, store, nil)
@@ -56,20 +58,19 @@ func TestRunTellsTheLast(t *testing.T) {
 			defer stop(errBoom)
 			return write()
 		}
-		var told []lifecycle.SweepResult
+		var reported []lifecycle.SweepResult
 		err := lifecycle.Run(ctx, time.Minute, func(cases []lifecycle.SweepResult, err error) {
 			require.ErrorIs(t, err, errBoom)
-			told = append(told, cases...)
+			reported = append(reported, cases...)
 		}, m)
 		require.NoError(t, err)
-		require.Len(t, told, 1)
-		require.Equal(t, lifecycle.Moved, told[0].Resolution)
+		require.Len(t, reported, 1)
+		require.Equal(t, lifecycle.Moved, reported[0].Resolution)
 	})
 }
 
-// TestSweepBehindItself: work that waits for its turn in this very process is not
-// begun anew behind itself, however long what is in front of it hangs; when that
-// ends, it is done.
+// TestSweepBehindItself: the sweep does not start work again that waits for its turn
+// in this process, however long the work in front of it hangs.
 func TestSweepBehindItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -102,16 +103,16 @@ func TestSweepBehindItself(t *testing.T) {
 	})
 }
 
-// TestRedoneOrNot: if nobody ever says whether the operation was begun anew, and it
-// was, and its new state has no deadline, sweeps of this process say that it does
-// nothing about it.
+// TestRedoneOrNot: the answer to starting the work again is lost for good. If it was
+// written and the new state has no deadline, every sweep of this process reports
+// that it needs an operator.
 func TestRedoneOrNot(t *testing.T) {
 	machine := fsm.Must[size](fsm.Spec[state, event]{
 		Name: "job", Initial: "idle", Actors: []fsm.Actor{user, "worker"},
 		States: []fsm.State[state]{
 			{Name: "idle"},
 			{Name: "trying", Kind: fsm.Transitional},
-			{Name: "trying last", Kind: fsm.Transitional, Manual: "somebody looks"},
+			{Name: "trying last", Kind: fsm.Transitional, Manual: "an operator looks"},
 		},
 		Rows: fsm.Rows(
 			fsm.Move[state, event]("idle", "try", "trying").By(user),
@@ -134,7 +135,7 @@ func TestRedoneOrNot(t *testing.T) {
 		dead, err := lifecycle.Join(t.Context(), store, "dead", time.Hour)
 		require.NoError(t, err)
 		theirs := *config
-		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return told(ctx) }}
+		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }}
 		_, err = lifecycle.Must(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil)
 		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
@@ -156,15 +157,15 @@ func TestRedoneOrNot(t *testing.T) {
 			require.NoError(t, err)
 			found = found2
 			require.Len(t, found, 1)
-			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: somebody looks`, found[0].String())
+			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: an operator looks`, found[0].String())
 		}
 		require.Empty(t, log.list)
 		require.NoError(t, dead.Leave(t.Context()))
 	})
 }
 
-// TestSweepOfTwoAtOnce: of two sweeps of one process, which both found it, one does
-// the work again, and the other says that it was overtaken, though the work waits.
+// TestSweepOfTwoAtOnce: two sweeps of one process find the same object. One does the
+// work again, the other reports a conflict, although the work waits.
 func TestSweepOfTwoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()

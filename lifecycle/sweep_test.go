@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestSweepNothing: what is neither late nor orphaned is left alone, whatever
-// state it is in.
+// TestSweepNothing: a sweep leaves objects alone that are neither overdue nor
+// orphaned.
 func TestSweepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -27,18 +27,18 @@ func TestSweepNothing(t *testing.T) {
 		_, err = m.Do(t.Context(), "owned", "stop", user, lifecycle.Func(fine), nil)
 		require.NoError(t, err)
 		synctest.Wait()
-		running(t, m, "nobody's")
-		_, err = m.Fire(t.Context(), "nobody's", "stop", user, nil)
+		running(t, m, "unowned")
+		_, err = m.Fire(t.Context(), "unowned", "stop", user, nil)
 		require.NoError(t, err)
 		time.Sleep(time.Minute) // to the very deadline
-		before := all(t, store, "work-vm", "rests", "owned", "nobody's")
+		before := all(t, store, "work-vm", "rests", "owned", "unowned")
 		found, err := m.Sweep(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, found)
 		found2, err := m.Sweep(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, found2)
-		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "nobody's"))
+		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "unowned"))
 		time.Sleep(time.Nanosecond)
 		found3, err := m.Sweep(t.Context())
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestSweepCases(t *testing.T) {
 	again := map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { return nil }}
 	cases := []struct {
 		name     string
-		event    event // of a running VM, by named work where a handler is said
+		event    event // of a running VM, by named work if there is a handler
 		handler  string
 		sweeper  lifecycle.Config[event]
 		dead     bool // its owner, instead of being late
@@ -209,15 +209,14 @@ func TestSweepCases(t *testing.T) {
 	}
 }
 
-// TestSweepTwice: a case that nothing can be done about is told in every sweep,
-// once, though the object is late and an orphan and belongs to a dead owner.
+// TestSweepTwice: every sweep reports an object that it cannot help.
 func TestSweepTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
 		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
-			"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) },
+			"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) },
 		}})
 		running(t, m, "a")
 		_, err = m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
@@ -259,7 +258,7 @@ func TestSweepPages(t *testing.T) {
 	})
 }
 
-// TestSweepRests: a deadline of a stable state, a lease that ends by the clock.
+// TestSweepRests: a resting state with a deadline row is overdue as well.
 func TestSweepRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
@@ -285,8 +284,8 @@ func TestSweepRests(t *testing.T) {
 	})
 }
 
-// TestManualOfOneOrigin: a state in which a person looks after some objects, and
-// the clock after others.
+// TestManualOfOneOrigin: in one state, objects of one origin need an operator, and
+// those of another have a deadline row.
 func TestManualOfOneOrigin(t *testing.T) {
 	machine := fsm.Must[size](fsm.Spec[state, event]{
 		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
@@ -327,7 +326,7 @@ func TestManualOfOneOrigin(t *testing.T) {
 }
 
 // TestLeftAlone: an override may put an object where no row of the table leads on.
-// Every sweep says so.
+// Every sweep reports it.
 func TestLeftAlone(t *testing.T) {
 	machine := fsm.Must[size](fsm.Spec[state, event]{
 		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
@@ -360,8 +359,8 @@ func TestLeftAlone(t *testing.T) {
 	require.Empty(t, found3)
 }
 
-// TestRun: about every so often, jittered, until the context ends; a sweep that
-// fails is told and tried again.
+// TestRun: Run sweeps at its interval until the context ends. A sweep that fails is
+// reported and tried again.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
@@ -403,12 +402,12 @@ func TestRun(t *testing.T) {
 		ctx, stop = context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		calls := store.lists
-		require.NoError(t, lifecycle.Run(ctx, 0, nil, m), "it may have nobody to tell, and a default")
+		require.NoError(t, lifecycle.Run(ctx, 0, nil, m), "report may be nil, and the interval has a default")
 		require.GreaterOrEqual(t, store.lists-calls, 5)
 	})
 }
 
-func TestRemedyTexts(t *testing.T) {
+func TestResolutionTexts(t *testing.T) {
 	var got []string
 	for r := range lifecycle.NotMoved + 2 {
 		got = append(got, r.String())

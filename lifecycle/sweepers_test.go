@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// TestTwoSweepers: several at once do no work twice. Objects are done again by
-// one of them; the other is told that it was overtaken, or finds nothing.
+// TestTwoSweepers: two sweepers find the same object. One of them moves it; the
+// other reports a conflict or finds nothing.
 func TestTwoSweepers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
@@ -22,7 +22,7 @@ func TestTwoSweepers(t *testing.T) {
 		dead, err := lifecycle.Join(t.Context(), store, "dead", time.Second)
 		require.NoError(t, err)
 		m := workers(store, lifecycle.Config[event]{Owner: dead, Handlers: map[string]lifecycle.Handler{
-			"reboot": func(ctx context.Context, _ []byte) error { return told(ctx) },
+			"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) },
 		}})
 		const many = 50
 		for i := range many {
@@ -96,8 +96,8 @@ func TestWrongClock(t *testing.T) {
 	})
 }
 
-// TestSweepErrors: the store's error and the context's end a sweep; what was done
-// until then is told.
+// TestSweepErrors: a store that fails ends the sweep. Run reports what the sweep has
+// done until then.
 func TestSweepErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
@@ -133,7 +133,7 @@ func TestSweepErrors(t *testing.T) {
 	})
 }
 
-// TestSweepForeign: a record of another table is told, and left as it is.
+// TestSweepForeign: the sweep reports a record of another table and leaves it alone.
 func TestSweepForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()

@@ -129,7 +129,7 @@ func asking(check func(ctx context.Context, before, after *size) error) *fsm.Mac
 	return fsm.Must[size](fsm.Spec[state, event]{
 		Name: "asking", Initial: "Draft", Actors: []fsm.Actor{user, agent},
 		States: []fsm.State[state]{
-			{Name: "Draft"}, {Name: "Editing", Kind: fsm.Transitional, Manual: "somebody writes"},
+			{Name: "Draft"}, {Name: "Editing", Kind: fsm.Transitional, Manual: "a user writes"},
 		},
 		Rows: fsm.Rows(
 			fsm.Move[state, event]("Draft", "open", "Editing"),

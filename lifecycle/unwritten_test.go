@@ -16,9 +16,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestUnwritten: the outcomes that nobody can write. The object stays as it is,
-// the error says what happened and why it is not in the record, and the sweeper
-// finds the object.
+// TestUnwritten: outcomes that cannot be written. The object stays, the error has
+// the outcome and the reason in Unwritten, and the sweeper finds the object.
 func TestUnwritten(t *testing.T) {
 	dead := func(n int, c *lifecycle.Commit, write func() error) error { return errBoom }
 	cases := map[string]struct {
@@ -111,8 +110,8 @@ func TestOutcomeAnswerLost(t *testing.T) {
 	})
 }
 
-// TestOutcomeOvertaken: somebody else's change in the same operation does not
-// lose the outcome; it is decided again.
+// TestOutcomeOvertaken: another change within the same operation does not lose the
+// outcome. The manager decides it again.
 func TestOutcomeOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
@@ -143,8 +142,8 @@ func TestOutcomeOvertaken(t *testing.T) {
 	})
 }
 
-// TestOutcomeElsewhere: the state that the operation was admitted in has no row
-// for the outcome, and the one that it has got to has.
+// TestOutcomeElsewhere: the state of the admission has no row for the outcome, but
+// the present state has one.
 func TestOutcomeElsewhere(t *testing.T) {
 	machine := fsm.Must[size](fsm.Spec[state, event]{
 		Name: "parcel", Initial: "packed", Actors: []fsm.Actor{user, "worker"},
@@ -220,7 +219,7 @@ func TestEditOutcome(t *testing.T) {
 	}
 }
 
-// TestEditOutcomeOfAnotherPayload: the effect is not lost in silence.
+// TestEditOutcomeOfAnotherPayload: an edit of another payload type fails the work.
 func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	running(t, m, "a")
@@ -237,7 +236,7 @@ func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 	require.Equal(t, state("running"), rec.State)
 }
 
-// TestObserverPanics: who waits does not read that all is well.
+// TestObserverPanics: an observer panics after the outcome. Wait returns an error.
 func TestObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Observer: lifecycle.Observer{
@@ -255,8 +254,8 @@ func TestObserverPanics(t *testing.T) {
 	})
 }
 
-// TestUnwrittenPartIsReported: a part whose outcome is not written, or whose admission
-// may be, is reported by every sweep of its manager, as its operation is.
+// TestUnwrittenPartIsReported: every sweep reports an object of Work.With whose
+// outcome was not written, or whose admission is unknown.
 func TestUnwrittenPartIsReported(t *testing.T) {
 	for name, onCommit := range map[string]func(*testing.T, *hooked, int, *lifecycle.Commit, func() error) error{
 		"outcome": func(_ *testing.T, _ *hooked, n int, _ *lifecycle.Commit, write func() error) error {

@@ -14,7 +14,7 @@ import (
 )
 
 // A VM that is started and stopped by work of this process: starting goes back
-// to the origin when nobody finishes it, rebooting is done again.
+// to the origin at the deadline, rebooting is done again.
 var workVM = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "work-vm", Initial: "none", Actors: []fsm.Actor{"user", "worker"},
 	States: []fsm.State[state]{
@@ -89,8 +89,8 @@ func running(t *testing.T, m *sizedManager, id string) {
 	require.Equal(t, lifecycle.Applied, verdict)
 }
 
-// told is work that ends when it is told to, and says why it was.
-func told(ctx context.Context) error {
+// untilEnded is work that runs until its context ends.
+func untilEnded(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // vms is a manager of sized VMs over a store that keeps everything, and over a
-// layer that can be told to misbehave.
+// layer that can fail.
 func vms(t *testing.T) (*sizedManager, *hooked) {
 	store := &hooked{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -47,7 +47,7 @@ func resize(n int) *lifecycle.Change[size] {
 	}}
 }
 
-// hooked is a memory store with somebody in the way.
+// hooked is a memory store with a function in front of Get and Commit.
 type hooked struct {
 	*lifecycle.MemoryStore
 
@@ -86,7 +86,7 @@ func (s *hooked) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	return write()
 }
 
-// reset forgets what was counted, and takes nobody's side any more.
+// reset clears the counts and the functions.
 func (s *hooked) reset() { s.gets, s.commits, s.tokens, s.afterGet, s.onCommit = 0, 0, nil, nil, nil }
 
 // lose writes a commit of which the manager is not to see the answer, not even

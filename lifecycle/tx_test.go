@@ -44,11 +44,11 @@ func everythingOf(t *testing.T, store lifecycle.Store) (list []any) {
 	return append(list, got)
 }
 
-func TestTogether(t *testing.T) {
+func TestTx(t *testing.T) {
 	m, leases, store := two(t)
-	var told []lifecycle.HistoryRow
+	var changes []lifecycle.HistoryRow
 	watched := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Observer: lifecycle.Observer{
-		Changed: func(_ context.Context, row lifecycle.HistoryRow) { told = append(told, row) },
+		Changed: func(_ context.Context, row lifecycle.HistoryRow) { changes = append(changes, row) },
 	}})
 	v := firing(watched, "v", "update", user, &lifecycle.Change[size]{
 		Edit: func(s *size) error { s.N = 7; return nil }, Reason: "grow",
@@ -84,7 +84,7 @@ func TestTogether(t *testing.T) {
 		require.Empty(t, cmp.Diff(rec, c.got))
 	}
 	require.Equal(t, "a twin", w.Record().Reason)
-	require.Len(t, told, 2)
+	require.Len(t, changes, 2)
 	tokens := map[lifecycle.Token]bool{}
 	for _, of := range []struct {
 		m  *sizedManager
@@ -101,8 +101,8 @@ func TestTogether(t *testing.T) {
 	require.Equal(t, "first", messages[0].Topic)
 }
 
-// TestTogetherTwoManagersOfOneMachine: the object counts, not the manager.
-func TestTogetherTwoManagersOfOneMachine(t *testing.T) {
+// TestTxTwoManagersOfOneMachine: the object counts, not the manager.
+func TestTxTwoManagersOfOneMachine(t *testing.T) {
 	_, leases, store := two(t)
 	second := lifecycle.Must(lease, store, nil)
 	ignored := firing(second, "l", "start", agent, nil)
@@ -110,8 +110,8 @@ func TestTogetherTwoManagersOfOneMachine(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
 
-// Whatever fails, it fails for all, and the error says whose.
-func TestTogetherFails(t *testing.T) {
+// If one change fails, none is written, and the error names the object that failed.
+func TestTxFails(t *testing.T) {
 	other := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 	for name, c := range map[string]struct {
 		parts func(m, leases *sizedManager) []part
@@ -182,8 +182,8 @@ func TestTogetherFails(t *testing.T) {
 	}
 }
 
-// Somebody moves one of the objects between reading and writing.
-func TestTogetherIsOvertaken(t *testing.T) {
+// Another writer moves one of the objects between load and commit.
+func TestTxIsOvertaken(t *testing.T) {
 	m, leases, store := two(t)
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		store.onCommit = nil
@@ -202,8 +202,8 @@ func TestTogetherIsOvertaken(t *testing.T) {
 	require.Equal(t, state("Ready"), rec.State)
 }
 
-// A lost answer is looked for by the token, and nothing is written twice.
-func TestTogetherWithLostAnswers(t *testing.T) {
+// The manager resolves a lost answer by the token. Nothing is written twice.
+func TestTxWithLostAnswers(t *testing.T) {
 	for _, written := range []bool{true, false} {
 		m, leases, store := two(t)
 		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
@@ -223,15 +223,15 @@ func TestTogetherWithLostAnswers(t *testing.T) {
 		require.Empty(t, cmp.Diff(rec2, l.Record()))
 		require.EqualValues(t, 3, v.Record().Sequence)
 	}
-	// Nobody ever knows.
+	// The outcome stays unknown.
 	m, leases, store := two(t)
 	store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnknownOutcome }
 	err := commitAll(t.Context(), firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil))
 	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
 }
 
-// Of many that swap the same two objects, each swap is whole.
-func TestTogetherAtOnce(t *testing.T) {
+// Many transactions swap the same two objects. Each swap is complete.
+func TestTxAtOnce(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	a, b := lifecycle.Must(lease, store, nil), lifecycle.Must(sizedVM, store, nil)
 	_, err := a.Add(t.Context(), "x", user, size{})
@@ -278,8 +278,9 @@ func TestTogetherAtOnce(t *testing.T) {
 	require.Equal(t, sum, rec2.Payload.N)
 }
 
-// TestTogetherObserverPanics: who waits for another part hears of it all the same.
-func TestTogetherObserverPanics(t *testing.T) {
+// TestTxObserverPanics: callers that wait for another object of the transaction wake
+// up although an observer panics.
+func TestTxObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		calm := workers(store, lifecycle.Config[event]{})
@@ -306,9 +307,9 @@ func TestTogetherObserverPanics(t *testing.T) {
 	})
 }
 
-// TestPartOfNothing: a part has no record before its commit and after one that
-// failed, whatever the manager did before.
-func TestPartOfNothing(t *testing.T) {
+// TestTxOfNothing: a result has no record before its commit and after a commit that
+// failed.
+func TestTxOfNothing(t *testing.T) {
 	m, _, _ := two(t)
 	_, err := m.Fire(t.Context(), "v", "touch", user, nil)
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // A call that goes on with an operation moves that one, and no other that has
-// begun since, whatever the table says.
+// started since, even if the table permits it.
 func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "v")
@@ -23,7 +23,7 @@ func TestChangeGoesOnWithAnOperation(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		err = commitAll(t.Context(), firing(m, "v", "done", agent, &lifecycle.Change[size]{Operation: wrong}))
 		require.ErrorIs(t, err, lifecycle.ErrStale)
-		_, err = m.Override(t.Context(), "v", "Ready", "ann", "she knows", &lifecycle.Change[size]{Operation: wrong})
+		_, err = m.Override(t.Context(), "v", "Ready", "ann", "checked by hand", &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		rec3, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"})
 		require.NoError(t, err)
@@ -32,6 +32,6 @@ func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	rec, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: of})
 	require.NoError(t, err)
 	require.EqualValues(t, "Ready", rec.State)
-	_, err = m.Fire(t.Context(), "nobody", "done", agent, &lifecycle.Change[size]{Operation: of})
+	_, err = m.Fire(t.Context(), "missing", "done", agent, &lifecycle.Change[size]{Operation: of})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }

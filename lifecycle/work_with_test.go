@@ -29,9 +29,9 @@ func states(t *testing.T, m *sizedManager) [2]state {
 	return [2]state{rec.State, rec2.State}
 }
 
-// TestDoTogether: two objects are admitted in one commit and have their outcome
-// in one, whatever it is; the work waits for the turns of both.
-func TestDoTogether(t *testing.T) {
+// TestWorkWith: one commit admits two objects and one commit writes their outcome.
+// The work waits for the turns of both.
+func TestWorkWith(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		work func(context.Context) error
@@ -80,8 +80,8 @@ func TestDoTogether(t *testing.T) {
 	}
 }
 
-// TestDoTogetherRefused: what is refused has changed nothing and holds no turn.
-func TestDoTogetherRefused(t *testing.T) {
+// TestWorkWithRefused: what is refused has changed nothing and holds no turn.
+func TestWorkWithRefused(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	mute := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), nil)
@@ -112,9 +112,10 @@ func TestDoTogetherRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDoTogetherTakenAway: a part that somebody has moved is left where it is,
-// and one whose object was taken away does not wait for its deadline.
-func TestDoTogetherTakenAway(t *testing.T) {
+// TestWorkWithTakenAway: an object that another writer has moved stays where it is.
+// If the operation itself was taken away, its other objects do not wait for their
+// deadlines.
+func TestWorkWithTakenAway(t *testing.T) {
 	for id, want := range map[string][2]state{"a": {"stopped", "stopped"}, "b": {"running", "stopped"}} {
 		synctest.Test(t, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
@@ -140,8 +141,8 @@ func TestDoTogetherTakenAway(t *testing.T) {
 	}
 }
 
-// TestDoTogetherOwner: a part belongs to the process as the object does.
-func TestDoTogetherOwner(t *testing.T) {
+// TestWorkWithOwner: a part belongs to the process as the object does.
+func TestWorkWithOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		alpha, err := lifecycle.Join(t.Context(), store, "alpha", time.Minute)
@@ -175,9 +176,9 @@ func TestDoTogetherOwner(t *testing.T) {
 	})
 }
 
-// TestDoTogetherOfAnotherProcess: a change that continues the operation of another
+// TestWorkWithOfAnotherProcess: a change that continues the operation of another
 // process does not take the operation away from it.
-func TestDoTogetherOfAnotherProcess(t *testing.T) {
+func TestWorkWithOfAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		machine := fsm.Must[size](fsm.Spec[state, event]{
@@ -219,8 +220,8 @@ func TestDoTogetherOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestDoTogetherConditions: a condition that no object can meet is a bad request.
-func TestDoTogetherConditions(t *testing.T) {
+// TestWorkWithConditions: a condition that no object can meet is a bad request.
+func TestWorkWithConditions(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
 	work := lifecycle.Func(fine)
 	work.With = needing(lifecycle.Precondition{Key: lifecycle.Key{Machine: "work-vm", ID: "b"}})
@@ -228,9 +229,9 @@ func TestDoTogetherConditions(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
 
-// TestDoTogetherBeats: the heart-beat of the work prolongs the deadlines of all,
-// but not of a part that somebody else has moved.
-func TestDoTogetherBeats(t *testing.T) {
+// TestWorkWithHeartbeats: a heartbeat of the work extends the deadlines of all its
+// objects, except of one that another writer has moved.
+func TestWorkWithHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
@@ -321,8 +322,8 @@ func TestDoWithoutObject(t *testing.T) {
 	require.Equal(t, 404, lifecycle.HTTPStatus(err))
 }
 
-// TestBeatFromOutside: what waits for its turn gets its deadline prolonged.
-func TestBeatFromOutside(t *testing.T) {
+// TestHeartbeatFromOutside: what waits for its turn gets its deadline prolonged.
+func TestHeartbeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
@@ -340,13 +341,13 @@ func TestBeatFromOutside(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, state("running"), rec.State)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
-		require.ErrorIs(t, m.Heartbeat(t.Context(), "nobody"), lifecycle.ErrStale)
+		require.ErrorIs(t, m.Heartbeat(t.Context(), "missing"), lifecycle.ErrStale)
 	})
 }
 
-// TestDoTogetherPartRefuses: what is wrong with a part alone does not keep the
+// TestWorkWithPartRefuses: what is wrong with a part alone does not keep the
 // outcome of the operation from being written, nor the other way round.
-func TestDoTogetherPartRefuses(t *testing.T) {
+func TestWorkWithPartRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*lifecycle.StoredRecord){
 		"foreign":         func(r *lifecycle.StoredRecord) { r.State, r.Origin, r.Operation = "melting", "melting", 9 },
 		"foreign within":  func(r *lifecycle.StoredRecord) { r.State = "melting" },

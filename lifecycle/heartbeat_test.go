@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -13,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestBeat: work that says that it gets on is not swept, however long it takes;
-// beats write no history and change no number.
-func TestBeat(t *testing.T) {
+// TestHeartbeat: the sweeper leaves work alone that sends heartbeats, however long
+// it takes.
+func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
@@ -48,9 +49,9 @@ func TestBeat(t *testing.T) {
 	})
 }
 
-// TestBeatTakenAway: who beats for an operation that was taken away is told, and
-// the work's context ends.
-func TestBeatTakenAway(t *testing.T) {
+// TestHeartbeatOfATakenOperation: a heartbeat for an operation that was taken away
+// returns ErrStale, and the context of the work ends.
+func TestHeartbeatOfATakenOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
@@ -108,7 +109,7 @@ func TestBeatOfStore(t *testing.T) {
 					err := lifecycle.TaskOf(ctx).Heartbeat(ctx)
 					store.reset()
 					require.ErrorIs(t, err, c.is)
-					require.NoError(t, ctx.Err(), "nobody has taken it away")
+					require.NoError(t, ctx.Err(), "the operation was not taken away")
 					return nil
 				}), nil)
 				require.NoError(t, err)
@@ -120,9 +121,9 @@ func TestBeatOfStore(t *testing.T) {
 	}
 }
 
-// TestRudeWork: work that ignores its context and never returns. The sweeper
-// takes the operation away at the deadline; the place in the queue stays, until
-// somebody abandons it.
+// TestRudeWork: work ignores its context and never returns. The sweeper takes the
+// operation away at the deadline. The work keeps its turn in the queue until it is
+// abandoned.
 func TestRudeWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := new(queue.Queuer[lifecycle.Key])
@@ -161,7 +162,7 @@ func TestRudeWork(t *testing.T) {
 }
 
 // TestAbandoned: work that is abandoned while its operation is still its own has
-// been cancelled, whatever it does afterwards, also if it ends at that moment.
+// been cancelled, also if it ends at that moment.
 func TestAbandoned(t *testing.T) {
 	for name, obeys := range map[string]bool{"obeys": true, "does not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +173,7 @@ func TestAbandoned(t *testing.T) {
 				never := make(chan struct{})
 				work := lifecycle.Func(func(ctx context.Context) error {
 					if obeys {
-						return told(ctx)
+						return untilEnded(ctx)
 					}
 					<-never
 					return nil
@@ -270,5 +271,36 @@ func TestPanicsLeaveNothing(t *testing.T) {
 		require.NoError(t, err)
 		_, err = op.Wait(t.Context())
 		require.NoError(t, err)
+	})
+}
+
+// TestAbandonedWhileTheStoreHangs: the store hangs in the commit of the outcome, and
+// an operator abandons the object's turn. Wait returns an error with Unwritten until
+// the store answers, and the result after that.
+func TestAbandonedWhileTheStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, answer := new(queue.Queuer[lifecycle.Key]), make(chan struct{})
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
+			if n == 2 {
+				<-answer
+			}
+			return write()
+		}
+		m := workers(store, lifecycle.Config[event]{Queue: q})
+		h, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
+		rec, err := h.Wait(t.Context())
+		unwritten, ok := errors.AsType[*lifecycle.OutcomeError](err)
+		require.True(t, ok, "%v", err)
+		require.Error(t, unwritten.Unwritten)
+		require.Equal(t, state("creating"), rec.State)
+		close(answer)
+		synctest.Wait()
+		rec2, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, state("stopped"), rec2.State)
 	})
 }

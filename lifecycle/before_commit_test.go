@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// pair is a manager of VMs with which leases go along: a VM that is made has one
-// added, one that is updated ends it, and none becomes Ready unless the lease
-// allows that.
+// pair is a manager of VMs with a BeforeCommit that changes leases: a VM that is
+// created adds a lease, one that is updated ends it, and a VM becomes Ready only if
+// its lease permits that.
 type pair struct {
 	vms, leases *sizedManager
 	store       *hooked
@@ -67,8 +67,8 @@ func last(t *testing.T, m *sizedManager, id string) lifecycle.HistoryRow {
 	return rows[len(rows)-1]
 }
 
-// What goes along is in the same commit, for every verb.
-func TestAlong(t *testing.T) {
+// The changes of BeforeCommit are in the same commit, for every verb.
+func TestBeforeCommit(t *testing.T) {
 	p := pairs(t)
 	_, err := p.vms.Create(t.Context(), "v", "create", user, size{})
 	require.NoError(t, err)
@@ -95,8 +95,9 @@ func TestAlong(t *testing.T) {
 	require.Equal(t, 2, p.asked)
 }
 
-// Who cannot go along keeps the object where it is, and the error says who.
-func TestAlongFails(t *testing.T) {
+// If a change of BeforeCommit is refused, the object stays, and the error names the
+// object that refused.
+func TestBeforeCommitFails(t *testing.T) {
 	p := pairs(t)
 	p.up(t, "v")
 	_, err := p.leases.Fire(t.Context(), "v", "end", user, nil)
@@ -127,9 +128,9 @@ func TestAlongFails(t *testing.T) {
 	require.ErrorIs(t, err, errBoom)
 }
 
-// Somebody moves what goes along between the question and the commit: it is
-// asked again, and gives up at some time.
-func TestAlongIsAskedAgain(t *testing.T) {
+// Another writer moves an object of BeforeCommit between the hook and the commit.
+// The hook runs again, a bounded number of times.
+func TestBeforeCommitRunsAgain(t *testing.T) {
 	p := pairs(t)
 	p.up(t, "v")
 	others := lifecycle.Must(lease, p.store.MemoryStore, nil)
@@ -179,9 +180,9 @@ func TestAlongIsAskedAgain(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-// Work that has succeeded, but not what goes along, has failed; where nobody can
-// tell, the outcome is not written and left to the sweeper.
-func TestAlongOfOutcomes(t *testing.T) {
+// If a change of BeforeCommit is refused, work that has succeeded counts as failed.
+// If the failure cannot be written either, the sweeper finds the object.
+func TestBeforeCommitOfOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pairs(t)
 		p.up(t, "v")
@@ -220,9 +221,9 @@ func TestAlongOfOutcomes(t *testing.T) {
 	})
 }
 
-// What goes along with the objects of one operation is in its two commits, and
-// keeps it from success like that of a single object.
-func TestAlongDoTogether(t *testing.T) {
+// The changes of BeforeCommit for every object of one operation are in the two
+// commits of the operation.
+func TestBeforeCommitOfWorkWith(t *testing.T) {
 	for name, c := range map[string]struct {
 		allow func(to string) error
 		ends  state
@@ -264,9 +265,9 @@ func TestAlongDoTogether(t *testing.T) {
 	}
 }
 
-// What goes along with an outcome of several objects is asked again, too, when it
-// does not hold any more. If that does not end, the work has not succeeded.
-func TestAlongOfDoTogetherIsAskedAgain(t *testing.T) {
+// BeforeCommit of an outcome of several objects runs again after a conflict. If the
+// conflicts do not end, the work has not succeeded.
+func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		pin  func(lease state) state
 		ends state

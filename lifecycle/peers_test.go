@@ -29,8 +29,8 @@ func bootedVM(t *testing.T, m *lifecycle.Manager[state, event, size], id string)
 	}
 }
 
-// One user request is admitted during a hidden action, and waits; the second is
-// refused by its state.
+// While Occupy holds the turn, one user request is admitted and waits. The table
+// refuses the second one.
 func TestHiddenActionAdmitsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
@@ -41,7 +41,7 @@ func TestHiddenActionAdmitsOne(t *testing.T) {
 		synctest.Wait()
 		rec, err := m.Get(t.Context(), "a")
 		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State, "nobody sees it")
+		require.Equal(t, state("running"), rec.State, "the state has not changed")
 		stop, err := m.Do(t.Context(), "a", "stop", "user", nothing, nil)
 		require.NoError(t, err)
 		_, err = m.Do(t.Context(), "a", "reboot", "user", nothing, nil)
@@ -93,8 +93,7 @@ func TestHiddenActionRefused(t *testing.T) {
 	require.NoError(t, ticket.Wait(t.Context()))
 }
 
-// Who subscribes and then reads loses no answer, however fast; and changes by
-// other managers are seen within a second.
+// Await misses no change between its subscription and its read.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -113,7 +112,7 @@ func TestAwait(t *testing.T) {
 		}()
 		_, err = m.Await(t.Context(), "a", is("creating"))
 		require.NoError(t, err)
-		require.Zero(t, time.Since(began), "told at once")
+		require.Zero(t, time.Since(began), "without delay")
 
 		go func() {
 			_, err := other.Report(t.Context(), "a", 1, "done", "worker", "")
@@ -170,8 +169,7 @@ func TestReconcile(t *testing.T) {
 	require.ErrorIs(t, err, fsm.ErrUnknownEvent)
 }
 
-// One object of which nothing can be said does not keep the others from being
-// settled and compared.
+// An entry of the account that fails does not stop the others.
 func TestReconcileFailed(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	refused := errors.New("not now")
@@ -219,7 +217,7 @@ func TestReconcileFailed(t *testing.T) {
 	require.Empty(t, r.Failed)
 }
 
-// What is said of one object counts in any order.
+// The entries about one object count in any order.
 func TestReconcileSeveral(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
@@ -243,7 +241,7 @@ func TestReconcileSeveral(t *testing.T) {
 	}
 }
 
-// Explain says who owes the next move and what is in the way, in text and JSON.
+// Explain names the next move and what blocks it, in text and JSON.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -298,7 +296,7 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
 		require.Contains(t, x.NextMove, "is dead")
 		close(gate)
 		_, _ = h.Wait(t.Context())
-		_, err = m.Explain(t.Context(), "nobody")
+		_, err = m.Explain(t.Context(), "missing")
 		require.ErrorIs(t, err, lifecycle.ErrNotFound)
 		_, err = m.Explain(t.Context(), "")
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
@@ -316,8 +314,7 @@ func withoutExtras(text string) string {
 	return strings.Join(kept, "")
 }
 
-// A table without events of failure, as OpenvCloud's, goes back to the origin at
-// once when work fails: its answer to work that nobody finishes.
+// The deadline row takes the failure of work, too, if no other row does.
 func TestFailureByTheDeadlinesRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})

@@ -32,8 +32,9 @@ func ended(h *lifecycle.Handle[state, size]) bool {
 	}
 }
 
-// Another manager supersedes the operation: work here is never told.
-func TestWorkIsToldThatAnotherProcessHasTakenItsOperation(t *testing.T) {
+// Another manager supersedes the operation. The manager of the work does not see
+// that commit.
+func TestWorkEndsWhenAnotherProcessTakesItsOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
@@ -50,9 +51,9 @@ func TestWorkIsToldThatAnotherProcessHasTakenItsOperation(t *testing.T) {
 		_, err = m.Sweep(t.Context())
 		require.NoError(t, err)
 		synctest.Wait()
-		told := ended(h)
+		was := ended(h)
 		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
-		require.True(t, told, "the work has not been told")
+		require.True(t, was, "the context of the work has not ended")
 	})
 }
 
@@ -71,9 +72,9 @@ func (s *between) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRec
 	return r, err
 }
 
-// The operation is taken away after the guard has read the record, and before
-// the task is registered: taken finds nobody to tell.
-func TestWorkIsToldThatWasTakenAwayBeforeItBegan(t *testing.T) {
+// The operation is taken away after the guard of the queue has read the record and
+// before the task is registered.
+func TestWorkTakenAwayBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &between{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{})
@@ -89,9 +90,9 @@ func TestWorkIsToldThatWasTakenAwayBeforeItBegan(t *testing.T) {
 		h, err = m.Do(t.Context(), "a", "start", "user", lifecycle.Func(hang), nil)
 		require.NoError(t, err)
 		synctest.Wait()
-		told := ended(h)
+		was := ended(h)
 		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
-		require.True(t, told, "the work has not been told")
+		require.True(t, was, "the context of the work has not ended")
 	})
 }
 
@@ -111,9 +112,9 @@ func (l *late) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	return err
 }
 
-// The next operation is admitted between the commit of an outcome and the moment
-// when its writer learns of that. It is nobody's but its own.
-func TestAnOutcomeTellsNoLaterOperation(t *testing.T) {
+// The next operation is admitted between the commit of an outcome and its
+// publication. The publication ends only its own operation.
+func TestOutcomeEndsNoLaterOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &late{MemoryStore: lifecycle.NewMemoryStore(), event: "done"}
 		m := workers(store, lifecycle.Config[event]{})
@@ -133,9 +134,8 @@ func TestAnOutcomeTellsNoLaterOperation(t *testing.T) {
 	})
 }
 
-// Where only the deadline says that work did not succeed, nothing needs to be said
-// about an operation that somebody else has ended: its work has not failed, it is
-// lost.
+// Another writer has ended the operation of work that failed. The outcome is Lost
+// and not Failed, even if only the deadline row takes a failure.
 func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 	machine := fsm.Must[struct{}](fsm.Spec[string, string]{
 		Name: "door", Initial: "shut", Actors: []fsm.Actor{"user", "motor"},

@@ -9,8 +9,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// A part that expects what Along has seen, and does not find it, is chosen anew.
-func TestAlongExpectsWhatItSaw(t *testing.T) {
+// A change of BeforeCommit that expects the revision it has read runs again if that
+// revision is gone.
+func TestBeforeCommitExpectsWhatItSaw(t *testing.T) {
 	ctx := t.Context()
 	nothing := lifecycle.Func(func(context.Context) error { return nil })
 	for name, update := range map[string]func(*testing.T, *sizedManager) error{
@@ -62,9 +63,9 @@ func TestAlongExpectsWhatItSaw(t *testing.T) {
 	}
 }
 
-// Whoever is asked after the object has moved speaks of what it has become. That
-// somebody was faster is the answer then, and not what is wrong with that.
-func TestAlongAfterTheObjectHasMoved(t *testing.T) {
+// BeforeCommit reads other objects later than the object itself. If the object has
+// moved meanwhile, the error is a conflict and not the error of the hook.
+func TestBeforeCommitAfterTheObjectHasMoved(t *testing.T) {
 	ctx := t.Context()
 	p := pairs(t)
 	p.up(t, "v")
@@ -118,13 +119,14 @@ func TestAlongAfterTheObjectHasMoved(t *testing.T) {
 
 		_, err = vms.Fire(ctx, "v", "touch", user, nil)
 		require.Error(t, err)
-		require.NotErrorIs(t, err, lifecycle.ErrConflict, "nobody has moved it")
+		require.NotErrorIs(t, err, lifecycle.ErrConflict, "no writer has moved it")
 		fails = true
 	}
 }
 
-// What no store can check is refused, and not asked about again.
-func TestAlongRequiresNonsense(t *testing.T) {
+// A precondition that no store can check is refused, and BeforeCommit does not run
+// again.
+func TestBeforeCommitRequiresNonsense(t *testing.T) {
 	asked := 0
 	for _, pin := range []lifecycle.Precondition{
 		{Key: lifecycle.Key{Machine: "lease"}, States: []string{"Active"}},

@@ -59,9 +59,8 @@ func linesOf(x lifecycle.Explanation, actor fsm.Actor) (lines []string) {
 	return lines
 }
 
-// TestExplainIsWhatFireDoes: of several rows of one event the one is told that is
-// taken; no guard hears of what another one did; and what the state has no row for
-// is told with the states that have.
+// TestExplainIsWhatFireDoes: of several rows of one event, Explain names the row
+// that Fire takes. Without a row, it names the states that have one.
 func TestExplainIsWhatFireDoes(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(gates, store, nil)
@@ -142,7 +141,7 @@ func TestExplainWhatItCannotFindOut(t *testing.T) {
 	_, err = m.Explain(t.Context(), "a", lifecycle.Precondition{Key: lifecycle.Key{Machine: "gates", ID: "b"}})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
-	// A guard that was cut short has said nothing about the object.
+	// A guard whose context has ended has not decided anything.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	left := errors.New("the caller has left")
 	m = lifecycle.Must(gates, &cancels{store, cancel, left}, nil)

@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// on is an observer that does something once, after the object was moved to a
-// state.
+// on is an observer that calls a function once, after an object has entered a state.
 func on(to string, do func()) lifecycle.Observer {
 	done := false
 	return lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
@@ -23,8 +22,8 @@ func on(to string, do func()) lifecycle.Observer {
 	}}
 }
 
-// TestObserverPanicsAtAdmission: the operation is admitted, and nobody will do its
-// work: it ends at once, as one that panicked.
+// TestObserverPanicsAtAdmission: an observer panics after the admission. The
+// operation ends at once with the outcome Panicked.
 func TestObserverPanicsAtAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -39,7 +38,7 @@ func TestObserverPanicsAtAdmission(t *testing.T) {
 	})
 }
 
-// TestObserverPanicsAtAdmissionTogether: those that were admitted with it end with
+// TestObserverPanicsAtAdmissionTogether: the other objects of the operation end with
 // it.
 func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{Observer: on("starting", func() { panic("the observer") })})
@@ -50,9 +49,9 @@ func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
 	require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 }
 
-// TestUnwrittenIsReported: work has ended and no row takes its outcome, in a state
-// without a deadline. Its process lives, and nobody is at it: every sweep of the
-// process says that a person has to look, until one has.
+// TestUnwrittenIsReported: work has ended, no row takes its outcome, and the state
+// has no deadline. The owner is alive. Every sweep of the process reports that the
+// object needs an operator, until it is moved.
 func TestUnwrittenIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
@@ -96,9 +95,9 @@ func TestUnwrittenIsReported(t *testing.T) {
 	})
 }
 
-// TestUnknownAdmissionIsReported: the answer to an admission is lost for good, and
-// it was written. Its process lives and does nothing about it: every sweep of the
-// process says so. If it was not written, none does.
+// TestUnknownAdmissionIsReported: the answer to an admission is lost for good. If
+// the admission was written, every sweep of the process reports the object. If it
+// was not, no sweep does.
 func TestUnknownAdmissionIsReported(t *testing.T) {
 	for name, written := range map[string]bool{"written": true, "not written": false} {
 		t.Run(name, func(t *testing.T) {
