@@ -74,7 +74,7 @@ func TestAdmitGetsTheSubmittersContext(t *testing.T) {
 		_, err := q.Submit(ctx, "a", act)
 		require.ErrorIs(t, err, queue.ErrConflict)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		// Admit that agrees has the last word, whatever the context says.
+		// If Admit agrees, the action is accepted, even if the context has ended.
 		act = takes("act", 0, nil)
 		act.Admit = func(context.Context) error { return nil }
 		ticket, err := q.Submit(ctx, "a", act)

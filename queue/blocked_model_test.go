@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// room is the naive answer to who gets room: all that wait for it are asked in
+// room is the naive rule for which action gets room: all waiting actions are tried in
 // the order in which they came, from the start after every change.
 type room struct {
 	perKey, all   int
@@ -90,7 +90,7 @@ func (r *room) leave(g *guest) {
 }
 
 // TestBlockedModel lets submitters wait for room, give up, be refused by Admit,
-// and be let in by ends and cancels, and compares who is still outside.
+// and be admitted by ends and cancels, and compares which ones still wait.
 func TestBlockedModel(t *testing.T) {
 	checks(t, "2000", "200000")
 	type step struct {

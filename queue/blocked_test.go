@@ -61,7 +61,7 @@ func TestBlockedInOrder(t *testing.T) {
 		require.Equal(t, 3, q.Stats().Blocked)
 		require.NoError(t, a.Wait(t.Context()))
 		synctest.Wait()
-		// There is room for "a", but somebody who came earlier wants it, too.
+		// There is room for "a", but an earlier action wants it, too.
 		require.Equal(t, []string{"3 accepted"}, log.all())
 		_, err := q.Submit(t.Context(), "a", takes("newcomer", 0, nil))
 		require.ErrorIs(t, err, queue.ErrFull)
@@ -110,7 +110,7 @@ func TestBlockedGivesUp(t *testing.T) {
 		require.Empty(t, log.all())
 		time.Sleep(time.Second)
 		synctest.Wait()
-		// Without the first one there is nobody in the way of the second.
+		// Without the first one, nothing blocks the second.
 		require.ElementsMatch(t, []string{
 			"0 queue: full: key a: 0 refused: a runs since 2000-01-01T00:00:00Z, 0 waiting: context deadline exceeded",
 			"0 accepted",

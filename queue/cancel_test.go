@@ -60,7 +60,7 @@ func TestCancelOfStubborn(t *testing.T) {
 			require.Equal(t, queue.Signalled, ticket.Cancel(errBoom))
 			require.ErrorIs(t, ticket.Wait(t.Context()), tt.returns)
 			require.Equal(t, tt.want, ticket.Outcome())
-			require.Equal(t, 1, ticket.Info().Attempt, "what was told to end is not tried again")
+			require.Equal(t, 1, ticket.Info().Attempt, "an interrupted action is not tried again")
 		}
 		// Nor does it halt the lane.
 		requireEmpty(t, q)
@@ -91,7 +91,7 @@ func TestContextOfAction(t *testing.T) {
 		defer end(nil)
 		q := makeQueue(t, &queue.Config[string]{Base: base})
 		submitter, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "submitter"))
-		look := func(act *queue.Action, told func(*queue.Ticket[string])) (kept context.Context) {
+		look := func(act *queue.Action, end func(*queue.Ticket[string])) (kept context.Context) {
 			act.Run = func(ctx context.Context) error {
 				kept = ctx
 				require.NoError(t, ctx.Err())
@@ -107,7 +107,7 @@ func TestContextOfAction(t *testing.T) {
 			ticket, err := q.Submit(submitter, "a", act)
 			require.NoError(t, err)
 			synctest.Wait()
-			told(ticket)
+			end(ticket)
 			return kept
 		}
 		cancel()
@@ -131,7 +131,7 @@ func TestContextOfAction(t *testing.T) {
 		require.Error(t, kept.Err())
 	})
 	in(t, func(t *testing.T) {
-		// A context that nobody looked at has ended with its action all the same.
+		// The context ends with its action, also if the action never reads it.
 		var q queue.Queuer[string]
 		var kept context.Context
 		ticket := submit(t, &q, "a", &queue.Action{Run: func(ctx context.Context) error { kept = ctx; return nil }})

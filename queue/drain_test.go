@@ -178,9 +178,9 @@ func TestDrainNeverEarly(t *testing.T) {
 			}
 		}
 		config := &queue.Config[string]{MaxRunning: 1 + rnd.IntN(3)}
-		var told atomic.Int64
+		var reported atomic.Int64
 		if rnd.IntN(2) == 0 {
-			config.Observer.Finished = func(_ context.Context, e queue.Finished[string]) { pause(e.Seq); told.Add(1) }
+			config.Observer.Finished = func(_ context.Context, e queue.Finished[string]) { pause(e.Seq); reported.Add(1) }
 		}
 		q := queue.Must(config)
 		var accepted, ran, owed, settled atomic.Int64
@@ -233,8 +233,8 @@ func TestDrainNeverEarly(t *testing.T) {
 				t.Fatalf("round %d: something ran after the drain", round)
 			}
 		}
-		if config.Observer.Finished != nil && told.Load() != ended {
-			t.Fatalf("round %d: %d ran, %d were told", round, ended, told.Load())
+		if config.Observer.Finished != nil && reported.Load() != ended {
+			t.Fatalf("round %d: %d ran, %d were reported", round, ended, reported.Load())
 		}
 	}
 }

@@ -32,8 +32,8 @@ func TestNoRetryAfterBase(t *testing.T) {
 	})
 }
 
-// What is told to end while the observer hears of its retry is not tried again.
-func TestCancelWhileRetryIsTold(t *testing.T) {
+// An action that is interrupted while the observer receives its retry is not tried again.
+func TestCancelWhileRetryIsReported(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var ticket *queue.Ticket[string]
 		var did queue.Cancellation

@@ -134,7 +134,7 @@ func ExampleNew() {
 	// queue: invalid MaxRunning: negative
 }
 
-// A delete gets through: what waits in front of it is ended, what runs is told to
+// A delete gets through: what waits in front of it is ended, what runs is made to
 // end and waited for.
 func ExamplePreempt() {
 	ctx := context.Background()

@@ -173,7 +173,7 @@ func TestPanicsElsewhere(t *testing.T) {
 			require.Equal(t, queue.Panicked, ticket.Outcome(), name)
 			require.ErrorIs(t, ticket.Err(), queue.ErrPanic)
 		}
-		// Settle of one that waits runs in the goroutine of whoever ends it.
+		// Settle of a waiting action runs in the goroutine of the call that ends it.
 		hold := submit(t, q, "a", takes("hold", time.Hour, nil))
 		act := takes("waits", 0, nil)
 		act.Settle = func(context.Context, queue.Outcome, error) { panic(errBoom) }
@@ -207,7 +207,7 @@ func TestExpire(t *testing.T) {
 	})
 }
 
-// A back-off keeps the place in every lane: nobody comes in between, in the
+// A back-off keeps the place in every lane: no action comes in between, in the
 // second lane as little as in the first.
 func TestBackoffKeepsEveryLane(t *testing.T) {
 	in(t, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestPreemptEndsBackoff(t *testing.T) {
 			require.Zero(t, time.Since(began))
 			require.Equal(t, queue.Superseded, ticket.Outcome())
 			require.ErrorIs(t, ticket.Err(), queue.ErrSuperseded)
-			require.ErrorIs(t, ticket.Err(), errBoom, "what the last attempt said is kept")
+			require.ErrorIs(t, ticket.Err(), errBoom, "the error of the last attempt is kept")
 			requireEmpty(t, q)
 		})
 	}
@@ -290,7 +290,7 @@ func TestRepeatedIDsMeetAdmissions(t *testing.T) {
 }
 
 // An action that waits inside for a class whose children are full of itself is
-// told, and so is one that would wait for room.
+// refused, and so is one that would wait for room.
 func TestWaitingInsideIsRefused(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxChildren: 1}, "aws/a": {}, "aws/b": {}}})
@@ -314,7 +314,7 @@ func TestWaitingInsideIsRefused(t *testing.T) {
 	})
 }
 
-// What is told to end while its guard is asked ends by that: a pre-empted action
+// An action that is interrupted while its guard runs ends: a pre-empted action
 // must leave the state to its successor, which a skipped one would put back.
 func TestPreemptWhileGuardIsAsked(t *testing.T) {
 	in(t, func(t *testing.T) {
@@ -345,7 +345,7 @@ func TestPreemptRunningPreempts(t *testing.T) {
 	})
 }
 
-// A refusal says what runs, in whichever of the lanes it does.
+// A refusal names the running action, in any of the lanes.
 func TestRefusalFindsTheLaneThatIsBusy(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxWaiting: 1})

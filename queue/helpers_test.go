@@ -21,7 +21,7 @@ func makeQueue(t *testing.T, config *queue.Config[string]) *queue.Queuer[string]
 	t.Helper()
 	q, err := queue.New(config)
 	require.NoError(t, err)
-	// A test that fails in virtual time must not leave anybody asleep.
+	// A test that fails in virtual time must leave no goroutine asleep.
 	t.Cleanup(func() { q.Abort(nil) })
 	return q
 }

@@ -39,8 +39,8 @@ var modelKeys = []string{"a", "b", "c", "d"}
 
 // TestModel drives a queue and the naive reference with the same operations, in
 // virtual time, and compares all that can be seen after each of them: so what
-// runs is what the reference says, no more (first in all lanes, limits) and no
-// less (maximality, nobody overtakes in ready order).
+// runs is what the reference permits, no more (first in all lanes, limits) and no
+// less (maximality, no action overtakes in ready order).
 func TestModel(t *testing.T) {
 	checks(t, "10000", "1000000")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -142,7 +142,7 @@ func (m *model) play(ctx context.Context, script []step) string {
 		for _, a := range m.acts {
 			close(a.gate)
 		}
-		// Time stands still once the test is over: whoever still obeys needs some.
+		// Time stands still once the test is over: actions that still end need some.
 		time.Sleep(moment)
 	}()
 	for i, s := range script {
@@ -287,7 +287,7 @@ func (m *model) compare() string {
 		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt)
 		got.Actions[a.id] = fmt.Sprint(i.State, a.ticket.Outcome(), i.Attempt)
 		if a.state == queue.Ended {
-			// Settled and told exactly once, and nobody who waits hangs.
+			// Settled and reported exactly once, and no waiting caller hangs.
 			select {
 			case <-a.ticket.Done():
 			default:
@@ -341,7 +341,7 @@ func (m *model) drain(ctx context.Context) string {
 		m.ref.sleep(3 * unit)
 		i := slices.IndexFunc(m.ref.list, running)
 		if i < 0 {
-			return "reference: nobody runs"
+			return "reference: nothing runs"
 		}
 		a := m.acts[m.ref.list[i].id]
 		a.gate <- queue.OK

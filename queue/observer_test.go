@@ -150,7 +150,7 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// TestObserverPanics is that the panic of an observer reaches the caller who ended a
+// TestObserverPanics is that the panic of an observer reaches the caller that ended a
 // waiting action, after all of these actions have ended.
 func TestObserverPanics(t *testing.T) {
 	in(t, func(t *testing.T) {

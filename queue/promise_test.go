@@ -257,7 +257,7 @@ func TestPromise6Isolation(t *testing.T) {
 	})
 }
 
-func TestPromise6StuckKeyDelaysNobody(t *testing.T) {
+func TestPromise6StuckKeyDelaysNoOtherKey(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 2})
 		stuck := submit(t, q, "stuck", takes("stuck", time.Hour, nil))
@@ -285,7 +285,7 @@ func TestPromise6StuckKeyDelaysNobody(t *testing.T) {
 
 func TestPromise7Fairness(t *testing.T) {
 	// A newcomer starts after one turn of every key that was ready before it,
-	// whatever their backlog.
+	// with any backlog.
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
 		var ran []string
@@ -401,7 +401,7 @@ func TestPromise8Cycles(t *testing.T) {
 		require.NoError(t, second, "a has ended")
 	})
 	in(t, func(t *testing.T) {
-		// There is no room, and only the action that asks could make some.
+		// There is no room, and only the submitting action could make some.
 		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
 		var err error
 		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {

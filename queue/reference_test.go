@@ -97,13 +97,13 @@ func (r *reference) submit(a *refAction) bool {
 	// Those that obey do so in the order of their ids.
 	slices.SortFunc(stopped, func(a, b *refAction) int { return a.id - b.id })
 	for _, o := range stopped {
-		r.tell(o, queue.Preempted)
+		r.interrupt(o, queue.Preempted)
 	}
 	return true
 }
 
-// tell tells a running action to end.
-func (r *reference) tell(a *refAction, o queue.Outcome) {
+// interrupt makes a running action end.
+func (r *reference) interrupt(a *refAction, o queue.Outcome) {
 	if a.signal == queue.Pending {
 		a.signal = o
 	}
@@ -164,7 +164,7 @@ func (r *reference) ready(a *refAction) {
 	a.turn = r.turn
 }
 
-// start starts, by turns, whoever has room.
+// start starts the actions that have room, by turns.
 func (r *reference) start() {
 	for {
 		var best *refAction
@@ -225,7 +225,7 @@ func (r *reference) room(class string) bool {
 func (r *reference) cancel(a *refAction) queue.Cancellation {
 	switch a.state {
 	case queue.Running:
-		r.tell(a, queue.Canceled)
+		r.interrupt(a, queue.Canceled)
 		return queue.Signalled
 	case queue.Waiting, queue.Retrying:
 		r.over([]*refAction{a}, queue.Canceled)

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Regions that nobody named beforehand have the limit of "aws/*" each, and count
+// Regions that were not named beforehand have the limit of "aws/*" each, and count
 // for the limit of "aws"; a named one has its own.
 func TestUnnamedClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -296,7 +296,7 @@ func (s *stage) submitted(op operation, keys []string, act *queue.Action, blocke
 	}
 }
 
-var errOutcome = errors.New("as the script says")
+var errOutcome = errors.New("scripted failure")
 
 func (s *stage) action(op operation) *queue.Action {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -358,7 +358,7 @@ func (s *stage) run(ctx context.Context, op operation) error {
 	case "error":
 		return errOutcome
 	case "panic":
-		panic("as the script says")
+		panic("scripted panic")
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 			decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report, decide.Report, decide.Override, decide.Heartbeat,
 		}).Draw(t, "verb"),
 		Event: rapid.IntRange(0, len(table.Events)-1).Draw(t, "event"),
-		Actor: rapid.SampledFrom([]fsm.Actor{"user", "agent", fsm.Sweeper, "nobody"}).Draw(t, "actor"),
+		Actor: rapid.SampledFrom([]fsm.Actor{"user", "agent", fsm.Sweeper, "undeclared"}).Draw(t, "actor"),
 	}
 	if namesOperation(q.Verb) {
 		q.Operation = rec.Operation + rapid.Uint64Range(0, 2).Draw(t, "ahead")

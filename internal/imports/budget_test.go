@@ -4,7 +4,7 @@ import "strings"
 
 const module = "github.com/interlock-go/interlock"
 
-// line says what the files of a package may import that are not tests, besides
+// line lists what the files of a package may import that are not tests, besides
 // the standard library.
 type line struct {
 	pkg string   // below the module; "x/..." is x and everything below it
@@ -19,7 +19,7 @@ var budget = []line{
 	// The foundation, in layers.
 	{
 		pkg: "fsm",
-		why: "whoever wants nothing but a table gets nothing else",
+		why: "a program that needs only a table gets only a table",
 	},
 	{
 		pkg: "fsm/diagram", may: []string{"fsm"},

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed is what go list says about a package.
+// listed is the output of go list about a package.
 type listed struct {
 	ImportPath string
 	Imports    []string // of files that are not tests

@@ -27,7 +27,7 @@ func Print(w io.Writer, figures []Figure) error {
 	return nil
 }
 
-// PrintMachine writes a line that says where the figures come from: the CPU,
+// PrintMachine writes a line with the source of the figures: the CPU,
 // how many of them this process may use, the platform and the Go version. It
 // returns the error of w.
 func PrintMachine(w io.Writer) error {

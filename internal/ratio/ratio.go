@@ -1,11 +1,11 @@
 // Package ratio measures one function against another and prints the result as
 // a line that people and programs can read.
 //
-// An operation in nanoseconds says more about the machine than about the code.
-// A ratio to a baseline says what the code costs, but only if both were
+// An operation in nanoseconds depends more on the machine than on the code.
+// A ratio to a baseline is the cost of the code, but only if both were
 // measured under the same conditions. Therefore every pair is measured in short
 // slices, base and subject in turn, and the ratio is taken within each turn:
-// whatever slows the machine down for longer than two slices slows both.
+// a disturbance that lasts longer than two slices slows both.
 //
 // What it guarantees:
 //   - Base and subject are called strictly in turn, and the one that goes first
@@ -46,7 +46,7 @@ type Pair struct {
 	Subject func(n int)
 }
 
-// Config says how to measure. Nil and the zero Config mean the defaults.
+// Config sets how to measure. Nil and the zero Config mean the defaults.
 type Config struct {
 	Rounds int                  // slices of base and subject each; 0 or less: 1001
 	Slice  time.Duration        // about how long a slice takes; 0 or less: 200 µs
@@ -66,7 +66,7 @@ type Figure struct {
 
 // Many short slices, because an operating system that has other work takes the
 // processor away for milliseconds. Of slices as long as that, most are hit, and
-// a median of them says nothing; of slices of 200 µs, few are.
+// a median of them has no meaning; of slices of 200 µs, few are.
 const (
 	defaultRounds = 1001
 	defaultSlice  = 200 * time.Microsecond
@@ -120,7 +120,7 @@ func (c *Config) withDefaults() Config {
 }
 
 func (c Config) measure(p Pair) Figure {
-	runtime.GC() // so that nobody pays for the garbage of the pair before
+	runtime.GC() // so that no pair pays for the garbage of the pair before
 	base := lane{run: p.Base, n: c.calibrate(p.Base)}
 	subject := lane{run: p.Subject, n: c.calibrate(p.Subject)}
 	ratios := make([]float64, 0, c.Rounds)
@@ -169,7 +169,7 @@ func (c Config) calibrate(run func(n int)) int {
 }
 
 // time returns what n operations took, at least 1 ns: a coarse clock may stand
-// still, and a ratio to zero says nothing.
+// still, and a ratio to zero has no meaning.
 func (c Config) time(run func(n int), n int) time.Duration {
 	start := c.Clock()
 	run(n)

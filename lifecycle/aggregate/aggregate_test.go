@@ -231,7 +231,7 @@ func TestFaults(t *testing.T) {
 	require.PanicsWithValue(t, err.Error(), func() { aggregate.Must(nothing) })
 }
 
-// A rule is what it was made of, whatever becomes of the specification.
+// A later change of the specification does not change the rule.
 func TestAggregateKeepsNothing(t *testing.T) {
 	spec := mciStatus()
 	rule := aggregate.Must(spec)

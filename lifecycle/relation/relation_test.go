@@ -345,7 +345,7 @@ func TestUndeclaredStates(t *testing.T) {
 	require.ErrorContains(t, err, "machine grade has no state 7")
 }
 
-// A relation is what it was made of, whatever becomes of the specification.
+// A later change of the specification does not change the relation.
 func TestRelationKeepsNothing(t *testing.T) {
 	spec := leaseCombinations()
 	table := relation.Must(spec)

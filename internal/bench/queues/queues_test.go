@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// ours is the queue as it is, with everything that it can do.
+// ours is the queue of this repository, with all its features.
 type ours struct {
 	queue *queue.Queuer[string]
 	ctx   context.Context
@@ -94,7 +94,7 @@ func BenchmarkRatios(*testing.B) {
 		for _, p := range peers {
 			goal := 1.6
 			if p.name != "client-go" || n == 1 {
-				goal = 10 // told, not asked for: none of them can do what the queue does
+				goal = 10 // not binding: none of them can do what the queue does
 			}
 			r, q := p.make(), newOurs()
 			figures = append(figures, ratio.Measure([]ratio.Pair{{
