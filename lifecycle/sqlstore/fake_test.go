@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a database that answers as a test says: what engines do seldom and
-// never when they are asked to.
+// fake is a database with the replies of a test, for faults that real engines show
+// seldom.
 type fake struct {
 	mu     sync.Mutex
-	log    []string // the first words of what it was asked
+	log    []string // the first words of every statement
 	answer func(query string, args []driver.NamedValue) reply
 }
 
@@ -36,7 +36,7 @@ func (f *fake) ask(query string, args []driver.NamedValue) reply {
 	return f.answer(query, args)
 }
 
-// asked returns what was asked since the last time.
+// asked returns the statements since the last call of asked.
 func (f *fake) asked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +127,7 @@ func (r *fakeRows) Next(dest []driver.Value) error {
 	return nil
 }
 
-// The drivers' errors, as they look to one who does not know the drivers.
+// Errors in the form of the drivers' errors.
 type (
 	stateError string // PostgreSQL
 	codeError  int    // SQLite
@@ -148,8 +148,8 @@ type numberError struct { // MySQL
 
 func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.Message) }
 
-// opened is a store in a fake database, whose tables are as they are to be; what
-// it is asked further is for the test to answer.
+// opened returns a store in a fake database with the right tables. After that, answer
+// has the replies.
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
 	t.Helper()
 	var all [][]driver.Value // columns of any table

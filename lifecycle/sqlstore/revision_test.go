@@ -10,9 +10,9 @@ import (
 )
 
 func TestRevision(t *testing.T) {
-	own := SQLite.own("", true)
-	counted := &layout{foreign: true}
-	tokens := &layout{foreign: true, column: own.column}
+	own := SQLite.own("")
+	counted := &layout{existing: true}
+	tokens := &layout{existing: true, column: own.column}
 	token := lifecycle.Token{1, 2, 0xfe}
 	for _, x := range []struct {
 		name   string
@@ -22,11 +22,11 @@ func TestRevision(t *testing.T) {
 		is     lifecycle.Revision
 	}{
 		{"own", own, 25, token[:], "25-0102fe00000000000000000000000000"},
-		{"own, nobody has written it", own, 0, make([]byte, 16), "0"},
-		{"user's, without tokens", counted, 25, nil, "25"},
-		{"user's", tokens, math.MaxInt64 - 1, token[:], "9223372036854775806-0102fe00000000000000000000000000"},
-		{"user's, made by the user", tokens, 1, nil, "1"},
-		{"user's, with a token of another length", tokens, 0, []byte{7}, "0-07"},
+		{"own, without a commit", own, 0, make([]byte, 16), "0"},
+		{"existing, without tokens", counted, 25, nil, "25"},
+		{"existing", tokens, math.MaxInt64 - 1, token[:], "9223372036854775806-0102fe00000000000000000000000000"},
+		{"existing, written by another program", tokens, 1, nil, "1"},
+		{"existing, with a token of another length", tokens, 0, []byte{7}, "0-07"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			require.Equal(t, x.is, x.l.revision(x.number, x.token))
