@@ -36,9 +36,6 @@ func (s *shared) isolation(p *plan) sql.IsolationLevel {
 
 // lockAbsent acquires the locks that keep required objects absent.
 func (s *session) lockAbsent(ctx context.Context, p *plan) error {
-	if s.e.oneWriter {
-		return nil
-	}
 	if s.callTx && p.requiresAbsence() {
 		if err := s.checkIsolation(ctx); err != nil {
 			return err

@@ -113,16 +113,10 @@ func (b *builder) id() string {
 // read returns the expression that reads a column. A column that the table lacks is
 // read as if no commit had written it.
 func (b *builder) read(v value) string {
-	name, timed := b.l.column[v], v == vChangedAt || v == vDeadline
-	switch {
-	case name != "" && timed && b.l.nativeTimes:
-		return fmt.Sprintf(b.e.toMicros, name)
-	case name != "" && b.l.existing && v.kind() == ofText:
-		return "COALESCE(" + name + ", '')"
-	case name != "" && b.l.existing && v.kind() == ofNumber && !timed:
-		return "COALESCE(" + name + ", 0)"
+	timed := v == vChangedAt || v == vDeadline
+	switch name := b.l.column[v]; {
 	case name != "":
-		return name
+		return b.column(name, v.kind(), timed, b.l.existing)
 	case v == vMachine:
 		return b.literal(b.l.machine)
 	case v == vOrigin:
@@ -135,6 +129,22 @@ func (b *builder) read(v value) string {
 		return "0"
 	}
 	return "NULL"
+}
+
+// column returns the expression that reads a column. The columns of an existing table
+// may be NULL.
+func (b *builder) column(name string, k kind, timed, existing bool) string {
+	switch {
+	case timed && existing && b.l.nativeTimes:
+		return fmt.Sprintf(b.e.toMicros, name)
+	case timed || !existing:
+		return name
+	case k == ofText:
+		return "COALESCE(" + name + ", '')"
+	case k == ofNumber:
+		return "COALESCE(" + name + ", 0)"
+	}
+	return name
 }
 
 // record writes the select list that session.scan reads: the columns of a record
@@ -166,16 +176,10 @@ func (b *builder) historyOf() string {
 
 // readHistory returns the expression that reads a column of the history.
 func (b *builder) readHistory(h historyColumn) string {
-	name, k := b.l.historyColumn[h], historyValues[h].kind()
-	switch {
-	case name != "" && h == hAt && b.l.existingHistory && b.l.nativeTimes:
-		return fmt.Sprintf(b.e.toMicros, name)
-	case name != "" && b.l.existingHistory && k == ofText:
-		return "COALESCE(" + name + ", '')"
-	case name != "" && b.l.existingHistory && k == ofNumber:
-		return "COALESCE(" + name + ", 0)"
+	k := historyValues[h].kind()
+	switch name := b.l.historyColumn[h]; {
 	case name != "":
-		return name
+		return b.column(name, k, h == hAt, b.l.existingHistory)
 	case h == hFromOrigin:
 		return b.readHistory(hFrom)
 	case h == hOrigin:

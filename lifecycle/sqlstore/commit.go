@@ -30,7 +30,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.calls.Done()
 	if s.tx != nil {
 		err = s.commitIn(ctx, p)
 	} else {
@@ -44,7 +44,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 
 // commit makes attempts until the outcome is known or the retries end.
 func (s *Store) commit(ctx context.Context, p *plan) error {
-	r := s.retries()
+	r := retry{most: s.config.RetryFor}
 	var lost *lostError // the last lost answer
 	for {
 		err := s.attempt(ctx, p)
@@ -85,7 +85,7 @@ func (s *Store) attempt(ctx context.Context, p *plan) error {
 	}
 	err := send(ctx, p)
 	if missed, ok := errors.AsType[*missedError](err); ok {
-		err = s.session(s.db).explain(ctx, p)
+		err = (&session{s.shared, s.db, false}).explain(ctx, p)
 		if err == errBusy && missed.err != nil {
 			return missed.err
 		}
@@ -102,7 +102,7 @@ func (s *Store) statement(ctx context.Context, p *plan) error {
 		return err
 	}
 	defer conn.Close()
-	err = s.session(conn).write(ctx, p)
+	err = (&session{s.shared, conn, false}).write(ctx, p)
 	if _, missed := errors.AsType[*missedError](err); err != nil && !missed && classify(err) == noAnswer {
 		return &lostError{err}
 	}
@@ -115,7 +115,7 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
-	err = s.session(tx).write(ctx, p)
+	err = (&session{s.shared, tx, false}).write(ctx, p)
 	if err == nil && ctx.Err() != nil {
 		err = lifecycle.Ended(ctx)
 	}
@@ -180,7 +180,7 @@ func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: 
 // commitIn writes a commit in the caller's transaction. A savepoint takes back what a
 // commit of several objects has written before it is refused.
 func (s *Store) commitIn(ctx context.Context, p *plan) error {
-	in, several := s.session(s.tx), len(p.targets) > 1
+	in, several := &session{s.shared, s.tx, true}, len(p.targets) > 1
 	if several {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 			return failed(ctx, err)

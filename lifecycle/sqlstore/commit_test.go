@@ -127,7 +127,7 @@ func TestLostCommit(t *testing.T) {
 			if len(x.by[isUpdate]) == 0 {
 				x.by[isUpdate] = []reply{done}
 			}
-			store, f, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, answers(x.by))
+			store, f, _ := opened(t, MySQL, nil, answers(x.by))
 			sent := *c
 			sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
 			err := store.Commit(t.Context(), &sent)
@@ -214,7 +214,7 @@ func TestLostWithoutToken(t *testing.T) {
 	db := sql.OpenDB(f)
 	defer db.Close()
 	a := ExistingTable{Machine: "crane", Table: "cranes", Columns: ColumnMap{ID: "id", State: "state", Revision: "rev"}}
-	store, err := a.Open(t.Context(), db, MySQL, &Config{SettleFor: 50 * time.Millisecond})
+	store, err := a.Open(t.Context(), db, MySQL, nil)
 	require.NoError(t, err)
 	defer store.Close()
 	c := moved()
@@ -244,7 +244,7 @@ func TestLostMetadataOnly(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			updates := []reply{done, {affected: 0}}
 			locked := []reply{{rows: [][]driver.Value{{"crane", "a", "idle", int64(4), before[:]}, {"crane", "b", "idle", int64(4), before[:]}}}, {}}
-			store, _, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, func(query string, args []driver.NamedValue) reply {
+			store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
 				take := func(list *[]reply) reply {
 					r := (*list)[0]
 					if len(*list) > 1 {

@@ -155,7 +155,7 @@ func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) 
 	}
 	l = &layout{
 		existing: true, machine: t.Machine, removed: t.Removed, deletes: t.Removed == "",
-		nativeTimes: !t.Micros && e.timeType != "",
+		nativeTimes: !t.Micros && e.timeType != "", noToken: []byte{0},
 	}
 	if l.table, err = e.table(t.Table); err != nil {
 		return nil, err

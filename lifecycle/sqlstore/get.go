@@ -36,7 +36,7 @@ type record struct {
 func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) (r record, err error) {
 	vals := &vector{vMachine: key.Machine, vID: key.ID}
 	for {
-		err := s.query(ctx, st, vals.args(st), func(rows *sql.Rows) (err error) {
+		err := s.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) (err error) {
 			r, err = s.scan(rows, &key)
 			return err
 		})
@@ -59,7 +59,7 @@ func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) 
 // lastNumbers reads the numbers of an object without a row from its history. It
 // reports whether the object has a row now.
 func (s *session) lastNumbers(ctx context.Context, r *record, vals *vector) (exists bool, err error) {
-	err = s.query(ctx, s.st.lastRow, vals.args(s.st.lastRow), func(rows *sql.Rows) error {
+	err = s.query(ctx, s.st.lastRow, vals.args(s.st.lastRow, 0), func(rows *sql.Rows) error {
 		var rev, sequence, operation, at int64
 		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token, &exists); err != nil {
 			return err

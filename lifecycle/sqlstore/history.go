@@ -27,7 +27,7 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 	vals := &vector{vMachine: key.Machine, vID: key.ID}
 	err = s.call(ctx, func(in *session) error {
 		list = nil
-		return in.query(ctx, st, vals.args(st), func(rows *sql.Rows) error {
+		return in.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) error {
 			h := lifecycle.HistoryRow{Key: key}
 			var sequence, rev, operation, at int64
 			var token []byte
@@ -160,12 +160,13 @@ func (s *Store) excesses(ctx context.Context, machine, after string, age time.Du
 		" HAVING MAX(", sequence, ") - MIN(", sequence, ") >= ", b.literal(int64(keep)),
 		" AND MAX(CASE WHEN ", young(), " THEN 0 ELSE 1 END) = 1 ORDER BY ", id, " LIMIT ", b.literal(int64(limit)))
 	st, vals := b.statement(), &vector{vMachine: machine}
+	now := int64(0)
 	if !s.e.ownClock {
-		vals[vNow] = time.Now().UnixMicro()
+		now = time.Now().UnixMicro()
 	}
 	err = s.call(ctx, func(in *session) error {
 		list = nil
-		return in.query(ctx, st, vals.args(st), func(rows *sql.Rows) error {
+		return in.query(ctx, st, vals.args(st, now), func(rows *sql.Rows) error {
 			var x excess
 			var last, young int64
 			err := rows.Scan(&x.id, &x.first, &last, &young)
@@ -183,7 +184,7 @@ func (s *Store) deleteRows(ctx context.Context, key lifecycle.Key, below int64) 
 	b.add("DELETE FROM ", s.l.history, " WHERE ", b.historyOf(), " AND ", s.l.historyColumn[hSequence], " < ", b.literal(below))
 	st, vals := b.statement(), &vector{vMachine: key.Machine, vID: key.ID}
 	err = s.call(ctx, func(in *session) error {
-		result, err := in.exec(ctx, st, vals.args(st))
+		result, err := in.exec(ctx, st, vals.args(st, 0))
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,13 @@
 package sqlstore
 
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
 // value is an argument of a statement: a column of the record, or another fact of
 // a change.
 type value uint8
@@ -108,11 +116,18 @@ type layout struct {
 	deletes         bool   // a removed object has no row
 	nativeTimes     bool   // times have the engine's own type; otherwise they are microseconds
 	indexes         string // begins the names of the indexes of the store's own table
+	// noToken is the token of a row that no commit has written: zeros in the store's own
+	// table; in an existing table, where such a row has NULL or no bytes, a value that no
+	// token equals.
+	noToken []byte
 }
 
 // own returns the layout of the store's own tables.
 func (e *engine) own(prefix string) *layout {
-	l := &layout{table: e.quoted(prefix + "objects"), indexes: prefix + "objects", messages: e.quoted(prefix + "messages")}
+	l := &layout{
+		table: e.quoted(prefix + "objects"), indexes: prefix + "objects", messages: e.quoted(prefix + "messages"),
+		noToken: make([]byte, len(lifecycle.Token{})),
+	}
 	for i, name := range columnNames {
 		l.column[i] = e.quoted(name)
 	}
@@ -144,3 +159,40 @@ func (l *layout) from(first value) (named []value) {
 	}
 	return named
 }
+
+// revision returns the revision of a record: the number of commits that have
+// written the row, and the token of the last one. The number alone would repeat:
+// InnoDB, and PostgreSQL without synchronous_commit, show a commit before it is on
+// disk. If such an engine is killed, a record that was read may be lost, and another
+// commit then writes a record with the same number.
+//
+//	revision = number                   the table keeps no token, or no commit has written one
+//	         | number "-" token in hex
+func (l *layout) revision(number int64, token []byte) lifecycle.Revision {
+	if l.column[vToken] == "" || len(token) == 0 || number == 0 && !l.existing {
+		return lifecycle.Revision(strconv.FormatInt(number, 10))
+	}
+	var room [20 + 1 + 2*len(lifecycle.Token{})]byte
+	text := strconv.AppendInt(room[:0], number, 10)
+	text = append(text, '-')
+	return lifecycle.Revision(hex.AppendEncode(text, token))
+}
+
+// parse is the inverse of revision. A revision of another store has the number
+// noNumber.
+func (l *layout) parse(r lifecycle.Revision) (number int64, token []byte) {
+	digits, rest, _ := strings.Cut(string(r), "-")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err == nil && rest != "" {
+		token, err = hex.DecodeString(rest)
+	}
+	if err != nil || number < 0 || number == maxNumber || l.revision(number, token) != r {
+		return noNumber, nil
+	}
+	return number, token
+}
+
+const (
+	noNumber                    = -1  // the number of no row
+	absent   lifecycle.Revision = "0" // the revision of an object that no commit has written
+)

@@ -15,13 +15,19 @@ import (
 // vector has the values of one change for every statement.
 type vector [values]any
 
-// args returns the arguments of a statement.
-func (v *vector) args(st *statement) []any {
+// args returns the arguments of a statement. The time is vNow, in microseconds; 0: the
+// statement reads the clock.
+func (vals *vector) args(st *statement, now int64) []any {
 	args := make([]any, len(st.args))
 	for i, a := range st.args {
-		args[i] = a
-		if a, ok := a.(value); ok {
-			args[i] = v[a]
+		v, ok := a.(value)
+		switch {
+		case !ok:
+			args[i] = a
+		case v != vNow:
+			args[i] = vals[v]
+		case now != 0:
+			args[i] = now
 		}
 	}
 	return args
@@ -46,7 +52,9 @@ type plan struct {
 type change struct {
 	*lifecycle.StoredChange
 	vals   vector
-	expect int64 // the number of the expected revision
+	expect int64      // the number of the expected revision
+	write  *statement // writes the record
+	first  bool       // the object may have no row, and write inserts it
 }
 
 // target is an object that a plan changes or, without a change, requires.
@@ -67,8 +75,10 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		if err := s.checkChange(ch.StoredChange); err != nil {
 			return nil, err
 		}
-		if err := s.l.keeps(ch.StoredChange); err != nil {
-			return nil, err
+		if s.l.existing {
+			if err := s.l.keeps(ch.StoredChange); err != nil {
+				return nil, err
+			}
 		}
 		s.fill(ch, c.Token)
 		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
@@ -88,56 +98,47 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	return p, nil
 }
 
-// fill computes the values of a change.
+// fill computes the values of a change and selects its statement.
 func (s *shared) fill(ch *change, token lifecycle.Token) {
 	to := &ch.To
-	expect, before, _ := s.l.parse(ch.Expect)
+	expect, before := s.l.parse(ch.Expect)
 	if before == nil {
-		before = s.l.noToken()
+		before = s.l.noToken
 	}
 	from := ch.From
 	if from == "" {
 		from = s.l.removed
 	}
+	row := *to
+	if ch.Remove { // the numbers continue
+		row = lifecycle.StoredRecord{
+			Key: to.Key, State: s.l.removed, Sequence: to.Sequence, Operation: to.Operation,
+			Actor: to.Actor, Event: to.Event, Reason: to.Reason,
+		}
+	}
 	ch.expect = expect
 	ch.vals = vector{
-		vMachine: to.Machine, vID: to.ID, vState: to.State, vOrigin: to.Origin, vTarget: to.Target,
-		vRevision: expect + 1, vSequence: int64(to.Sequence), vOperation: int64(to.Operation),
-		vOwner: to.Owner, vEpoch: int64(to.Epoch), vWork: to.Work, vArgs: to.Args, vWorkOptions: to.WorkOptions,
-		vActor: string(to.Actor), vEvent: to.Event, vReason: cleaned(to.Reason),
-		vPayload: to.Payload, vSaved: to.Saved, vToken: token[:],
+		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
+		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
+		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
+		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
+		vPayload: row.Payload, vSaved: row.Saved, vToken: token[:],
 		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
 		vTo: to.State, vToOrigin: to.Origin,
 	}
-	v := &ch.vals
-	if ch.Timeout > 0 {
-		v[vWithin] = micros(ch.Timeout)
+	if ch.Timeout > 0 && !ch.Remove {
+		ch.vals[vWithin] = micros(ch.Timeout)
 	}
-	if ch.Remove {
-		none := []byte(nil)
-		v[vState], v[vOrigin], v[vTarget] = s.l.removed, "", ""
-		v[vOwner], v[vEpoch], v[vWork], v[vArgs], v[vWorkOptions] = "", int64(0), "", none, none
-		v[vPayload], v[vSaved], v[vWithin] = none, none, nil
-	}
-}
-
-// first reports whether a change makes the first row of its object.
-func (l *layout) first(ch *change) bool {
-	return ch.From == "" && (ch.expect == 0 || l.deletes && l.history != "")
-}
-
-// setTime sets the time of the commit, which is that of all changes.
-func (p *plan) setTime(micros int64) {
-	p.at = micros
-	for i := range p.changes {
-		p.changes[i].vals[vNow] = micros
-	}
-}
-
-func (p *plan) forgetTime() {
-	p.at = 0
-	for i := range p.changes {
-		p.changes[i].vals[vNow] = nil
+	ch.write = s.st.update
+	switch {
+	case ch.MetadataOnly && ch.Timeout > 0:
+		ch.write = s.st.setMetadataDeadline
+	case ch.MetadataOnly:
+		ch.write = s.st.setMetadata
+	case ch.Remove && s.l.deletes:
+		ch.write = s.st.remove
+	case ch.From == "" && (expect == 0 || s.st.lastRow != nil):
+		ch.write, ch.first = s.st.insert, true
 	}
 }
 
@@ -220,9 +221,6 @@ func (s *shared) checkChange(ch *lifecycle.StoredChange) error {
 // keeps refuses a change that sets a field for which an existing table has no
 // column, if the loss of the field would be unsound.
 func (l *layout) keeps(ch *lifecycle.StoredChange) error {
-	if !l.existing {
-		return nil
-	}
 	to := &ch.To
 	for _, field := range []struct {
 		v   value

@@ -5,18 +5,23 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
+
+// searchFor bounds the search for a commit whose answer was lost. The end of the caller's
+// context does not shorten it.
+const searchFor = time.Second
 
 // resolve finds out whether a commit was written whose answer was lost. It returns
 // nil if it was; a conflict if its objects have moved on; errBusy if they have not,
 // so that the commit can be sent again; another error if the engine does not answer.
 func (s *Store) resolve(ctx context.Context, p *plan) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.config.SettleFor)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), searchFor)
 	defer stop()
 	for attempts := 5; ; attempts++ {
-		err := s.session(s.db).compare(ctx, p)
+		err := (&session{s.shared, s.db, false}).compare(ctx, p)
 		if err == nil || classify(err) == busy || classify(err) == refused || !pause(ctx, attempts) {
 			return err
 		}
@@ -106,7 +111,7 @@ func (s *session) findInHistory(ctx context.Context, p *plan) (finding, error) {
 	for i := range p.changes {
 		var token []byte
 		var at int64
-		err := s.query(ctx, st, p.changes[i].vals.args(st), func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
+		err := s.query(ctx, st, p.changes[i].vals.args(st, 0), func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
 		switch {
 		case err != nil || len(token) == 0:
 			return unproved, err
@@ -128,7 +133,7 @@ func (s *session) findInRecords(ctx context.Context, p *plan) (finding, error) {
 		if err != nil {
 			return unproved, err
 		}
-		number, token, _ := s.l.parse(now.Revision)
+		number, token := s.l.parse(now.Revision)
 		switch {
 		case number != ch.expect+1:
 			return unproved, nil

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"fmt"
 	"strings"
-
-	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // statements are the statements whose text never changes. Nil: the layout does not
@@ -31,7 +29,7 @@ type statements struct {
 // prepared returns the statements that are executed often.
 func (s *statements) prepared() (list []*statement) {
 	for _, st := range []*statement{
-		s.get, s.insert, s.update, s.remove, s.setMetadata, s.setMetadataDeadline, s.addRow, s.findRow, s.lastRow,
+		s.get, s.getLocked, s.insert, s.update, s.remove, s.setMetadata, s.setMetadataDeadline, s.addRow, s.findRow, s.lastRow,
 	} {
 		if st != nil {
 			list = append(list, st)
@@ -159,7 +157,7 @@ func (b *builder) reserve() {
 		case v == vMachine || v == vID:
 			is = b.value(v)
 		case v == vToken:
-			is = b.literal(make([]byte, len(lifecycle.Token{})))
+			is = b.literal(b.l.noToken)
 		case v == vDeadline || v.kind() == ofBytes:
 			is = "NULL"
 		case v.kind() == ofNumber:

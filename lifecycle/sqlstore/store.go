@@ -21,10 +21,6 @@ type Config struct {
 	// way: deadlocks, serialization failures, a locked database. The caller's context
 	// may end it sooner. Default: 10 s; less than 0: no retries.
 	RetryFor time.Duration
-	// SettleFor bounds how long the store searches the history for a commit whose
-	// answer was lost. The end of the caller's context does not shorten it.
-	// Default: 1 s.
-	SettleFor time.Duration
 }
 
 const (
@@ -40,7 +36,6 @@ func (c *Config) resolved() (Config, error) {
 	}
 	r.Prefix = cmp.Or(r.Prefix, defaultPrefix)
 	r.RetryFor = cmp.Or(r.RetryFor, 10*time.Second)
-	r.SettleFor = cmp.Or(r.SettleFor, time.Second)
 	if err := identifier(r.Prefix); err != nil {
 		return r, err
 	}
@@ -158,7 +153,7 @@ func (s *Store) Close() error {
 }
 
 // enter begins a call, unless the context has ended or the store is closed. After
-// nil the caller must call leave.
+// nil the caller must call calls.Done.
 func (s *shared) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return lifecycle.Ended(ctx)
@@ -172,20 +167,18 @@ func (s *shared) enter(ctx context.Context) error {
 	return nil
 }
 
-func (s *shared) leave() { s.calls.Done() }
-
 // call makes a call that may be repeated: it reads, or has the same effect twice.
 // In a transaction of the caller it is made once.
 func (s *Store) call(ctx context.Context, run func(*session) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.calls.Done()
 	if s.tx != nil {
-		return failed(ctx, run(s.session(s.tx)))
+		return failed(ctx, run(&session{s.shared, s.tx, true}))
 	}
-	for r := s.retries(); ; {
-		err := run(s.session(s.db))
+	for r := (retry{most: s.config.RetryFor}); ; {
+		err := run(&session{s.shared, s.db, false})
 		if err == nil || !r.again(ctx, err) {
 			return failed(ctx, err)
 		}
@@ -204,8 +197,6 @@ type session struct {
 	q      querier
 	callTx bool // q is a transaction of the caller
 }
-
-func (s *Store) session(q querier) *session { return &session{s.shared, q, s.tx != nil} }
 
 // stmt returns the prepared form of a statement, or nil. A transaction of the caller
 // has none: to prepare a statement there may need a second connection.

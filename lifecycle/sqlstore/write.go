@@ -15,8 +15,11 @@ import (
 // messages. A *missedError reports a change without its expected record, or a
 // precondition that does not hold; see explain.
 func (s *session) write(ctx context.Context, p *plan) error {
-	if err := s.begin(ctx, p); err != nil {
-		return err
+	p.at = 0
+	if s.e.oneWriter || s.l.existing {
+		if err := s.begin(ctx, p); err != nil {
+			return err
+		}
 	}
 	states := make(map[lifecycle.Key]string, len(p.commit.Require))
 	for _, t := range p.targets {
@@ -36,22 +39,22 @@ func (s *session) write(ctx context.Context, p *plan) error {
 			return &missedError{}
 		}
 	}
+	if len(p.commit.Messages) == 0 {
+		return nil
+	}
 	return s.addMessages(ctx, p.commit.Messages)
 }
 
-// begin sets the time if the statements do not report it, and takes the locks that
+// begin sets the time if the statements do not report it, and acquires the locks that
 // come before those of rows.
 func (s *session) begin(ctx context.Context, p *plan) error {
-	p.forgetTime()
 	switch {
 	case !s.e.ownClock:
-		p.setTime(time.Now().UnixMicro())
-	case s.l.existing && !s.e.returning: // see builder.reported
-		var now int64
-		if err := s.query(ctx, s.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&now) }); err != nil {
+		p.at = time.Now().UnixMicro()
+	case !s.e.returning: // see builder.reported
+		if err := s.query(ctx, s.st.clock, nil, func(rows *sql.Rows) error { return rows.Scan(&p.at) }); err != nil {
 			return err
 		}
-		p.setTime(now)
 	}
 	if s.e.oneWriter && len(p.targets) > 1 {
 		// The lock of the database, before a read: the engine refuses a transaction that
@@ -60,7 +63,7 @@ func (s *session) begin(ctx context.Context, p *plan) error {
 		_, err := s.q.ExecContext(ctx, "UPDATE "+s.l.table+" SET "+id+" = "+id+" WHERE 1 = 0")
 		return err
 	}
-	if s.l.existing {
+	if s.l.existing && !s.e.oneWriter {
 		return s.lockAbsent(ctx, p)
 	}
 	return nil
@@ -68,14 +71,18 @@ func (s *session) begin(ctx context.Context, p *plan) error {
 
 // change writes one change and its history row.
 func (s *session) change(ctx context.Context, p *plan, ch *change) error {
-	n, err := s.writeRecord(ctx, p, ch)
+	write := s.writeRow
+	if ch.first {
+		write = s.create
+	}
+	n, err := write(ctx, p, ch, ch.write)
 	switch {
 	case err == nil && n == 0:
 		return &missedError{}
 	case err == nil && n > 1:
 		return fmt.Errorf("%w: %d rows of %q", errRows, n, ch.To.ID)
 	case err == nil && s.st.addRow != nil && !ch.MetadataOnly:
-		_, err = s.exec(ctx, s.st.addRow, ch.vals.args(s.st.addRow))
+		_, err = s.exec(ctx, s.st.addRow, ch.vals.args(s.st.addRow, p.at))
 	}
 	if err != nil && classify(err) == duplicate && !s.callTx {
 		return &missedError{err} // another commit has written the row, or the history row
@@ -83,18 +90,9 @@ func (s *session) change(ctx context.Context, p *plan, ch *change) error {
 	return err
 }
 
-// writeRecord writes the record of a change and returns the number of rows.
-func (s *session) writeRecord(ctx context.Context, p *plan, ch *change) (int64, error) {
-	switch {
-	case ch.MetadataOnly && ch.Timeout > 0:
-		return s.writeRow(ctx, p, ch, s.st.setMetadataDeadline)
-	case ch.MetadataOnly:
-		return s.writeRow(ctx, p, ch, s.st.setMetadata)
-	case ch.Remove && s.l.deletes:
-		return s.writeRow(ctx, p, ch, s.st.remove)
-	case !s.l.first(ch):
-		return s.writeRow(ctx, p, ch, s.st.update)
-	case s.st.lastRow != nil:
+// create writes the record of an object that may have no row.
+func (s *session) create(ctx context.Context, p *plan, ch *change, insert *statement) (int64, error) {
+	if s.st.lastRow != nil {
 		// No row to compare with: the history has the expected revision. If another
 		// commit comes in between, it takes the place of this one's history row.
 		r, err := s.record(ctx, ch.To.Key, s.st.get)
@@ -102,7 +100,7 @@ func (s *session) writeRecord(ctx context.Context, p *plan, ch *change) (int64, 
 			return 0, err
 		}
 	}
-	n, err := s.writeRow(ctx, p, ch, s.st.insert)
+	n, err := s.writeRow(ctx, p, ch, insert)
 	switch {
 	case err == nil && n > 0, err != nil && classify(err) != duplicate:
 		return n, err
@@ -125,26 +123,20 @@ func (s *session) writeRecord(ctx context.Context, p *plan, ch *change) (int64, 
 // writeRow executes a statement that writes one row, and returns the number of rows.
 func (s *session) writeRow(ctx context.Context, p *plan, ch *change, st *statement) (n int64, err error) {
 	if s.e.returning {
-		err = s.query(ctx, st, ch.vals.args(st), func(rows *sql.Rows) error {
+		err = s.query(ctx, st, ch.vals.args(st, p.at), func(rows *sql.Rows) error {
 			n++
-			var now int64
-			err := rows.Scan(&now)
-			p.setTime(now)
-			return err
+			return rows.Scan(&p.at)
 		})
 		return n, err
 	}
-	result, err := s.exec(ctx, st, ch.vals.args(st))
+	result, err := s.exec(ctx, st, ch.vals.args(st, p.at))
 	if err != nil {
 		return 0, err
 	}
 	if n, err = result.RowsAffected(); err != nil || n == 0 || p.at != 0 {
 		return n, err
 	}
-	now, err := result.LastInsertId() // see builder.reported
-	if err == nil && now != 0 {
-		p.setTime(now)
-	}
+	p.at, err = result.LastInsertId() // see builder.reported; 0: not reported
 	return n, err
 }
 
@@ -154,7 +146,7 @@ func (s *session) hold(ctx context.Context, key lifecycle.Key) (state string, er
 	r, err := s.record(ctx, key, s.st.getLocked)
 	if err == nil && !r.row && s.st.reserve != nil {
 		vals := &vector{vMachine: key.Machine, vID: key.ID}
-		if _, err = s.exec(ctx, s.st.reserve, vals.args(s.st.reserve)); err == nil {
+		if _, err = s.exec(ctx, s.st.reserve, vals.args(s.st.reserve, 0)); err == nil {
 			r, err = s.record(ctx, key, s.st.getLocked)
 		}
 	}
