@@ -80,15 +80,12 @@ func (s *Store) attempt(ctx context.Context, p *plan) error {
 		}
 	}
 	send := s.transaction
-	if s.e.returning && !s.l.existing && len(p.targets) == 1 && len(p.commit.Messages) == 0 {
+	if s.e.returning && !s.l.existing && !p.several() && len(p.commit.Messages) == 0 {
 		send = s.statement
 	}
 	err := send(ctx, p)
 	if missed, ok := errors.AsType[*missedError](err); ok {
-		err = (&session{s.shared, s.db, false}).explain(ctx, p)
-		if err == errBusy && missed.err != nil {
-			return missed.err
-		}
+		return (&session{s.shared, s.db, false}).explain(ctx, p, missed)
 	}
 	return err
 }
@@ -178,22 +175,22 @@ func finish(ctx context.Context, end func() error) error {
 func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: tx} }
 
 // commitIn writes a commit in the caller's transaction. A savepoint takes back what a
-// commit of several objects has written before it is refused.
+// commit has written before it is refused.
 func (s *Store) commitIn(ctx context.Context, p *plan) error {
-	in, several := &session{s.shared, s.tx, true}, len(p.targets) > 1
-	if several {
+	if p.several() {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 			return failed(ctx, err)
 		}
 	}
+	in := &session{s.shared, s.tx, true}
 	err := in.write(ctx, p)
-	if _, missed := errors.AsType[*missedError](err); missed && several {
-		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
-			return failed(ctx, err)
+	if missed, ok := errors.AsType[*missedError](err); ok {
+		if p.several() {
+			if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
+				return failed(ctx, err)
+			}
 		}
-	}
-	if _, missed := errors.AsType[*missedError](err); missed {
-		err = in.explain(ctx, p)
+		err = in.explain(ctx, p, missed)
 	}
 	switch {
 	case err == nil, errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):

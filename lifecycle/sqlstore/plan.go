@@ -142,6 +142,9 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 	}
 }
 
+// several reports whether the commit has more than one condition.
+func (p *plan) several() bool { return len(p.commit.Changes)+len(p.commit.Require) > 1 }
+
 // requiresAbsence reports whether the commit requires that an object does not exist.
 func (p *plan) requiresAbsence() bool {
 	return slices.ContainsFunc(p.commit.Require, func(r lifecycle.Precondition) bool { return slices.Contains(r.States, "") })

@@ -30,8 +30,8 @@ func (s *Store) resolve(ctx context.Context, p *plan) error {
 
 // explain returns the result of a commit that has missed a row: nil if the same
 // commit was written before, the conflict, the precondition that does not hold, or
-// errBusy if all is as expected now.
-func (s *session) explain(ctx context.Context, p *plan) error {
+// the reason or errBusy if all is as expected now.
+func (s *session) explain(ctx context.Context, p *plan, missed *missedError) error {
 	if err := s.compare(ctx, p); err != errBusy {
 		return err
 	}
@@ -43,6 +43,9 @@ func (s *session) explain(ctx context.Context, p *plan) error {
 		if !slices.Contains(required.States, now.State) {
 			return &lifecycle.PreconditionError{Precondition: required, Current: now.StoredRecord}
 		}
+	}
+	if missed.err != nil {
+		return missed.err
 	}
 	return errBusy
 }

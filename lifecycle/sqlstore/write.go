@@ -102,22 +102,19 @@ func (s *session) create(ctx context.Context, p *plan, ch *change, insert *state
 	}
 	n, err := s.writeRow(ctx, p, ch, insert)
 	switch {
-	case err == nil && n > 0, err != nil && classify(err) != duplicate:
-		return n, err
-	case s.l.deletes && err == nil:
-		return 0, errTaken
-	case s.l.deletes:
-		return 0, err
-	}
-	// The object has a row already: a reserved or a removed one.
-	n, updateErr := s.writeRow(ctx, p, ch, s.st.update)
-	switch {
-	case updateErr != nil || n > 0:
-		return n, updateErr
+	case err == nil && n > 0:
+		return n, nil
 	case err == nil:
 		err = errTaken
+	case s.l.deletes, s.e.insertNew != "", classify(err) != duplicate:
+		return 0, err
 	}
-	return 0, err
+	if !s.l.deletes { // the object may have a row already: a reserved or a removed one
+		if n, updateErr := s.writeRow(ctx, p, ch, s.st.update); updateErr != nil || n > 0 {
+			return n, updateErr
+		}
+	}
+	return 0, &missedError{err}
 }
 
 // writeRow executes a statement that writes one row, and returns the number of rows.
