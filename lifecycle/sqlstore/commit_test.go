@@ -37,6 +37,11 @@ func row(state string, revision, sequence int64, token lifecycle.Token) [][]driv
 	}}
 }
 
+// historyRow is the token and the time of a history row.
+func historyRow(token lifecycle.Token) reply {
+	return reply{rows: [][]driver.Value{{token[:], int64(1_000_000)}}}
+}
+
 const (
 	isUpdate  = "UPDATE `interlock_objects`"
 	isRow     = "INSERT INTO `interlock_history`"
@@ -77,19 +82,19 @@ func TestLostCommit(t *testing.T) {
 		{
 			name: "the history has it", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(1_000_000)}}}},
+				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {historyRow(c.Token)},
 			},
 		},
 		{
 			name: "the history has it, at the second look", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {cut, {rows: row("broken", 6, 4, other)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(1_000_000)}}}},
+				"COMMIT": {cut}, isRecord: {cut, {rows: row("broken", 6, 4, other)}}, isHistory: {historyRow(c.Token)},
 			},
 		},
 		{
 			name: "another commit has its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 6, 4, other)}}, isHistory: {{rows: [][]driver.Value{{other[:], int64(9)}}}},
+				"COMMIT": {cut}, isRecord: {{rows: row("broken", 6, 4, other)}}, isHistory: {historyRow(other)},
 			},
 		},
 		{
@@ -133,7 +138,7 @@ func TestLostCommit(t *testing.T) {
 			err := store.Commit(t.Context(), &sent)
 			require.ErrorIs(t, err, x.is)
 			commits, updates := 0, 0
-			for _, q := range f.asked() {
+			for _, q := range f.statements() {
 				if q == "COMMIT" {
 					commits++
 				}
@@ -175,10 +180,10 @@ func TestRollbackThatHangs(t *testing.T) {
 		}
 		return done
 	})
-	answered := make(chan error, 1)
-	go func() { answered <- store.Commit(ctx, moved()) }()
+	result := make(chan error, 1)
+	go func() { result <- store.Commit(ctx, moved()) }()
 	select {
-	case err := <-answered:
+	case err := <-result:
 		close(release)
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome, "nothing was written")
@@ -239,11 +244,14 @@ func TestLostMetadataOnly(t *testing.T) {
 		{"the record has another token and its number", c, []reply{{rows: row("idle", 5, 2, other)}}, lifecycle.ErrConflict},
 		{"the record has a later number", c, []reply{{rows: row("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
 		{"it is written during the search", c, []reply{{rows: row("idle", 4, 2, before)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
-		{"the second of two objects has a later number", both, []reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}}, lifecycle.ErrUnknownOutcome},
+		{
+			"the second of two objects has a later number", both,
+			[]reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}},
+			lifecycle.ErrUnknownOutcome,
+		},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			updates := []reply{done, {affected: 0}}
-			locked := []reply{{rows: [][]driver.Value{{"crane", "a", "idle", int64(4), before[:]}, {"crane", "b", "idle", int64(4), before[:]}}}, {}}
 			store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
 				take := func(list *[]reply) reply {
 					r := (*list)[0]
@@ -257,8 +265,6 @@ func TestLostMetadataOnly(t *testing.T) {
 					return cut
 				case strings.HasPrefix(query, isUpdate) && x.c == c:
 					return take(&updates)
-				case strings.Contains(query, "FOR UPDATE"):
-					return take(&locked)
 				case strings.HasPrefix(query, isRecord):
 					return take(&x.records)
 				}
@@ -273,18 +279,21 @@ func TestLostMetadataOnly(t *testing.T) {
 
 // Commit is retried while other transactions are in the way, for Config.RetryFor.
 func TestRetryFor(t *testing.T) {
-	for _, err := range []error{&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020}, codeError(5), codeError(517), stateError("40001"), stateError("40P01")} {
+	for _, err := range []error{
+		&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020},
+		codeError(5), codeError(517), stateError("40001"), stateError("40P01"),
+	} {
 		by := func() map[string][]reply { return map[string][]reply{isUpdate: {{err: err}, {err: err}, done}} }
 		store, f, _ := opened(t, MySQL, nil, answers(by()))
 		require.NoError(t, store.Commit(t.Context(), moved()))
 		require.Equal(t, []string{
 			"BEGIN", isUpdate + " SET", "ROLLBACK", "BEGIN", isUpdate + " SET", "ROLLBACK",
 			"BEGIN", isUpdate + " SET", isRow, "COMMIT",
-		}, short(f.asked()))
+		}, short(f.statements()))
 
 		store, f, _ = opened(t, MySQL, &Config{RetryFor: -1}, answers(by()))
 		require.ErrorIs(t, store.Commit(t.Context(), moved()), err)
-		require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.asked()))
+		require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.statements()))
 	}
 }
 
@@ -312,10 +321,10 @@ func TestReadsAreRetried(t *testing.T) {
 	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(1)} })
 	_, err := store.Get(t.Context(), crane)
 	require.ErrorIs(t, err, codeError(1))
-	require.Len(t, f.asked(), 1, "the error is final")
+	require.Len(t, f.statements(), 1, "the error is final")
 	_, err = store.List(t.Context(), lifecycle.Query{Machine: "crane"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.Empty(t, f.asked())
+	require.Empty(t, f.statements())
 }
 
 func short(log []string) []string {
@@ -331,7 +340,7 @@ func short(log []string) []string {
 func TestTwoRows(t *testing.T) {
 	store, f, _ := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{affected: 2, last: 1}}}))
 	require.ErrorContains(t, store.Commit(t.Context(), moved()), "more rows than one")
-	require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, f.asked())
+	require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, f.statements())
 }
 
 // In the caller's transaction nothing is retried, and the store does not end it.
@@ -345,7 +354,7 @@ func TestTxIsTheCallers(t *testing.T) {
 	err = in.Commit(t.Context(), moved())
 	require.ErrorIs(t, err, ErrRollback)
 	require.ErrorIs(t, err, deadlock)
-	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.asked())
+	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.statements())
 	require.NoError(t, tx.Rollback())
 
 	tx, err = db.BeginTx(t.Context(), nil)
@@ -366,6 +375,28 @@ func TestTxIsTheCallers(t *testing.T) {
 	require.ErrorIs(t, in.Commit(t.Context(), moved()), lifecycle.ErrClosed)
 }
 
+// In the caller's transaction a refused commit of several objects takes back what it
+// has written.
+func TestTxKeepsNothingOfARefusedCommit(t *testing.T) {
+	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{
+		isUpdate: {done, {affected: 0}}, isRecord: {{rows: row("idle", 4, 2, before)}, {rows: row("broken", 5, 3, lifecycle.Token{9})}},
+		isHistory: {historyRow(lifecycle.Token{9})},
+	}))
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	c := moved()
+	c.Changes = append(c.Changes, moved().Changes...)
+	c.Changes[1].To.ID = "b"
+	var conflict *lifecycle.ConflictError
+	require.ErrorAs(t, store.WithTx(tx).Commit(t.Context(), c), &conflict)
+	require.Equal(t, 1, conflict.Change)
+	require.Equal(t, []string{
+		"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET", isRow, isUpdate + " SET", "ROLLBACK TO SAVEPOINT",
+	}, short(f.statements())[:6])
+	require.NoError(t, store.WithTx(tx).Close())
+}
+
 // Commit returns the cause of a context that ends during a retry or before the call.
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -380,9 +411,9 @@ func TestContextEnds(t *testing.T) {
 	err := store.Commit(ctx, moved())
 	require.ErrorIs(t, err, cause)
 	require.ErrorIs(t, err, context.Canceled)
-	f.asked()
+	f.statements()
 	require.ErrorIs(t, store.Commit(ctx, moved()), cause)
-	for _, q := range f.asked() { // database/sql may still roll back
+	for _, q := range f.statements() { // database/sql may still roll back
 		require.Equal(t, "ROLLBACK", q)
 	}
 }
@@ -408,7 +439,7 @@ func TestNames(t *testing.T) {
 	}
 	_, err := store.Get(t.Context(), lifecycle.Key{Machine: "crane", ID: long})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.Empty(t, f.asked())
+	require.Empty(t, f.statements())
 	require.Equal(t, "it\ufffds \ufffd \u2602", cleaned("it\x00s \xff \u2602"))
 	require.Equal(t, "plain", cleaned("plain"))
 }

@@ -90,11 +90,11 @@ func TestMigrateIsAllOrNothing(t *testing.T) {
 		defer db.Close()
 		config := &Config{Prefix: "app_"}
 		require.NoError(t, Migrate(t.Context(), db, d, config))
-		log := f.asked()
+		log := f.statements()
 		require.True(t, strings.HasPrefix(d.endMigration, log[len(log)-1]), log)
 		broken = true
 		require.ErrorIs(t, Migrate(t.Context(), db, d, config), stateError("42501"))
-		log = f.asked()
+		log = f.statements()
 		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
 	}
 }

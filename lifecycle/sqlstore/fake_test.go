@@ -28,7 +28,7 @@ type reply struct {
 	err      error
 }
 
-func (f *fake) ask(query string, args []driver.NamedValue) reply {
+func (f *fake) reply(query string, args []driver.NamedValue) reply {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	words := strings.Fields(query)
@@ -36,8 +36,8 @@ func (f *fake) ask(query string, args []driver.NamedValue) reply {
 	return f.answer(query, args)
 }
 
-// asked returns the statements since the last call of asked.
-func (f *fake) asked() []string {
+// statements returns the statements since the last call of statements.
+func (f *fake) statements() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	log := f.log
@@ -58,22 +58,22 @@ func (c fakeConn) Begin() (driver.Tx, error) {
 }
 
 func (c fakeConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
-	return c, c.f.ask("BEGIN", nil).err
+	return c, c.f.reply("BEGIN", nil).err
 }
 
-func (c fakeConn) Commit() error { return c.f.ask("COMMIT", nil).err }
+func (c fakeConn) Commit() error { return c.f.reply("COMMIT", nil).err }
 
-func (c fakeConn) Rollback() error { return c.f.ask("ROLLBACK", nil).err }
+func (c fakeConn) Rollback() error { return c.f.reply("ROLLBACK", nil).err }
 
 func (c fakeConn) Prepare(query string) (driver.Stmt, error) { return fakeStmt{c, query}, nil }
 
 func (c fakeConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	r := c.f.ask(query, args)
+	r := c.f.reply(query, args)
 	return fakeResult(r), r.err
 }
 
 func (c fakeConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	r := c.f.ask(query, args)
+	r := c.f.reply(query, args)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -170,7 +170,7 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 	store, err := Open(t.Context(), db, d, config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	f.asked()
+	f.statements()
 	f.answer = answer
 	return store, f, db
 }

@@ -20,20 +20,13 @@ func TestTrim(t *testing.T) {
 	var refused error
 	store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
 		switch {
-		case strings.HasPrefix(query, "SELECT DISTINCT `machine`"):
-			return reply{rows: [][]driver.Value{{"crane"}, {"truck"}}}
-		case strings.HasPrefix(query, "SELECT `id`"):
-			require.Contains(t, query, "FROM `interlock_history` WHERE `machine` = ? AND `id` > ?")
-			for _, a := range args {
-				if a.Value == "truck" {
-					return reply{}
-				}
-			}
+		case strings.HasPrefix(query, "SELECT `machine`, `id`"):
+			require.Contains(t, query, "FROM `interlock_history` GROUP BY `machine`, `id`")
 			return reply{rows: [][]driver.Value{
-				{"a", int64(1), int64(1300), int64(maxNumber)},    // all rows are old
-				{"b", int64(5), int64(1300), int64(9)},            // the first four are old
-				{"c", int64(1290), int64(1300), int64(1)},         // none is old
-				{"d", int64(1292), int64(1300), int64(maxNumber)}, // one is old
+				{"crane", "a", int64(1), int64(1300), int64(maxNumber)},    // all rows are old
+				{"crane", "b", int64(5), int64(1300), int64(9)},            // the first four are old
+				{"crane", "c", int64(1290), int64(1300), int64(1)},         // none is old any more
+				{"truck", "d", int64(1292), int64(1300), int64(maxNumber)}, // one is old
 			}}
 		case strings.HasPrefix(query, "DELETE"):
 			if busy {
@@ -43,14 +36,16 @@ func TestTrim(t *testing.T) {
 			if refused != nil {
 				return reply{err: refused}
 			}
-			deleted = append(deleted, args[1].Value, args[2].Value)
+			deleted = append(deleted, args[0].Value, args[1].Value, args[2].Value)
 			return reply{affected: 7}
 		}
 		return reply{}
 	})
 	n, err := store.Trim(t.Context(), time.Hour, 3)
 	require.NoError(t, err)
-	require.Equal(t, []any{"a", int64(501), "a", int64(1001), "a", int64(1293), "b", int64(9), "d", int64(1293)}, deleted)
+	require.Equal(t, []any{
+		"crane", "a", int64(501), "crane", "a", int64(1001), "crane", "a", int64(1293), "crane", "b", int64(9), "truck", "d", int64(1293),
+	}, deleted)
 	require.Equal(t, 5*7, n)
 
 	refused = &numberError{Number: 1142}
