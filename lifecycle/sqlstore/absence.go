@@ -73,8 +73,8 @@ func (s *session) lockAbsent(ctx context.Context, p *plan) error {
 func (s *session) checkIsolation(ctx context.Context) error {
 	level := "unknown"
 	if !s.e.gapLocks {
-		rows, err := s.q.QueryContext(ctx, "SELECT current_setting('transaction_isolation')")
-		err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&level) })
+		st := &statement{text: "SELECT current_setting('transaction_isolation')"}
+		err := s.query(ctx, st, nil, func(rows *sql.Rows) error { return rows.Scan(&level) })
 		if err != nil || strings.HasPrefix(level, "read ") {
 			return err
 		}

@@ -32,21 +32,11 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 	defer s.calls.Done()
 	if s.tx != nil {
-		err = s.commitIn(ctx, p)
-	} else {
-		err = s.commit(ctx, p)
+		return s.commitIn(ctx, p)
 	}
-	if err == nil {
-		s.stamp(p)
-	}
-	return err
-}
-
-// commit makes attempts until the outcome is known or the retries end.
-func (s *Store) commit(ctx context.Context, p *plan) error {
 	r := retry{most: s.config.RetryFor}
 	var lost *lostError // the last lost answer
-	for {
+	for {               // until the outcome is known, or the retries end
 		err := s.attempt(ctx, p)
 		if l, ok := errors.AsType[*lostError](err); ok {
 			lost, p.lost = l, true
@@ -54,6 +44,7 @@ func (s *Store) commit(ctx context.Context, p *plan) error {
 		}
 		switch {
 		case err == nil:
+			s.stamp(p)
 			return nil
 		case errors.Is(err, lifecycle.ErrConflict) && (lost == nil || p.superseded):
 			return err
@@ -80,7 +71,7 @@ func (s *Store) attempt(ctx context.Context, p *plan) error {
 		}
 	}
 	send := s.transaction
-	if s.e.returning && !s.l.existing && !p.several() && len(p.commit.Messages) == 0 {
+	if s.e.returning && !s.l.existing && !p.several && len(p.commit.Messages) == 0 {
 		send = s.statement
 	}
 	err := send(ctx, p)
@@ -177,7 +168,7 @@ func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: 
 // commitIn writes a commit in the caller's transaction. A savepoint takes back what a
 // commit has written before it is refused.
 func (s *Store) commitIn(ctx context.Context, p *plan) error {
-	if p.several() {
+	if p.several {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 			return failed(ctx, err)
 		}
@@ -185,7 +176,7 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 	in := &session{s.shared, s.tx, true}
 	err := in.write(ctx, p)
 	if missed, ok := errors.AsType[*missedError](err); ok {
-		if p.several() {
+		if p.several {
 			if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
 				return failed(ctx, err)
 			}
@@ -193,7 +184,10 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 		err = in.explain(ctx, p, missed)
 	}
 	switch {
-	case err == nil, errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):
+	case err == nil:
+		s.stamp(p)
+		return nil
+	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):
 		return err
 	case classify(err) == busy, classify(err) == duplicate:
 		return fmt.Errorf("%w: %w", ErrRollback, err)

@@ -122,15 +122,16 @@ func (t ExistingTable) Open(ctx context.Context, db *sql.DB, d Dialect, config *
 	if err != nil {
 		return nil, err
 	}
+	probe := d.session(db)
 	if t.History {
-		if err := d.verifyVersion(ctx, db, c.Prefix); err != nil {
+		if err := probe.verifyVersion(ctx, c.Prefix); err != nil {
 			return nil, fmt.Errorf("%w, for the history of %s", err, t.Table)
 		}
 	}
-	if err := d.verify(ctx, db, l); err != nil {
+	if err := probe.verify(ctx, l); err != nil {
 		return nil, err
 	}
-	if err := d.verifySession(ctx, db); err != nil {
+	if err := probe.verifySession(ctx); err != nil {
 		return nil, err
 	}
 	s, err := d.open(ctx, db, l, c)

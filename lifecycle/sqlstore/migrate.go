@@ -54,8 +54,9 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 		return failed(ctx, err)
 	}
 	defer conn.Close()
-	if err = d.beginMigrate(ctx, conn); err == nil {
-		err = d.migrate(ctx, conn, c.Prefix)
+	in := d.session(conn)
+	if err = in.beginMigrate(ctx); err == nil {
+		err = in.migrate(ctx, c.Prefix)
 	}
 	if err == nil {
 		if _, err = conn.ExecContext(ctx, d.endMigration); err == nil {
@@ -72,22 +73,21 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 }
 
 // beginMigrate begins a migration, and waits for the end of others.
-func (e *engine) beginMigrate(ctx context.Context, conn *sql.Conn) error {
-	if e.beginMigration != "" {
-		if _, err := conn.ExecContext(ctx, e.beginMigration); err != nil {
-			return e.hinted(failed(ctx, err))
+func (s *session) beginMigrate(ctx context.Context) error {
+	if s.e.beginMigration != "" {
+		if _, err := s.q.ExecContext(ctx, s.e.beginMigration); err != nil {
+			return s.e.hinted(failed(ctx, err))
 		}
 	}
-	if e.lockMigration == "" {
+	if s.e.lockMigration == "" {
 		return nil
 	}
 	var got sql.NullString
-	rows, err := conn.QueryContext(ctx, e.lockMigration)
-	err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&got) })
+	err := s.query(ctx, &statement{text: s.e.lockMigration}, nil, func(rows *sql.Rows) error { return rows.Scan(&got) })
 	if err == nil && got.String == "0" { // MySQL reports a timeout as a result
 		err = errors.New("migrate: another migration holds the lock for a minute")
 	}
-	return e.hinted(failed(ctx, err))
+	return s.e.hinted(failed(ctx, err))
 }
 
 // hinted adds the usual reason to an error of the first statement: the dialect is
@@ -99,8 +99,8 @@ func (e *engine) hinted(err error) error {
 	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
 }
 
-func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
-	at, err := e.version(ctx, q, prefix)
+func (s *session) migrate(ctx context.Context, prefix string) error {
+	at, err := s.version(ctx, prefix)
 	switch {
 	case err != nil && !errors.Is(err, ErrSchema):
 		return err
@@ -108,7 +108,7 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 		return fmt.Errorf("%w: the tables %s* are of version %d, newer than %d", ErrSchema, prefix, at, Version)
 	}
 	for v := at + 1; v <= Version; v++ {
-		text, err := Dialect{e}.Schema(prefix, v)
+		text, err := Dialect{s.e}.Schema(prefix, v)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 			if strings.TrimSpace(st) == "" {
 				continue
 			}
-			if _, err := q.ExecContext(ctx, st); err != nil {
+			if _, err := s.q.ExecContext(ctx, st); err != nil {
 				return failed(ctx, err)
 			}
 		}
@@ -125,8 +125,8 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 }
 
 // version reads the version of the tables. Without tables it is 0, with ErrSchema.
-func (e *engine) version(ctx context.Context, q querier, prefix string) (v int, err error) {
-	types, err := e.columnTypes(ctx, q, prefix+"schema")
+func (s *session) version(ctx context.Context, prefix string) (v int, err error) {
+	types, err := s.columnTypes(ctx, prefix+"schema")
 	if err != nil {
 		return 0, err
 	}
@@ -134,8 +134,8 @@ func (e *engine) version(ctx context.Context, q querier, prefix string) (v int, 
 		return 0, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
 	}
 	n := 0
-	rows, err := q.QueryContext(ctx, "SELECT "+e.quoted("version")+" FROM "+e.quoted(prefix+"schema"))
-	err = each(rows, err, func(rows *sql.Rows) error {
+	st := &statement{text: "SELECT " + s.e.quoted("version") + " FROM " + s.e.quoted(prefix+"schema")}
+	err = s.query(ctx, st, nil, func(rows *sql.Rows) error {
 		n++
 		return rows.Scan(&v)
 	})
@@ -146,8 +146,8 @@ func (e *engine) version(ctx context.Context, q querier, prefix string) (v int, 
 }
 
 // verifyVersion refuses tables of another version.
-func (e *engine) verifyVersion(ctx context.Context, q querier, prefix string) error {
-	v, err := e.version(ctx, q, prefix)
+func (s *session) verifyVersion(ctx context.Context, prefix string) error {
+	v, err := s.version(ctx, prefix)
 	if err == nil && v != Version {
 		err = fmt.Errorf("%w: the tables %s* are of version %d, the store requires version %d", ErrSchema, prefix, v, Version)
 	}

@@ -41,6 +41,7 @@ type plan struct {
 	// commits lock their rows in this order, so that two commits never wait for each
 	// other.
 	targets      []target
+	several      bool // there is more than one change or precondition
 	metadataOnly bool // a change is MetadataOnly
 
 	at         int64 // microseconds: the time of the commit; 0: not known yet
@@ -68,7 +69,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 	if err := c.Check(s.has); err != nil {
 		return nil, err
 	}
-	p := &plan{commit: c, changes: make([]change, len(c.Changes))}
+	p := &plan{commit: c, changes: make([]change, len(c.Changes)), several: len(c.Changes)+len(c.Require) > 1}
 	for i := range c.Changes {
 		ch := &p.changes[i]
 		ch.StoredChange = &c.Changes[i]
@@ -141,9 +142,6 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 		ch.write, ch.first = s.st.insert, true
 	}
 }
-
-// several reports whether the commit has more than one condition.
-func (p *plan) several() bool { return len(p.commit.Changes)+len(p.commit.Require) > 1 }
 
 // requiresAbsence reports whether the commit requires that an object does not exist.
 func (p *plan) requiresAbsence() bool {

@@ -87,11 +87,12 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err := d.check(db); err != nil {
 		return nil, err
 	}
-	if err := d.verifyVersion(ctx, db, c.Prefix); err != nil {
+	probe := d.session(db)
+	if err := probe.verifyVersion(ctx, c.Prefix); err != nil {
 		return nil, err
 	}
 	l := d.own(c.Prefix)
-	if err := d.verify(ctx, db, l); err != nil {
+	if err := probe.verify(ctx, l); err != nil {
 		return nil, err
 	}
 	return d.open(ctx, db, l, c)
@@ -179,7 +180,10 @@ func (s *Store) call(ctx context.Context, run func(*session) error) error {
 	}
 	for r := (retry{most: s.config.RetryFor}); ; {
 		err := run(&session{s.shared, s.db, false})
-		if err == nil || !r.again(ctx, err) {
+		if err == nil {
+			return nil
+		}
+		if !r.again(ctx, err) {
 			return failed(ctx, err)
 		}
 	}
@@ -211,6 +215,9 @@ func (s *session) stmt(ctx context.Context, st *statement) *sql.Stmt {
 	return p
 }
 
+// session returns a session without a store, for queries about tables.
+func (e *engine) session(q querier) *session { return &session{shared: &shared{e: e}, q: q} }
+
 func (s *session) exec(ctx context.Context, st *statement, args []any) (sql.Result, error) {
 	if p := s.stmt(ctx, st); p != nil {
 		return p.ExecContext(ctx, args...)
@@ -218,19 +225,15 @@ func (s *session) exec(ctx context.Context, st *statement, args []any) (sql.Resu
 	return s.q.ExecContext(ctx, st.text, args...)
 }
 
-// query executes a query and calls scan for every row.
-func (s *session) query(ctx context.Context, st *statement, args []any, scan func(*sql.Rows) error) error {
-	if p := s.stmt(ctx, st); p != nil {
-		rows, err := p.QueryContext(ctx, args...)
-		return each(rows, err, scan)
-	}
-	rows, err := s.q.QueryContext(ctx, st.text, args...)
-	return each(rows, err, scan)
-}
-
-// each calls scan for every row and closes the rows. An engine may report an error
+// query executes a query and calls scan for every row. An engine may report an error
 // after the last row.
-func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
+func (s *session) query(ctx context.Context, st *statement, args []any, scan func(*sql.Rows) error) (err error) {
+	var rows *sql.Rows
+	if p := s.stmt(ctx, st); p != nil {
+		rows, err = p.QueryContext(ctx, args...)
+	} else {
+		rows, err = s.q.QueryContext(ctx, st.text, args...)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,14 @@ type column struct {
 }
 
 // verify refuses tables that lack what a layout needs.
-func (e *engine) verify(ctx context.Context, q querier, l *layout) error {
+func (s *session) verify(ctx context.Context, l *layout) error {
 	var list []column
 	for v := range columns {
 		list = append(list, column{
 			l.column[v], l.existing && v.kind() == ofText, l.nativeTimes && (v == vChangedAt || v == vDeadline), l.existing && v == vID,
 		})
 	}
-	if err := e.verifyTable(ctx, q, l.table, list); err != nil {
+	if err := s.verifyTable(ctx, l.table, list); err != nil {
 		return err
 	}
 	if l.history != "" {
@@ -37,20 +37,20 @@ func (e *engine) verify(ctx context.Context, q querier, l *layout) error {
 				l.existingHistory && (h == hMachine || h == hID || h == hSequence),
 			})
 		}
-		if err := e.verifyTable(ctx, q, l.history, list); err != nil {
+		if err := s.verifyTable(ctx, l.history, list); err != nil {
 			return err
 		}
 	}
 	if l.messages == "" {
 		return nil
 	}
-	return e.verifyTable(ctx, q, l.messages, []column{{name: "number"}, {name: "topic"}, {name: "subject"}, {name: "payload"}})
+	return s.verifyTable(ctx, l.messages, []column{{name: "number"}, {name: "topic"}, {name: "subject"}, {name: "payload"}})
 }
 
-func (e *engine) verifyTable(ctx context.Context, q querier, table string, list []column) error {
-	plain := func(name string) string { return strings.ReplaceAll(name, e.quote, "") }
+func (s *session) verifyTable(ctx context.Context, table string, list []column) error {
+	plain := func(name string) string { return strings.ReplaceAll(name, s.e.quote, "") }
 	table = plain(table)
-	types, err := e.columnTypes(ctx, q, table)
+	types, err := s.columnTypes(ctx, table)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (e *engine) verifyTable(ctx context.Context, q querier, table string, list 
 		switch {
 		case !found:
 			missing = append(missing, name)
-		case c.time && !strings.EqualFold(typ, e.timeType):
-			return fmt.Errorf("%w: column %s of table %s is %s; times are %s", ErrSchema, name, table, typ, e.timeType)
-		case c.text && e.oneWriter && !keepsText(typ):
+		case c.time && !strings.EqualFold(typ, s.e.timeType):
+			return fmt.Errorf("%w: column %s of table %s is %s; times are %s", ErrSchema, name, table, typ, s.e.timeType)
+		case c.text && s.e.oneWriter && !keepsText(typ):
 			return fmt.Errorf("%w: column %s of table %s is %s, which stores digits as a number; names are TEXT", ErrSchema, name, table, typ)
 		}
 		if c.key {
@@ -82,7 +82,7 @@ func (e *engine) verifyTable(ctx context.Context, q querier, table string, list 
 	if len(key) == 0 {
 		return nil
 	}
-	return e.verifyKey(ctx, q, table, key)
+	return s.verifyKey(ctx, table, key)
 }
 
 // keepsText reports whether SQLite stores text unchanged in a column of a type: its
@@ -97,17 +97,17 @@ func keepsText(typ string) bool {
 
 // verifyKey refuses a table without a unique index on exactly these columns, and a
 // table without transactions. Of a view neither is known.
-func (e *engine) verifyKey(ctx context.Context, q querier, table string, key []string) error {
+func (s *session) verifyKey(ctx context.Context, table string, key []string) error {
 	var storage string
-	err := e.about(ctx, q, e.storage, table, func(rows *sql.Rows) error { return rows.Scan(&storage) })
+	err := s.about(ctx, s.e.storage, table, func(rows *sql.Rows) error { return rows.Scan(&storage) })
 	switch {
 	case err != nil || storage == "view":
 		return err
-	case storage != "" && storage != e.transactional:
+	case storage != "" && storage != s.e.transactional:
 		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, table, storage)
 	}
 	unique := make(map[string][]string)
-	err = e.about(ctx, q, e.uniqueIndexes, table, func(rows *sql.Rows) error {
+	err = s.about(ctx, s.e.uniqueIndexes, table, func(rows *sql.Rows) error {
 		var index string
 		var name sql.NullString // NULL: a part of a column, or an expression
 		err := rows.Scan(&index, &name)
@@ -128,37 +128,37 @@ func (e *engine) verifyKey(ctx context.Context, q querier, table string, key []s
 
 // columnTypes returns the types of the columns of a table by their names in lower
 // case. Without such a table it returns none.
-func (e *engine) columnTypes(ctx context.Context, q querier, table string) (map[string]string, error) {
+func (s *session) columnTypes(ctx context.Context, table string) (map[string]string, error) {
 	types := make(map[string]string)
-	err := e.about(ctx, q, e.columns, table, func(rows *sql.Rows) error {
+	err := s.about(ctx, s.e.columns, table, func(rows *sql.Rows) error {
 		var name, typ string
 		err := rows.Scan(&name, &typ)
 		types[strings.ToLower(name)] = typ
 		return err
 	})
-	return types, e.hinted(err)
+	return types, s.e.hinted(err)
 }
 
 // about executes a query about a table; see engine.columns. The name of the table
 // may have a schema.
-func (e *engine) about(ctx context.Context, q querier, query, table string, scan func(*sql.Rows) error) error {
+func (s *session) about(ctx context.Context, query, table string, scan func(*sql.Rows) error) error {
 	var schema any
 	if before, after, ok := strings.Cut(table, "."); ok {
 		schema, table = before, after
 	}
-	rows, err := q.QueryContext(ctx, fmt.Sprintf(query, e.placeholder(1, ofText), e.placeholder(2, ofText)), table, schema)
-	return failed(ctx, each(rows, err, scan))
+	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, ofText), s.e.placeholder(2, ofText))}
+	return failed(ctx, s.query(ctx, st, []any{table, schema}, scan))
 }
 
 // verifySession refuses connections that change names: MySQL truncates text where
 // its mode is not strict, and converts it between character sets.
-func (e *engine) verifySession(ctx context.Context, q querier) error {
-	if e.sessionProbe == "" {
+func (s *session) verifySession(ctx context.Context) error {
+	if s.e.sessionProbe == "" {
 		return nil
 	}
 	var mode, got string
-	rows, err := q.QueryContext(ctx, e.sessionProbe, "\U0001F600")
-	err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&mode, &got) })
+	st := &statement{text: s.e.sessionProbe}
+	err := s.query(ctx, st, []any{"\U0001F600"}, func(rows *sql.Rows) error { return rows.Scan(&mode, &got) })
 	switch {
 	case err != nil:
 		return failed(ctx, err)

@@ -56,7 +56,7 @@ func (s *session) begin(ctx context.Context, p *plan) error {
 			return err
 		}
 	}
-	if s.e.oneWriter && len(p.targets) > 1 {
+	if s.e.oneWriter && p.several {
 		// The lock of the database, before a read: the engine refuses a transaction that
 		// reads first, and writes after another writer has committed.
 		id := s.l.column[vID]
