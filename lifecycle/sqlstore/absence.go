@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,12 +56,7 @@ func (s *session) lockAbsent(ctx context.Context, p *plan) error {
 			locks[lockNumber(p.changes[i].To.Key)] = "pg_advisory_xact_lock"
 		}
 	}
-	numbers := make([]int64, 0, len(locks))
-	for number := range locks {
-		numbers = append(numbers, number)
-	}
-	slices.Sort(numbers)
-	for _, number := range numbers {
+	for _, number := range slices.Sorted(maps.Keys(locks)) {
 		if _, err := s.q.ExecContext(ctx, "SELECT "+locks[number]+"("+s.e.placeholder(1, ofNumber)+")", number); err != nil {
 			return err
 		}

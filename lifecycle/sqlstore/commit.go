@@ -36,7 +36,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	}
 	r := retry{most: s.config.RetryFor}
 	var lost *lostError // the last lost answer
-	for {               // until the outcome is known, or the retries end
+	for {
 		err := s.attempt(ctx, p)
 		if l, ok := errors.AsType[*lostError](err); ok {
 			lost, p.lost = l, true
@@ -76,7 +76,7 @@ func (s *Store) attempt(ctx context.Context, p *plan) error {
 	}
 	err := send(ctx, p)
 	if missed, ok := errors.AsType[*missedError](err); ok {
-		return (&session{s.shared, s.db, false}).explain(ctx, p, missed)
+		return s.on(s.db).explain(ctx, p, missed)
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (s *Store) statement(ctx context.Context, p *plan) error {
 		return err
 	}
 	defer conn.Close()
-	err = (&session{s.shared, conn, false}).write(ctx, p)
+	err = s.on(conn).write(ctx, p)
 	if _, missed := errors.AsType[*missedError](err); err != nil && !missed && classify(err) == noAnswer {
 		return &lostError{err}
 	}
@@ -103,7 +103,7 @@ func (s *Store) transaction(ctx context.Context, p *plan) error {
 	if err != nil {
 		return err
 	}
-	err = (&session{s.shared, tx, false}).write(ctx, p)
+	err = s.on(tx).write(ctx, p)
 	if err == nil && ctx.Err() != nil {
 		err = lifecycle.Ended(ctx)
 	}
@@ -173,7 +173,7 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 			return failed(ctx, err)
 		}
 	}
-	in := &session{s.shared, s.tx, true}
+	in := s.on(s.tx)
 	err := in.write(ctx, p)
 	if missed, ok := errors.AsType[*missedError](err); ok {
 		if p.several {

@@ -21,7 +21,7 @@ func (s *Store) resolve(ctx context.Context, p *plan) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), searchFor)
 	defer stop()
 	for attempts := 5; ; attempts++ {
-		err := (&session{s.shared, s.db, false}).compare(ctx, p)
+		err := s.on(s.db).compare(ctx, p)
 		if err == nil || classify(err) == busy || classify(err) == refused || !pause(ctx, attempts) {
 			return err
 		}

@@ -176,10 +176,10 @@ func (s *Store) call(ctx context.Context, run func(*session) error) error {
 	}
 	defer s.calls.Done()
 	if s.tx != nil {
-		return failed(ctx, run(&session{s.shared, s.tx, true}))
+		return failed(ctx, run(s.on(s.tx)))
 	}
 	for r := (retry{most: s.config.RetryFor}); ; {
-		err := run(&session{s.shared, s.db, false})
+		err := run(s.on(s.db))
 		if err == nil {
 			return nil
 		}
@@ -201,6 +201,8 @@ type session struct {
 	q      querier
 	callTx bool // q is a transaction of the caller
 }
+
+func (s *Store) on(q querier) *session { return &session{s.shared, q, s.tx != nil} }
 
 // stmt returns the prepared form of a statement, or nil. A transaction of the caller
 // has none: to prepare a statement there may need a second connection.
