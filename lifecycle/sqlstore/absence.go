@@ -7,105 +7,80 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// In a user's table nobody makes rows but for objects, and a row that is not
-// there cannot be locked. What keeps a required object absent until the commit
-// is the engine's:
+// A store makes no rows in an existing table but for objects, and a missing row
+// cannot be locked. The engine keeps a required object absent until the commit:
 //
-//   - PostgreSQL: an advisory lock of the transaction, on a number made of the key.
-//     Who requires absence shares it, who makes a row has it alone. All of them
-//     are taken before any row is locked, in the order of the numbers, so that
-//     they never wait in a circle; and each statement after them sees what was
-//     committed before they were had.
-//   - MySQL: the gap in the unique index, which a locking read of a missing row
-//     locks at REPEATABLE READ, and into which nobody else can insert. Two who
-//     require what the other makes are a deadlock, which the engine ends.
-//   - SQLite: one writer at a time.
+//   - PostgreSQL: an advisory lock of the transaction, with a number made of the key.
+//     Commits that require absence share it, and a commit that makes a row holds it
+//     alone. A commit acquires all of them before it locks a row, in the order of the
+//     numbers, so that commits never wait in a circle. Every statement after them
+//     sees what was committed before they were acquired.
+//   - MySQL: a locking read of a missing row at REPEATABLE READ locks the gap in the
+//     unique index, and no other transaction can insert into it. Two commits each of
+//     which requires what the other one makes are a deadlock, which the engine ends.
+//   - SQLite: there is one writer at a time.
 
-// absent reports whether a commit requires that an object does not exist.
-func (j *job) absent() bool {
-	return slices.ContainsFunc(j.c.Require, func(p lifecycle.Precondition) bool { return slices.Contains(p.States, "") })
-}
-
-// isolation is that of the transaction of a commit.
-func (s *Store) isolation(j *job) sql.IsolationLevel {
-	if s.l.foreign && s.e.gaps && j.absent() {
+// isolation returns the level of the transaction of a commit.
+func (s *shared) isolation(p *plan) sql.IsolationLevel {
+	if s.l.existing && s.e.gapLocks && p.requiresAbsence() {
 		return sql.LevelRepeatableRead
 	}
-	return s.e.isolate
+	return s.e.isolation
 }
 
-// holdPlaces sees to it that objects that are required to be absent stay so.
-func (s *session) holdPlaces(ctx context.Context, j *job) error {
-	if s.e.oneWriter {
-		return nil
-	}
-	if s.foreign && j.absent() {
-		if err := s.seesAbsence(ctx); err != nil {
+// lockAbsent acquires the locks that keep required objects absent.
+func (s *session) lockAbsent(ctx context.Context, p *plan) error {
+	if s.callTx && p.requiresAbsence() {
+		if err := s.checkIsolation(ctx); err != nil {
 			return err
 		}
 	}
-	if s.e.gaps {
+	if s.e.gapLocks {
 		return nil
 	}
-	alone := make(map[int64]bool)
-	for i := range j.c.Require {
-		if p := &j.c.Require[i]; slices.Contains(p.States, "") {
-			alone[placeOf(p.Key)] = false
+	locks := make(map[int64]string)
+	for _, r := range p.commit.Require {
+		if slices.Contains(r.States, "") {
+			locks[lockNumber(r.Key)] = "pg_advisory_xact_lock_shared"
 		}
 	}
-	for i := range j.steps {
-		if ch := j.steps[i].ch; ch.From == "" {
-			alone[placeOf(ch.To.Key)] = true
+	for i := range p.changes {
+		if p.changes[i].From == "" {
+			locks[lockNumber(p.changes[i].To.Key)] = "pg_advisory_xact_lock"
 		}
 	}
-	places := make([]int64, 0, len(alone))
-	for place := range alone {
-		places = append(places, place)
-	}
-	slices.Sort(places)
-	const atOnce = 100
-	for len(places) > 0 {
-		n := min(len(places), atOnce)
-		list, args := make([]string, n), make([]any, n)
-		for i, place := range places[:n] {
-			lock := "pg_advisory_xact_lock_shared"
-			if alone[place] {
-				lock = "pg_advisory_xact_lock"
-			}
-			list[i], args[i] = lock+"("+s.e.placeholder(i+1, ofNumber)+")", place
-		}
-		if _, err := s.q.ExecContext(ctx, "SELECT "+strings.Join(list, ", "), args...); err != nil {
+	for _, number := range slices.Sorted(maps.Keys(locks)) {
+		if _, err := s.q.ExecContext(ctx, "SELECT "+locks[number]+"("+s.e.placeholder(1, ofNumber)+")", number); err != nil {
 			return err
 		}
-		places = places[n:]
 	}
 	return nil
 }
 
-// seesAbsence refuses a transaction of the user's in which an object may look
-// absent that is not: one whose reads are older than the locks that it takes, or
-// one of which nobody can tell.
-func (s *session) seesAbsence(ctx context.Context) error {
+// checkIsolation refuses a transaction of the caller whose reads may be older than
+// the locks that it acquires: an object could look absent that exists.
+func (s *session) checkIsolation(ctx context.Context) error {
 	level := "unknown"
-	if !s.e.gaps {
-		rows, err := s.q.QueryContext(ctx, "SELECT current_setting('transaction_isolation')")
-		err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&level) })
+	if !s.e.gapLocks {
+		st := &statement{text: "SELECT current_setting('transaction_isolation')"}
+		err := s.query(ctx, st, nil, func(rows *sql.Rows) error { return rows.Scan(&level) })
 		if err != nil || strings.HasPrefix(level, "read ") {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: in a transaction of isolation %q no object can be required to be absent from a user's table", errors.ErrUnsupported, level)
+	return fmt.Errorf("%w: absence of an object in an existing table: the transaction has isolation %q", errors.ErrUnsupported, level)
 }
 
-// placeOf is a number for a key. That two keys may have one is no harm: they wait
-// for each other.
-func placeOf(key lifecycle.Key) int64 {
+// lockNumber returns a number for a key. Two keys with one number only wait for each
+// other.
+func lockNumber(key lifecycle.Key) int64 {
 	sum := sha256.Sum256([]byte("interlock\x00" + key.Machine + "\x00" + key.ID))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }

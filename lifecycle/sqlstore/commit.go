@@ -5,209 +5,128 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Commit implements [lifecycle.Store]. The whole commit is one transaction, or
-// one statement where that is enough. Deadlocks, serialization failures and a
-// database that is locked are tried again for [Config.RetryFor]; then the
-// driver's error is returned, and nothing is written. An answer that is lost is
-// looked for in the history, and the commit sent again under its token while
+// Commit implements [lifecycle.Store]. The whole commit is one transaction, or one
+// statement if the engine can do it. Deadlocks, serialization failures and a locked
+// database are retried for [Config.RetryFor]; after that Commit returns the driver's
+// error, and nothing is written. If the answer of the engine is lost, the store
+// searches the history for the commit, and sends it again with the same token while
 // the context lasts.
 //
-// Errors, beside those of the interface: [lifecycle.ErrInvalid] for names that
-// are not up to 255 bytes of UTF-8 without NUL. In a Reason, in topics and in
-// keys of messages what is not UTF-8 is replaced by U+FFFD.
+// Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
+// that are not up to 255 bytes of UTF-8 without NUL; [errors.ErrUnsupported] for
+// values that an existing table has no column for; [ErrRollback] in a transaction of
+// the caller. In a Reason, and in topics and keys of messages, U+FFFD replaces what is
+// not UTF-8.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	j, err := s.job(c)
+	p, err := s.plan(c)
 	if err != nil {
 		return err
 	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
-	err = s.commit(ctx, j)
-	if err == nil {
-		s.stamp(j)
+	defer s.calls.Done()
+	if s.tx != nil {
+		return s.commitIn(ctx, p)
 	}
-	return err
-}
-
-// commit tries until the outcome is known.
-func (s *Store) commit(ctx context.Context, j *job) error {
-	end := time.Now().Add(s.config.RetryFor)
-	var unsure *unsureError // of the last attempt that nobody has answered
-	broken := 0             // attempts that came to nothing with their connection
-	for try := 0; ; try++ {
-		err := s.attempt(ctx, j)
-		if err == nil {
-			return nil
+	r := retry{most: s.config.RetryFor}
+	var lost *lostError // the last lost answer
+	for {
+		err := s.attempt(ctx, p)
+		if l, ok := errors.AsType[*lostError](err); ok {
+			lost, p.lost = l, true
+			err = s.resolve(ctx, p)
 		}
-		if u, ok := errors.AsType[*unsureError](err); ok {
-			j.unsure = true
-			if err, unsure = s.settle(ctx, j), u; err == nil {
-				return nil
-			}
-		}
-		conflict, refused := errors.AsType[*lifecycle.ConflictError](err)
 		switch {
-		case refused && (unsure == nil || s.disproved(j, conflict)):
-			return conflict
-		case ctx.Err() == nil && (err == errAgain || judge(err) == again) && time.Now().Before(end):
-			if wait(ctx, try) {
-				continue
-			}
-		case ctx.Err() == nil && broken < mostBroken && judge(err) == lostAnswer && !answered(err):
-			// A pool may have connections that ended long ago.
-			if broken++; wait(ctx, try) {
-				continue
-			}
-		case ctx.Err() == nil && broken < mostBroken && (judge(err) == duplicate || err == errTaken):
-			// The record is as it is to be: a row came and went, or it is another
-			// index of a user's table, and stays that.
-			if broken++; wait(ctx, try) {
-				continue
-			}
-		}
-		switch _, unmet := errors.AsType[*lifecycle.PreconditionError](err); {
-		case unsure != nil && ctx.Err() != nil:
-			return unknown(j, lifecycle.Ended(ctx))
-		case unsure != nil && err == errAgain:
-			return unknown(j, unsure)
-		case unsure != nil:
-			return unknown(j, afterwards(unsure, err))
-		case unmet:
+		case err == nil:
+			s.stamp(p)
+			return nil
+		case errors.Is(err, lifecycle.ErrConflict) && (lost == nil || p.superseded):
+			return err
+		case r.again(ctx, err):
+			continue
+		case lost != nil:
+			return unknown(ctx, p, lost.err, err)
+		case errors.Is(err, lifecycle.ErrPrecondition):
 			return err
 		}
 		return failed(ctx, err)
 	}
 }
 
-const mostBroken = 3
-
-// answered reports whether an error is the answer to a call, and no failure.
-func answered(err error) bool {
-	_, unmet := errors.AsType[*lifecycle.PreconditionError](err)
-	return unmet || errors.Is(err, errRows) || errors.Is(err, lifecycle.ErrInvalid) || errors.Is(err, errors.ErrUnsupported)
-}
-
-// afterwards joins two answers to one commit. What would be certain, had nothing
-// been sent before, is kept as text only: nobody is to act on it.
-func afterwards(unsure, err error) error {
-	if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition) {
-		return fmt.Errorf("%w; sent again: %v", unsure, err)
-	}
-	return fmt.Errorf("%w; sent again: %w", unsure, err)
-}
-
-func unknown(j *job, err error) error {
-	return &lifecycle.UnknownOutcomeError{Token: j.c.Token, Err: wrapped(err)}
-}
-
-// wait lets others go first, and reports whether the context lasts.
-func wait(ctx context.Context, try int) bool {
-	most := min(time.Millisecond<<min(try, 10), 50*time.Millisecond)
-	timer := time.NewTimer(rand.N(most) + most/4)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// attempt sends a commit once. An *unsureError means that it may have been
-// written; after any other, it was not.
-func (s *Store) attempt(ctx context.Context, j *job) error {
-	if s.turn != nil {
-		ok, err := s.turn.take(ctx, j)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			j.looked = true // if the record is as it is to be after all, it is tried
-			return s.session(s.db).refusal(ctx, j, 0)
+// attempt sends a commit once. After a *lostError it may have been written; after any
+// other error it was not.
+func (s *Store) attempt(ctx context.Context, p *plan) error {
+	if s.e.oneWriter { // a wait here ends when the engine is free; a wait in the engine polls
+		select {
+		case s.writer <- struct{}{}:
+			defer func() { <-s.writer }()
+		case <-ctx.Done():
+			return lifecycle.Ended(ctx)
 		}
 	}
-	var err error
-	if s.whole && len(j.keys) == 0 && len(j.c.Messages) == 0 {
-		err = s.statement(ctx, j)
-	} else {
-		err = s.transaction(ctx, j)
-		if missing, ok := errors.AsType[*missingError](err); ok {
-			if err = s.session(s.db).makeRows(ctx, missing.keys); err == nil {
-				err = s.transaction(ctx, j)
-			}
-		}
+	send := s.transaction
+	if s.e.returning && !s.l.existing && !p.several && len(p.commit.Messages) == 0 {
+		send = s.statement
 	}
-	if s.turn != nil {
-		s.turn.give(j, err == nil && s.l.column[vToken] != "")
-	}
+	err := send(ctx, p)
 	if missed, ok := errors.AsType[*missedError](err); ok {
-		if err = s.session(s.db).refusal(ctx, j, missed.change); err == errAgain && missed.err != nil {
-			return missed.err
-		}
+		return s.on(s.db).explain(ctx, p, missed)
 	}
 	return err
 }
 
-// statement writes one change by one statement, which commits itself.
-func (s *Store) statement(ctx context.Context, j *job) error {
-	var q querier = s.db
-	if !s.e.prepares {
-		// On a connection of its own: an error before it is there is none of the
-		// statement, and nothing sends the statement twice.
-		conn, err := s.db.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		q = conn
-	}
-	err := s.session(q).write(ctx, j)
-	if _, ok := errors.AsType[*missedError](err); ok || err == nil || judge(err) != lostAnswer {
-		return err
-	}
-	return &unsureError{err}
-}
-
-// transaction writes any commit.
-func (s *Store) transaction(ctx context.Context, j *job) error {
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation(j)})
+// statement writes one change by one statement, which commits itself. It has a
+// connection of its own: an error before that is not the statement's, and
+// database/sql does not send the statement twice.
+func (s *Store) statement(ctx context.Context, p *plan) error {
+	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	err = s.session(tx).write(ctx, j)
+	defer conn.Close()
+	err = s.on(conn).write(ctx, p)
+	if _, missed := errors.AsType[*missedError](err); err != nil && !missed && classify(err) == noAnswer {
+		return &lostError{err}
+	}
+	return err
+}
+
+// transaction writes any commit.
+func (s *Store) transaction(ctx context.Context, p *plan) error {
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation(p)})
+	if err != nil {
+		return err
+	}
+	err = s.on(tx).write(ctx, p)
 	if err == nil && ctx.Err() != nil {
 		err = lifecycle.Ended(ctx)
 	}
 	if err != nil {
-		// What goes wrong with it ends the connection, and with it the transaction.
+		// A rollback that fails ends the connection, and the transaction with it.
 		_ = finish(ctx, tx.Rollback)
 		return err
 	}
-	switch err := finish(ctx, tx.Commit); {
-	case err == nil || errors.Is(err, sql.ErrTxDone): // ended by the context before it was sent
-		return err
-	case judge(err) == lostAnswer:
-		return &unsureError{err}
-	default:
-		return err
+	err = finish(ctx, tx.Commit)
+	if err != nil && !errors.Is(err, sql.ErrTxDone) && classify(err) == noAnswer { // ErrTxDone: COMMIT was not sent
+		return &lostError{err}
 	}
+	return err
 }
 
-// finish commits a transaction or rolls it back, and waits for the answer no longer
-// than the context lasts: not every driver looks at it here. The goroutine ends
-// when the driver has the answer, or gives up the connection.
+// finish commits a transaction or rolls it back. It waits for the driver until
+// shortly after the end of the context: some drivers ignore the context here. The
+// goroutine ends when the driver has the answer or drops the connection.
 func finish(ctx context.Context, end func() error) error {
 	if ctx.Done() == nil {
 		return end()
 	}
+	const grace = 20 * time.Millisecond // most answers are on their way
 	done := make(chan error, 1)
 	go func() { done <- end() }()
 	select {
@@ -215,55 +134,63 @@ func finish(ctx context.Context, end func() error) error {
 		return err
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(20 * time.Millisecond) // most answers are on their way
-	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-timer.C:
+	case <-time.After(grace):
 		return lifecycle.Ended(ctx)
 	}
 }
 
-// settle asks whether a commit was written whose answer was lost: nil if so, a
-// conflict if it was not and never will be, errAgain if nobody can tell.
-func (s *Store) settle(ctx context.Context, j *job) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.config.SettleFor)
-	defer stop()
-	for try := 4; ; try++ {
-		err := s.ask(ctx, j)
-		if err == nil || err == errAgain {
-			return err
-		}
-		if _, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
-			return err
-		}
-		if !wait(ctx, try) {
-			return err
-		}
-	}
-}
+// WithTx returns the store inside a transaction of the caller: what it commits is
+// written when, and only if, the caller's COMMIT succeeds. The caller's own writes
+// and the records change together:
+//
+//	orders := lifecycle.Must(machine, store.WithTx(tx), nil)
+//	_, err := orders.Fire(ctx, id, Pay, Customer, nil)
+//
+// The store sends neither COMMIT nor ROLLBACK, and retries nothing. A conflict is
+// reported at once and leaves the transaction as it was. After any other error, except
+// a refusal of the request itself, roll back. The caller's COMMIT decides whether the
+// commit was written, and the history has its token. Reads see what the transaction
+// sees: at isolation levels above READ COMMITTED that may be older than the records,
+// and the commit is then the conflict.
+//
+// A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
+// when the change is in the transaction, before the caller's COMMIT. Messages are
+// delivered only after the COMMIT. Do not call Manager.Do with this store: its work
+// would start before the COMMIT.
+//
+// The view is as safe for concurrent use as the transaction, and fails after its end.
+// It needs no Close.
+func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: tx} }
 
-func (s *Store) ask(ctx context.Context, j *job) error {
-	q := s.session(s.db)
-	for i := range j.steps {
-		if err := q.refusal(ctx, j, i); err != errAgain {
-			return err
+// commitIn writes a commit in the caller's transaction. A savepoint takes back what a
+// commit has written before it is refused.
+func (s *Store) commitIn(ctx context.Context, p *plan) error {
+	if p.several {
+		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
+			return failed(ctx, err)
 		}
 	}
-	return errAgain
-}
-
-// disproved reports whether a conflict proves that a commit whose answer was lost
-// was not written and never will be. There are two proofs:
-//   - The history has the row of another commit at this commit's place. The history
-//     was read before the conflict was found. A missing row proves nothing: it may
-//     have been trimmed. A MetadataOnly change writes no row.
-//   - The record has this commit's number and another token. This holds for one
-//     object only, because the records of several are read one after the other.
-func (s *Store) disproved(j *job, conflict *lifecycle.ConflictError) bool {
-	if s.l.history != "" && !j.metadataOnly() {
-		return !j.gone
+	in := s.on(s.tx)
+	err := in.write(ctx, p)
+	if missed, ok := errors.AsType[*missedError](err); ok {
+		if p.several {
+			if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
+				return failed(ctx, err)
+			}
+		}
+		err = in.explain(ctx, p, missed)
 	}
-	return s.l.column[vToken] != "" && len(j.steps) == 1 && s.l.number(conflict.Current.Revision) == j.steps[0].expect+1
+	switch {
+	case err == nil:
+		s.stamp(p)
+		return nil
+	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):
+		return err
+	case classify(err) == busy, classify(err) == duplicate:
+		return fmt.Errorf("%w: %w", ErrRollback, err)
+	}
+	return failed(ctx, err)
 }

@@ -20,7 +20,7 @@ var (
 	before = lifecycle.Token{4} // of the commit that wrote revision 4
 )
 
-// moved is a commit that moves the crane on from revision 4.
+// moved returns a commit that moves the crane on from revision 4.
 func moved() *lifecycle.Commit {
 	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
 		Expect: "4-04000000000000000000000000000000", From: "idle", FromOrigin: "idle", Timeout: time.Second,
@@ -28,13 +28,18 @@ func moved() *lifecycle.Commit {
 	}}}
 }
 
-// row is the crane as the table has it.
+// row is the row of the crane.
 func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
 		state, state, "", revision, sequence, int64(0), "", int64(0), "", empty, empty, nil,
 		int64(1_000_000), "", "", "", empty, empty, token[:], int64(0),
 	}}
+}
+
+// historyRow is the token and the time of a history row.
+func historyRow(token lifecycle.Token) reply {
+	return reply{rows: [][]driver.Value{{token[:], int64(1_000_000)}}}
 }
 
 const (
@@ -44,8 +49,8 @@ const (
 	isHistory = "SELECT `token`"
 )
 
-// answers are a fake MySQL's, by how a statement begins; one after the other, and
-// the last again and again.
+// answers returns the replies of a fake MySQL by the beginning of the statement: one
+// after the other, and then the last one for ever.
 func answers(by map[string][]reply) func(string, []driver.NamedValue) reply {
 	return func(query string, _ []driver.NamedValue) reply {
 		for prefix, list := range by {
@@ -75,47 +80,51 @@ func TestLostCommit(t *testing.T) {
 		attempts int
 	}{
 		{
-			name: "the record has it: the history is not asked", commits: 1, attempts: 1,
+			name: "the history has it", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {{err: errors.New("the history is asked")}},
+				"COMMIT": {cut}, isRecord: {{rows: row("moving", 5, 3, c.Token)}}, isHistory: {historyRow(c.Token)},
 			},
 		},
 		{
 			name: "the history has it, at the second look", commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {cut, {rows: row("broken", 6, 4, other)}}, isHistory: {{rows: [][]driver.Value{{c.Token[:], int64(1_000_000)}}}},
+				"COMMIT": {cut}, isRecord: {cut, {rows: row("broken", 6, 4, other)}}, isHistory: {historyRow(c.Token)},
 			},
 		},
 		{
-			name: "another one has its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
+			name: "another commit has its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 5, 3, other)}}, isHistory: {{err: errors.New("the history is asked")}},
+				"COMMIT": {cut}, isRecord: {{rows: row("broken", 6, 4, other)}}, isHistory: {historyRow(other)},
 			},
 		},
 		{
-			name: "another one had its place", is: lifecycle.ErrConflict, commits: 1, attempts: 1,
+			name: "the row at its place was trimmed", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 1,
 			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 6, 4, other)}}, isHistory: {{rows: [][]driver.Value{{other[:], int64(9)}}}},
+				"COMMIT": {cut}, isRecord: {{rows: row("broken", 16, 14, other)}}, isHistory: {{}},
 			},
 		},
 		{
-			name: "whoever had its place, it was trimmed", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 4,
-			by: map[string][]reply{
-				"COMMIT": {cut}, isRecord: {{rows: row("broken", 16, 14, other)}}, isHistory: {{}}, isUpdate: {done, {}},
-			},
-		},
-		{
-			name: "nobody has written it: it is sent again", commits: 2, attempts: 2,
+			name: "the record is unchanged: the commit is sent again", commits: 2, attempts: 2,
 			by: map[string][]reply{
 				"COMMIT": {cut, done}, isRecord: {{rows: row("idle", 4, 2, before)}},
 			},
 		},
 		{
-			name: "nobody can be asked", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 1,
+			name: "the engine does not answer", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 1,
 			by: map[string][]reply{"COMMIT": {cut}, isRecord: {cut}, isUpdate: {done, cut}, "BEGIN": {{}, cut}},
 		},
 		{
-			name: "the engine refused", is: stateError("23514"), commits: 1, attempts: 1,
+			name: "the engine refuses to search", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 1,
+			by: map[string][]reply{"COMMIT": {cut}, isRecord: {{err: stateError("42501")}}},
+		},
+		{
+			name: "the engine refuses the second attempt", is: lifecycle.ErrUnknownOutcome, commits: 1, attempts: 2,
+			by: map[string][]reply{
+				"COMMIT": {cut}, isRecord: {{rows: row("idle", 4, 2, before)}}, isUpdate: {done, {err: stateError("23514")}},
+			},
+		},
+		{
+			name: "the engine refuses the commit", is: stateError("23514"), commits: 1, attempts: 1,
 			by: map[string][]reply{"COMMIT": {{err: stateError("23514")}}},
 		},
 	} {
@@ -123,13 +132,13 @@ func TestLostCommit(t *testing.T) {
 			if len(x.by[isUpdate]) == 0 {
 				x.by[isUpdate] = []reply{done}
 			}
-			store, f, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, answers(x.by))
+			store, f, _ := opened(t, MySQL, nil, answers(x.by))
 			sent := *c
 			sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
 			err := store.Commit(t.Context(), &sent)
 			require.ErrorIs(t, err, x.is)
 			commits, updates := 0, 0
-			for _, q := range f.asked() {
+			for _, q := range f.statements() {
 				if q == "COMMIT" {
 					commits++
 				}
@@ -149,14 +158,14 @@ func TestLostCommit(t *testing.T) {
 			if unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err); ok {
 				require.Equal(t, c.Token, unknown.Token)
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-				require.NotErrorIs(t, err, lifecycle.ErrConflict, "nobody is to act on it")
+				require.NotErrorIs(t, err, lifecycle.ErrConflict)
 			}
 		})
 	}
 }
 
-// A driver's Rollback has no context: who commits does not wait for it longer than
-// its own lasts.
+// A driver's Rollback has no context. Commit waits for it until the end of its own
+// context.
 func TestRollbackThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -171,52 +180,20 @@ func TestRollbackThatHangs(t *testing.T) {
 		}
 		return done
 	})
-	answered := make(chan error, 1)
-	go func() { answered <- store.Commit(ctx, moved()) }()
+	result := make(chan error, 1)
+	go func() { result <- store.Commit(ctx, moved()) }()
 	select {
-	case err := <-answered:
+	case err := <-result:
 		close(release)
 		require.ErrorIs(t, err, context.Canceled)
-		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome, "nothing of it was written")
+		require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome, "nothing was written")
 	case <-time.After(20 * time.Second):
 		close(release)
-		require.Fail(t, "the commit waits for its rollback")
+		require.Fail(t, "Commit waits for the rollback")
 	}
 }
 
-// Without a history only the record's own token tells.
-func TestLostStatement(t *testing.T) {
-	c, other := moved(), lifecycle.NewToken()
-	for _, x := range []struct {
-		name    string
-		records [][][]driver.Value
-		updates []reply
-		is      error
-	}{
-		{"ours is the last", [][][]driver.Value{row("moving", 5, 3, c.Token)}, []reply{cut}, nil},
-		{"another's is in its place", [][][]driver.Value{row("broken", 5, 3, other)}, []reply{cut}, lifecycle.ErrConflict},
-		{"others came after it, or instead", [][][]driver.Value{row("broken", 6, 4, other)}, []reply{cut}, lifecycle.ErrUnknownOutcome},
-		{"nobody's", [][][]driver.Value{row("idle", 4, 2, before)}, []reply{cut, done}, nil},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			var records []reply
-			for _, r := range x.records {
-				records = append(records, reply{rows: r})
-			}
-			store, _, _ := opened(t, MySQL, &Config{NoHistory: true, SettleFor: 50 * time.Millisecond},
-				answers(map[string][]reply{isUpdate: x.updates, isRecord: records}))
-			sent := *c
-			sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
-			err := store.Commit(t.Context(), &sent)
-			require.ErrorIs(t, err, x.is)
-			if x.is == lifecycle.ErrUnknownOutcome {
-				require.NotErrorIs(t, err, lifecycle.ErrConflict, "nobody is to act on it")
-			}
-		})
-	}
-}
-
-// A table that keeps no token cannot tell whose the change is.
+// A table without tokens and history does not show which commit has changed a record.
 func TestLostWithoutToken(t *testing.T) {
 	updated := false
 	f := &fake{answer: func(query string, _ []driver.NamedValue) reply {
@@ -242,7 +219,7 @@ func TestLostWithoutToken(t *testing.T) {
 	db := sql.OpenDB(f)
 	defer db.Close()
 	a := ExistingTable{Machine: "crane", Table: "cranes", Columns: ColumnMap{ID: "id", State: "state", Revision: "rev"}}
-	store, err := a.Open(t.Context(), db, MySQL, &Config{SettleFor: 50 * time.Millisecond})
+	store, err := a.Open(t.Context(), db, MySQL, nil)
 	require.NoError(t, err)
 	defer store.Close()
 	c := moved()
@@ -250,8 +227,8 @@ func TestLostWithoutToken(t *testing.T) {
 	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
 }
 
-// A quiet change is in no history.
-func TestLostQuietChange(t *testing.T) {
+// A MetadataOnly change has no history row: the token in the record shows its commit.
+func TestLostMetadataOnly(t *testing.T) {
 	c, other := moved(), lifecycle.NewToken()
 	c.Changes[0].MetadataOnly, c.Changes[0].To.State = true, "idle"
 	both := &lifecycle.Commit{Token: c.Token, Changes: append([]lifecycle.StoredChange{}, c.Changes...)}
@@ -263,16 +240,19 @@ func TestLostQuietChange(t *testing.T) {
 		records []reply
 		is      error
 	}{
-		{"ours is the last", c, []reply{{rows: row("idle", 5, 2, c.Token)}}, nil},
-		{"another's is in its place", c, []reply{{rows: row("idle", 5, 2, other)}}, lifecycle.ErrConflict},
-		{"others came after it, or instead", c, []reply{{rows: row("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
-		{"it lands while it is looked for", c, []reply{{rows: row("idle", 4, 2, before)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
-		{"of two objects the other has moved on", both, []reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}}, lifecycle.ErrUnknownOutcome},
+		{"the record has its token", c, []reply{{rows: row("idle", 5, 2, c.Token)}}, nil},
+		{"the record has another token and its number", c, []reply{{rows: row("idle", 5, 2, other)}}, lifecycle.ErrConflict},
+		{"the record has a later number", c, []reply{{rows: row("idle", 6, 2, other)}}, lifecycle.ErrUnknownOutcome},
+		{"it is written during the search", c, []reply{{rows: row("idle", 4, 2, before)}, {rows: row("idle", 5, 2, c.Token)}}, nil},
+		{
+			"the second of two objects has a later number", both,
+			[]reply{{rows: row("idle", 5, 2, c.Token)}, {rows: row("idle", 5, 2, c.Token)}, {rows: row("broken", 6, 4, other)}},
+			lifecycle.ErrUnknownOutcome,
+		},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			updates := []reply{done, {affected: 0}}
-			locked := []reply{{rows: [][]driver.Value{{"crane", "a", "idle", int64(4), before[:]}, {"crane", "b", "idle", int64(4), before[:]}}}, {}}
-			store, _, _ := opened(t, MySQL, &Config{SettleFor: 50 * time.Millisecond}, func(query string, args []driver.NamedValue) reply {
+			store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
 				take := func(list *[]reply) reply {
 					r := (*list)[0]
 					if len(*list) > 1 {
@@ -285,8 +265,6 @@ func TestLostQuietChange(t *testing.T) {
 					return cut
 				case strings.HasPrefix(query, isUpdate) && x.c == c:
 					return take(&updates)
-				case strings.Contains(query, "FOR UPDATE"):
-					return take(&locked)
 				case strings.HasPrefix(query, isRecord):
 					return take(&x.records)
 				}
@@ -299,26 +277,28 @@ func TestLostQuietChange(t *testing.T) {
 	}
 }
 
-// Who is in the way is waited for; for how long, the configuration says.
-func TestTriedAgain(t *testing.T) {
-	for _, err := range []error{&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020}, codeError(5), codeError(517), stateError("40001"), stateError("40P01")} {
+// Commit is retried while other transactions are in the way, for Config.RetryFor.
+func TestRetryFor(t *testing.T) {
+	for _, err := range []error{
+		&numberError{Number: 1213}, &numberError{Number: 1205}, &numberError{Number: 1020},
+		codeError(5), codeError(517), stateError("40001"), stateError("40P01"),
+	} {
 		by := func() map[string][]reply { return map[string][]reply{isUpdate: {{err: err}, {err: err}, done}} }
 		store, f, _ := opened(t, MySQL, nil, answers(by()))
 		require.NoError(t, store.Commit(t.Context(), moved()))
 		require.Equal(t, []string{
 			"BEGIN", isUpdate + " SET", "ROLLBACK", "BEGIN", isUpdate + " SET", "ROLLBACK",
 			"BEGIN", isUpdate + " SET", isRow, "COMMIT",
-		}, short(f.asked()))
+		}, short(f.statements()))
 
 		store, f, _ = opened(t, MySQL, &Config{RetryFor: -1}, answers(by()))
 		require.ErrorIs(t, store.Commit(t.Context(), moved()), err)
-		require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.asked()))
+		require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, short(f.statements()))
 	}
 }
 
-// So it is for calls that read, and for one that may be repeated; and dead
-// connections in a pool are got rid of.
-func TestCallsAreMadeAgain(t *testing.T) {
+// Reads and Discard are retried too, also after broken connections of the pool.
+func TestReadsAreRetried(t *testing.T) {
 	for _, err := range []error{codeError(5), io.ErrUnexpectedEOF} {
 		failures := 0
 		store, _, _ := opened(t, SQLite, nil, func(query string, _ []driver.NamedValue) reply {
@@ -341,10 +321,10 @@ func TestCallsAreMadeAgain(t *testing.T) {
 	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(1)} })
 	_, err := store.Get(t.Context(), crane)
 	require.ErrorIs(t, err, codeError(1))
-	require.Len(t, f.asked(), 1, "an error that is an answer")
+	require.Len(t, f.statements(), 1, "the error is final")
 	_, err = store.List(t.Context(), lifecycle.Query{Machine: "crane"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.Empty(t, f.asked())
+	require.Empty(t, f.statements())
 }
 
 func short(log []string) []string {
@@ -356,15 +336,15 @@ func short(log []string) []string {
 	return log
 }
 
-// More than one row is an error, and rolled back.
+// A change that matches two rows is an error, and is rolled back.
 func TestTwoRows(t *testing.T) {
 	store, f, _ := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{affected: 2, last: 1}}}))
 	require.ErrorContains(t, store.Commit(t.Context(), moved()), "more rows than one")
-	require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, f.asked())
+	require.Equal(t, []string{"BEGIN", isUpdate + " SET", "ROLLBACK"}, f.statements())
 }
 
-// Inside of the user's transaction nothing is tried again, nor ended.
-func TestTxIsTheUsers(t *testing.T) {
+// In the caller's transaction nothing is retried, and the store does not end it.
+func TestTxIsTheCallers(t *testing.T) {
 	deadlock := &numberError{Number: 1213}
 	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isUpdate: {{err: deadlock}}}))
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -374,7 +354,7 @@ func TestTxIsTheUsers(t *testing.T) {
 	err = in.Commit(t.Context(), moved())
 	require.ErrorIs(t, err, ErrRollback)
 	require.ErrorIs(t, err, deadlock)
-	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.asked())
+	require.Equal(t, []string{"BEGIN", isUpdate + " SET"}, f.statements())
 	require.NoError(t, tx.Rollback())
 
 	tx, err = db.BeginTx(t.Context(), nil)
@@ -395,7 +375,29 @@ func TestTxIsTheUsers(t *testing.T) {
 	require.ErrorIs(t, in.Commit(t.Context(), moved()), lifecycle.ErrClosed)
 }
 
-// A context that has ended is an answer too, and so is the end while it waits.
+// In the caller's transaction a refused commit of several objects takes back what it
+// has written.
+func TestTxKeepsNothingOfARefusedCommit(t *testing.T) {
+	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{
+		isUpdate: {done, {affected: 0}}, isRecord: {{rows: row("idle", 4, 2, before)}, {rows: row("broken", 5, 3, lifecycle.Token{9})}},
+		isHistory: {historyRow(lifecycle.Token{9})},
+	}))
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	c := moved()
+	c.Changes = append(c.Changes, moved().Changes...)
+	c.Changes[1].To.ID = "b"
+	var conflict *lifecycle.ConflictError
+	require.ErrorAs(t, store.WithTx(tx).Commit(t.Context(), c), &conflict)
+	require.Equal(t, 1, conflict.Change)
+	require.Equal(t, []string{
+		"BEGIN", "SAVEPOINT interlock_commit", isUpdate + " SET", isRow, isUpdate + " SET", "ROLLBACK TO SAVEPOINT",
+	}, short(f.statements())[:6])
+	require.NoError(t, store.WithTx(tx).Close())
+}
+
+// Commit returns the cause of a context that ends during a retry or before the call.
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("the cause")
@@ -409,14 +411,14 @@ func TestContextEnds(t *testing.T) {
 	err := store.Commit(ctx, moved())
 	require.ErrorIs(t, err, cause)
 	require.ErrorIs(t, err, context.Canceled)
-	f.asked()
+	f.statements()
 	require.ErrorIs(t, store.Commit(ctx, moved()), cause)
-	for _, q := range f.asked() { // database/sql may still roll back, in its own time
+	for _, q := range f.statements() { // database/sql may still roll back
 		require.Equal(t, "ROLLBACK", q)
 	}
 }
 
-// What the engines would not keep alike is refused before they are asked.
+// Names that the engines would not keep alike are refused before any statement.
 func TestNames(t *testing.T) {
 	store, f, _ := opened(t, Postgres, nil, nil)
 	long := strings.Repeat("x", 256)
@@ -437,7 +439,7 @@ func TestNames(t *testing.T) {
 	}
 	_, err := store.Get(t.Context(), lifecycle.Key{Machine: "crane", ID: long})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	require.Empty(t, f.asked())
-	require.Equal(t, "it\ufffds \ufffd \u2602", prose("it\x00s \xff \u2602"))
-	require.Equal(t, "plain", prose("plain"))
+	require.Empty(t, f.statements())
+	require.Equal(t, "it\ufffds \ufffd \u2602", cleaned("it\x00s \xff \u2602"))
+	require.Equal(t, "plain", cleaned("plain"))
 }

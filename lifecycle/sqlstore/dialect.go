@@ -2,113 +2,21 @@ package sqlstore
 
 import (
 	"database/sql"
-	"fmt"
 	"strconv"
 )
 
 // Dialect is the SQL of one engine: [Postgres], [MySQL] or [SQLite]. It is
-// immutable.
+// immutable and comparable. [Open] and [Migrate] refuse the zero Dialect.
 type Dialect struct{ *engine }
 
-// The dialects. MySQL is that of MariaDB, against which it is tested, and of
-// MySQL.
+// The dialects. MySQL is the dialect of MariaDB and MySQL; the tests run on MariaDB.
 var (
 	Postgres = Dialect{postgres}
 	MySQL    = Dialect{mysql}
 	SQLite   = Dialect{sqlite}
 )
 
-// engine is what a dialect differs in.
-type engine struct {
-	name      string
-	quote     string // around identifiers
-	numbered  bool   // placeholders are $1, $2 and have types
-	now       string // the clock, in microseconds since 1970, the same in all of one statement
-	isolate   sql.IsolationLevel
-	forUpdate string
-	forShare  string
-	upsert    bool // INSERT ... ON CONFLICT DO UPDATE ... WHERE
-	returning bool // UPDATE ... RETURNING inside of WITH
-	// Locking a row that is not there locks nothing, or too much: a row without
-	// a state is made first.
-	ghosts    bool
-	gaps      bool // a locking read of a missing row keeps it missing, see holdPlaces
-	ownClock  bool
-	prepares  bool // statements cost a round trip, or parsing, that preparing them saves
-	oneWriter bool // at a time, in the whole database
-
-	fromMicros, toMicros string // a time of the engine's own type, both ways
-	exact, bytewise      string // a comparison whatever the collation; a name for order by bytes
-	hint                 string // which index to use
-	pairs                string // begins the pairs of (a, b) IN (...)
-	fence                string // ends a query that is to be planned by itself
-	zero                 string // a byte 0
-	columns              string // names and types of a table's columns
-	made                 string // what a table is: the name of its storage, or view
-	unique               string // names and columns of its unique indexes
-	stores               string // what the storage of a table is to be
-	moment               string // the type of a time of the engine's own
-	probe                string // its way with an argument of text, see honest
-
-	begin, lock, end, undo string // of a migration
-}
-
-var (
-	postgres = &engine{
-		name: "postgres", quote: `"`, numbered: true,
-		// Of the statement: transactions of users may be old when they come to us.
-		now:     "(extract(epoch from statement_timestamp()) * 1000000)::bigint",
-		isolate: sql.LevelReadCommitted, forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
-		upsert: true, returning: true, ghosts: true, ownClock: true,
-		fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
-		toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
-		bytewise:   `%s COLLATE "C"`, zero: `'\x00'::bytea`, fence: " OFFSET 0", pairs: "VALUES ",
-		exact:   ` AND %s COLLATE "C" = %s`,
-		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
-		made: "SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
-			" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
-		unique: "SELECT i.indexrelid::text, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace" +
-			" CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place) LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number" +
-			" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema()) AND k.place <= i.indnkeyatts" +
-			" AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL",
-		stores: "table", moment: "timestamp with time zone",
-		begin: "BEGIN", lock: "SELECT pg_advisory_xact_lock(6001973320)", end: "COMMIT", undo: "ROLLBACK",
-	}
-	mysql = &engine{
-		name: "mysql", quote: "`",
-		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // whatever the session's time zone
-		forUpdate: " FOR UPDATE", forShare: " LOCK IN SHARE MODE",
-		ghosts: true, gaps: true, ownClock: true, prepares: true,
-		fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
-		toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
-		hint:       " FORCE INDEX (%s)",
-		exact:      " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
-		bytewise:   "CAST(CONVERT(%s USING utf8mb4) AS BINARY)", zero: "x'00'",
-		columns: "SELECT column_name, column_type FROM information_schema.columns WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-		made:    "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-		unique: "SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
-			" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) AND non_unique = 0",
-		stores: "InnoDB", moment: "datetime(6)",
-		probe: "SELECT @@SESSION.sql_mode, HEX(CONVERT(? USING utf8mb4))",
-		lock:  "SELECT GET_LOCK('interlock schema', 60)", end: "SELECT RELEASE_LOCK('interlock schema')",
-		undo: "SELECT RELEASE_LOCK('interlock schema')",
-	}
-	sqlite = &engine{
-		name: "sqlite", quote: `"`, now: "NULL", // the process' clock is the engine's
-		upsert: true, prepares: true, oneWriter: true,
-		fromMicros: "%s", toMicros: "%s",
-		hint: " INDEXED BY %s", pairs: "VALUES ",
-		exact: " AND %s = %s COLLATE BINARY", bytewise: "%s COLLATE BINARY", zero: "x'00'",
-		columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
-		made:    "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
-		unique: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
-			" WHERE l.\"unique\" = 1 AND l.partial = 0 AND %s IS NULL",
-		stores: "table",
-		begin:  "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK",
-	}
-)
-
-// String returns the engine's name.
+// String returns the name of the engine.
 func (d Dialect) String() string {
 	if d.engine == nil {
 		return "none"
@@ -116,7 +24,151 @@ func (d Dialect) String() string {
 	return d.name
 }
 
-// kind is the type of a value.
+// engine holds the differences between the engines. A %s stands for the expression
+// that the text applies to.
+type engine struct {
+	name     string
+	quote    string // around identifiers
+	numbered bool   // placeholders are $1, $2 and have types
+
+	ownClock   bool   // the times are of the database's clock, not of the process
+	now        string // the clock in microseconds since 1970, constant within a statement
+	report     string // a time that the driver returns from a write without RETURNING
+	fromMicros string // microseconds as a time of the engine's type
+	toMicros   string // a time of the engine's type as microseconds
+	timeType   string // that type; empty: the engine has none
+
+	isolation sql.IsolationLevel // of the transaction of a commit
+	forShare  string             // ends a query that locks its rows against changes
+	// returning: UPDATE ... RETURNING inside of WITH, so that one statement writes a
+	// change and its history row.
+	returning bool
+	oneWriter bool // the whole database has one writer at a time
+	prepares  bool // a prepared statement saves time
+	gapLocks  bool // a locking read at REPEATABLE READ keeps a missing row missing
+
+	insertNew string // ends an INSERT that inserts nothing if the key (%s) exists; empty: a duplicate is an error
+	// reserve ends an INSERT that leaves an existing row unchanged. Empty: the engine
+	// needs no row to lock an absent object.
+	reserve string
+
+	exact    string // a condition that compares %s with %s byte by byte
+	bytewise string // %s for comparisons byte by byte
+	zeroByte string // the literal of one byte 0
+	hint     string // selects the index %s
+	fence    string // ends a subquery that is planned separately
+	pairs    string // begins the list of pairs in (a, b) IN (...)
+
+	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
+	columns       string // names and types of the columns
+	storage       string // what keeps the table: see transactional
+	uniqueIndexes string // names and columns of the unique indexes
+	transactional string // the storage that has transactions
+
+	// sessionProbe queries the SQL mode and the argument as the server received it.
+	sessionProbe string
+
+	beginMigration, lockMigration, endMigration, undoMigration string
+}
+
+var postgres = &engine{
+	name: "postgres", quote: `"`, numbered: true,
+	ownClock: true,
+	// statement_timestamp, because a transaction of the caller may have begun long ago.
+	now:        "(extract(epoch from statement_timestamp()) * 1000000)::bigint",
+	report:     "%s",
+	fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
+	toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
+	timeType:   "timestamp with time zone",
+
+	isolation: sql.LevelReadCommitted,
+	forShare:  " FOR SHARE",
+	returning: true,
+
+	insertNew: " ON CONFLICT (%s) DO NOTHING",
+	reserve:   " ON CONFLICT DO NOTHING",
+
+	exact:    ` AND %s COLLATE "C" = %s`,
+	bytewise: `%s COLLATE "C"`,
+	zeroByte: `'\x00'::bytea`,
+	fence:    " OFFSET 0",
+	pairs:    "VALUES ",
+
+	columns: "SELECT column_name, data_type FROM information_schema.columns" +
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
+	storage: "SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'view' END" +
+		" FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
+		" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
+	uniqueIndexes: "SELECT i.indexrelid::text, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid" +
+		" JOIN pg_namespace n ON n.oid = c.relnamespace" +
+		" CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)" +
+		" LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number" +
+		" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema()) AND k.place <= i.indnkeyatts" +
+		" AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL",
+	transactional: "table",
+
+	beginMigration: "BEGIN", lockMigration: "SELECT pg_advisory_xact_lock(6001973320)",
+	endMigration: "COMMIT", undoMigration: "ROLLBACK",
+}
+
+var mysql = &engine{
+	name: "mysql", quote: "`",
+	ownClock:   true,
+	now:        "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", // independent of the session's time zone
+	report:     "LAST_INSERT_ID(%s)",
+	fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
+	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
+	timeType:   "datetime(6)",
+
+	forShare: " LOCK IN SHARE MODE",
+	prepares: true,
+	gapLocks: true,
+
+	reserve: " ON DUPLICATE KEY UPDATE id = id",
+
+	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
+	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",
+	zeroByte: "x'00'",
+	hint:     " FORCE INDEX (%s)",
+
+	columns: "SELECT column_name, column_type FROM information_schema.columns" +
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
+	storage: "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables" +
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
+	uniqueIndexes: "SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) AND non_unique = 0",
+	transactional: "InnoDB",
+
+	sessionProbe: "SELECT @@SESSION.sql_mode, HEX(CONVERT(? USING utf8mb4))",
+
+	lockMigration: "SELECT GET_LOCK('interlock schema', 60)",
+	endMigration:  "SELECT RELEASE_LOCK('interlock schema')", undoMigration: "SELECT RELEASE_LOCK('interlock schema')",
+}
+
+var sqlite = &engine{
+	name: "sqlite", quote: `"`,
+	now: "NULL", report: "%s", fromMicros: "%s", toMicros: "%s", // every statement gets the time of the process
+
+	prepares: true, oneWriter: true,
+
+	insertNew: " ON CONFLICT (%s) DO NOTHING",
+
+	exact:    " AND %s = %s COLLATE BINARY",
+	bytewise: "%s COLLATE BINARY",
+	zeroByte: "x'00'",
+	hint:     " INDEXED BY %s",
+	pairs:    "VALUES ",
+
+	columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
+	storage: "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
+	uniqueIndexes: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
+		" WHERE l.\"unique\" = 1 AND l.partial = 0 AND %s IS NULL",
+	transactional: "table",
+
+	beginMigration: "BEGIN IMMEDIATE", endMigration: "COMMIT", undoMigration: "ROLLBACK",
+}
+
+// kind is the type of an argument.
 type kind uint8
 
 const (
@@ -125,34 +177,14 @@ const (
 	ofBytes
 )
 
-// placeholder stands for argument n of a statement, from 1.
+// placeholder stands for argument n of a statement, from 1. PostgreSQL takes an
+// argument without a type for text if a SELECT lists it.
 func (e *engine) placeholder(n int, k kind) string {
 	if !e.numbered {
 		return "?"
 	}
-	// Without a type PostgreSQL takes what a SELECT lists for text.
 	return "$" + strconv.Itoa(n) + [...]string{"::text", "::bigint", "::bytea"}[k]
 }
 
-// quoted is an identifier that was validated, for a statement.
+// quoted returns a valid identifier in quotes.
 func (e *engine) quoted(name string) string { return e.quote + name + e.quote }
-
-// ErrIdentifier: a name of a table, a column or a prefix is not one that may
-// stand in a statement.
-var ErrIdentifier = fmt.Errorf("sqlstore: not an identifier")
-
-const maxIdentifier = 63 // PostgreSQL's, the shortest of the three
-
-// identifier refuses what is not a letter or _, followed by letters, digits
-// and _.
-func identifier(name string) error {
-	bad := name == "" || len(name) > maxIdentifier
-	for i, c := range []byte(name) {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		bad = bad || !letter && (i == 0 || c < '0' || c > '9')
-	}
-	if bad {
-		return fmt.Errorf("%w: %q", ErrIdentifier, name)
-	}
-	return nil
-}

@@ -15,42 +15,42 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-func TestJudge(t *testing.T) {
+func TestClassify(t *testing.T) {
 	number := func(n uint16) error { return &numberError{Number: n} }
 	for _, c := range []struct {
 		err  error
-		want verdict
+		want class
 	}{
-		{io.ErrUnexpectedEOF, lostAnswer},
+		{io.ErrUnexpectedEOF, noAnswer},
 		{errors.Join(errors.New("traced"), fmt.Errorf("statement 3: %w", number(1062))), duplicate},
-		{number(1180), lostAnswer}, // of COMMIT
-		{driver.ErrBadConn, lostAnswer},
-		{&net.OpError{Op: "read", Err: io.EOF}, lostAnswer},
-		{stateError("40001"), again},
-		{stateError("40P01"), again},
+		{number(1180), noAnswer}, // of COMMIT
+		{driver.ErrBadConn, noAnswer},
+		{&net.OpError{Op: "read", Err: io.EOF}, noAnswer},
+		{stateError("40001"), busy},
+		{stateError("40P01"), busy},
 		{stateError("23505"), duplicate},
 		{stateError("23514"), refused},
-		{stateError("57P01"), lostAnswer},
-		{stateError("08006"), lostAnswer},
+		{stateError("57P01"), noAnswer},
+		{stateError("08006"), noAnswer},
 		{stateError("57014"), refused},
-		{number(1213), again},
-		{number(1205), again},
-		{number(1020), again},
+		{number(1213), busy},
+		{number(1205), busy},
+		{number(1020), busy},
 		{number(1062), duplicate},
-		{number(1053), lostAnswer},
-		{number(1927), lostAnswer},
+		{number(1053), noAnswer},
+		{number(1927), noAnswer},
 		{number(1064), refused},
-		{codeError(5), again},
-		{codeError(517), again},
-		{codeError(6), again},
+		{codeError(5), busy},
+		{codeError(517), busy},
+		{codeError(6), busy},
 		{codeError(1555), duplicate},
 		{codeError(2067), duplicate},
 		{codeError(19), refused},
-		{codeError(10), lostAnswer},
+		{codeError(10), noAnswer},
 		{codeError(1), refused},
 	} {
-		require.Equal(t, c.want, judge(c.err), "%v", c.err)
-		require.Equal(t, c.want, judge(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)
+		require.Equal(t, c.want, classify(c.err), "%v", c.err)
+		require.Equal(t, c.want, classify(fmt.Errorf("wrapped: %w", c.err)), "%v", c.err)
 	}
 }
 
@@ -63,18 +63,15 @@ func TestIdentifier(t *testing.T) {
 	}
 }
 
-// No statement has anything but words of its own in it: names are quoted,
-// values are arguments.
+// Statements have placeholders for all data.
 func TestStatementsHaveNoValues(t *testing.T) {
 	for _, d := range []Dialect{Postgres, MySQL, SQLite} {
-		for _, history := range []bool{true, false} {
-			for _, st := range d.compile(d.own("p_", history)).all() {
-				places := strings.Count(st.text, "?")
-				if d.numbered {
-					places = strings.Count(st.text, "$")
-				}
-				require.Equal(t, len(st.args), places, st.text)
+		for _, st := range d.compile(d.own("p_")).prepared() {
+			places := strings.Count(st.text, "?")
+			if d.numbered {
+				places = strings.Count(st.text, "$")
 			}
+			require.Equal(t, len(st.args), places, st.text)
 		}
 	}
 }
@@ -93,12 +90,12 @@ func TestMigrateIsAllOrNothing(t *testing.T) {
 		defer db.Close()
 		config := &Config{Prefix: "app_"}
 		require.NoError(t, Migrate(t.Context(), db, d, config))
-		log := f.asked()
-		require.True(t, strings.HasPrefix(d.end, log[len(log)-1]), log)
+		log := f.statements()
+		require.True(t, strings.HasPrefix(d.endMigration, log[len(log)-1]), log)
 		broken = true
 		require.ErrorIs(t, Migrate(t.Context(), db, d, config), stateError("42501"))
-		log = f.asked()
-		require.True(t, strings.HasPrefix(d.undo, log[len(log)-1]), log)
+		log = f.statements()
+		require.True(t, strings.HasPrefix(d.undoMigration, log[len(log)-1]), log)
 	}
 }
 
@@ -111,7 +108,7 @@ func TestOpenNeedsADialect(t *testing.T) {
 	_, err = Open(t.Context(), nil, SQLite, nil)
 	require.Error(t, err)
 	require.Error(t, Migrate(t.Context(), nil, SQLite, nil))
-	_, err = ExistingTable{Machine: "m", Table: "t", Columns: ColumnMap{ID: "id", State: "state"}}.Open(t.Context(), db, SQLite, nil)
+	_, err = ExistingTable{Machine: "m", Table: "t", Columns: ColumnMap{ID: "id", State: "state", Revision: "rev"}}.Open(t.Context(), db, SQLite, nil)
 	require.ErrorIs(t, err, ErrSchema)
 	_, err = ExistingTable{Machine: "m", Table: "t"}.Open(t.Context(), db, SQLite, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

@@ -1,6 +1,6 @@
 // Package sqlstore keeps the records of a [lifecycle.Manager] in PostgreSQL,
-// MariaDB, MySQL or SQLite, over database/sql. The driver is the user's: pgx's
-// stdlib, go-sql-driver/mysql and modernc.org/sqlite are those it is tested with.
+// MariaDB, MySQL or SQLite, over database/sql. The caller chooses the driver; the
+// tests use pgx/stdlib, go-sql-driver/mysql and modernc.org/sqlite.
 //
 //	db, err := sql.Open("sqlite", "file:fleet.db?_pragma=journal_mode(WAL)")
 //	...
@@ -13,81 +13,86 @@
 //	}
 //	cranes := lifecycle.Must(Cranes, store, nil)
 //
-// [Store] has tables of its own. [ExistingTable] makes a store of a table that
-// exists already, and [ExistingHistory] describes the history of such a table.
-// [Store.WithTx] returns the store inside a transaction of the user's.
+// [Open] makes a store in tables of its own. [ExistingTable] makes a store of a table
+// that exists already, and [ExistingHistory] describes the history of such a table.
+// [Store.WithTx] returns the store inside a transaction of the caller.
 //
-// What it guarantees in addition to [lifecycle.Store]:
-//   - A commit is one transaction, or one statement. The expected revision and
-//     state stand in its condition, and its history, unique in object and
-//     sequence number, and its messages are written with it. A statement that
-//     would change more than one row is rolled back.
-//   - No two commits give one revision, also where an engine that was killed has
-//     lost what somebody had read already: it has the token of the commit in it.
-//   - Several objects and preconditions are locked in the order of their keys.
-//     Required objects that never existed are given a row that can be locked.
-//   - Deadlocks, serialization failures and locked databases are tried again, by
-//     [Config.RetryFor] at most, and are never taken for a conflict. Whether an
-//     isolation level, a time zone, a character set or the way of counting rows
-//     is the driver's default makes no difference.
-//   - An answer that was lost, because a connection was cut or a context ended
-//     during COMMIT, is looked for in the history, and the commit sent again
-//     under its token while the context lasts. Who cannot be answered gets
+// # Guarantees
+//
+// In addition to the guarantees of [lifecycle.Store]:
+//   - A commit is one transaction, or one statement. Its condition has the expected
+//     revision and state. It also writes the history rows, unique in object and sequence
+//     number, and the messages. A statement that would change more than one row is
+//     rolled back.
+//   - No two commits write the same revision, also if an engine that was killed has lost
+//     a record that was read: the revision contains the token of the commit.
+//   - A commit locks its objects and preconditions in the order of their keys, so that
+//     commits do not wait for each other in a circle. A required object that never
+//     existed gets a row that can be locked.
+//   - Deadlocks, serialization failures and locked databases are retried, for
+//     [Config.RetryFor] at most, and are never reported as a conflict. The driver's
+//     defaults for isolation level, time zone, character set and counting of rows make
+//     no difference.
+//   - If an answer is lost, because a connection breaks or a context ends during COMMIT,
+//     the store searches the history for the commit, and sends it again with its token
+//     while the context lasts. If the engine does not answer, the error is
 //     [lifecycle.ErrUnknownOutcome] with the token.
-//   - Times are the database's, in microseconds; on SQLite those of this process.
+//   - Times are the database's, in microseconds; on SQLite they are the process'.
 //   - Names are compared byte by byte.
 //   - An index answers queries by key, by state, by state and age, and by the three
 //     conditions of a sweep: Overdue; NotOwnedBy; States with NoDeadline and Unowned.
-//     NotOwnedBy reads the ranges between the named owners, so that the objects of
-//     these owners are not read; with more than 20 owners it reads all owned objects.
-//     A query by age alone reads all objects of the machine.
-//   - SQL has nothing in it but what is written here and identifiers that were
-//     validated; everything else is an argument.
+//     NotOwnedBy reads the ranges between the named owners, and none of their objects;
+//     with more than 20 owners it reads all owned objects. A query by age alone reads
+//     all objects of the machine.
+//   - The text of a statement contains identifiers that were validated, and no other
+//     data. All data are arguments.
 //
-// What it does not guarantee:
-//   - Anything on a replica, or with several primaries: reads and writes belong
-//     on one primary. How durable a commit is, is the engine's to set up.
-//   - That MySQL is like MariaDB. MySQL is supported, MariaDB is what is tested.
-//   - That tables stay small. History is kept until somebody calls [Store.Trim], or
-//     deletes it: the rows of an object below its newest eight may go at any time,
-//     oldest first. Of a removed object a row of numbers stays for good.
-//   - That a conflict is reported if a row was changed past the library under its
-//     old revision and state. Such a change is overwritten. Write another revision.
-//   - That a commit which waits inside of a driver ends with its context where
-//     the driver does not look at it; the call does, and says that it does not
-//     know the outcome.
+// # Limits
+//
+//   - Reads and writes belong on one primary. Replicas, and several primaries, have no
+//     guarantee. The engine's configuration decides how durable a commit is.
+//   - MySQL is supported; the tests run on MariaDB.
+//   - The history grows until the caller calls [Store.Trim] or deletes rows: those of an
+//     object below its newest eight may be deleted at any time, oldest first. A removed
+//     object keeps one row of numbers for ever.
+//   - If another program changes a row and keeps its revision and state, the next commit
+//     overwrites the change. Such a program must write another revision.
+//   - A driver may ignore the context of a commit. Commit then returns
+//     [lifecycle.ErrUnknownOutcome] while the driver still waits.
+//   - A table without a revision column is not supported: the state alone cannot show
+//     that an object left a state and came back. Add the column first.
+//
+// # Life of a commit
+//
+// [Store.Commit] computes a plan (plan.go): the arguments of every statement, and the
+// objects in the order of their keys. An attempt (commit.go) runs the plan in a
+// transaction; on PostgreSQL a change of one object is a single statement. Per change it
+// executes one compare-and-set and one insert of the history row, and per required object
+// one locking read (write.go). If a row is not as expected, the store reads the records
+// and returns the conflict or the precondition (resolve.go). It classifies errors by their
+// numbers, and retries where other transactions were in the way (errors.go). If the answer
+// was lost, it searches the history (resolve.go).
 //
 // # Engines
 //
-// PostgreSQL: the encoding is UTF8. A change of one object is one statement and
-// one round trip.
+// PostgreSQL: the encoding is UTF8. A change of one object is one statement and one
+// round trip.
 //
-// MariaDB and MySQL: the tables are InnoDB, and names in them bytes. A change is
-// two statements in a transaction.
+// MariaDB and MySQL: the tables are InnoDB tables, and names in them are bytes. A change
+// is two statements in a transaction.
 //
-// SQLite: WAL is recommended, and a busy_timeout where other programs use the
-// file. Who writes takes the lock of the database with the first statement, so
-// that no transaction is refused in its middle. One store lets its callers write
-// one at a time, whoever is running first and nobody last for more than ten
-// milliseconds; between processes the engine's lock decides, and waits are tried
-// again. A database in memory belongs to one connection: set MaxOpenConns to 1,
-// and its idle time to for ever.
+// SQLite: use WAL, and a busy_timeout if other programs use the file. A commit acquires
+// the lock of the database with its first statement, so that no transaction is refused
+// half-way. One store lets its callers write one after the other, first come first
+// served. Between processes the engine's lock decides, and waits are retried. A database
+// in memory belongs to one connection: set MaxOpenConns to 1, and its idle time to
+// unlimited.
 //
-// # Without history
+// # Rejected designs
 //
-// With [Config.NoHistory] a change is a single statement. Whether a commit was
-// written is then known by the token in the record, until the next change of it.
-// Numbers and conflicts are as exact as ever.
-//
-// # Rejected
-//
-// A compound statement of MariaDB, which updates and notes in one round trip, takes
-// longer than the two statements do. Triggers and procedures need privileges that
-// many users do not have.
-//
-// Timestamps in the engines' own types were tried by others, and are read
-// differently by drivers, sessions and settings; a number is not. Listening for
-// changes is the engines' own, and polling the messages is enough. A lock on
-// reading would make conflicts rare inside of the user's transactions, and
-// everybody wait.
+// A compound statement of MariaDB that writes the record and the history row in one round
+// trip takes longer than two statements. Triggers and procedures need privileges that many
+// users do not have. Times in the engines' own types depend on drivers, sessions and
+// settings; an integer does not. A lock on every read would make conflicts rare inside
+// transactions of the caller, and make all other callers wait.
 package sqlstore

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a database that answers as a test says: what engines do seldom and
-// never when they are asked to.
+// fake is a database with the replies of a test, for faults that real engines show
+// seldom.
 type fake struct {
 	mu     sync.Mutex
-	log    []string // the first words of what it was asked
+	log    []string // the first words of every statement
 	answer func(query string, args []driver.NamedValue) reply
 }
 
@@ -28,7 +28,7 @@ type reply struct {
 	err      error
 }
 
-func (f *fake) ask(query string, args []driver.NamedValue) reply {
+func (f *fake) reply(query string, args []driver.NamedValue) reply {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	words := strings.Fields(query)
@@ -36,8 +36,8 @@ func (f *fake) ask(query string, args []driver.NamedValue) reply {
 	return f.answer(query, args)
 }
 
-// asked returns what was asked since the last time.
-func (f *fake) asked() []string {
+// statements returns the statements since the last call of statements.
+func (f *fake) statements() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	log := f.log
@@ -58,22 +58,22 @@ func (c fakeConn) Begin() (driver.Tx, error) {
 }
 
 func (c fakeConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
-	return c, c.f.ask("BEGIN", nil).err
+	return c, c.f.reply("BEGIN", nil).err
 }
 
-func (c fakeConn) Commit() error { return c.f.ask("COMMIT", nil).err }
+func (c fakeConn) Commit() error { return c.f.reply("COMMIT", nil).err }
 
-func (c fakeConn) Rollback() error { return c.f.ask("ROLLBACK", nil).err }
+func (c fakeConn) Rollback() error { return c.f.reply("ROLLBACK", nil).err }
 
 func (c fakeConn) Prepare(query string) (driver.Stmt, error) { return fakeStmt{c, query}, nil }
 
 func (c fakeConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	r := c.f.ask(query, args)
+	r := c.f.reply(query, args)
 	return fakeResult(r), r.err
 }
 
 func (c fakeConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	r := c.f.ask(query, args)
+	r := c.f.reply(query, args)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -127,7 +127,7 @@ func (r *fakeRows) Next(dest []driver.Value) error {
 	return nil
 }
 
-// The drivers' errors, as they look to one who does not know the drivers.
+// Errors in the form of the drivers' errors.
 type (
 	stateError string // PostgreSQL
 	codeError  int    // SQLite
@@ -148,8 +148,8 @@ type numberError struct { // MySQL
 
 func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.Message) }
 
-// opened is a store in a fake database, whose tables are as they are to be; what
-// it is asked further is for the test to answer.
+// opened returns a store in a fake database with the right tables. After that, answer
+// has the replies.
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
 	t.Helper()
 	var all [][]driver.Value // columns of any table
@@ -170,7 +170,7 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 	store, err := Open(t.Context(), db, d, config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	f.asked()
+	f.statements()
 	f.answer = answer
 	return store, f, db
 }

@@ -5,184 +5,169 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// historyColumn is a column of the history.
-type historyColumn uint8
-
-const (
-	hMachine historyColumn = iota
-	hID
-	hSequence
-	hRevision
-	hToken
-	hOperation
-	hFrom
-	hFromOrigin
-	hTo
-	hOrigin
-	hEvent
-	hActor
-	hReason
-	hAt
-	historyColumns // how many columns there are
-)
-
-// What the columns are called in the store's own table, and what stands in them.
-var (
-	historyNames = [historyColumns]string{
-		"machine", "id", "sequence", "revision", "token", "operation", "from_state", "from_origin", "to_state", "origin",
-		"event", "actor", "reason", "at",
-	}
-	historyValues = [historyColumns]value{
-		vMachine, vID, vSequence, vRevision, vToken, vOperation, vWas, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow,
-	}
-)
-
-// row writes the insertion of a row of the history.
-func (b *builder) row(l *layout, arg func(value) string, from string) {
-	var names, list []string
-	for p, name := range l.historyColumn {
-		if name == "" {
-			continue
-		}
-		is := arg(historyValues[p])
-		if historyColumn(p) == hAt && l.foreignHistory {
-			is = b.stored(l, is)
-		}
-		names, list = append(names, name), append(list, is)
-	}
-	b.write("INSERT INTO ", l.history, " (")
-	b.join(names)
-	if from == "" {
-		b.write(") VALUES (")
-		b.join(list)
-		b.write(")")
-		return
-	}
-	b.write(") SELECT ")
-	b.join(list)
-	b.write(from)
-}
-
-// historyOf writes the condition on the rows of an object.
-func (b *builder) historyOf(l *layout) {
-	for _, p := range []historyColumn{hMachine, hID} {
-		if name := l.historyColumn[p]; name != "" {
-			b.write(name, " = ", b.arg(historyValues[p]))
-			if l.foreignHistory && b.e.exact != "" {
-				b.write(fmt.Sprintf(b.e.exact, name, b.arg(historyValues[p])))
-			}
-			b.write(" AND ")
-		}
-	}
-}
-
-// readHistory is a column of the history as it is read.
-func (b *builder) readHistory(l *layout, p historyColumn) string {
-	name, k := l.historyColumn[p], historyValues[p].kind()
-	switch {
-	case name == "" && p == hFromOrigin:
-		return b.readHistory(l, hFrom)
-	case name == "" && p == hOrigin:
-		return b.readHistory(l, hTo)
-	case name == "" && k == ofNumber:
-		return "0"
-	case name == "":
-		return "''"
-	case p == hAt && l.foreignHistory && l.native:
-		return fmt.Sprintf(b.e.toMicros, name)
-	case l.foreignHistory && k == ofText:
-		return "COALESCE(" + name + ", '')"
-	case l.foreignHistory && k == ofNumber:
-		return "COALESCE(" + name + ", 0)"
-	}
-	return name
-}
-
-// selectHistory writes a select list from the history.
-func (b *builder) selectHistory(l *layout, columns ...historyColumn) {
-	list := make([]string, len(columns))
-	for i, p := range columns {
-		list[i] = b.readHistory(l, p)
-	}
-	b.write("SELECT ")
-	b.join(list)
-	b.write(" FROM ", l.history, " WHERE ")
-	b.historyOf(l)
-}
-
-// numbers writes the query of the newest row of an object, and of whether the
-// object is there at that same moment.
-func (b *builder) numbers(l *layout) {
-	b.write("SELECT h.*, CASE WHEN EXISTS (SELECT 1 FROM ", l.table, " WHERE ")
-	b.key(l)
-	b.write(") THEN 1 ELSE 0 END FROM (")
-	b.selectHistory(l, hRevision, hSequence, hOperation, hActor, hEvent, hReason, hAt, hToken)
-	b.write("1 = 1 ORDER BY ", l.historyColumn[hSequence], " DESC LIMIT 1) h")
-}
-
-// compileHistory makes the statements of the history.
-func (e *engine) compileHistory(l *layout, s *statements) {
-	if !e.returning {
-		b := &builder{e: e}
-		b.row(l, b.arg, "")
-		s.row = b.statement()
-	}
-	b := &builder{e: e}
-	b.selectHistory(l, hToken, hAt)
-	b.write(l.historyColumn[hSequence], " = ", b.arg(vSequence))
-	s.written = b.statement()
-	s.writtenNow = s.written.locked(e)
-	if l.deletes {
-		b = &builder{e: e}
-		b.numbers(l)
-		s.numbers = b.statement()
-	}
-}
-
-// History implements [lifecycle.Historian]. Rows are kept until somebody deletes
-// them: see [Store.Trim].
+// History implements [lifecycle.Historian]. Rows are kept until the caller deletes
+// them, for example by [Store.Trim].
 func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	err = s.call(ctx, func(in *session) error {
-		list, err = in.history(ctx, key, after, limit)
-		return err
-	})
-	return list, err
-}
-
-func (s *session) history(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	l := s.l
-	if l.history == "" {
-		return nil, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
+	if err := s.checkHistory(); err != nil {
+		return nil, err
 	}
 	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
 		return nil, err
 	}
-	b := &builder{e: s.e}
-	b.selectHistory(l, hSequence, hRevision, hToken, hOperation, hFrom, hFromOrigin, hTo, hOrigin, hEvent, hActor, hReason, hAt)
-	b.write(l.historyColumn[hSequence], " > ", b.arg(vSequence), " ORDER BY ", l.historyColumn[hSequence], " LIMIT ", b.arg(vNow))
-	vals := vector{vMachine: key.Machine, vID: key.ID, vSequence: int64(after), vNow: int64(limit)}
+	b := &builder{e: s.e, l: s.l}
+	b.selectHistory(hSequence, hRevision, hToken, hOperation, hFrom, hFromOrigin, hTo, hOrigin, hEvent, hActor, hReason, hAt)
+	sequence := s.l.historyColumn[hSequence]
+	b.add(" AND ", sequence, " > ", b.literal(int64(after)), " ORDER BY ", sequence, " LIMIT ", b.literal(int64(limit)))
 	st := b.statement()
-	rows, err := s.q.QueryContext(ctx, st.text, vals.of(st)...)
-	err = each(rows, err, func(rows *sql.Rows) error {
-		h := lifecycle.HistoryRow{Key: key}
-		var sequence, rev, operation, at int64
-		var token []byte
-		err := rows.Scan(&sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
-			&h.Event, (*string)(&h.Actor), &h.Reason, &at)
-		h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
-		if l.historyColumn[hRevision] != "" {
-			h.Revision = l.revision(rev, token)
-		}
-		copy(h.Token[:], token)
-		list = append(list, h)
-		return err
+	vals := &vector{vMachine: key.Machine, vID: key.ID}
+	err = s.call(ctx, func(in *session) error {
+		list = nil
+		return in.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) error {
+			h := lifecycle.HistoryRow{Key: key}
+			var sequence, rev, operation, at int64
+			var token []byte
+			err := rows.Scan(&sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
+				&h.Event, (*string)(&h.Actor), &h.Reason, &at)
+			h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
+			if s.l.historyColumn[hRevision] != "" {
+				h.Revision = s.l.revision(rev, token)
+			}
+			copy(h.Token[:], token)
+			list = append(list, h)
+			return err
+		})
 	})
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, err
 	}
 	return list, nil
+}
+
+func (s *shared) checkHistory() error {
+	if s.l.history == "" {
+		return fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// LeastKept is the least number of newest rows that [Store.Trim] keeps of every
+// object. The store needs them to find a commit by its token.
+const LeastKept = 8
+
+// Trim deletes history rows that are older than age by the store's clock. It keeps
+// the newest rows of every object: keep of them, or [LeastKept] if that is more. The
+// rows of an object are deleted from the oldest on, without a gap. Trim returns the
+// number of deleted rows, also with an error; another Trim deletes the rest.
+//
+// Trim reads the whole history by its key, once for every 10,000 objects with rows to
+// delete, and deletes a few hundred rows per statement. Other calls go on meanwhile, and several processes may trim at once. A
+// commit whose row is deleted cannot be found by its token: sent again it is a
+// conflict, or an unknown outcome if an answer was lost, but it is never written
+// twice. Choose an age longer than any caller retries a commit. Messages stay.
+//
+// Errors: [lifecycle.ErrInvalid] for an age that is not above 0;
+// [errors.ErrUnsupported] without a history; the errors of the driver and the context.
+func (s *Store) Trim(ctx context.Context, age time.Duration, keep int) (deleted int, err error) {
+	if age <= 0 {
+		return 0, fmt.Errorf("%w: trim history: age %v is not above 0", lifecycle.ErrInvalid, age)
+	}
+	if err := s.checkHistory(); err != nil {
+		return 0, err
+	}
+	for {
+		list, err := s.excesses(ctx, age, max(keep, LeastKept))
+		if err != nil {
+			return deleted, err
+		}
+		before := deleted
+		for _, x := range list {
+			n, err := s.deleteRows(ctx, x)
+			deleted += n
+			if err != nil {
+				return deleted, err
+			}
+		}
+		if len(list) < trimObjects || deleted == before {
+			return deleted, nil
+		}
+	}
+}
+
+const (
+	trimObjects = 10_000 // objects per query
+	trimRows    = 500    // rows per statement
+)
+
+// excess are the rows of an object that may be deleted: sequence numbers from first
+// to below end.
+type excess struct {
+	lifecycle.Key
+	first, end int64
+}
+
+// excesses finds objects with rows to delete. Rows that are added meanwhile are newer
+// than all of these.
+func (s *Store) excesses(ctx context.Context, age time.Duration, keep int) (list []excess, err error) {
+	l, b := s.l, &builder{e: s.e, l: s.l}
+	id, sequence := l.historyColumn[hID], l.historyColumn[hSequence]
+	if l.existingHistory {
+		id = fmt.Sprintf(s.e.bytewise, id)
+	}
+	machine, group := l.historyColumn[hMachine], l.historyColumn[hMachine]+", "+id
+	if l.machine != "" {
+		machine, group = b.literal(l.machine), id
+	}
+	young := func() string {
+		return l.historyColumn[hAt] + " >= " + b.time(l.existingHistory && l.nativeTimes, b.now()+" - "+b.literal(micros(age)))
+	}
+	b.add("SELECT ", machine, ", ", id, ", MIN(", sequence, "), MAX(", sequence, ")",
+		", COALESCE(MIN(CASE WHEN ", young(), " THEN ", sequence, " END), ", b.literal(int64(maxNumber)), ") FROM ", l.history)
+	if l.machine != "" && l.historyColumn[hMachine] != "" {
+		b.add(" WHERE ", b.same(l.historyColumn[hMachine], l.existingHistory, vMachine))
+	}
+	b.add(" GROUP BY ", group, " HAVING MAX(", sequence, ") - MIN(", sequence, ") >= ", b.literal(int64(keep)),
+		" AND MAX(CASE WHEN ", young(), " THEN 0 ELSE 1 END) = 1 LIMIT ", b.literal(int64(trimObjects)))
+	st, vals, now := b.statement(), &vector{vMachine: l.machine}, int64(0)
+	if !s.e.ownClock {
+		now = time.Now().UnixMicro()
+	}
+	err = s.call(ctx, func(in *session) error {
+		list = nil
+		return in.query(ctx, st, vals.args(st, now), func(rows *sql.Rows) error {
+			var x excess
+			var last, young int64
+			err := rows.Scan(&x.Machine, &x.ID, &x.first, &last, &young)
+			x.end = min(young, last-int64(keep)+1)
+			list = append(list, x)
+			return err
+		})
+	})
+	return list, err
+}
+
+// deleteRows deletes the excess rows of an object.
+func (s *Store) deleteRows(ctx context.Context, x excess) (deleted int, err error) {
+	for ; x.first < x.end; x.first += trimRows {
+		b := &builder{e: s.e, l: s.l}
+		b.add("DELETE FROM ", s.l.history, " WHERE ", b.historyOf(), " AND ", s.l.historyColumn[hSequence],
+			" < ", b.literal(min(x.end, x.first+trimRows)))
+		st, vals := b.statement(), &vector{vMachine: x.Machine, vID: x.ID}
+		if err := s.call(ctx, func(in *session) error {
+			result, err := in.exec(ctx, st, vals.args(st, 0))
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			deleted += int(n)
+			return err
+		}); err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
 }

@@ -1,15 +1,15 @@
 package sqlstore
 
 import (
-	"errors"
-	"fmt"
+	"encoding/hex"
+	"strconv"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// value is what may stand in a statement: a column of a record, or what else a
-// change says.
+// value is an argument of a statement: a column of the record, or another fact of
+// a change.
 type value uint8
 
 const (
@@ -34,19 +34,19 @@ const (
 	vPayload
 	vSaved
 	vToken
-	columns // how many columns there are
+	columns // the number of columns of a record
 
-	vNow         = iota - 1 // the store's clock where it was read already, or nil
-	vWithin                 // microseconds to the deadline, or nil
-	vExpect                 // the number of the revision before
-	vExpectToken            // and its token
+	vNow         = iota - 1 // the time of the commit, NULL if the statement itself reads the clock
+	vWithin                 // microseconds until the deadline, or NULL
+	vExpect                 // the number of the expected revision
+	vExpectToken            // the token of the expected revision
 	vFrom                   // the state before, as the table has it
-	vWas                    // and as the history has it
+	vFromState              // the state before, as the history has it
 	vFromOrigin             // the origin before
-	vTo                     // the state after, by name also if it is absent
-	vToOrigin
+	vTo                     // the state after, also if it is absent
+	vToOrigin               // the origin after
 
-	values
+	values // the number of values
 )
 
 var columnNames = [columns]string{
@@ -64,31 +64,74 @@ func (v value) kind() kind {
 	return ofText
 }
 
-// layout is where records are kept. Names are quoted.
+// metadata are the columns that a MetadataOnly change writes.
+var metadata = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vRevision, vToken}
+
+// historyColumn is a column of the history.
+type historyColumn uint8
+
+const (
+	hMachine historyColumn = iota
+	hID
+	hSequence
+	hRevision
+	hToken
+	hOperation
+	hFrom
+	hFromOrigin
+	hTo
+	hOrigin
+	hEvent
+	hActor
+	hReason
+	hAt
+	historyColumns // the number of columns of the history
+)
+
+var (
+	// historyNames are the names of the columns in the store's own table.
+	historyNames = [historyColumns]string{
+		"machine", "id", "sequence", "revision", "token", "operation", "from_state", "from_origin", "to_state", "origin",
+		"event", "actor", "reason", "at",
+	}
+	// historyValues are the values that a change writes into the columns.
+	historyValues = [historyColumns]value{
+		vMachine, vID, vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow,
+	}
+)
+
+// layout names the tables and columns of a store, in quotes. An empty name: there
+// is no such table or column.
 type layout struct {
-	table          string
-	indexes        string          // what their names begin with, of the store's own tables
-	column         [columns]string // empty: there is none
-	machine        string          // of all objects, if no column has it
-	native         bool            // times are of the engine's own type, not microseconds
-	removed        string          // the state of a row whose object was removed
-	deletes        bool            // a removed object has no row
-	foreign        bool            // the table is the user's: of any collation, and with NULLs
-	history        string          // table; empty: none
-	historyColumn  [historyColumns]string
-	foreignHistory bool   // the history is the user's: of any collation, and with NULLs
-	messages       string // table; empty: none
+	table         string
+	column        [columns]string
+	history       string
+	historyColumn [historyColumns]string
+	messages      string
+
+	existing        bool   // the table is the caller's: it has any collation, and NULLs
+	existingHistory bool   // the history is the caller's
+	machine         string // the machine of all objects of an existing table
+	removed         string // the state of the row of a removed object
+	deletes         bool   // a removed object has no row
+	nativeTimes     bool   // times have the engine's own type; otherwise they are microseconds
+	indexes         string // begins the names of the indexes of the store's own table
+	// noToken is the token of a row that no commit has written: zeros in the store's own
+	// table; in an existing table, where such a row has NULL or no bytes, a value that no
+	// token equals.
+	noToken []byte
 }
 
-// own is the layout of the store's own tables.
-func (e *engine) own(prefix string, history bool) *layout {
-	l := &layout{table: e.quoted(prefix + "objects"), indexes: prefix + "objects", messages: e.quoted(prefix + "messages")}
+// own returns the layout of the store's own tables.
+func (e *engine) own(prefix string) *layout {
+	l := &layout{
+		table: e.quoted(prefix + "objects"), indexes: prefix + "objects", messages: e.quoted(prefix + "messages"),
+		noToken: make([]byte, len(lifecycle.Token{})),
+	}
 	for i, name := range columnNames {
 		l.column[i] = e.quoted(name)
 	}
-	if history {
-		l.ownHistory(e, prefix)
-	}
+	l.ownHistory(e, prefix)
 	return l
 }
 
@@ -99,152 +142,57 @@ func (l *layout) ownHistory(e *engine, prefix string) {
 	}
 }
 
-// builder writes a statement and notes which values it takes.
-type builder struct {
-	e    *engine
-	text strings.Builder
-	args []value
-}
-
-// statement is a text and the values that its placeholders stand for.
-type statement struct {
-	text string
-	args []value
-}
-
-func (b *builder) statement() *statement { return &statement{text: b.text.String(), args: b.args} }
-
-// locked is a query that locks the row that it reads, in its present form.
-func (s *statement) locked(e *engine) *statement {
-	return &statement{text: s.text + e.forShare, args: s.args}
-}
-
-// join writes a list.
-func (b *builder) join(list []string) { b.write(strings.Join(list, ", ")) }
-
-func (b *builder) write(parts ...string) {
-	for _, p := range parts {
-		b.text.WriteString(p)
-	}
-}
-
-// arg returns the placeholder of a value.
-func (b *builder) arg(v value) string {
-	b.args = append(b.args, v)
-	return b.e.placeholder(len(b.args), v.kind())
-}
-
-// now is the store's clock in microseconds.
-func (b *builder) now() string { return "COALESCE(" + b.arg(vNow) + ", " + b.e.now + ")" }
-
-// stored is a time in the form in which the table has it.
-func (b *builder) stored(l *layout, micros string) string {
-	if l.native {
-		return fmt.Sprintf(b.e.fromMicros, micros)
-	}
-	return micros
-}
-
-// assigned is what a change writes into a column.
-func (b *builder) assigned(l *layout, v value) string {
-	switch v {
-	case vChangedAt:
-		return b.stored(l, b.told(b.now()))
-	case vDeadline: // NULL where vWithin is
-		return b.stored(l, b.now()+" + "+b.arg(vWithin))
-	}
-	return b.arg(v)
-}
-
-// told has MySQL, which returns no rows from a write, tell a number beside the
-// count of rows.
-func (b *builder) told(micros string) string {
-	if b.e.upsert {
-		return micros
-	}
-	return "LAST_INSERT_ID(" + micros + ")"
-}
-
-// list writes the select list of a record: the columns in their order from one
-// on, those that the table lacks as what they would be if nothing was ever
-// written. Without payloads, Payload, Saved and Args are NULL.
-func (b *builder) list(l *layout, from value, withoutPayload bool) {
-	for v := from; v < columns; v++ {
-		if v > from {
-			b.write(", ")
-		}
-		if withoutPayload && (v == vPayload || v == vSaved || v == vArgs) {
-			b.write("NULL")
-		} else {
-			b.write(b.read(l, v))
+// named returns the columns of a list that the table has.
+func (l *layout) named(list ...value) (named []value) {
+	for _, v := range list {
+		if l.column[v] != "" {
+			named = append(named, v)
 		}
 	}
-	// An empty blob and none are one thing to some drivers.
-	if l.column[vSaved] == "" || withoutPayload {
-		b.write(", 0")
-	} else {
-		b.write(", CASE WHEN ", l.column[vSaved], " IS NULL THEN 0 ELSE 1 END")
-	}
+	return named
 }
 
-func (b *builder) read(l *layout, v value) string {
-	name := l.column[v]
-	switch {
-	case name == "" && v == vMachine:
-		return b.arg(vMachine)
-	case name == "" && v == vOrigin:
-		return l.column[vState]
-	case name == "" && v == vSequence:
-		return b.read(l, vRevision)
-	case name == "" && v.kind() == ofNumber && v != vDeadline:
-		return "0"
-	case name == "" && v.kind() == ofText:
-		return "''"
-	case name == "":
-		return "NULL"
-	case (v == vChangedAt || v == vDeadline) && l.native:
-		return fmt.Sprintf(b.e.toMicros, name)
-	case l.foreign && v.kind() == ofText:
-		return "COALESCE(" + name + ", '')"
-	case l.foreign && v.kind() == ofNumber && v != vDeadline && v != vChangedAt:
-		return "COALESCE(" + name + ", 0)"
+// from returns the columns of the table from one on.
+func (l *layout) from(first value) (named []value) {
+	for v := first; v < columns; v++ {
+		named = append(named, l.named(v)...)
 	}
-	return name
+	return named
 }
 
-// key writes the condition on the row of an object.
-func (b *builder) key(l *layout) {
-	if l.column[vMachine] != "" {
-		b.write(l.column[vMachine], " = ", b.arg(vMachine), " AND ")
+// revision returns the revision of a record: the number of commits that have
+// written the row, and the token of the last one. The number alone would repeat:
+// InnoDB, and PostgreSQL without synchronous_commit, show a commit before it is on
+// disk. If such an engine is killed, a record that was read may be lost, and another
+// commit then writes a record with the same number.
+//
+//	revision = number                   the table keeps no token, or no commit has written one
+//	         | number "-" token in hex
+func (l *layout) revision(number int64, token []byte) lifecycle.Revision {
+	if l.column[vToken] == "" || len(token) == 0 || number == 0 && !l.existing {
+		return lifecycle.Revision(strconv.FormatInt(number, 10))
 	}
-	b.equal(l, vID, vID)
+	var room [20 + 1 + 2*len(lifecycle.Token{})]byte
+	text := strconv.AppendInt(room[:0], number, 10)
+	text = append(text, '-')
+	return lifecycle.Revision(hex.AppendEncode(text, token))
 }
 
-// equal writes a comparison byte by byte. In a table of the user's the first half
-// of it is for the index.
-func (b *builder) equal(l *layout, v, is value) {
-	b.write(l.column[v], " = ", b.arg(is))
-	if l.foreign && b.e.exact != "" {
-		b.write(fmt.Sprintf(b.e.exact, l.column[v], b.arg(is)))
+// parse is the inverse of revision. A revision of another store has the number
+// noNumber.
+func (l *layout) parse(r lifecycle.Revision) (number int64, token []byte) {
+	digits, rest, _ := strings.Cut(string(r), "-")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err == nil && rest != "" {
+		token, err = hex.DecodeString(rest)
 	}
+	if err != nil || number < 0 || number == maxNumber || l.revision(number, token) != r {
+		return noNumber, nil
+	}
+	return number, token
 }
 
-// id is the id of a row for comparisons of order.
-func (b *builder) id(l *layout) string {
-	if l.foreign {
-		return fmt.Sprintf(b.e.bytewise, l.column[vID])
-	}
-	return l.column[vID]
-}
-
-// one reports whether no more than one row can have a key: the tables are the
-// store's own.
-func (l *layout) one() bool { return l.column[vMachine] != "" }
-
-// answers refuses a query by what the table does not keep.
-func (l *layout) answers(q *lifecycle.Query) error {
-	if q.UnchangedFor > 0 && l.column[vChangedAt] == "" {
-		return fmt.Errorf("%w: the table has no column %s to select by", errors.ErrUnsupported, columnNames[vChangedAt])
-	}
-	return nil
-}
+const (
+	noNumber                    = -1  // the number of no row
+	absent   lifecycle.Revision = "0" // the revision of an object that no commit has written
+)

@@ -10,21 +10,18 @@ import (
 	"strings"
 )
 
-// Version is that of the tables which this package works with.
+// Version is the version of the tables that this package works with.
 const Version = 1
-
-// ErrSchema: the tables of the store are not there, or not those of [Version], or
-// lack columns.
-var ErrSchema = errors.New("sqlstore: not the tables that are needed")
 
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// Schema is the SQL that brings the tables from the version before to a version,
-// for users who run it with a tool of their own. The prefix is that of [Config];
-// empty is [DefaultPrefix].
+// Schema returns the SQL that brings the tables from the version before to a
+// version, for users who run it with a tool of their own. The prefix is that of
+// [Config]; empty is the default.
 //
-// Errors: [ErrIdentifier], and [ErrSchema] for a version that there is not.
+// Errors: [ErrIdentifier] for the prefix; [ErrSchema] for a version that does not
+// exist.
 func (d Dialect) Schema(prefix string, version int) (string, error) {
 	c, err := (&Config{Prefix: prefix}).resolved()
 	if err != nil {
@@ -34,16 +31,16 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: there is no version %d for %s", ErrSchema, version, d)
 	}
-	return strings.ReplaceAll(string(text), DefaultPrefix, c.Prefix), nil
+	return strings.ReplaceAll(string(text), defaultPrefix, c.Prefix), nil
 }
 
-// Migrate brings the tables to [Version], from whatever they are; several
-// processes may do it at once. Of the configuration it needs the prefix.
+// Migrate brings the tables to [Version] from any version before. Several processes
+// may migrate at once. Of the configuration only the prefix counts.
 //
-// Errors: [ErrSchema] if the tables are of a newer version, [ErrIdentifier], and
-// those of the driver. PostgreSQL and SQLite then have the tables as they were;
-// MySQL, which has no transactions for tables, may have some of them, and the
-// next Migrate makes the others.
+// Errors: [ErrSchema] if the tables are of a newer version; [ErrIdentifier]; the
+// driver's errors. After an error PostgreSQL and SQLite have the tables as before.
+// MySQL has no transactions for tables: it may have some of the new tables, and the
+// next Migrate makes the rest.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 	c, err := config.resolved()
 	if err != nil {
@@ -57,54 +54,53 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
 		return failed(ctx, err)
 	}
 	defer conn.Close()
-	err = d.alone(ctx, conn)
-	if err == nil {
-		err = d.migrate(ctx, conn, c.Prefix)
+	in := d.session(conn)
+	if err = in.beginMigrate(ctx); err == nil {
+		err = in.migrate(ctx, c.Prefix)
 	}
 	if err == nil {
-		if _, err = conn.ExecContext(ctx, d.end); err == nil {
+		if _, err = conn.ExecContext(ctx, d.endMigration); err == nil {
 			return nil
 		}
 		err = failed(ctx, err)
 	}
-	// Also after the context has ended: the connection goes back to its pool, or,
-	// if it cannot be made what it was, to nobody.
-	if _, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undo); undo != nil {
+	// The connection goes back to its pool, also after the end of the context. If it
+	// cannot be cleaned, the pool drops it.
+	if _, undo := conn.ExecContext(context.WithoutCancel(ctx), d.undoMigration); undo != nil {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	return err
 }
 
-// alone begins a migration, while which no other goes on.
-func (e *engine) alone(ctx context.Context, conn *sql.Conn) error {
-	if e.begin != "" {
-		if _, err := conn.ExecContext(ctx, e.begin); err != nil {
-			return e.alien(failed(ctx, err))
+// beginMigrate begins a migration, and waits for the end of others.
+func (s *session) beginMigrate(ctx context.Context) error {
+	if s.e.beginMigration != "" {
+		if _, err := s.q.ExecContext(ctx, s.e.beginMigration); err != nil {
+			return s.e.hinted(failed(ctx, err))
 		}
 	}
-	if e.lock == "" {
+	if s.e.lockMigration == "" {
 		return nil
 	}
 	var got sql.NullString
-	rows, err := conn.QueryContext(ctx, e.lock)
-	err = each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&got) })
-	if err == nil && got.String == "0" { // MySQL's answer, which is no error
-		err = errors.New("sqlstore: another migration goes on for a minute")
+	err := s.query(ctx, &statement{text: s.e.lockMigration}, nil, func(rows *sql.Rows) error { return rows.Scan(&got) })
+	if err == nil && got.String == "0" { // MySQL reports a timeout as a result
+		err = errors.New("migrate: another migration holds the lock for a minute")
 	}
-	return e.alien(failed(ctx, err))
+	return s.e.hinted(failed(ctx, err))
 }
 
-// alien says, where an engine refuses the first that it is asked, what that is
-// most often for.
-func (e *engine) alien(err error) error {
-	if err == nil || judge(err) != refused {
+// hinted adds the usual reason to an error of the first statement: the dialect is
+// that of another engine.
+func (e *engine) hinted(err error) error {
+	if err == nil || classify(err) != refused {
 		return err
 	}
-	return fmt.Errorf("%w; is it a database of %s, as the dialect says?", err, e.name)
+	return fmt.Errorf("%w; is it a database of %s, as the dialect requires?", err, e.name)
 }
 
-func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
-	at, err := version(ctx, q, e, prefix)
+func (s *session) migrate(ctx context.Context, prefix string) error {
+	at, err := s.version(ctx, prefix)
 	switch {
 	case err != nil && !errors.Is(err, ErrSchema):
 		return err
@@ -112,7 +108,7 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 		return fmt.Errorf("%w: the tables %s* are of version %d, newer than %d", ErrSchema, prefix, at, Version)
 	}
 	for v := at + 1; v <= Version; v++ {
-		text, err := Dialect{e}.Schema(prefix, v)
+		text, err := Dialect{s.e}.Schema(prefix, v)
 		if err != nil {
 			return err
 		}
@@ -120,7 +116,7 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 			if strings.TrimSpace(st) == "" {
 				continue
 			}
-			if _, err := q.ExecContext(ctx, st); err != nil {
+			if _, err := s.q.ExecContext(ctx, st); err != nil {
 				return failed(ctx, err)
 			}
 		}
@@ -128,9 +124,9 @@ func (e *engine) migrate(ctx context.Context, q querier, prefix string) error {
 	return nil
 }
 
-// version reads the version of the tables: 0 and ErrSchema if there are none.
-func version(ctx context.Context, q querier, e *engine, prefix string) (v int, err error) {
-	types, err := e.columnsOf(ctx, q, prefix+"schema")
+// version reads the version of the tables. Without tables it is 0, with ErrSchema.
+func (s *session) version(ctx context.Context, prefix string) (v int, err error) {
+	types, err := s.columnTypes(ctx, prefix+"schema")
 	if err != nil {
 		return 0, err
 	}
@@ -138,13 +134,22 @@ func version(ctx context.Context, q querier, e *engine, prefix string) (v int, e
 		return 0, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
 	}
 	n := 0
-	rows, err := q.QueryContext(ctx, "SELECT "+e.quoted("version")+" FROM "+e.quoted(prefix+"schema"))
-	err = each(rows, err, func(rows *sql.Rows) error {
+	st := &statement{text: "SELECT " + s.e.quoted("version") + " FROM " + s.e.quoted(prefix+"schema")}
+	err = s.query(ctx, st, nil, func(rows *sql.Rows) error {
 		n++
 		return rows.Scan(&v)
 	})
 	if err == nil && n != 1 {
-		err = fmt.Errorf("%w: table %sschema has %d rows, not one", ErrSchema, prefix, n)
+		return 0, fmt.Errorf("%w: table %sschema has %d rows, not one", ErrSchema, prefix, n)
 	}
 	return v, failed(ctx, err)
+}
+
+// verifyVersion refuses tables of another version.
+func (s *session) verifyVersion(ctx context.Context, prefix string) error {
+	v, err := s.version(ctx, prefix)
+	if err == nil && v != Version {
+		err = fmt.Errorf("%w: the tables %s* are of version %d, the store requires version %d", ErrSchema, prefix, v, Version)
+	}
+	return err
 }

@@ -5,26 +5,32 @@ import (
 	"strings"
 )
 
-// statements are those whose text is always the same.
+// statements are the statements whose text never changes. Nil: the layout does not
+// need it.
 type statements struct {
-	get                  *statement // a record by key
-	locked               *statement // the same, as it is now and not as a transaction has seen it
-	insert               *statement // of an object that never existed, or whose row was deleted
-	update               *statement
-	metadata             *statement // of a MetadataOnly change without Timeout
-	metadataWithDeadline *statement // of a MetadataOnly change with Timeout
-	remove               *statement // where rows of removed objects are deleted
-	row                  *statement // of the history; nil where the writes above do it, or there is none
-	written              *statement // the row of the history at a change's place
-	// The same, as it is now and not as a transaction has seen it.
-	writtenNow *statement
-	numbers    *statement // of an object without a row, from the history
-	clock      *statement
+	get       *statement // a record by key
+	getLocked *statement // the same, with a lock that other writers wait for
+
+	insert              *statement // the row of an object that has none
+	update              *statement
+	remove              *statement // where removed objects have no row
+	setMetadata         *statement // a MetadataOnly change without Timeout
+	setMetadataDeadline *statement // a MetadataOnly change with Timeout
+	reserve             *statement // a row without a state for an object that never existed
+
+	addRow        *statement // a history row; nil if the statements above write it
+	findRow       *statement // the history row at the sequence number of a change
+	findRowLocked *statement // the same, locked: the newest version in every isolation level
+	lastRow       *statement // the numbers of an object without a row
+
+	clock *statement
 }
 
-// all returns those that are worth preparing.
-func (s *statements) all() (list []*statement) {
-	for _, st := range []*statement{s.get, s.insert, s.update, s.metadata, s.metadataWithDeadline, s.remove, s.row, s.written, s.numbers} {
+// prepared returns the statements that are executed often.
+func (s *statements) prepared() (list []*statement) {
+	for _, st := range []*statement{
+		s.get, s.getLocked, s.insert, s.update, s.remove, s.setMetadata, s.setMetadataDeadline, s.addRow, s.findRow, s.lastRow,
+	} {
 		if st != nil {
 			list = append(list, st)
 		}
@@ -32,214 +38,157 @@ func (s *statements) all() (list []*statement) {
 	return list
 }
 
-// The columns that a MetadataOnly change writes.
-var metadataColumns = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vRevision, vToken}
-
 func (e *engine) compile(l *layout) *statements {
+	build := func(write func(*builder)) *statement {
+		b := &builder{e: e, l: l}
+		write(b)
+		return b.statement()
+	}
+	locked := func(st *statement) *statement { return &statement{st.text + e.forShare, st.args} }
 	s := &statements{
-		insert: e.writing(l, l.history != "", func(b *builder) { b.insert(l) }),
-		update: e.writing(l, l.history != "", func(b *builder) { b.update(l, written(l), true) }),
+		get: build(func(b *builder) {
+			b.add("SELECT ")
+			b.record(vState, false) // the caller has the key
+			b.add(" FROM ", l.table, " WHERE ", b.key())
+		}),
+		insert:      build(func(b *builder) { b.change(true, b.insert) }),
+		update:      build(func(b *builder) { b.change(true, func() { b.update(l.from(vState)) }) }),
+		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(l.named(metadata...)) }) }),
+		clock:       build(func(b *builder) { b.add("SELECT ", e.now) }),
 	}
-	if l.column[vRevision] != "" {
-		s.metadata = e.writing(l, false, func(b *builder) { b.update(l, metadataColumns, false) })
-	}
+	s.getLocked = locked(s.get)
 	if l.column[vDeadline] != "" {
-		s.metadataWithDeadline = e.writing(l, false, func(b *builder) { b.update(l, append(metadataColumns, vDeadline), false) })
+		s.setMetadataDeadline = build(func(b *builder) { b.change(false, func() { b.update(l.named(append(metadata, vDeadline)...)) }) })
 	}
 	if l.deletes {
-		s.remove = e.writing(l, l.history != "", func(b *builder) {
-			b.write("DELETE FROM ", l.table)
-			b.condition(l)
+		s.remove = build(func(b *builder) {
+			b.change(true, func() { b.add("DELETE FROM ", l.table, " WHERE ", b.unchanged()) })
 		})
 	}
-	b := &builder{e: e}
-	b.write("SELECT ")
-	b.list(l, vState, false) // every column costs drivers something, and the key is known
-	b.write(" FROM ", l.table, " WHERE ")
-	b.key(l)
-	s.get = b.statement()
-	s.locked = s.get.locked(e)
-
-	b = &builder{e: e}
-	b.write("SELECT ", e.now)
-	s.clock = b.statement()
-	if l.history != "" {
-		e.compileHistory(l, s)
+	if e.reserve != "" && !l.existing {
+		s.reserve = build((*builder).reserve)
+	}
+	if l.history == "" {
+		return s
+	}
+	if !e.returning {
+		s.addRow = build(func(b *builder) { b.addRow(b.value, " VALUES (", ")") })
+	}
+	s.findRow = build(func(b *builder) {
+		b.selectHistory(hToken, hAt)
+		b.add(" AND ", l.historyColumn[hSequence], " = ", b.value(vSequence))
+	})
+	s.findRowLocked = locked(s.findRow)
+	if l.deletes {
+		s.lastRow = build((*builder).lastRow)
 	}
 	return s
 }
 
-// written are the columns that a change writes that is not MetadataOnly.
-func written(l *layout) (list []value) {
-	for v := vState; v < columns; v++ {
-		if l.column[v] != "" {
-			list = append(list, v)
-		}
+// change writes a statement that changes one row. On PostgreSQL it also writes the
+// history row and returns the time.
+func (b *builder) change(history bool, write func()) {
+	if !b.e.returning {
+		write()
+		return
 	}
-	return list
-}
-
-// writing is a statement that changes one row. Where the engine can, the row of
-// the history is written by the same statement, which then returns the time.
-func (e *engine) writing(l *layout, history bool, write func(*builder)) *statement {
-	b := &builder{e: e}
-	if !e.returning {
-		write(b)
-		return b.statement()
-	}
-	b.write("WITH changed AS (")
-	write(b)
-	b.write(" RETURNING ", b.now(), " AS at)")
-	if history {
-		b.write(", noted AS (")
-		b.row(l, func(v value) string {
+	b.add("WITH changed AS (")
+	write()
+	b.add(" RETURNING ", b.now(), " AS at)")
+	if history && b.l.history != "" {
+		b.add(", noted AS (")
+		b.addRow(func(v value) string {
 			if v == vNow {
 				return "changed.at"
 			}
-			return b.arg(v)
-		}, " FROM changed")
-		b.write(")")
+			return b.value(v)
+		}, " SELECT ", " FROM changed)")
 	}
-	b.write(" SELECT at FROM changed")
-	return b.statement()
+	b.add(" SELECT at FROM changed")
 }
 
-// update writes the change of the row that has the expected revision and state.
-// A row gets another revision every time, so that engines which count only
-// rows that differ count it too.
-func (b *builder) update(l *layout, list []value, timed bool) {
-	b.write("UPDATE ", l.table, " SET ")
-	comma := ""
-	for _, v := range list {
-		if l.column[v] == "" {
-			continue
-		}
-		b.write(comma, l.column[v], " = ")
-		if v == vDeadline && !timed { // nothing else here tells the time
-			b.write(b.stored(l, b.told(b.now())+" + "+b.arg(vWithin)))
-		} else {
-			b.write(b.assigned(l, v))
-		}
-		comma = ", "
+// insert writes the first row of an object.
+func (b *builder) insert() {
+	key := b.l.column[vID]
+	if machine := b.l.column[vMachine]; machine != "" {
+		key = machine + ", " + key
 	}
-	b.condition(l)
+	var names, assigned []string
+	for _, v := range b.l.from(vMachine) {
+		names, assigned = append(names, b.l.column[v]), append(assigned, b.assigned(v))
+	}
+	b.add("INSERT INTO ", b.l.table, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(assigned, ", "), ")")
+	if b.e.insertNew != "" {
+		b.add(fmt.Sprintf(b.e.insertNew, key))
+	}
 }
 
-// condition is that of the compare-and-set: see layout.revision.
-func (b *builder) condition(l *layout) {
-	b.write(" WHERE ")
-	b.key(l)
-	if l.column[vRevision] != "" {
-		b.write(" AND ", l.column[vRevision], " = ", b.arg(vExpect))
-	}
-	if token := l.column[vToken]; token != "" {
-		if l.foreign { // see layout.noToken
-			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.e.zero + " END"
-		}
-		b.write(" AND ", token, " = ", b.arg(vExpectToken))
-	}
-	b.write(" AND ")
-	b.equal(l, vState, vFrom)
-}
-
-// insert writes the first row of an object. Where a row without numbers is there
-// already, that one is changed, if the engine can say so.
-func (b *builder) insert(l *layout) {
-	var list []value
-	for v := range columns {
-		if l.column[v] != "" {
-			list = append(list, v)
-		}
-	}
-	b.write("INSERT INTO ", l.table, " (")
+// update writes columns of a row that has the expected revision and state. Every
+// update writes another revision, so that an engine which counts only rows that
+// differ counts the row.
+func (b *builder) update(list []value) {
+	assigned := make([]string, len(list))
 	for i, v := range list {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write(l.column[v])
+		assigned[i] = b.l.column[v] + " = " + b.assigned(v)
 	}
-	b.write(") VALUES (")
-	for i, v := range list {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write(b.assigned(l, v))
-	}
-	b.write(")")
-	if !b.e.upsert {
-		return
-	}
-	key := l.column[vID]
-	if l.column[vMachine] != "" {
-		key = l.column[vMachine] + ", " + key
-	}
-	b.write(" ON CONFLICT (", key, ") DO ")
-	if l.deletes || l.column[vRevision] == "" {
-		b.write("NOTHING")
-		return
-	}
-	b.write("UPDATE SET ")
-	for i, v := range list {
-		if i > 0 {
-			b.write(", ")
-		}
-		b.write(l.column[v], " = excluded.", l.column[v])
-	}
-	b.write(" WHERE ", l.table, ".", l.column[vRevision], " = ", b.arg(vExpect), " AND ", l.table, ".", l.column[vState], " = ", b.arg(vFrom))
+	b.add("UPDATE ", b.l.table, " SET ")
+	b.list(assigned)
+	b.add(" WHERE ", b.unchanged())
 }
 
-// keys writes a condition on any of n objects.
-func (b *builder) keys(l *layout, n int) {
-	for i := range n {
-		if i > 0 {
-			b.write(" OR ")
+// unchanged returns the condition of the compare-and-set: see layout.revision.
+func (b *builder) unchanged() string {
+	conditions := []string{b.key(), b.l.column[vRevision] + " = " + b.value(vExpect)}
+	if token := b.l.column[vToken]; token != "" {
+		if b.l.existing { // see layout.noToken
+			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.e.zeroByte + " END"
 		}
-		b.write("(")
-		b.key(l)
-		b.write(")")
+		conditions = append(conditions, token+" = "+b.value(vExpectToken))
 	}
+	return strings.Join(append(conditions, b.same(b.l.column[vState], b.l.existing, vFrom)), " AND ")
 }
 
-// locking is a statement that locks the rows of n objects, in the order of their
-// keys, and reads their numbers and states.
-func (e *engine) locking(l *layout, n int, mode string) *statement {
-	b := &builder{e: e}
-	b.write("SELECT ", b.read(l, vMachine), ", ", l.column[vID], ", ", b.read(l, vState), ", ", b.read(l, vRevision), ", ", b.read(l, vToken), " FROM ", l.table, " WHERE ")
-	b.keys(l, n)
-	b.write(" ORDER BY ")
-	if l.column[vMachine] != "" {
-		b.write(l.column[vMachine], ", ")
-	}
-	b.write(b.id(l), mode)
-	return b.statement()
-}
-
-// ghost makes a row without a state for an object that never existed, so that it
-// can be locked. It changes nothing that anybody reads.
-func (e *engine) ghost(l *layout) *statement {
-	b := &builder{e: e}
+// reserve writes a row without a state. Readers see an absent object, as before.
+func (b *builder) reserve() {
 	var names, list []string
-	for v := range columns {
-		if l.column[v] == "" || v == vDeadline || v == vArgs || v == vWorkOptions || v == vPayload || v == vSaved {
+	for _, v := range b.l.from(vMachine) {
+		is := "''"
+		switch {
+		case v == vMachine || v == vID:
+			is = b.value(v)
+		case v == vToken:
+			is = b.literal(b.l.noToken)
+		case v == vDeadline || v.kind() == ofBytes:
+			is = "NULL"
+		case v.kind() == ofNumber:
+			is = "0"
+		}
+		names, list = append(names, b.l.column[v]), append(list, is)
+	}
+	b.add("INSERT INTO ", b.l.table, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", b.e.reserve)
+}
+
+// addRow writes a history row. Arg returns the expression of a value; before and
+// after stand around the list of expressions.
+func (b *builder) addRow(arg func(value) string, before, after string) {
+	var names, list []string
+	for h, name := range b.l.historyColumn {
+		if name == "" {
 			continue
 		}
-		names = append(names, l.column[v])
-		switch {
-		case v <= vState || v == vToken:
-			list = append(list, b.arg(v))
-		case v == vChangedAt:
-			list = append(list, b.stored(l, "0"))
-		case v.kind() == ofNumber:
-			list = append(list, "0")
-		default:
-			list = append(list, "''")
+		is := arg(historyValues[h])
+		if historyColumn(h) == hAt {
+			is = b.time(b.l.existingHistory && b.l.nativeTimes, is)
 		}
+		names, list = append(names, name), append(list, is)
 	}
-	b.write("INSERT INTO ", l.table, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")")
-	if e.upsert {
-		b.write(" ON CONFLICT DO NOTHING")
-	} else {
-		b.write(fmt.Sprintf(" ON DUPLICATE KEY UPDATE %[1]s = %[1]s", l.column[vID]))
-	}
-	return b.statement()
+	b.add("INSERT INTO ", b.l.history, " (", strings.Join(names, ", "), ")", before, strings.Join(list, ", "), after)
+}
+
+// lastRow writes a query of the newest history row of an object, and of whether the
+// object has a row at the same moment.
+func (b *builder) lastRow() {
+	b.add("SELECT h.*, CASE WHEN EXISTS (SELECT 1 FROM ", b.l.table, " WHERE ", b.key(), ") THEN 1 ELSE 0 END FROM (")
+	b.selectHistory(hRevision, hSequence, hOperation, hActor, hEvent, hReason, hAt, hToken)
+	b.add(" ORDER BY ", b.l.historyColumn[hSequence], " DESC LIMIT 1) h")
 }

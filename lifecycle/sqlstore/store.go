@@ -14,69 +14,59 @@ import (
 
 // Config refines a [Store]. Nil and the zero Config are the defaults.
 type Config struct {
-	// Prefix begins the names of the tables: letters, digits and _, at most
-	// 40 of them, not a digit first. Default: "interlock_".
+	// Prefix begins the names of the tables: letters, digits and _, at most 40 of
+	// them, and no digit first. Default: "interlock_".
 	Prefix string
-	// NoHistory leaves out the history: one statement writes a change, and the
-	// token of an object's last change alone says whether a commit was written.
-	// The store then declares no History. Default: every change leaves a row.
-	NoHistory bool
-	// RetryFor bounds how long one commit is tried again because others are in
-	// the way: deadlocks, serialization failures, a database that is locked. The
-	// caller's context may end it sooner. Default: 10 s; less than 0: not at all.
+	// RetryFor bounds how long a call is retried while other transactions are in the
+	// way: deadlocks, serialization failures, a locked database. The caller's context
+	// may end it sooner. Default: 10 s; less than 0: no retries.
 	RetryFor time.Duration
-	// SettleFor bounds how long the history is asked whether a commit was
-	// written whose answer was lost. The end of the caller's context does not
-	// shorten it. Default: 1 s.
-	SettleFor time.Duration
 }
 
-// DefaultPrefix begins the names of the tables.
-const DefaultPrefix = "interlock_"
-
-const maxPrefix = 40 // the names of the indexes stay below 63
+const (
+	defaultPrefix = "interlock_"
+	maxPrefix     = 40 // the names of the indexes stay below 63 bytes
+	maxChanges    = 1 << 10
+)
 
 func (c *Config) resolved() (Config, error) {
 	var r Config
 	if c != nil {
 		r = *c
 	}
-	r.Prefix = cmp.Or(r.Prefix, DefaultPrefix)
+	r.Prefix = cmp.Or(r.Prefix, defaultPrefix)
 	r.RetryFor = cmp.Or(r.RetryFor, 10*time.Second)
-	r.SettleFor = cmp.Or(r.SettleFor, time.Second)
 	if err := identifier(r.Prefix); err != nil {
 		return r, err
 	}
 	if len(r.Prefix) > maxPrefix {
-		return r, fmt.Errorf("%w: prefix %q is longer than %d", ErrIdentifier, r.Prefix, maxPrefix)
+		return r, fmt.Errorf("%w: prefix %q has more than %d bytes", ErrIdentifier, r.Prefix, maxPrefix)
 	}
 	return r, nil
 }
 
-// Store keeps records in a database. [Open] and [ExistingTable.Open] make one. It is
-// safe for concurrent use and must not be copied.
+// Store keeps records in a database. [Open], [ExistingTable.Open] and [Store.WithTx]
+// make one. It is safe for concurrent use, as far as its transaction is, and must
+// not be copied.
 type Store struct {
-	*keeper
-	db       *sql.DB
-	prepared map[*statement]*sql.Stmt
-	// turn is taken by whoever writes to an engine with one writer. Nil elsewhere.
-	// It is held during a transaction, and a wait for it ends with the caller's
-	// context.
-	turn *turn
-
-	mu     sync.Mutex // guards closed, and Add against Wait
-	closed bool
-	calls  sync.WaitGroup
+	*shared
+	tx *sql.Tx // the caller's transaction; nil: none
 }
 
-// keeper is what a store has in common with its views inside transactions.
-type keeper struct {
-	e      *engine
-	l      *layout
-	config Config
-	st     *statements
-	has    lifecycle.Capabilities
-	whole  bool // a change is one statement
+// shared is what a store and its views in transactions have in common.
+type shared struct {
+	db       *sql.DB
+	e        *engine
+	l        *layout
+	st       *statements
+	config   Config
+	has      lifecycle.Capabilities
+	prepared map[*statement]*sql.Stmt
+	writer   chan struct{} // full while a commit writes to an engine with one writer
+
+	mu     sync.Mutex // guards closed, and calls.Add against calls.Wait
+	closed bool
+	calls  sync.WaitGroup
 }
 
 var (
@@ -84,14 +74,11 @@ var (
 	_ lifecycle.Outbox    = (*Store)(nil)
 )
 
-const maxChanges = 1 << 10
-
-// Open returns the store in the tables of a database that [Migrate] has made.
-// The database stays the caller's: [Store.Close] does not close it.
+// Open returns the store in the tables that [Migrate] has made. The database stays
+// the caller's: [Store.Close] does not close it.
 //
-// Errors: [ErrSchema] if the tables are not there, lack columns, or are of
-// another version;
-// [ErrIdentifier] for the prefix; those of the driver.
+// Errors: [ErrSchema] if the tables do not exist, lack columns, or are of another
+// version; [ErrIdentifier] for the prefix; the driver's errors.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	c, err := config.resolved()
 	if err != nil {
@@ -100,51 +87,37 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 	if err := d.check(db); err != nil {
 		return nil, err
 	}
-	if err := current(ctx, db, d.engine, c.Prefix); err != nil {
+	probe := d.session(db)
+	if err := probe.verifyVersion(ctx, c.Prefix); err != nil {
 		return nil, err
 	}
-	l := d.own(c.Prefix, !c.NoHistory)
-	if err := d.complete(ctx, db, l); err != nil {
+	l := d.own(c.Prefix)
+	if err := probe.verify(ctx, l); err != nil {
 		return nil, err
 	}
-	return open(ctx, db, d.engine, l, c)
-}
-
-// current refuses tables of another version.
-func current(ctx context.Context, db *sql.DB, e *engine, prefix string) error {
-	v, err := version(ctx, db, e, prefix)
-	if err == nil && v != Version {
-		err = fmt.Errorf("%w: the tables %s* are of version %d, this is for version %d", ErrSchema, prefix, v, Version)
-	}
-	return err
+	return d.open(ctx, db, l, c)
 }
 
 func (d Dialect) check(db *sql.DB) error {
 	if d.engine == nil || db == nil {
-		return errors.New("sqlstore: a store needs a database and a dialect")
+		return errors.New("sqlstore: open store: a database and a dialect are required")
 	}
 	return nil
 }
 
-func open(ctx context.Context, db *sql.DB, e *engine, l *layout, c Config) (*Store, error) {
-	s := &Store{
-		keeper: &keeper{
-			e: e, l: l, config: c, st: e.compile(l),
-			has: lifecycle.Capabilities{
-				Changes: maxChanges, History: l.history != "", Messages: l.messages != "", OwnClock: e.ownClock,
-			},
-			whole: l.one() && (e.returning || l.history == ""),
+func (e *engine) open(ctx context.Context, db *sql.DB, l *layout, c Config) (*Store, error) {
+	s := &Store{shared: &shared{
+		db: db, e: e, l: l, st: e.compile(l), config: c,
+		has: lifecycle.Capabilities{
+			Changes: maxChanges, History: l.history != "", Messages: l.messages != "", OwnClock: e.ownClock,
 		},
-		db: db,
-	}
-	if e.oneWriter {
-		s.turn = new(turn)
-	}
+		prepared: make(map[*statement]*sql.Stmt),
+		writer:   make(chan struct{}, 1),
+	}}
 	if !e.prepares {
 		return s, nil
 	}
-	s.prepared = make(map[*statement]*sql.Stmt)
-	for _, st := range s.st.all() {
+	for _, st := range s.st.prepared() {
 		p, err := db.PrepareContext(ctx, st.text)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("sqlstore: %w", err), s.Close())
@@ -155,12 +128,16 @@ func open(ctx context.Context, db *sql.DB, e *engine, l *layout, c Config) (*Sto
 }
 
 // Capabilities implements [lifecycle.Store].
-func (s *keeper) Capabilities() lifecycle.Capabilities { return s.has }
+func (s *Store) Capabilities() lifecycle.Capabilities { return s.has }
 
-// Close makes every later call fail with [lifecycle.ErrClosed], waits for those
-// that are under way, and frees the prepared statements. It may be called twice.
-// The database stays open.
+// Close makes every later call fail with [lifecycle.ErrClosed], also the calls of
+// views in transactions. It waits for the calls in progress and frees the prepared
+// statements. A second Close does nothing, and so does Close of a view. The database
+// stays open.
 func (s *Store) Close() error {
+	if s.tx != nil {
+		return nil
+	}
 	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
@@ -176,9 +153,9 @@ func (s *Store) Close() error {
 	return err
 }
 
-// enter begins a call, unless the context has ended or the store is closed.
-// After nil, leave must be called.
-func (s *Store) enter(ctx context.Context) error {
+// enter begins a call, unless the context has ended or the store is closed. After
+// nil the caller must call calls.Done.
+func (s *shared) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return lifecycle.Ended(ctx)
 	}
@@ -191,49 +168,74 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) leave() { s.calls.Done() }
+// call makes a call that may be repeated: it reads, or has the same effect twice.
+// In a transaction of the caller it is made once.
+func (s *Store) call(ctx context.Context, run func(*session) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	if s.tx != nil {
+		return failed(ctx, run(s.on(s.tx)))
+	}
+	for r := (retry{most: s.config.RetryFor}); ; {
+		err := run(s.on(s.db))
+		if err == nil {
+			return nil
+		}
+		if !r.again(ctx, err) {
+			return failed(ctx, err)
+		}
+	}
+}
 
-// querier is a database, or a transaction.
+// querier is a database, a connection or a transaction.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// session is where statements run.
+// session executes statements in one place.
 type session struct {
-	*keeper
-	q        querier
-	prepared map[*statement]*sql.Stmt // nil in a transaction of the user's, whose connection may be the only one
-	foreign  bool                     // the transaction is the user's
+	*shared
+	q      querier
+	callTx bool // q is a transaction of the caller
 }
 
-func (s *Store) session(q querier) *session {
-	return &session{keeper: s.keeper, q: q, prepared: s.prepared}
+func (s *Store) on(q querier) *session { return &session{s.shared, q, s.tx != nil} }
+
+// stmt returns the prepared form of a statement, or nil. A transaction of the caller
+// has none: to prepare a statement there may need a second connection.
+func (s *session) stmt(ctx context.Context, st *statement) *sql.Stmt {
+	p := s.prepared[st]
+	if p == nil || s.callTx {
+		return nil
+	}
+	if tx, ok := s.q.(*sql.Tx); ok {
+		return tx.StmtContext(ctx, p)
+	}
+	return p
 }
+
+// session returns a session without a store, for queries about tables.
+func (e *engine) session(q querier) *session { return &session{shared: &shared{e: e}, q: q} }
 
 func (s *session) exec(ctx context.Context, st *statement, args []any) (sql.Result, error) {
-	if p := s.prepared[st]; p != nil {
-		if tx, ok := s.q.(*sql.Tx); ok {
-			p = tx.StmtContext(ctx, p)
-		}
+	if p := s.stmt(ctx, st); p != nil {
 		return p.ExecContext(ctx, args...)
 	}
 	return s.q.ExecContext(ctx, st.text, args...)
 }
 
-func (s *session) query(ctx context.Context, st *statement, args []any) (*sql.Rows, error) {
-	if p := s.prepared[st]; p != nil {
-		if tx, ok := s.q.(*sql.Tx); ok {
-			p = tx.StmtContext(ctx, p)
-		}
-		return p.QueryContext(ctx, args...)
+// query executes a query and calls scan for every row. An engine may report an error
+// after the last row.
+func (s *session) query(ctx context.Context, st *statement, args []any, scan func(*sql.Rows) error) (err error) {
+	var rows *sql.Rows
+	if p := s.stmt(ctx, st); p != nil {
+		rows, err = p.QueryContext(ctx, args...)
+	} else {
+		rows, err = s.q.QueryContext(ctx, st.text, args...)
 	}
-	return s.q.QueryContext(ctx, st.text, args...)
-}
-
-// each calls scan for every row, and closes the rows. What an engine says only
-// after the last row is an error too.
-func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
 	if err != nil {
 		return err
 	}
@@ -247,19 +249,4 @@ func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
 		return err
 	}
 	return rows.Close()
-}
-
-// failed is the error of a call that has read or, surely, not written.
-func failed(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return lifecycle.Ended(ctx)
-	}
-	return wrapped(err)
-}
-
-func wrapped(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("sqlstore: %w", err)
 }

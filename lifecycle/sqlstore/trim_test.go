@@ -11,33 +11,22 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Of every object the rows before a number are deleted, a few hundred at once and
-// none of the newest eight; an engine that is busy is asked again, and what was
-// deleted before an error is told.
+// Trim deletes the rows of every object below a number, a few hundred per statement
+// and none of the newest eight. It retries when the engine is busy, and returns the
+// number of deleted rows also with an error.
 func TestTrim(t *testing.T) {
-	machines := [][][]driver.Value{{{"crane"}}, {{"truck"}}, {{nil}}}
-	var asked, deleted []any
+	var deleted []any
 	busy := true
 	var refused error
 	store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
 		switch {
-		case strings.HasPrefix(query, "SELECT MIN(`machine`)"):
-			asked = append(asked, args[0].Value)
-			rows := machines[0]
-			machines = machines[1:]
-			return reply{rows: rows}
-		case strings.HasPrefix(query, "SELECT `id`"):
-			require.Contains(t, query, "FROM `interlock_history` WHERE `machine` = ? AND `id` > ?")
-			for _, a := range args {
-				if a.Value == "truck" {
-					return reply{}
-				}
-			}
+		case strings.HasPrefix(query, "SELECT `machine`, `id`"):
+			require.Contains(t, query, "FROM `interlock_history` GROUP BY `machine`, `id`")
 			return reply{rows: [][]driver.Value{
-				{"a", int64(1), int64(1300), int64(maxNumber)},    // all of it is old
-				{"b", int64(5), int64(1300), int64(9)},            // but the first four
-				{"c", int64(1290), int64(1300), int64(1)},         // but none, when it was looked at again
-				{"d", int64(1292), int64(1300), int64(maxNumber)}, // but one
+				{"crane", "a", int64(1), int64(1300), int64(maxNumber)},    // all rows are old
+				{"crane", "b", int64(5), int64(1300), int64(9)},            // the first four are old
+				{"crane", "c", int64(1290), int64(1300), int64(1)},         // none is old any more
+				{"truck", "d", int64(1292), int64(1300), int64(maxNumber)}, // one is old
 			}}
 		case strings.HasPrefix(query, "DELETE"):
 			if busy {
@@ -47,18 +36,18 @@ func TestTrim(t *testing.T) {
 			if refused != nil {
 				return reply{err: refused}
 			}
-			deleted = append(deleted, args[1].Value, args[2].Value)
+			deleted = append(deleted, args[0].Value, args[1].Value, args[2].Value)
 			return reply{affected: 7}
 		}
 		return reply{}
 	})
 	n, err := store.Trim(t.Context(), time.Hour, 3)
 	require.NoError(t, err)
-	require.Equal(t, []any{"", "crane", "truck"}, asked)
-	require.Equal(t, []any{"a", int64(501), "a", int64(1001), "a", int64(1293), "b", int64(9), "d", int64(1293)}, deleted)
+	require.Equal(t, []any{
+		"crane", "a", int64(501), "crane", "a", int64(1001), "crane", "a", int64(1293), "crane", "b", int64(9), "truck", "d", int64(1293),
+	}, deleted)
 	require.Equal(t, 5*7, n)
 
-	machines = [][][]driver.Value{{{"crane"}}}
 	refused = &numberError{Number: 1142}
 	n, err = store.Trim(t.Context(), time.Hour, 3)
 	require.ErrorIs(t, err, refused)

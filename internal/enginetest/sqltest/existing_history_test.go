@@ -69,6 +69,7 @@ type usersStores struct {
 	stores
 	removed string
 	history bool // messages, too
+	bare    bool // no history
 }
 
 func (s *usersStores) new(t testing.TB) lifecycle.Store { return s.by(t, s.way) }
@@ -84,6 +85,9 @@ func (s *usersStores) by(t testing.TB, w way) lifecycle.Store {
 func (s *usersStores) over(t testing.TB, m made, a sqlstore.ExistingTable) lifecycle.Store {
 	t.Helper()
 	a.History = s.history
+	if s.bare {
+		a.ExistingHistory = sqlstore.ExistingHistory{}
+	}
 	store, err := a.Open(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix})
 	require.NoError(t, err)
 	s.made[oneKind{store}] = m
@@ -202,7 +206,7 @@ func TestPastIsRefusedAtOpen(t *testing.T) {
 			{"a hostile table", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "fine; DROP TABLE fine" }), sqlstore.ErrIdentifier, ""},
 			{"a hostile column", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Reason = `new" --` }), sqlstore.ErrIdentifier, ""},
 			{"a column that is not there", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Reason = "why" }), sqlstore.ErrSchema, "table fine lacks why"},
-			{"a column twice", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.From = "NEW" }), lifecycle.ErrInvalid, "to be two things"},
+			{"a column twice", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.From = "NEW" }), lifecycle.ErrInvalid, "is named twice"},
 			{"no token", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Token = "" }), lifecycle.ErrInvalid, "token"},
 			{"the table of the objects", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = ok.Table }), lifecycle.ErrInvalid, "of its own"},
 			{"no unique index", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "keyless" }), sqlstore.ErrSchema, "table keyless has no unique index on (kind, n, thing)"},

@@ -29,25 +29,21 @@ func TestRestart(t *testing.T) {
 		default:
 			e.open = func(t testing.TB) way { return way{"sqlite", servers.SQLite(t)} }
 		}
-		run := func(t *testing.T, config sqlstore.Config) {
-			s := newStores(t, e, config)
-			h := s.harness()
-			h.Restart = func(t testing.TB, store lifecycle.Store) {
-				if server != nil {
-					require.NoError(t, server.Kill())
-					require.NoError(t, server.Start())
-					return
-				}
-				db := s.made[store].db
-				db.SetMaxIdleConns(-1)
-				db.SetMaxIdleConns(connections)
+		s := newStores(t, e, sqlstore.Config{})
+		h := s.harness()
+		h.Restart = func(t testing.TB, store lifecycle.Store) {
+			if server != nil {
+				require.NoError(t, server.Kill())
+				require.NoError(t, server.Start())
+				return
 			}
-			if !long() {
-				h.Groups = []string{"Restart"}
-			}
-			storetest.Run(t, h)
+			db := s.made[store].db
+			db.SetMaxIdleConns(-1)
+			db.SetMaxIdleConns(connections)
 		}
-		t.Run("history", func(t *testing.T) { run(t, sqlstore.Config{}) })
-		t.Run("no history", func(t *testing.T) { run(t, sqlstore.Config{NoHistory: true}) })
+		if !long() {
+			h.Groups = []string{"Restart"}
+		}
+		storetest.Run(t, h)
 	})
 }

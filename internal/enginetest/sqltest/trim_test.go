@@ -156,8 +156,8 @@ func TestTrimWhileWriting(t *testing.T) {
 
 func TestTrimWithoutHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
-		store, _ := fresh(t, e, &sqlstore.Config{NoHistory: true})
-		_, err := store.Trim(t.Context(), time.Hour, 0)
+		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: "gone", bare: true}
+		_, err := s.new(t).(oneKind).Trim(t.Context(), time.Hour, 0)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
 	})
 }

@@ -1,6 +1,6 @@
 -- Interlock, tables of version 1, for MariaDB and MySQL. Names are bytes: no
--- collation takes two of them for one, and no trailing blank is lost.
--- Where it ended half way, it can be run again: the version is written last.
+-- collation makes two of them equal, and no trailing blank is lost.
+-- A run that ended half-way can be repeated: the version is written last.
 -- Times are microseconds since 1970: FROM_UNIXTIME(changed_at / 1e6) shows them.
 
 CREATE TABLE IF NOT EXISTS interlock_schema (
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS interlock_objects (
 	KEY interlock_objects_owner (machine, owner, epoch, deadline, state, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;
 
--- One row for each change. Rows are never changed.
+-- One row for each change. Rows are never updated.
 CREATE TABLE IF NOT EXISTS interlock_history (
 	machine     varbinary(255) NOT NULL,
 	id          varbinary(255) NOT NULL,

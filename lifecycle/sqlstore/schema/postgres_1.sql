@@ -40,11 +40,11 @@ CREATE INDEX interlock_objects_deadline ON interlock_objects (machine, deadline)
 
 CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, epoch, deadline, state, id);
 
--- Transitional states are common, and so are records without an owner, but not both
--- together: without this the planner reads all records of a state.
+-- Many records are transitional, and many have no owner, but few are both. Without the
+-- statistics the planner reads all records of a state.
 CREATE STATISTICS interlock_objects_owners (mcv) ON state, owner, epoch, deadline FROM interlock_objects;
 
--- One row for each change. Rows are never changed.
+-- One row for each change. Rows are never updated.
 CREATE TABLE interlock_history (
 	machine     text COLLATE "C" NOT NULL,
 	id          text COLLATE "C" NOT NULL,

@@ -41,7 +41,7 @@ CREATE INDEX interlock_objects_deadline ON interlock_objects (machine, deadline)
 
 CREATE INDEX interlock_objects_owner ON interlock_objects (machine, owner, epoch, deadline, state, id);
 
--- One row for each change. Rows are never changed.
+-- One row for each change. Rows are never updated.
 CREATE TABLE interlock_history (
 	machine     TEXT NOT NULL,
 	id          TEXT NOT NULL,

@@ -1,0 +1,232 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var (
+	// ErrSchema: the tables do not exist, are of another version, or do not fit.
+	ErrSchema = errors.New("sqlstore: unsuitable tables")
+	// ErrIdentifier: the name of a table, a column or a prefix is not a valid
+	// identifier.
+	ErrIdentifier = errors.New("sqlstore: invalid identifier")
+	// ErrRollback: a transaction of the caller cannot go on, because of a deadlock, a
+	// serialization failure or a concurrent commit. Roll it back and run it again from
+	// its beginning. The error wraps the driver's error.
+	ErrRollback = errors.New("sqlstore: the transaction must be rolled back and run again")
+)
+
+var (
+	// errBusy: the records contradict a failed write, because another commit came in
+	// between. The next attempt sees its result.
+	errBusy = errors.New("other commits interfere")
+	// errTaken: no record has the key, but a unique index of the existing table
+	// rejects the row.
+	errTaken = errors.New("a unique index of the table takes another row for this one")
+	// errRows: the existing table lacks a unique index.
+	errRows = errors.New("more rows than one have the key, which needs a unique index")
+)
+
+// missedError: a change has found no row with the expected revision and state.
+type missedError struct {
+	err error // the reason, if the driver reported one
+}
+
+func (e *missedError) Error() string { return "the record is not as expected" }
+
+// lostError: the engine may or may not have committed.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+
+func (e *lostError) Unwrap() error { return e.err }
+
+// class is what an error shows about the statement that failed.
+type class uint8
+
+const (
+	noAnswer  class = iota // nothing: the engine may have executed it, or may execute it later
+	refused                // it was not executed
+	busy                   // it was not executed, because other transactions were in the way
+	duplicate              // it was not executed, because the key exists
+)
+
+// classify reads an error without knowledge of the driver. The errors of PostgreSQL
+// drivers have a method SQLState, those of SQLite drivers a method Code, and those
+// of MySQL drivers are structs with a field Number. A driver's own opinion about its
+// connection does not count: pgx can call a COMMIT safe to retry that the engine has
+// received and executed.
+func classify(err error) class {
+	var state interface {
+		error
+		SQLState() string
+	}
+	var code interface {
+		error
+		Code() int
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		return busy
+	case errors.Is(err, errTaken):
+		return duplicate
+	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition),
+		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema):
+		return refused
+	case errors.As(err, &state):
+		return classifyPostgres(state.SQLState())
+	case errors.As(err, &code):
+		return classifySQLite(code.Code())
+	}
+	if n, ok := numberOf(err); ok {
+		return classifyMySQL(n)
+	}
+	return noAnswer
+}
+
+// numberOf finds a struct with a field Number in an error and the errors it wraps.
+func numberOf(err error) (uint64, bool) {
+	if v := reflect.Indirect(reflect.ValueOf(err)); v.Kind() == reflect.Struct {
+		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
+			return n.Uint(), true
+		}
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return numberOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if n, ok := numberOf(err); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// classifyPostgres reads an SQLSTATE.
+func classifyPostgres(state string) class {
+	switch state {
+	case "40001", "40P01", "55P03": // serialization failure, deadlock, lock not available
+		return busy
+	case "23505": // unique violation
+		return duplicate
+	case "40003", "57P01", "57P02", "57P03", "57P04", "57P05": // the server shuts down or starts
+		return noAnswer
+	}
+	if strings.HasPrefix(state, "08") { // connection
+		return noAnswer
+	}
+	return refused
+}
+
+// classifyMySQL reads an error number.
+func classifyMySQL(number uint64) class {
+	switch number {
+	case 1020, 1205, 1213: // snapshot isolation, lock wait timeout, deadlock
+		return busy
+	case 1062: // duplicate entry
+		return duplicate
+	// The server shuts down, COMMIT fails half-way, the statement takes too long, or
+	// the connection breaks or is killed.
+	case 1053, 1077, 1079, 1158, 1159, 1160, 1161, 1180, 1184, 1317, 1927, 1969, 3169, 4031:
+		return noAnswer
+	}
+	return refused
+}
+
+// classifySQLite reads an extended result code.
+func classifySQLite(code int) class {
+	switch code {
+	case 1555, 2067: // primary key, unique index
+		return duplicate
+	}
+	switch code & 0xff {
+	case 5, 6: // busy, locked
+		return busy
+	case 9, 10: // interrupted, input or output
+		return noAnswer
+	}
+	return refused
+}
+
+// failed returns the error of a call that has written nothing.
+func failed(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return lifecycle.Ended(ctx)
+	}
+	return fmt.Errorf("sqlstore: %w", err)
+}
+
+// unknown returns the error of a commit whose answer was lost, and which the store
+// could neither find nor send again. The error of the last attempt becomes text: it
+// does not show that the first attempt failed.
+func unknown(ctx context.Context, p *plan, lost, last error) error {
+	switch {
+	case ctx.Err() != nil:
+		lost = lifecycle.Ended(ctx)
+	case !errors.Is(last, errBusy):
+		lost = fmt.Errorf("%w; sent again: %v", lost, last)
+	}
+	return &lifecycle.UnknownOutcomeError{Token: p.commit.Token, Err: fmt.Errorf("sqlstore: %w", lost)}
+}
+
+// mostBroken is the number of attempts after errors that time alone does not heal:
+// broken connections (a pool may keep connections that ended long ago), and keys of
+// another unique index, which may belong to a row that is being removed.
+const mostBroken = 3
+
+// retry decides whether a call is made again. It is the only place that does.
+type retry struct {
+	most     time.Duration // how long attempts are made while other transactions are in the way
+	until    time.Time     // the end of that time, after the first error
+	attempts int
+	broken   int
+}
+
+// again waits before the next attempt. It reports false if the error is final, the
+// time is over, or the context ends.
+func (r *retry) again(ctx context.Context, err error) bool {
+	if r.attempts == 0 {
+		r.until = time.Now().Add(r.most)
+	}
+	switch classify(err) {
+	case refused:
+		return false
+	case busy:
+		if !time.Now().Before(r.until) {
+			return false
+		}
+	case noAnswer, duplicate:
+		if r.broken++; r.broken > mostBroken {
+			return false
+		}
+	}
+	r.attempts++
+	return pause(ctx, r.attempts)
+}
+
+// pause waits for a random time that grows with the attempts, up to about 60 ms. It
+// reports whether the context lasts.
+func pause(ctx context.Context, attempts int) bool {
+	most := min(time.Millisecond<<min(attempts-1, 10), 50*time.Millisecond)
+	timer := time.NewTimer(rand.N(most) + most/4)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}

@@ -1,0 +1,118 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Get implements [lifecycle.Store].
+func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if err := s.checkKey(key); err != nil {
+		return lifecycle.StoredRecord{}, err
+	}
+	var r record
+	err := s.call(ctx, func(in *session) (err error) {
+		r, err = in.record(ctx, key, s.st.get)
+		return err
+	})
+	if err != nil {
+		return lifecycle.StoredRecord{}, err
+	}
+	return r.StoredRecord, nil
+}
+
+// record is a record with the token of the commit that wrote it.
+type record struct {
+	lifecycle.StoredRecord
+	token []byte
+	row   bool // the table has a row for it
+}
+
+// record reads a record by get or getLocked. The record of an object without a row
+// has the numbers with which a new record continues.
+func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) (r record, err error) {
+	vals := &vector{vMachine: key.Machine, vID: key.ID}
+	for {
+		err := s.query(ctx, st, vals.args(st, 0), func(rows *sql.Rows) (err error) {
+			r, err = s.scan(rows, &key)
+			return err
+		})
+		if err != nil || r.row {
+			return r, err
+		}
+		r = record{StoredRecord: lifecycle.StoredRecord{Key: key, Revision: absent}}
+		if s.st.lastRow == nil {
+			return r, nil
+		}
+		// Another commit may create the object between the two queries. The last
+		// history row then belongs to an object that exists, and the loop reads again.
+		exists, err := s.lastNumbers(ctx, &r, vals)
+		if err != nil || !exists || st == s.st.getLocked {
+			return r, err
+		}
+	}
+}
+
+// lastNumbers reads the numbers of an object without a row from its history. It
+// reports whether the object has a row now.
+func (s *session) lastNumbers(ctx context.Context, r *record, vals *vector) (exists bool, err error) {
+	err = s.query(ctx, s.st.lastRow, vals.args(s.st.lastRow, 0), func(rows *sql.Rows) error {
+		var rev, sequence, operation, at int64
+		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token, &exists); err != nil {
+			return err
+		}
+		r.Revision, r.Sequence, r.Operation = s.l.revision(rev, r.token), uint64(sequence), lifecycle.OpID(operation)
+		r.ChangedAt = clock(at)
+		return nil
+	})
+	return exists, err
+}
+
+// scan reads a row of builder.record: without the key if the caller has it.
+func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) {
+	var rev, sequence, operation, epoch int64
+	var saved bool
+	var deadline, changed sql.NullInt64
+	into := [...]any{
+		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
+		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
+	}
+	first := vMachine
+	if key != nil {
+		r.Key, first = *key, vState
+	}
+	if err := rows.Scan(into[first:]...); err != nil {
+		return r, err
+	}
+	r.row = true
+	switch {
+	case r.State == s.l.removed:
+		r.State, r.Origin = "", ""
+	case r.Origin == "": // another program has written the row
+		r.Origin = r.State
+	}
+	r.Revision, r.Sequence = s.l.revision(rev, r.token), uint64(sequence)
+	r.Operation, r.Epoch = lifecycle.OpID(operation), uint64(epoch)
+	if changed.Int64 != 0 {
+		r.ChangedAt = clock(changed.Int64)
+	}
+	if deadline.Valid {
+		r.Deadline = clock(deadline.Int64)
+	}
+	switch {
+	case !saved:
+		r.Saved = nil
+	case r.Saved == nil:
+		r.Saved = []byte{}
+	}
+	return r, nil
+}
+
+// clock returns a time of the store.
+func clock(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// micros returns a duration in microseconds, rounded up.
+func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

@@ -1,0 +1,157 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// searchFor bounds the search for a commit whose answer was lost. The end of the caller's
+// context does not shorten it.
+const searchFor = time.Second
+
+// resolve finds out whether a commit was written whose answer was lost. It returns
+// nil if it was; a conflict if its objects have moved on; errBusy if they have not,
+// so that the commit can be sent again; another error if the engine does not answer.
+func (s *Store) resolve(ctx context.Context, p *plan) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), searchFor)
+	defer stop()
+	for attempts := 5; ; attempts++ {
+		err := s.on(s.db).compare(ctx, p)
+		if err == nil || classify(err) == busy || classify(err) == refused || !pause(ctx, attempts) {
+			return err
+		}
+	}
+}
+
+// explain returns the result of a commit that has missed a row: nil if the same
+// commit was written before, the conflict, the precondition that does not hold, or
+// the reason or errBusy if all is as expected now.
+func (s *session) explain(ctx context.Context, p *plan, missed *missedError) error {
+	if err := s.compare(ctx, p); err != errBusy {
+		return err
+	}
+	for _, required := range p.commit.Require {
+		now, err := s.current(ctx, required.Key)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(required.States, now.State) {
+			return &lifecycle.PreconditionError{Precondition: required, Current: now.StoredRecord}
+		}
+	}
+	if missed.err != nil {
+		return missed.err
+	}
+	return errBusy
+}
+
+// compare reads the records of a commit. If all are as expected, it returns errBusy.
+// Otherwise it returns nil if the commit was written before, or the first conflict.
+func (s *session) compare(ctx context.Context, p *plan) error {
+	for i := range p.changes {
+		ch := &p.changes[i]
+		now, err := s.current(ctx, ch.To.Key)
+		if err != nil {
+			return err
+		}
+		if now.Revision == ch.Expect && now.State == ch.From {
+			continue
+		}
+		found, err := s.find(ctx, p)
+		if err != nil || found == written {
+			return err
+		}
+		p.superseded = found == superseded
+		return &lifecycle.ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: now.StoredRecord}
+	}
+	return errBusy
+}
+
+// current reads a record. In a transaction of the caller it reads the newest
+// version, which may be newer than what the transaction sees.
+func (s *session) current(ctx context.Context, key lifecycle.Key) (record, error) {
+	if s.callTx {
+		return s.record(ctx, key, s.st.getLocked)
+	}
+	return s.record(ctx, key, s.st.get)
+}
+
+// finding is what the store knows about a commit.
+type finding uint8
+
+const (
+	unproved   finding = iota // nothing
+	written                   // it was written
+	superseded                // another commit has its place: it never will be written
+)
+
+// find searches for a commit, and sets its time if it was written. Without a lost
+// answer a MetadataOnly commit that is sent again is a conflict.
+func (s *session) find(ctx context.Context, p *plan) (finding, error) {
+	switch {
+	case p.metadataOnly && !p.lost:
+		return unproved, nil
+	case s.st.findRow != nil && !p.metadataOnly:
+		return s.findInHistory(ctx, p)
+	case s.l.column[vToken] != "":
+		return s.findInRecords(ctx, p)
+	}
+	return unproved, nil
+}
+
+// findInHistory compares the tokens of the rows at the places of the changes. A
+// missing row proves nothing: it may have been trimmed.
+func (s *session) findInHistory(ctx context.Context, p *plan) (finding, error) {
+	st := s.st.findRow
+	if s.callTx {
+		st = s.st.findRowLocked
+	}
+	for i := range p.changes {
+		var token []byte
+		var at int64
+		err := s.query(ctx, st, p.changes[i].vals.args(st, 0), func(rows *sql.Rows) error { return rows.Scan(&token, &at) })
+		switch {
+		case err != nil || len(token) == 0:
+			return unproved, err
+		case !bytes.Equal(token, p.commit.Token[:]):
+			return superseded, nil
+		}
+		p.at = at
+	}
+	return written, nil
+}
+
+// findInRecords compares the tokens of the records, which are those of their last
+// commits. One record with the number of this commit and another token is a proof;
+// several are not, because they are read one after the other.
+func (s *session) findInRecords(ctx context.Context, p *plan) (finding, error) {
+	for i := range p.changes {
+		ch := &p.changes[i]
+		now, err := s.current(ctx, ch.To.Key)
+		if err != nil {
+			return unproved, err
+		}
+		number, token := s.l.parse(now.Revision)
+		switch {
+		case number != ch.expect+1:
+			return unproved, nil
+		case bytes.Equal(token, p.commit.Token[:]):
+		case len(p.changes) == 1:
+			return superseded, nil
+		default:
+			return unproved, nil
+		}
+		switch {
+		case ch.MetadataOnly && ch.Timeout > 0:
+			p.at = now.Deadline.UnixMicro() - micros(ch.Timeout)
+		case !ch.MetadataOnly && !now.ChangedAt.IsZero():
+			p.at = now.ChangedAt.UnixMicro()
+		}
+	}
+	return written, nil
+}

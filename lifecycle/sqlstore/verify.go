@@ -1,0 +1,223 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// column is a column that a table must have.
+type column struct {
+	name string // empty: none
+	text bool   // of an existing table: it must return names as they were written
+	time bool   // of the engine's own type
+	key  bool   // of the unique index that an existing table must have
+}
+
+// verify refuses tables that lack what a layout needs.
+func (s *session) verify(ctx context.Context, l *layout) error {
+	var list []column
+	for v := range columns {
+		list = append(list, column{
+			l.column[v], l.existing && v.kind() == ofText, l.nativeTimes && (v == vChangedAt || v == vDeadline), l.existing && v == vID,
+		})
+	}
+	if err := s.verifyTable(ctx, l.table, list); err != nil {
+		return err
+	}
+	if l.history != "" {
+		list = nil
+		for h := range historyColumns {
+			list = append(list, column{
+				l.historyColumn[h], l.existingHistory && historyValues[h].kind() == ofText, l.existingHistory && l.nativeTimes && h == hAt,
+				l.existingHistory && (h == hMachine || h == hID || h == hSequence),
+			})
+		}
+		if err := s.verifyTable(ctx, l.history, list); err != nil {
+			return err
+		}
+	}
+	if l.messages == "" {
+		return nil
+	}
+	return s.verifyTable(ctx, l.messages, []column{{name: "number"}, {name: "topic"}, {name: "subject"}, {name: "payload"}})
+}
+
+func (s *session) verifyTable(ctx context.Context, table string, list []column) error {
+	plain := func(name string) string { return strings.ReplaceAll(name, s.e.quote, "") }
+	table = plain(table)
+	types, err := s.columnTypes(ctx, table)
+	if err != nil {
+		return err
+	}
+	if len(types) == 0 {
+		return fmt.Errorf("%w: there is no table %s", ErrSchema, table)
+	}
+	var missing, key []string
+	for _, c := range list {
+		if c.name == "" {
+			continue
+		}
+		name := plain(c.name)
+		typ, found := types[strings.ToLower(name)]
+		switch {
+		case !found:
+			missing = append(missing, name)
+		case c.time && !strings.EqualFold(typ, s.e.timeType):
+			return fmt.Errorf("%w: column %s of table %s is %s; times are %s", ErrSchema, name, table, typ, s.e.timeType)
+		case c.text && s.e.oneWriter && !keepsText(typ):
+			return fmt.Errorf("%w: column %s of table %s is %s, which stores digits as a number; names are TEXT", ErrSchema, name, table, typ)
+		}
+		if c.key {
+			key = append(key, strings.ToLower(name))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
+	}
+	if len(key) == 0 {
+		return nil
+	}
+	return s.verifyKey(ctx, table, key)
+}
+
+// keepsText reports whether SQLite stores text unchanged in a column of a type: its
+// affinity is TEXT or none.
+func keepsText(typ string) bool {
+	typ = strings.ToUpper(typ)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(typ, word) })
+	}
+	return typ == "" || !has("INT") && has("CHAR", "CLOB", "TEXT", "BLOB")
+}
+
+// verifyKey refuses a table without a unique index on exactly these columns, and a
+// table without transactions. Of a view neither is known.
+func (s *session) verifyKey(ctx context.Context, table string, key []string) error {
+	var storage string
+	err := s.about(ctx, s.e.storage, table, func(rows *sql.Rows) error { return rows.Scan(&storage) })
+	switch {
+	case err != nil || storage == "view":
+		return err
+	case storage != "" && storage != s.e.transactional:
+		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, table, storage)
+	}
+	unique := make(map[string][]string)
+	err = s.about(ctx, s.e.uniqueIndexes, table, func(rows *sql.Rows) error {
+		var index string
+		var name sql.NullString // NULL: a part of a column, or an expression
+		err := rows.Scan(&index, &name)
+		unique[index] = append(unique[index], strings.ToLower(name.String))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(key)
+	for _, names := range unique {
+		if slices.Sort(names); slices.Equal(names, key) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: table %s has no unique index on (%s)", ErrSchema, table, strings.Join(key, ", "))
+}
+
+// columnTypes returns the types of the columns of a table by their names in lower
+// case. Without such a table it returns none.
+func (s *session) columnTypes(ctx context.Context, table string) (map[string]string, error) {
+	types := make(map[string]string)
+	err := s.about(ctx, s.e.columns, table, func(rows *sql.Rows) error {
+		var name, typ string
+		err := rows.Scan(&name, &typ)
+		types[strings.ToLower(name)] = typ
+		return err
+	})
+	return types, s.e.hinted(err)
+}
+
+// about executes a query about a table; see engine.columns. The name of the table
+// may have a schema.
+func (s *session) about(ctx context.Context, query, table string, scan func(*sql.Rows) error) error {
+	var schema any
+	if before, after, ok := strings.Cut(table, "."); ok {
+		schema, table = before, after
+	}
+	st := &statement{text: fmt.Sprintf(query, s.e.placeholder(1, ofText), s.e.placeholder(2, ofText))}
+	return failed(ctx, s.query(ctx, st, []any{table, schema}, scan))
+}
+
+// verifySession refuses connections that change names: MySQL truncates text where
+// its mode is not strict, and converts it between character sets.
+func (s *session) verifySession(ctx context.Context) error {
+	if s.e.sessionProbe == "" {
+		return nil
+	}
+	var mode, got string
+	st := &statement{text: s.e.sessionProbe}
+	err := s.query(ctx, st, []any{"\U0001F600"}, func(rows *sql.Rows) error { return rows.Scan(&mode, &got) })
+	switch {
+	case err != nil:
+		return failed(ctx, err)
+	case !strings.Contains(mode, "STRICT_"):
+		return fmt.Errorf("%w: sql_mode %q of the connection is not strict: it would truncate text", lifecycle.ErrInvalid, mode)
+	case got != "F09F9880":
+		return fmt.Errorf("%w: the character set of the connection is not utf8mb4", lifecycle.ErrInvalid)
+	}
+	return nil
+}
+
+const maxIdentifier = 63 // of PostgreSQL, the shortest of the three
+
+// identifier refuses a name that is not a letter or _, followed by letters, digits
+// and _.
+func identifier(name string) error {
+	bad := name == "" || len(name) > maxIdentifier
+	for i, c := range []byte(name) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		bad = bad || !letter && (i == 0 || c < '0' || c > '9')
+	}
+	if bad {
+		return fmt.Errorf("%w: %q", ErrIdentifier, name)
+	}
+	return nil
+}
+
+// table returns the quoted name of an existing table.
+func (e *engine) table(name string) (string, error) {
+	parts := strings.Split(name, ".")
+	if len(parts) > 2 {
+		return "", fmt.Errorf("%w: %q", ErrIdentifier, name)
+	}
+	for i, part := range parts {
+		if err := identifier(part); err != nil {
+			return "", err
+		}
+		parts[i] = e.quoted(part)
+	}
+	return strings.Join(parts, "."), nil
+}
+
+// quoteAll quotes the names of columns. It refuses invalid names, and a column that
+// is named twice.
+func (e *engine) quoteAll(into, names []string) error {
+	used := make(map[string]bool)
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		if err := identifier(name); err != nil {
+			return err
+		}
+		lower := strings.ToLower(name)
+		if used[lower] {
+			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, name)
+		}
+		used[lower] = true
+		into[i] = e.quoted(name)
+	}
+	return nil
+}
