@@ -26,13 +26,13 @@ func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, fo
 }
 
 // Refused returns the error of a request whose candidates were all refused by
-// their guards. The reasons are in the order of the rows.
+// their guards. The reasons are in the order of the rows. REQUIRES: there is a row.
 func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []error) error {
-	var err error
+	var refused *TransitionError
 	for i, row := range rows {
-		err = t.guardRefusal(err, row, wordOf(state, origin), actor, reasons[i])
+		refused = t.guardRefusal(refused, row, wordOf(state, origin), actor, reasons[i])
 	}
-	return err
+	return refused
 }
 
 // After returns the status that a row leads to from a status. It checks neither

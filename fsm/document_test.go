@@ -152,7 +152,7 @@ func TestDocumentIsBound(t *testing.T) {
 	for state := range original.States() {
 		for origin := range original.States() {
 			for event := range original.Events() {
-				for _, actor := range append(original.Table().Actors, "nobody") {
+				for _, actor := range append(original.Table().Actors, undeclared) {
 					at := fsm.Status[liftState]{State: state, Origin: origin}
 					for _, kilos := range []int{100, 1000} {
 						want, wantErr := original.NextForced(ctx, at, event, actor, &liftLoad{kilos})

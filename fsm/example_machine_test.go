@@ -87,8 +87,8 @@ func ExampleMachine_ParseStatus() {
 
 func ExampleMachine_Observe() {
 	watched := Cranes.Observe(fsm.Observer{
-		Moved:   func(m fsm.Moved) { fmt.Println(m.From, "->", m.To, "by", m.Actor) },
-		Refused: func(err error) { fmt.Println("refused:", errors.Is(err, fsm.ErrWrongActor)) },
+		Moved:   func(_ context.Context, m fsm.Moved) { fmt.Println(m.From, "->", m.To, "by", m.Actor) },
+		Refused: func(_ context.Context, err error) { fmt.Println("refused:", errors.Is(err, fsm.ErrWrongActor)) },
 	})
 	crane := watched.Instance()
 	_, _ = crane.Fire(context.Background(), Lift, User, &Crane{Tons: 3})

@@ -77,7 +77,7 @@ func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T],
 	}
 	for _, g := range guards {
 		if !used[g.Name()] {
-			problems = append(problems, Problem{Code: BadGuard, Row: -1, Text: fmt.Sprintf("guard %q: no row asks for it", g.Name())})
+			problems = append(problems, Problem{Code: BadGuard, Row: -1, Text: fmt.Sprintf("guard %q is in no row", g.Name())})
 		}
 	}
 	if len(problems) > 0 {

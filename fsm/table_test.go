@@ -30,7 +30,7 @@ func TestTableIsTheSpecByIndex(t *testing.T) {
 			{Name: "CREATING", Kind: fsm.Transitional, Target: 2, Doc: "the storage works"},
 			{Name: "CREATED", Target: -1},
 			{Name: "TOBEDELETED", Target: -1},
-			{Name: "DELETING", Kind: fsm.Transitional, Manual: "the storage team", Target: -1},
+			{Name: "DELETING", Kind: fsm.Transitional, Manual: "operator", Target: -1},
 			{Name: "DELETED", Kind: fsm.Final, Target: -1},
 			{Name: "BROKEN", Kind: fsm.Failed, Target: -1},
 		},
