@@ -88,8 +88,8 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 
 // NextTo returns the step by which this actor moves the object from a status to a
 // target state. It is for a peer that reports states and has no events. If several
-// rows lead to the target, NextTo takes the first one in order of declaration whose
-// actor, origin and guard permit it. It takes neither ignore rows nor forced rows.
+// rows lead to the target, NextTo takes the first one in order of declaration that
+// actor, origin and guard permit. It takes neither ignore rows nor forced rows.
 //
 // Errors: those of [Machine.Next]. The detail names the target in place of an
 // event.

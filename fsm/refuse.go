@@ -8,8 +8,8 @@ import (
 // errOrigin is the reason if the cell has rows, but none for the origin of the object.
 var errOrigin = errors.New("no row for an object of this origin")
 
-// refuse returns the refusal of a request for which the cell has no edge, guards
-// aside. It names the origin only if the origin is the reason.
+// refuse returns the refusal of a request without a candidate in its cell. It names
+// the origin only if the origin is the reason.
 func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
 	err := t.detail(word, event, actor)
 	c, bit, mine := t.compiled, t.compiled.actorBit(actor), false
