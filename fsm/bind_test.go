@@ -157,6 +157,20 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
+			"indexes of a table by hand", edited(func(t *fsm.Table) { t.Initials = []int{0, 9}; t.Rows[0].Event = 9; t.Rows[2].Actors = []int{9} }), good,
+			[]string{fsm.NoInitial, fsm.BadRow, fsm.UnknownActor},
+			[]string{
+				"an entry state is not declared",
+				"row 0 (open -?-> closing): the event is not declared",
+				"row 2 (closing -shut-> closed): names an actor that is not declared",
+			},
+		},
+		{
+			"a timeout without the sweeper", edited(func(t *fsm.Table) { t.Rows[1].Actors = []int{1} }), good,
+			[]string{fsm.BadRow},
+			[]string{"row 1 (closing -stuck-> origin): the row has a timeout, and its actors do not include the sweeper"},
+		},
+		{
 			"a demand of New", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0 }), good,
 			[]string{fsm.NoDeadline},
 			[]string{"state closing: transitional, with neither a timeout nor Manual"},

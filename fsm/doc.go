@@ -49,16 +49,18 @@
 //   - A table that is written, read and written again gives the same bytes.
 //     Reading is bounded in time and memory, whatever the document.
 //
-// # No guarantees
+// # Limits
 //
-//   - A guard runs before the move and not during it. What it has read may have
-//     changed by then. A condition that must hold at the moment of the move belongs
-//     in the same commit; see package lifecycle.
-//   - A timeout is data of a row, not a clock. Package lifecycle has the sweeper
-//     that fires it.
+//   - A machine has at most [MaxStates] states, [MaxEvents] events, [MaxActors] actors
+//     and [MaxRows] rows.
+//   - A guard runs before the move. Data that it has read may have changed when the
+//     object moves. A condition that must hold at the moment of the move belongs in the
+//     same commit; see package lifecycle.
+//   - A timeout is data of a row, not a clock. Package lifecycle has the sweeper that
+//     fires it.
 //   - A machine cannot distinguish a late report from a new one. Package lifecycle
 //     compares operation ids.
-//   - Any caller can make a Status. [Machine.ParseStatus] refuses undeclared names.
+//   - A caller can make any Status. [Machine.ParseStatus] refuses undeclared names.
 //
 // # Rejected designs
 //

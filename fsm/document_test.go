@@ -199,14 +199,15 @@ func TestDocumentDefaults(t *testing.T) {
 }
 
 func TestDocumentRows(t *testing.T) {
-	table := parsed(t, `{"name": "m", "states": [], "transitions": [
+	table := parsed(t, `{"name": "m", "actors": ["user"], "states": [], "transitions": [
 		{"from": "A", "event": "e", "to": "C", "row": 7},
 		{"from": "A", "event": "f", "to": "C"},
 		{"from": "B", "event": "e", "to": "C", "row": 7},
 		{"from": "A", "event": "g", "ignore": true, "to": "A", "row": 0},
 		{"from": "B", "event": "g", "ignore": true, "to": "B", "row": 0},
-		{"from": "B", "event": "h", "to": "A", "row": 1}
+		{"from": "B", "event": "h", "to": "A", "row": 1, "within": "1m"}
 	]}`)
+	require.Equal(t, []fsm.Actor{"user", fsm.Sweeper}, table.Actors)
 	require.Equal(t, []string{"A", "B", "C"}, table.Undeclared)
 	var sources [][]int
 	for _, r := range table.Rows {

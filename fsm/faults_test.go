@@ -277,4 +277,32 @@ var faults = []struct {
 		"timeout in an absent state", withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void"), fsm.Move("void", "x", "open").After(time.Hour)),
 		fsm.DeadlineFromAbsent, "row 5 (void -x-> open): a timeout in the absent state void",
 	},
+	{
+		"four sources, one not declared", with(sound(), fsm.Move("open", "x", "open").AlsoFrom("closing", "closed", "nowhere")),
+		fsm.UnknownState, `row 4 (open|closing|... -x-> open): names a state that is not declared: "nowhere"`,
+	},
+	{
+		"state of an unknown kind", edit(func(s *spec) { s.States[0].Kind = 9 }),
+		fsm.BadState, "state open: unknown kind 9",
+	},
+	{
+		"guard that When did not make", with(sound(), fsm.Move("open", "x", "closed").If(&noneGuard)),
+		fsm.BadGuard, "row 4 (open -x-> closed): a guard of type *fsm.Guard[github.com/interlock-go/interlock/fsm_test.none], which When did not make",
+	},
+	{
+		"forced row with a timeout", with(sound(), fsm.Move("open", "x", "closed").OnlyForced().After(time.Minute)),
+		fsm.BadRow, "row 4 (open -x-> closed): a forced row has a timeout",
+	},
+	{
+		"dead end for one origin",
+		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional, Manual: "operator"},
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y").Of("open")),
+		fsm.DeadEnd, "state hung: no row leads out for an object that came from closed",
+	},
+	{
+		"no timeout for one origin",
+		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional},
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y"), fsm.Return("hung", "z").Of("open").After(time.Minute)),
+		fsm.NoDeadline, "state hung: no timeout for an object that came from closed, and no Manual",
+	},
 }

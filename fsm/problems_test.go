@@ -55,7 +55,7 @@ func TestNewRefusesAStateDeclaredTwice(t *testing.T) {
 func TestEveryProblemCodeHasAFault(t *testing.T) {
 	all := []string{
 		fsm.NoName, fsm.BadName, fsm.DuplicateName, fsm.TooLarge, fsm.NoInitial, fsm.UnknownState,
-		fsm.UnknownActor, fsm.NoActor, fsm.NoSource, fsm.BadRow, fsm.BadGuard, fsm.DuplicateRow,
+		fsm.UnknownActor, fsm.NoActor, fsm.NoSource, fsm.BadRow, fsm.BadState, fsm.BadGuard, fsm.DuplicateRow,
 		fsm.AmbiguousRow, fsm.Unreachable, fsm.DeadEnd, fsm.FinalExit, fsm.NoOrigin, fsm.NeverFits,
 		fsm.NoDeadline, fsm.NeedlessManual, fsm.DeadlineFromAbsent,
 	}
