@@ -96,14 +96,6 @@ func TestRefusalHasTheReasonsOfAllGuardsOfTheCell(t *testing.T) {
 	require.EqualError(t, err, "fsm: refused by a guard: trials: go in start by user: first: declined\nsecond: declined\nthird: declined")
 }
 
-func TestGuardOfAnotherActorDoesNotRun(t *testing.T) {
-	m := trials(t)
-	p := &trial{}
-	_, err := m.Next(t.Context(), m.Start(), "go", guest, p)
-	require.ErrorIs(t, err, fsm.ErrWrongActor)
-	require.Empty(t, p.ran)
-}
-
 func TestSelfTransitionsAreLegalAndExplicit(t *testing.T) {
 	m := newDisks(t)
 	in := instanceAt(t, m, m.At("CREATED"))
@@ -127,30 +119,6 @@ func TestIgnoreAcceptsAndChangesNothing(t *testing.T) {
 	}
 	_, err := in.Fire(t.Context(), "delete", worker, nil)
 	require.ErrorIs(t, err, fsm.ErrWrongActor, "an ignore row has actors too")
-}
-
-func TestWildcardSourcesAreExpanded(t *testing.T) {
-	m := newDisks(t)
-	for _, c := range []struct {
-		at fsm.Status[string]
-		ok bool
-	}{
-		{m.At("CREATED"), true},
-		{m.At("TOBEDELETED"), true},
-		{status("CREATING", "ABSENT"), true},
-		{status("DELETING", "CREATED"), true},
-		{m.At("BROKEN"), false},
-		{m.At("ABSENT"), false},
-		{m.At("DELETED"), false},
-	} {
-		step, err := m.Next(t.Context(), c.at, "lost", guest, nil)
-		if !c.ok {
-			require.ErrorIs(t, err, fsm.ErrNotAllowed, c.at.State)
-			continue
-		}
-		require.NoError(t, err, c.at.State)
-		require.Equal(t, fsm.Step[string]{Status: m.At("BROKEN"), Row: 10}, step)
-	}
 }
 
 func TestForcedRowsNeedForce(t *testing.T) {

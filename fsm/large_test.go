@@ -180,3 +180,27 @@ func TestNewRefusesATableOverALimit(t *testing.T) {
 		require.Equal(t, []fsm.Problem{{Code: fsm.TooLarge, Row: -1, Text: text}}, invalid.Problems)
 	}
 }
+
+// Each of 64 actors has a row of its own. The mask of actors has a bit for every one.
+func TestSixtyFourActorsDiffer(t *testing.T) {
+	s := spec{Name: "crowd", Initial: "on", States: []fsm.State[string]{{Name: "on"}, {Name: "off"}}}
+	for i := range fsm.MaxActors {
+		a := fsm.Actor(fmt.Sprintf("actor%d", i))
+		s.Actors = append(s.Actors, a)
+		s.Rows = append(s.Rows, fsm.Move("on", fmt.Sprintf("only%d", i), "off").By(a))
+	}
+	s.Rows = append(s.Rows, fsm.Move("off", "any", "on"))
+	m := mustNew(t, s)
+	for i, a := range s.Actors {
+		for k := range s.Actors {
+			err := m.Can(t.Context(), m.At("on"), fmt.Sprintf("only%d", k), a, nil)
+			if i == k {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, fsm.ErrWrongActor)
+				require.Equal(t, a, detail(t, err).Actor)
+			}
+		}
+		require.NoError(t, m.Can(t.Context(), m.At("off"), "any", a, nil))
+	}
+}

@@ -100,16 +100,3 @@ func TestTransitionalInitialStateHasNoOrigin(t *testing.T) {
 	require.Equal(t, fsm.NoOrigin, problems[0].Code)
 	require.Equal(t, 3, problems[0].Row)
 }
-
-// No row leads to such a status, but a caller can make one.
-func TestReturnWithoutOriginIsNotAllowed(t *testing.T) {
-	m := newDisks(t)
-	for _, at := range []fsm.Status[string]{m.At("DELETING"), status("DELETING", "CREATING")} {
-		_, err := m.Next(t.Context(), at, "failed", worker, nil)
-		require.ErrorIs(t, err, fsm.ErrNotAllowed)
-		require.Error(t, detail(t, err).Reason)
-		for r := range m.Permitted(at, worker) {
-			require.NotEqual(t, "failed", r.Event)
-		}
-	}
-}

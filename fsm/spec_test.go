@@ -133,33 +133,6 @@ func TestNewKeepsNoSliceOfTheSpec(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got, compareGuards, cmpopts.EquateEmpty()))
 }
 
-func TestRowsAreExpandedInOrderOfDeclaration(t *testing.T) {
-	m := newDisks(t)
-	rows := slices.Collect(m.Rows())
-	require.Len(t, rows, len(diskSpec().Rows))
-	for i, r := range rows {
-		require.Equal(t, diskSpec().Rows[i].Event, r.Event)
-	}
-	require.Equal(t, []fsm.Actor{worker, fsm.Sweeper}, rows[2].Actors, "the sweeper may fire a row with a timeout")
-	require.Equal(t, []string{"CREATING", "CREATED", "TOBEDELETED", "DELETING"}, rows[10].From,
-		"every state but Final, Absent and the target")
-	require.Equal(t, []string{"create", "done", "failed", "resize", "delete", "restore", "lost", "repair"},
-		slices.Collect(m.Events()))
-}
-
-func TestFromAnyLeavesOutWhatItExcludes(t *testing.T) {
-	spec := diskSpec()
-	spec.Rows[10] = spec.Rows[10].Excluding("TOBEDELETED", "CREATED")
-	m, err := fsm.New[disk](spec)
-	require.NoError(t, err)
-	require.Equal(t, []string{"CREATING", "DELETING"}, slices.Collect(m.Rows())[10].From)
-
-	table := m.Table()
-	require.True(t, table.Rows[10].Any)
-	require.Equal(t, []int{3, 2}, table.Rows[10].Except)
-	require.Equal(t, []int{1, 4}, table.Rows[10].From)
-}
-
 func TestIterationCanEndEarly(t *testing.T) {
 	m := newDisks(t)
 	for s := range m.States() {
