@@ -153,7 +153,7 @@ func (b *builder[S, E, T]) guard() {
 		case !ok && !isGuard(r.Guard):
 			fault = fmt.Sprintf("a guard of type %T, which When did not make", r.Guard)
 		case !ok:
-			fault = fmt.Sprintf("guard %q looks at %v, the machine's payload is %v",
+			fault = fmt.Sprintf("guard %q has the payload type %v, and the machine %v",
 				r.Guard.Name(), r.Guard.payloadType(), reflect.TypeFor[T]())
 		case !g.usable():
 			fault = "a guard without name or function"

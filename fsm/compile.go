@@ -6,7 +6,8 @@ const (
 	MaxEvents = 1 << 12
 	MaxActors = 64
 	MaxRows   = 1 << 16
-	MaxCell   = 256 // rows of one state and event
+
+	maxCell = 256 // rows of one state and event
 )
 
 // maxDenseCells is the largest number of cells that are kept in an array.

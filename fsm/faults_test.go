@@ -202,7 +202,7 @@ var faults = []struct {
 	},
 	{
 		"guard of another payload type", with(sound(), fsm.Move("open", "x", "closed").If(otherGuard)),
-		fsm.BadGuard, `row 4 (open -x-> closed): guard "other" looks at int, the machine's payload is fsm_test.none`,
+		fsm.BadGuard, `row 4 (open -x-> closed): guard "other" has the payload type int, and the machine fsm_test.none`,
 	},
 	{
 		"guard without a name", with(sound(), fsm.Move("open", "x", "closed").If(fsm.When("", func(context.Context, *none, *none) error { return nil }))),
