@@ -15,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/ratio"
 )
 
-// The VM table of CB-Tumblebug with integers, as a service would have them from
-// an enumeration, and with strings.
+// The VM table of CB-Tumblebug with integers, as of an enumeration, and with strings.
 const (
 	vmCreating = iota
 	vmRunning
@@ -73,9 +72,9 @@ var vmRows = []struct {
 	{vmUndefined, vmSeen, vmRunning, vmObserver},
 }
 
-// The story that every benchmark tells: suspend, done, resume, done, and so on.
+// The events that every benchmark repeats, and their actors.
 var (
-	vmStory  = [4]int{vmSuspend, vmSuccess, vmResume, vmSuccess}
+	vmCycle  = [4]int{vmSuspend, vmSuccess, vmResume, vmSuccess}
 	vmActors = [4]fsm.Actor{vmUser, vmCSP, vmUser, vmCSP}
 )
 
@@ -85,7 +84,7 @@ func vmTable[S, E comparable](state func(int) S, event func(int) E) fsm.Spec[S, 
 		st := fsm.State[S]{Name: state(s)}
 		switch s {
 		case vmCreating, vmSuspending, vmResuming, vmRebooting, vmTerminating:
-			st.Kind, st.Manual = fsm.Transitional, "the benchmark looks after it"
+			st.Kind, st.Manual = fsm.Transitional, "operator"
 		case vmTerminated:
 			st.Kind = fsm.Final
 		case vmFailed:
@@ -121,8 +120,8 @@ func vmStrings() *fsm.Machine[vmStateS, vmEventS, time.Time] {
 	return fsm.Must[time.Time](vmTable(func(s int) vmStateS { return vmStateNames[s] }, func(e int) vmEventS { return vmEventNames[e] }))
 }
 
-// handVM is what one would write by hand: a two-dimensional array, an atomic
-// state and one compare-and-set. It knows no actors.
+// handVM is the code by hand: a two-dimensional array, an atomic state and one
+// compare-and-set, without actors.
 type handVM struct{ state atomic.Uint32 }
 
 var (
@@ -167,8 +166,8 @@ func (vm *handVM) fire(e vmEvent) (vmState, error) {
 	return vmState(to), nil
 }
 
-// fireNamed is the same for strings: a map turns the event into a number, an
-// array the number of the state into a string.
+// fireNamed is the same for strings. A map has the number of the event, and an array
+// the name of the state.
 func (vm *handVM) fireNamed(e vmEventS) (vmStateS, error) {
 	n, ok := handEvents[e]
 	if !ok {
@@ -178,7 +177,7 @@ func (vm *handVM) fireNamed(e vmEventS) (vmStateS, error) {
 	return vmStateNames[to], err
 }
 
-// fireFrom is the same for an object whose state and origin come by name too.
+// fireFrom is the same for a state and an origin by name.
 func (vm *handVM) fireFrom(state, origin vmStateS, e vmEventS) (vmStateS, error) {
 	from, ok := handStates[state]
 	if _, known := handStates[origin]; !ok || !known {
@@ -196,8 +195,8 @@ func must(err error) {
 	}
 }
 
-// ratios are the pairs that have a goal. Strings are cloned, as a service gets
-// them from JSON, HTTP or SQL.
+// ratios returns the pairs with a goal. Strings are cloned, as a service gets them
+// from JSON, HTTP or SQL.
 func ratios() []ratio.Pair {
 	ctx := context.Background()
 	hand, named := new(handVM), new(handVM)
@@ -213,10 +212,10 @@ func ratios() []ratio.Pair {
 	_, err = vmS.Fire(ctx, "Success", vmCSP, nil)
 	must(err)
 
-	var story [4]vmEventS
+	var cycle [4]vmEventS
 	var actors [4]fsm.Actor
-	for i := range story {
-		story[i] = clone(vmEventNames[vmStory[i]])
+	for i := range cycle {
+		cycle[i] = clone(vmEventNames[vmCycle[i]])
 		actors[i] = clone(vmActors[i])
 	}
 	at := [4]fsm.Status[vmStateS]{
@@ -231,34 +230,34 @@ func ratios() []ratio.Pair {
 	return []ratio.Pair{
 		{Name: "fsm/Fire-int", Goal: 3, Base: func(n int) {
 			for i := range (n + 3) &^ 3 {
-				_, err := hand.fire(vmEvent(vmStory[i&3]))
+				_, err := hand.fire(vmEvent(vmCycle[i&3]))
 				must(err)
 			}
 		}, Subject: func(n int) {
 			for i := range (n + 3) &^ 3 {
-				_, err := vm.Fire(ctx, vmEvent(vmStory[i&3]), vmActors[i&3], nil)
+				_, err := vm.Fire(ctx, vmEvent(vmCycle[i&3]), vmActors[i&3], nil)
 				must(err)
 			}
 		}},
 		{Name: "fsm/Fire-string", Goal: 2, Base: func(n int) {
 			for i := range (n + 3) &^ 3 {
-				_, err := named.fireNamed(story[i&3])
+				_, err := named.fireNamed(cycle[i&3])
 				must(err)
 			}
 		}, Subject: func(n int) {
 			for i := range (n + 3) &^ 3 {
-				_, err := vmS.Fire(ctx, story[i&3], actors[i&3], nil)
+				_, err := vmS.Fire(ctx, cycle[i&3], actors[i&3], nil)
 				must(err)
 			}
 		}},
 		{Name: "fsm/Next-string", Goal: 2, Base: func(n int) {
 			for i := range (n + 3) &^ 3 {
-				_, err := named.fireFrom(at[i&3].State, at[i&3].Origin, story[i&3])
+				_, err := named.fireFrom(at[i&3].State, at[i&3].Origin, cycle[i&3])
 				must(err)
 			}
 		}, Subject: func(n int) {
 			for i := range n {
-				_, keepError = byName.Next(ctx, at[i&3], story[i&3], actors[i&3], nil)
+				_, keepError = byName.Next(ctx, at[i&3], cycle[i&3], actors[i&3], nil)
 			}
 			must(keepError)
 		}},
@@ -267,7 +266,7 @@ func ratios() []ratio.Pair {
 
 func clone[S ~string](s S) S { return S(strings.Clone(string(s))) }
 
-// rings returns walks around n states, by hand and by a machine.
+// rings returns functions that move around n states, by hand and by a machine.
 func rings(n int) (hand, machine func(int)) {
 	spec := fsm.Spec[vmState, vmEvent]{Name: fmt.Sprint("ring of ", n), Actors: []fsm.Actor{vmUser, vmCSP, vmObserver}}
 	table := make([][vmEvents]int16, n)
@@ -312,8 +311,7 @@ func rings(n int) (hand, machine func(int)) {
 	}
 }
 
-// growth is what a hundred times as many states do to the ratio between machine
-// and array.
+// growth is the ratio of machine to array for 1,000 states, divided by that for 10.
 func growth() ratio.Figure {
 	var pairs []ratio.Pair
 	for _, n := range []int{10, 1000} {
@@ -324,8 +322,8 @@ func growth() ratio.Figure {
 	return ratio.Figure{Name: "fsm/Fire-growth-10-to-1000-states", Value: f[1].Value / f[0].Value, Goal: 1.2}
 }
 
-// BenchmarkRatios prints the figures of this package as ratios to the code that
-// one would write by hand, measured in the same run.
+// BenchmarkRatios prints the figures of this package as ratios to the code by hand,
+// measured in the same run.
 func BenchmarkRatios(b *testing.B) {
 	figures := append(ratio.Measure(ratios(), nil), growth())
 	var in fsm.Instance[vmState, vmEvent, time.Time]
@@ -334,7 +332,7 @@ func BenchmarkRatios(b *testing.B) {
 	ratio.PrintMachine(os.Stdout)
 }
 
-// The plain benchmarks give nanoseconds and allocations.
+// BenchmarkPlain reports nanoseconds and allocations.
 func BenchmarkPlain(b *testing.B) {
 	for _, p := range ratios() {
 		b.Run(p.Name, func(b *testing.B) {

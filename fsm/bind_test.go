@@ -16,15 +16,14 @@ type (
 	signal string
 )
 
-// doorTable is a table as a file gives it: nobody compiled it, and its guards
-// are names.
+// doorTable is a table as a file contains it: not compiled, and with names of guards.
 func doorTable() *fsm.Table {
 	return &fsm.Table{
 		Name: "door", Title: "A door", Initial: 0, Actors: []fsm.Actor{user, worker, fsm.Sweeper},
 		Events: []string{"close", "stuck", "shut", "lock"},
 		States: []fsm.TableState{
 			{Name: "open", Target: -1},
-			{Name: "closing", Kind: fsm.Transitional, Target: 2, Doc: "on its way"},
+			{Name: "closing", Kind: fsm.Transitional, Target: 2, Doc: "moving"},
 			{Name: "closed", Target: -1},
 			{Name: "locked", Kind: fsm.Final, Target: -1},
 		},
@@ -42,22 +41,22 @@ func doorTable() *fsm.Table {
 
 type person struct{ key bool }
 
-func doorGuards(asked *[]string) []fsm.Guard[person] {
+func doorGuards(ran *[]string) []fsm.Guard[person] {
 	return []fsm.Guard[person]{
 		fsm.When("key", func(_ context.Context, _, p *person) error {
-			*asked = append(*asked, "key")
+			*ran = append(*ran, "key")
 			if !p.key {
 				return errTrial
 			}
 			return nil
 		}),
-		fsm.When("free", func(context.Context, *person, *person) error { *asked = append(*asked, "free"); return nil }),
+		fsm.When("free", func(context.Context, *person, *person) error { *ran = append(*ran, "free"); return nil }),
 	}
 }
 
 func TestBindBindsGuardsByName(t *testing.T) {
-	var asked []string
-	m, err := fsm.Bind[person, phase, signal](doorTable(), doorGuards(&asked)...)
+	var ran []string
+	m, err := fsm.Bind[person, phase, signal](doorTable(), doorGuards(&ran)...)
 	require.NoError(t, err)
 	require.Equal(t, "door", m.Name())
 	in := m.Instance()
@@ -74,17 +73,15 @@ func TestBindBindsGuardsByName(t *testing.T) {
 	_, err = in.Fire(t.Context(), "lock", worker, &person{key: true})
 	require.NoError(t, err)
 	require.Equal(t, phase("locked"), in.State())
-	require.Equal(t, []string{"free", "key", "key"}, asked)
+	require.Equal(t, []string{"free", "key", "key"}, ran)
 
-	in = sure(m.InstanceAt(m.At("open")))
-	_, err = in.Fire(t.Context(), "lock", worker, &person{key: true})
-	require.ErrorIs(t, err, fsm.ErrForcedOnly)
+	require.ErrorIs(t, m.Can(t.Context(), m.At("open"), "lock", worker, &person{key: true}), fsm.ErrForcedOnly)
 }
 
 func TestBoundMachineIsTheTable(t *testing.T) {
-	var asked []string
+	var ran []string
 	table := doorTable()
-	m, err := fsm.Bind[person, phase, signal](table, doorGuards(&asked)...)
+	m, err := fsm.Bind[person, phase, signal](table, doorGuards(&ran)...)
 	require.NoError(t, err)
 	want := doorTable()
 	require.Equal(t, want.Rows, m.Table().Rows)
@@ -93,7 +90,7 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 	require.Equal(t, want.Actors, m.Table().Actors)
 	require.Equal(t, want.Notes, m.Table().Notes)
 	require.Equal(t, want.Title, m.Table().Title)
-	require.Equal(t, want, table, "the table that was read is unchanged")
+	require.Equal(t, want, table, "the argument is unchanged")
 
 	rows := slices.Collect(m.Rows())
 	require.Equal(t, fsm.Row[phase, signal]{
@@ -106,8 +103,7 @@ func TestBoundMachineIsTheTable(t *testing.T) {
 	require.Equal(t, []signal{"close", "stuck", "shut", "lock"}, slices.Collect(m.Events()))
 }
 
-// The table of a machine can be bound again, to other guards.
-func TestBindTakesTheTableOfAMachine(t *testing.T) {
+func TestBindTakesTheTableOfAMachineWithOtherGuards(t *testing.T) {
 	table := newDisks(t).Table()
 	full := fsm.When("room", func(context.Context, *int, *int) error { return errFull })
 	m, err := fsm.Bind[int, phase, signal](table, full)
@@ -120,8 +116,8 @@ func TestBindTakesTheTableOfAMachine(t *testing.T) {
 }
 
 func TestBindRefuses(t *testing.T) {
-	var asked []string
-	good := doorGuards(&asked)
+	var ran []string
+	good := doorGuards(&ran)
 	for _, c := range []struct {
 		name   string
 		table  *fsm.Table
@@ -130,14 +126,14 @@ func TestBindRefuses(t *testing.T) {
 		texts  []string
 	}{
 		{
-			"a guard that is missing, once however many rows ask", doorTable(), good[1:],
+			"a guard of two rows that is missing", doorTable(), good[1:],
 			[]string{fsm.BadGuard},
 			[]string{`row 3 (closed -lock-> locked): guard "key" is not bound`},
 		},
 		{
-			"a guard that no row asks for", doorTable(), append(slices.Clone(good), fsm.When("other", func(context.Context, *person, *person) error { return nil })),
+			"a guard of no row", doorTable(), append(slices.Clone(good), fsm.When("other", func(context.Context, *person, *person) error { return nil })),
 			[]string{fsm.BadGuard},
-			[]string{`guard "other": no row asks for it`},
+			[]string{`guard "other" is in no row`},
 		},
 		{
 			"a guard given twice", doorTable(), append(slices.Clone(good), good[0]),
@@ -161,7 +157,21 @@ func TestBindRefuses(t *testing.T) {
 			},
 		},
 		{
-			"what New demands", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0 }), good,
+			"indexes of a table by hand", edited(func(t *fsm.Table) { t.Initials = []int{0, 9}; t.Rows[0].Event = 9; t.Rows[2].Actors = []int{9} }), good,
+			[]string{fsm.NoInitial, fsm.BadRow, fsm.UnknownActor},
+			[]string{
+				"an entry state is not declared",
+				"row 0 (open -?-> closing): the event is not declared",
+				"row 2 (closing -shut-> closed): names an actor that is not declared",
+			},
+		},
+		{
+			"a timeout without the sweeper", edited(func(t *fsm.Table) { t.Rows[1].Actors = []int{1} }), good,
+			[]string{fsm.BadRow},
+			[]string{"row 1 (closing -stuck-> origin): the row has a timeout, and its actors do not include the sweeper"},
+		},
+		{
+			"a demand of New", edited(func(t *fsm.Table) { t.Rows[1].Timeout = 0 }), good,
 			[]string{fsm.NoDeadline},
 			[]string{"state closing: transitional, with neither a timeout nor Manual"},
 		},
@@ -183,10 +193,9 @@ func TestBindRefuses(t *testing.T) {
 	}
 }
 
-// A guard that cannot be asked must not become one that always agrees.
-func TestBindRefusesGuardsThatCannotBeAsked(t *testing.T) {
-	var asked []string
-	good := doorGuards(&asked)
+func TestBindRefusesGuardsThatCannotRun(t *testing.T) {
+	var ran []string
+	good := doorGuards(&ran)
 	for name, guards := range map[string][]fsm.Guard[person]{
 		"no function": {fsm.When[person]("key", nil), good[1]},
 		"zero":        {good[0], good[1], {}},

@@ -13,6 +13,7 @@ type builder[S, E comparable, T any] struct {
 	table    *Table
 	states   index[S]
 	events   index[E]
+	actors   names
 	eventsBy []E
 	guards   []func(ctx context.Context, before, after *T) error
 	problems []Problem // those that the Table does not contain
@@ -27,9 +28,8 @@ func newBuilder[S, E comparable, T any](spec Spec[S, E]) *builder[S, E, T] {
 	}
 	b := &builder[S, E, T]{spec: spec}
 	b.number()
-	b.table = &Table{
-		Name: spec.Name, Title: spec.Title, Actors: b.actors(),
-	}
+	b.table = &Table{Name: spec.Name, Title: spec.Title, Actors: b.declaredActors()}
+	b.actors = newNames(convert[string](b.table.Actors))
 	b.table.Initial = b.state(spec.Initial)
 	for _, s := range spec.States {
 		st := TableState{Name: nameOf(s.Name), Kind: s.Kind, Manual: s.Manual, Target: -1, Doc: s.Doc}
@@ -54,6 +54,7 @@ func newBuilder[S, E comparable, T any](spec Spec[S, E]) *builder[S, E, T] {
 		b.table.Rows = append(b.table.Rows, b.row(r))
 		b.fault(BadRow, i, fault)
 	}
+	b.table.UndeclaredActors = convert[Actor](b.actors.others)
 	b.guard()
 	return b
 }
@@ -93,22 +94,8 @@ func (b *builder[S, E, T]) state(s S) int {
 	return n + i
 }
 
-// actor is [builder.state] for actors.
-func (b *builder[S, E, T]) actor(a Actor) int {
-	if i := slices.Index(b.table.Actors, a); i >= 0 {
-		return i
-	}
-	n := len(b.table.Actors)
-	i := slices.Index(b.table.UndeclaredActors, a)
-	if i < 0 {
-		i = len(b.table.UndeclaredActors)
-		b.table.UndeclaredActors = append(b.table.UndeclaredActors, a)
-	}
-	return n + i
-}
-
-// actors returns the declared actors, and the sweeper if a row has a timeout.
-func (b *builder[S, E, T]) actors() []Actor {
+// declaredActors returns the actors of the spec, and the sweeper if a row has a timeout.
+func (b *builder[S, E, T]) declaredActors() []Actor {
 	actors := slices.Clone(b.spec.Actors)
 	late := slices.ContainsFunc(b.spec.Rows, func(r Row[S, E]) bool { return r.Timeout > 0 })
 	if late && !slices.Contains(actors, Sweeper) {
@@ -141,14 +128,11 @@ func (b *builder[S, E, T]) row(r *Row[S, E]) TableRow {
 	}
 	row := TableRow{
 		From: numbers(r.From), Any: r.Any, Except: numbers(r.Except), Origin: numbers(r.Origin),
-		Event: b.events.of(r.Event), To: -1, Then: r.Then,
+		Event: b.events.of(r.Event), Actors: b.actors.all(convert[string](r.Actors)), To: -1, Then: r.Then,
 		Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
 	}
 	if r.Then == ThenMove {
 		row.To = b.state(r.To)
-	}
-	for _, a := range r.Actors {
-		row.Actors = append(row.Actors, b.actor(a))
 	}
 	if r.Guard != nil {
 		row.Guard = guardName(r.Guard)
@@ -169,7 +153,7 @@ func (b *builder[S, E, T]) guard() {
 		case !ok && !isGuard(r.Guard):
 			fault = fmt.Sprintf("a guard of type %T, which When did not make", r.Guard)
 		case !ok:
-			fault = fmt.Sprintf("guard %q looks at %v, the machine's payload is %v",
+			fault = fmt.Sprintf("guard %q has the payload type %v, and the machine %v",
 				r.Guard.Name(), r.Guard.payloadType(), reflect.TypeFor[T]())
 		case !g.usable():
 			fault = "a guard without name or function"
@@ -199,8 +183,8 @@ func (b *builder[S, E, T]) machine() *Machine[S, E, T] {
 	return m
 }
 
-// isGuard reports whether g is a Guard. A pointer to a Guard and a type that embeds
-// one also have its methods, and may be nil inside.
+// isGuard reports whether g is a Guard. A pointer to a Guard, and a type that embeds
+// one, also implement AnyGuard, and a call of their methods may panic.
 func isGuard(g AnyGuard) bool {
 	t := reflect.TypeOf(g)
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[Guard[int]]().PkgPath()

@@ -6,7 +6,8 @@ const (
 	MaxEvents = 1 << 12
 	MaxActors = 64
 	MaxRows   = 1 << 16
-	MaxCell   = 256 // rows of one state and event
+
+	maxCell = 256 // rows of one state and event
 )
 
 // maxDenseCells is the largest number of cells that are kept in an array.
@@ -47,7 +48,7 @@ const (
 	ignores
 )
 
-// compiled is the fast form of a table, made once and never changed.
+// compiled is the form of a table for look-ups. It is immutable.
 type compiled struct {
 	actors  []Actor
 	width   int     // events
@@ -57,20 +58,20 @@ type compiled struct {
 	out     [][]int32 // edges of a state in order of declaration
 	late    [][]int32 // of those, the ones with a timeout
 	origins [][]int
-	asked   []bitset // by row: the origin condition; nil none
+	allowed []bitset // by row: the origins of its condition; nil for no condition
 	resting bitset
 
 	stateNames index[string]
 	eventNames index[string]
 }
 
-// compile builds the fast form. REQUIRES: the table has no error.
+// compile compiles a table. REQUIRES: the table has no error.
 func compile(t *Table) *compiled {
 	n := len(t.States)
 	c := &compiled{
 		actors: t.Actors, width: len(t.Events), edges: make([]edge, 1, len(t.Rows)+1),
-		origins: possibleOrigins(t), asked: make([]bitset, len(t.Rows)), resting: newBitset(n), out: make([][]int32, n), late: make([][]int32, n),
-		eventNames: newIndex(t.Events),
+		out: make([][]int32, n), late: make([][]int32, n), origins: possibleOrigins(t),
+		allowed: make([]bitset, len(t.Rows)), resting: newBitset(n), eventNames: newIndex(t.Events),
 	}
 	names := make([]string, n)
 	for i := range t.States {
@@ -89,9 +90,9 @@ func compile(t *Table) *compiled {
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if len(r.Origin) > 0 {
-			c.asked[i] = newBitset(n)
+			c.allowed[i] = newBitset(n)
 			for _, o := range r.Origin {
-				c.asked[i].add(o)
+				c.allowed[i].add(o)
 			}
 		}
 		for _, from := range r.From {
@@ -161,8 +162,8 @@ func (c *compiled) first(state, event int) int32 {
 	return c.sparse[int32(cell)]
 }
 
-// move returns the word after the edge is taken from word w. It checks neither
-// origin condition nor guard.
+// move returns the word that the edge makes of w. It checks neither origin condition
+// nor guard.
 func (e *edge) move(w uint64) uint64 {
 	switch {
 	case e.flags&(returns|ignores) == 0:
@@ -176,7 +177,7 @@ func (e *edge) move(w uint64) uint64 {
 // fits reports whether an object with this origin may take the edge: its origin
 // condition holds, and a return row has an origin to return to.
 func (c *compiled) fits(e *edge, origin int) bool {
-	if e.flags&conditional != 0 && !c.asked[e.row].has(origin) {
+	if e.flags&conditional != 0 && !c.allowed[e.row].has(origin) {
 		return false
 	}
 	return e.flags&returns == 0 || c.resting.has(origin)

@@ -25,14 +25,13 @@ func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, fo
 	return rows, nil
 }
 
-// Refused returns the error of a request whose candidates were all refused by
-// their guards. The reasons are in the order of the rows.
+// Refused returns the error of a request if the guards of all its candidates refused. The reasons are in the order of the rows. REQUIRES: there is a row.
 func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []error) error {
-	var err error
+	var refused *TransitionError
 	for i, row := range rows {
-		err = t.guardRefusal(err, row, wordOf(state, origin), actor, reasons[i])
+		refused = t.guardRefusal(refused, row, wordOf(state, origin), actor, reasons[i])
 	}
-	return err
+	return refused
 }
 
 // After returns the status that a row leads to from a status. It checks neither
@@ -49,9 +48,9 @@ func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 }
 
 // Deadline returns how long an object may be in a status before the sweeper acts,
-// and the row that the sweeper then fires. Of the rows with a timeout whose origin
-// condition fits, it is the one with the shortest timeout, and the first declared of
-// equal ones. The row is -1 if there is none.
+// and the row that the sweeper then fires. Of the rows with a timeout that fit the
+// origin, it is the one with the shortest timeout, and the first declared of equal
+// ones. The row is -1 if there is none.
 func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
 	c := t.mustCompiled()
 	row = -1

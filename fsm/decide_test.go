@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// What a machine does by values, its table says by index. The naive reading of
-// the spec answers for both.
+// The table decides by index as the machine decides by value. The reference decides
+// for both.
 func TestTableDecidesAsTheMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := specs().Draw(t, "spec")
@@ -24,22 +24,11 @@ func TestTableDecidesAsTheMachine(t *testing.T) {
 		}
 		m, err := fsm.New[gates](spec)
 		require.NoError(t, err)
-		d := driver[int, int]{
-			t: t, m: m, n: naive[int, int]{spec: spec}, rows: rowsOf(m), odd: -1,
-			state: rapid.IntRange(0, len(spec.States)-1), event: rapid.IntRange(0, len(m.Table().Events)-1),
-			actors: append([]fsm.Actor{"nobody", fsm.Sweeper}, spec.Actors...),
-		}
+		d := newDriver(t, m, spec, func(i int) int { return i }, func(i int) int { return i }, tally{})
 		for range 25 {
 			d.byIndex()
 		}
 	})
-}
-
-func rowsOf[S, E comparable, T any](m *fsm.Machine[S, E, T]) (rows []fsm.Row[S, E]) {
-	for r := range m.Rows() {
-		rows = append(rows, r)
-	}
-	return rows
 }
 
 func (d *driver[S, E]) byIndex() {
@@ -51,9 +40,9 @@ func (d *driver[S, E]) byIndex() {
 	}
 	force := rapid.Bool().Draw(d.t, "force")
 	var want []int
-	for i := range d.n.spec.Rows {
-		r := &d.n.spec.Rows[i]
-		if r.Event == e && d.n.leaves(r, at.State) && d.n.mayFire(r, a) && d.n.fits(r, at) && (force || !r.Forced) {
+	for i := range d.ref.spec.Rows {
+		r := &d.ref.spec.Rows[i]
+		if r.Event == e && d.ref.leaves(r, at.State) && d.ref.mayFire(r, a) && d.ref.fits(r, at) && (force || !r.Forced) {
 			want = append(want, i)
 		}
 	}
@@ -75,29 +64,29 @@ func (d *driver[S, E]) byIndex() {
 	if errors.Is(refusal, fsm.ErrGuard) {
 		var reasons []error
 		for _, i := range want {
-			reasons = append(reasons, d.n.ask(&d.n.spec.Rows[i]))
+			reasons = append(reasons, d.ref.check(&d.ref.spec.Rows[i]))
 		}
 		require.EqualError(d.t, table.Refused(s, o, a, want, reasons), refusal.Error())
 	}
 
-	soonest, late := time.Duration(0), -1
-	for i := range d.n.spec.Rows {
-		r := &d.n.spec.Rows[i]
-		if !d.n.leaves(r, at.State) || !d.n.fits(r, at) {
+	shortest, row := time.Duration(0), -1
+	for i := range d.ref.spec.Rows {
+		r := &d.ref.spec.Rows[i]
+		if !d.ref.leaves(r, at.State) || !d.ref.fits(r, at) {
 			continue
 		}
-		after := d.n.after(r, at)
+		after := d.ref.after(r, at)
 		ns, no := table.After(s, o, i)
 		require.Equal(d.t, after, fsm.Status[S]{State: d.m.StateAt(ns), Origin: d.m.StateAt(no)})
-		if r.Timeout > 0 && (late < 0 || r.Timeout < soonest) {
-			soonest, late = r.Timeout, i
+		if r.Timeout > 0 && (row < 0 || r.Timeout < shortest) {
+			shortest, row = r.Timeout, i
 		}
 	}
-	within, row := table.Deadline(s, o)
-	require.Equal(d.t, [2]any{soonest, late}, [2]any{within, row})
+	gotTimeout, gotRow := table.Deadline(s, o)
+	require.Equal(d.t, [2]any{shortest, row}, [2]any{gotTimeout, gotRow})
 }
 
-func TestCandidatesAreForTheCallerToAskInOrder(t *testing.T) {
+func TestCandidatesAreInOrderOfTrial(t *testing.T) {
 	table := trials(t).Table()
 	start, _ := table.StateIndex("start")
 	move, _ := table.EventIndex("go")
@@ -118,16 +107,15 @@ func TestCandidatesAreForTheCallerToAskInOrder(t *testing.T) {
 	require.ErrorIs(t, err, errFull)
 }
 
-func TestDeadlineIsTheSoonestThatFits(t *testing.T) {
-	s := sound()
-	s = with(s,
+func TestDeadlineIsTheShortestTimeoutThatFits(t *testing.T) {
+	s := with(sound(),
 		fsm.Move("closing", "late", "closed").Of("open").After(time.Second),
 		fsm.Move("closed", "open", "closing").By(user),
 		fsm.Move("closing", "later", "open").After(time.Minute))
 	table := mustNew(t, s).Table()
 	for _, c := range []struct {
 		state, origin int
-		within        time.Duration
+		timeout       time.Duration
 		row           int
 	}{
 		{1, 0, time.Second, 4},
@@ -135,13 +123,13 @@ func TestDeadlineIsTheSoonestThatFits(t *testing.T) {
 		{0, 0, 0, -1},
 		{3, 3, 0, -1},
 	} {
-		within, row := table.Deadline(c.state, c.origin)
-		require.Equal(t, c.within, within)
+		timeout, row := table.Deadline(c.state, c.origin)
+		require.Equal(t, c.timeout, timeout)
 		require.Equal(t, c.row, row)
 	}
 }
 
-func TestDecidingOnATableOfNoMachinePanics(t *testing.T) {
+func TestTableWithoutMachineDoesNotDecide(t *testing.T) {
 	table := doorTable()
 	const text = "fsm: table door was not made by a machine"
 	require.PanicsWithValue(t, text, func() { _, _ = table.Candidates(nil, 0, 0, 0, user, false) })

@@ -34,31 +34,33 @@
 //     state. Every transitional state has a timeout or documents in Manual why it
 //     has none. No row is hidden by an earlier one. Every return row has an origin
 //     to return to.
-//   - The order of a transition is fixed: row, actor, origin, guard, the caller's
-//     own effect, compare-and-set, observer. If a step before the compare-and-set
-//     refuses, nothing has moved. No step after it can refuse.
+//   - The order of a transition is fixed: row, actor, origin, guard, compare-and-set,
+//     observer. A step before the compare-and-set may refuse, and the object has then
+//     not moved. The observer cannot refuse.
 //   - If several goroutines fire one Instance at once, each move has exactly one
 //     winner, self transitions included.
 //   - Rows of one state and event are tried in order of declaration. All lists are
 //     in order of declaration.
 //   - A refusal carries a [TransitionError] with one sentinel. The reason of a guard
 //     may match other sentinels, so a caller compares with [ErrGuard] first.
-//   - Fire, Next and Can allocate nothing when they succeed, guards aside. A refusal
-//     allocates its error.
-//   - No lock is held, and no user code runs inside a compare-and-set.
+//   - Fire, Next and Can allocate nothing if they succeed and the guard does not
+//     allocate. A refusal allocates its error.
+//   - An Instance has no lock. Guards and observers may fire it again.
 //   - A table that is written, read and written again gives the same bytes.
 //     Reading is bounded in time and memory, whatever the document.
 //
-// # No guarantees
+// # Limits
 //
-//   - A guard runs before the move and not during it. What it has read may have
-//     changed by then. A condition that must hold at the moment of the move belongs
-//     into the same commit; see package lifecycle.
-//   - A timeout is data of a row, not a clock. Package lifecycle has the sweeper
-//     that fires it.
+//   - A machine has at most [MaxStates] states, [MaxEvents] events, [MaxActors] actors
+//     and [MaxRows] rows.
+//   - A guard runs before the move. Data that it has read may have changed when the
+//     object moves. A condition that must hold at the moment of the move belongs in the
+//     same commit; see package lifecycle.
+//   - A timeout is data of a row, not a clock. Package lifecycle has the sweeper that
+//     fires it.
 //   - A machine cannot distinguish a late report from a new one. Package lifecycle
 //     compares operation ids.
-//   - Any caller can make a Status. [Machine.ParseStatus] refuses undeclared names.
+//   - A caller can make any Status. [Machine.ParseStatus] refuses undeclared names.
 //
 // # Rejected designs
 //
@@ -66,7 +68,7 @@
 //     happens when they fail. The caller fires, looks at the error, and acts.
 //   - States and events of type any, and callbacks found by name. A misspelt name
 //     should not compile.
-//   - Nested and parallel states. A reader cannot follow the table any more. An
-//     aggregate over several machines expresses the same.
-//   - A mutex per object. Sooner or later it is held across user code.
+//   - Nested and parallel states. They make a table hard to read. An aggregate over
+//     several machines expresses the same.
+//   - A mutex per object. It would be held while guards run.
 package fsm

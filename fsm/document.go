@@ -1,27 +1,28 @@
 package fsm
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // tableSchema is the value of the field "schema" of the documents that
 // [ParseTable] reads and [WriteTable] writes.
 const tableSchema = "lifecycle-table/1"
 
-// Limits of a document. A document over a limit is refused. [MaxStates],
-// [MaxEvents], [MaxRows] and [MaxName] are limits of documents too.
-const (
-	MaxDocument = 4 << 20  // bytes; WriteTable refuses a table that needs more
-	maxNesting  = 32       // nested objects and arrays
-	maxText     = 64 << 10 // bytes of one text of documentation, and of the source
-)
+// MaxDocument is the largest document in bytes. [MaxStates], [MaxEvents], [MaxRows]
+// and [MaxName] are limits of documents too. [ParseTable] and [WriteTable] refuse a
+// document over a limit.
+const MaxDocument = 4 << 20
 
 const (
-	maxFields = 256           // of one object
-	maxList   = 2 * MaxStates // names or texts in one list
-	maxActors = 1 << 10       // more than MaxActors: a table with too many actors loads and has a problem
+	maxNesting = 32            // nested objects and arrays
+	maxText    = 64 << 10      // bytes of one text of documentation, and of the source
+	maxFields  = 256           // of one object
+	maxList    = 2 * MaxStates // names or texts in one list
 )
 
 // ReadTable reads r to its end and is [ParseTable] of the bytes. It reads at most
@@ -72,18 +73,92 @@ func ParseTable(data []byte) (*Table, error) {
 	return f.table(data)
 }
 
+// WriteTable writes a table as a lifecycle-table/1 document, with one state and one
+// transition a line. [ReadTable] returns the table again, without the code of
+// guards, and with the events in the order in which the rows name them. A table with
+// faults is written too.
+//
+// WriteTable refuses a table that [ParseTable] would not return, and then writes
+// nothing: a text is not UTF-8 or over a limit, a row has no source, an index is out
+// of range, or a list is too long. That error is a [*DocumentError] and matches
+// [ErrInvalid]. WriteTable returns an error of w wrapped.
+func WriteTable(w io.Writer, t *Table) error {
+	data, err := t.document()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("fsm: writing a table: %w", err)
+	}
+	return nil
+}
+
+// MarshalJSON returns the document of [WriteTable] without spaces, or its error.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	data, err := t.document()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = json.Compact(&b, data)
+	return b.Bytes(), err
+}
+
 // UnmarshalJSON is [ParseTable] into a zero Table. It returns an error for the table
 // of a machine, because that table is read only.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	if t.compiled != nil {
-		return errors.New("fsm: the table of a machine is read only")
+		return errors.New("fsm: unmarshal a table: the table of a machine is read only")
 	}
 	if string(data) == "null" {
-		return nil // as everywhere in encoding/json
+		return nil // the convention of encoding/json
 	}
 	read, err := ParseTable(data)
 	if err == nil {
 		*t = *read
 	}
 	return err
+}
+
+// DocumentError is the fault for which [ParseTable] refuses a document, or
+// [WriteTable] a table. It matches [ErrInvalid].
+type DocumentError struct {
+	Path   string // such as "transitions[123].actor"; empty for the whole document
+	Offset int64  // in bytes from the start of the document; -1 when writing
+	Line   int    // from 1; 0 when writing
+	Column int    // from 1, in bytes; 0 when writing
+	Text   string // the fault
+}
+
+// Error returns path, fault and position in one line.
+func (e *DocumentError) Error() string {
+	text := e.Text
+	if e.Path != "" {
+		text = e.Path + ": " + text
+	}
+	if e.Line > 0 {
+		text += fmt.Sprintf(" (line %d, column %d, offset %d)", e.Line, e.Column, e.Offset)
+	}
+	return "fsm: invalid table: " + text
+}
+
+// Is matches [ErrInvalid].
+func (e *DocumentError) Is(target error) bool { return target == ErrInvalid }
+
+// faultAt returns the error at an offset of a document.
+func faultAt(data []byte, offset int, path, text string) *DocumentError {
+	before := data[:offset]
+	return &DocumentError{
+		Path: path, Offset: int64(offset), Text: text,
+		Line: 1 + bytes.Count(before, []byte("\n")), Column: offset - bytes.LastIndexByte(before, '\n'),
+	}
+}
+
+// clip shortens a long string of a document for texts and paths.
+func clip(s string) string {
+	const limit = 64
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "..."
 }

@@ -17,7 +17,7 @@ const gate = `{
  "initial": "shut",
  "states": [
   {"name": "shut", "kind": "stable"},
-  {"name": "opening", "kind": "transitional", "target": "open", "manual": "the porter"},
+  {"name": "opening", "kind": "transitional", "target": "open", "manual": "the operator"},
   {"name": "open", "kind": "stable"}
  ],
  "transitions": [
@@ -28,7 +28,7 @@ const gate = `{
  ]
 }`
 
-// A table from a file becomes a machine: the guards that it names get their code.
+// Bind gives the guards of the table their code.
 func ExampleParseTable() {
 	type visitor struct{ key bool }
 	table, err := fsm.ParseTable([]byte(gate))
@@ -54,7 +54,7 @@ func ExampleParseTable() {
 	// <nil>
 }
 
-// A table with faults loads, and says what they are.
+// A table with faults is read, and reports them.
 func ExampleReadTable() {
 	table, err := fsm.ReadTable(strings.NewReader(`{
 		"name": "lamp", "initial": "off",
@@ -79,7 +79,7 @@ func ExampleDocumentError() {
 		fmt.Println(de.Path, de.Line, errors.Is(err, fsm.ErrInvalid))
 	}
 	// Output:
-	// fsm: invalid table: transitions[1].actor: want a string, found the number 7 (line 12, column 49, offset 411)
+	// fsm: invalid table: transitions[1].actor: want a string, found 7 (line 12, column 49, offset 413)
 	// transitions[1].actor 12 true
 }
 
@@ -90,7 +90,7 @@ func ExampleWriteTable() {
 		Rows: fsm.Rows(
 			fsm.Move("off", "press", "on").By("user"),
 			fsm.Move("on", "press", "off").By("user"),
-			fsm.FromAny("blow", "broken").By("fuse").Note("also when it is off"),
+			fsm.FromAny("blow", "broken").By("fuse").Note("in both states"),
 		),
 	})
 	if err := fsm.WriteTable(os.Stdout, lamps.Table()); err != nil {
@@ -101,17 +101,17 @@ func ExampleWriteTable() {
 	//  "name": "lamp",
 	//  "schema": "lifecycle-table/1",
 	//  "initial": "off",
-	//  "actors": ["user", "fuse"],
+	//  "actors": ["user","fuse"],
 	//  "states": [
-	//   {"name": "off", "kind": "stable"},
-	//   {"name": "on", "kind": "stable"},
-	//   {"name": "broken", "kind": "final"}
+	//   {"name":"off","kind":"stable"},
+	//   {"name":"on","kind":"stable"},
+	//   {"name":"broken","kind":"final"}
 	//  ],
 	//  "transitions": [
-	//   {"from": "off", "event": "press", "actor": "user", "to": "on"},
-	//   {"from": "on", "event": "press", "actor": "user", "to": "off"},
-	//   {"from": "off", "event": "blow", "actor": "fuse", "to": "broken", "note": "also when it is off", "any": true, "row": 2},
-	//   {"from": "on", "event": "blow", "actor": "fuse", "to": "broken", "note": "also when it is off", "any": true, "row": 2}
+	//   {"from":"off","event":"press","actor":"user","to":"on"},
+	//   {"from":"on","event":"press","actor":"user","to":"off"},
+	//   {"from":"off","event":"blow","actor":"fuse","to":"broken","note":"in both states","any":true,"row":2},
+	//   {"from":"on","event":"blow","actor":"fuse","to":"broken","note":"in both states","any":true,"row":2}
 	//  ]
 	// }
 }

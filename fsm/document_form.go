@@ -7,119 +7,107 @@ import (
 	"time"
 )
 
-// The structs here are the form of a lifecycle-table/1 document. The reader and
-// the writer both use them, so that they cannot disagree. The order of fields is
-// the order in which the writer writes them.
+// The structs here are the form of a lifecycle-table/1 document. The reader and the
+// writer both use them. The order of fields is the order in which the writer writes
+// them. The tag form has "required" for a field that every document has, and "lines"
+// for a list that the writer writes with one element a line.
 
 type tableForm struct {
 	Name        string          `json:"name" form:"required"`
-	Title       text            `json:"title"`
-	Schema      schema          `json:"schema"`
-	Confidence  text            `json:"confidence"`
-	Initial     *string         `json:"initial"`
-	Initials    []string        `json:"initials"`
+	Title       text            `json:"title,omitempty"`
+	Schema      *string         `json:"schema,omitempty"`
+	Confidence  text            `json:"confidence,omitempty"`
+	Initial     *string         `json:"initial,omitempty"`
+	Initials    []string        `json:"initials,omitempty"`
 	Actors      []string        `json:"actors"`
-	States      []stateForm     `json:"states" form:"required"`
-	Transitions []rowForm       `json:"transitions" form:"required"`
-	Illegal     [][2]string     `json:"illegal"`
-	Source      json.RawMessage `json:"source"`
-	Notes       []text          `json:"notes"`
-	Anomalies   []text          `json:"known_anomalies"`
+	States      []stateForm     `json:"states" form:"required lines"`
+	Transitions []rowForm       `json:"transitions" form:"required lines"`
+	Illegal     []cellForm      `json:"illegal,omitempty" form:"lines"`
+	Source      json.RawMessage `json:"source,omitempty"`
+	Notes       []text          `json:"notes,omitempty" form:"lines"`
+	Anomalies   []text          `json:"known_anomalies,omitempty" form:"lines"`
 }
 
 type stateForm struct {
-	Name         string   `json:"name" form:"required"`
-	Kind         kindForm `json:"kind" form:"required"`
-	Absent       bool     `json:"absent,omitempty"`
-	Target       *string  `json:"target,omitempty"`
-	Manual       text     `json:"manual,omitempty"`
-	OnOwnerDeath text     `json:"on_owner_death,omitempty"`
-	Code         *int     `json:"code,omitempty"`
-	Note         text     `json:"note,omitempty"`
+	Name         string  `json:"name" form:"required"`
+	Kind         string  `json:"kind" form:"required"`
+	Absent       bool    `json:"absent,omitempty"`
+	Target       *string `json:"target,omitempty"`
+	Manual       text    `json:"manual,omitempty"`
+	OnOwnerDeath text    `json:"on_owner_death,omitempty"`
+	Code         *int    `json:"code,omitempty"`
+	Note         text    `json:"note,omitempty"`
 
 	offset int // in the document
 }
 
-// rowForm is a row with one source. Rows with several sources take several, with
+// rowForm is a row with one source. A row with several sources takes several, with
 // the same number in Row.
 type rowForm struct {
-	From      string       `json:"from" form:"required"`
-	Event     string       `json:"event" form:"required"`
-	Actor     *string      `json:"actor,omitempty"`
-	Actors    []string     `json:"actors,omitempty"`
-	To        *string      `json:"to,omitempty"`
-	Return    bool         `json:"return,omitempty"`
-	Ignore    bool         `json:"ignore,omitempty"`
-	Guard     string       `json:"guard,omitempty"`
-	Origin    []string     `json:"origin,omitempty"`
-	Forced    bool         `json:"forced,omitempty"`
-	Supersede bool         `json:"supersede,omitempty"`
-	Within    durationForm `json:"within,omitempty"`
-	Action    text         `json:"action,omitempty"`
-	Section   text         `json:"section,omitempty"`
-	Note      text         `json:"note,omitempty"`
-	Any       bool         `json:"any,omitempty"`
-	Except    []string     `json:"except,omitempty"`
-	Row       *int         `json:"row,omitempty"`
+	From      string   `json:"from" form:"required"`
+	Event     string   `json:"event" form:"required"`
+	Actor     *string  `json:"actor,omitempty"`
+	Actors    []string `json:"actors,omitempty"`
+	To        *string  `json:"to,omitempty"`
+	Return    bool     `json:"return,omitempty"`
+	Ignore    bool     `json:"ignore,omitempty"`
+	Guard     string   `json:"guard,omitempty"`
+	Origin    []string `json:"origin,omitempty"`
+	Forced    bool     `json:"forced,omitempty"`
+	Supersede bool     `json:"supersede,omitempty"`
+	Within    *string  `json:"within,omitempty"` // a duration such as "1m30s"
+	Action    text     `json:"action,omitempty"`
+	Section   text     `json:"section,omitempty"`
+	Note      text     `json:"note,omitempty"`
+	Any       bool     `json:"any,omitempty"`
+	Except    []string `json:"except,omitempty"`
+	Row       *int     `json:"row,omitempty"`
 
-	offset int // in the document
+	offset  int // in the document
+	timeout time.Duration
 }
 
-// text is a string of at most maxText bytes. The strings of the form are names,
-// of at most MaxName bytes.
+// cellForm is a state and an event.
+type cellForm []string
+
+// text is a string of at most maxText bytes. A string of the form is a name, of at
+// most MaxName bytes.
 type text string
 
-// schema is tableSchema and nothing else.
-type schema string
-
-func (s *schema) UnmarshalText(read []byte) error {
-	if *s = schema(read); *s != tableSchema {
-		return fmt.Errorf("want %q, found %q", tableSchema, clip(string(read)))
-	}
-	return nil
-}
-
-// kindForm is the name of a kind in a document. An absent state is a stable one
-// with the field "absent".
-type kindForm string
-
-var kindForms = [...]kindForm{
+// kindForms are the kinds by name. An absent state has the field "absent" too.
+var kindForms = [...]string{
 	Stable: "stable", Transitional: "transitional", Failed: "error", Final: "final", Absent: "stable",
 }
 
-func (k *kindForm) UnmarshalText(read []byte) error {
-	if *k = kindForm(read); !slices.Contains(kindForms[:], *k) {
-		return fmt.Errorf("want stable, transitional, final or error, found %q", clip(string(read)))
+// The reader calls the methods read after the last field of a form. They check what a
+// type cannot express, and return a fault and the field that has it.
+
+func (f *tableForm) read(int) (key, fault string) {
+	if f.Schema != nil && *f.Schema != tableSchema {
+		return "schema", fmt.Sprintf("want %q, found %q", tableSchema, clip(*f.Schema))
 	}
-	return nil
+	return "", ""
 }
 
-// durationForm is a duration such as "1m30s", and not zero.
-type durationForm string
-
-func (d *durationForm) UnmarshalText(read []byte) error {
-	if *d = durationForm(read); d.duration() == 0 {
-		return fmt.Errorf("want a duration such as \"1m30s\" and not zero, found %q", clip(string(read)))
-	}
-	return nil
-}
-
-func (d durationForm) duration() time.Duration {
-	v, _ := time.ParseDuration(string(d)) // zero for no duration
-	return v
-}
-
-// read checks what a type cannot express. The reader calls it after the last
-// field.
 func (f *stateForm) read(offset int) (key, fault string) {
 	f.offset = offset
-	if f.Absent && f.Kind != "stable" {
+	switch {
+	case !slices.Contains(kindForms[:], f.Kind):
+		return "kind", fmt.Sprintf("want stable, transitional, final or error, found %q", clip(f.Kind))
+	case f.Absent && f.Kind != kindForms[Absent]:
 		return "", fmt.Sprintf("an absent state of kind %s, want stable", f.Kind)
 	}
 	return "", ""
 }
 
-// read also gives rows that mean the same the same fields, so that the
+func (f *cellForm) read(int) (key, fault string) {
+	if len(*f) != 2 {
+		return "", fmt.Sprintf("want 2 elements, found %d", len(*f))
+	}
+	return "", ""
+}
+
+// read also gives equal fields to rows with the same meaning, so that the
 // transitions of one row can be compared.
 func (f *rowForm) read(offset int) (key, fault string) {
 	f.offset = offset
@@ -149,7 +137,13 @@ func (f *rowForm) read(offset int) (key, fault string) {
 	if f.Actor != nil {
 		f.Actor, f.Actors = nil, []string{*f.Actor}
 	}
-	if f.Within.duration() > 0 && !slices.Contains(f.Actors, string(Sweeper)) {
+	if f.Within == nil {
+		return "", ""
+	}
+	if f.timeout, _ = time.ParseDuration(*f.Within); f.timeout == 0 {
+		return "within", fmt.Sprintf("want a duration such as \"1m30s\" and not zero, found %q", clip(*f.Within))
+	}
+	if f.timeout > 0 && !slices.Contains(f.Actors, string(Sweeper)) {
 		f.Actors = append(f.Actors, string(Sweeper))
 	}
 	return "", ""

@@ -15,9 +15,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// randomTable draws a table with everything that a document can hold, sound or
-// not. What a document orders by itself is drawn in that order: events, and
-// names that nobody declared, come in the order of their use.
+// randomTable draws a table with every field of a document, sound or not. Events and
+// undeclared names are in the order of their use, because a document has no other.
 var randomTable = rapid.Custom(func(r *rapid.T) *fsm.Table {
 	often := func(label string) bool { return rapid.IntRange(0, 2).Draw(r, label) > 0 }
 	rarely := func(label string) bool { return rapid.IntRange(0, 4).Draw(r, label) == 0 }
@@ -72,7 +71,7 @@ var randomTable = rapid.Custom(func(r *rapid.T) *fsm.Table {
 		t.Actors = append(t.Actors, fsm.Sweeper)
 	}
 	actors := func() (list []int) {
-		for range rapid.IntRange(0, 2).Draw(r, "who") {
+		for range rapid.IntRange(0, 2).Draw(r, "actors") {
 			n := len(t.Actors) + len(t.UndeclaredActors)
 			i := rapid.IntRange(0, n).Draw(r, "actor")
 			if i == n {
@@ -130,8 +129,7 @@ func TestRandomDocuments(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { requireRoundTrip(r, randomTable.Draw(r, "table")) })
 }
 
-// Whatever the bytes, there is a table that can be used, or an error that names a
-// place in them.
+// ParseTable returns a usable table, or an error with an offset in the document.
 func FuzzParseTable(f *testing.F) {
 	files := append(documentFiles(f), "testdata/tables/lift.golden.json")
 	for _, file := range files {
@@ -153,7 +151,7 @@ func FuzzParseTable(f *testing.F) {
 			require.LessOrEqual(t, de.Offset, int64(len(data)))
 			return
 		}
-		require.True(t, json.Valid(data), "what is not JSON is not a document")
+		require.True(t, json.Valid(data), "a document is JSON")
 		for e := range table.Edges() {
 			require.Less(t, e.To, len(table.States))
 		}

@@ -2,22 +2,20 @@ package fsm
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// reader decodes a document into the structs of the form. Unlike
-// [json.Unmarshal] it compares the names of fields exactly, refuses null,
-// repeated fields and what encoding/json would replace by U+FFFD, bounds
-// everything, and gives every fault a path and an offset.
+// reader decodes a document into the structs of the form. Unlike [json.Unmarshal]
+// it compares the names of fields exactly, refuses null, repeated fields and what
+// encoding/json replaces by U+FFFD, limits everything, and gives every fault a path
+// and an offset.
 //
 // After the first fault every method returns a zero value.
 type reader struct {
@@ -29,8 +27,8 @@ type reader struct {
 	err   *DocumentError
 }
 
-// checked is a struct of the form. Its method read gets the offset of the struct
-// after all fields are read. It returns a fault, and the field that has it.
+// checked is a part of the form with a check of its own. The argument of read is the
+// offset of the part.
 type checked interface {
 	read(offset int) (key, fault string)
 }
@@ -40,43 +38,37 @@ func newReader(data []byte) *reader {
 	r.dec.UseNumber()
 	switch {
 	case len(data) > MaxDocument:
-		r.failAt(MaxDocument, "document of more than %d bytes", MaxDocument)
+		r.failAt(MaxDocument, "", "document of more than %d bytes", MaxDocument)
 	case !utf8.Valid(data):
 		valid := 0
 		for c, n := utf8.DecodeRune(data); c != utf8.RuneError || n > 1; c, n = utf8.DecodeRune(data[valid:]) {
 			valid += n
 		}
-		r.failAt(valid, "not UTF-8")
+		r.failAt(valid, "", "not UTF-8")
 	}
 	return r
 }
 
-func (r *reader) failAt(offset int, format string, args ...any) {
-	if r.err == nil {
-		r.err = faultAt(r.data, offset, strings.TrimPrefix(string(r.path), "."), fmt.Sprintf(format, args...))
+// failAt records a fault of the present value, or of its field key.
+func (r *reader) failAt(offset int, key, format string, args ...any) {
+	if r.err != nil {
+		return
 	}
+	path := string(r.path)
+	if key != "" {
+		path += "." + key
+	}
+	r.err = faultAt(r.data, offset, strings.TrimPrefix(path, "."), fmt.Sprintf(format, args...))
 }
 
-// fail reports a fault of the last token.
-func (r *reader) fail(format string, args ...any) { r.failAt(r.at, format, args...) }
+// fail records a fault of the last token.
+func (r *reader) fail(format string, args ...any) { r.failAt(r.at, "", format, args...) }
 
-// wrong reports that the last token has the wrong type.
-func (r *reader) wrong(want string, tok json.Token) {
-	found := "null"
-	switch tok := tok.(type) {
-	case json.Delim:
-		found = "an object"
-		if tok == '[' {
-			found = "an array"
-		}
-	case string:
-		found = "a string"
-	case json.Number:
-		found = "the number " + clip(tok.String())
-	case bool:
-		found = strconv.FormatBool(tok)
+// wrong records that the last token has the wrong type.
+func (r *reader) wrong(want string) {
+	if r.err == nil {
+		r.fail("want %s, found %s", want, clip(string(r.data[r.at:r.dec.InputOffset()])))
 	}
-	r.fail("want %s, found %s", want, found)
 }
 
 // next returns the offset of the next token.
@@ -123,8 +115,8 @@ var (
 	surrogate     = regexp.MustCompile(`(?i)\\ud[89a-f]`)
 )
 
-// loneSurrogate reports whether a string, as written, has an escape that stands
-// for no character.
+// loneSurrogate reports whether a string, as written, has an escape that stands for
+// no character.
 func loneSurrogate(written []byte) bool {
 	written = bytes.ReplaceAll(written, []byte(`\\`), []byte(" "))
 	return surrogate.Match(surrogatePair.ReplaceAll(written, []byte(" ")))
@@ -135,10 +127,6 @@ func (r *reader) value(v any) {
 	switch v := v.(type) {
 	case nil:
 		r.skip()
-	case encoding.TextUnmarshaler:
-		if err := v.UnmarshalText([]byte(r.text(maxText))); err != nil && r.err == nil {
-			r.fail("%s", err)
-		}
 	case *string:
 		*v = r.text(MaxName)
 	case *text:
@@ -146,17 +134,15 @@ func (r *reader) value(v any) {
 	case *json.RawMessage:
 		*v = r.raw()
 	case *bool:
-		tok := r.token()
-		on, ok := tok.(bool)
+		on, ok := r.token().(bool)
 		if *v = on; !ok {
-			r.wrong("true or false", tok)
+			r.wrong("true or false")
 		}
 	case *int:
-		tok := r.token()
-		number, _ := tok.(json.Number)
+		number, _ := r.token().(json.Number)
 		n, err := strconv.Atoi(number.String())
 		if *v = n; err != nil {
-			r.wrong("a whole number", tok)
+			r.wrong("a whole number")
 		}
 	default:
 		r.compound(reflect.ValueOf(v).Elem())
@@ -172,65 +158,63 @@ func (r *reader) compound(v reflect.Value) {
 		if r.open('{', "an object") {
 			r.fields(v)
 		}
-	case reflect.Slice:
-		r.slice(v)
-	case reflect.Array:
-		r.array(v)
 	default:
-		panic("fsm: no document has a field of type " + v.Type().String())
+		if r.open('[', "an array") {
+			r.slice(v)
+		}
+	}
+}
+
+// check calls the check of a part of the form, which starts at start. The argument at
+// has the offsets of its fields.
+func (r *reader) check(v reflect.Value, start int, at map[string]int) {
+	f, ok := v.Addr().Interface().(checked)
+	if !ok || r.err != nil {
+		return
+	}
+	if key, fault := f.read(start); fault != "" {
+		if offset, ok := at[key]; ok {
+			start = offset
+		}
+		r.failAt(start, key, "%s", fault)
 	}
 }
 
 func (r *reader) open(bracket json.Delim, want string) bool {
-	tok := r.token()
-	if tok != bracket {
-		r.wrong(want, tok)
+	if r.token() != bracket {
+		r.wrong(want)
 	}
 	return r.err == nil
 }
 
-// fields reads an object whose opening brace is read. v is the struct for it; if
-// v is the zero Value, the fields are skipped.
+// fields reads an object whose opening brace is read. v is the struct for it; if v is
+// the zero Value, the fields are skipped.
 func (r *reader) fields(v reflect.Value) {
-	start := r.at
-	var seen []string
+	start, at := r.at, make(map[string]int) // the offsets of the values
 	for r.err == nil && r.dec.More() {
 		key, _ := r.token().(string)
 		n := len(r.path)
 		r.path = append(append(r.path, '.'), step(key)...)
-		switch {
-		case slices.Contains(seen, key):
-			r.fail("the field is there twice")
-		case len(seen) == maxFields:
+		if _, twice := at[key]; twice {
+			r.fail("the object has the field twice")
+		} else if len(at) == maxFields {
 			r.fail("an object of more than %d fields", maxFields)
 		}
-		seen = append(seen, key)
+		at[key] = r.next()
 		r.value(fieldOf(v, key))
 		r.path = r.path[:n]
 	}
 	r.token() // the closing brace
-	if !v.IsValid() || r.err != nil {
+	if !v.IsValid() {
 		return
 	}
 	for field := range v.Type().Fields() {
-		if key := keyOf(field); field.Tag.Get("form") == "required" && !slices.Contains(seen, key) {
-			r.failField(start, key, "missing")
+		key := keyOf(field)
+		if _, ok := at[key]; !ok && strings.HasPrefix(field.Tag.Get("form"), "required") {
+			r.failAt(start, key, "missing")
 		}
 	}
-	if f, ok := v.Addr().Interface().(checked); ok && r.err == nil {
-		if key, fault := f.read(start); fault != "" {
-			r.failField(start, key, fault)
-		}
-	}
-}
-
-func (r *reader) failField(offset int, key, fault string) {
-	n := len(r.path)
-	if key != "" {
-		r.path = append(append(r.path, '.'), key...)
-	}
-	r.failAt(offset, "%s", fault)
-	r.path = r.path[:n]
+	r.check(v, start, at)
 }
 
 func keyOf(field reflect.StructField) string {
@@ -259,55 +243,35 @@ func step(key string) string {
 	return clip(key)
 }
 
-// slice reads an array. A list of strings has a limit; the others are bounded by
-// the size of the document and by what the table may have.
+// slice reads an array whose opening bracket is read. A list of strings has a limit;
+// the others are limited by the size of the document.
 func (r *reader) slice(v reflect.Value) {
-	if !r.open('[', "an array") {
-		return
-	}
+	start := r.at
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list is not a missing one
 	elem := v.Type().Elem()
 	r.elements(func(i int) {
 		if elem.Kind() == reflect.String && i == maxList {
-			r.failAt(r.next(), "more than %d elements", maxList)
+			r.failAt(r.next(), "", "more than %d elements", maxList)
 			return
 		}
 		v.Set(reflect.Append(v, reflect.Zero(elem)))
 		r.value(v.Index(i).Addr().Interface())
 	})
+	r.check(v, start, nil)
 }
 
-// array reads an array of as many elements as v has.
-func (r *reader) array(v reflect.Value) {
-	if !r.open('[', "an array") {
-		return
-	}
-	start, n := r.at, 0
-	r.elements(func(i int) {
-		if n++; i < v.Len() {
-			r.value(v.Index(i).Addr().Interface())
-		} else {
-			r.skip()
-		}
-	})
-	if n != v.Len() {
-		r.failAt(start, "want %d elements, found %d", v.Len(), n)
-	}
-}
-
-// elements calls element for every element of an array whose opening bracket is
-// read.
+// elements calls element for every element of an array whose opening bracket is read.
 func (r *reader) elements(element func(i int)) {
 	n := len(r.path)
 	for i := 0; r.err == nil && r.dec.More(); i++ {
-		r.path = append(strconv.AppendInt(append(r.path, '['), int64(i), 10), ']')
+		r.path = fmt.Appendf(r.path, "[%d]", i)
 		element(i)
 		r.path = r.path[:n]
 	}
 	r.token() // the closing bracket
 }
 
-// skip reads a value that the form does not have. It is checked all the same.
+// skip reads a value that the form does not have. It checks the value all the same.
 func (r *reader) skip() {
 	switch r.token() {
 	case json.Delim('{'):
@@ -318,11 +282,10 @@ func (r *reader) skip() {
 }
 
 func (r *reader) text(limit int) string {
-	tok := r.token()
-	s, ok := tok.(string)
+	s, ok := r.token().(string)
 	switch {
 	case !ok:
-		r.wrong("a string", tok)
+		r.wrong("a string")
 	case len(s) > limit:
 		r.fail("a string of %d bytes, more than %d", len(s), limit)
 	}
@@ -340,11 +303,9 @@ func (r *reader) raw() json.RawMessage {
 		return nil
 	}
 	var b bytes.Buffer
-	if err := json.Compact(&b, r.data[start:r.dec.InputOffset()]); err != nil {
-		r.failAt(start, "%s", err)
-	}
+	_ = json.Compact(&b, r.data[start:r.dec.InputOffset()]) // the tokens are valid
 	if b.Len() > maxText {
-		r.failAt(start, "an object of %d bytes, more than %d", b.Len(), maxText)
+		r.failAt(start, "", "an object of %d bytes, more than %d", b.Len(), maxText)
 	}
 	return b.Bytes()
 }
@@ -352,6 +313,6 @@ func (r *reader) raw() json.RawMessage {
 // end checks that nothing follows the document.
 func (r *reader) end() {
 	if rest := bytes.TrimLeft(r.data[r.dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		r.failAt(len(r.data)-len(rest), "something follows the document")
+		r.failAt(len(r.data)-len(rest), "", "another value after the document")
 	}
 }

@@ -9,42 +9,42 @@ import (
 // table makes the table of a document that the reader accepted. The error is a
 // [*DocumentError].
 func (f *tableForm) table(data []byte) (*Table, error) {
-	fail := func(offset int, list string, i int, text string) (*Table, error) {
-		return nil, faultAt(data, offset, fmt.Sprintf("%s[%d]", list, i), text)
-	}
 	if len(f.States) > MaxStates {
-		return fail(f.States[MaxStates].offset, "states", MaxStates, fmt.Sprintf("more than %d states", MaxStates))
+		path, text := fmt.Sprintf("states[%d]", MaxStates), fmt.Sprintf("more than %d states", MaxStates)
+		return nil, faultAt(data, f.States[MaxStates].offset, path, text)
 	}
 	rows, at, fault := f.rows()
 	if fault != "" {
-		return fail(f.Transitions[at].offset, "transitions", at, fault)
+		return nil, faultAt(data, f.Transitions[at].offset, fmt.Sprintf("transitions[%d]", at), fault)
 	}
 	b := newFormBuilder(f)
-	if len(b.t.Actors) > maxActors {
-		return nil, faultAt(data, 0, "actors", b.over())
-	}
 	b.table(f)
 	for _, r := range rows {
 		b.row(r)
-		if fault := b.over(); fault != "" {
-			return fail(r.offset, "transitions", r.index, fault)
-		}
 	}
-	for i, cell := range f.Illegal {
+	for _, cell := range f.Illegal {
 		b.t.Illegal = append(b.t.Illegal, [2]int{b.states.of(cell[0]), b.events.of(cell[1])})
-		if fault := b.over(); fault != "" {
-			return fail(0, "illegal", i, fault)
-		}
 	}
-	b.t.Events, b.t.Undeclared, b.t.UndeclaredActors = b.events.others, b.states.others, convert[Actor](b.actors.others)
-	return b.t, nil
+	t := b.t
+	t.Events, t.Undeclared = b.events.others, b.states.others
+	if f.Actors == nil {
+		t.Actors = convert[Actor](b.actors.others)
+	} else {
+		t.UndeclaredActors = convert[Actor](b.actors.others)
+	}
+	switch {
+	case len(t.Undeclared) > MaxStates:
+		return nil, faultAt(data, 0, "", fmt.Sprintf("more than %d states that are not declared", MaxStates))
+	case len(t.Events) > MaxEvents:
+		return nil, faultAt(data, 0, "", fmt.Sprintf("more than %d events", MaxEvents))
+	}
+	return t, nil
 }
 
 // joinedRow is a row with all its sources.
 type joinedRow struct {
 	*rowForm
-	index int // of its first transition
-	from  []string
+	from []string
 }
 
 // rows joins the transitions that have the same number. A fault is in the
@@ -66,7 +66,7 @@ func (f *tableForm) rows() (rows []joinedRow, at int, fault string) {
 		if len(rows) == MaxRows {
 			return nil, i, fmt.Sprintf("more than %d rows", MaxRows)
 		}
-		rows = append(rows, joinedRow{rowForm: tr, index: i, from: []string{tr.From}})
+		rows = append(rows, joinedRow{rowForm: tr, from: []string{tr.From}})
 	}
 	return rows, 0, ""
 }
@@ -89,34 +89,14 @@ func newFormBuilder(f *tableForm) *formBuilder {
 		states = append(states, f.States[i].Name)
 	}
 	actors := f.Actors
-	if actors == nil {
-		named := newNames(nil)
-		for i := range f.Transitions {
-			named.all(f.Transitions[i].Actors)
-		}
-		actors = named.others
-	}
-	timed := func(tr rowForm) bool { return tr.Within.duration() > 0 }
-	if slices.ContainsFunc(f.Transitions, timed) && !slices.Contains(actors, string(Sweeper)) {
+	timed := func(tr rowForm) bool { return tr.timeout > 0 }
+	if actors != nil && slices.ContainsFunc(f.Transitions, timed) && !slices.Contains(actors, string(Sweeper)) {
 		actors = append(actors, string(Sweeper))
 	}
 	return &formBuilder{
 		t:      &Table{Actors: convert[Actor](actors)},
 		states: newNames(states), events: newNames(nil), actors: newNames(actors),
 	}
-}
-
-// over names the limit that the document exceeds, if any.
-func (b *formBuilder) over() (fault string) {
-	switch {
-	case len(b.states.others) > MaxStates:
-		return fmt.Sprintf("more than %d states that are not declared", MaxStates)
-	case len(b.events.others) > MaxEvents:
-		return fmt.Sprintf("more than %d events", MaxEvents)
-	case len(b.t.Actors)+len(b.actors.others) > maxActors:
-		return fmt.Sprintf("more than %d actors", maxActors)
-	}
-	return ""
 }
 
 func (b *formBuilder) table(f *tableForm) {
@@ -144,7 +124,7 @@ func (b *formBuilder) row(r joinedRow) {
 	row := TableRow{
 		From: b.states.all(r.from), Any: r.Any, Except: b.states.all(r.Except), Origin: b.states.all(r.Origin),
 		Event: b.events.of(r.Event), Actors: b.actors.all(r.Actors), Guard: r.Guard, To: b.states.optional(r.To),
-		Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Within.duration(),
+		Forced: r.Forced, Supersede: r.Supersede, Timeout: r.timeout,
 		Action: string(r.Action), Section: string(r.Section), Doc: string(r.Note),
 	}
 	switch {
@@ -156,8 +136,8 @@ func (b *formBuilder) row(r joinedRow) {
 	b.t.Rows = append(b.t.Rows, row)
 }
 
-// names gives names their indexes: first those that are declared, then the
-// others, in the order of their use.
+// names gives names their indexes: first the declared ones, then the others in the
+// order of their use.
 type names struct {
 	index    map[string]int
 	declared int

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// documentFiles are the tables of running systems, RFCs and documents.
+// documentFiles returns the tables of published systems, RFCs and documents.
 func documentFiles(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/tables/*/*.json")
@@ -39,7 +40,7 @@ func parsed(t require.TestingT, document string) *fsm.Table {
 	return table
 }
 
-// requireRoundTrip checks that import and export lose nothing, in both forms.
+// requireRoundTrip requires that writing and reading lose nothing, in both forms.
 func requireRoundTrip(t require.TestingT, table *fsm.Table) {
 	first := written(t, table)
 	again := parsed(t, first)
@@ -62,7 +63,7 @@ func TestDocumentsOfPublishedTables(t *testing.T) {
 			require.NoError(t, err)
 			requireRoundTrip(t, table)
 
-			// What a plain reader of the base form sees is what was there before.
+			// A reader of the published form sees no change.
 			var before, after map[string]any
 			require.NoError(t, json.Unmarshal(data, &before))
 			require.NoError(t, json.Unmarshal([]byte(written(t, table)), &after))
@@ -89,7 +90,7 @@ var lightEnough = fsm.When("light \"enough\" <&>", func(_ context.Context, _, l 
 	return nil
 })
 
-// lift is a machine with everything that a Spec can say.
+// lift is a machine with every field of a Spec.
 func lift(t require.TestingT) *fsm.Machine[liftState, liftEvent, liftLoad] {
 	m, err := fsm.New[liftLoad](fsm.Spec[liftState, liftEvent]{
 		Name: "lift", Title: "A lift, with everything", Initial: "none", Actors: []fsm.Actor{"user", "motor", "admin"},
@@ -98,7 +99,7 @@ func lift(t require.TestingT) *fsm.Machine[liftState, liftEvent, liftLoad] {
 			{Name: "low"},
 			{Name: "high"},
 			{Name: "rising", Kind: fsm.Transitional, Target: new(liftState("high"))},
-			{Name: "sinking", Kind: fsm.Transitional, Manual: "the caretaker\nhears the bell"},
+			{Name: "sinking", Kind: fsm.Transitional, Manual: "the operator\nstops it"},
 			{Name: "stuck", Kind: fsm.Failed},
 			{Name: "a b; x, <y> \u2028é", Kind: fsm.Stable},
 			{Name: "scrapped", Kind: fsm.Final},
@@ -137,11 +138,11 @@ func TestDocumentOfMachine(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), written(t, table)), "UPDATE_DOCS=1 writes it anew")
+	require.Empty(t, cmp.Diff(string(want), written(t, table)), "UPDATE_DOCS=1 writes the file")
 }
 
-// A machine that was made of a document is the machine that the document was
-// made of.
+// A machine that Bind makes of a document has the answers of the machine that was
+// written.
 func TestDocumentIsBound(t *testing.T) {
 	original := lift(t)
 	table := parsed(t, written(t, original.Table()))
@@ -152,7 +153,7 @@ func TestDocumentIsBound(t *testing.T) {
 	for state := range original.States() {
 		for origin := range original.States() {
 			for event := range original.Events() {
-				for _, actor := range append(original.Table().Actors, "nobody") {
+				for _, actor := range append(original.Table().Actors, undeclared) {
 					at := fsm.Status[liftState]{State: state, Origin: origin}
 					for _, kilos := range []int{100, 1000} {
 						want, wantErr := original.NextForced(ctx, at, event, actor, &liftLoad{kilos})
@@ -198,25 +199,26 @@ func TestDocumentDefaults(t *testing.T) {
 }
 
 func TestDocumentRows(t *testing.T) {
-	table := parsed(t, `{"name": "m", "states": [], "transitions": [
+	table := parsed(t, `{"name": "m", "actors": ["user"], "states": [], "transitions": [
 		{"from": "A", "event": "e", "to": "C", "row": 7},
 		{"from": "A", "event": "f", "to": "C"},
 		{"from": "B", "event": "e", "to": "C", "row": 7},
 		{"from": "A", "event": "g", "ignore": true, "to": "A", "row": 0},
 		{"from": "B", "event": "g", "ignore": true, "to": "B", "row": 0},
-		{"from": "B", "event": "h", "to": "A", "row": 1}
+		{"from": "B", "event": "h", "to": "A", "row": 1, "within": "1m"}
 	]}`)
+	require.Equal(t, []fsm.Actor{"user", fsm.Sweeper}, table.Actors)
 	require.Equal(t, []string{"A", "B", "C"}, table.Undeclared)
 	var sources [][]int
 	for _, r := range table.Rows {
 		sources = append(sources, r.From)
 	}
-	require.Equal(t, [][]int{{0, 1}, {0}, {0, 1}, {1}}, sources, "a row stands where its first transition was")
+	require.Equal(t, [][]int{{0, 1}, {0}, {0, 1}, {1}}, sources, "a row has the place of its first transition")
 	requireRoundTrip(t, table)
 }
 
-// What is well formed loads, and what is wrong with it stands in Problems. The
-// names that nobody declared are not lost.
+// A well-formed document gives a table, and Problems reports its faults. The table
+// keeps undeclared names.
 func TestDocumentWithFaults(t *testing.T) {
 	table := parsed(t, `{"name": "", "initial": "ghost", "initials": ["A", "ghost"], "actors": ["user", "user"],
 		"states": [{"name": "A", "kind": "stable"}, {"name": "A", "kind": "transitional", "target": "heaven"}],
@@ -225,15 +227,15 @@ func TestDocumentWithFaults(t *testing.T) {
 			{"from": "hell", "event": "e", "actor": "devil", "to": "A"},
 			{"from": "A", "event": "e", "actors": ["user", "devil"], "return": true, "origin": ["hell", "A"], "except": ["limbo"]}
 		],
-		"illegal": [["A", "e"], ["limbo", "unheard of"]]
+		"illegal": [["A", "e"], ["limbo", "undeclared"]]
 	}`)
 	require.Equal(t, []string{"ghost", "heaven", "hell", "limbo"}, table.Undeclared)
 	require.Equal(t, []fsm.Actor{"devil"}, table.UndeclaredActors)
-	require.Equal(t, []string{"e", "unheard of"}, table.Events)
+	require.Equal(t, []string{"e", "undeclared"}, table.Events)
 	require.Equal(t, 2, table.Initial, "the first after the two that are declared")
 	require.Equal(t, [][2]int{{0, 0}, {5, 1}}, table.Illegal)
 	require.NotEmpty(t, table.Problems())
-	require.Equal(t, []fsm.Edge{{From: 0, Row: 2, To: 0}}, edgesOf(table), "what is not declared has no edges")
+	require.Equal(t, []fsm.Edge{{From: 0, Row: 2, To: 0}}, edgesOf(table), "undeclared states have no edges")
 	require.Equal(t, [][]int{{0}, nil}, table.Origins())
 	requireRoundTrip(t, table)
 
@@ -269,7 +271,7 @@ func TestDocumentInsideDocument(t *testing.T) {
 	require.Empty(t, cmp.Diff(before, after, cmpopts.IgnoreUnexported(fsm.Table{})))
 
 	require.ErrorIs(t, json.Unmarshal([]byte(`{"Table": {"name": 1}}`), &after), fsm.ErrInvalid)
-	require.Error(t, json.Unmarshal(data, &before), "the table of a machine does not change")
+	require.Error(t, json.Unmarshal(data, &before), "the table of a machine is read only")
 	require.Equal(t, "lift", before.Table.Name)
 
 	var none fsm.Table
@@ -277,52 +279,52 @@ func TestDocumentInsideDocument(t *testing.T) {
 	require.Empty(t, none.Name)
 }
 
-func TestDocumentIsWrittenOrRefused(t *testing.T) {
+func TestWriteTableRefuses(t *testing.T) {
 	long := strings.Repeat("x", fsm.MaxName+1)
-	state := fsm.TableState{Name: "S", Target: -1}
-	row := fsm.TableRow{From: []int{0}, To: 0}
+	tooLong := fmt.Sprintf("the document has more than %d bytes", fsm.MaxDocument)
 	tests := map[string]struct {
 		change func(t *fsm.Table)
 		path   string
 		text   string
 	}{
-		"a name too long":       {func(t *fsm.Table) { t.Name = long }, "name", "a string of 257 bytes, more than 256"},
-		"a title not UTF-8":     {func(t *fsm.Table) { t.Title = "\xff" }, "title", "not UTF-8"},
-		"an initial of nothing": {func(t *fsm.Table) { t.Initial = 3 }, "initial", "no state has the index 3"},
-		"an actor too long":     {func(t *fsm.Table) { t.Actors = append(t.Actors, fsm.Actor(long)) }, "actors[1]", "a string of 257 bytes, more than 256"},
-		"a kind of nothing":     {func(t *fsm.Table) { t.States[0].Kind = 9 }, "states[0].kind", "no kind has the number 9"},
-		"a target of nothing":   {func(t *fsm.Table) { t.States[0].Target = 9 }, "states[0].target", "no state has the index 9"},
-		"a row without source":  {func(t *fsm.Table) { t.Rows[1].From = nil }, "transitions[1].from", "a row without source"},
-		"a source of nothing":   {func(t *fsm.Table) { t.Rows[1].From = []int{0, -1} }, "transitions[1].from", "no state has the index -1"},
-		"a row to nothing":      {func(t *fsm.Table) { t.Rows[1].To = -1 }, "transitions[1].to", "no state has the index -1"},
-		"an event of nothing":   {func(t *fsm.Table) { t.Rows[1].Event = 1 }, "transitions[1].event", "no event has the index 1"},
-		"an actor of nothing":   {func(t *fsm.Table) { t.Rows[1].Actors = []int{0, 5} }, "transitions[1].actors", "no actor has the index 5"},
-		"a Then of nothing":     {func(t *fsm.Table) { t.Rows[1].Then = 5 }, "transitions[1].to", "no Then has the number 5"},
-		"a cell of nothing":     {func(t *fsm.Table) { t.Illegal = [][2]int{{0, 0}, {0, 4}} }, "illegal[1].event", "no event has the index 4"},
-		"a source that is text": {func(t *fsm.Table) { t.Source = json.RawMessage(`"x"`) }, "source", "want an object, found a string"},
-		"a source that is two":  {func(t *fsm.Table) { t.Source = json.RawMessage(`{} {}`) }, "source", "something follows the document"},
-		"a note too long":       {func(t *fsm.Table) { t.Notes = []string{"", strings.Repeat("x", fsm.MaxText+1)} }, "notes[1]", "a string of 65537 bytes, more than 65536"},
-		"too many rows":         {func(t *fsm.Table) { t.Rows = make([]fsm.TableRow, fsm.MaxRows+1) }, "transitions", "65537, more than 65536"},
-		"too many states":       {func(t *fsm.Table) { t.States = make([]fsm.TableState, fsm.MaxStates+1) }, "states", "4097, more than 4096"},
-		"a document that is too long": {func(t *fsm.Table) {
+		"long name":          {func(t *fsm.Table) { t.Name = long }, "name", "a string of 257 bytes, more than 256"},
+		"long actor":         {func(t *fsm.Table) { t.Actors = append(t.Actors, fsm.Actor(long)) }, "actors[1]", "a string of 257 bytes, more than 256"},
+		"long note":          {func(t *fsm.Table) { t.Notes = []string{"", strings.Repeat("x", fsm.MaxText+1)} }, "notes[1]", "a string of 65537 bytes, more than 65536"},
+		"title not UTF-8":    {func(t *fsm.Table) { t.Title = "\\\xff" }, "title", "not UTF-8"},
+		"guard not UTF-8":    {func(t *fsm.Table) { t.Rows[1].Guard = "\xff" }, "transitions[1]", "not UTF-8"},
+		"unknown initial":    {func(t *fsm.Table) { t.Initial = 3 }, "initial", "no state has the index 3"},
+		"unknown kind":       {func(t *fsm.Table) { t.States[0].Kind = 9 }, "states[0].kind", "no kind has the number 9"},
+		"unknown hint":       {func(t *fsm.Table) { t.States[0].Target = 9 }, "states[0].target", "no state has the index 9"},
+		"row without source": {func(t *fsm.Table) { t.Rows[1].From = nil }, "transitions[1].from", "a row without source"},
+		"unknown source":     {func(t *fsm.Table) { t.Rows[1].From = []int{0, -1} }, "transitions[1].from", "no state has the index -1"},
+		"unknown target":     {func(t *fsm.Table) { t.Rows[1].To = -1 }, "transitions[1].to", "no state has the index -1"},
+		"unknown event":      {func(t *fsm.Table) { t.Rows[1].Event = 1 }, "transitions[1].event", "no event has the index 1"},
+		"unknown actor":      {func(t *fsm.Table) { t.Rows[1].Actors = []int{0, 5} }, "transitions[1].actors", "no actor has the index 5"},
+		"unknown Then":       {func(t *fsm.Table) { t.Rows[1].Then = 5 }, "transitions[1].to", "no Then has the number 5"},
+		"unknown cell":       {func(t *fsm.Table) { t.Illegal = [][2]int{{0, 0}, {0, 4}} }, "illegal[1].event", "no event has the index 4"},
+		"source of text":     {func(t *fsm.Table) { t.Source = json.RawMessage(`"x"`) }, "source", `want an object, found "x"`},
+		"source of two":      {func(t *fsm.Table) { t.Source = json.RawMessage(`{} {}`) }, "source", "json: error calling MarshalJSON for type json.RawMessage: invalid character '{' after top-level value"},
+		"many states":        {func(t *fsm.Table) { t.States = append(t.States, make([]fsm.TableState, fsm.MaxStates)...) }, "states[4096]", "more than 4096 states"},
+		"many transitions": {func(t *fsm.Table) {
 			for range 4000 {
 				t.States = append(t.States, fsm.TableState{Name: strings.Repeat("x", 200), Target: -1})
 			}
 			for i := range t.States {
-				t.Rows[0].Except = append(t.Rows[0].Except, i)
 				t.Rows[0].From = append(t.Rows[0].From, i)
 			}
-		}, "transitions[0]", fmt.Sprintf("the document has more than %d bytes", fsm.MaxDocument)},
-		"a document that is just too long": {func(t *fsm.Table) {
+			t.Rows = slices.Repeat(t.Rows[:1], 100)
+		}, "transitions", tooLong},
+		"many notes": {func(t *fsm.Table) {
 			for range fsm.MaxDocument / fsm.MaxText {
 				t.Notes = append(t.Notes, strings.Repeat("x", fsm.MaxText))
 			}
-		}, "notes[63]", fmt.Sprintf("the document has more than %d bytes", fsm.MaxDocument)},
+		}, "notes[63]", tooLong},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			row := fsm.TableRow{From: []int{0}, To: 0}
 			table := &fsm.Table{
-				Name: "m", States: []fsm.TableState{state}, Actors: []fsm.Actor{"a"}, Events: []string{"e"},
+				Name: "m", States: []fsm.TableState{{Name: "S", Target: -1}}, Actors: []fsm.Actor{"a"}, Events: []string{"e"},
 				Rows: []fsm.TableRow{row, row},
 			}
 			requireRoundTrip(t, table)

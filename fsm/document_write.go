@@ -3,216 +3,140 @@ package fsm
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"unicode/utf8"
+	"reflect"
+	"strings"
 )
 
-// WriteTable writes a table as a lifecycle-table/1 document, with one state and one
-// transition a line. [ReadTable] returns the table again, without the code of
-// guards, and with the events in the order in which the rows name them. A table with
-// faults is written too.
-//
-// WriteTable refuses a table that no document can hold, and then writes nothing: a
-// text is not UTF-8 or over a limit, a row has no source, an index is out of range,
-// or a list is too long. That error is a [*DocumentError] and matches [ErrInvalid].
-// An error of w is returned wrapped.
-func WriteTable(w io.Writer, t *Table) error {
-	data, err := t.document()
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("fsm: writing a table: %w", err)
-	}
-	return nil
-}
-
-// MarshalJSON returns the document of [WriteTable] without spaces, or its error.
-func (t *Table) MarshalJSON() ([]byte, error) {
-	data, err := t.document()
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = json.Compact(&b, data)
-	return b.Bytes(), err
-}
-
-// document refuses what [ParseTable] would refuse.
+// document returns the document of a table. It refuses what [ParseTable] refuses,
+// because it parses the document. The error is a [*DocumentError].
 func (t *Table) document() ([]byte, error) {
 	w := &writer{t: t}
-	w.json = json.NewEncoder(&w.line)
-	w.json.SetEscapeHTML(false) // readers see names as they are
-	w.table()
+	form := w.form()
+	w.layout(form)
 	if w.err != nil {
 		return nil, w.err
+	}
+	_, err := ParseTable(w.out.Bytes())
+	if fault, ok := errors.AsType[*DocumentError](err); ok {
+		return nil, &DocumentError{Path: fault.Path, Offset: -1, Text: fault.Text}
 	}
 	return w.out.Bytes(), nil
 }
 
-func (w *writer) table() {
+// writer writes a table in the form of a document. It keeps its first fault.
+type writer struct {
+	t    *Table
+	path string // of the element that is written, with a period behind it
+	out  bytes.Buffer
+	err  *DocumentError
+}
+
+func (w *writer) fail(key, format string, args ...any) {
+	if w.err == nil {
+		path := strings.TrimSuffix(w.path+key, ".")
+		w.err = &DocumentError{Path: path, Offset: -1, Text: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (w *writer) form() *tableForm {
 	t := w.t
-	w.limit("states", len(t.States), MaxStates)
-	w.limit("actors", len(t.Actors)+len(t.UndeclaredActors), maxActors)
-	w.limit("transitions", len(t.Rows), MaxRows)
-	w.limit("events", len(t.Events), MaxEvents)
-	w.field("name", w.name("name", t.Name))
-	w.optional("title", w.text("title", t.Title))
-	w.field("schema", tableSchema)
-	w.optional("confidence", w.text("confidence", t.Confidence))
+	f := &tableForm{
+		Name: t.Name, Title: text(t.Title), Schema: new(tableSchema), Confidence: text(t.Confidence),
+		Initials: w.states("initials", t.Initials),
+		// The list is written if it is empty too: without it, the actors of the rows
+		// would be declared.
+		Actors: append([]string{}, convert[string](t.Actors)...),
+		States: []stateForm{}, Transitions: []rowForm{},
+		Source: t.Source, Notes: convert[text](t.Notes), Anomalies: convert[text](t.Anomalies),
+	}
 	if t.Initial >= 0 {
-		w.field("initial", w.state("initial", t.Initial))
+		f.Initial = new(w.state("initial", t.Initial))
 	}
-	if len(t.Initials) > 0 {
-		w.field("initials", w.names("initials", t.Initials, w.state))
+	for i := range t.States {
+		w.path = fmt.Sprintf("states[%d].", i)
+		f.States = append(f.States, w.stateForm(&t.States[i]))
 	}
-	w.field("actors", w.actors()) // also if empty: without the list, the actors of the rows would be declared
-	w.lines("states", len(t.States), w.declaration)
-	w.lines("transitions", len(t.Rows), w.row)
-	if len(t.Illegal) > 0 {
-		w.lines("illegal", len(t.Illegal), w.cell)
+	for i := range t.Rows {
+		w.path = fmt.Sprintf("transitions[%d].", len(f.Transitions))
+		r := w.rowForm(&t.Rows[i])
+		if len(t.Rows[i].From) > 1 {
+			r.Row = &i
+		}
+		for _, from := range t.Rows[i].From {
+			r.From = w.state("from", from)
+			if r.Ignore {
+				r.To = new(r.From) // for readers without the field ignore
+			}
+			if f.Transitions = append(f.Transitions, r); len(f.Transitions) > MaxDocument/minTransition {
+				w.path = "transitions"
+				w.tooLong()
+			}
+			if w.err != nil {
+				return f
+			}
+		}
 	}
-	if len(t.Source) > 0 {
-		w.field("source", w.source())
+	for i, cell := range t.Illegal {
+		w.path = fmt.Sprintf("illegal[%d].", i)
+		f.Illegal = append(f.Illegal, cellForm{w.state("", cell[0]), w.event(cell[1])})
 	}
-	w.texts("notes", t.Notes)
-	w.texts("known_anomalies", t.Anomalies)
-	w.out.WriteString("\n}\n")
-	w.size()
+	w.path = ""
+	return f
 }
 
-func (w *writer) limit(key string, n, limit int) {
-	if n > limit {
-		w.fail(key, "%d, more than %d", n, limit)
-	}
-}
+// minTransition is the smallest size of a transition in bytes.
+const minTransition = len(`{"from":"","event":""}`)
 
-func (w *writer) texts(key string, list []string) {
-	w.limit(key, len(list), maxList)
-	if len(list) > 0 {
-		w.lines(key, len(list), func(i int) { w.element(w.text("", list[i])) })
-	}
-}
+func (w *writer) tooLong() { w.fail("", "the document has more than %d bytes", MaxDocument) }
 
-func (w *writer) actors() []string {
-	list := []string{}
-	w.list = "actors"
-	for i, a := range w.t.Actors {
-		w.index = i
-		list = append(list, w.name("", string(a)))
-	}
-	w.list = ""
-	return list
-}
-
-func (w *writer) declaration(i int) {
-	s := &w.t.States[i]
+func (w *writer) stateForm(s *TableState) stateForm {
 	if int(s.Kind) >= len(kindForms) {
 		w.fail("kind", "no kind has the number %d", s.Kind)
-		return
+		return stateForm{}
 	}
 	f := stateForm{
-		Name: w.name("name", s.Name), Kind: kindForms[s.Kind], Absent: s.Kind == Absent,
-		Manual: w.text("manual", s.Manual), OnOwnerDeath: w.text("on_owner_death", s.OnOwnerDeath),
-		Code: s.Code, Note: w.text("note", s.Doc),
+		Name: s.Name, Kind: kindForms[s.Kind], Absent: s.Kind == Absent, Manual: text(s.Manual),
+		OnOwnerDeath: text(s.OnOwnerDeath), Code: s.Code, Note: text(s.Doc),
 	}
 	if s.Target >= 0 {
 		f.Target = new(w.state("target", s.Target))
 	}
-	w.element(f)
+	return f
 }
 
-// row writes one transition for each source.
-func (w *writer) row(i int) {
-	r := &w.t.Rows[i]
+// rowForm returns the transition of a row without its source.
+func (w *writer) rowForm(r *TableRow) rowForm {
 	f := rowForm{
-		Event: w.event(r.Event), Guard: w.name("guard", r.Guard), Origin: w.names("origin", r.Origin, w.state),
-		Forced: r.Forced, Supersede: r.Supersede,
-		Action: w.text("action", r.Action), Section: w.text("section", r.Section), Note: w.text("note", r.Doc),
-		Any: r.Any, Except: w.names("except", r.Except, w.state),
+		Event: w.event(r.Event), Guard: r.Guard, Origin: w.states("origin", r.Origin),
+		Forced: r.Forced, Supersede: r.Supersede, Return: r.Then == ThenReturn, Ignore: r.Then == ThenIgnore,
+		Action: text(r.Action), Section: text(r.Section), Note: text(r.Doc),
+		Any: r.Any, Except: w.states("except", r.Except),
 	}
-	if len(r.Actors) == 1 {
-		f.Actor = new(w.actor("actor", r.Actors[0]))
-	} else {
-		f.Actors = w.names("actors", r.Actors, w.actor)
+	for _, a := range r.Actors {
+		name, ok := w.t.actorName(a)
+		if !ok {
+			w.fail("actors", "no actor has the index %d", a)
+		}
+		f.Actors = append(f.Actors, name)
+	}
+	if len(f.Actors) == 1 {
+		f.Actor, f.Actors = &f.Actors[0], nil
 	}
 	if r.Timeout != 0 {
-		f.Within = durationForm(r.Timeout.String())
+		f.Within = new(r.Timeout.String())
 	}
-	if len(r.From) > 1 {
-		f.Row = &i
-	}
-	switch r.Then {
-	case ThenMove:
+	switch {
+	case r.Then == ThenMove:
 		f.To = new(w.state("to", r.To))
-	case ThenReturn:
-		f.Return = true
-	case ThenIgnore:
-		f.Ignore = true
-	default:
+	case r.Then > ThenIgnore:
 		w.fail("to", "no Then has the number %d", r.Then)
 	}
 	if len(r.From) == 0 {
 		w.fail("from", "a row without source")
 	}
-	for _, from := range r.From {
-		if w.err != nil {
-			return
-		}
-		f.From = w.state("from", from)
-		if f.Ignore {
-			f.To = &f.From // for readers without the field ignore
-		}
-		w.element(f)
-	}
-}
-
-func (w *writer) cell(i int) {
-	c := w.t.Illegal[i]
-	w.element([2]string{w.state("", c[0]), w.event(c[1])})
-}
-
-func (w *writer) source() json.RawMessage {
-	r := newReader(w.t.Source)
-	source := r.raw()
-	r.end()
-	if r.err != nil {
-		w.fail("source", "%s", r.err.Text)
-	}
-	return source
-}
-
-// The methods that follow return a string of the document, checked. Key is the
-// field, for the error.
-
-func (w *writer) name(key, s string) string {
-	w.check(key, s, MaxName)
-	return s
-}
-
-func (w *writer) text(key, s string) text {
-	w.check(key, s, maxText)
-	return text(s)
-}
-
-func (w *writer) check(key, s string, limit int) {
-	switch {
-	case len(s) > limit:
-		w.fail(key, "a string of %d bytes, more than %d", len(s), limit)
-	case !utf8.ValidString(s):
-		w.fail(key, "not UTF-8")
-	}
-}
-
-func (w *writer) names(key string, list []int, name func(key string, i int) string) (names []string) {
-	w.limit(key, len(list), maxList)
-	for _, i := range list {
-		if w.err == nil {
-			names = append(names, name(key, i))
-		}
-	}
-	return names
+	return f
 }
 
 func (w *writer) state(key string, i int) string {
@@ -220,15 +144,14 @@ func (w *writer) state(key string, i int) string {
 	if !ok {
 		w.fail(key, "no state has the index %d", i)
 	}
-	return w.name(key, name)
+	return name
 }
 
-func (w *writer) actor(key string, i int) string {
-	name, ok := w.t.actorName(i)
-	if !ok {
-		w.fail(key, "no actor has the index %d", i)
+func (w *writer) states(key string, list []int) (names []string) {
+	for _, i := range list {
+		names = append(names, w.state(key, i))
 	}
-	return w.name(key, name)
+	return names
 }
 
 func (w *writer) event(i int) string {
@@ -236,5 +159,58 @@ func (w *writer) event(i int) string {
 		w.fail("event", "no event has the index %d", i)
 		return ""
 	}
-	return w.name("event", w.t.Events[i])
+	return w.t.Events[i]
+}
+
+// layout writes a form with a field on each line. A list of the form with the tag
+// "lines" has an element on each line.
+func (w *writer) layout(f *tableForm) {
+	separator := "{\n "
+	for field, value := range reflect.ValueOf(f).Elem().Fields() {
+		key, option, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if option == "omitempty" && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0) {
+			continue
+		}
+		fmt.Fprintf(&w.out, "%s%q: ", separator, key)
+		separator = ",\n "
+		if !strings.HasSuffix(field.Tag.Get("form"), "lines") || value.Len() == 0 {
+			w.path = key
+			w.value(value.Interface())
+			continue
+		}
+		w.out.WriteString("[")
+		for i := range value.Len() {
+			if i > 0 {
+				w.out.WriteString(",")
+			}
+			w.out.WriteString("\n  ")
+			w.path = fmt.Sprintf("%s[%d]", key, i)
+			w.value(value.Index(i).Interface())
+		}
+		w.out.WriteString("\n ]")
+	}
+	w.out.WriteString("\n}\n")
+}
+
+// value writes a value in one line.
+func (w *writer) value(value any) {
+	if w.err != nil {
+		return
+	}
+	start := w.out.Len()
+	encoder := json.NewEncoder(&w.out)
+	encoder.SetEscapeHTML(false) // for readers of the document
+	if err := encoder.Encode(value); err != nil {
+		w.fail("", "%s", err)
+		return
+	}
+	w.out.Truncate(w.out.Len() - 1) // the line feed
+	// Encode writes this escape only in place of bytes that are not UTF-8.
+	written := bytes.ReplaceAll(w.out.Bytes()[start:], []byte(`\\`), nil)
+	if _, source := value.(json.RawMessage); !source && bytes.Contains(written, []byte(`\ufffd`)) {
+		w.fail("", "not UTF-8")
+	}
+	if w.out.Len() > MaxDocument {
+		w.tooLong()
+	}
 }

@@ -37,7 +37,7 @@ var (
 type TransitionError struct {
 	Machine string
 	From    string // state
-	Origin  string // empty if it is not the reason
+	Origin  string // empty if the origin is not the reason
 	Event   string // empty in a refusal of NextTo
 	To      string // the target of NextTo
 	Actor   Actor
@@ -49,42 +49,30 @@ type TransitionError struct {
 
 // Error returns sentinel, machine, event or target, state, actor and reason in one line.
 func (e *TransitionError) Error() string {
-	var b strings.Builder
+	text := e.Machine + ": "
 	if e.Err != nil {
-		b.WriteString(e.Err.Error())
-		b.WriteString(": ")
+		text = e.Err.Error() + ": " + text
 	}
-	b.WriteString(e.Machine)
-	b.WriteString(": ")
 	switch {
 	case e.Event != "":
-		b.WriteString(e.Event)
-		b.WriteString(" ")
+		text += e.Event + " "
 	case e.To != "":
-		b.WriteString("to ")
-		b.WriteString(e.To)
-		b.WriteString(" ")
+		text += "to " + e.To + " "
 	}
-	b.WriteString("in ")
-	b.WriteString(e.From)
+	text += "in " + e.From
 	if e.Origin != "" && e.Origin != e.From {
-		b.WriteString(" (origin ")
-		b.WriteString(e.Origin)
-		b.WriteString(")")
+		text += " (origin " + e.Origin + ")"
 	}
 	if e.Actor != "" {
-		b.WriteString(" by ")
-		b.WriteString(string(e.Actor))
+		text += " by " + string(e.Actor)
 	}
 	if e.Guard != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Guard)
+		text += ": " + e.Guard
 	}
 	if e.Reason != nil {
-		b.WriteString(": ")
-		b.WriteString(e.Reason.Error())
+		text += ": " + e.Reason.Error()
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns the sentinel and the reason.
@@ -103,18 +91,15 @@ type InvalidError struct {
 
 // Error returns one line for each fault.
 func (e *InvalidError) Error() string {
-	var b strings.Builder
-	b.WriteString("fsm: invalid table")
+	text := "fsm: invalid table"
 	if e.Machine != "" {
-		b.WriteString(" ")
-		b.WriteString(e.Machine)
+		text += " " + e.Machine
 	}
-	b.WriteString(":")
+	lines := []string{text + ":"}
 	for _, p := range e.Problems {
-		b.WriteString("\n\t")
-		b.WriteString(p.String())
+		lines = append(lines, p.String())
 	}
-	return b.String()
+	return strings.Join(lines, "\n\t")
 }
 
 // Is matches [ErrInvalid].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// refusals has every way to be refused by a machine of disks: the sentinel, the
-// text and the detail.
+// refusals lists every refusal of the disks with its sentinel, text and detail.
 var refusals = []struct {
 	name string
 	call func(context.Context, *fsm.Machine[string, string, disk]) error
@@ -27,9 +25,9 @@ var refusals = []struct {
 		fsm.TransitionError{From: "CREATED", Event: "create", Actor: user, Row: -1},
 	},
 	{
-		"no row for an undeclared actor", fires("CREATED", "CREATED", "create", "nobody"), fsm.ErrNotAllowed,
-		"fsm: not allowed: disk: create in CREATED by nobody",
-		fsm.TransitionError{From: "CREATED", Event: "create", Actor: "nobody", Row: -1},
+		"no row for an undeclared actor", fires("CREATED", "CREATED", "create", undeclared), fsm.ErrNotAllowed,
+		"fsm: not allowed: disk: create in CREATED by undeclared",
+		fsm.TransitionError{From: "CREATED", Event: "create", Actor: undeclared, Row: -1},
 	},
 	{
 		"no row for the origin", fires("DELETING", "BROKEN", "done", worker), fsm.ErrNotAllowed,
@@ -37,7 +35,7 @@ var refusals = []struct {
 		fsm.TransitionError{From: "DELETING", Origin: "BROKEN", Event: "done", Actor: worker, Row: -1},
 	},
 	{
-		"no row to the target", asksTo("CREATED", "DELETED", user), fsm.ErrNotAllowed,
+		"no row to the target", nextTo("CREATED", "DELETED", user), fsm.ErrNotAllowed,
 		"fsm: not allowed: disk: to DELETED in CREATED by user",
 		fsm.TransitionError{From: "CREATED", Origin: "CREATED", To: "DELETED", Actor: user, Row: -1},
 	},
@@ -47,9 +45,9 @@ var refusals = []struct {
 		fsm.TransitionError{From: "CREATED", Event: "delete", Actor: worker, Row: -1},
 	},
 	{
-		"undeclared actor", fires("DELETING", "CREATED", "delete", "nobody"), fsm.ErrWrongActor,
-		"fsm: wrong actor: disk: delete in DELETING by nobody",
-		fsm.TransitionError{From: "DELETING", Event: "delete", Actor: "nobody", Row: -1},
+		"undeclared actor", fires("DELETING", "CREATED", "delete", undeclared), fsm.ErrWrongActor,
+		"fsm: wrong actor: disk: delete in DELETING by undeclared",
+		fsm.TransitionError{From: "DELETING", Event: "delete", Actor: undeclared, Row: -1},
 	},
 	{
 		"no actor", fires("CREATED", "CREATED", "delete", ""), fsm.ErrWrongActor,
@@ -57,7 +55,7 @@ var refusals = []struct {
 		fsm.TransitionError{From: "CREATED", Event: "delete", Row: -1},
 	},
 	{
-		"wrong actor for the target", asksTo("CREATED", "DELETING", worker), fsm.ErrWrongActor,
+		"wrong actor for the target", nextTo("CREATED", "DELETING", worker), fsm.ErrWrongActor,
 		"fsm: wrong actor: disk: to DELETING in CREATED by worker",
 		fsm.TransitionError{From: "CREATED", Origin: "CREATED", To: "DELETING", Actor: worker, Row: -1},
 	},
@@ -67,7 +65,7 @@ var refusals = []struct {
 		fsm.TransitionError{From: "CREATED", Origin: "CREATED", Event: "resize", Actor: user, Row: 3, Guard: "room"},
 	},
 	{
-		"guard before the target", asksTo("BROKEN", "CREATED", user), fsm.ErrGuard,
+		"guard before the target", nextTo("BROKEN", "CREATED", user), fsm.ErrGuard,
 		"fsm: refused by a guard: disk: to CREATED in BROKEN by user: room: no space",
 		fsm.TransitionError{From: "BROKEN", Origin: "BROKEN", To: "CREATED", Actor: user, Row: 11, Guard: "room"},
 	},
@@ -77,19 +75,25 @@ var refusals = []struct {
 		fsm.TransitionError{From: "DELETED", Event: "restore", Actor: user, Row: 9},
 	},
 	{
-		"target by force only", asksTo("DELETED", "CREATED", user), fsm.ErrForcedOnly,
+		"target by force only", nextTo("DELETED", "CREATED", user), fsm.ErrForcedOnly,
 		"fsm: only by force: disk: to CREATED in DELETED by user",
 		fsm.TransitionError{From: "DELETED", Origin: "DELETED", To: "CREATED", Actor: user, Row: 9},
 	},
 	{
 		"conflict", func(ctx context.Context, m *fsm.Machine[string, string, disk]) error {
-			in := sure(m.InstanceAt(status("DELETING", "CREATED")))
-			move := sure(in.Next(ctx, "done", worker, nil))
-			sure(in.Fire(ctx, "lost", guest, nil))
-			return second(in.CompareAndSwap(move))
+			in, err := m.InstanceAt(m.At("CREATED"))
+			if err != nil {
+				return err
+			}
+			// The guard moves the object between the load and the compare-and-set.
+			_, err = in.Fire(ctx, "resize", user, &disk{free: 1, during: func() error {
+				_, err := in.Fire(ctx, "delete", user, nil)
+				return err
+			}})
+			return err
 		}, fsm.ErrConflict,
-		"fsm: conflict: disk: done in DELETING (origin CREATED) by worker",
-		fsm.TransitionError{From: "DELETING", Origin: "CREATED", Event: "done", Actor: worker, Row: -1},
+		"fsm: conflict: disk: resize in CREATED by user",
+		fsm.TransitionError{From: "CREATED", Origin: "CREATED", Event: "resize", Actor: user, Row: -1},
 	},
 	{
 		"unknown event", fires("CREATED", "CREATED", "explode", user), fsm.ErrUnknownEvent,
@@ -112,7 +116,7 @@ var refusals = []struct {
 		fsm.TransitionError{From: "NOWHERE", Origin: "NOWHERE", Event: "explode", Actor: user, Row: -1},
 	},
 	{
-		"unknown target", asksTo("CREATED", "NOWHERE", user), fsm.ErrUnknownState,
+		"unknown target", nextTo("CREATED", "NOWHERE", user), fsm.ErrUnknownState,
 		"fsm: unknown state: disk: to NOWHERE in CREATED by user",
 		fsm.TransitionError{From: "CREATED", Origin: "CREATED", To: "NOWHERE", Actor: user, Row: -1},
 	},
@@ -126,11 +130,13 @@ var refusals = []struct {
 	},
 }
 
-// fires is Fire of a disk without room, from a status.
+// fires fires an instance that has this status, without a payload.
 func fires(state, origin, event string, actor fsm.Actor) func(context.Context, *fsm.Machine[string, string, disk]) error {
 	return func(ctx context.Context, m *fsm.Machine[string, string, disk]) error {
-		in := sure(m.InstanceAt(status(state, origin)))
-		_, err := in.Fire(ctx, event, actor, nil)
+		in, err := m.InstanceAt(status(state, origin))
+		if err == nil {
+			_, err = in.Fire(ctx, event, actor, nil)
+		}
 		return err
 	}
 }
@@ -142,121 +148,41 @@ func nexts(state, origin, event string, actor fsm.Actor) func(context.Context, *
 	}
 }
 
-func asksTo(state, to string, actor fsm.Actor) func(context.Context, *fsm.Machine[string, string, disk]) error {
+func nextTo(state, to string, actor fsm.Actor) func(context.Context, *fsm.Machine[string, string, disk]) error {
 	return func(ctx context.Context, m *fsm.Machine[string, string, disk]) error {
 		_, err := m.NextTo(ctx, m.At(state), to, actor, nil)
 		return err
 	}
 }
 
-func TestEveryRefusalHasItsSentinelTextAndDetail(t *testing.T) {
+func TestRefusals(t *testing.T) {
 	m := newDisks(t)
+	seen := map[error]bool{fsm.ErrInvalid: true} // of New: see TestNewRefuses
 	for _, r := range refusals {
+		seen[r.is] = true
 		t.Run(r.name, func(t *testing.T) {
 			err := r.call(t.Context(), m)
 			require.Equal(t, r.is, sentinel(t, err))
 			require.EqualError(t, err, r.text)
-			te := *detail(t, err)
-			require.Equal(t, r.text, te.Error())
+			te := detail(t, fmt.Errorf("order 7: %w", err))
 			require.Equal(t, r.is, te.Err)
-			te.Err, te.Reason = nil, nil
+			got := *te
+			got.Err, got.Reason = nil, nil
 			r.want.Machine = "disk"
-			require.Equal(t, r.want, te)
+			require.Equal(t, r.want, got)
+			_, invalid := errors.AsType[*fsm.InvalidError](err)
+			require.False(t, invalid)
 
-			wrapped := fmt.Errorf("order 7: %w", err)
-			require.Equal(t, r.is, sentinel(t, wrapped))
-			require.Equal(t, r.text, detail(t, wrapped).Error())
+			// A caller that changes its error does not change the next one.
+			*te = fsm.TransitionError{Machine: "changed", From: "changed", Err: fsm.ErrInvalid}
+			require.EqualError(t, r.call(t.Context(), m), r.text)
 		})
 	}
-}
-
-func TestEverySentinelIsRefusedSomewhere(t *testing.T) {
-	seen := map[error]bool{fsm.ErrInvalid: true} // New's, see TestNewRefuses
-	for _, r := range refusals {
-		seen[r.is] = true
-	}
 	for _, s := range sentinels {
-		require.True(t, seen[s], s)
-		require.True(t, strings.HasPrefix(s.Error(), "fsm: "), s)
+		require.True(t, seen[s], "no refusal has the sentinel %v", s)
 	}
 }
 
-func TestGuardRefusalCarriesItsOwnReason(t *testing.T) {
-	m := newDisks(t)
-	err := m.Can(t.Context(), m.At("CREATED"), "resize", user, &disk{})
-	require.ErrorIs(t, err, fsm.ErrGuard)
-	require.ErrorIs(t, err, errFull)
-	require.Equal(t, errFull, detail(t, err).Reason)
-}
-
-// reason is a guard's own error type, found through the refusal.
-type reason struct{ missing int }
-
-func (r *reason) Error() string { return fmt.Sprintf("%d missing", r.missing) }
-
-func TestGuardReasonIsFoundByType(t *testing.T) {
-	s := diskSpec()
-	s.Rows[3] = s.Rows[3].If(fsm.When("own", func(context.Context, *disk, *disk) error { return &reason{3} }))
-	m, err := fsm.New[disk](s)
-	require.NoError(t, err)
-	in := sure(m.InstanceAt(m.At("CREATED")))
-	_, err = in.Fire(t.Context(), "resize", user, nil)
-	own, ok := errors.AsType[*reason](err)
-	require.True(t, ok)
-	require.Equal(t, 3, own.missing)
-}
-
-// Refusals are shared by all who are refused. Nobody can change what the next
-// one reads.
-func TestRefusalsAreImmutable(t *testing.T) {
-	m := newDisks(t)
-	for _, r := range refusals {
-		err := r.call(t.Context(), m)
-		text := err.Error()
-		*detail(t, err) = fsm.TransitionError{Machine: "changed", From: "changed", Err: fsm.ErrInvalid}
-		require.EqualError(t, r.call(t.Context(), m), text)
-	}
-}
-
-func TestRefusalIsNoOtherError(t *testing.T) {
-	m := newDisks(t)
-	for _, r := range refusals {
-		err := r.call(t.Context(), m)
-		_, ok := errors.AsType[*fsm.InvalidError](err)
-		require.False(t, ok)
-		_, ok = errors.AsType[*reason](err)
-		require.False(t, ok)
-		require.NotErrorIs(t, err, errTrial)
-	}
-}
-
-// Success is the nil error, never a nil pointer in an error.
-func TestSuccessIsANilError(t *testing.T) {
-	m, err := fsm.New[disk](diskSpec())
-	require.True(t, err == nil)
-	ctx, at, d := t.Context(), m.At("CREATED"), &disk{free: 1}
-	in, err := m.InstanceAt(at)
-	require.True(t, err == nil)
-	for name, err := range map[string]error{
-		"Next":           second(m.Next(ctx, at, "resize", user, d)),
-		"NextForced":     second(m.NextForced(ctx, m.At("DELETED"), "restore", user, d)),
-		"NextTo":         second(m.NextTo(ctx, at, "CREATED", user, d)),
-		"Can":            m.Can(ctx, at, "resize", user, d),
-		"Check":          m.Check(ctx, 3, d, d),
-		"ParseStatus":    second(m.ParseStatus("CREATED", "")),
-		"Fire":           second(in.Fire(ctx, "resize", user, d)),
-		"Fire unguarded": second(in.Fire(ctx, "delete", user, d)),
-		"FireForced":     second(in.FireForced(ctx, "failed", worker, d)),
-		"Instance.Next":  second(in.Next(ctx, "resize", user, d)),
-		"CompareAndSwap": second(in.CompareAndSwap(sure(in.Next(ctx, "resize", user, d)))),
-	} {
-		require.True(t, err == nil, "%s: %T", name, err)
-	}
-}
-
-func second[V any](_ V, err error) error { return err }
-
-// After every refusal the object is where it was.
 func TestRefusalMovesNothing(t *testing.T) {
 	m := newDisks(t)
 	for _, r := range refusals {
@@ -267,15 +193,47 @@ func TestRefusalMovesNothing(t *testing.T) {
 		if r.want.Origin != "" {
 			at.Origin = r.want.Origin
 		}
-		in := sure(m.InstanceAt(at))
-		decided, err := in.Next(t.Context(), "lost", user, nil)
-		for range 2 {
-			_, refused := in.Fire(t.Context(), r.want.Event, r.want.Actor, nil)
-			require.Error(t, refused)
-		}
-		require.Equal(t, at, in.Status())
-		if err == nil {
-			require.NoError(t, second(in.CompareAndSwap(decided)), "a refusal counts as a move")
-		}
+		in := instanceAt(t, m, at)
+		_, err := in.Fire(t.Context(), r.want.Event, r.want.Actor, nil)
+		require.Error(t, err, r.name)
+		require.Equal(t, at, in.Status(), r.name)
 	}
+}
+
+// shortage is an error type of a guard.
+type shortage struct{ missing int }
+
+func (r *shortage) Error() string { return fmt.Sprintf("%d missing", r.missing) }
+
+func TestRefusalUnwrapsToTheReasonOfTheGuard(t *testing.T) {
+	want := &shortage{3}
+	s := diskSpec()
+	s.Rows[3] = s.Rows[3].If(fsm.When("own", func(context.Context, *disk, *disk) error { return want }))
+	m, err := fsm.New[disk](s)
+	require.NoError(t, err)
+	err = m.Can(t.Context(), m.At("CREATED"), "resize", user, nil)
+	require.ErrorIs(t, err, fsm.ErrGuard)
+	got, ok := errors.AsType[*shortage](err)
+	require.True(t, ok)
+	require.Same(t, want, got)
+	require.Equal(t, error(want), detail(t, err).Reason)
+}
+
+// Success is the nil error, and not a nil pointer in an error.
+func TestSuccessIsANilError(t *testing.T) {
+	m, err := fsm.New[disk](diskSpec())
+	require.True(t, err == nil)
+	ctx, at, d := t.Context(), m.At("CREATED"), &disk{free: 1}
+	in, err := m.InstanceAt(at)
+	require.True(t, err == nil)
+	_, err = m.Next(ctx, at, "resize", user, d)
+	require.True(t, err == nil, "Next")
+	_, err = m.NextTo(ctx, at, "CREATED", user, d)
+	require.True(t, err == nil, "NextTo")
+	require.True(t, m.Can(ctx, at, "resize", user, d) == nil, "Can")
+	require.True(t, m.Check(ctx, 3, d, d) == nil, "Check")
+	_, err = m.ParseStatus("CREATED", "")
+	require.True(t, err == nil, "ParseStatus")
+	_, err = in.Fire(ctx, "delete", user, d)
+	require.True(t, err == nil, "Fire")
 }

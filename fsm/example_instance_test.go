@@ -2,10 +2,7 @@ package fsm_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/interlock-go/interlock/fsm"
 )
 
 func ExampleInstance_Fire() {
@@ -24,35 +21,6 @@ func ExampleInstance_FireForced() {
 	step, err := crane.FireForced(context.Background(), Repair, User, nil)
 	fmt.Println(step.State, err)
 	// Output: Idle <nil>
-}
-
-// An effect that may fail stands between the decision and the move. If somebody
-// else was faster, the effect is done and the move is not.
-func ExampleInstance_CompareAndSwap() {
-	ctx := context.Background()
-	crane, load := Cranes.Instance(), Crane{Tons: 3}
-	move, err := crane.Next(ctx, Lift, User, &load)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("start the motor")
-	step, err := crane.CompareAndSwap(move)
-	fmt.Println(err, step.State)
-
-	_, err = crane.CompareAndSwap(move) // decided for an object that has moved since
-	fmt.Println(errors.Is(err, fsm.ErrConflict), crane.State())
-	// Output:
-	// start the motor
-	// <nil> Moving
-	// true Moving
-}
-
-func ExampleInstance_Next() {
-	crane := Cranes.Instance()
-	move, err := crane.Next(context.Background(), Lift, User, &Crane{Tons: 3})
-	fmt.Println(move.State, err, crane.State())
-	// Output: Moving <nil> Idle
 }
 
 func ExampleInstance_Status() {

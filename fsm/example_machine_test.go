@@ -30,7 +30,7 @@ func ExampleMachine_NextForced() {
 	// Idle <nil>
 }
 
-// A peer that reports states, not events, is answered by target.
+// NextTo is for a peer that reports states and not events.
 func ExampleMachine_NextTo() {
 	ctx := context.Background()
 	at := fsm.Status[Phase]{State: Moving, Origin: Idle}
@@ -52,7 +52,7 @@ func ExampleMachine_Can() {
 	// fsm: wrong actor: crane: Lift in Idle by worker
 }
 
-// Guards are not asked, so that a menu can be drawn without a payload.
+// Permitted runs no guards and needs no payload, as for a menu.
 func ExampleMachine_Permitted() {
 	for row := range Cranes.Permitted(Cranes.At(Idle), User) {
 		fmt.Println(row.Event, "if", row.Guard.Name())
@@ -75,7 +75,7 @@ func ExampleMachine_At() {
 	// Output: {Broken Broken}
 }
 
-// What a store kept is taken back by name, and refused if it is not declared.
+// A store keeps names. ParseStatus refuses undeclared ones.
 func ExampleMachine_ParseStatus() {
 	fmt.Println(Cranes.ParseStatus("Moving", "Idle"))
 	_, err := Cranes.ParseStatus("Flying", "")
@@ -87,8 +87,8 @@ func ExampleMachine_ParseStatus() {
 
 func ExampleMachine_Observe() {
 	watched := Cranes.Observe(fsm.Observer{
-		Moved:   func(m fsm.Moved) { fmt.Println(m.From, "->", m.To, "by", m.Actor) },
-		Refused: func(err error) { fmt.Println("refused:", errors.Is(err, fsm.ErrWrongActor)) },
+		Moved:   func(_ context.Context, m fsm.Moved) { fmt.Println(m.From, "->", m.To, "by", m.Actor) },
+		Refused: func(_ context.Context, err error) { fmt.Println("refused:", errors.Is(err, fsm.ErrWrongActor)) },
 	})
 	crane := watched.Instance()
 	_, _ = crane.Fire(context.Background(), Lift, User, &Crane{Tons: 3})
@@ -198,7 +198,7 @@ func ExampleMachine_Table() {
 	// Broken Repair ""
 }
 
-// A program reacts to the sentinel, and people read the detail.
+// A program compares the sentinel, and logs the detail.
 func ExampleTransitionError() {
 	_, err := Cranes.Next(context.Background(), Cranes.At(Idle), Lift, User, &Crane{Tons: 12})
 	switch {

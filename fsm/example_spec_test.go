@@ -59,7 +59,7 @@ func ExampleRow_Excluding() {
 	// Output: from [], any true, except [idle], origin [], on lost to "broken", move
 }
 
-// Where a deletion ends depends on where it began.
+// The target of a deletion depends on the origin.
 func ExampleRow_Of() {
 	show(fsm.Move("deleting", "done", "in the bin").Of("created"))
 	show(fsm.Move("deleting", "done", "deleted").Of("in the bin"))
@@ -74,7 +74,7 @@ func ExampleRow_If() {
 	// Output: light enough
 }
 
-// A deadline is fired by the sweeper, which need not be named.
+// The sweeper fires a row with a timeout. By need not name it.
 func ExampleRow_After() {
 	r := fsm.Move(Moving, Lost, Broken).After(time.Minute)
 	fmt.Println(r.Timeout, r.Actors)
@@ -86,8 +86,8 @@ func ExampleRow_OnlyForced() {
 	// Output: true
 }
 
-// A delete while starting begins a new operation: what the start still reports
-// is stale from then on.
+// A delete during a start begins a new operation. Later reports of the start are
+// stale.
 func ExampleRow_Superseding() {
 	fmt.Println(fsm.Move("starting", "delete", "deleting").Superseding().Supersede)
 	// Output: true
@@ -169,18 +169,18 @@ func ExampleNew() {
 
 func ExampleMust() {
 	lamps := fsm.Must[struct{}](fsm.Spec[string, string]{
-		Name: "lamp", Initial: "off", Actors: []fsm.Actor{"anybody"},
+		Name: "lamp", Initial: "off", Actors: []fsm.Actor{"user"},
 		States: []fsm.State[string]{{Name: "off"}, {Name: "on"}},
 		Rows:   fsm.Rows(fsm.Move("off", "push", "on"), fsm.Move("on", "push", "off")),
 	})
 	lamp := lamps.Instance()
-	_, err := lamp.Fire(context.Background(), "push", "anybody", nil)
+	_, err := lamp.Fire(context.Background(), "push", "user", nil)
 	fmt.Println(lamp.State(), err)
 	// Output: on <nil>
 }
 
-// A table that came from a file names its guards. Their code is bound to the
-// names, and states and events to types.
+// A table from a file has the names of its guards. Bind takes the guards, and gives
+// states and events their types.
 func ExampleBind() {
 	table, err := fsm.ParseTable([]byte(`{
 		"schema": "lifecycle-table/1", "name": "crane", "initial": "Idle",

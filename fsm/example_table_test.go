@@ -22,7 +22,7 @@ func ExampleTable_ActorIndex() {
 	// Output: 2 true
 }
 
-// The return row leads from Moving to wherever the crane may have come from.
+// The return row leads from Moving to each possible origin.
 func ExampleTable_Edges() {
 	table := Cranes.Table()
 	for e := range table.Edges() {
@@ -46,10 +46,10 @@ func ExampleTable_ParseStatus() {
 	// Output: 1 0 <nil>
 }
 
-// A table may be anything. Its problems say why no machine can be made of it.
+// Problems reports why no machine can be made of a table.
 func ExampleTable_Problems() {
 	table := &fsm.Table{
-		Name: "lamp", Actors: []fsm.Actor{"anybody"}, Events: []string{"push"},
+		Name: "lamp", Actors: []fsm.Actor{"user"}, Events: []string{"push"},
 		States: []fsm.TableState{{Name: "off", Target: -1}, {Name: "on", Target: -1}, {Name: "blinking", Target: -1}},
 		Rows:   []fsm.TableRow{{From: []int{0}, To: 1}, {From: []int{1, 2}, To: 0}},
 	}
@@ -62,8 +62,8 @@ func ExampleTable_Problems() {
 	// 0
 }
 
-// By index, and with guards left to the caller: for code that decides about
-// objects of many machines.
+// Candidates is for code that decides about objects of many machines. The caller runs
+// the guards.
 func ExampleTable_Candidates() {
 	table := Cranes.Table()
 	idle, _ := table.StateIndex("Idle")

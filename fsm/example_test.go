@@ -40,8 +40,8 @@ var Cranes = fsm.Must[Crane](fsm.Spec[Phase, Cmd]{
 	),
 })
 
-// A crane is idle or underway. Users lift what is light enough, workers report
-// its arrival, and after a minute of silence it counts as broken.
+// A crane is idle, moving or broken. A user lifts a load that is light enough. A
+// worker reports its arrival. The sweeper fires Lost after one minute.
 func Example() {
 	ctx := context.Background()
 	crane, load := Cranes.Instance(), Crane{Tons: 12}

@@ -11,7 +11,7 @@ import (
 
 type spec = fsm.Spec[string, string]
 
-// sound is the table that every fault is planted into: rows 0 to 3.
+// sound is the table to which every fault is added. It has the rows 0 to 3.
 func sound() spec {
 	return spec{
 		Name: "door", Initial: "open", Actors: []fsm.Actor{user, worker},
@@ -30,7 +30,7 @@ func sound() spec {
 	}
 }
 
-// with adds rows, which begin at index 4.
+// with adds rows. The first one has the index 4.
 func with(s spec, rows ...row) spec {
 	s.Rows = append(s.Rows, rows...)
 	return s
@@ -68,72 +68,52 @@ var noneGuard = fsm.When("even", func(context.Context, *none, *none) error { ret
 
 var otherGuard = fsm.When("other", func(context.Context, *int, *int) error { return nil })
 
-// faults has every fault that New refuses: the spec, and all it says about it.
+// faults lists every fault that New refuses. Each spec has one.
 var faults = []struct {
-	name  string
-	spec  spec
-	codes []string
-	texts []string
+	name string
+	spec spec
+	code string
+	text string
 }{
 	{
-		"machine without a name",
-		edit(func(s *spec) { s.Name = "" }),
-		[]string{fsm.NoName},
-		[]string{"machine: empty name"},
+		"machine without a name", edit(func(s *spec) { s.Name = "" }),
+		fsm.NoName, "machine: empty name",
 	},
 	{
-		"state without a name",
-		withState(sound(), fsm.State[string]{}, fsm.Move("open", "x", ""), fsm.Move("", "y", "open")),
-		[]string{fsm.NoName},
-		[]string{"state 4: empty name"},
+		"state without a name", withState(sound(), fsm.State[string]{}, fsm.Move("open", "x", ""), fsm.Move("", "y", "open")),
+		fsm.NoName, "state 4: empty name",
 	},
 	{
-		"event without a name",
-		with(sound(), fsm.Move("open", "", "closed")),
-		[]string{fsm.NoName},
-		[]string{"event 4: empty name"},
+		"event without a name", with(sound(), fsm.Move("open", "", "closed")),
+		fsm.NoName, "event 4: empty name",
 	},
 	{
-		"actor without a name",
-		edit(func(s *spec) { s.Actors = append(s.Actors, "") }),
-		[]string{fsm.NoName},
-		[]string{"actor 2: empty name"},
+		"actor without a name", edit(func(s *spec) { s.Actors = append(s.Actors, "") }),
+		fsm.NoName, "actor 2: empty name",
 	},
 	{
-		"name too long",
-		edit(func(s *spec) { s.Name = long }),
-		[]string{fsm.BadName},
-		[]string{"machine: name of 257 bytes, more than 256"},
+		"name too long", edit(func(s *spec) { s.Name = long }),
+		fsm.BadName, "machine: name of 257 bytes, more than 256",
 	},
 	{
-		"name not UTF-8",
-		with(sound(), fsm.Move("open", "\xff", "closed")),
-		[]string{fsm.BadName},
-		[]string{`event 4: name "\xff" is not UTF-8`},
+		"name not UTF-8", with(sound(), fsm.Move("open", "\xff", "closed")),
+		fsm.BadName, `event 4: name "\xff" is not UTF-8`,
 	},
 	{
-		"name with a control character",
-		edit(func(s *spec) { s.Actors = append(s.Actors, "a\nb") }),
-		[]string{fsm.BadName},
-		[]string{`actor 2: control character in name "a\nb"`},
+		"name with a control character", edit(func(s *spec) { s.Actors = append(s.Actors, "a\nb") }),
+		fsm.BadName, `actor 2: control character in name "a\nb"`,
 	},
 	{
-		"name of a guard too long",
-		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When(long, func(context.Context, *none, *none) error { return nil }))),
-		[]string{fsm.BadName},
-		[]string{"row 4 (open -x-> closed): guard name is not UTF-8 or over 256 bytes"},
+		"name of a guard too long", with(sound(), fsm.Move("open", "x", "closed").If(fsm.When(long, func(context.Context, *none, *none) error { return nil }))),
+		fsm.BadName, "row 4 (open -x-> closed): guard name is not UTF-8 or over 256 bytes",
 	},
 	{
-		"actor declared twice",
-		edit(func(s *spec) { s.Actors = append(s.Actors, user) }),
-		[]string{fsm.DuplicateName},
-		[]string{`actor 2: name "user" is taken`},
+		"actor declared twice", edit(func(s *spec) { s.Actors = append(s.Actors, user) }),
+		fsm.DuplicateName, `actor 2: name "user" is taken`,
 	},
 	{
-		"65 actors",
-		withActors(edit(func(s *spec) { s.Rows[1] = s.Rows[1].By(fsm.Sweeper) }), 64),
-		[]string{fsm.TooLarge},
-		[]string{"65 actors, more than 64"},
+		"65 actors", withActors(edit(func(s *spec) { s.Rows[1] = s.Rows[1].By(fsm.Sweeper) }), 64),
+		fsm.TooLarge, "65 actors, more than 64",
 	},
 	{
 		"too many events",
@@ -142,50 +122,35 @@ var faults = []struct {
 				s.Rows = append(s.Rows, fsm.Ignore("open", n))
 			}
 		}),
-		[]string{fsm.TooLarge},
-		[]string{"4097 events, more than 4096"},
+		fsm.TooLarge, "4097 events, more than 4096",
 	},
 	{
-		"initial state not declared",
-		edit(func(s *spec) { s.Initial = "nowhere" }),
-		[]string{fsm.NoInitial},
-		[]string{`the initial state is not declared: "nowhere"`},
+		"initial state not declared", edit(func(s *spec) { s.Initial = "nowhere" }),
+		fsm.NoInitial, `the initial state is not declared: "nowhere"`,
 	},
 	{
-		"source not declared",
-		with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("nowhere")),
-		[]string{fsm.UnknownState},
-		[]string{`row 4 (open|nowhere -x-> closed): names a state that is not declared: "nowhere"`},
+		"source not declared", with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("nowhere")),
+		fsm.UnknownState, `row 4 (open|nowhere -x-> closed): names a state that is not declared: "nowhere"`,
 	},
 	{
-		"target not declared",
-		with(sound(), fsm.Move("open", "x", "nowhere")),
-		[]string{fsm.UnknownState},
-		[]string{`row 4 (open -x-> nowhere): the target is not declared: "nowhere"`},
+		"target not declared", with(sound(), fsm.Move("open", "x", "nowhere")),
+		fsm.UnknownState, `row 4 (open -x-> nowhere): the target is not declared: "nowhere"`,
 	},
 	{
-		"origin not declared",
-		with(sound(), fsm.Move("closing", "x", "closed").Of("nowhere")),
-		[]string{fsm.UnknownState},
-		[]string{`row 4 (closing -x-> closed): names a state that is not declared: "nowhere"`},
+		"origin not declared", with(sound(), fsm.Move("closing", "x", "closed").Of("nowhere")),
+		fsm.UnknownState, `row 4 (closing -x-> closed): names a state that is not declared: "nowhere"`,
 	},
 	{
-		"exclusion not declared",
-		with(sound(), fsm.FromAny("x", "closed").Excluding("nowhere")),
-		[]string{fsm.UnknownState},
-		[]string{`row 4 (any -x-> closed): names a state that is not declared: "nowhere"`},
+		"exclusion not declared", with(sound(), fsm.FromAny("x", "closed").Excluding("nowhere")),
+		fsm.UnknownState, `row 4 (any -x-> closed): names a state that is not declared: "nowhere"`,
 	},
 	{
-		"hint at a state not declared",
-		edit(func(s *spec) { s.States[1].Target = new("nowhere") }),
-		[]string{fsm.UnknownState},
-		[]string{`state closing: the target is not declared: "nowhere"`},
+		"target of a state not declared", edit(func(s *spec) { s.States[1].Target = new("nowhere") }),
+		fsm.UnknownState, `state closing: the target is not declared: "nowhere"`,
 	},
 	{
-		"actor not declared",
-		with(sound(), fsm.Move("open", "x", "closed").By(guest)),
-		[]string{fsm.UnknownActor},
-		[]string{`row 4 (open -x-> closed): names an actor that is not declared: "guest"`},
+		"actor not declared", with(sound(), fsm.Move("open", "x", "closed").By(guest)),
+		fsm.UnknownActor, `row 4 (open -x-> closed): names an actor that is not declared: "guest"`,
 	},
 	{
 		"no actor",
@@ -193,179 +158,151 @@ var faults = []struct {
 			Name: "door", Initial: "a", States: []fsm.State[string]{{Name: "a"}, {Name: "b"}},
 			Rows: fsm.Rows(fsm.Move("a", "x", "b"), fsm.Move("b", "x", "a")),
 		},
-		[]string{fsm.NoActor},
-		[]string{"no actor is declared, and the table has rows"},
+		fsm.NoActor, "no actor is declared, and the table has rows",
 	},
 	{
-		"row without a source",
-		with(sound(), row{Event: "x", To: "open"}),
-		[]string{fsm.NoSource},
-		[]string{"row 4 ( -x-> open): matches no state"},
+		"row without a source", with(sound(), row{Event: "x", To: "open"}),
+		fsm.NoSource, "row 4 ( -x-> open): matches no state",
 	},
 	{
-		"wildcard that excludes everything",
-		with(sound(), fsm.FromAny("x", "open").Excluding("closing", "closed")),
-		[]string{fsm.NoSource},
-		[]string{"row 4 (any -x-> open): matches no state"},
+		"wildcard that excludes every state", with(sound(), fsm.FromAny("x", "open").Excluding("closing", "closed")),
+		fsm.NoSource, "row 4 (any -x-> open): matches no state",
 	},
 	{
-		"negative deadline",
-		with(sound(), fsm.Move("open", "x", "closed").After(-time.Second)),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (open -x-> closed): negative timeout -1s"},
+		"negative timeout", with(sound(), fsm.Move("open", "x", "closed").After(-time.Second)),
+		fsm.BadRow, "row 4 (open -x-> closed): negative timeout -1s",
 	},
 	{
-		"unknown Then",
-		with(sound(), row{From: []string{"open"}, Event: "x", Then: 7}),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (open -x-> ?): unknown Then 7"},
+		"unknown Then", with(sound(), row{From: []string{"open"}, Event: "x", Then: 7}),
+		fsm.BadRow, "row 4 (open -x-> ?): unknown Then 7",
 	},
 	{
-		"source named twice",
-		with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("open")),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (open|open -x-> closed): names open twice as a source"},
+		"source named twice", with(sound(), fsm.Move("open", "x", "closed").AlsoFrom("open")),
+		fsm.BadRow, "row 4 (open|open -x-> closed): names open twice as a source",
 	},
 	{
-		"return from a resting state",
-		with(sound(), fsm.Return("closed", "x")),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (closed -x-> origin): returns from closed, which rests and is its own origin"},
+		"return from a resting state", with(sound(), fsm.Return("closed", "x")),
+		fsm.BadRow, "row 4 (closed -x-> origin): returns from closed, which rests and is its own origin",
 	},
 	{
-		"deadline that is ignored",
-		with(sound(), fsm.Ignore("open", "x").After(time.Second)),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (open -x-> ignored): an ignore row has a timeout"},
+		"ignore row with a timeout", with(sound(), fsm.Ignore("open", "x").After(time.Second)),
+		fsm.BadRow, "row 4 (open -x-> ignored): an ignore row has a timeout",
 	},
 	{
-		"superseding row that begins nothing",
-		with(sound(), fsm.Move("closing", "x", "closed").Superseding()),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (closing -x-> closed): supersedes, but starts no operation: the target is not transitional"},
+		"superseding row that starts no operation", with(sound(), fsm.Move("closing", "x", "closed").Superseding()),
+		fsm.BadRow, "row 4 (closing -x-> closed): supersedes, but starts no operation: the target is not transitional",
 	},
 	{
-		"wildcard with sources",
-		with(sound(), fsm.FromAny("x", "closed").AlsoFrom("gone")),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (any -x-> closed): names sources beside the wildcard"},
+		"wildcard with sources", with(sound(), fsm.FromAny("x", "closed").AlsoFrom("gone")),
+		fsm.BadRow, "row 4 (any -x-> closed): names sources beside the wildcard",
 	},
 	{
-		"exclusion without wildcard",
-		with(sound(), fsm.Move("open", "x", "closed").Excluding("closing")),
-		[]string{fsm.BadRow},
-		[]string{"row 4 (open -x-> closed): excludes states without a wildcard"},
+		"exclusion without wildcard", with(sound(), fsm.Move("open", "x", "closed").Excluding("closing")),
+		fsm.BadRow, "row 4 (open -x-> closed): excludes states without a wildcard",
 	},
 	{
-		"guard of another payload type",
-		with(sound(), fsm.Move("open", "x", "closed").If(otherGuard)),
-		[]string{fsm.BadGuard},
-		[]string{`row 4 (open -x-> closed): guard "other" looks at int, the machine's payload is fsm_test.none`},
+		"guard of another payload type", with(sound(), fsm.Move("open", "x", "closed").If(otherGuard)),
+		fsm.BadGuard, `row 4 (open -x-> closed): guard "other" has the payload type int, and the machine fsm_test.none`,
 	},
 	{
-		"guard without a name",
-		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When("", func(context.Context, *none, *none) error { return nil }))),
-		[]string{fsm.BadGuard},
-		[]string{"row 4 (open -x-> closed): a guard without name or function"},
+		"guard without a name", with(sound(), fsm.Move("open", "x", "closed").If(fsm.When("", func(context.Context, *none, *none) error { return nil }))),
+		fsm.BadGuard, "row 4 (open -x-> closed): a guard without name or function",
 	},
 	{
-		"guard without a function",
-		with(sound(), fsm.Move("open", "x", "closed").If(fsm.When[none]("hollow", nil))),
-		[]string{fsm.BadGuard},
-		[]string{"row 4 (open -x-> closed): a guard without name or function"},
+		"guard without a function", with(sound(), fsm.Move("open", "x", "closed").If(fsm.When[none]("hollow", nil))),
+		fsm.BadGuard, "row 4 (open -x-> closed): a guard without name or function",
 	},
 	{
-		"row said twice",
-		with(sound(), fsm.Move("open", "close", "closing").By(user)),
-		[]string{fsm.DuplicateRow},
-		[]string{"row 4 (open -close-> closing): is equal to row 0 in open"},
+		"row declared twice", with(sound(), fsm.Move("open", "close", "closing").By(user)),
+		fsm.DuplicateRow, "row 4 (open -close-> closing): is equal to row 0 in open",
 	},
 	{
-		"row with a guard said twice, its origins in another order",
+		"row with a guard declared twice, with its origins in another order",
 		with(
 			withState(sound(), fsm.State[string]{Name: "ajar"}, fsm.Move("ajar", "close", "closing").AlsoFrom("closed"), fsm.Move("open", "x", "ajar")),
 			fsm.Move("closing", "y", "closed").If(noneGuard).Of("open", "ajar"),
 			fsm.Move("closing", "y", "closed").If(noneGuard).Of("ajar", "open"),
 		),
-		[]string{fsm.DuplicateRow},
-		[]string{"row 7 (closing -y-> closed): is equal to row 6 in closing"},
+		fsm.DuplicateRow, "row 7 (closing -y-> closed): is equal to row 6 in closing",
 	},
 	{
-		"two targets for one event",
-		with(sound(), fsm.Move("open", "close", "closed")),
-		[]string{fsm.AmbiguousRow},
-		[]string{"row 4 (open -close-> closed): is never tried in open: row 0 (open -close-> closing) takes the same actors first"},
+		"two targets for one event", with(sound(), fsm.Move("open", "close", "closed")),
+		fsm.AmbiguousRow, "row 4 (open -close-> closed): is never tried in open: row 0 (open -close-> closing) takes the same actors first",
 	},
 	{
-		"two targets under one guard",
-		with(sound(), fsm.Move("open", "x", "closed").If(noneGuard), fsm.Move("open", "x", "gone").If(noneGuard)),
-		[]string{fsm.AmbiguousRow},
-		[]string{"row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first"},
+		"two targets under one guard", with(sound(), fsm.Move("open", "x", "closed").If(noneGuard), fsm.Move("open", "x", "gone").If(noneGuard)),
+		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
 	},
 	{
-		"forced row behind one for everybody",
-		with(sound(), fsm.Move("open", "x", "closed"), fsm.Move("open", "x", "gone").OnlyForced()),
-		[]string{fsm.AmbiguousRow},
-		[]string{"row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first"},
+		"forced row after one for all actors", with(sound(), fsm.Move("open", "x", "closed"), fsm.Move("open", "x", "gone").OnlyForced()),
+		fsm.AmbiguousRow, "row 5 (open -x-> gone): is never tried in open: row 4 (open -x-> closed) takes the same actors first",
 	},
 	{
-		"origin condition behind a wider one",
-		with(sound(), fsm.Move("closing", "x", "closed").Of("open"), fsm.Return("closing", "x").Of("open")),
-		[]string{fsm.AmbiguousRow},
-		[]string{"row 5 (closing -x-> origin): is never tried in closing: row 4 (closing -x-> closed) takes the same actors first"},
+		"origin condition after a wider one", with(sound(), fsm.Move("closing", "x", "closed").Of("open"), fsm.Return("closing", "x").Of("open")),
+		fsm.AmbiguousRow, "row 5 (closing -x-> origin): is never tried in closing: row 4 (closing -x-> closed) takes the same actors first",
 	},
 	{
-		"state that nothing leads to",
-		withState(sound(), fsm.State[string]{Name: "island"}, fsm.Move("island", "x", "open")),
-		[]string{fsm.Unreachable},
-		[]string{"state island: no object gets there"},
+		"state without a row to it", withState(sound(), fsm.State[string]{Name: "island"}, fsm.Move("island", "x", "open")),
+		fsm.Unreachable, "state island: no object gets there",
 	},
 	{
-		"resting dead end",
-		withState(sound(), fsm.State[string]{Name: "trap"}, fsm.Move("open", "x", "trap"), fsm.Move("trap", "x", "trap"), fsm.Ignore("trap", "y")),
-		[]string{fsm.DeadEnd},
-		[]string{"state trap: no row leads out, and it is neither final nor absent"},
+		"resting dead end", withState(sound(), fsm.State[string]{Name: "trap"}, fsm.Move("open", "x", "trap"), fsm.Move("trap", "x", "trap"), fsm.Ignore("trap", "y")),
+		fsm.DeadEnd, "state trap: no row leads out, and it is neither final nor absent",
 	},
 	{
-		"final state left without force",
-		with(sound(), fsm.Move("gone", "x", "open")),
-		[]string{fsm.FinalExit},
-		[]string{"row 4 (gone -x-> open): leaves the final state gone without force"},
+		"final state left without force", with(sound(), fsm.Move("gone", "x", "open")),
+		fsm.FinalExit, "row 4 (gone -x-> open): leaves the final state gone without force",
 	},
 	{
-		"return without an origin",
-		edit(func(s *spec) { s.Initial = "closing"; s.Rows = append(s.Rows, fsm.Move("closed", "x", "open")) }),
-		[]string{fsm.NoOrigin},
-		[]string{"row 1 (closing -stuck-> origin): an object in closing may have begun in closing and have no origin to return to"},
+		"return without an origin", edit(func(s *spec) { s.Initial = "closing"; s.Rows = append(s.Rows, fsm.Move("closed", "x", "open")) }),
+		fsm.NoOrigin, "row 1 (closing -stuck-> origin): an object in closing may have begun in closing and have no origin to return to",
 	},
 	{
-		"origin that no object has",
-		with(sound(), fsm.Move("closing", "x", "closed").Of("gone")),
-		[]string{fsm.NeverFits},
-		[]string{"row 4 (closing -x-> closed): no object has one of these origins there"},
+		"origin that no object has", with(sound(), fsm.Move("closing", "x", "closed").Of("gone")),
+		fsm.NeverFits, "row 4 (closing -x-> closed): no object has one of these origins there",
 	},
 	{
-		"transitional state without deadline",
-		withState(sound(), fsm.State[string]{Name: "moving", Kind: fsm.Transitional}, fsm.Move("open", "x", "moving"), fsm.Return("moving", "y")),
-		[]string{fsm.NoDeadline},
-		[]string{"state moving: transitional, with neither a timeout nor Manual"},
+		"transitional state without timeout", withState(sound(), fsm.State[string]{Name: "moving", Kind: fsm.Transitional}, fsm.Move("open", "x", "moving"), fsm.Return("moving", "y")),
+		fsm.NoDeadline, "state moving: transitional, with neither a timeout nor Manual",
 	},
 	{
-		"Manual beside a deadline",
-		edit(func(s *spec) { s.States[1].Manual = "the porter" }),
-		[]string{fsm.NeedlessManual},
-		[]string{"state closing: Manual on a state that has a timeout"},
+		"Manual and a timeout", edit(func(s *spec) { s.States[1].Manual = "operator" }),
+		fsm.NeedlessManual, "state closing: Manual on a state that has a timeout",
 	},
 	{
-		"Manual on a resting state",
-		edit(func(s *spec) { s.States[0].Manual = "the porter" }),
-		[]string{fsm.NeedlessManual},
-		[]string{"state open: Manual on a state that rests"},
+		"Manual on a resting state", edit(func(s *spec) { s.States[0].Manual = "operator" }),
+		fsm.NeedlessManual, "state open: Manual on a state that rests",
 	},
 	{
-		"deadline where nothing is",
-		withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void"), fsm.Move("void", "x", "open").After(time.Hour)),
-		[]string{fsm.DeadlineFromAbsent},
-		[]string{"row 5 (void -x-> open): a timeout in the absent state void"},
+		"timeout in an absent state", withState(sound(), fsm.State[string]{Name: "void", Kind: fsm.Absent}, fsm.Move("open", "x", "void"), fsm.Move("void", "x", "open").After(time.Hour)),
+		fsm.DeadlineFromAbsent, "row 5 (void -x-> open): a timeout in the absent state void",
+	},
+	{
+		"four sources, one not declared", with(sound(), fsm.Move("open", "x", "open").AlsoFrom("closing", "closed", "nowhere")),
+		fsm.UnknownState, `row 4 (open|closing|... -x-> open): names a state that is not declared: "nowhere"`,
+	},
+	{
+		"state of an unknown kind", edit(func(s *spec) { s.States[0].Kind = 9 }),
+		fsm.BadState, "state open: unknown kind 9",
+	},
+	{
+		"guard that When did not make", with(sound(), fsm.Move("open", "x", "closed").If(&noneGuard)),
+		fsm.BadGuard, "row 4 (open -x-> closed): a guard of type *fsm.Guard[github.com/interlock-go/interlock/fsm_test.none], which When did not make",
+	},
+	{
+		"forced row with a timeout", with(sound(), fsm.Move("open", "x", "closed").OnlyForced().After(time.Minute)),
+		fsm.BadRow, "row 4 (open -x-> closed): a forced row has a timeout",
+	},
+	{
+		"dead end for one origin",
+		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional, Manual: "operator"},
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y").Of("open")),
+		fsm.DeadEnd, "state hung: no row leads out for an object that came from closed",
+	},
+	{
+		"no timeout for one origin",
+		withState(sound(), fsm.State[string]{Name: "hung", Kind: fsm.Transitional},
+			fsm.Move("open", "x", "hung").AlsoFrom("closed"), fsm.Return("hung", "y"), fsm.Return("hung", "z").Of("open").After(time.Minute)),
+		fsm.NoDeadline, "state hung: no timeout for an object that came from closed, and no Manual",
 	},
 }

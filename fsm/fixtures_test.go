@@ -3,7 +3,6 @@ package fsm_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,15 +11,19 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Actors of the tables in these tests.
+// Actors of the tables in these tests. No table declares the last one.
 const (
-	user   fsm.Actor = "user"
-	worker fsm.Actor = "worker"
-	guest  fsm.Actor = "guest"
+	user       fsm.Actor = "user"
+	worker     fsm.Actor = "worker"
+	guest      fsm.Actor = "guest"
+	undeclared fsm.Actor = "undeclared"
 )
 
-// disk is what the guard of the disks looks at.
-type disk struct{ free int }
+// disk is the payload of the guard of the disks.
+type disk struct {
+	free   int
+	during func() error // the guard calls it, unless it is nil
+}
 
 var errFull = errors.New("no space")
 
@@ -28,11 +31,14 @@ var room = fsm.When("room", func(_ context.Context, _, d *disk) error {
 	if d == nil || d.free <= 0 {
 		return errFull
 	}
+	if d.during != nil {
+		return d.during()
+	}
 	return nil
 })
 
-// diskSpec is a table with a row of every sort: where DELETING ends depends on
-// where it began.
+// diskSpec is a table with a row of every kind. The end of DELETING depends on the
+// origin.
 func diskSpec() fsm.Spec[string, string] {
 	return fsm.Spec[string, string]{
 		Name: "disk", Initial: "ABSENT", Actors: []fsm.Actor{user, worker, guest},
@@ -41,7 +47,7 @@ func diskSpec() fsm.Spec[string, string] {
 			{Name: "CREATING", Kind: fsm.Transitional},
 			{Name: "CREATED"},
 			{Name: "TOBEDELETED"},
-			{Name: "DELETING", Kind: fsm.Transitional, Manual: "the storage team"},
+			{Name: "DELETING", Kind: fsm.Transitional, Manual: "operator"},
 			{Name: "DELETED", Kind: fsm.Final},
 			{Name: "BROKEN", Kind: fsm.Failed},
 		},
@@ -79,8 +85,8 @@ func mustNew[S, E comparable](t testing.TB, spec fsm.Spec[S, E]) *fsm.Machine[S,
 	return m
 }
 
-// ring is a sound table over any states: each leads to the next by an event of
-// its own, and the last to the first.
+// ring is a sound table over any states. An event of its own moves each state to the
+// next one, and the last to the first.
 func ring[S, E comparable](states []S, events []E) fsm.Spec[S, E] {
 	spec := fsm.Spec[S, E]{Name: "ring", Initial: states[0], Actors: []fsm.Actor{user}}
 	for i, s := range states {
@@ -94,15 +100,19 @@ func ring[S, E comparable](states []S, events []E) fsm.Spec[S, E] {
 	return spec
 }
 
-// sure unwraps what cannot fail in a test.
-func sure[V any](v V, err error) V {
-	if err != nil {
-		panic(fmt.Sprintf("unexpected: %v", err))
-	}
-	return v
+func instanceAt[S, E comparable, T any](
+	t require.TestingT, m *fsm.Machine[S, E, T], at fsm.Status[S],
+) (in fsm.Instance[S, E, T]) {
+	in, err := m.InstanceAt(at)
+	require.NoError(t, err)
+	return
 }
 
-// detail is the TransitionError in a refusal's tree.
+func status(state, origin string) fsm.Status[string] {
+	return fsm.Status[string]{State: state, Origin: origin}
+}
+
+// detail returns the TransitionError in the tree of a refusal.
 func detail(t require.TestingT, err error) *fsm.TransitionError {
 	te, ok := errors.AsType[*fsm.TransitionError](err)
 	require.True(t, ok, "no TransitionError in %v", err)
@@ -114,7 +124,7 @@ var sentinels = []error{
 	fsm.ErrConflict, fsm.ErrUnknownState, fsm.ErrUnknownEvent, fsm.ErrInvalid,
 }
 
-// sentinel is the one sentinel that err matches, nil for nil.
+// sentinel returns the one sentinel that err matches, nil for nil.
 func sentinel(t require.TestingT, err error) error {
 	if err == nil {
 		return nil

@@ -71,92 +71,41 @@ func (in *Instance[S, E, T]) FireForced(ctx context.Context, e E, actor Actor, p
 	return in.fire(ctx, e, actor, payload, true)
 }
 
-func (in *Instance[S, E, T]) fire(ctx context.Context, e E, actor Actor, payload *T, force bool) (Step[S], error) {
-	m, w := in.machine, in.word.Load()
-	ed, err := m.choose(ctx, w, e, actor, payload, force)
+func (in *Instance[S, E, T]) fire(ctx context.Context, e E, actor Actor, payload *T, force bool) (step Step[S], err error) {
+	m, before := in.machine, in.word.Load()
+	ed, err := m.choose(ctx, before, e, actor, payload, force)
 	if err != nil {
-		m.refused(err)
-		return Step[S]{}, err
+		m.refused(ctx, err)
+		return step, err
 	}
-	if err := in.swap(w, ed, actor); err != nil {
-		return Step[S]{}, err
-	}
-	return m.step(ed, w), nil
-}
-
-// swap takes an edge from the word on which it was chosen.
-func (in *Instance[S, E, T]) swap(w uint64, ed *edge, actor Actor) error {
-	m := in.machine
-	next := w // an ignored event keeps the word, and conflicts if the object has moved
+	after := before // an ignored event keeps the word, and conflicts if the object has moved
 	if ed.flags&ignores == 0 {
-		next = (w&^statusBits + countOne) | ed.move(w&statusBits)
+		after = (before&^statusBits + countOne) | ed.move(before&statusBits)
 	}
-	if !in.word.CompareAndSwap(w, next) {
-		err := m.table.detail(w, m.table.Rows[ed.row].Event, actor)
-		err.Err = ErrConflict
-		m.refused(err)
-		return err
+	if !in.word.CompareAndSwap(before, after) {
+		err = m.table.conflict(before, ed, actor)
+		m.refused(ctx, err)
+		return step, err
 	}
 	if m.observer != nil {
-		m.moved(w, next, actor, ed)
+		m.moved(ctx, before, after, ed, actor)
 	}
-	return nil
+	m.arrive(&step, ed, after)
+	return step, nil
 }
 
-// Pending is a move that [Instance.Next] decided and that is not made yet. The
-// zero Pending is no move. It may be copied.
-type Pending[S comparable] struct {
-	Step[S]
-	of    *atomic.Uint64 // the word of the instance, which identifies the object
-	seen  uint64
-	edge  *edge
-	actor Actor
-}
-
-// Next returns the move that Fire would make, and does not make it. It is for a
-// caller whose own effect comes between decision and move, and may fail:
-//
-//	move, err := crane.Next(ctx, Lift, User, &load)
-//	...the effect...
-//	step, err := crane.CompareAndSwap(move)
-//
-// Errors: those of [Machine.Next].
-func (in *Instance[S, E, T]) Next(ctx context.Context, e E, actor Actor, payload *T) (move Pending[S], err error) {
-	m, w := in.machine, in.word.Load()
-	ed, err := m.choose(ctx, w, e, actor, payload, false)
-	if err != nil {
-		return move, err
-	}
-	return Pending[S]{Step: m.step(ed, w), of: &in.word, seen: w, edge: ed, actor: actor}, nil
-}
-
-// CompareAndSwap makes the move that [Instance.Next] decided. If the object has
-// moved since, self transitions included, it returns [ErrConflict] and the caller's
-// effect has no move. A move can be made once. An ignored event can be accepted any
-// number of times, because it moves nothing. CompareAndSwap panics if Next of
-// another Instance returned the Pending, or none.
-func (in *Instance[S, E, T]) CompareAndSwap(move Pending[S]) (Step[S], error) {
-	if move.edge == nil || move.of != &in.word {
-		panic("fsm: CompareAndSwap of a move that Next of this instance did not return")
-	}
-	if err := in.swap(move.seen, move.edge, move.actor); err != nil {
-		return Step[S]{}, err
-	}
-	return move.Step, nil
-}
-
-func (m *Machine[S, E, T]) refused(err error) {
+func (m *Machine[S, E, T]) refused(ctx context.Context, err error) {
 	if o := m.observer; o != nil && o.Refused != nil {
-		o.Refused(err)
+		o.Refused(ctx, err)
 	}
 }
 
-func (m *Machine[S, E, T]) moved(before, after uint64, actor Actor, ed *edge) {
+func (m *Machine[S, E, T]) moved(ctx context.Context, before, after uint64, ed *edge, actor Actor) {
 	o, t := m.observer, m.table
 	if o.Moved == nil {
 		return
 	}
-	o.Moved(Moved{
+	o.Moved(ctx, Moved{
 		Machine: t, From: t.States[wordState(before)].Name, Origin: t.States[wordOrigin(before)].Name,
 		To: t.States[wordState(after)].Name, Event: t.Events[t.Rows[ed.row].Event], Actor: actor,
 		Row: int(ed.row), Ignored: ed.flags&ignores != 0,

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// largeSpec has n states in a ring and n events, several rows in some cells,
-// and rows of every sort.
+// largeSpec has n states in a ring and n events, several rows in some cells, and rows
+// of every kind.
 func largeSpec(n, actors int) fsm.Spec[int, int] {
 	spec := fsm.Spec[int, int]{Name: "drawn", Initial: 0}
 	for i := range actors {
@@ -20,7 +20,7 @@ func largeSpec(n, actors int) fsm.Spec[int, int] {
 	for i := range n {
 		st := fsm.State[int]{Name: i}
 		if i%5 == 4 {
-			st.Kind, st.Manual = fsm.Transitional, "somebody"
+			st.Kind, st.Manual = fsm.Transitional, "worker"
 		}
 		spec.States = append(spec.States, st)
 	}
@@ -49,8 +49,8 @@ func largeSpec(n, actors int) fsm.Spec[int, int] {
 	return spec
 }
 
-// A machine that keeps its cells in a map answers as one that keeps them in an
-// array: as its specification has it.
+// A machine has the answers of the reference, whether its cells are in an array or in
+// a map.
 func TestLargeMachinesMeanTheirSpecs(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -67,7 +67,7 @@ func TestLargeMachinesMeanTheirSpecs(t *testing.T) {
 			spec := largeSpec(c.states, c.actors)
 			m, err := fsm.New[gates](spec)
 			require.NoError(t, err)
-			n := naive[int, int]{spec: spec}
+			ref := reference[int, int]{spec: spec}
 			seen := tally{}
 			random := rand.New(rand.NewPCG(1, 2))
 			in := m.Instance()
@@ -83,23 +83,22 @@ func TestLargeMachinesMeanTheirSpecs(t *testing.T) {
 					a = spec.Actors[random.IntN(c.actors)]
 				}
 				if random.IntN(20) == 0 {
-					a = "nobody"
+					a = undeclared
 				}
 				p := &gates{open: uint8(random.IntN(1 << gateCount))}
-				n.agrees = agreeing(p)
+				ref.guard = p.check
 
 				step, err := m.Next(t.Context(), at, e, a, p)
-				agree(t, seen, n.next(at, e, a, false), step, err)
-				require.Equal(t, sentinel(t, err), sentinel(t, m.Can(t.Context(), at, e, a, p)))
+				agree(t, seen, ref.next(at, e, a, false), step, err)
 				step, err = m.NextForced(t.Context(), at, e, a, p)
-				agree(t, seen, n.next(at, e, a, true), step, err)
+				agree(t, seen, ref.next(at, e, a, true), step, err)
 				to := (s + random.IntN(6) + c.states - 2) % c.states
 				step, err = m.NextTo(t.Context(), at, to, a, p)
-				agree(t, seen, n.nextTo(at, to, a), step, err)
+				agree(t, seen, ref.nextTo(at, to, a), step, err)
 
 				before := in.Status()
 				e = (before.State + random.IntN(10)) % c.states
-				want := n.next(before, e, a, false)
+				want := ref.next(before, e, a, false)
 				step, err = in.Fire(t.Context(), e, a, p)
 				agree(t, seen, want, step, err)
 				if want.Err == nil {
@@ -109,7 +108,7 @@ func TestLargeMachinesMeanTheirSpecs(t *testing.T) {
 			}
 			for _, s := range sentinels[:4] {
 				if s != fsm.ErrWrongActor || c.actors > 1 {
-					require.Positive(t, seen[s.Error()], "never came to %v", s)
+					require.Positive(t, seen[s.Error()], "no request returned %v", s)
 				}
 			}
 			require.Greater(t, seen["ok"], 300)
@@ -121,9 +120,7 @@ func agree(t *testing.T, seen tally, want answer[int], step fsm.Step[int], err e
 	if want.Err == nil {
 		seen["ok"]++
 		require.NoError(t, err)
-		require.Equal(t, want.Status, step.Status)
-		require.Equal(t, want.Row, step.Row)
-		require.Equal(t, want.Ignored, step.Ignored)
+		require.Equal(t, want.Step, step)
 		return
 	}
 	seen[want.Err.Error()]++
@@ -131,7 +128,7 @@ func agree(t *testing.T, seen tally, want answer[int], step fsm.Step[int], err e
 	require.Equal(t, "drawn", detail(t, err).Machine)
 }
 
-// The largest machine there is: every index has all its bits.
+// The largest table: its indexes use all their bits.
 func TestLargestMachine(t *testing.T) {
 	n := fsm.MaxStates
 	spec := fsm.Spec[int, int]{Name: "largest", Actors: []fsm.Actor{user}}
@@ -139,10 +136,10 @@ func TestLargestMachine(t *testing.T) {
 		spec.States = append(spec.States, fsm.State[int]{Name: i})
 		spec.Rows = append(spec.Rows, fsm.Move(i, (i+1)%fsm.MaxEvents, (i+1)%n))
 	}
-	spec.States[n-1] = fsm.State[int]{Name: n - 1, Kind: fsm.Transitional, Manual: "somebody"}
+	spec.States[n-1] = fsm.State[int]{Name: n - 1, Kind: fsm.Transitional, Manual: "worker"}
 	spec.Rows = append(spec.Rows, fsm.Return(n-1, 7), fsm.Move(0, 5, n-1))
 	m := mustNew(t, spec)
-	in := sure(m.InstanceAt(m.At(n - 2)))
+	in := instanceAt(t, m, m.At(n-2))
 	_, err := in.Fire(t.Context(), fsm.MaxEvents-1, user, nil)
 	require.NoError(t, err)
 	require.Equal(t, fsm.Status[int]{State: n - 1, Origin: n - 2}, in.Status())
@@ -158,7 +155,7 @@ func TestLargestMachine(t *testing.T) {
 	require.Equal(t, fsm.Status[int]{State: n - 1, Origin: n - 2}, at)
 }
 
-func TestNewRefusesWhatIsTooLarge(t *testing.T) {
+func TestNewRefusesATableOverALimit(t *testing.T) {
 	states := fsm.Spec[int, int]{Name: "states", Actors: []fsm.Actor{user}}
 	for i := range fsm.MaxStates + 1 {
 		states.States = append(states.States, fsm.State[int]{Name: i})
@@ -181,5 +178,29 @@ func TestNewRefusesWhatIsTooLarge(t *testing.T) {
 		var invalid *fsm.InvalidError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, []fsm.Problem{{Code: fsm.TooLarge, Row: -1, Text: text}}, invalid.Problems)
+	}
+}
+
+// Each of 64 actors has a row of its own. The mask of actors has a bit for every one.
+func TestSixtyFourActorsDiffer(t *testing.T) {
+	s := spec{Name: "crowd", Initial: "on", States: []fsm.State[string]{{Name: "on"}, {Name: "off"}}}
+	for i := range fsm.MaxActors {
+		a := fsm.Actor(fmt.Sprintf("actor%d", i))
+		s.Actors = append(s.Actors, a)
+		s.Rows = append(s.Rows, fsm.Move("on", fmt.Sprintf("only%d", i), "off").By(a))
+	}
+	s.Rows = append(s.Rows, fsm.Move("off", "any", "on"))
+	m := mustNew(t, s)
+	for i, a := range s.Actors {
+		for k := range s.Actors {
+			err := m.Can(t.Context(), m.At("on"), fmt.Sprintf("only%d", k), a, nil)
+			if i == k {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, fsm.ErrWrongActor)
+				require.Equal(t, a, detail(t, err).Actor)
+			}
+		}
+		require.NoError(t, m.Can(t.Context(), m.At("off"), "any", a, nil))
 	}
 }

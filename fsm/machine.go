@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 )
@@ -48,89 +47,6 @@ func Must[T any, S, E comparable](spec Spec[S, E]) *Machine[S, E, T] {
 		panic(err.Error())
 	}
 	return m
-}
-
-// Bind makes a machine of a table that came from a file. It converts states and
-// events from their names. Every guard name of the table needs one guard here, and
-// every guard here needs a row. Bind refuses what [New] refuses, with the same
-// error.
-func Bind[T any, S, E ~string](t *Table, guards ...Guard[T]) (*Machine[S, E, T], error) {
-	spec := Spec[S, E]{Name: t.Name, Title: t.Title, Actors: t.Actors}
-	problems := t.Problems()
-	byName := make(map[string]AnyGuard, len(guards))
-	for _, g := range guards {
-		if byName[g.Name()] != nil {
-			problems = append(problems, Problem{Code: BadGuard, Row: -1, Text: fmt.Sprintf("guard %q is given twice", g.Name())})
-		}
-		byName[g.Name()] = g
-	}
-	used := make(map[string]bool)
-	for i := range t.Rows {
-		name := t.Rows[i].Guard
-		if name != "" && byName[name] == nil && !used[name] {
-			problems = append(problems, Problem{
-				Code: BadGuard, Row: i,
-				Text: fmt.Sprintf("row %d (%s): guard %q is not bound", i, t.describe(i), name),
-			})
-		}
-		used[name] = name != ""
-	}
-	for _, g := range guards {
-		if !used[g.Name()] {
-			problems = append(problems, Problem{Code: BadGuard, Row: -1, Text: fmt.Sprintf("guard %q: no row asks for it", g.Name())})
-		}
-	}
-	if len(problems) > 0 {
-		return nil, &InvalidError{Machine: t.Name, Problems: problems}
-	}
-	pick := func(list []int) []S {
-		names := make([]S, len(list))
-		for i, s := range list {
-			names[i] = S(t.States[s].Name)
-		}
-		return names
-	}
-	spec.Initial = S(t.States[t.Initial].Name)
-	for _, s := range t.States {
-		st := State[S]{Name: S(s.Name), Kind: s.Kind, Manual: s.Manual, Doc: s.Doc}
-		if s.Target >= 0 {
-			st.Target = new(S(t.States[s.Target].Name))
-		}
-		spec.States = append(spec.States, st)
-	}
-	for _, r := range t.Rows {
-		row := Row[S, E]{
-			From: pick(r.From), Any: r.Any, Except: pick(r.Except), Origin: pick(r.Origin),
-			Event: E(t.Events[r.Event]), Guard: byName[r.Guard], Then: r.Then,
-			Forced: r.Forced, Supersede: r.Supersede, Timeout: r.Timeout, Doc: r.Doc,
-		}
-		if r.Then == ThenMove {
-			row.To = S(t.States[r.To].Name)
-		}
-		for _, a := range r.Actors {
-			row.Actors = append(row.Actors, t.Actors[a])
-		}
-		spec.Rows = append(spec.Rows, row)
-	}
-	// The rows are expanded already. The machine keeps the caller's table, because
-	// a Spec lacks some of its fields.
-	b := &builder[S, E, T]{spec: spec, table: t}
-	b.number()
-	b.eventsBy = make([]E, len(t.Events))
-	for i, e := range t.Events {
-		b.eventsBy[i] = E(e)
-	}
-	b.events = newIndex(b.eventsBy)
-	b.guard()
-	if len(b.problems) > 0 {
-		return nil, &InvalidError{Machine: t.Name, Problems: b.problems}
-	}
-	if t.compiled == nil {
-		bound := *t
-		bound.compiled = compile(&bound)
-		b.table = &bound
-	}
-	return b.machine(), nil
 }
 
 // Name returns the machine's name.

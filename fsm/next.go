@@ -42,13 +42,14 @@ func (m *Machine[S, E, T]) next(ctx context.Context, at Status[S], e E, actor Ac
 	if err != nil {
 		return step, err
 	}
-	return m.step(ed, word), nil
+	m.arrive(&step, ed, ed.move(word))
+	return step, nil
 }
 
-// step returns what an edge makes of a status.
-func (m *Machine[S, E, T]) step(ed *edge, word uint64) Step[S] {
-	after := ed.move(word)
-	return Step[S]{Status: m.statusOf(after), Row: int(ed.row), Ignored: ed.flags&ignores != 0}
+// arrive fills in the step along an edge to the status after it.
+func (m *Machine[S, E, T]) arrive(step *Step[S], ed *edge, after uint64) {
+	step.State, step.Origin = m.names[wordState(after)], m.names[wordOrigin(after)]
+	step.Row, step.Ignored = int(ed.row), ed.flags&ignores != 0
 }
 
 func (m *Machine[S, E, T]) statusOf(word uint64) Status[S] {
@@ -63,7 +64,7 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 		return nil, m.unknown(m.statusOf(word), e, actor)
 	}
 	bit := m.c.actorBit(actor)
-	var refused error
+	var refused *TransitionError
 	for i := m.c.first(wordState(word), event); i != 0; {
 		ed := &m.c.edges[i]
 		i = ed.next
@@ -87,53 +88,46 @@ func (m *Machine[S, E, T]) choose(ctx context.Context, word uint64, e E, actor A
 
 // NextTo returns the step by which this actor moves the object from a status to a
 // target state. It is for a peer that reports states and has no events. If several
-// rows lead to the target, NextTo takes the first one in order of declaration whose
-// actor, origin and guard permit it. It takes neither ignore rows nor forced rows.
+// rows lead to the target, NextTo takes the first one in order of declaration that
+// actor, origin and guard permit. It takes neither ignore rows nor forced rows.
 //
 // Errors: those of [Machine.Next]. The detail names the target in place of an
 // event.
-func (m *Machine[S, E, T]) NextTo(ctx context.Context, at Status[S], to S, actor Actor, payload *T) (Step[S], error) {
+func (m *Machine[S, E, T]) NextTo(ctx context.Context, at Status[S], to S, actor Actor, payload *T) (step Step[S], err error) {
 	state, origin, target := m.states.of(at.State), m.states.of(at.Origin), m.states.of(to)
 	if state < 0 || origin < 0 || target < 0 {
 		var unnamed E
-		err := m.unknown(at, unnamed, actor)
-		err.Event, err.To, err.Err = "", nameOf(to), ErrUnknownState
-		return Step[S]{}, err
+		refused := m.unknown(at, unnamed, actor)
+		refused.Event, refused.To, refused.Err = "", nameOf(to), ErrUnknownState
+		return step, refused
 	}
 	word, bit := wordOf(state, origin), m.c.actorBit(actor)
-	sentinel, byForce := ErrNotAllowed, int32(-1)
-	var refused error
+	refused := m.table.detail(word, -1, actor)
 	for _, i := range m.c.out[state] {
 		ed := &m.c.edges[i]
-		if ed.flags&ignores != 0 || !m.c.fits(ed, origin) {
+		if ed.flags&ignores != 0 || !m.c.fits(ed, origin) || wordState(ed.move(word)) != target {
 			continue
 		}
-		after := ed.move(word)
 		switch {
-		case wordState(after) != target:
 		case ed.actors&bit == 0:
-			if sentinel == ErrNotAllowed {
-				sentinel = ErrWrongActor
+			if refused.Err == ErrNotAllowed {
+				refused.Err = ErrWrongActor
 			}
 		case ed.flags&forced != 0:
-			if sentinel = ErrForcedOnly; byForce < 0 {
-				byForce = ed.row
+			if refused.Err != ErrForcedOnly && refused.Err != ErrGuard {
+				refused.Err, refused.Row = ErrForcedOnly, int(ed.row)
 			}
 		default:
 			reason := m.Check(ctx, int(ed.row), payload, payload)
 			if reason == nil {
-				return m.step(ed, word), nil
+				m.arrive(&step, ed, ed.move(word))
+				return step, nil
 			}
 			refused = m.table.guardRefusal(refused, int(ed.row), word, actor, reason)
 		}
 	}
-	err := m.table.detail(word, -1, actor)
-	err.Err, err.Row = sentinel, int(byForce)
-	if te, ok := refused.(*TransitionError); ok {
-		err = te
-	}
-	err.Event, err.To = "", nameOf(to)
-	return Step[S]{}, err
+	refused.Event, refused.To = "", nameOf(to)
+	return step, refused
 }
 
 // Permitted yields the rows that this actor may fire from a status, in order of

@@ -1,12 +1,15 @@
 package fsm
 
+import "context"
+
 // Observer receives the moves and refusals of the instances of a machine; see
 // [Machine.Observe]. A nil function is not called. Each function is called in the
-// goroutine that fired, after the move, and without a lock. It cannot undo the move.
+// goroutine that fired, with the context of the Fire, after the move, and without a
+// lock. It cannot undo the move.
 // It may be called from several goroutines at once.
 type Observer struct {
-	Moved   func(Moved)
-	Refused func(error) // with a [TransitionError] in its tree
+	Moved   func(context.Context, Moved)
+	Refused func(context.Context, error) // with a [TransitionError] in its tree
 }
 
 // Moved is an accepted event. If From equals To and Ignored is false, it is a self

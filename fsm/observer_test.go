@@ -1,6 +1,7 @@
 package fsm_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,126 +9,105 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// ear writes down what an observer is told.
-type ear struct {
+// recorder records the calls of an observer.
+type recorder struct {
 	moved   []fsm.Moved
 	refused []error
+	values  []any // of the contexts
 }
 
-func (e *ear) observer() fsm.Observer {
+type contextKey struct{}
+
+func (r *recorder) observer() fsm.Observer {
 	return fsm.Observer{
-		Moved:   func(m fsm.Moved) { e.moved = append(e.moved, m) },
-		Refused: func(err error) { e.refused = append(e.refused, err) },
+		Moved: func(ctx context.Context, m fsm.Moved) {
+			r.moved, r.values = append(r.moved, m), append(r.values, ctx.Value(contextKey{}))
+		},
+		Refused: func(ctx context.Context, err error) {
+			r.refused, r.values = append(r.refused, err), append(r.values, ctx.Value(contextKey{}))
+		},
 	}
 }
 
-func TestObserverIsToldOfEveryAcceptedEvent(t *testing.T) {
-	var e ear
-	m := newDisks(t).Observe(e.observer())
+func TestObserverReceivesEveryAcceptedEvent(t *testing.T) {
+	var r recorder
+	m := newDisks(t).Observe(r.observer())
 	in := m.Instance()
-	d := &disk{free: 1}
-	type call = func() (fsm.Step[string], error)
-	fire := func(event string, actor fsm.Actor) call {
-		return func() (fsm.Step[string], error) { return in.Fire(t.Context(), event, actor, d) }
-	}
-	force := func(event string, actor fsm.Actor) call {
-		return func() (fsm.Step[string], error) { return in.FireForced(t.Context(), event, actor, d) }
-	}
-	swap := func(event string, actor fsm.Actor) call {
-		return func() (fsm.Step[string], error) {
-			move := sure(in.Next(t.Context(), event, actor, d))
-			require.Empty(t, e.moved, "told before the move")
-			return in.CompareAndSwap(move)
-		}
-	}
-	for _, c := range []struct {
-		call call
+	for i, c := range []struct {
+		fire func(context.Context, string, fsm.Actor, *disk) (fsm.Step[string], error)
 		want fsm.Moved
 	}{
-		{fire("create", user), fsm.Moved{From: "ABSENT", Origin: "ABSENT", To: "CREATING", Event: "create", Actor: user, Row: 0}},
-		{fire("done", worker), fsm.Moved{From: "CREATING", Origin: "ABSENT", To: "CREATED", Event: "done", Actor: worker, Row: 1}},
-		{fire("resize", user), fsm.Moved{From: "CREATED", Origin: "CREATED", To: "CREATED", Event: "resize", Actor: user, Row: 3}},
-		{swap("delete", user), fsm.Moved{From: "CREATED", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 4}},
-		{fire("delete", user), fsm.Moved{From: "DELETING", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 8, Ignored: true}},
-		{swap("delete", user), fsm.Moved{From: "DELETING", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 8, Ignored: true}},
-		{fire("failed", worker), fsm.Moved{From: "DELETING", Origin: "CREATED", To: "CREATED", Event: "failed", Actor: worker, Row: 7}},
-		{fire("delete", user), fsm.Moved{From: "CREATED", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 4}},
-		{fire("done", worker), fsm.Moved{From: "DELETING", Origin: "CREATED", To: "TOBEDELETED", Event: "done", Actor: worker, Row: 5}},
-		{force("delete", user), fsm.Moved{From: "TOBEDELETED", Origin: "TOBEDELETED", To: "DELETING", Event: "delete", Actor: user, Row: 4}},
-		{fire("done", worker), fsm.Moved{From: "DELETING", Origin: "TOBEDELETED", To: "DELETED", Event: "done", Actor: worker, Row: 6}},
-		{force("restore", user), fsm.Moved{From: "DELETED", Origin: "DELETED", To: "CREATED", Event: "restore", Actor: user, Row: 9}},
-		{fire("lost", guest), fsm.Moved{From: "CREATED", Origin: "CREATED", To: "BROKEN", Event: "lost", Actor: guest, Row: 10}},
+		{in.Fire, fsm.Moved{From: "ABSENT", Origin: "ABSENT", To: "CREATING", Event: "create", Actor: user, Row: 0}},
+		{in.Fire, fsm.Moved{From: "CREATING", Origin: "ABSENT", To: "CREATED", Event: "done", Actor: worker, Row: 1}},
+		{in.Fire, fsm.Moved{From: "CREATED", Origin: "CREATED", To: "CREATED", Event: "resize", Actor: user, Row: 3}},
+		{in.Fire, fsm.Moved{From: "CREATED", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 4}},
+		{in.Fire, fsm.Moved{From: "DELETING", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 8, Ignored: true}},
+		{in.Fire, fsm.Moved{From: "DELETING", Origin: "CREATED", To: "CREATED", Event: "failed", Actor: worker, Row: 7}},
+		{in.Fire, fsm.Moved{From: "CREATED", Origin: "CREATED", To: "DELETING", Event: "delete", Actor: user, Row: 4}},
+		{in.Fire, fsm.Moved{From: "DELETING", Origin: "CREATED", To: "TOBEDELETED", Event: "done", Actor: worker, Row: 5}},
+		{in.FireForced, fsm.Moved{From: "TOBEDELETED", Origin: "TOBEDELETED", To: "DELETING", Event: "delete", Actor: user, Row: 4}},
+		{in.Fire, fsm.Moved{From: "DELETING", Origin: "TOBEDELETED", To: "DELETED", Event: "done", Actor: worker, Row: 6}},
+		{in.FireForced, fsm.Moved{From: "DELETED", Origin: "DELETED", To: "CREATED", Event: "restore", Actor: user, Row: 9}},
+		{in.Fire, fsm.Moved{From: "CREATED", Origin: "CREATED", To: "BROKEN", Event: "lost", Actor: guest, Row: 10}},
 	} {
-		e = ear{}
-		step, err := c.call()
-		require.NoError(t, err)
+		r = recorder{}
 		c.want.Machine = m.Table()
-		require.Equal(t, []fsm.Moved{c.want}, e.moved)
-		require.Empty(t, e.refused)
-		require.Equal(t, in.State(), c.want.To)
-		require.Equal(t, step.Row, c.want.Row)
-		require.Equal(t, step.Ignored, c.want.Ignored)
+		step, err := c.fire(context.WithValue(t.Context(), contextKey{}, i), c.want.Event, c.want.Actor, &disk{free: 1})
+		require.NoError(t, err)
+		require.Equal(t, recorder{moved: []fsm.Moved{c.want}, values: []any{i}}, r)
+		require.Equal(t, c.want.To, in.State())
+		require.Equal(t, c.want.Row, step.Row)
+		require.Equal(t, c.want.Ignored, step.Ignored)
 	}
 }
 
-func TestObserverIsToldOfEveryRefusal(t *testing.T) {
-	var e ear
-	m := newDisks(t).Observe(e.observer())
-	for _, r := range refusals {
-		if r.want.Event == "" || r.is == fsm.ErrUnknownState {
+func TestObserverReceivesEveryRefusal(t *testing.T) {
+	var r recorder
+	m := newDisks(t).Observe(r.observer())
+	for i, c := range refusals {
+		if c.want.Event == "" || c.is == fsm.ErrUnknownState {
 			continue // no instance fires
 		}
-		e = ear{}
-		err := r.call(t.Context(), m)
-		require.Equal(t, []error{err}, e.refused, r.name)
-		require.NotNil(t, detail(t, e.refused[0]))
-		if r.is != fsm.ErrConflict {
-			require.Empty(t, e.moved, r.name)
+		r = recorder{}
+		err := c.call(context.WithValue(t.Context(), contextKey{}, i), m)
+		require.Equal(t, []error{err}, r.refused, c.name)
+		require.Contains(t, r.values, i, c.name)
+		if c.is != fsm.ErrConflict {
+			require.Empty(t, r.moved, c.name)
 		}
 	}
-	e = ear{}
-	in := sure(m.InstanceAt(m.At("DELETED")))
-	_, err := in.FireForced(t.Context(), "restore", worker, nil)
-	require.Equal(t, []error{err}, e.refused)
 }
 
-// Questions move nothing and are not told.
-func TestObserverIsNotToldOfQuestions(t *testing.T) {
-	var e ear
-	m := newDisks(t).Observe(e.observer())
-	in := sure(m.InstanceAt(m.At("CREATED")))
+func TestMethodsOfTheMachineCallNoObserver(t *testing.T) {
+	var r recorder
+	m := newDisks(t).Observe(r.observer())
 	for _, event := range []string{"delete", "create", "explode"} {
-		_, _ = in.Next(t.Context(), event, user, nil)
 		_, _ = m.Next(t.Context(), m.At("CREATED"), event, user, nil)
 		_, _ = m.NextForced(t.Context(), m.At("CREATED"), event, user, nil)
 		_ = m.Can(t.Context(), m.At("CREATED"), event, user, nil)
 	}
 	_, _ = m.NextTo(t.Context(), m.At("CREATED"), "DELETED", user, nil)
-	require.Empty(t, e.moved)
-	require.Empty(t, e.refused)
+	require.Empty(t, r)
 }
 
-func TestObserveLeavesTheReceiverAlone(t *testing.T) {
-	var first, second ear
+func TestObserveLeavesTheReceiverUnchanged(t *testing.T) {
+	var first, second recorder
 	plain := newDisks(t)
-	before := plain.Instance()
 	one := plain.Observe(first.observer())
 	two := one.Observe(second.observer())
-	for _, in := range []*fsm.Instance[string, string, disk]{&before, new(plain.Instance())} {
+	for _, c := range []struct {
+		m             *fsm.Machine[string, string, disk]
+		first, second int
+	}{
+		{plain, 0, 0}, {one, 1, 0}, {two, 0, 1},
+	} {
+		first, second = recorder{}, recorder{}
+		in := c.m.Instance()
 		_, err := in.Fire(t.Context(), "create", user, nil)
 		require.NoError(t, err)
+		require.Len(t, first.moved, c.first)
+		require.Len(t, second.moved, c.second)
 	}
-	require.Empty(t, first.moved)
-
-	a, b := one.Instance(), two.Instance()
-	_, err := a.Fire(t.Context(), "create", user, nil)
-	require.NoError(t, err)
-	require.Len(t, first.moved, 1)
-	require.Empty(t, second.moved)
-	_, err = b.Fire(t.Context(), "create", user, nil)
-	require.NoError(t, err)
-	require.Len(t, first.moved, 1, "a second observer takes the place of the first")
-	require.Len(t, second.moved, 1)
 }
 
 func TestObserverFunctionsMayBeNil(t *testing.T) {
@@ -137,8 +117,4 @@ func TestObserverFunctionsMayBeNil(t *testing.T) {
 	require.NoError(t, err)
 	_, err = in.Fire(t.Context(), "create", user, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
-	move, err := in.Next(t.Context(), "done", worker, nil)
-	require.NoError(t, err)
-	require.NoError(t, second(in.CompareAndSwap(move)))
-	require.ErrorIs(t, second(in.CompareAndSwap(move)), fsm.ErrConflict)
 }

@@ -8,13 +8,9 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-func status(state, origin string) fsm.Status[string] {
-	return fsm.Status[string]{State: state, Origin: origin}
-}
-
 func TestOriginIsTheLastStateThatWasNotTransitional(t *testing.T) {
 	s := sound()
-	s.States = append(s.States, fsm.State[string]{Name: "jammed", Kind: fsm.Transitional, Manual: "the porter"})
+	s.States = append(s.States, fsm.State[string]{Name: "jammed", Kind: fsm.Transitional, Manual: "worker"})
 	s = with(s,
 		fsm.Move("closing", "jam", "jammed").By(worker),
 		fsm.Move("jammed", "jam", "jammed").By(worker),
@@ -40,24 +36,26 @@ func TestOriginIsTheLastStateThatWasNotTransitional(t *testing.T) {
 		{"stuck", fsm.Sweeper, status("closed", "closed")},
 		{"remove", user, status("gone", "gone")},
 	} {
-		pure, err := m.Next(t.Context(), in.Status(), c.event, c.actor, nil)
-		require.NoError(t, err)
 		step, err := in.Fire(t.Context(), c.event, c.actor, nil)
 		require.NoError(t, err)
 		require.Equal(t, c.want, step.Status)
-		require.Equal(t, c.want, pure.Status)
 		require.Equal(t, c.want, in.Status())
 	}
 }
 
-func TestRowCanAskForTheOrigin(t *testing.T) {
+// Rows 5 and 6 of the disks have an origin condition, and row 7 returns.
+func TestOriginDecidesTheTarget(t *testing.T) {
 	m := newDisks(t)
-	for origin, want := range map[string]string{"CREATED": "TOBEDELETED", "TOBEDELETED": "DELETED"} {
-		step, err := m.Next(t.Context(), status("DELETING", origin), "done", worker, nil)
+	for _, c := range []struct{ origin, event, want string }{
+		{"CREATED", "done", "TOBEDELETED"},
+		{"TOBEDELETED", "done", "DELETED"},
+		{"CREATED", "failed", "CREATED"},
+		{"TOBEDELETED", "failed", "TOBEDELETED"},
+	} {
+		step, err := m.Next(t.Context(), status("DELETING", c.origin), c.event, worker, nil)
 		require.NoError(t, err)
-		require.Equal(t, m.At(want), step.Status)
+		require.Equal(t, m.At(c.want), step.Status)
 	}
-	// From elsewhere neither row fits, although the event and the actor do.
 	_, err := m.Next(t.Context(), status("DELETING", "BROKEN"), "done", worker, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
 	te := detail(t, err)
@@ -65,100 +63,40 @@ func TestRowCanAskForTheOrigin(t *testing.T) {
 	require.EqualError(t, te.Reason, "no row for an object of this origin")
 }
 
-func TestReturnLeadsToTheOrigin(t *testing.T) {
-	m := newDisks(t)
-	for _, origin := range []string{"CREATED", "TOBEDELETED"} {
-		step, err := m.Next(t.Context(), status("DELETING", origin), "failed", worker, nil)
-		require.NoError(t, err)
-		require.Equal(t, m.At(origin), step.Status)
-		require.Equal(t, 7, step.Row)
-	}
-}
-
-// An object that begins in a transitional state has no origin. Rows that ask
-// for one do not fit it, and what New lets through cannot return.
+// An object that begins in a transitional state has no origin. No row with an origin
+// condition fits it, and it cannot return.
 func TestTransitionalInitialStateHasNoOrigin(t *testing.T) {
-	s := edit(func(s *spec) {
-		s.Initial = "closing"
-		s.States[1].Manual = "the porter"
-		s.Rows[1] = fsm.Return("closing", "stuck").Of("open")
-		s.Rows = append(s.Rows, fsm.Move("closed", "x", "open"), fsm.Move("closing", "begun", "closed").Of("closing"))
-	})
-	m := mustNew(t, s)
-	require.Equal(t, status("closing", "closing"), m.Start())
-	require.Equal(t, [][]int{{0}, {0, 1}, {2}, {3}}, m.Table().Origins())
-
-	_, err := m.Next(t.Context(), m.Start(), "stuck", user, nil)
-	require.ErrorIs(t, err, fsm.ErrNotAllowed)
-	step, err := m.Next(t.Context(), m.Start(), "begun", user, nil)
-	require.NoError(t, err)
-	require.Equal(t, m.At("closed"), step.Status)
-	require.ErrorIs(t, m.Can(t.Context(), status("closing", "open"), "begun", user, nil), fsm.ErrNotAllowed)
-}
-
-// The state in which it began is all that such an object carries on, and it is
-// no place to return to.
-func TestObjectThatBeganTransitionalCarriesNoOriginOn(t *testing.T) {
-	s := spec{
-		Name: "job", Initial: "queued", Actors: []fsm.Actor{worker},
-		States: []fsm.State[string]{
-			{Name: "queued", Kind: fsm.Transitional, Manual: "the scheduler"},
-			{Name: "running", Kind: fsm.Transitional, Manual: "the scheduler"},
-			{Name: "done"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move("queued", "start", "running"),
-			fsm.Move("running", "finish", "done"),
-			fsm.Move("done", "again", "running"),
-			fsm.Return("running", "abort").Of("done"),
-		),
+	job := func(abort row) spec {
+		return spec{
+			Name: "job", Initial: "queued", Actors: []fsm.Actor{worker},
+			States: []fsm.State[string]{
+				{Name: "queued", Kind: fsm.Transitional, Manual: "worker"},
+				{Name: "running", Kind: fsm.Transitional, Manual: "worker"},
+				{Name: "done"},
+			},
+			Rows: fsm.Rows(
+				fsm.Move("queued", "start", "running"),
+				fsm.Move("running", "finish", "done"),
+				fsm.Move("done", "again", "running"),
+				abort,
+			),
+		}
 	}
-	m := mustNew(t, s)
+	m := mustNew(t, job(fsm.Return("running", "abort").Of("done")))
 	in := m.Instance()
+	require.Equal(t, status("queued", "queued"), in.Status())
 	_, err := in.Fire(t.Context(), "start", worker, nil)
 	require.NoError(t, err)
 	require.Equal(t, status("running", "queued"), in.Status())
 	require.Equal(t, [][]int{{0}, {0, 2}, {2}}, m.Table().Origins())
 	_, err = in.Fire(t.Context(), "abort", worker, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
-
-	// The same status out of a store.
 	at, err := m.ParseStatus("running", "queued")
 	require.NoError(t, err)
 	require.Equal(t, in.Status(), at)
-}
 
-func TestReturnThatCouldLackAnOriginIsRefused(t *testing.T) {
-	job := spec{
-		Name: "job", Initial: "queued", Actors: []fsm.Actor{worker},
-		States: []fsm.State[string]{
-			{Name: "queued", Kind: fsm.Transitional, Manual: "the scheduler"},
-			{Name: "running", Kind: fsm.Transitional, Manual: "the scheduler"},
-			{Name: "done"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move("queued", "start", "running"),
-			fsm.Move("running", "finish", "done"),
-			fsm.Move("done", "again", "running"),
-			fsm.Return("running", "abort"), // may have come here without resting
-		),
-	}
-	problems := problemsOf(t, job)
+	problems := problemsOf(t, job(fsm.Return("running", "abort")))
 	require.Len(t, problems, 1)
 	require.Equal(t, fsm.NoOrigin, problems[0].Code)
 	require.Equal(t, 3, problems[0].Row)
-}
-
-// A return that is asked of a status without origin, which no machine leads to
-// but a caller may have written by hand, goes nowhere.
-func TestReturnWithoutOriginIsNotAllowed(t *testing.T) {
-	m := newDisks(t)
-	for _, at := range []fsm.Status[string]{m.At("DELETING"), status("DELETING", "CREATING")} {
-		_, err := m.Next(t.Context(), at, "failed", worker, nil)
-		require.ErrorIs(t, err, fsm.ErrNotAllowed)
-		require.Error(t, detail(t, err).Reason)
-		for r := range m.Permitted(at, worker) {
-			require.NotEqual(t, "failed", r.Event)
-		}
-	}
 }

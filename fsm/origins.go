@@ -93,21 +93,11 @@ func possibleOrigins(t *Table) [][]int {
 		for _, i := range rowsFrom[from] {
 			r := &t.Rows[i]
 			if !sets[from].meets(masks[i]) {
-				continue // no object here meets the origin condition
+				continue // no object in the source meets the origin condition
 			}
 			switch {
-			case r.Then == ThenReturn:
-				// New origins only: a return row may be visited once for every origin
-				// of its source.
-				for w, word := range sets[from] {
-					if masks[i] != nil {
-						word &= masks[i][w]
-					}
-					for word &^= rested[w]; word != 0; word &= word - 1 {
-						rest(w*64 + bits.TrailingZeros64(word))
-					}
-				}
-			case r.Then == ThenIgnore:
+			case r.Then == ThenReturn, r.Then == ThenIgnore:
+				// The target is a state that was visited before.
 			case t.States[r.To].Kind.Resting():
 				rest(r.To)
 			case t.States[from].Kind.Resting():

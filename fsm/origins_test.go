@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// pairs walks every pair of state and origin that an object can have, one by
-// one, over the rows as they stand.
+// pairs visits every pair of state and origin that an object can have, one by one.
 func pairs(table *fsm.Table) map[[2]int]bool {
 	seen := map[[2]int]bool{}
 	var work [][2]int
@@ -53,8 +52,7 @@ func pairs(table *fsm.Table) map[[2]int]bool {
 	return seen
 }
 
-// tables draws tables that may have any structural fault but an index out of
-// range: origins are for checks, too.
+// tables draws tables with any fault but an index out of range.
 func tables() *rapid.Generator[*fsm.Table] {
 	return rapid.Custom(func(t *rapid.T) *fsm.Table {
 		n := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 6, 7, 8, 70}).Draw(t, "states")
@@ -91,7 +89,7 @@ func tables() *rapid.Generator[*fsm.Table] {
 	})
 }
 
-func TestOriginsAreThoseOfAnObjectsEveryWay(t *testing.T) {
+func TestOriginsAreThoseOfAllPaths(t *testing.T) {
 	richest := 0
 	rapid.Check(t, func(t *rapid.T) {
 		table := tables().Draw(t, "table")
@@ -137,13 +135,13 @@ func TestEdgesAreTheRowsOfEveryObject(t *testing.T) {
 	})
 }
 
-// What New calls an error about origins is what the pairs say.
+// Problems reports the errors about origins that the pairs have.
 func TestProblemsOfOriginsAreThoseOfThePairs(t *testing.T) {
 	found := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		table := tables().Draw(t, "table")
 		if table.Initial < 0 {
-			return // nothing is said about the ways through such a table
+			return // Problems does not check the paths of such a table
 		}
 		seen := pairs(table)
 		never, lacks, unreached := map[int]bool{}, map[int]bool{}, map[string]bool{}
@@ -183,10 +181,10 @@ func TestProblemsOfOriginsAreThoseOfThePairs(t *testing.T) {
 			}
 		}
 		for row, missed := range never {
-			require.False(t, missed, "row %d never fits and is not named", row)
+			require.False(t, missed, "row %d never fits and is not reported", row)
 		}
 		for state, missed := range unreached {
-			require.False(t, missed, "state %s is not reached and not named", state)
+			require.False(t, missed, "state %s is not reached and not reported", state)
 		}
 		for row := range lacks {
 			require.True(t, slices.ContainsFunc(table.Problems(), func(p fsm.Problem) bool { return p.Code == fsm.NoOrigin && p.Row == row }), "row %d", row)

@@ -100,8 +100,8 @@ func (p *problems) cells() {
 			}
 			seen.add(from)
 			cell := [2]int{from, r.Event}
-			if len(byCell[cell]) == MaxCell {
-				p.row(TooLarge, i, "%s has more than %d rows for the event", t.States[from].Name, MaxCell)
+			if len(byCell[cell]) == maxCell {
+				p.row(TooLarge, i, "%s has more than %d rows for the event", t.States[from].Name, maxCell)
 				continue
 			}
 			// One problem for a row is enough.

@@ -8,8 +8,8 @@ import (
 // errOrigin is the reason if the cell has rows, but none for the origin of the object.
 var errOrigin = errors.New("no row for an object of this origin")
 
-// refuse returns the refusal of a request for which the cell has no edge, guards
-// aside. It names the origin only if the origin is the reason.
+// refuse returns the refusal of a request without a candidate in its cell. It names
+// the origin only if the origin is the reason.
 func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
 	err := t.detail(word, event, actor)
 	c, bit, mine := t.compiled, t.compiled.actorBit(actor), false
@@ -48,15 +48,23 @@ func (t *Table) detail(word uint64, event int, actor Actor) *TransitionError {
 	return err
 }
 
-// guardRefusal adds the reason of one guard to the reasons of the guards before it.
-func (t *Table) guardRefusal(before error, row int, word uint64, actor Actor, reason error) error {
-	r := &t.Rows[row]
-	err := t.detail(word, r.Event, actor)
-	err.Err, err.Row, err.Guard, err.Reason = ErrGuard, row, r.Guard, reason
-	if first, ok := before.(*TransitionError); ok {
-		err.Reason = errors.Join(first.Reason, fmt.Errorf("%s: %w", r.Guard, reason))
-		err.Row, err.Guard = first.Row, first.Guard
+// conflict returns the refusal of a move along an edge from a word that has changed.
+func (t *Table) conflict(word uint64, ed *edge, actor Actor) error {
+	err := t.detail(word, t.Rows[ed.row].Event, actor)
+	err.Err = ErrConflict
+	return err
+}
+
+// guardRefusal returns the refusal of a guard. It joins the reason to those of the
+// guards before it, which are in first; first may be nil.
+func (t *Table) guardRefusal(first *TransitionError, row int, word uint64, actor Actor, reason error) *TransitionError {
+	guard := t.Rows[row].Guard
+	if first != nil && first.Err == ErrGuard {
+		first.Reason = errors.Join(first.Reason, fmt.Errorf("%s: %w", guard, reason))
+		return first
 	}
+	err := t.detail(word, t.Rows[row].Event, actor)
+	err.Err, err.Row, err.Guard, err.Reason = ErrGuard, row, guard, reason
 	return err
 }
 

@@ -86,7 +86,7 @@ func (r Row[S, E]) Excluding(states ...S) Row[S, E] {
 	return r
 }
 
-// Of returns the row for objects whose origin is one of these states.
+// Of returns the row with an origin condition: the origin is one of these states.
 func (r Row[S, E]) Of(origins ...S) Row[S, E] {
 	r.Origin = slices.Concat(r.Origin, origins)
 	return r

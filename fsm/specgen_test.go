@@ -13,34 +13,37 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// gates is the payload of random machines: which guards agree.
+// gates is the payload of random machines. Each bit of open is a guard that permits.
 type gates struct{ open uint8 }
 
 const gateCount = 4
 
-var errGate [gateCount]error
-
-var barrier [gateCount]fsm.Guard[gates]
-
-var gateNames = [gateCount]string{"north", "east", "south", "west"}
-
-// agreeing is the naive form of the guards.
-func agreeing(p *gates) func(string) error {
-	return func(name string) error {
-		i := slices.Index(gateNames[:], name)
-		if p == nil || p.open>>i&1 == 0 {
-			return errGate[i]
-		}
-		return nil
+var (
+	gateNames = [gateCount]string{"north", "east", "south", "west"}
+	errGate   = [gateCount]error{
+		errors.New("north is shut"), errors.New("east is shut"), errors.New("south is shut"), errors.New("west is shut"),
 	}
+	barrier = [gateCount]fsm.Guard[gates]{barrierOf("north"), barrierOf("east"), barrierOf("south"), barrierOf("west")}
+)
+
+func barrierOf(name string) fsm.Guard[gates] {
+	return fsm.When(name, func(_ context.Context, _, p *gates) error { return p.check(name) })
 }
 
-// offered and taken count the rows that were drawn, and those that New let in.
+func (p *gates) check(name string) error {
+	i := slices.Index(gateNames[:], name)
+	if p == nil || p.open>>i&1 == 0 {
+		return errGate[i]
+	}
+	return nil
+}
+
+// offered and taken count the rows that were drawn, and those that New accepted.
 var offered, taken atomic.Int64
 
-// specs draws a sound Spec over numbered states and events. It begins with a
-// tree that reaches every state and a way out of each, which is always sound,
-// and then keeps of the rows that it draws those that New accepts.
+// specs draws a sound Spec over numbered states and events. It begins with a tree that
+// reaches every state, and a row out of each state. It then draws further rows and
+// keeps those that New accepts.
 func specs() *rapid.Generator[fsm.Spec[int, int]] {
 	return rapid.Custom(func(t *rapid.T) fsm.Spec[int, int] {
 		spec := skeleton(t)
@@ -77,7 +80,7 @@ func skeleton(t *rapid.T) fsm.Spec[int, int] {
 	}
 	event := 0
 	add := func(r fsm.Row[int, int]) {
-		r.Event = event // of its own, so that nothing is ambiguous
+		r.Event = event // another for each row, so that no row is ambiguous
 		event++
 		r.Forced = spec.States[r.From[0]].Kind == fsm.Final
 		spec.Rows = append(spec.Rows, r)
@@ -91,7 +94,7 @@ func skeleton(t *rapid.T) fsm.Spec[int, int] {
 		case s.Kind == fsm.Transitional && rapid.Bool().Draw(t, "late"):
 			add(fsm.Move(i, 0, to).After(time.Minute))
 		case s.Kind == fsm.Transitional:
-			spec.States[i].Manual = "somebody"
+			spec.States[i].Manual = "worker"
 			add(fsm.Move(i, 0, to))
 		default:
 			add(fsm.Move(i, 0, to))
@@ -100,7 +103,7 @@ func skeleton(t *rapid.T) fsm.Spec[int, int] {
 	return spec
 }
 
-// anyRow draws a row that may or may not go with the others.
+// anyRow draws a row that New may refuse.
 func anyRow(t *rapid.T, spec *fsm.Spec[int, int]) fsm.Row[int, int] {
 	state := rapid.IntRange(0, len(spec.States)-1)
 	chance := func(percent int, what string) bool { return rapid.IntRange(0, 99).Draw(t, what) < percent }
@@ -130,13 +133,13 @@ func anyRow(t *rapid.T, spec *fsm.Spec[int, int]) fsm.Row[int, int] {
 	if chance(35, "conditional") {
 		r.Origin = some("origin")
 	}
-	if chance(60, "for whom") {
+	if chance(60, "actors") {
 		r.Actors = rapid.SliceOfNDistinct(rapid.SampledFrom(spec.Actors), 1, 2, rapid.ID[fsm.Actor]).Draw(t, "actors")
 	}
 	if chance(50, "guarded") {
 		r.Guard = barrier[rapid.IntRange(0, gateCount-1).Draw(t, "guard")]
 	}
-	if chance(50, "beside") { // another row of a cell: these come out true too seldom by themselves
+	if chance(50, "beside") { // another row of a cell, which would be rare otherwise
 		other := rapid.SampledFrom(spec.Rows).Draw(t, "other")
 		if !other.Any {
 			r.Any, r.Except, r.From, r.Event = false, nil, other.From[:1], other.Event
@@ -153,7 +156,7 @@ func anyRow(t *rapid.T, spec *fsm.Spec[int, int]) fsm.Row[int, int] {
 	return r
 }
 
-// typed gives a Spec over numbers the values of other types.
+// typed converts a Spec over numbers to other types.
 func typed[S, E comparable](from fsm.Spec[int, int], state func(int) S, event func(int) E) fsm.Spec[S, E] {
 	list := func(in []int) (out []S) {
 		for _, s := range in {
@@ -173,13 +176,3 @@ func typed[S, E comparable](from fsm.Spec[int, int], state func(int) S, event fu
 	}
 	return spec
 }
-
-// gatesOnce makes the guards; they are variables because their functions need
-// their errors.
-var _ = func() (none struct{}) {
-	for i, name := range gateNames {
-		errGate[i] = errors.New(name + " is shut")
-		barrier[i] = fsm.When(name, func(_ context.Context, _, p *gates) error { return agreeing(p)(name) })
-	}
-	return none
-}()

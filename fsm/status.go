@@ -56,7 +56,7 @@ func (t *Table) ParseStatus(state, origin string) (s, o int, err error) {
 		return refuse(fmt.Sprintf("origin %q is not declared", origin))
 	}
 	if t.States[s].Kind.Resting() {
-		return refuse(fmt.Sprintf("rests, and cannot have the origin %q", origin))
+		return refuse(fmt.Sprintf("the state rests, and cannot have the origin %q", origin))
 	}
 	return s, o, nil
 }

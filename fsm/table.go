@@ -128,7 +128,7 @@ func (r *TableRow) targets(from int, origins []int) iter.Seq[int] {
 			yield(from)
 		case ThenReturn:
 			for _, o := range origins {
-				if (len(r.Origin) == 0 || slices.Contains(r.Origin, o)) && !yield(o) {
+				if r.fits(o) && !yield(o) {
 					return
 				}
 			}

@@ -223,18 +223,18 @@ func (c *Coverage) guard(row int, agrees bool) { c.count(c.guardName(row, agrees
 // machines that are to have an observer of their own.
 func (c *Coverage) Observer(next fsm.Observer) fsm.Observer {
 	return fsm.Observer{
-		Moved: func(m fsm.Moved) {
+		Moved: func(ctx context.Context, m fsm.Moved) {
 			c.Saw(m)
 			if next.Moved != nil {
-				next.Moved(m)
+				next.Moved(ctx, m)
 			}
 		},
-		Refused: func(err error) {
+		Refused: func(ctx context.Context, err error) {
 			if te, ok := errors.AsType[*fsm.TransitionError](err); ok && te.From != "" {
 				c.count(c.stateName(te.From))
 			}
 			if next.Refused != nil {
-				next.Refused(err)
+				next.Refused(ctx, err)
 			}
 		},
 	}

@@ -79,7 +79,10 @@ func TestCoverageOfWhatAsksOnly(t *testing.T) {
 func TestCoverageTellsOthers(t *testing.T) {
 	m, c := fsmtest.Watch(lamps, nil)
 	var moved, refused int
-	told := m.Observe(c.Observer(fsm.Observer{Moved: func(fsm.Moved) { moved++ }, Refused: func(error) { refused++ }}))
+	told := m.Observe(c.Observer(fsm.Observer{
+		Moved:   func(context.Context, fsm.Moved) { moved++ },
+		Refused: func(context.Context, error) { refused++ },
+	}))
 	in := told.Instance()
 	fire(t, &in, "switch", "nobody", nil)
 	require.NotContains(t, c.Missing(), "state off")
