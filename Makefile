@@ -130,6 +130,10 @@ cover: ## how much of the root module its tests reach
 	@out=$$($(GO) test -coverprofile=coverage.out -coverpkg=./... ./...) || { echo "$$out"; exit 1; }
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 
+.PHONY: size
+size: ## print lines of code and exported identifiers by package
+	@$(GO) run ./internal/size
+
 .PHONY: apidiff
 apidiff: ## what changed in the exported API since the last tag
 	@sh $(TOOLS)/apidiff.sh

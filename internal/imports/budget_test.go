@@ -149,6 +149,10 @@ var budget = []line{
 		why: "the tests of the suites watch tests that fail; nothing else does",
 	},
 	{
+		pkg: "internal/size",
+		why: "a command that counts lines and identifiers in source files",
+	},
+	{
 		pkg: "internal/mutants",
 		why: "a command that edits text and runs go test; it knows no package",
 	},
