@@ -99,7 +99,7 @@ var budget = []line{
 
 	// Kits: imported by the tests of this repository and of others.
 	{
-		pkg: "fsm/fsmtest", kit: true, may: []string{"fsm", "fsm/check", "fsm/diagram", "internal/shrink", "internal/suitetest"},
+		pkg: "fsm/fsmtest", kit: true, may: []string{"fsm", "fsm/check", "internal/suitetest"},
 		why: "tests of tables in other people's repositories",
 	},
 	{
