@@ -60,7 +60,10 @@ func replace(lines []string, sections []section) (out []string) {
 	done := make(map[string]bool)
 	emit := func(s section) {
 		done[s.title] = true
-		out = append(trimBlank(out), "//", heading+s.title)
+		if out = trimBlank(out); len(out) > 0 {
+			out = append(out, "//")
+		}
+		out = append(out, heading+s.title)
 		out = append(out, s.lines...)
 	}
 	for i := 0; i < len(lines); {
@@ -78,8 +81,8 @@ func replace(lines []string, sections []section) (out []string) {
 		case at >= 0 || strings.HasPrefix(title, titlePrefix) && slices.Contains(lines[i+1:end], intro):
 			out = trimBlank(out)
 		default:
-			if i > 0 {
-				out = append(trimBlank(out), "//")
+			if out = trimBlank(out); len(out) > 0 {
+				out = append(out, "//")
 			}
 			out = append(out, lines[i:end]...)
 		}
