@@ -149,6 +149,10 @@ var budget = []line{
 		why: "the tests of the suites watch tests that fail; nothing else does",
 	},
 	{
+		pkg: "internal/doctest",
+		why: "tests only",
+	},
+	{
 		pkg: "internal/size",
 		why: "a command that counts lines and identifiers in source files",
 	},
