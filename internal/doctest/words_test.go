@@ -31,7 +31,6 @@ var rest = []string{
 	"README.md",
 	"examples/edgecloud",
 	"examples/locks",
-	"examples/queue",
 	"fsm/check",
 	"fsm/cmd/fsm",
 	"internal/enginetest/engines",
