@@ -30,7 +30,6 @@ var rest = []string{
 	"CHANGELOG.md",
 	"README.md",
 	"examples/edgecloud",
-	"examples/locks",
 	"fsm/check",
 	"fsm/cmd/fsm",
 	"internal/enginetest/engines",
