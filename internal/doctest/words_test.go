@@ -36,7 +36,6 @@ var rest = []string{
 	"internal/enginetest/private",
 	"internal/enginetest/servers",
 	"internal/models",
-	"internal/mutants",
 	"internal/ratio",
 	"internal/shrink",
 	"internal/suitetest",

@@ -157,10 +157,6 @@ var budget = []line{
 		why: "a command that counts lines and identifiers in source files",
 	},
 	{
-		pkg: "internal/mutants",
-		why: "a command that edits text and runs go test; it knows no package",
-	},
-	{
 		pkg: "internal/bench/...", may: []string{"..."},
 		why: "a module of its own: the peers that we are compared with stay there",
 	},
