@@ -119,16 +119,24 @@ bench: ## measure every ratio that has a goal, judge none
 fuzz: ## run every fuzz test for FUZZTIME (60s)
 	@$(call in_each,$(CODE),sh "$(CURDIR)/$(TOOLS)/fuzz.sh" $(FUZZTIME))
 
-# What rapid finds is not to be kept or made smaller; no mutant is about
-# allocations, and to count them takes seconds.
+# Every change of the code runs the tests of its package, which takes an hour for some
+# packages. The time limit of a run is that of the unchanged tests, times the
+# coefficient: on a busy machine a smaller one takes slow tests for killed ones.
+MUTANTS ?= fsm lifecycle lock queue
+
 .PHONY: mutants
-mutants: ## break the queue on purpose, and fail if its tests see too little of it
-	@$(GO) run ./internal/mutants -timeout 40s ./queue -skip '^TestAllocations$$' -rapid.nofailfile -rapid.shrinktime=0s
+mutants: ## change operators in the packages MUTANTS, and print the changes that no test detects
+	@for p in $(MUTANTS); do \
+		$(TOOL) gremlins unleash --exclude-files / --timeout-coefficient 20 --output-statuses lt ./$$p || exit 1; done
 
 .PHONY: cover
 cover: ## how much of the root module its tests reach
 	@out=$$($(GO) test -coverprofile=coverage.out -coverpkg=./... ./...) || { echo "$$out"; exit 1; }
 	@$(GO) tool cover -func=coverage.out | tail -n 1
+
+.PHONY: size
+size: ## print lines of code and exported identifiers by package
+	@$(GO) run ./internal/size
 
 .PHONY: apidiff
 apidiff: ## what changed in the exported API since the last tag

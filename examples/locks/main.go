@@ -1,11 +1,10 @@
-// Locks runs deploys and a teardown of one system against each other: deploys at
-// disjoint paths run side by side, one below another is refused and learns who is
-// in the way, a teardown waits its turn and is then alone, nobody overtakes it,
-// and after a restart of the process the locks of what is in progress are taken
-// again, and asking for one a second time finds it.
+// Locks runs deploys and a teardown of one system. Deploys at disjoint paths run side by
+// side. A deploy below another one is refused, and the error names the holder. A
+// teardown waits until no deploy of its system runs; later deploys do not overtake it.
+// After a restart the process takes the locks of all actions in progress again.
 //
-// It prints the story and a time line of who held what, and fails if two that
-// conflict ever held at once.
+// The program prints each refusal, and a time line of what each action held. It fails
+// if two conflicting locks were held at once.
 package main
 
 import (
@@ -26,53 +25,54 @@ func main() {
 	}
 }
 
-// at is X at a path, which is what deploys and teardowns take.
+// at returns a request for X at a path, the mode of deploys and teardowns.
 func at(path string) lock.Request { return lock.Request{Path: lock.MustParse(path), Mode: lock.X} }
 
-// by names an acquisition, so that a restarted process can repeat it.
+// by returns options with an acquisition id, so that a restarted process can repeat the
+// request.
 func by(owner, reason string) *lock.Options {
 	return &lock.Options{ID: owner, Owner: owner, Reason: reason}
 }
 
 func run(ctx context.Context, out io.Writer) error {
 	line := newTimeLine()
-	s := &story{ctx: ctx, line: line, out: out}
+	s := &story{line: line, out: out}
 	s.start()
 
 	s.say("two deploys of one system at disjoint paths, and one of another system")
-	s.deploy("/shop/api", "deploy-1", "version 12")
-	s.deploy("/shop/web", "deploy-2", "version 7")
-	s.deploy("/blog", "deploy-3", "first version")
+	s.deploy(ctx, "/shop/api", "deploy-1", "version 12")
+	s.deploy(ctx, "/shop/web", "deploy-2", "version 7")
+	s.deploy(ctx, "/blog", "deploy-3", "first version")
 
-	s.say("a deploy below deploy-1, and one of everything above it")
-	s.refused("/shop/api/db", "deploy-4")
-	s.refused("/shop", "deploy-5")
+	s.say("a deploy below deploy-1, and a deploy of the whole shop")
+	s.refused(ctx, "/shop/api/db", "deploy-4")
+	s.refused(ctx, "/shop", "deploy-5")
 
-	s.say("the process restarts: its records say what was in progress, and take it again")
-	before := s.restart()
-	s.say("deploy-2 does not know whether it was granted, and asks as it did before")
-	web := s.deploy("/shop/web", "deploy-2", "version 7")
+	s.say("the process restarts and takes the locks of all actions in progress again")
+	before := s.restart(ctx)
+	s.say("deploy-2 repeats its request with the same id")
+	web := s.deploy(ctx, "/shop/web", "deploy-2", "version 7")
 	if s.err == nil {
-		fmt.Fprintf(out, "  it has the lock, with a token above all from before: %t\n", web.Token() > before)
+		fmt.Fprintf(out, "  granted, with a token greater than all earlier tokens: %t\n", web.Token() > before)
 	}
 
-	s.say("a teardown of the shop waits for the deploys that run")
-	down := s.wait("/shop", "teardown-1", "end of season")
+	s.say("a teardown of the shop waits for two deploys")
+	down := s.wait(ctx, "/shop", "teardown-1", "end of season")
 
 	s.say("a deploy at a free path does not overtake it")
-	s.refused("/shop/jobs", "deploy-6")
+	s.refused(ctx, "/shop/jobs", "deploy-6")
 
-	s.say("deploy-1 ends, then deploy-2: now the teardown is alone in its system")
-	s.end("deploy-1")
-	s.end("deploy-2")
+	s.say("deploy-1 ends, then deploy-2: the teardown is granted")
+	s.end(ctx, "deploy-1")
+	s.end(ctx, "deploy-2")
 	s.granted(down)
-	s.refused("/shop/web", "deploy-7")
+	s.refused(ctx, "/shop/web", "deploy-7")
 
 	s.say("the teardown ends, and the path is free")
-	s.end("teardown-1")
-	s.deploy("/shop/jobs", "deploy-6", "version 1")
-	s.end("deploy-6")
-	s.end("deploy-3")
+	s.end(ctx, "teardown-1")
+	s.deploy(ctx, "/shop/jobs", "deploy-6", "version 1")
+	s.end(ctx, "deploy-6")
+	s.end(ctx, "deploy-3")
 	if s.err != nil {
 		return s.err
 	}
@@ -86,19 +86,18 @@ func run(ctx context.Context, out io.Writer) error {
 	return line.verify()
 }
 
-// story tells steps until one goes wrong.
+// story performs steps until one fails.
 type story struct {
-	ctx      context.Context // of one run, which is one call
 	tree     *lock.Tree
 	line     *timeLine
 	out      io.Writer
 	restarts lock.Token
-	records  []record // of what is in progress: a service has them in its store
+	records  []record // of the actions in progress; a service keeps them in its store
 	held     map[string]*lock.Held
 	err      error
 }
 
-// record is an action in progress, as it survives the process.
+// record is an action in progress. It survives a restart of the process.
 type record struct{ path, owner, reason string }
 
 func (s *story) say(what string) {
@@ -107,25 +106,25 @@ func (s *story) say(what string) {
 	}
 }
 
-// start makes the locks of a new process. Its tokens are above all that another
-// has granted before it.
+// start creates the lock tree of a new process. Its tokens are greater than all that an
+// earlier process has granted.
 func (s *story) start() {
 	s.tree = lock.NewTree(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
 	s.held = map[string]*lock.Held{}
 }
 
-// restart loses everything that was in memory, and takes the locks of all that is
-// in progress again. It returns the last token from before.
-func (s *story) restart() lock.Token {
+// restart drops everything in memory and takes the locks of all actions in progress
+// again. It returns the last token of the old process.
+func (s *story) restart(ctx context.Context) lock.Token {
 	if s.err != nil {
 		return 0
 	}
-	was, err := s.tree.Snapshot(s.ctx)
+	was, err := s.tree.Snapshot(ctx)
 	s.restarts++
 	s.start()
 	s.err = err
 	for _, r := range s.records {
-		h, err := s.tree.TryLock(s.ctx, at(r.path), by(r.owner, r.reason))
+		h, err := s.tree.TryLock(ctx, at(r.path), by(r.owner, r.reason))
 		s.held[r.owner] = h
 		s.err = errors.Join(s.err, err)
 	}
@@ -133,12 +132,12 @@ func (s *story) restart() lock.Token {
 	return was.LastToken
 }
 
-// deploy takes the path at once. It may be asked again.
-func (s *story) deploy(path, owner, reason string) *lock.Held {
+// deploy takes the path without waiting. A repeated request returns the same lock.
+func (s *story) deploy(ctx context.Context, path, owner, reason string) *lock.Held {
 	if s.err != nil {
 		return nil
 	}
-	h, err := s.tree.TryLock(s.ctx, at(path), by(owner, reason))
+	h, err := s.tree.TryLock(ctx, at(path), by(owner, reason))
 	if s.err = err; err == nil && s.held[owner] == nil {
 		s.records = append(s.records, record{path, owner, reason})
 	}
@@ -147,12 +146,12 @@ func (s *story) deploy(path, owner, reason string) *lock.Held {
 	return h
 }
 
-// refused tries to take the path and tells who is in the way.
-func (s *story) refused(path, owner string) {
+// refused tries to take the path and prints the holders in the error.
+func (s *story) refused(ctx context.Context, path, owner string) {
 	if s.err != nil {
 		return
 	}
-	_, err := s.tree.TryLock(s.ctx, at(path), by(owner, ""))
+	_, err := s.tree.TryLock(ctx, at(path), by(owner, ""))
 	conflict, ok := errors.AsType[*lock.ConflictError](err)
 	if !ok {
 		s.err = fmt.Errorf("%s should have been refused at %s: %w", owner, path, err)
@@ -169,22 +168,22 @@ func (s *story) refused(path, owner string) {
 	s.line.step()
 }
 
-// acquired is the end of a wait.
+// acquired is the result of a request that waits.
 type acquired struct {
 	owner string
 	held  *lock.Held
 	err   error
 }
 
-// wait asks for the path in a goroutine of its own, and returns when that stands
-// in the queue. The goroutine ends with the wait.
-func (s *story) wait(path, owner, reason string) <-chan acquired {
+// wait requests the path in a goroutine, and returns when the request is in the queue.
+// The goroutine ends with the request.
+func (s *story) wait(ctx context.Context, path, owner, reason string) <-chan acquired {
 	if s.err != nil {
 		return nil
 	}
 	result := make(chan acquired, 1)
 	go func() {
-		h, err := s.tree.Lock(s.ctx, at(path), by(owner, reason))
+		h, err := s.tree.Lock(ctx, at(path), by(owner, reason))
 		result <- acquired{owner, h, err}
 	}()
 	select {
@@ -196,7 +195,7 @@ func (s *story) wait(path, owner, reason string) <-chan acquired {
 	return result
 }
 
-// granted waits for the end of a wait.
+// granted waits for the result of a request.
 func (s *story) granted(result <-chan acquired) {
 	if s.err != nil {
 		return
@@ -208,11 +207,11 @@ func (s *story) granted(result <-chan acquired) {
 	s.line.step()
 }
 
-// end unlocks what an action has, once its record says that it is over.
-func (s *story) end(owner string) {
+// end removes the record of an action and releases its lock.
+func (s *story) end(ctx context.Context, owner string) {
 	if s.err == nil {
 		s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.owner == owner })
-		s.err = s.held[owner].Unlock(s.ctx)
+		s.err = s.held[owner].Unlock(ctx)
 		s.line.step()
 	}
 }

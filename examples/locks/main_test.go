@@ -19,17 +19,17 @@ func Example() {
 	}
 	// Output:
 	// two deploys of one system at disjoint paths, and one of another system
-	// a deploy below deploy-1, and one of everything above it
+	// a deploy below deploy-1, and a deploy of the whole shop
 	//   deploy-4 is refused X at /shop/api/db: deploy-1 (version 12) holds X at /shop/api
 	//   deploy-5 is refused X at /shop: deploy-1 (version 12) holds X at /shop/api
 	//   deploy-5 is refused X at /shop: deploy-2 (version 7) holds X at /shop/web
-	// the process restarts: its records say what was in progress, and take it again
-	// deploy-2 does not know whether it was granted, and asks as it did before
-	//   it has the lock, with a token above all from before: true
-	// a teardown of the shop waits for the deploys that run
+	// the process restarts and takes the locks of all actions in progress again
+	// deploy-2 repeats its request with the same id
+	//   granted, with a token greater than all earlier tokens: true
+	// a teardown of the shop waits for two deploys
 	// a deploy at a free path does not overtake it
 	//   deploy-6 is refused X at /shop/jobs: teardown-1 (end of season) waits for X at /shop
-	// deploy-1 ends, then deploy-2: now the teardown is alone in its system
+	// deploy-1 ends, then deploy-2: the teardown is granted
 	//   deploy-7 is refused X at /shop/web: teardown-1 (end of season) holds X at /shop
 	// the teardown ends, and the path is free
 	//
@@ -43,8 +43,8 @@ func Example() {
 	//                             █ holds  · waits
 }
 
-// verify is what makes the program fail, so it must see what is wrong.
-func TestVerifySeesAnOverlap(t *testing.T) {
+// The program is a test of the lock tree only if verify detects faults.
+func TestVerifyDetectsAnOverlap(t *testing.T) {
 	l := newTimeLine()
 	l.spans = []*span{
 		{"a", []lock.Request{at("/x")}, -1, 0, 3},

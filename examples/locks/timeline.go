@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// timeLine records what a tree tells its observer. Its time is the number of
-// steps that the story has taken.
+// timeLine records the events of a lock tree. Its time is the number of steps of the
+// story.
 type timeLine struct {
-	queued chan struct{} // a value for every request that has begun to wait
+	queued chan struct{} // receives a value for every request that starts to wait
 
 	mu    sync.Mutex
 	now   int
@@ -23,7 +23,7 @@ type timeLine struct {
 type span struct {
 	owner    string
 	requests []lock.Request
-	waits    int // when it began to wait; -1: it did not
+	waits    int // when it started to wait; -1: it did not wait
 	holds    int // when it was granted; -1: not yet
 	ends     int // when it was released; -1: not yet
 }
@@ -44,7 +44,7 @@ func (l *timeLine) observer() *lock.Observer {
 			if s := l.open(e.Owner); s != nil {
 				if s.holds < 0 {
 					s.holds = l.now
-				} // else it was taken again after a restart
+				} // otherwise a restarted process took it again
 				return
 			}
 			l.spans = append(l.spans, &span{e.Owner, e.Requests, -1, l.now, -1})

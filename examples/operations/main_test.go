@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The output is compared in virtual time, so that no process is declared dead
 // because the computer is busy.
-func TestStory(t *testing.T) {
+func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		require.NoError(t, run(t.Context(), &out, 100, 30*time.Second))
@@ -34,22 +34,22 @@ func TestStory(t *testing.T) {
 }
 
 // verify makes the program fail, so it must find every fault.
-func TestVerifySeesWhatIsWrong(t *testing.T) {
+func TestVerifyDetectsFaults(t *testing.T) {
 	ctx := t.Context()
-	s := &story{ctx: ctx, out: io.Discard, n: 1, store: &lifecycle.MemoryStore{KeepHistory: -1}}
+	s := &service{out: io.Discard, n: 1, store: &lifecycle.MemoryStore{KeepHistory: -1}}
 	vms := lifecycle.Must(ovc.VM, s.store, nil)
 	_, err := vms.Add(ctx, id(0), ovc.API, struct{}{})
 	require.NoError(t, err)
-	require.ErrorContains(t, s.verify(), "vm-000 ended in VIRTUAL, not in HALTED")
+	require.ErrorContains(t, s.verify(ctx), "vm-000 ended in VIRTUAL, not in HALTED")
 	_, err = vms.Override(ctx, id(0), ovc.Halted, "operator", "test", nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, s.verify(), "(override)")
+	require.ErrorContains(t, s.verify(ctx), "(override)")
 	require.NoError(t, path(history(ovc.Stop, ovc.API, "RUNNING", "STOPPING")))
 	require.ErrorIs(t, path(history(ovc.Stop, ovc.Worker, "RUNNING", "STOPPING")), fsm.ErrWrongActor)
 	require.ErrorContains(t, path(history(ovc.Stop, ovc.API, "RUNNING", "HALTED")), "is no row of the table")
 }
 
-// history is a history of an addition and one row.
+// history returns a history of an addition and one row.
 func history(e ovc.Event, actor fsm.Actor, from, to string) []lifecycle.HistoryRow {
 	return []lifecycle.HistoryRow{{}, {From: from, FromOrigin: from, To: to, Event: string(e), Actor: actor}}
 }

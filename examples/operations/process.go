@@ -6,42 +6,60 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 	"github.com/interlock-go/interlock/queue"
 )
 
-// process is one process of the service: its way to the store, its name among
-// the owners, its queue and its manager. This program can kill and pause it.
+// process is one process of the service: its link to the store, its owner, its queue
+// and its manager. The program can kill and pause it.
 type process struct {
-	link  *link
-	vms   *lifecycle.Manager[ovc.State, ovc.Event, struct{}]
-	life  context.Context // ends when it is killed
-	die   context.CancelFunc
-	ended chan struct{} // closed after its last heartbeat
+	link *link
+	vms  *lifecycle.Manager[ovc.State, ovc.Event, struct{}]
+	die  context.CancelFunc
+	dead <-chan struct{} // closed when the process is killed
 
 	mu     sync.Mutex
 	holdUp chan struct{} // if not nil, the hypervisor answers after it is closed
 }
 
-func start(ctx context.Context, store *lifecycle.MemoryStore, name string, ttl time.Duration) (*process, error) {
-	p := &process{link: &link{MemoryStore: store}, ended: make(chan struct{})}
+// start starts a process. Its heartbeats are a goroutine of the group.
+func start(ctx context.Context, store *lifecycle.MemoryStore, group *errgroup.Group, name string, ttl time.Duration) (*process, error) {
+	p := &process{link: &link{MemoryStore: store}}
 	owner, err := lifecycle.Join(ctx, p.link, name, ttl)
 	if err != nil {
 		return nil, err
 	}
-	p.life, p.die = context.WithCancel(ctx)
+	ctx, p.die = context.WithCancel(ctx)
+	p.dead = ctx.Done()
 	p.vms = lifecycle.Must(ovc.VM, p.link, &lifecycle.Config[ovc.Event]{
 		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
 		Handlers: map[string]lifecycle.Handler{"hypervisor": p.hypervisor},
 		Owner:    owner,
-		Queue:    queue.Must(&queue.Config[lifecycle.Key]{Base: p.life}),
+		Queue:    queue.Must(&queue.Config[lifecycle.Key]{Base: ctx}),
 	})
-	go func() {
-		defer close(p.ended)
-		_ = owner.Run(p.life) // until it dies, or finds that it was declared dead
-	}()
+	group.Go(func() error {
+		_ = owner.Run(ctx) // until the process dies, or finds that it was declared dead
+		return nil
+	})
 	return p, nil
+}
+
+// begin starts an operation whose work is in the record.
+func (p *process) begin(ctx context.Context, id string, e ovc.Event) (*lifecycle.Handle[ovc.State, struct{}], error) {
+	return p.vms.Do(ctx, id, e, ovc.API, lifecycle.Named("hypervisor", nil), nil)
+}
+
+// complete starts an operation and waits until it has succeeded.
+func (p *process) complete(ctx context.Context, id string, e ovc.Event) error {
+	h, err := p.begin(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	_, err = h.Wait(ctx)
+	return err
 }
 
 // hypervisor does the work of an operation. Like many clients of remote services it
@@ -56,8 +74,8 @@ func (p *process) hypervisor(context.Context, []byte) error {
 	select {
 	case <-answer:
 		return nil
-	case <-p.life.Done():
-		return p.life.Err()
+	case <-p.dead:
+		return errDead
 	}
 }
 
@@ -68,13 +86,13 @@ func (p *process) hold() {
 	p.mu.Unlock()
 }
 
-// kill ends the process: nothing of it reaches the store any more.
+// kill ends the process. Its calls do not reach the store any more.
 func (p *process) kill() {
 	p.link.set(true, nil)
 	p.die()
 }
 
-// pause stops it at its next call of the store.
+// pause stops the process at its next call of the store.
 func (p *process) pause() { p.link.set(false, make(chan struct{})) }
 
 // resume ends the pause and the delay of the hypervisor.
@@ -86,13 +104,13 @@ func (p *process) resume() {
 	p.mu.Unlock()
 }
 
-// link is a process' way to the store.
+// link is the connection of a process to the store.
 type link struct {
 	*lifecycle.MemoryStore
 
 	mu     sync.Mutex
 	dead   bool
-	paused chan struct{} // closed when the pause is over; nil: there is none
+	paused chan struct{} // closed when the pause is over; nil: no pause
 }
 
 var errDead = errors.New("the process is dead")
@@ -106,7 +124,7 @@ func (l *link) set(dead bool, paused chan struct{}) {
 	l.dead, l.paused = dead, paused
 }
 
-// pass returns when a call may go through.
+// pass waits until a call may reach the store.
 func (l *link) pass() error {
 	for {
 		l.mu.Lock()

@@ -1,10 +1,12 @@
-// Queue runs actions on VMs and disks, one at a time for each: a migration that
-// nobody sees, a destroy that waits for it, a second request that is refused and
-// learns what is in the way, a disk that moves from one VM to another, and a
-// provider's region at its limit that holds up no other.
+// Queue runs actions on VMs and disks, one at a time for each object.
 //
-// It prints the story and a time line of what waited and ran, and fails if two
-// actions were ever at one object, or if anything ends where it should not.
+//   - A VM is migrated while a user requests its destruction. The destruction waits.
+//     A second request is refused, and the error names the running action.
+//   - A disk moves from one VM to another. Both actions take the disk and a VM.
+//   - A region limits the number of actions. Another region does not wait for it.
+//
+// The program fails if two actions run on one object at once, if a limit is exceeded,
+// or if a VM ends in a wrong state.
 package main
 
 import (
@@ -13,9 +15,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/queue"
 )
@@ -28,188 +30,195 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	line := newTimeLine()
-	w := &world{out: out, ctx: ctx, line: line, ends: map[string]chan struct{}{}, states: map[string]string{}}
-	w.queue = queue.Must(&queue.Config[string]{
-		Classes: map[string]queue.Limit{"aws/seoul": {MaxRunning: 2}, "aws/tokyo": {MaxRunning: 2}},
-		Observer: queue.Observer[string]{
-			Accepted: line.accepted, Started: line.started, Finished: line.finished,
-		},
+	q := queue.Must(&queue.Config[string]{
+		Classes: map[string]queue.Limit{"seoul": {MaxRunning: 2}, "tokyo": {MaxRunning: 2}},
 	})
-	for _, vm := range []string{"vm-1", "vm-2", "vm-3"} {
-		w.states[vm] = "RUNNING"
+	s := &service{queue: q, state: map[string]string{"vm-1": "RUNNING", "vm-2": "RUNNING", "vm-3": "RUNNING"}, busy: map[string]string{}}
+	err := s.destroyDuringMigration(ctx, out)
+	if err == nil {
+		err = s.moveDisk(ctx, out)
 	}
-
-	w.say("the provider migrates vm-1, which keeps its state; a user destroys it meanwhile")
-	w.ask("migrate", "", "", "vm-1")
-	w.begins("migrate")
-	w.ask("destroy", "DESTROYING", "DESTROYED", "vm-1")
-	w.say("a second user is too late")
-	w.ask("stop", "STOPPING", "STOPPED", "vm-1")
-
-	w.say("a disk moves from vm-2 to vm-3: each action takes the disk and the VM")
-	w.ask("detach", "", "", "disk-1", "vm-2")
-	w.begins("detach")
-	w.ask("attach", "", "", "disk-1", "vm-3")
-	w.ask("reboot", "REBOOTING", "RUNNING", "vm-2")
-
-	w.say("a region takes two at a time; another region does not wait for it")
-	w.create("vm-4", "aws/seoul")
-	w.begins("create-vm-4")
-	w.create("vm-5", "aws/seoul")
-	w.begins("create-vm-5")
-	w.create("vm-6", "aws/seoul")
-	w.create("vm-7", "aws/tokyo")
-	w.begins("create-vm-7")
-
-	w.say("one by one they end, and what waited for nothing else begins")
-	w.finish("detach")
-	w.begins("attach", "reboot")
-	w.finish("create-vm-4")
-	w.begins("create-vm-6")
-	w.finish("migrate")
-	w.begins("destroy")
-	for _, name := range []string{"reboot", "attach", "create-vm-7", "create-vm-5", "create-vm-6", "destroy"} {
-		w.finish(name)
+	if err == nil {
+		err = s.createInRegions(ctx, out)
 	}
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.queue.Terminate(ctx); err != nil {
+	return errors.Join(err, q.Terminate(ctx))
+}
+
+// service keeps the states of the VMs. A real service keeps them in a store.
+type service struct {
+	queue *queue.Queuer[string]
+
+	mu    sync.Mutex
+	state map[string]string
+	busy  map[string]string // the running action by object
+}
+
+// destroyDuringMigration submits two requests while a migration runs.
+func (s *service) destroyDuringMigration(ctx context.Context, out io.Writer) error {
+	started, end := make(chan struct{}), make(chan struct{})
+	migrate, err := s.queue.Submit(ctx, "vm-1", &queue.Action{Name: "migrate", Run: s.exclusive("migrate", []string{"vm-1"}, func() {
+		close(started)
+		<-end
+	})})
+	if err != nil {
 		return err
 	}
-	line.step()
-	fmt.Fprintf(out, "\n%s\n\n", w)
-	line.draw(out)
-	return errors.Join(line.verify(), w.verify())
-}
-
-// world is the VMs and their states, and the story that changes them.
-type world struct {
-	out   io.Writer
-	ctx   context.Context // of one run, which is one call
-	line  *timeLine
-	queue *queue.Queuer[string]
-	ends  map[string]chan struct{} // by action, closed when it may end
-	err   error
-
-	mu     sync.Mutex
-	states map[string]string
-}
-
-func (w *world) say(what string) {
-	if w.err == nil {
-		fmt.Fprintln(w.out, what)
+	<-started
+	destroy, err := s.queue.Submit(ctx, "vm-1", s.transition("destroy", "vm-1", "DESTROYING", "DESTROYED"))
+	if err != nil {
+		return err
 	}
+	fmt.Fprintf(out, "vm-1: %s, %s runs, %s waits\n", s.get("vm-1"), migrate.Info().Name, destroy.Info().Name)
+
+	_, err = s.queue.Submit(ctx, "vm-1", s.transition("stop", "vm-1", "STOPPING", "STOPPED"))
+	refused, ok := errors.AsType[*queue.RefusedError](err)
+	if !ok {
+		return fmt.Errorf("stop of vm-1 was not refused: %w", err)
+	}
+	fmt.Fprintf(out, "vm-1: stop refused: %v; %s runs, %d waiting\n", refused.Err, refused.Running, refused.Waiting)
+
+	close(end)
+	if err := errors.Join(migrate.Wait(ctx), destroy.Wait(ctx)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "vm-1: %s\n", s.get("vm-1"))
+	return s.verify("vm-1", "DESTROYED")
 }
 
-// ask submits an action on objects, the last of which is the VM. From its
-// admission to its end the VM is in the state during, and then in the state then;
-// empty: the action does not change it.
-func (w *world) ask(name, during, then string, keys ...string) {
-	vm := keys[len(keys)-1]
-	w.submit(keys, &queue.Action{
+// moveDisk detaches a disk from one VM and attaches it to another. The second action
+// waits for the disk, and a reboot of the first VM waits for the VM.
+func (s *service) moveDisk(ctx context.Context, out io.Writer) error {
+	var order []string // the queue runs the actions of disk-1 one at a time
+	note := func(name string) func() { return func() { order = append(order, name) } }
+	detach, err := s.queue.SubmitAll(ctx, []string{"disk-1", "vm-2"}, &queue.Action{
+		Name: "detach", Run: s.exclusive("detach", []string{"disk-1", "vm-2"}, note("detach from vm-2")),
+	})
+	if err != nil {
+		return err
+	}
+	attach, err := s.queue.SubmitAll(ctx, []string{"disk-1", "vm-3"}, &queue.Action{
+		Name: "attach", Run: s.exclusive("attach", []string{"disk-1", "vm-3"}, note("attach to vm-3")),
+	})
+	if err != nil {
+		return err
+	}
+	reboot, err := s.queue.Submit(ctx, "vm-2", s.transition("reboot", "vm-2", "REBOOTING", "RUNNING"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(detach.Wait(ctx), attach.Wait(ctx), reboot.Wait(ctx)); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "disk-1: %s, %s\n", order[0], order[1])
+	return s.verify("vm-2", "RUNNING")
+}
+
+// createInRegions creates six VMs at once. Each region runs two creations at a time.
+func (s *service) createInRegions(ctx context.Context, out io.Writer) error {
+	var mu sync.Mutex
+	running, most := map[string]int{}, map[string]int{}
+	count := func(region string, n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		running[region] += n
+		most[region] = max(most[region], running[region])
+	}
+	var all errgroup.Group
+	for i := range 6 {
+		vm, region := fmt.Sprint("vm-", 4+i), []string{"seoul", "tokyo"}[i%2]
+		create := &queue.Action{
+			Name: "create", Class: region,
+			Run: s.exclusive("create", []string{vm}, func() {
+				count(region, 1)
+				count(region, -1)
+			}),
+			Settle: func(context.Context, queue.Outcome, error) { s.set(vm, "RUNNING") },
+		}
+		all.Go(func() error {
+			ticket, err := s.queue.Submit(ctx, vm, create)
+			if err != nil {
+				return err
+			}
+			return errors.Join(ticket.Wait(ctx), s.verify(vm, "RUNNING"))
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	for _, region := range []string{"seoul", "tokyo"} {
+		if most[region] > 2 {
+			return fmt.Errorf("%s: %d creations ran at once", region, most[region])
+		}
+		fmt.Fprintf(out, "%s: 3 VMs created, at most 2 at once\n", region)
+	}
+	return nil
+}
+
+// transition returns an action that changes the state of a VM: to during when it is
+// admitted, and to after when it ends. It is refused unless the VM is RUNNING.
+func (s *service) transition(name, vm, during, after string) *queue.Action {
+	return &queue.Action{
 		Name: name,
 		Admit: func(context.Context) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if state := w.states[vm]; during != "" && state != "RUNNING" {
-				return fmt.Errorf("cannot execute action at this time: %s is %s", vm, state)
+			if state := s.get(vm); state != "RUNNING" {
+				return fmt.Errorf("%s is %s", vm, state)
 			}
-			w.set(vm, during)
+			s.set(vm, during)
 			return nil
 		},
-		Settle: func(context.Context, queue.Outcome, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.set(vm, then)
-		},
-	})
-}
-
-// create submits the creation of a VM in a region.
-func (w *world) create(vm, region string) {
-	w.submit([]string{vm}, &queue.Action{
-		Name: "create-" + vm, Class: region,
-		Settle: func(context.Context, queue.Outcome, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.set(vm, "RUNNING")
-		},
-	})
-}
-
-// set changes a state. REQUIRES: w.mu.
-func (w *world) set(vm, state string) {
-	if state != "" {
-		w.states[vm] = state
+		Run:    s.exclusive(name, []string{vm}, func() {}),
+		Settle: func(context.Context, queue.Outcome, error) { s.set(vm, after) },
 	}
 }
 
-func (w *world) submit(keys []string, act *queue.Action) {
-	if w.err != nil {
-		return
-	}
-	end := make(chan struct{})
-	act.Run = func(ctx context.Context) error {
-		select {
-		case <-end:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
+// exclusive returns work that fails if another action runs on one of the objects.
+func (s *service) exclusive(name string, objects []string, work func()) func(context.Context) error {
+	return func(context.Context) error {
+		if err := s.enter(name, objects); err != nil {
+			return err
 		}
-	}
-	w.line.step()
-	_, err := w.queue.SubmitAll(w.ctx, keys, act)
-	if refused, ok := errors.AsType[*queue.RefusedError](err); ok {
-		fmt.Fprintf(w.out, "  %s is refused: %v; %s runs, %d waiting\n", act.Name, refused.Err, refused.Running, refused.Waiting)
-		return
-	}
-	w.err = err
-	w.ends[act.Name] = end
-}
-
-// begins waits until these actions run.
-func (w *world) begins(names ...string) {
-	if w.err == nil {
-		w.err = w.line.await(w.ctx, "started", names...)
+		defer s.leave(objects)
+		work()
+		return nil
 	}
 }
 
-// finish lets an action end, and waits until it has.
-func (w *world) finish(name string) {
-	if w.err != nil {
-		return
-	}
-	w.line.step()
-	close(w.ends[name])
-	w.err = w.line.await(w.ctx, "finished", name)
-}
-
-// String lists the VMs and their states.
-func (w *world) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var list []string
-	for vm, state := range w.states {
-		list = append(list, vm+" "+state)
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
-}
-
-// verify returns an error if a VM is not where it should be.
-func (w *world) verify() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for vm, state := range w.states {
-		want := "RUNNING"
-		if vm == "vm-1" {
-			want = "DESTROYED"
+func (s *service) enter(name string, objects []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, object := range objects {
+		if other := s.busy[object]; other != "" {
+			return fmt.Errorf("%s: %s runs during %s", object, name, other)
 		}
-		if state != want {
-			return fmt.Errorf("%s ended as %s", vm, state)
-		}
+		s.busy[object] = name
+	}
+	return nil
+}
+
+func (s *service) leave(objects []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, object := range objects {
+		delete(s.busy, object)
+	}
+}
+
+func (s *service) get(vm string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state[vm]
+}
+
+func (s *service) set(vm, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state[vm] = state
+}
+
+// verify returns an error if a VM is in a wrong state.
+func (s *service) verify(vm, want string) error {
+	if state := s.get(vm); state != want {
+		return fmt.Errorf("%s ended in %s, not in %s", vm, state, want)
 	}
 	return nil
 }

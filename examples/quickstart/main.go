@@ -15,6 +15,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -37,7 +39,7 @@ type manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.Clu
 // run runs the program. It returns when every goroutine has ended.
 func run(ctx context.Context, out io.Writer, n int) error {
 	ctx, stop := context.WithCancel(ctx)
-	changed := make(chan lifecycle.HistoryRow, 64*n) // room for every change: observers must not wait
+	changed := make(chan lifecycle.HistoryRow, 64*n) // room for every change, so that the observer does not wait
 	mgr := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Undo:     []edgecloud.Event{edgecloud.Undo},
 		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { changed <- row }},
@@ -46,19 +48,20 @@ func run(ctx context.Context, out io.Writer, n int) error {
 	c := &controller{mgr: mgr, changed: changed, requests: toCRM, answers: fromCRM}
 	m := &crm{requests: toCRM, answers: fromCRM}
 
-	ended := make(chan error, 2)
-	go func() { ended <- c.run(ctx) }()
-	go func() { ended <- m.run(ctx) }()
+	var sides errgroup.Group
+	sides.Go(func() error { return c.run(ctx) })
+	sides.Go(func() error { return m.run(ctx) })
 	u := &user{mgr: mgr, out: out, n: n}
 	err := u.run(ctx)
 	stop()
-	err = errors.Join(err, <-ended, <-ended)
-	if err != nil {
+	if err := errors.Join(err, sides.Wait()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\nundone by the controller: %d creations, %d updates and %d deletions that have failed\n",
 		c.undone[edgecloud.CreateError], c.undone[edgecloud.UpdateError], c.undone[edgecloud.DeleteError])
-	fmt.Fprintf(out, "messages: %s\n", toCRM.plus(fromCRM))
+	a, b := toCRM.count, fromCRM.count
+	fmt.Fprintf(out, "messages: %d sent, %d of them lost, %d delivered twice, %d delivered late\n",
+		a.sent+b.sent, a.lost+b.lost, a.twice+b.twice, a.late+b.late)
 	fmt.Fprintf(out, "reports: %d applied, %d repeated, %d stale, %d refused; only the applied ones changed anything\n",
 		c.verdicts[lifecycle.Applied], c.verdicts[lifecycle.Repeated], c.verdicts[lifecycle.Stale], c.verdicts[lifecycle.Refused])
 	return u.verify(context.WithoutCancel(ctx))
@@ -179,7 +182,7 @@ func (u *user) race(ctx context.Context) error {
 	if !errors.Is(err, lifecycle.ErrConflict) || !ok {
 		return fmt.Errorf("the slower of two requests was not refused: %w", err)
 	}
-	fmt.Fprintf(u.out, "\ntwo users change %s at once: one of them wins, with %d nodes; the other one gets a conflict:\n  %v\n",
+	fmt.Fprintf(u.out, "\ntwo concurrent updates of %s: one commits %d nodes, the other gets a conflict:\n  %v\n",
 		id(i), winner.Payload.Nodes, err)
 	return u.settled(ctx)
 }
@@ -208,6 +211,6 @@ func (u *user) verify(ctx context.Context) error {
 			ready++
 		}
 	}
-	fmt.Fprintf(u.out, "in the end: %d of %d clusters are Ready, %d are gone, none is anywhere else\n", ready, u.n, gone)
+	fmt.Fprintf(u.out, "end: %d of %d clusters are Ready, %d are gone\n", ready, u.n, gone)
 	return nil
 }

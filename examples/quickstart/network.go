@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ func newNetwork[M any](seed uint64) *network[M] {
 	return &network[M]{out: make(chan M, 1<<16), dice: rand.New(rand.NewPCG(seed, seed))}
 }
 
-// send never waits for the receiver, unless it is far behind.
+// send does not wait for the receiver unless 65,536 messages wait.
 func (n *network[M]) send(ctx context.Context, msg M) {
 	n.count.sent++
 	switch roll := n.dice.IntN(100); {
@@ -55,16 +54,6 @@ func (n *network[M]) deliver(ctx context.Context, msg M) {
 	case <-ctx.Done():
 	}
 }
-
-// plus returns the traffic of two directions as text. REQUIRES: the senders have
-// ended.
-func (n *network[M]) plus(o interface{ traffic() traffic }) string {
-	a, b := n.traffic(), o.traffic()
-	return fmt.Sprintf("%d sent, %d of them lost, %d delivered twice, %d delivered late",
-		a.sent+b.sent, a.lost+b.lost, a.twice+b.twice, a.late+b.late)
-}
-
-func (n *network[M]) traffic() traffic { return n.count }
 
 // fails reports whether an operation fails, by the number of the cluster.
 func fails(requested edgecloud.State, i int) bool {

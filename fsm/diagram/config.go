@@ -1,26 +1,26 @@
 package diagram
 
-// Config says what a picture shows. The zero Config and nil mean the defaults.
-// It is read only while a function runs and may be shared.
+// Config selects what a picture shows. The zero Config and nil are the defaults. The
+// functions do not modify it, and several may share it.
 type Config struct {
 	// LeftToRight draws from left to right. Default: from the top to the bottom,
 	// which keeps most tables as narrow as a page.
 	LeftToRight bool
 
-	// HideActors leaves out who may fire a row. Default: every arrow names its
-	// actors. The tables of [Markdown] and [Text] name them always.
+	// HideActors omits the actors of a row. Default: every arrow names its actors. The
+	// tables of [Markdown] and [Text] always name them.
 	HideActors bool
 
-	// ShowIgnored draws rows that accept an event and change nothing, as an
-	// arrow from the state to itself. Default: they stand in the tables only.
+	// ShowIgnored draws rows that ignore an event, as an arrow from the state to
+	// itself. Default: only the tables list them.
 	ShowIgnored bool
 
 	// CollapseAny draws a row of [fsm.FromAny] as one arrow from a box that
 	// names its sources ("any state but ..."). Default: one arrow per source.
 	CollapseAny bool
 
-	// Width is the width in columns that [Text] tries to keep by breaking cells
-	// into several lines; one long word may exceed it. Zero or less: 96.
+	// Width is the number of columns after which [Text] breaks cells into several
+	// lines. A longer word may exceed it. Default: 96.
 	Width int
 }
 

@@ -1,62 +1,58 @@
-// Package diagram draws a machine from the table that runs: as a Mermaid state
-// diagram, as a Graphviz digraph, and as a table in Markdown or for a terminal.
+// Package diagram draws the table of a machine: as a Mermaid state diagram, as a
+// Graphviz digraph, and as a table in Markdown or for a terminal.
 //
 //	fmt.Print(diagram.Mermaid(cranes.Table(), nil))
 //
-// [Mermaid] and [DOT] draw states and arrows; [Markdown] and [Text] list states
-// and rows. Package diagramtest keeps what stands in a package's documentation
-// equal to the machine.
+// [Mermaid] and [DOT] draw states and arrows. [Markdown] and [Text] list states and
+// rows. Package diagramtest compares the documentation of a package with its machines.
 //
 // # How to read a picture
 //
-// Transitional states are dashed, failed ones red, final ones have a double
-// border (in Mermaid, which has none, a thick one), absent ones are grey. The
-// black dot leads to the states in which an object may begin.
+// Transitional states are dashed, failed states red, absent states grey. Final states
+// have a double border, and a thick border in Mermaid. The black dot leads to the
+// initial states.
 //
-// An arrow says, for each of its rows:
+// The label of an arrow has a line for each of its rows:
 //
-//	event by actors [guard] after 5m, origin A or B, forced, supersedes, return
+//		event by actors [guard] after 5m, origin A or B, forced, supersedes, return
 //
-// A row of "any state" has every state but the final, absent and named ones and
-// its target as a source. "any actor" is every declared one. A time is a
-// deadline, fired by [fsm.Sweeper] after that long in the source. "origin"
-// asks where the object last rested. "forced" rows need a forced request and
-// are red in DOT. "supersedes" begins a new operation in a transitional state.
-// A "return" leads back to the origin: there is an arrow, dashed in DOT, to
-// every state that [fsm.Table.Origins] names. Rows that lead the same way share
-// an arrow and have a line each. Rows that ignore an event are in the tables,
-// and in pictures if [Config] says so.
+//	  - The sources of a row of "any state" are all states except its target, the final
+//	    and absent states, and the named exceptions.
+//	  - "any actor" is every declared actor.
+//	  - "after" is a timeout. [fsm.Sweeper] fires the row.
+//	  - "origin" is a condition on the origin of the object.
+//	  - A "forced" row needs a forced request. It is red in DOT.
+//	  - "supersedes" starts a new operation in a transitional state.
+//	  - A "return" has an arrow, dashed in DOT, to every origin of [fsm.Table.Origins].
+//	  - Rows that ignore an event are in the tables. [Config] adds them to pictures.
 //
 // # Guarantees
 //
-//   - The same table and config give the same bytes: states, rows and arrows
-//     stand in order of declaration.
-//   - Whatever the names are, the output is well formed and shows every name as
-//     it is. States are called s0, s1, ... in the source of a picture; names are
-//     texts with every character escaped that could mean something. Characters
-//     that cannot be seen show as <U+XXXX>, an empty name as <empty>.
-//   - Every row is listed once, and drawn for each of its sources unless it
-//     ignores its event; a return is drawn for each origin possible there.
-//   - A table with faults is drawn too. States that a document names and does
-//     not declare are dotted red. In a table made by hand, an index that refers
-//     to nothing is not drawn and reads "?" in the lists.
+//   - The same table and config give the same bytes. States, rows and arrows are in
+//     order of declaration.
+//   - The output is well formed and shows every name unchanged. Names are labels in
+//     which every special character is escaped. A character that is not printable
+//     shows as <U+XXXX>, an empty name as <empty>.
+//   - A list contains every row once. A picture contains a row for each of its sources,
+//     and a return for each possible origin.
+//   - A table with faults is drawn too. Undeclared states are dotted red. An index that
+//     refers to nothing is not drawn, and reads "?" in the lists.
 //   - All functions are pure and safe for concurrent use.
 //
 // # No guarantees
 //
 //   - The bytes may change from one version of this package to the next.
-//   - The layout is up to what draws the picture. Mermaid's defaults refuse
-//     sources of over 50,000 characters; use DOT, [Config.HideActors] or
+//   - The program that draws the picture determines the layout. Mermaid refuses sources
+//     of more than 50,000 characters by default. Use DOT, [Config.HideActors] or
 //     [Config.CollapseAny] for such a table.
-//   - Mermaid shows escapes as they are if its htmlLabels are turned off. Names
-//     of letters, digits, spaces and single - _ . / inside are not escaped.
+//   - Mermaid shows the escapes if its htmlLabels are off. Names of letters, digits,
+//     spaces and single - _ . / inside are not escaped.
 //   - Source, codes, sections and actions of an imported table are not shown.
 //
 // # Rejected
 //
-// Flowcharts in Mermaid would allow dashed arrows, but have no initial state,
-// and most readers expect a state diagram. An absent state as the start and end
-// dot would hide its name. A picture of a guard's code would be a second truth.
+// Flowcharts in Mermaid have dashed arrows, but no initial state. An absent state as
+// the start and end dot would hide its name.
 //
 // # Table of crane
 //
@@ -80,7 +76,7 @@
 //	| Moving              |         |           |              |                    |              |
 //
 //	[1] the load is in the air
-//	[2] nobody answers any more
+//	[2] the worker does not answer
 //	[3] a report that came twice
 //
 // As a picture, in Mermaid:

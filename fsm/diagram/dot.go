@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// DOT returns the table as a Graphviz digraph, one statement a line, ended by a
-// newline. Nodes are called s0, s1, ... in order of declaration and carry the
-// names of the states as text.
+// DOT returns the table as a Graphviz digraph, one statement per line, with a newline
+// at the end. The nodes are s0, s1, ... in order of declaration. Their labels are the
+// names of the states.
 func DOT(t *fsm.Table, c *Config) string {
 	m := newModel(t, c)
 	var b strings.Builder
@@ -39,8 +39,8 @@ func DOT(t *fsm.Table, c *Config) string {
 	return b.String()
 }
 
-// dotLook is how an arrow of this row looks: returns dashed, ignored events
-// dotted, forced rows red.
+// dotLook returns the attributes of an arrow: dashed for a return, dotted for an
+// ignored event, red for a forced row.
 func (m model) dotLook(row int) string {
 	r := &m.t.Rows[row]
 	look := ""
@@ -56,7 +56,7 @@ func (m model) dotLook(row int) string {
 	return look
 }
 
-// dotStyle is how a state looks.
+// dotStyle returns the attributes of a state.
 func (m model) dotStyle(state int) string {
 	switch {
 	case state >= len(m.t.States):

@@ -6,9 +6,8 @@ import (
 	"unicode"
 )
 
-// visible makes every character of a name one that can be seen: what is not
-// printable (control and format characters, among them the ones that turn the
-// direction of writing) becomes <U+XXXX>, the empty name <empty>.
+// visible replaces every character that is not printable by <U+XXXX>, and the empty
+// name by <empty>. Among them are the characters that reverse the direction of text.
 func visible(s string) string {
 	if s == "" {
 		return "<empty>"
@@ -24,7 +23,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// oneLine makes a line of a text for people; of spaces alone it makes nothing.
+// oneLine returns a text in one line, and "" for white space.
 func oneLine(s string) string {
 	words := strings.Fields(s)
 	if len(words) == 0 {
@@ -33,8 +32,8 @@ func oneLine(s string) string {
 	return visible(strings.Join(words, " "))
 }
 
-// escapeWith writes every character of s that keep refuses with write. keep
-// sees the neighbours; they are 0 at the ends.
+// escapeWith passes every character that keep refuses to write. The neighbours of a
+// character are 0 at the ends.
 func escapeWith(s string, keep func(before, r, after rune) bool, write func(*strings.Builder, rune)) string {
 	var b strings.Builder
 	rs := []rune(s)
@@ -56,15 +55,15 @@ func escapeWith(s string, keep func(before, r, after rune) bool, write func(*str
 
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// inner reports whether r stands between two characters that are no spaces:
-// a space there is not swallowed by what lays out text.
+// inner reports whether both neighbours are characters other than spaces. A layout
+// program keeps a space between them.
 func inner(before, after rune) bool {
 	return before != 0 && before != ' ' && after != 0 && after != ' '
 }
 
-// mermaidText escapes a name for a Mermaid label. Letters, digits and what names
-// are full of stay where they cannot be read as markup; all else becomes
-// Mermaid's #code; form, which is gone before the parser sees the text.
+// mermaidText escapes a name for a Mermaid label. It keeps letters, digits and some
+// punctuation where they cannot be markup. Every other character becomes #code;, which
+// Mermaid replaces before it parses the text.
 func mermaidText(s string) string {
 	s = mermaidInternal.Replace(visible(s))
 	numbered := strings.HasPrefix(strings.TrimLeftFunc(s, unicode.IsDigit), ")") // 1) begins a list
@@ -88,14 +87,14 @@ func mermaidText(s string) string {
 	})
 }
 
-// mermaidInternal parts, with a character that has no width, the pairs of
-// characters that Mermaid itself writes for # and ; while it works.
+// mermaidInternal separates, by a character without width, the pairs of characters
+// that Mermaid uses internally for # and ;.
 var mermaidInternal = strings.NewReplacer("\ufb02\u00b0", "\ufb02\u2060\u00b0", "\u00b6\u00df", "\u00b6\u2060\u00df")
 
-const noBreak = '\u00a0' // a space that layout keeps
+const noBreak = '\u00a0' // a space that a layout program keeps
 
-// dotText escapes a name for a quoted DOT label. Graphviz reads HTML entities
-// even there, so an ampersand is one.
+// dotText escapes a name for a quoted DOT label. Graphviz reads HTML entities there,
+// so that an ampersand becomes one.
 func dotText(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `&`, `&amp;`).Replace(visible(s))
 }

@@ -30,7 +30,7 @@ var cranes = fsm.Must[load](fsm.Spec[string, string]{
 	Rows: fsm.Rows(
 		fsm.Move("Idle", "Lift", "Moving").By("user").If(lightEnough),
 		fsm.Return[string]("Moving", "Arrived").By("worker"),
-		fsm.Move("Moving", "Lost", "Broken").After(5*time.Minute).Note("nobody answers any more"),
+		fsm.Move("Moving", "Lost", "Broken").After(5*time.Minute).Note("the worker does not answer"),
 		fsm.Ignore[string]("Idle", "Arrived").By("worker").Note("a report that came twice"),
 		fsm.Move("Broken", "Repair", "Idle").By("user").OnlyForced(),
 		fsm.FromAny("Scrap", "Scrapped").Excluding("Moving"),
@@ -126,7 +126,7 @@ func ExampleMarkdown() {
 	// | --- | --- | --- | --- | --- | --- |
 	// | Idle | Lift | user | light enough | Moving |  |
 	// | Moving | Arrived | worker |  | back to the origin |  |
-	// | Moving | Lost | sweeper |  | Broken | after 5m; nobody answers any more |
+	// | Moving | Lost | sweeper |  | Broken | after 5m; the worker does not answer |
 	// | Idle | Arrived | worker |  | ignored | a report that came twice |
 	// | Broken | Repair | user |  | Idle | forced |
 	// | any state but Moving | Scrap | any actor |  | Scrapped |  |
@@ -159,6 +159,6 @@ func ExampleText() {
 	// | Moving |         |         |        |          |         |
 	//
 	// [1] the load is in the air
-	// [2] nobody answers any more
+	// [2] the worker does not answer
 	// [3] a report that came twice
 }

@@ -13,8 +13,7 @@ type grid struct {
 
 func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
 
-// used drops the columns in which no row has anything. Without rows the head
-// stays.
+// used returns the grid without empty columns. A grid without rows keeps its head.
 func (g grid) used() grid {
 	if len(g.rows) == 0 {
 		return g
@@ -57,7 +56,7 @@ func (g grid) markdown() string {
 	return b.String()
 }
 
-// text aligns the columns and breaks cells where a line would exceed width.
+// text aligns the columns, and breaks cells so that lines do not exceed width.
 func (g grid) text(width int) string {
 	g = g.used()
 	widths := g.widths(width)
@@ -94,8 +93,8 @@ func (g grid) text(width int) string {
 	return b.String()
 }
 
-// widths gives every column what its longest cell needs, and while the line is
-// too long takes from the widest column that can be broken.
+// widths returns the width of the longest cell of every column. While the line is too
+// long, it reduces the widest column that can be broken.
 func (g grid) widths(width int) []int {
 	need := make([]int, len(g.head))
 	least := make([]int, len(g.head))
@@ -128,8 +127,8 @@ func (g grid) widths(width int) []int {
 	return need
 }
 
-// wrap breaks a text at spaces into lines of at most width characters; a longer
-// word has a line of its own.
+// wrap breaks a text at spaces into lines of at most width characters. A longer word
+// has a line of its own.
 func wrap(s string, width int) []string {
 	var lines []string
 	for _, w := range strings.Split(s, " ") {

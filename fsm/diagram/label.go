@@ -7,9 +7,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Names and texts of a table. What stands in the table is passed through esc;
-// the words in between are ours and safe in every format. An index that refers
-// to nothing, in a table made by hand, reads "?".
+// The functions below return names and texts of a table. They pass everything that
+// comes from the table through esc. An index that refers to nothing reads "?".
 
 func (m model) state(i int) string {
 	switch n := len(m.t.States); {
@@ -47,7 +46,7 @@ func join(list []int, name func(int) string, esc func(string) string, sep string
 	return strings.Join(names, sep)
 }
 
-// actors names the actors of a row.
+// actors returns the names of the actors of a row.
 func (m model) actors(row int, esc func(string) string) string {
 	if list := m.t.Rows[row].Actors; len(list) > 0 {
 		return join(list, m.actor, esc, ", ")
@@ -55,7 +54,7 @@ func (m model) actors(row int, esc func(string) string) string {
 	return "any actor"
 }
 
-// sources names the sources of a row: its wildcard, or the states.
+// sources returns the wildcard of a row, or the names of its sources.
 func (m model) sources(row int, esc func(string) string) string {
 	r := &m.t.Rows[row]
 	switch {
@@ -69,7 +68,7 @@ func (m model) sources(row int, esc func(string) string) string {
 	return "any state"
 }
 
-// label is the text of a row on an arrow, in one line:
+// label returns the text of a row on an arrow, in one line:
 //
 //	event by actors [guard] after 5m, origin A or B, forced, return
 func (m model) label(row int, esc func(string) string) string {
@@ -93,7 +92,7 @@ func (m model) label(row int, esc func(string) string) string {
 	return b.String()
 }
 
-// marks are the words for what is special about a row.
+// marks returns the special properties of a row.
 func (m model) marks(row int, esc func(string) string) (marks []string) {
 	r := &m.t.Rows[row]
 	if len(r.Origin) > 0 {
@@ -108,7 +107,7 @@ func (m model) marks(row int, esc func(string) string) (marks []string) {
 	return marks
 }
 
-// then is the word for a row that does not move to a target of its own.
+// then returns the word for a row without a target.
 func (m model) then(row int) string {
 	switch m.t.Rows[row].Then {
 	case fsm.ThenReturn:

@@ -7,17 +7,16 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Markdown returns the table as two Markdown tables, of the states and of the
-// rows, in order of declaration. Each line is one state or row as declared;
-// columns in which nothing stands are left out.
+// Markdown returns two Markdown tables, of the states and of the rows, in order of
+// declaration. Each line is one state or row. It omits empty columns.
 func Markdown(t *fsm.Table, c *Config) string {
 	m := newModel(t, c)
 	return m.stateGrid(nil).markdown() + "\n" + m.rowGrid(nil).markdown()
 }
 
-// Text returns the tables of [Markdown] for a terminal: columns are aligned,
-// long cells are continued in the next line, and what states and rows say in
-// Doc follows as numbered notes.
+// Text returns the tables of [Markdown] for a terminal. It aligns the columns, and
+// continues long cells in the next line. The Doc texts of states and rows follow as
+// numbered notes.
 func Text(t *fsm.Table, c *Config) string {
 	m := newModel(t, c)
 	var n notes
@@ -28,7 +27,7 @@ func Text(t *fsm.Table, c *Config) string {
 	return s
 }
 
-// stateGrid is the table of states.
+// stateGrid returns the table of states.
 func (m model) stateGrid(n *notes) grid {
 	g := grid{head: []string{"State", "Kind", "Deadline", "Notes"}}
 	deadlines := m.deadlines()
@@ -49,7 +48,7 @@ func (m model) stateGrid(n *notes) grid {
 	return g
 }
 
-// deadlines says of every state what ends it by itself, or who looks after it.
+// deadlines returns for every state its timeouts, or the reason why it has none.
 func (m model) deadlines() []string {
 	all := make([][]string, len(m.t.States))
 	for row := range m.t.Rows {
@@ -73,7 +72,7 @@ func (m model) deadlines() []string {
 	return cells
 }
 
-// rowGrid is the table of rows.
+// rowGrid returns the table of rows.
 func (m model) rowGrid(n *notes) grid {
 	g := grid{head: []string{"From", "Event", "Actor", "Guard", "To", "Notes"}}
 	for row := range m.t.Rows {

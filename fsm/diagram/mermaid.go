@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Mermaid returns the table as a Mermaid state diagram (stateDiagram-v2), one
-// statement a line, ended by a newline. States are called s0, s1, ... in order
-// of declaration and carry their names as text.
+// Mermaid returns the table as a Mermaid state diagram (stateDiagram-v2), one statement
+// per line, with a newline at the end. The states are s0, s1, ... in order of
+// declaration. Their labels are the names of the states.
 func Mermaid(t *fsm.Table, c *Config) string {
 	m := newModel(t, c)
 	var b strings.Builder
@@ -37,7 +37,7 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	return b.String()
 }
 
-// mermaidClasses gives states their look, where the table has such states.
+// mermaidClasses writes the styles of the states.
 func (m model) mermaidClasses(line func(string, ...any)) {
 	class := func(name, style string, members []string) {
 		if style != "" && len(members) > 0 {

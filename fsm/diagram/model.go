@@ -8,15 +8,15 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// arrow is what a picture draws between two places: the rows that lead from
-// one to the other, in order of declaration.
+// arrow is one arrow of a picture: the rows that lead from one place to another, in
+// order of declaration.
 type arrow struct {
 	from int // index of a state; ^i is box i
 	to   int
 	rows []int
 }
 
-// source is the identifier of the place where the arrow starts.
+// source returns the identifier of the place where the arrow starts.
 func (a arrow) source() string {
 	if a.from < 0 {
 		return fmt.Sprintf("any%d", ^a.from)
@@ -24,7 +24,7 @@ func (a arrow) source() string {
 	return fmt.Sprintf("s%d", a.from)
 }
 
-// model is a table as the pictures need it.
+// model is a table with the config of a picture.
 type model struct {
 	t      *fsm.Table
 	config Config
@@ -41,16 +41,16 @@ func newModel(t *fsm.Table, c *Config) model {
 	return m
 }
 
-// box returns the index of the box at which a wildcard row starts: rows that
-// leave out the same states share one.
+// box returns the index of the box at which a wildcard row starts. Rows that exclude
+// the same states share a box.
 func (m model) box(row int) int {
 	return slices.IndexFunc(m.boxes, func(first int) bool {
 		return slices.Equal(m.t.Rows[first].Except, m.t.Rows[row].Except)
 	})
 }
 
-// arrows returns the arrows in order of the first row of each. Rows that lead
-// the same way and have the same look share one arrow.
+// arrows returns the arrows in order of the first row of each. Rows with the same
+// source, target and look share an arrow.
 func (m model) arrows(look func(row int) string) []arrow {
 	type way struct {
 		from, to int
@@ -80,9 +80,8 @@ func (m model) arrows(look func(row int) string) []arrow {
 	return list
 }
 
-// edges yields source and target of a row that is drawn. Unlike those of
-// [fsm.Table.Edges] they include states that are not declared: what is wrong
-// with a table is what one wants to see of it.
+// edges yields the sources and targets of a row to draw. Unlike [fsm.Table.Edges] it
+// includes undeclared states, because a picture shows the faults of a table.
 func (m model) edges(row int, origins [][]int) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		r := &m.t.Rows[row]
@@ -115,14 +114,13 @@ func (m model) collapsed(row int) bool {
 	return m.config.CollapseAny && r.Any && r.Then == fsm.ThenMove
 }
 
-// has reports whether a state by index is declared, or at least named.
+// has reports whether the index is that of a declared or undeclared state.
 func (m model) has(state int) bool { return state >= 0 && state < m.states() }
 
-// states is the number of states that are drawn: those declared, then those
-// that are named only.
+// states returns the number of states to draw, declared and undeclared.
 func (m model) states() int { return len(m.t.States) + len(m.t.Undeclared) }
 
-// entries returns the states in which an object may begin.
+// entries returns the initial states.
 func (m model) entries() []int {
 	entries := m.t.Initials
 	if len(entries) == 0 {

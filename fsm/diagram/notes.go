@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// notes collects the texts that stand below a table. The nil notes collects
-// nothing: the texts stand in the cells.
+// notes collects the texts below a table. The nil notes collects nothing, and the
+// cells contain the texts.
 type notes struct {
 	list   []string
 	number map[string]int
 }
 
-// cell is the content of a cell with short marks and a text for people.
+// cell returns the content of a cell with marks and a text.
 func (n *notes) cell(marks []string, doc string) string {
 	cell := strings.Join(marks, ", ")
 	between := ""
@@ -30,7 +30,7 @@ func (n *notes) cell(marks []string, doc string) string {
 	return cell + between + doc
 }
 
-// refer returns the mark that stands for a text. Equal texts share one.
+// refer returns the mark of a text. Equal texts share a mark.
 func (n *notes) refer(doc string) string {
 	if n.number == nil {
 		n.number = make(map[string]int)
@@ -42,7 +42,7 @@ func (n *notes) refer(doc string) string {
 	return fmt.Sprintf("[%d]", n.number[doc])
 }
 
-// text lists the notes in lines of at most width characters.
+// text returns the notes in lines of at most width characters.
 func (n *notes) text(width int) string {
 	var b strings.Builder
 	for i, doc := range n.list {

@@ -1,7 +1,9 @@
 package fsmtest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,39 +12,40 @@ import (
 	"github.com/interlock-go/interlock/fsm/tour"
 )
 
-// Driver is a system under test: whatever keeps one object of the table, be it an
-// [fsm.Instance], a manager over a store, or a service behind an API. [Drive] makes
-// one of a machine.
+// Driver is a system under test that keeps one object of the table: an
+// [fsm.Instance], a manager with a store, or a service behind an API. [Drive] returns
+// the driver of a machine.
 type Driver interface {
-	// Reset makes a new object, which the calls of Apply that follow are about,
-	// and returns the state in which it begins.
+	// Reset creates a new object for the following calls of Apply, and returns its
+	// state.
 	Reset(t testing.TB) (state string)
-	// Apply fires an event and returns the state in which the object is
-	// afterwards, accepted or refused. The second result is the refusal, nil if
-	// the event was accepted. A refusal that matches a sentinel of package fsm has
-	// to match the right one; a system with errors of its own may return these.
-	// [ErrCannot] says that the request cannot be made of this system. What is no
-	// refusal but a breakdown fails t.
-	//
-	// [Race] calls it from several goroutines at once, the others do not.
+	// Apply makes a request and returns the state of the object afterwards. The
+	// second result is the refusal, and nil if the system accepted the event. A
+	// refusal that matches a sentinel of package fsm has to match the right one. A
+	// system may also return errors of its own. Apply returns ErrUnsupported if it
+	// cannot make the request; it has then done nothing. Apply fails t if the system
+	// breaks down. [Race] calls it from several goroutines at once.
 	Apply(t testing.TB, r Request) (state string, refusal error)
 }
 
-// ErrCannot is returned by a [Driver] that cannot make a request: a guard that
-// cannot be told what to say, force that it does not know. Nothing has happened.
-var ErrCannot = errors.New("fsmtest: the driver cannot make this request")
+// ErrUnsupported is returned by a [Driver] that cannot make a request, for example
+// because it has no payload for which the guards return the wanted results.
+var ErrUnsupported = errors.New("fsmtest: the driver cannot make this request")
 
-// Request is one event that somebody fires. The zero Request is none.
+// ErrScripted is the reason of a guard that refuses because the [Request] wants it.
+var ErrScripted = errors.New("fsmtest: the request wants this guard to refuse")
+
+// Request is one event that an actor fires. It is read only and may be copied.
 type Request struct {
 	Event string
 	Actor fsm.Actor
 	Force bool
-	// What the guards that are asked have to say, by their names. Of guards that
-	// are in neither, none is asked by a machine of the table.
+	// Agree and Refuse are the names of the guards that have to pass and to refuse.
+	// A machine of the table calls no other guard.
 	Agree, Refuse []string
 }
 
-// String tells the request in one line, for people.
+// String returns the request in one line.
 func (r Request) String() string {
 	var b strings.Builder
 	b.WriteString(r.Event)
@@ -61,20 +64,25 @@ func (r Request) String() string {
 	return b.String()
 }
 
-// Guard returns what a guard has to say: nil if it agrees, else [ErrToldTo] or,
-// for a guard that nobody expects to be asked, an error that names it.
+// Guard returns the result of a guard: nil if the guard has to pass, [ErrScripted] if
+// it has to refuse, and another error if the table does not call the guard here.
 func (r Request) Guard(name string) error {
 	switch {
 	case slices.Contains(r.Agree, name):
 		return nil
 	case slices.Contains(r.Refuse, name):
-		return ErrToldTo
+		return ErrScripted
 	}
-	return errors.New("fsmtest: guard " + name + " was asked, which the table does not ask here")
+	return fmt.Errorf("fsmtest: call guard %q: the table does not call it here", name)
 }
 
-// ErrToldTo is the reason of guards that refuse because a [Request] wants it.
-var ErrToldTo = errors.New("fsmtest: the guard was told to refuse")
+// Context returns a context that carries the request to the guards of
+// [ScriptedGuards].
+func (r Request) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+type requestKey struct{}
 
 func requestOf(s *tour.Step) Request {
 	return Request{Event: s.Event, Actor: s.Actor, Force: s.Force, Agree: s.Agree, Refuse: s.Refuse}
@@ -84,15 +92,13 @@ func refusedBy(n *tour.Negative) Request {
 	return Request{Event: n.Event, Actor: n.Actor, Force: n.Force, Refuse: n.Refuse}
 }
 
-// reasons are the sentinels of refusals by a table.
-var reasons = []error{fsm.ErrNotAllowed, fsm.ErrWrongActor, fsm.ErrForcedOnly, fsm.ErrGuard}
-
-// reason returns the sentinel that a refusal matches, nil if it is of the system's
-// own. A guard's reason may match another one too, so that it is asked first.
-func reason(refusal error) error {
-	for i := range reasons {
-		if sentinel := reasons[len(reasons)-1-i]; errors.Is(refusal, sentinel) {
-			return sentinel
+// sentinel returns the sentinel of package fsm that a refusal matches, and nil for an
+// error of the system's own. ErrGuard comes first, because the reason of a guard may
+// match another one too.
+func sentinel(refusal error) error {
+	for _, s := range []error{fsm.ErrGuard, fsm.ErrForcedOnly, fsm.ErrWrongActor, fsm.ErrNotAllowed} {
+		if errors.Is(refusal, s) {
+			return s
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ func testDoors(t testing.TB, m *fsm.Machine[string, string, struct{}]) {
 	})
 }
 
-func Example() { // in a test, t is what it is; here it only keeps what is said
-	fmt.Println(said(func(t testing.TB) { fsmtest.Tour(t, doors.Table(), fsmtest.Drive(doors, nil), nil) }))
-	// Output: door: 2 of 2 transitions in 2 steps and 1 sequences, 2 refusals; the driver could not make 0 requests
+func Example() { // a test passes its t; output records the messages
+	fmt.Println(output(func(t testing.TB) { fsmtest.Tour(t, doors.Table(), fsmtest.Drive(doors, nil), nil) }))
+	// Output: door: 2 of 2 transitions in 2 steps and 1 sequences, 2 refusals; the driver does not support 0 requests
 }

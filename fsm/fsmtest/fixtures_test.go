@@ -20,7 +20,7 @@ const (
 	worker fsm.Actor = "worker"
 )
 
-// disk is what the guards of disks look at.
+// disk is the payload of disks.
 type disk struct{ used, old bool }
 
 func asks(name string, agrees func(*disk) bool) fsm.Guard[disk] {
@@ -32,7 +32,7 @@ func asks(name string, agrees func(*disk) bool) fsm.Guard[disk] {
 	})
 }
 
-// newDisks is a table with a row of every sort.
+// newDisks returns a machine with a row of every form.
 func newDisks() *fsm.Machine[string, string, disk] {
 	return fsm.Must[disk](fsm.Spec[string, string]{
 		Name: "disk", Initial: "absent", Actors: []fsm.Actor{user, worker},
@@ -66,39 +66,39 @@ func newDisks() *fsm.Machine[string, string, disk] {
 
 var disks = newDisks()
 
-// record runs a test that may fail, and returns what it said.
+// record runs a test that may fail, and returns its output.
 func record(t *testing.T, run func(t testing.TB)) *suitetest.Recorder {
 	t.Helper()
 	return suitetest.Record(t, run)
 }
 
-// fails demands that a test fails and says all of this.
-func fails(t *testing.T, run func(t testing.TB), says ...string) {
+// fails requires that a test fails with all these messages.
+func fails(t *testing.T, run func(t testing.TB), messages ...string) {
 	t.Helper()
 	r := record(t, run)
-	require.True(t, r.Failed(), "nothing is noticed; said is:\n%s", r.Text())
-	for _, text := range says {
+	require.True(t, r.Failed(), "the test passes:\n%s", r.Text())
+	for _, text := range messages {
 		require.Contains(t, r.Text(), text)
 	}
 }
 
-// passes demands that a test passes and says all of this.
-func passes(t *testing.T, run func(t testing.TB), says ...string) {
+// passes requires that a test passes with all these messages.
+func passes(t *testing.T, run func(t testing.TB), messages ...string) {
 	t.Helper()
 	r := record(t, run)
 	require.False(t, r.Failed(), r.Text())
-	for _, text := range says {
+	for _, text := range messages {
 		require.Contains(t, r.Text(), text)
 	}
 }
 
-// switches are what the guards of random machines look at.
+// switches are the payload of random machines.
 type switches struct{ on [3]bool }
 
 var switchNames = [3]string{"p", "q", "r"}
 
-// drawMachine draws a sound machine: a tree that reaches every state and a way out
-// of each, and then of random rows those with which New makes a machine.
+// drawMachine draws a sound machine: a tree that reaches every state, a way out of each
+// state, and those of some random rows that New accepts.
 func drawMachine(t *rapid.T) *fsm.Machine[string, string, switches] {
 	spec := fsm.Spec[string, string]{Name: "drawn", Initial: "s0", Actors: []fsm.Actor{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "actors")]}
 	n := rapid.IntRange(2, 6).Draw(t, "states")
@@ -107,7 +107,7 @@ func drawMachine(t *rapid.T) *fsm.Machine[string, string, switches] {
 	for i := range n {
 		s := fsm.State[string]{Name: name(i), Kind: kinds.Draw(t, "kind")}
 		if s.Kind == fsm.Transitional {
-			s.Manual = "somebody"
+			s.Manual = "an operator"
 		}
 		spec.States = append(spec.States, s)
 	}

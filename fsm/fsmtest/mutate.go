@@ -17,68 +17,68 @@ import (
 
 // MutateConfig refines [Mutate]. The zero value and nil are the defaults.
 type MutateConfig struct {
-	// Least is how many in a hundred mutants have to be noticed; explained ones do
-	// not count. 0 is 100; below 0, nothing is demanded.
+	// Least is the percentage of mutants that the test has to detect, without the
+	// mutants of Survivors. Default: 100. A negative number requires nothing.
 	Least int
-	// Survivors names mutants that the test need not notice, by their text, each
-	// with a reason. One that is noticed, or is no mutant, is a fault.
+	// Survivors maps the texts of mutants that the test need not detect to reasons.
+	// An entry that is detected, that is no mutant, or that has no reason is a
+	// fault. Default: none.
 	Survivors map[string]string
-	// Kinds are those to make, EveryTarget makes more of them: see
-	// [tour.MutantConfig]. Default: all kinds, one target each.
-	Kinds       []tour.MutantKind
+	// Kinds are the kinds of mutants; see [tour.MutantConfig]. Default: all.
+	Kinds []tour.MutantKind
+	// EveryTarget makes a mutant for every other target of a row. Default: for one.
 	EveryTarget bool
-	// Timeout ends a test that hangs: the mutant is noticed. The context of its t
-	// is cancelled then; a test that ignores that is left behind. Default: 10s.
+	// Timeout is the time after which a mutant counts as detected. Mutate then
+	// cancels the context of the test and waits as long again; it abandons a test
+	// that ignores its context. Default: 10s.
 	Timeout time.Duration
 }
 
-// Score is what became of the mutants of a table.
+// Score counts the mutants of a table.
 type Score struct {
-	Killed, Survived int      // noticed by the test, and not
-	Equivalent       int      // proven to behave as the table: no test can notice
-	Refused          int      // no machine can be made of them: [fsm.New] notices
-	Survivors        []string // by text
+	Killed, Survived int      // mutants that the test detects, and does not
+	Equivalent       int      // mutants that behave like the table
+	Refused          int      // mutants that fsm.New refuses
+	Survivors        []string // texts of the mutants that survived
 }
 
-// String tells the score in one line, for people.
+// String returns the score in one line.
 func (s Score) String() string {
 	percent := 100
 	if all := s.Killed + s.Survived; all > 0 {
 		percent = s.Killed * 100 / all
 	}
-	return fmt.Sprintf("%d of %d mutants noticed (%d%%); %d are equivalent, %d make no machine",
+	return fmt.Sprintf("%d of %d mutants detected (%d%%); %d are equivalent, fsm.New refuses %d",
 		s.Killed, s.Killed+s.Survived, percent, s.Equivalent, s.Refused)
 }
 
-// Mutate measures how good a test of a machine is: it runs the test with machines
-// whose tables have one small fault each, see [tour.Mutants], and looks whether it
-// notices. Then it prints the score and the mutants that survived, and fails t if
-// fewer are noticed than the config demands.
+// Mutate measures a test of a machine. It runs the test with machines whose tables
+// have one small fault each, see [tour.Mutants], and logs the score and the mutants
+// that survived. It fails t if the test detects fewer than the config requires, or if
+// the test fails with m itself.
 //
-// The test gets a t of its own, so that nothing of what it says or fails becomes of
-// the outer one. It has to pass with m itself. It is a [testing.TB] and no
-// [testing.T], because that cannot fail for itself: no subtests. Directories and
-// environment variables are those of the outer test.
+// The test gets a testing.TB of its own that records failures. It cannot start
+// subtests. Directories and environment variables are those of t.
 func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(t testing.TB, m *fsm.Machine[S, E, T]), config *MutateConfig) Score {
 	t.Helper()
 	if config == nil {
 		config = &MutateConfig{}
 	}
 	timeout := cmp.Or(config.Timeout, 10*time.Second)
-	if noticed, said := notices(t, m, test, timeout); noticed {
-		t.Errorf("%s: the test fails without a mutant:\n%s", m.Name(), said)
+	if detected, text := detects(t, m, test, timeout); detected {
+		t.Errorf("%s: the test fails without a mutant:\n%s", m.Name(), text)
 		return Score{}
 	}
-	all, err := tour.Mutants(m.Table(), &tour.MutantConfig{EveryTarget: config.EveryTarget, Kinds: config.Kinds})
+	mutants, err := tour.Mutants(m.Table(), &tour.MutantConfig{EveryTarget: config.EveryTarget, Kinds: config.Kinds})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var score Score
-	fate := make(map[string]string)
-	for mutant := range all {
+	results := make(map[string]string) // by text; empty: survived
+	for mutant := range mutants {
 		if mutant.Equivalent {
 			score.Equivalent++
-			fate[mutant.Text] = "is equivalent"
+			results[mutant.Text] = "is equivalent"
 			continue
 		}
 		other, err := remake(m, mutant.Table, mutant.Rows, func(row int) guardFunc[T] {
@@ -86,27 +86,26 @@ func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test 
 		})
 		if err != nil {
 			score.Refused++
-			fate[mutant.Text] = "makes no machine"
+			results[mutant.Text] = "is refused by fsm.New"
 			continue
 		}
-		if noticed, _ := notices(t, other, test, timeout); noticed {
+		if detected, _ := detects(t, other, test, timeout); detected {
 			score.Killed++
-			fate[mutant.Text] = "is noticed"
+			results[mutant.Text] = "is detected"
 			continue
 		}
 		score.Survived++
 		score.Survivors = append(score.Survivors, mutant.Text)
-		fate[mutant.Text] = ""
+		results[mutant.Text] = ""
 	}
-	config.judge(t, m.Name(), &score, fate)
+	config.judge(t, m.Name(), &score, results)
 	return score
 }
 
-// judge prints the score and demands what is to be demanded.
-func (c *MutateConfig) judge(t testing.TB, name string, score *Score, fate map[string]string) {
+// judge logs the score and reports to t what the config requires and the test lacks.
+func (c *MutateConfig) judge(t testing.TB, name string, score *Score, results map[string]string) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", name, score)
 	unexplained := 0
 	for _, text := range score.Survivors {
 		why := c.Survivors[text]
@@ -116,55 +115,53 @@ func (c *MutateConfig) judge(t testing.TB, name string, score *Score, fate map[s
 		}
 		fmt.Fprintf(&b, "\n\tsurvived: %s: %s", text, why)
 	}
-	t.Log(b.String())
+	t.Logf("%s: %s%s", name, score, b.String())
 	for _, text := range slices.Sorted(maps.Keys(c.Survivors)) {
-		switch became, known := fate[text]; {
+		switch result, known := results[text]; {
 		case !known:
-			t.Errorf("%s: there is no mutant %q that may survive", name, text)
-		case became != "":
-			t.Errorf("%s: %q may survive, but %s", name, text, became)
+			t.Errorf("%s: exception %q: there is no such mutant", name, text)
+		case result != "":
+			t.Errorf("%s: exception %q: the mutant %s", name, text, result)
 		case c.Survivors[text] == "":
-			t.Errorf("%s: %q may survive without a reason", name, text)
+			t.Errorf("%s: exception %q has no reason", name, text)
 		}
 	}
-	least := c.Least
-	if least == 0 {
-		least = 100
-	}
+	least := leastOf(c.Least)
 	if judged := score.Killed + unexplained; score.Killed*100 < judged*least {
-		t.Errorf("%s: %d of %d mutants are noticed, fewer than %d%%", name, score.Killed, judged, least)
+		t.Errorf("%s: %d of %d mutants are detected, want %d%%", name, score.Killed, judged, least)
 	}
 	if score.Killed+score.Survived == 0 && least > 0 {
-		t.Errorf("%s: no mutant could be tried", name)
+		t.Errorf("%s: there is no mutant to run", name)
 	}
 }
 
-// notices runs the test and reports whether it fails, or takes too long.
-func notices[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(testing.TB, *fsm.Machine[S, E, T]), timeout time.Duration) (noticed bool, said string) {
+// detects runs the test and reports whether it fails or exceeds the timeout. It also
+// returns the output.
+func detects[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(testing.TB, *fsm.Machine[S, E, T]), timeout time.Duration) (bool, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	done := make(chan *suitetest.Recorder, 1)
-	go func() { // ends with the test; one that hangs is left behind
-		done <- suitetest.Record(t, func(t testing.TB) { test(ending{t, ctx}, m) })
+	go func() { // ends with the test
+		done <- suitetest.Record(t, func(t testing.TB) { test(limited{t, ctx}, m) })
 	}()
 	select {
 	case r := <-done:
 		return r.Failed(), r.Text()
 	case <-ctx.Done():
 	}
-	// Told to end, it may still say what it has to say.
-	select {
+	select { // the test may end after its context
 	case r := <-done:
 		return true, r.Text()
 	case <-time.After(timeout):
-		return true, "it takes longer than " + timeout.String()
+		return true, "the test takes longer than " + timeout.String()
 	}
 }
 
-// ending is a test with a context that ends.
-type ending struct {
+// limited is a testing.TB with a context that ends. testing.TB has no other way to
+// pass one.
+type limited struct {
 	testing.TB
 	ctx context.Context
 }
 
-func (e ending) Context() context.Context { return e.ctx }
+func (l limited) Context() context.Context { return l.ctx }

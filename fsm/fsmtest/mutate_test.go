@@ -14,13 +14,13 @@ import (
 
 type diskMachine = *fsm.Machine[string, string, disk]
 
-// A tour of the table that is meant notices every mutant of another one.
+// A tour of the table detects every mutant of the machine.
 func TestMutateByTour(t *testing.T) {
 	score := fsmtest.Mutate(t, disks, func(t testing.TB, m diskMachine) {
 		fsmtest.Tour(t, disks.Table(), fsmtest.Drive(m, payload), &fsmtest.TourConfig{EveryActor: true})
 	}, &fsmtest.MutateConfig{EveryTarget: true, Survivors: map[string]string{
-		"row 3 (created -resize-> created) is ignored":          "a driver says where the object is, not whether it moved",
-		"row 10 (deleting -delete-> ignored) leads to deleting": "likewise",
+		"row 3 (created -resize-> created) is ignored":          "a driver reports the state of the object, not whether it moved",
+		"row 10 (deleting -delete-> ignored) leads to deleting": "as above",
 	}})
 	require.Equal(t, 2, score.Survived)
 	require.Greater(t, score.Killed, 100)
@@ -28,7 +28,7 @@ func TestMutateByTour(t *testing.T) {
 	require.Positive(t, score.Refused)
 }
 
-// A test that looks at a few rows leaves the others to the mutants.
+// Mutants of rows that a test does not cover survive.
 func TestMutateNamesSurvivors(t *testing.T) {
 	few := func(t testing.TB, m diskMachine) {
 		fsmtest.Run(t, m, []diskCase{
@@ -39,7 +39,7 @@ func TestMutateNamesSurvivors(t *testing.T) {
 	kinds := []tour.MutantKind{tour.MutantActor, tour.MutantAnybody}
 	const survivor = "row 1 (creating -done-> created) is for anybody"
 	fails(t, func(t testing.TB) { fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds}) },
-		"survived: "+survivor+": not explained", "fewer than 100%")
+		"survived: "+survivor+": not explained", "want 100%")
 	var score fsmtest.Score
 	passes(t, func(t testing.TB) {
 		score = fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds, Least: 5, Survivors: map[string]string{survivor: "trusted"}})
@@ -47,20 +47,20 @@ func TestMutateNamesSurvivors(t *testing.T) {
 	require.Equal(t, 2, score.Killed)
 	require.Contains(t, score.Survivors, survivor)
 	require.Len(t, score.Survivors, score.Survived)
-	for says, survivors := range map[string]map[string]string{
-		`there is no mutant "row 99" that may survive`:                           {"row 99": "why"},
-		`"row 0 (absent -create-> creating) is for anybody" may survive, but is`: {"row 0 (absent -create-> creating) is for anybody": "why"},
-		"may survive without a reason":                                           {survivor: ""},
+	for fault, survivors := range map[string]map[string]string{
+		`exception "row 99": there is no such mutant`:                                          {"row 99": "why"},
+		`exception "row 0 (absent -create-> creating) is for anybody": the mutant is detected`: {"row 0 (absent -create-> creating) is for anybody": "why"},
+		"has no reason": {survivor: ""},
 	} {
 		fails(t, func(t testing.TB) {
 			fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Kinds: kinds, Least: -1, Survivors: survivors})
-		}, says)
+		}, fault)
 	}
 	passes(t, func(t testing.TB) { fsmtest.Mutate(t, disks, few, &fsmtest.MutateConfig{Least: -1}) })
 }
 
-// Mutants run without failing anybody: a test of a mutant may fail in any way.
-func TestMutateHoldsWhatTestsDo(t *testing.T) {
+// A test of a mutant may fail in any way without failing the outer test.
+func TestMutateRecordsEveryFailure(t *testing.T) {
 	one := &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantAnybody}, Timeout: 50 * time.Millisecond}
 	for name, notice := range map[string]func(testing.TB){
 		"error": func(t testing.TB) { t.Error("noticed") },
@@ -84,7 +84,7 @@ func TestMutateHoldsWhatTestsDo(t *testing.T) {
 	}, "fails without a mutant:\nalways")
 	fails(t, func(t testing.TB) {
 		fsmtest.Mutate(t, lampsOfTwo, func(testing.TB, diskMachine) {}, &fsmtest.MutateConfig{Kinds: []tour.MutantKind{tour.MutantUnguarded}})
-	}, "no mutant could be tried")
+	}, "there is no mutant to run")
 	release := make(chan struct{})
 	deaf := func(t testing.TB, m diskMachine) {
 		if m.Can(t.Context(), m.At("off"), "switch", worker, nil) == nil {
@@ -95,7 +95,7 @@ func TestMutateHoldsWhatTestsDo(t *testing.T) {
 	close(release)
 }
 
-// lampsOfTwo has one row that is for one actor, and so one mutant for anybody.
+// lampsOfTwo has one row with an actor, and therefore one mutant without.
 var lampsOfTwo = fsm.Must[disk](fsm.Spec[string, string]{
 	Name: "lamp", Initial: "off", Actors: []fsm.Actor{user, worker},
 	States: []fsm.State[string]{{Name: "off"}, {Name: "on"}},
@@ -117,7 +117,7 @@ func TestMutantsKeepTheirGuards(t *testing.T) {
 	require.Equal(t, 1, score.Refused, "without its guard, row 5 shadows row 6")
 }
 
-// lines tells what rows do, by names.
+// lines returns the rows by name.
 func lines(t *fsm.Table) (list []string) {
 	states := func(of []int) (names []string) {
 		for _, s := range of {
@@ -139,8 +139,7 @@ func lines(t *fsm.Table) (list []string) {
 	return list
 }
 
-// The machines with which a test is run have the tables of the mutants, whatever
-// New adds to rows.
+// The machines of a test have the tables of the mutants.
 func TestMachinesAreThoseOfTheMutants(t *testing.T) {
 	all, err := tour.Mutants(disks.Table(), &tour.MutantConfig{EveryTarget: true})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 // guardFunc is the function of a guard.
 type guardFunc[T any] = func(ctx context.Context, before, after *T) error
 
-// remade is a machine of the same table with other guards.
+// remade returns a machine of the same table with other guards.
 func remade[S, E comparable, T any](m *fsm.Machine[S, E, T], guard func(row int) guardFunc[T]) *fsm.Machine[S, E, T] {
 	rows := make([]int, len(m.Table().Rows))
 	for i := range rows {
@@ -17,14 +17,14 @@ func remade[S, E comparable, T any](m *fsm.Machine[S, E, T], guard func(row int)
 	}
 	other, err := remake(m, m.Table(), rows, guard)
 	if err != nil {
-		panic("fsmtest: a machine cannot be made again: " + err.Error())
+		panic("fsmtest: remake machine: " + err.Error()) // its table was accepted before
 	}
 	return other
 }
 
-// remake makes a machine of another table with the same states, events and actors.
-// Rows says which row of m each of its rows was; guard makes the guards of those
-// that have one.
+// remake returns a machine of another table with the same states, events and actors.
+// rows maps the rows of the table to the rows of m. The function returns the guard of
+// a row of m.
 func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows []int, guard func(row int) guardFunc[T]) (*fsm.Machine[S, E, T], error) {
 	states := func(list []int) []S {
 		named := make([]S, len(list))
@@ -34,7 +34,7 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 		return named
 	}
 	spec := fsm.Spec[S, E]{Name: t.Name, Title: t.Title, Initial: m.StateAt(t.Initial), Actors: t.Actors}
-	late := make(map[int]bool) // states with a deadline
+	timed := make(map[int]bool) // states with a timeout
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		row := fsm.Row[S, E]{
@@ -55,7 +55,7 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 		}
 		if r.Timeout > 0 {
 			for _, s := range r.From {
-				late[s] = true
+				timed[s] = true
 			}
 		}
 		spec.Rows = append(spec.Rows, row)
@@ -65,12 +65,12 @@ func remake[S, E comparable, T any](m *fsm.Machine[S, E, T], t *fsm.Table, rows 
 		if s.Target >= 0 {
 			state.Target = new(m.StateAt(s.Target))
 		}
-		// A table that lost or got a deadline is to run all the same.
+		// fsm.New accepts a mutant that lost a timeout only with a reason.
 		switch {
-		case late[i]:
+		case timed[i]:
 			state.Manual = ""
 		case s.Kind == fsm.Transitional && s.Manual == "":
-			state.Manual = "fsmtest: nobody"
+			state.Manual = "mutant"
 		}
 		spec.States = append(spec.States, state)
 	}

@@ -2,7 +2,6 @@ package fsmtest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -12,50 +11,41 @@ import (
 
 // TourConfig refines [Tour]. The zero value and nil are the defaults.
 type TourConfig struct {
-	// EveryActor: every row is taken by every actor who may, not by one of them.
+	// EveryActor takes every row by every actor that may fire it. Default: by one.
 	EveryActor bool
-	// Restart is what a new object costs, in steps. Default: as few as possible.
-	Restart int
-	// NoNegatives: nothing is asked that has to be refused.
-	NoNegatives bool
-	// Stranger is an actor whom the table does not declare, who asks for
-	// everything too. Default: nobody.
+	// Stranger is an actor that the table does not declare. It makes every request
+	// too, and the system has to refuse them. Default: none.
 	Stranger fsm.Actor
-	// Missed are the rows, by index, that no object can take, each with a reason.
-	// Default: none, and a row that the tour misses is an error.
+	// Missed maps the indexes of rows that no object can take to reasons. Default:
+	// none. Tour reports a row that it misses and a row of Missed that it takes.
 	Missed map[int]string
 }
 
-// maxFaults is how many faults a run tells before it gives up.
+// maxFaults is the number of faults after which a tour ends.
 const maxFaults = 10
 
-// Tour leads a system through every transition of a table, see [tour.New], and
-// in every status that it comes to asks once for everything that has to be refused,
-// see [tour.Negatives]. It fails t where the system refuses a step, ends in another
-// state, accepts what has to be refused, refuses it for another reason, or moves
-// nevertheless.
-//
-// A row that no object can take fails t unless it is excepted. What the driver
-// cannot do is counted and told.
+// Tour leads a system through every transition of a table, see [tour.New]. In
+// every status it makes once every request that the system has to refuse, see
+// [tour.Negatives]. It reports to t a step that the system refuses or that leads to
+// another state, and a request that the system accepts, refuses with another
+// sentinel, or refuses after a move.
 func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 	t.Helper()
 	if config == nil {
 		config = &TourConfig{}
 	}
-	r := &run{t: t, table: table, d: d, refused: make(map[status][]tour.Negative)}
-	plan, err := tour.New(table, &tour.Config{EveryActor: config.EveryActor, Restart: config.Restart})
+	plan, err := tour.New(table, &tour.Config{EveryActor: config.EveryActor})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !config.NoNegatives {
-		all, err := tour.Negatives(table, &tour.NegativeConfig{Stranger: config.Stranger})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n := range all {
-			at := status{n.State, n.Origin}
-			r.refused[at] = append(r.refused[at], n)
-		}
+	negatives, err := tour.Negatives(table, &tour.NegativeConfig{Stranger: config.Stranger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t: t, table: table, d: d, refused: make(map[status][]tour.Negative), taken: make(map[transition]bool)}
+	for n := range negatives {
+		at := status{n.State, n.Origin}
+		r.refused[at] = append(r.refused[at], n)
 	}
 	r.missed(plan.Missed, config.Missed)
 	if table.Initial >= 0 && table.Initial < len(table.States) {
@@ -69,20 +59,20 @@ func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 		}
 		r.sequence(i+1, status{steps[0].From, steps[0].Origin}, steps)
 	}
-	t.Logf("%s: %d of %d transitions in %d steps and %d sequences, %d refusals; the driver could not make %d requests",
-		table.Name, len(r.taken), plan.Transitions, r.steps, len(plan.Sequences), r.refusals, r.cannot)
+	t.Logf("%s: %d of %d transitions in %d steps and %d sequences, %d refusals; the driver does not support %d requests",
+		table.Name, len(r.taken), plan.Transitions, r.steps, len(plan.Sequences), r.refusals, r.unsupported)
 }
 
-// run is a tour on its way.
+// run is the state of one tour.
 type run struct {
 	t       testing.TB
 	table   *fsm.Table
 	d       Driver
-	refused map[status][]tour.Negative // not asked yet
+	refused map[status][]tour.Negative // requests that are still to make
 	taken   map[transition]bool
 	faults  int
 
-	steps, refusals, cannot int
+	steps, refusals, unsupported int
 }
 
 // transition is a row in a status, by an actor.
@@ -98,22 +88,19 @@ func (r *run) fault(format string, args ...any) {
 	r.t.Errorf("%s: "+format, append([]any{r.table.Name}, args...)...)
 }
 
-// missed compares the rows that the tour misses with those that may be.
+// missed compares the rows that the tour misses with the exceptions.
 func (r *run) missed(missed []tour.Missed, excepted map[int]string) {
 	r.t.Helper()
 	for _, m := range missed {
-		switch why, ok := excepted[m.Row]; {
-		case !ok:
+		if why := excepted[m.Row]; why == "" {
 			r.fault("the tour misses %s", m)
-		case why == "":
-			r.fault("row %d may be missed: no reason is given", m.Row)
-		default:
+		} else {
 			r.t.Logf("%s: the tour misses %s: %s", r.table.Name, m, why)
 		}
 	}
 	for row := range excepted {
 		if !slices.ContainsFunc(missed, func(m tour.Missed) bool { return m.Row == row }) {
-			r.fault("row %d may be missed, and is not", row)
+			r.fault("exception for row %d: the tour takes it", row)
 		}
 	}
 }
@@ -121,51 +108,35 @@ func (r *run) missed(missed []tour.Missed, excepted map[int]string) {
 // sequence leads a new object along the steps.
 func (r *run) sequence(number int, at status, steps []tour.Step) {
 	r.t.Helper()
-	if !r.reset(at) {
+	if state := r.d.Reset(r.t); state != at.state {
+		r.fault("a new object is in %s instead of %s", state, at.state)
 		return
 	}
 	for i := range steps {
-		if !r.refusedAt(at, steps[:i]) {
+		if !r.refuse(at, steps[:i]) {
 			return
 		}
 		s := &steps[i]
-		to := status{s.To, s.ToOrigin}
 		state, refusal := r.d.Apply(r.t, requestOf(s))
-		switch {
-		case errors.Is(refusal, ErrCannot):
-			r.cannot++
-			r.fault("sequence %d, step %d: %s: %v; %d more steps are left out", number, i+1, s, refusal, len(steps)-i-1)
-			return
-		case refusal != nil:
-			r.fault("sequence %d, step %d: %s: is refused: %v; %d more steps are left out", number, i+1, s, refusal, len(steps)-i-1)
-			return
-		case state != to.state:
-			r.fault("sequence %d, step %d: %s: ends in %s; %d more steps are left out", number, i+1, s, state, len(steps)-i-1)
+		if errors.Is(refusal, ErrUnsupported) {
+			r.unsupported++
+		}
+		if refusal != nil || state != s.To {
+			r.fault("sequence %d, step %d: %s: is in %s, refusal %v; %d more steps are left out",
+				number, i+1, s, state, refusal, len(steps)-i-1)
 			return
 		}
 		r.steps++
-		if r.taken == nil {
-			r.taken = make(map[transition]bool)
-		}
 		r.taken[transition{at, s.Row, s.Actor}] = true
-		at = to
+		at = status{s.To, s.ToOrigin}
 	}
-	r.refusedAt(at, steps)
+	r.refuse(at, steps)
 }
 
-func (r *run) reset(at status) bool {
-	r.t.Helper()
-	if state := r.d.Reset(r.t); state != at.state {
-		r.fault("a new object begins in %s instead of %s", state, at.state)
-		return false
-	}
-	return true
-}
-
-// refusedAt asks once for everything that has to be refused in a status. The steps
-// have led there: they are made again for an object that was moved. It returns
-// false if that fails.
-func (r *run) refusedAt(at status, steps []tour.Step) bool {
+// refuse makes once every request that the system has to refuse in a status. The
+// steps lead to that status; refuse makes them again after a request that moved the
+// object. It returns false if that fails.
+func (r *run) refuse(at status, steps []tour.Step) bool {
 	r.t.Helper()
 	list := r.refused[at]
 	delete(r.refused, at)
@@ -175,24 +146,22 @@ func (r *run) refusedAt(at status, steps []tour.Step) bool {
 		}
 		n := &list[i]
 		state, refusal := r.d.Apply(r.t, refusedBy(n))
-		if errors.Is(refusal, ErrCannot) {
-			r.cannot++
+		if errors.Is(refusal, ErrUnsupported) {
+			r.unsupported++
 			continue
 		}
 		r.refusals++
-		why := ""
 		switch {
 		case refusal == nil:
-			why = fmt.Sprintf("is accepted and leads to %s", state)
+			r.fault("%s: is accepted and leads to %s", n, state)
 		case state != at.state:
-			why = fmt.Sprintf("and yet the object is in %s", state)
-		case reason(refusal) != nil && reason(refusal) != n.Err:
+			r.fault("%s: is refused, and the object is in %s", n, state)
+		case sentinel(refusal) != nil && sentinel(refusal) != n.Err:
 			r.fault("%s: for another reason: %v", n, refusal)
-		}
-		if why == "" {
+			continue
+		default:
 			continue
 		}
-		r.fault("%s: %s", n, why)
 		if !r.again(steps) {
 			return false
 		}
@@ -200,13 +169,13 @@ func (r *run) refusedAt(at status, steps []tour.Step) bool {
 	return true
 }
 
-// again leads a new object to where the steps lead, without a look around.
+// again leads a new object along the steps, without other requests.
 func (r *run) again(steps []tour.Step) bool {
 	r.t.Helper()
 	r.d.Reset(r.t)
 	for i := range steps {
 		if state, refusal := r.d.Apply(r.t, requestOf(&steps[i])); refusal != nil || state != steps[i].To {
-			r.fault("%s: the second time: ends in %s: %v", &steps[i], state, refusal)
+			r.fault("%s: again: is in %s, refusal %v", &steps[i], state, refusal)
 			return false
 		}
 	}

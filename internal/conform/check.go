@@ -1,52 +1,110 @@
 package conform
 
 import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Check fails t with a line for every [Finding] of the machine against a
-// document and a mapping in files, and for every small change of the machine
-// that the comparison would not notice.
-func Check(t testing.TB, table *fsm.Table, documentFile, mappingFile string) {
+// Check reports to t every difference between the table of a machine and a document
+// that the map file does not name, and every fault of the map file.
+func Check(t testing.TB, machine *fsm.Table, documentFile, mapFile string) {
 	t.Helper()
-	d, err := ReadDocument(documentFile)
+	text, err := os.ReadFile(documentFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := ReadMapping(mappingFile)
+	document, err := fsm.ParseTable(text)
+	if err != nil {
+		t.Fatalf("%s: %v", documentFile, err)
+	}
+	text, err = os.ReadFile(mapFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	CheckDocument(t, table, d, m)
-}
-
-// CheckDocument is [Check] with a document and a mapping that the test has
-// already. A nil mapping says that machine and document are the same.
-func CheckDocument(t testing.TB, table *fsm.Table, d *Document, m *Mapping) {
-	t.Helper()
-	if m == nil {
-		m = &Mapping{}
+	m, err := parseMap(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", mapFile, err)
 	}
-	findings := Compare(table, d, m)
-	for _, f := range findings {
-		t.Errorf("%s and %s: %s: %s", table.Name, d.Name, f.Code, f.Text)
-	}
-	if len(findings) > 0 {
-		return
-	}
-	for _, change := range unnoticed(table, func(t *fsm.Table) []Finding { return Compare(t, d, m) }) {
-		t.Errorf("%s and %s: the comparison does not notice: %s", table.Name, d.Name, change)
+	for _, fault := range compare(machine, document, m) {
+		t.Errorf("%s and %s: %s", machine.Name, documentFile, fault)
 	}
 }
 
-// unnoticed returns the changes of a table after which compare finds nothing.
-func unnoticed(table *fsm.Table, compare func(*fsm.Table) []Finding) (changes []string) {
-	for mutant := range mutants(table) {
-		if len(compare(mutant.table)) == 0 {
-			changes = append(changes, mutant.change)
+// compare returns the faults that [Check] reports.
+func compare(machine, document *fsm.Table, m *mapping) (faults []string) {
+	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	original := lines(document, func(_, name string) string { return name })
+	used := make(map[string]bool)
+	var want []string
+	for i, line := range lines(document, m.rename) {
+		if slices.Contains(m.missing, original[i]) {
+			used[original[i]] = true
+			continue
+		}
+		want = append(want, line)
+	}
+	for _, line := range m.missing {
+		if !used[line] {
+			add("the document has no line %q", line)
 		}
 	}
-	return changes
+	for _, line := range m.added {
+		if slices.Contains(want, line) {
+			add("the document has the added line %q", line)
+		}
+		want = append(want, line)
+	}
+	for _, entry := range slices.Sorted(maps.Keys(m.names)) {
+		if !m.used[entry] {
+			add("the document has no %s", entry)
+		}
+	}
+	slices.Sort(want)
+	want = slices.Compact(want) // two rows of a document may become one
+	got := slices.DeleteFunc(lines(machine, func(_, name string) string { return name }), func(line string) bool {
+		state, isTarget := strings.CutPrefix(line, "state ")
+		state, _, leads := strings.Cut(state, " leads to ")
+		return isTarget && leads && !slices.ContainsFunc(want, func(line string) bool {
+			return strings.HasPrefix(line, "state "+state+" leads to ")
+		})
+	})
+	if diff := cmp.Diff(count(want), count(got)); diff != "" {
+		add("the tables differ (-document +machine):\n%s", diff)
+	}
+	return append(faults, additionFaults(machine, m.additions)...)
+}
+
+// count returns how often each line occurs.
+func count(lines []string) map[string]int {
+	n := make(map[string]int, len(lines))
+	for _, line := range lines {
+		n[line]++
+	}
+	return n
+}
+
+// additionFaults returns the faults of rows that go beyond the document, and of rows
+// of the sweeper.
+func additionFaults(machine *fsm.Table, additions []string) (faults []string) {
+	for e, line := range rowLines(machine, func(_, name string) string { return name }) {
+		row := &machine.Rows[e.Row]
+		switch {
+		case strings.Contains(line, " by sweeper-->") && row.Timeout == 0:
+			faults = append(faults, fmt.Sprintf("row %q has no timeout", line))
+		case !slices.Contains(additions, line):
+		case row.Doc == "":
+			faults = append(faults, fmt.Sprintf("addition %q has no Doc", line))
+		case !row.Forced && !strings.Contains(line, " by sweeper-->") && !strings.Contains(line, " by observer-->"):
+			faults = append(faults, fmt.Sprintf("addition %q is neither forced nor by the sweeper or an observer", line))
+		}
+	}
+	return faults
 }

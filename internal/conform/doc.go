@@ -1,67 +1,49 @@
-// Package conform proves that a machine is the table of a published document.
+// Package conform compares the table of a machine with the table of a published
+// document. The tests of the five systems use it.
 //
-// A [Document] holds the facts of the document: states with their kinds, and
-// rows. A [Mapping] is a file that people review: it says which name of the
-// document is which name of the machine, which row stands for a row of another
-// form, and what was added. [Check] compares the machine with both, and fails on
-// everything that is unmapped on either side:
+//	conform.Check(t, ovc.VM.Table(), "testdata/vm.json", "testdata/vm.map.txt")
 //
-//   - a state or row of the document that nothing represents,
-//   - a state or row of the machine that represents nothing and is not listed,
-//   - another kind, initial state, target, actor, guard, origin condition or
-//     form,
-//   - an entry of the mapping that matches nothing, or that changes something
-//     and gives no reason,
-//   - an addition by an actor of the document that is not forced, or one that
-//     the machine does not explain in its Doc,
-//   - a row by the sweeper that is no deadline, and a row where the document
-//     forbids one.
+// Both tables become lists of lines, one line for every source, actor and target of
+// a row:
 //
-// It does not compare durations, titles and Doc texts: documents seldom have
-// them.
+//	initial VIRTUAL
+//	state PAUSED is stable
+//	state PAUSING leads to PAUSED
+//	RUNNING --pause by user--> PAUSING
+//	RUNNING --stuck by sweeper--> PAUSED [return; forced] if idle
 //
-// Rows are compared one by one: a row of the machine with several sources,
-// actors or possible origins counts as that many, see [Row].
+// The document is a file of the form lifecycle-table/1. A map file names every
+// difference between the two lists and its reason. [Check] reports:
 //
-// Check then changes the machine in every small way and fails if the comparison
-// does not notice, so that a lax mapping is found too. [Walk] drives a machine
-// through its whole table.
+//   - a difference that the map file does not name,
+//   - an entry of the map file that matches nothing, and an entry without a reason,
+//   - an addition without a Doc in the machine, and an addition that is neither
+//     forced nor fired by the sweeper or an observer,
+//   - a row of the sweeper without a timeout.
 //
-// # The mapping file
+// Check does not compare durations, titles and texts. It compares the target of a
+// transitional state only if the document names one.
 //
-// A section begins in the first column with its word and a colon; the rest of
-// that paragraph is the reason for every entry below it. Entries are indented.
-// What begins with # is a comment.
+// # The map file
 //
-//	actors: the document says who only where it matters
-//	    api = user
+// A paragraph of entries follows the text of its reason. Entries are indented. A
+// line that starts with # is a comment.
 //
-//	events: the names of the events are those of the data, not of the document
-//	    start pausing = pause
+//	The names of actors are in lower case.
+//	    actor User = user
 //
-//	states: the document says that the object does not exist
-//	    does-not-exist stable = does-not-exist absent
+//	The document has no word for a lease that does not exist.
+//	    state gone = ABSENT
 //
-//	rows: the object returns to where it was
-//	    ADDING_DISK --done by worker--> PAUSED if requested target is PAUSED
-//	        = ADDING_DISK --done by worker--> PAUSED [return]
+//	One row that returns to the origin stands for a row with a guard.
+//	    - ADDING_DISK --done by worker--> PAUSED if requested target is PAUSED
+//	    + ADDING_DISK --done by worker--> PAUSED [return]
 //
-//	additions: self-healing, note 2 of the document
-//	    PAUSING --stuck by sweeper--> origin
+//	addition: self-healing, note 2 of the document
+//	    + PAUSING --stuck by sweeper--> RUNNING [return]
 //
-//	prose: the text lets a system be deleted at any point, the diagram does not
-//	    pending --delete by user--> deleting [supersedes]
-//
-// In actors, events and states the document is on the left, and what is not
-// mentioned has the same name and kind on both sides. A state of the machine
-// that no state of the document is stands alone on the right:
-//
-//	states: why there is one more
-//	    = waiting stable
-//
-// In rows, the row of the document is followed by what represents it in the
-// machine; several lines with = are several rows. In additions and prose there
-// are rows of the machine only, and the target "origin" stands for every target
-// of a return row. Additions are by the actors sweeper or observer, or forced;
-// prose is for what the document says outside its table, by any actor.
+// An actor, event or state entry renames a name of the document. A line with - is a
+// line of the document, in the names of the document, that the machine lacks. A line
+// with + is a line of the machine that the document lacks. A reason that starts with
+// "addition:" introduces rows that go beyond the document.
 package conform

@@ -1,20 +1,22 @@
-// Leases of lifecycle/blazar, with their reservations and events: users create,
-// update and delete them, the clock starts and ends them, and a manager that may
-// fail, hang or die works between two changes of status. Two leases follow each
-// other on the same resources.
+// Leases of lifecycle/blazar with their reservations and events: users create, update and
+// delete leases, the clock starts and ends them, and a manager that may fail, hang or die
+// works between two changes of status. Two leases follow each other on the same resources.
 //
-// What is there: the tables of leases, reservations and events, decided about by
-// internal/decide; the table of relationships, which is looked at in the commit of
-// every change of status but that to ERROR; what goes along with such a change in
-// the same commit; the methods, one reservation after the other, each marked under
-// the condition that the lease still has the status of the method; Batches and
-// Never. A method that was interrupted, or given up by the sweeper, may go on for
-// as long as it likes, and its marks and its outcome come late.
+// The model contains:
+//   - the tables of leases, reservations and events with the decisions of internal/decide,
+//   - the table of relationships, checked in the commit of every change of status except
+//     the change to ERROR, and the changes in the same commit,
+//   - the methods, one reservation after the other, each marked under the condition that
+//     the lease has the status of the method,
+//   - Batches and Never.
 //
-// What is not: the content of leases, and with it changes of the time; the event
-// before the end; flags; processes, but that a method may die with its own. What
-// is read and written by one call of the store's is one step, and so is the look
-// whether resources are still somebody else's, with the commit after it.
+// A method that was interrupted, or that the sweeper abandoned, may continue without
+// limit. Its marks and its outcome are late.
+//
+// The model omits the content of leases and changes of their time, the event before the
+// end, and flags. It has no processes, but a method may die with its process. The reads
+// and writes of one call of the store are one step. The check whether another lease has
+// the resources is one step with the commit after it.
 
 package models
 
@@ -37,15 +39,15 @@ type Blazar struct {
 	Leases       int        // 1 or 2, which follow each other on the same resources
 	Reservations int        // of each lease: 1 or 2
 
-	// Budgets: how often users ask, and how often something goes wrong.
+	// Budgets: the maximum number of requests and faults.
 	Updates, Deletes   uint8
 	Refusals, Failures uint8 // of a plugin
 	Deaths             uint8 // of a method, with its process
-	Hangs              uint8 // of a method that the sweeper gives up, and that goes on
+	Hangs              uint8 // of a method that the sweeper abandons and that continues
 
-	// Faults that can be planted.
+	// Planted faults.
 	EventFirst bool // an event changes in a commit of its own, before its lease
-	Impolite   bool // a lease starts whoever has its resources
+	Impolite   bool // a lease starts while another one has its resources
 }
 
 // leases is the whole system.
@@ -55,28 +57,28 @@ type leases struct {
 	Left spent
 }
 
-// spent is what is left of the budgets.
+// spent is the rest of the budgets.
 type spent struct{ Updates, Deletes, Refusals, Failures, Deaths, Hangs uint8 }
 
-// lease is a lease with all that is its own. What does not exist is zero.
+// lease is a lease with its parts. A part that does not exist is zero.
 type lease struct {
 	Exists                   bool
 	State, Origin, Operation uint8
-	Made                     bool // it was created once, and is not again
+	Made                     bool // it was created; the model creates a lease once
 
 	Reservations [2]uint8 // statuses, by index
 	Start, End   uint8    // statuses of the events, by index
-	Present      work     // the method at work
-	Late         work     // one that was interrupted or given up
+	Present      work     // the running method
+	Late         work     // an interrupted or abandoned method
 }
 
 // work is a method between two changes of status.
 type work struct {
-	At        bool  // there is one
+	At        bool  // the method exists
 	Call      uint8 // by index
 	Operation uint8
-	Status    uint8 // of the lease, under which it works
-	Next      uint8 // the reservation whose turn it is
+	Status    uint8 // status of the lease during the method
+	Next      uint8 // the next reservation
 	Failed    bool  // one of them has failed
 }
 
@@ -131,21 +133,21 @@ func (s leases) String() string {
 	return b.String()
 }
 
-// service is a Blazar with its defaults.
+// service is a Blazar with its defaults filled in.
 type service struct {
 	Blazar
 	decisions Decisions
-	known     sync.Map // judgement by statuses: what package blazar says of them takes long
+	known     sync.Map // judgement by statuses; package blazar takes long to compute one
 }
 
-// statuses are those of a lease and what is its own.
+// statuses are the statuses of a lease and its parts.
 type statuses struct {
 	Exists            bool
 	State, Start, End uint8
 	Reservations      [2]uint8
 }
 
-// judgement is what package blazar says of statuses.
+// judgement is the result of package blazar for statuses.
 type judgement struct {
 	allowed bool
 	never   []blazar.Call
@@ -166,11 +168,12 @@ func (s *service) judge(l *lease) judgement {
 	return j
 }
 
-// when a lease starts and ends, as of the model's clock.
+// when returns the start and the end of a lease on the clock of the model.
 func startOf(i int) uint8 { return uint8(i) + 1 }
 func endOf(i int) uint8   { return uint8(i) + 2 }
 
-// fire fires a call at a reservation or an event by the manager. Not ok: refused.
+// fire fires a call of the manager at a reservation or an event. It returns false if the
+// table refuses it.
 func (s *service) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
 	e, _ := t.EventIndex(string(call))
 	o := object{Record: decide.Record{Exists: true, State: int(*at), Origin: int(*at)}}
@@ -179,8 +182,8 @@ func (s *service) fire(t *fsm.Table, at *uint8, call blazar.Call) bool {
 	return d.Write
 }
 
-// commit writes a change of a lease, with what goes along with it. Not ok: it is
-// refused, by its table or by the table of relationships.
+// commit writes a change of a lease with the changes of its parts. It returns false if
+// the table of leases or the table of relationships refuses it.
 func (s *service) commit(l *lease, q decide.Request) bool {
 	was := *l
 	o, d := s.decisions.Ask(leaseTable, l.object(), q, 0)
@@ -208,7 +211,7 @@ func (s *service) commit(l *lease, q decide.Request) bool {
 	return true
 }
 
-// along is what happens to the events of a lease that changes its status.
+// along changes the events of a lease that changes its status.
 func (s *service) along(l *lease, from, to blazar.LeaseState) {
 	if to == blazar.LeaseError {
 		for _, e := range []*uint8{&l.Start, &l.End} {
@@ -230,7 +233,7 @@ func (s *service) along(l *lease, from, to blazar.LeaseState) {
 	}
 }
 
-// due are the events that are due.
+// due returns the events that are due.
 func (s *service) due(all *leases) (list []blazar.Due) {
 	for i := range all.L {
 		l := &all.L[i]
@@ -249,8 +252,8 @@ func (s *service) due(all *leases) (list []blazar.Due) {
 	return list
 }
 
-// inTheWay reports whether resources of a lease that is to start are still
-// somebody else's.
+// inTheWay reports whether another lease still has the resources of a lease that is to
+// start.
 func (s *service) inTheWay(all *leases, i int) bool {
 	if s.Impolite {
 		return false
@@ -272,7 +275,7 @@ func (s *service) inTheWay(all *leases, i int) bool {
 	return false
 }
 
-// process executes what is due, of the first batch, or decides that it cannot be.
+// process executes the due events of the first batch, or decides that they never can be.
 func (s *service) process(all leases, step func(string, bool, leases)) {
 	batches := blazar.Batches(s.due(&all))
 	if len(batches) == 0 {
@@ -313,7 +316,7 @@ func (s *service) process(all leases, step func(string, bool, leases)) {
 	}
 }
 
-// next are the steps of the system.
+// next yields the steps of the system.
 func (s *service) next(all leases, step func(string, bool, leases)) {
 	with := func(i int, l lease, left spent) leases {
 		next := all
@@ -364,8 +367,7 @@ func (s *service) next(all leases, step func(string, bool, leases)) {
 	}
 }
 
-// sweep is the sweeper: it finds a lease whose method has died, and gives one up
-// that hangs.
+// sweep is the sweeper: it ends a method that died, and abandons a method that hangs.
 func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
 	l := all.L[i]
 	rec := l.object().Record
@@ -385,7 +387,7 @@ func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
 	step(fmt.Sprintf("%c: %s", 'A'+i, leaseTable.Events[q.Event]), hangs, all)
 }
 
-// service returns it with its defaults.
+// service returns the model with its defaults filled in.
 func (p Blazar) service() *service {
 	s := &service{Blazar: p, decisions: Shipped()}
 	if p.Decisions != nil {
@@ -394,7 +396,7 @@ func (p Blazar) service() *service {
 	return s
 }
 
-// Model returns the model for package check.
+// Model returns the model.
 func (p Blazar) Model() *explore.Model[leases] {
 	s := p.service()
 	return &explore.Model[leases]{
@@ -416,8 +418,7 @@ func (p Blazar) Model() *explore.Model[leases] {
 	}
 }
 
-// together: nobody sees a combination that is not in the table, but of a lease in
-// ERROR.
+// together: every combination of statuses is in the table, except for a lease in ERROR.
 func (s *service) together(all leases) error {
 	for i := range all.L {
 		if l := &all.L[i]; l.Exists && l.status() != blazar.LeaseError && !s.judge(l).allowed {
@@ -428,9 +429,9 @@ func (s *service) together(all leases) error {
 	return nil
 }
 
-// alone: of two leases on the same resources, one has given them back before the
-// other gets them. What has failed may have them still, also while it is deleted:
-// package blazar promises nothing of it.
+// alone: of two leases on the same resources, one releases them before the other gets
+// them. A failed lease may keep them, also while it is deleted: package blazar does not
+// guarantee it.
 func (s *service) alone(all leases) error {
 	has := 0
 	for i := range all.L {

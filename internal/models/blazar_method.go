@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
-// The methods of a lease: how they are admitted, go on and end.
+// The methods of a lease: admission, steps and end.
 
 // begin admits a method.
 func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool) {
@@ -18,7 +18,7 @@ func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool
 	}
 	e, _ := leaseTable.EventIndex(string(call))
 	if l.Present.At && l.Late.At {
-		return l, false // of methods that go on in vain, one is enough
+		return l, false // the model keeps one late method
 	}
 	if !s.commit(&l, decide.Request{Verb: verb, Event: e, Actor: actor, Work: true}) {
 		return l, false
@@ -30,8 +30,8 @@ func (s *service) begin(l lease, call blazar.Call, actor fsm.Actor) (lease, bool
 	return l, true
 }
 
-// ends writes the outcome of a method: what it asks for, and if that is refused or
-// it has failed, the failure. What comes too late changes nothing.
+// ends writes the outcome of a method. If the table refuses it, ends writes the failure. A
+// late outcome changes nothing.
 func (s *service) ends(l lease, w work, call blazar.Call) lease {
 	for _, c := range []blazar.Call{call, blazar.Fail} {
 		e, _ := leaseTable.EventIndex(string(c))
@@ -43,7 +43,7 @@ func (s *service) ends(l lease, w work, call blazar.Call) lease {
 	return l
 }
 
-// works is one step of a method: the reservation whose turn it is, or the outcome.
+// works is one step of a method: its next reservation, or the outcome.
 func (s *service) works(all leases, i int, late bool, step func(string, bool, leases)) {
 	l := all.L[i]
 	w := l.Present
@@ -71,7 +71,7 @@ func (s *service) works(all leases, i int, late bool, step func(string, bool, le
 	if int(w.Next) < s.Blazar.Reservations {
 		n := w.Next
 		w.Next++
-		// The mark is refused once the lease has another status.
+		// The lease refuses the mark after it has another status.
 		marked := func(call blazar.Call) (lease, work) {
 			l, w := l, w
 			if mark != "" && !(l.Exists && l.State == w.Status && s.fire(reservationTable, &l.Reservations[n], call)) {

@@ -129,7 +129,7 @@ func turnBoth(script []turn) string {
 	return ""
 }
 
-// actorOf is who calls.
+// actorOf returns the actor of a call.
 func actorOf(call blazar.Call) fsm.Actor {
 	if call == blazar.Start || call == blazar.Terminate {
 		return blazar.Manager

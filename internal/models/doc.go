@@ -1,16 +1,18 @@
-// Package models has the protocols that this repository runs as models for
-// package fsm/explore: tables that are shipped, decided about by the functions of
-// internal/decide that lifecycle.Manager performs, between actors that crash and
-// channels that lose, duplicate, reorder and break.
+// Package models contains the protocols of this repository as models for package
+// fsm/check. The tables are those of the systems, and the functions of internal/decide
+// make the decisions that lifecycle.Manager performs. Actors crash. Channels lose,
+// duplicate, reorder and break.
 //
 //	EdgeCloud   one instance between user, controller and CRM: the protocol of the
-//	            document, and the one that lifecycle runs
-//	Upgrade     a cloudlet whose CRM is replaced by another while it runs
+//	            document, and the protocol of lifecycle
+//	Upgrade     a cloudlet whose CRM is replaced by another one while it runs
 //	Blazar      two leases of one resource, their reservations and events
+//	LockTree    the grant rule of lock.Tree
+//	Queue       the order of queue.Queuer under retries
 //
-// A model of any table is in package tablemodel. One model here is one file, whose
-// first comment says what it leaves out. What a model is given as parameter, above
-// all [Decisions], may be exchanged by a test, to see that the verdict hangs on it.
-// Rules that a model has to describe anew, because they need a store where they
-// run, are compared with those that run by random calls.
+// Package tablemodel contains the model of any table. The first comment of a file
+// lists what its model omits. A test can replace a parameter of a model, above all
+// [Decisions], and check that the verdict depends on it. Some models repeat a rule that
+// needs a store where it runs. Tests compare these rules with the real ones by random
+// calls.
 package models

@@ -1,24 +1,25 @@
-// The protocol of the document "State Transitions for ClusterInst/AppInst": a
-// user asks for changes of one instance, a controller keeps its record and asks a
-// CRM, the CRM works and answers.
+// The protocol of the document "State Transitions for ClusterInst/AppInst": a user
+// requests changes of one instance, a controller keeps its record and sends orders to a
+// CRM, and the CRM works and reports.
 //
-// What is there: the table of lifecycle/edgecloud and the decisions that its
-// manager performs; the order of an operation, which is sent as long as nobody has
-// answered it; the CRM, which works on the cloudlet, may say that it has begun, and
-// says how it ended; the account that it gives first when it has connected again.
-// A CRM that crashes forgets everything but what is on the cloudlet.
+// The model contains:
+//   - the table of lifecycle/edgecloud and the decisions of its manager,
+//   - the order of an operation, which the controller repeats until a report answers it,
+//   - the CRM, which works on the cloudlet and reports the start and the result,
+//   - the account of its objects that a CRM sends first when it connects again.
 //
-// What is not: other instances, and with them the conditions on cloudlets and
-// ClusterInsts; rows that are forced; content but its version, which is the number
-// of the operation that asked for it; the history, so that a report which changes
-// nothing is not told apart from one that was accepted before. A connection that
-// breaks loses what is in it, and so does one whose CRM crashes. The time that a
-// CRM needs between the change of the cloudlet and its answer is none: a crash in
-// between is one right after the answer was sent, which is lost with it.
+// A CRM that crashes loses everything except the content of the cloudlet.
 //
-// A deadline is a fault, with a budget: with none the sweeper sends again for as
-// long as it takes. A platform that fails has changed nothing, and what it is asked
-// for again, after a crash, is no failure where it is done already.
+// The model omits other instances and the conditions on cloudlets and ClusterInsts,
+// forced rows, and the history. It does not distinguish a report without effect from a
+// repeated one. Content is its version, the number of the operation that requested it.
+// A connection that breaks loses its messages, and so does the connection of a CRM that
+// crashes. The CRM changes the cloudlet and sends its report in one step: a crash
+// between them equals a crash after a report that is lost.
+//
+// A deadline is a fault with a budget. Without a budget the controller repeats its order
+// without limit. A failure of the platform changes nothing. A repeated order that was
+// executed before a crash is no failure.
 
 package models
 
@@ -32,40 +33,40 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// Part is one of the four things that the protocol of lifecycle has, and that of
-// the document has not.
+// Part is one of four parts of the protocol of lifecycle. The protocol of the document
+// has none of them.
 type Part uint8
 
 // The parts.
 const (
-	Fence    Part = 1 << iota // messages name the operation they are about, and the controller compares it
-	Outcomes                  // what a CRM accounts for names operations and how they ended; that an object is there is no answer
-	Memory                    // the CRM does no operation twice and none that is older than one it knows
-	Resend                    // an order without answer is sent again
+	Fence    Part = 1 << iota // messages carry the operation id, and the controller compares it
+	Outcomes                  // the account of a CRM lists operations with their results; the existence of an object is no report
+	Memory                    // the CRM executes no operation twice, and none that is older than its last one
+	Resend                    // the controller repeats an order without a report
 
 	Document Part = 0
 	Complete      = Fence | Outcomes | Memory | Resend
 )
 
-// EdgeCloud is the protocol as a model. The zero EdgeCloud is that of the document,
-// without users and faults.
+// EdgeCloud is the protocol as a model. The zero EdgeCloud is the protocol of the
+// document, without users and faults.
 type EdgeCloud struct {
 	Parts      Part
 	Decisions  *Decisions // default: Shipped
-	Absent     bool       // the object is not there in the beginning, instead of Ready in version 1
-	Operations uint8      // that the user asks for
+	Absent     bool       // the object does not exist at the start; default: it is Ready in version 1
+	Operations uint8      // that the user requests
 	Ordered    bool       // the channels keep the order
-	Forgets    bool       // the CRM forgets what it has told to be gone, as edgecloud.ResourceManager does after edgecloud.RemembersGone others
-	Durable    bool       // what is sent outlives a crash of the CRM, as in a queue between the two
+	Forgets    bool       // the CRM drops removed objects from memory, as edgecloud.ResourceManager does after edgecloud.RemembersGone others
+	Durable    bool       // messages survive a crash of the CRM, as in a message queue
 	Capacity   int        // of each channel; default 2
 
-	// Budgets: how often it happens, at most.
+	// Budgets: the maximum number of each fault.
 	Loss, Duplicate, Disconnect, Crash int
-	Failures                           uint8 // the CRM gives up, and nothing has changed
-	Deadlines                          uint8 // the sweeper gives up, and nobody tells the CRM
+	Failures                           uint8 // of the platform
+	Deadlines                          uint8 // that pass while the CRM works
 }
 
-// order is what the CRM is asked for. Its version is the number of its operation.
+// order is what the controller orders. Its version is the number of its operation.
 type order struct {
 	Verb      edgecloud.Event
 	Operation uint8
@@ -73,10 +74,10 @@ type order struct {
 
 func (o order) String() string { return fmt.Sprintf("%s %d", o.Verb, o.Operation) }
 
-// info is what the CRM says: the state that it has the object in.
+// info is a report of the CRM: the state of the object at the CRM.
 type info struct {
 	State     edgecloud.State
-	Operation uint8 // 0: it does not know, or does not say
+	Operation uint8 // 0: unknown
 }
 
 func (i info) String() string {
@@ -86,12 +87,12 @@ func (i info) String() string {
 	return fmt.Sprintf("%s in operation %d", i.State, i.Operation)
 }
 
-// controller is the record, and what the users still will ask for.
+// controller is the record and the remaining requests of the users.
 type controller struct {
 	object
 	Left uint8
-	Late uint8 // deadlines that may still pass
-	Sent bool  // the order is sent, and not again
+	Late uint8 // remaining deadlines
+	Sent bool  // the order was sent, and is not repeated
 }
 
 func (c controller) String() string {
@@ -105,15 +106,15 @@ func (c controller) String() string {
 	return fmt.Sprintf("%s, operation %d", text, c.Operation)
 }
 
-// agent is the CRM, and what is on its cloudlet.
+// agent is the CRM and the content of its cloudlet.
 type agent struct {
-	There uint8 // the version that is on the cloudlet, 0: none. It outlives a crash
+	There uint8 // the version on the cloudlet, 0: none; survives a crash
 
-	Link  link
-	Known order // the last; of no operation: none
-	At    progress
-	Told  bool // that it has begun, or how it ended
-	Fails uint8
+	Link     link
+	Known    order // the last order; without an operation: none
+	At       progress
+	Reported bool // the start, or the result, was reported
+	Fails    uint8
 }
 
 func (a agent) String() string {
@@ -130,18 +131,18 @@ func (a agent) String() string {
 	return text
 }
 
-// link is the CRM's connection.
+// link is the connection of the CRM.
 type link uint8
 
 const (
 	connected link = iota
-	broken         // it is there again, and an account comes first
-	crashed        // there is no CRM
+	broken         // connected again; the account comes first
+	crashed        // the CRM does not run
 )
 
 func (l link) String() string { return [...]string{"connected", "connection broken", "crashed"}[l] }
 
-// progress is how far a CRM is with what it was last asked for.
+// progress is the progress of the CRM with its last order.
 type progress uint8
 
 const (
@@ -153,10 +154,10 @@ const (
 
 func (p progress) String() string { return [...]string{"idle", "working", "done", "failed"}[p] }
 
-// clusters is the table that runs.
+// clusters is the table of ClusterInsts.
 var clusters = edgecloud.ClusterInst.Table()
 
-// edge is an EdgeCloud with its defaults.
+// edge is an EdgeCloud with its defaults filled in.
 type edge struct {
 	EdgeCloud
 	decisions Decisions
@@ -178,7 +179,7 @@ func (p EdgeCloud) edge() *edge {
 
 func (e *edge) has(p Part) bool { return e.Parts&p != 0 }
 
-// begin is the object in the beginning, on both sides.
+// begin returns the initial object on both sides.
 func (e *edge) begin() (controller, agent) {
 	c, a := controller{Left: e.Operations, Late: e.Deadlines}, agent{Fails: e.Failures}
 	if !e.Absent {
@@ -189,8 +190,8 @@ func (e *edge) begin() (controller, agent) {
 	return c, a
 }
 
-// fire has an event fired at the record. Content of an operation that begins is
-// named after it.
+// fire fires an event at the record. The content of a new operation has the number of
+// the operation.
 func (e *edge) fire(c controller, q decide.Request) (next controller, ok bool) {
 	o, d := e.decisions.Ask(clusters, c.object, q, uint8(c.Operation)+1)
 	c.object = o
@@ -200,7 +201,7 @@ func (e *edge) fire(c controller, q decide.Request) (next controller, ok bool) {
 	return c, d.Write
 }
 
-// asks are the operations that the user may ask for.
+// asks are the requests of the user.
 func (e *edge) asks(c controller, step func(string, controller)) {
 	if c.Left == 0 {
 		return
@@ -219,8 +220,8 @@ func (e *edge) asks(c controller, step func(string, controller)) {
 	}
 }
 
-// coordinates are the moves that the controller owes: it prepares a delete, and
-// undoes what has failed.
+// coordinates are the events of the controller: it prepares a delete, and undoes a
+// failed operation.
 func (e *edge) coordinates(c controller, step func(string, controller)) {
 	for _, ev := range []edgecloud.Event{edgecloud.Prepared, edgecloud.PrepareFailed, edgecloud.Undo} {
 		q := decide.Request{Verb: decide.Fire, Event: event(ev), Actor: edgecloud.Controller, Undo: ev == edgecloud.Undo}
@@ -230,8 +231,8 @@ func (e *edge) coordinates(c controller, step func(string, controller)) {
 	}
 }
 
-// sweeps is the sweeper that finds a deadline over: of what was asked of nobody
-// any time, of an order as often as the budget says.
+// sweeps is the sweeper after a deadline. The deadline of a preparation passes at any
+// time, the deadline of an order within the budget.
 func (e *edge) sweeps(c controller, step func(string, controller)) {
 	q, care := e.decisions.Sweep(clusters, &c.Record, decide.Cause{Overdue: true})
 	_, asked := e.order(c)
@@ -246,7 +247,7 @@ func (e *edge) sweeps(c controller, step func(string, controller)) {
 	}
 }
 
-// order is what the CRM is to be asked for.
+// order returns the order for the present operation.
 func (e *edge) order(c controller) (order, bool) {
 	if !c.Exists {
 		return order{}, false
@@ -265,7 +266,7 @@ func (e *edge) order(c controller) (order, bool) {
 	return order{verb, uint8(c.Operation)}, true
 }
 
-// sends sends the order, once or again and again.
+// sends sends the order, once or repeatedly.
 func (e *edge) sends(c controller, send func(string, order, controller)) {
 	o, ok := e.order(c)
 	switch {
@@ -278,46 +279,46 @@ func (e *edge) sends(c controller, send func(string, order, controller)) {
 	}
 }
 
-// hears is the controller that gets what a CRM says: a report of the event that
-// leads a CRM to the state it says.
-func (e *edge) hears(c controller, i info, next func(string, controller)) {
+// receives is the controller that receives a report: the event that leads to the state
+// in the report.
+func (e *edge) receives(c controller, i info, next func(string, controller)) {
 	about := uint64(i.Operation)
 	if about == 0 && !e.has(Outcomes) {
-		about = c.Operation // being there is taken for an answer
+		about = c.Operation // the existence of the object counts as a report
 	}
-	ev, ok := tells(i.State)
+	ev, ok := eventTo(i.State)
 	if !ok {
 		return
 	}
 	q := decide.Request{Verb: decide.Report, Event: ev, Actor: edgecloud.CRM, Operation: about}
 	o, d := e.decisions.Ask(clusters, c.object, q, 0)
 	if !d.Write || o.Exists && o.State != state(i.State) || !o.Exists && i.State != edgecloud.NotPresent {
-		return // what an operation cannot lead to is not said by its CRM
+		return // the CRM reports only results of the operation
 	}
-	// What was sent stays sent: the operation goes on.
+	// The operation continues, so that its order stays sent.
 	c.object = o
 	next("", c)
 }
 
-// takes is the CRM that gets an order.
+// takes is the CRM that receives an order.
 func (e *edge) takes(a agent, o order, next func(string, agent)) {
 	switch {
 	case a.Link == crashed:
-		return // nobody is there
+		return // no CRM runs
 	case !e.has(Memory), o.Operation > a.Known.Operation:
-		a.Known, a.At, a.Told = o, working, false
+		a.Known, a.At, a.Reported = o, working, false
 		next("", a)
-	case o == a.Known && a.Told:
-		a.Told = false // what is known is said again
+	case o == a.Known && a.Reported:
+		a.Reported = false // the CRM reports the result again
 		next("", a)
 	}
 }
 
-// answers is what the CRM says: that it works, how it has ended, all that it has.
+// answers are the reports of the CRM: the start, the result, and the account.
 func (e *edge) answers(a agent, say func(string, info, agent)) {
 	send := func(label string, i info, next agent) {
 		if e.Forgets && i.State == edgecloud.NotPresent {
-			next.Known, next.At, next.Told = order{}, idle, false
+			next.Known, next.At, next.Reported = order{}, idle, false
 		}
 		say(label, i, next)
 	}
@@ -332,8 +333,8 @@ func (e *edge) answers(a agent, say func(string, info, agent)) {
 		switch {
 		case !e.has(Outcomes):
 			send("account", info{State: a.has()}, a)
-		case a.Known.Operation != 0 && a.says() != edgecloud.NotPresent: // which is said again when it is asked for
-			send("account", named(a.says()), a)
+		case a.Known.Operation != 0 && a.reported() != edgecloud.NotPresent: // it reports a removal again only on request
+			send("account", named(a.reported()), a)
 		default:
 			send("account", info{State: a.is()}, a)
 		}
@@ -344,35 +345,35 @@ func (e *edge) answers(a agent, say func(string, info, agent)) {
 	}
 	if a.At == working {
 		ended := a
-		ended.At, ended.Told = done, true
+		ended.At, ended.Reported = done, true
 		ended.There = a.Known.Operation
 		if a.Known.Verb == edgecloud.Delete {
 			ended.There = 0
 		}
-		send("", named(ended.says()), ended)
+		send("", named(ended.reported()), ended)
 		if a.Fails > 0 && a.There != ended.There {
 			ended := a
-			ended.At, ended.Told, ended.Fails = failed, true, a.Fails-1
-			send("", named(ended.says()), ended)
+			ended.At, ended.Reported, ended.Fails = failed, true, a.Fails-1
+			send("", named(ended.reported()), ended)
 		}
 	}
-	if a.At != idle && !a.Told {
-		a.Told = true
-		send("", named(a.says()), a)
+	if a.At != idle && !a.Reported {
+		a.Reported = true
+		send("", named(a.reported()), a)
 	}
 }
 
-// says is the state that the CRM is in with what it was last asked for.
-func (a *agent) says() edgecloud.State { return sayings[a.Known.Verb][a.At] }
+// reported is the state that the CRM reports for its last order.
+func (a *agent) reported() edgecloud.State { return reports[a.Known.Verb][a.At] }
 
-// sayings are the words of a CRM.
-var sayings = map[edgecloud.Event][4]edgecloud.State{
+// reports are the states that a CRM reports.
+var reports = map[edgecloud.Event][4]edgecloud.State{
 	edgecloud.Create: {working: edgecloud.Creating, done: edgecloud.Ready, failed: edgecloud.CreateError},
 	edgecloud.Update: {working: edgecloud.Updating, done: edgecloud.Ready, failed: edgecloud.UpdateError},
 	edgecloud.Delete: {working: edgecloud.Deleting, done: edgecloud.NotPresent, failed: edgecloud.DeleteError},
 }
 
-// is is whether the object is there.
+// is reports whether the object exists.
 func (a *agent) is() edgecloud.State {
 	if a.There == 0 {
 		return edgecloud.NotPresent
@@ -380,15 +381,15 @@ func (a *agent) is() edgecloud.State {
 	return edgecloud.Ready
 }
 
-// has is the state that a CRM has an object in, whatever it was asked for.
+// has returns the state of the object at the CRM, without regard to the order.
 func (a *agent) has() edgecloud.State {
 	if a.At == working {
-		return a.says()
+		return a.reported()
 	}
 	return a.is()
 }
 
-// restarts is the CRM that is started after a crash.
+// restarts is the start of the CRM after a crash.
 func (e *edge) restarts(a agent, step func(string, agent)) {
 	if a.Link == crashed {
 		a.Link = broken
@@ -396,7 +397,7 @@ func (e *edge) restarts(a agent, step func(string, agent)) {
 	}
 }
 
-// System returns the model for package check.
+// System returns the model.
 func (p EdgeCloud) System() *explore.System {
 	e := p.edge()
 	c, a := e.begin()
@@ -415,7 +416,7 @@ func (p EdgeCloud) System() *explore.System {
 	explore.Sends(ctl, orders, e.sends)
 	explore.Receives(crm, orders, e.takes)
 	explore.Sends(crm, answers, e.answers)
-	explore.Receives(ctl, answers, e.hears)
+	explore.Receives(ctl, answers, e.receives)
 
 	disconnect := sys.Fault("disconnect", sys.Budget("disconnect", p.Disconnect), orders, answers)
 	explore.Strikes(disconnect, crm, func(a agent) (agent, bool) {
@@ -438,8 +439,8 @@ func (p EdgeCloud) System() *explore.System {
 	return sys
 }
 
-// agree is what the protocol is for: an object at rest is in the cloudlet as its
-// record says. What has failed is nobody's word for anything.
+// agree is the purpose of the protocol: an object at rest is in the cloudlet in the
+// state of its record. A failed object may have any content.
 func (e *edge) agree(c controller, a agent) error {
 	if c.Exists && (!c.Rests(clusters) || clusters.States[c.State].Kind == fsm.Failed) || c.Content == a.There {
 		return nil
@@ -447,12 +448,12 @@ func (e *edge) agree(c controller, a agent) error {
 	return fmt.Errorf("the controller has version %d, the cloudlet version %d", c.Content, a.There)
 }
 
-// state and event are the indexes of what is in the table.
+// state and event return the indexes in the table.
 func state(s edgecloud.State) int { return edgecloud.ClusterInst.StateIndex(s) }
 func event(e edgecloud.Event) int { return edgecloud.ClusterInst.EventIndex(e) }
 
-// tells is the event that a CRM's state tells: the one by which it leads there.
-func tells(s edgecloud.State) (ev int, ok bool) {
+// eventTo returns the event of the row that leads the CRM to a state.
+func eventTo(s edgecloud.State) (ev int, ok bool) {
 	for r := range edgecloud.ClusterInst.Rows() {
 		if r.To == s && slices.Contains(r.Actors, edgecloud.CRM) {
 			return event(r.Event), true

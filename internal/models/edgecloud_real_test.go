@@ -31,9 +31,9 @@ func TestControllerAsItRuns(t *testing.T) {
 // call is a request, or a message about an operation: the present one, or one of
 // those before.
 type call struct {
-	What  edgecloud.Event // empty: the message
-	Says  edgecloud.State
-	Since uint64
+	What    edgecloud.Event // empty: the message
+	Reports edgecloud.State
+	Since   uint64
 }
 
 func drawCall(t *rapid.T) call {
@@ -41,10 +41,10 @@ func drawCall(t *rapid.T) call {
 		"", "", "", "", edgecloud.Create, edgecloud.Update, edgecloud.Update, edgecloud.Delete, edgecloud.Undo, edgecloud.TimedOut,
 	}).Draw(t, "what")}
 	if c.What == "" {
-		c.Says = rapid.SampledFrom([]edgecloud.State{
+		c.Reports = rapid.SampledFrom([]edgecloud.State{
 			edgecloud.Creating, edgecloud.Updating, edgecloud.Deleting, edgecloud.Ready, edgecloud.Ready, edgecloud.NotPresent,
 			edgecloud.CreateError, edgecloud.UpdateError, edgecloud.DeleteError,
-		}).Draw(t, "says")
+		}).Draw(t, "reports")
 		c.Since = rapid.SampledFrom([]uint64{0, 0, 0, 1, 2}).Draw(t, "since")
 	}
 	return c
@@ -56,7 +56,7 @@ func callBoth(t *testing.T, script []call) string {
 	e := EdgeCloud{Parts: Complete, Absent: true}.edge()
 	c, _ := e.begin()
 	c.Left, c.Late = 200, 200
-	// The sweep leaves what has failed to whoever asks for its undo, as the script does.
+	// The sweep leaves what has failed to the user that requests its undo, as the script does.
 	real := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), &edgecloud.Config{UndoAfter: -1})
 	for _, err := range []error{
 		func() error { _, err := real.Cloudlets.StartUp(ctx, "cloudlet", 1, "v1"); return err }(),
@@ -98,8 +98,8 @@ func callBoth(t *testing.T, script []call) string {
 			e.sweeps(c, take(s.What))
 		default:
 			op := c.Operation - min(c.Operation, s.Since)
-			_, err = in.Receive(ctx, edgecloud.Info{ID: "c", Operation: lifecycle.OpID(op), State: s.Says})
-			e.hears(c, info{s.Says, uint8(op)}, take(""))
+			_, err = in.Receive(ctx, edgecloud.Info{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
+			e.receives(c, info{s.Reports, uint8(op)}, take(""))
 		}
 		type record struct {
 			State     edgecloud.State
@@ -137,8 +137,8 @@ func TestWorkerAsItRuns(t *testing.T) {
 		real := start()
 		orders := rapid.SliceOfN(rapid.Uint8Range(0, 6), 1, 30).Draw(t, "orders, 0 for a crash")
 		for _, op := range orders {
-			site.said = nil
-			var said []info
+			site.sent = nil
+			var sent []info
 			if op == 0 {
 				real = start()
 				a = agent{There: a.There}
@@ -154,18 +154,18 @@ func TestWorkerAsItRuns(t *testing.T) {
 			}
 			e.takes(a, o, func(_ string, next agent) { a = next })
 			for {
-				var says []func()
+				var moves []func()
 				e.answers(a, func(_ string, i info, next agent) {
-					says = append(says, func() { said, a = append(said, i), next })
+					moves = append(moves, func() { sent, a = append(sent, i), next })
 				})
-				if len(says) == 0 {
+				if len(moves) == 0 {
 					break
 				}
-				says[len(says)-1]() // that it works comes before how it ended
+				moves[len(moves)-1]() // that it works comes before how it ended
 			}
-			if !slices.Equal(said, site.said) || int(a.There) != site.there {
-				t.Fatalf("order %v of %v: %v and version %d run (%v), the model says %v and has version %d",
-					o, orders, site.said, site.there, err, said, a.There)
+			if !slices.Equal(sent, site.sent) || int(a.There) != site.there {
+				t.Fatalf("order %v of %v: %v and version %d run (%v), the model reports %v and has version %d",
+					o, orders, site.sent, site.there, err, sent, a.There)
 			}
 		}
 	})
@@ -174,7 +174,7 @@ func TestWorkerAsItRuns(t *testing.T) {
 // site is a cloudlet with one ClusterInst.
 type site struct {
 	there int
-	said  []info
+	sent  []info
 }
 
 func (s *site) key() lifecycle.Key {
@@ -182,7 +182,7 @@ func (s *site) key() lifecycle.Key {
 }
 
 func (s *site) hear(_ context.Context, _ lifecycle.Key, i edgecloud.Info) error {
-	s.said = append(s.said, info{i.State, uint8(i.Operation)})
+	s.sent = append(s.sent, info{i.State, uint8(i.Operation)})
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // TestDocument finds what is wrong with the protocol as the document has it: what
-// a CRM says about one operation is taken for the answer to another. The traces
+// a CRM reports about one operation is taken for the answer to another. The traces
 // are the shortest: breadth first, a step is one send, one delivery, one action or
 // one fault.
 func TestDocument(t *testing.T) {
@@ -166,7 +166,7 @@ func TestControllerHears(t *testing.T) {
 		{info{edgecloud.Creating, 2}, ""},    // nor there
 	} {
 		got := ""
-		e.hears(asked, c.say, func(_ string, c controller) { got = c.String() })
+		e.receives(asked, c.say, func(_ string, c controller) { got = c.String() })
 		require.Equal(t, c.want, got, c.say)
 	}
 }
@@ -183,18 +183,18 @@ func TestWorkerTakes(t *testing.T) {
 	require.Equal(t, "version 1 there, Update 2: working", second.String())
 	_, ok = take(second, order{edgecloud.Update, 1})
 	require.False(t, ok, "older than what it knows")
-	second.At, second.There, second.Told = done, 2, true
+	second.At, second.There, second.Reported = done, 2, true
 	again, ok := take(second, order{edgecloud.Update, 2})
 	require.True(t, ok)
 	require.Equal(t, done, again.At, "what is done is not done again")
-	require.False(t, again.Told, "but said again")
+	require.False(t, again.Reported, "the CRM reports it again")
 	second.Link = crashed
 	_, ok = take(second, order{edgecloud.Update, 3})
 	require.False(t, ok)
 }
 
 // TestWrittenAsDecided: what an object looks like after a commit is what decide
-// says, and content that was saved comes back.
+// reports, and content that was saved comes back.
 func TestWrittenAsDecided(t *testing.T) {
 	d := Shipped()
 	ask := func(o object, e edgecloud.Event, q decide.Request, content uint8) object {

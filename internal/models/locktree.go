@@ -1,13 +1,11 @@
-// The grant rule of lock.Tree: clients ask for locks again and again, wait, hold,
-// give back. What the tree does is not described here but tried: a trial is one
-// tree, which is asked by whoever is present, in the order in which they came;
-// then one client does one thing.
+// The grant rule of lock.Tree: clients repeatedly request locks, wait, hold and release
+// them. The model does not describe the tree but runs it: a trial is one tree that gets
+// the requests of all present clients in order, and then one move of one client.
 //
-// What is there: the modes on nodes, their ancestors and descendants, requests for
-// several nodes, waits that are given up, grants that are broken because the holder
-// is dead.
+// The model contains the modes on nodes, their ancestors and descendants, requests for
+// several nodes, abandoned waits, and grants that are broken because the holder is dead.
 //
-// What is not: acquisitions that are repeated by id, upgrades, trials without wait.
+// The model omits acquisitions that are repeated by id, upgrades, and TryLock.
 
 package models
 
@@ -21,28 +19,29 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// LockTree is the model. Its trials are run one at a time, each once.
+// LockTree is the model. It runs its trials one at a time, each once.
 type LockTree struct {
-	Asks    [][]lock.Request // by client: what it asks for; at most maxLockClients
-	Times   uint8            // that each of them asks
-	GiveUps uint8            // waits that are given up, in a run
-	Breaks  uint8            // grants that are broken
+	Asks    [][]lock.Request // requests by client; at most maxLockClients
+	Times   uint8            // requests of each client
+	GiveUps uint8            // abandoned waits in a run
+	Breaks  uint8            // broken grants in a run
 	Try     func(LockTrial) (LockResult, error)
 }
 
 const maxLockClients = 5
 
-// LockTrial is what is tried.
+// LockTrial is one trial.
 type LockTrial struct {
-	Present []int // clients in the order in which they have asked
-	Client  int   // that does something now
+	Present []int // clients in the order of their requests
+	Client  int   // the client of the move
 	Does    LockMove
 }
 
-// LockMove is what a client does.
+// LockMove is a move of a client.
 type LockMove uint8
 
-// The moves. An ask is one of a client that is not present, the others are not.
+// The moves. LockAsks is a move of a client that is not present. The others are moves of
+// a present one.
 const (
 	LockAsks LockMove = iota
 	LockReturns
@@ -54,7 +53,7 @@ func (m LockMove) String() string {
 	return [...]string{"asks", "gives back", "gives up", "is broken"}[m]
 }
 
-// LockResult says who holds, of those who are present; by client.
+// LockResult lists by client which present clients hold their locks.
 type LockResult struct {
 	Before, After [maxLockClients]bool
 }
@@ -64,12 +63,12 @@ type lockState struct {
 	Clients [maxLockClients]lockClient
 	GiveUps uint8
 	Breaks  uint8
-	// Other is set if a tree that is asked anew, by the same clients in the same
-	// order, does not grant what this one had granted.
+	// Other is set if another tree with the same requests in the same order grants
+	// other locks.
 	Other bool
 }
 
-// lockClient is one of them. Place is that among those who are present, from 1.
+// lockClient is one client. Place is its place among the present clients, from 1.
 type lockClient struct {
 	Place uint8
 	Holds bool
@@ -86,12 +85,12 @@ func (s lockState) String() string {
 		list = append(list, fmt.Sprintf("%d %s", i, does))
 	}
 	if list == nil {
-		return "nobody"
+		return "no client"
 	}
 	return strings.Join(list, ", ")
 }
 
-// present are the clients that hold or wait, in the order in which they asked.
+// present returns the clients that hold or wait, in the order of their requests.
 func (s *lockState) present() (list []int) {
 	for i, c := range s.Clients {
 		if c.Place > 0 {
@@ -102,7 +101,7 @@ func (s *lockState) present() (list []int) {
 	return list
 }
 
-// Model returns the model for package check.
+// Model returns the model.
 func (l LockTree) Model() *explore.Model[lockState] {
 	begin := lockState{GiveUps: l.GiveUps, Breaks: l.Breaks}
 	for i := range l.Asks {
@@ -127,10 +126,10 @@ func (l LockTree) Model() *explore.Model[lockState] {
 			}
 		},
 		Always: map[string]func(lockState) error{
-			"holders are compatible":            l.compatible,
-			"nobody is overtaken":               l.inOrder,
-			"nobody waits for nobody":           l.waitsForSomebody,
-			"only who is there and when counts": func(s lockState) error { return s.other() },
+			"holders are compatible":          l.compatible,
+			"no request is overtaken":         l.inOrder,
+			"every wait has a conflict":       l.waitsForConflict,
+			"grants follow from the requests": func(s lockState) error { return s.other() },
 		},
 		Rests: func(s lockState) bool {
 			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 || c.Left > 0 })
@@ -138,7 +137,7 @@ func (l LockTree) Model() *explore.Model[lockState] {
 	}
 }
 
-// moves lists what a client can do, with the state after it but for the grants.
+// moves yields the moves of a client, with the next state without the grants.
 func (l *LockTree) moves(s lockState, i int, do func(LockMove, lockState)) {
 	c := &s.Clients[i]
 	if c.Place == 0 {
@@ -170,7 +169,7 @@ func (l *LockTree) moves(s lockState, i int, do func(LockMove, lockState)) {
 
 func (s *lockState) other() error {
 	if s.Other {
-		return fmt.Errorf("asked anew, a tree grants something else than it had granted before")
+		return fmt.Errorf("another tree with the same requests grants other locks")
 	}
 	return nil
 }
@@ -180,7 +179,7 @@ func (l *LockTree) compatible(s lockState) error {
 }
 
 func (l *LockTree) inOrder(s lockState) error {
-	return l.pairs(s, func(a, b int) bool { return !s.Clients[a].Holds && s.Clients[b].Holds }, "wait and hold: the later one was faster")
+	return l.pairs(s, func(a, b int) bool { return !s.Clients[a].Holds && s.Clients[b].Holds }, "wait and hold: the later request was granted first")
 }
 
 // pairs returns an error for a pair that conflicts and passes; a came first.
@@ -196,19 +195,19 @@ func (l *LockTree) pairs(s lockState, pass func(a, b int) bool, what string) err
 	return nil
 }
 
-func (l *LockTree) waitsForSomebody(s lockState) error {
+func (l *LockTree) waitsForConflict(s lockState) error {
 	present := s.present()
 	for i, b := range present {
 		if !s.Clients[b].Holds && !slices.ContainsFunc(present[:i], func(a int) bool { return l.conflict(a, b) }) {
-			return fmt.Errorf("%v waits, and nobody is in the way", l.Asks[b])
+			return fmt.Errorf("%v waits without a conflict", l.Asks[b])
 		}
 	}
 	return nil
 }
 
-// granular is the matrix of Gray and others, by held and asked mode, in the order
-// of lock.Modes: + for those that go together. It is written down again here, for
-// the tree's own is what is looked at.
+// granular is the matrix of Gray and others, by held and requested mode, in the order of
+// lock.Modes: + for compatible modes. The model has its own copy, because it checks the
+// matrix of the tree.
 var granular = [...]string{
 	"++++-",
 	"++---",
@@ -217,8 +216,8 @@ var granular = [...]string{
 	"-----",
 }
 
-// conflict reports whether two clients mark a node in modes that do not go
-// together: each marks its nodes, and every node above them with the intention.
+// conflict reports whether two clients mark a node in modes that are not compatible. A
+// client marks its nodes, and every ancestor with the intention mode.
 func (l *LockTree) conflict(a, b int) bool {
 	marked := func(client int) map[string][]lock.Mode {
 		marks := make(map[string][]lock.Mode)
@@ -253,8 +252,8 @@ func (l *LockTree) conflict(a, b int) bool {
 	return false
 }
 
-// trials runs every trial once, one at a time. What a model is explored with is
-// called from several goroutines, and a trial has a world of its own.
+// trials runs every trial once, one at a time. An exploration calls it from several
+// goroutines.
 func trials[T any, R any](run func(T) (R, error)) func(T) R {
 	var mu sync.Mutex
 	known := make(map[string]R)
@@ -266,7 +265,7 @@ func trials[T any, R any](run func(T) (R, error)) func(T) R {
 		if !ok {
 			var err error
 			if r, err = run(trial); err != nil {
-				panic(err) // which the exploration returns as an error, with the state
+				panic(err) // the exploration returns it as an error with the state
 			}
 			known[key] = r
 		}

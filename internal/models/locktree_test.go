@@ -26,7 +26,7 @@ type visitor struct {
 	ended  chan struct{}
 }
 
-// tryTree runs a trial on a tree, in a bubble: who waits is known to wait.
+// tryTree runs a trial on a tree, in a synctest bubble, which detects a waiting client.
 func tryTree(t *testing.T, asks [][]lock.Request, fresh func() tree) func(LockTrial) (LockResult, error) {
 	return func(trial LockTrial) (r LockResult, err error) {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func tryTree(t *testing.T, asks [][]lock.Request, fresh func() tree) func(LockTr
 				h.left()
 			}
 			r.After = holds()
-			for _, v := range all { // whoever is left goes
+			for _, v := range all { // release the rest
 				if v != nil {
 					v.cancel()
 					<-v.ended
@@ -127,11 +127,11 @@ func (w weakTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Option
 	return w.Tree.LockAll(ctx, weak, o)
 }
 
-// hastyTree grants whatever does not conflict with what is held: who waits is not
+// hastyTree grants every request without a conflict with a holder: a waiting client is not
 // seen, and is overtaken.
 type hastyTree struct {
 	*lock.Tree
-	again chan struct{} // closed when those who wait may try again
+	again chan struct{} // closed when waiting clients may try again
 }
 
 func (h *hastyTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
@@ -172,8 +172,8 @@ func TestFaultyLockTrees(t *testing.T) {
 		steps    int
 	}{
 		"weak":  {func() tree { return weakTree{lock.NewTree(nil)} }, "holders are compatible", 2},
-		"hasty": {func() tree { return &hastyTree{lock.NewTree(nil), make(chan struct{})} }, "nobody is overtaken", 3},
-		"shy":   {func() tree { return shyTree{lock.NewTree(nil)} }, "nobody waits for nobody", 2},
+		"hasty": {func() tree { return &hastyTree{lock.NewTree(nil), make(chan struct{})} }, "no request is overtaken", 3},
+		"shy":   {func() tree { return shyTree{lock.NewTree(nil)} }, "every wait has a conflict", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := LockTree{Asks: visitors, Times: 1, Try: tryTree(t, visitors, test.fresh)}

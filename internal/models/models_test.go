@@ -25,7 +25,7 @@ type model interface {
 	Explore(context.Context, *explore.Options) (*explore.Verdict, error)
 }
 
-// explored is the verdict about a model, which is logged.
+// explored explores a model and logs the verdict.
 func explored(t *testing.T, m model) *explore.Verdict {
 	t.Helper()
 	start := time.Now()
@@ -36,9 +36,8 @@ func explored(t *testing.T, m model) *explore.Verdict {
 	return v
 }
 
-// requireHolds explores a model to its end. The count of states says that it was
-// not explored by mistake to no end at all, and nothing in it but what is named
-// may never have happened.
+// requireHolds explores a model to its end. The minimum of states detects an exploration
+// that ends early. Every step happens except the unused ones.
 func requireHolds(t *testing.T, m model, atLeast int, unused ...string) {
 	t.Helper()
 	v := explored(t, m)

@@ -1,13 +1,12 @@
-// The order of queue.Queuer under retries: actions of one or several keys are
-// submitted in any order, run, fail, wait out their back-off, are tried again, end.
-// What the queue does is not described here but tried, as in LockTree: a trial is
-// one queue, to which everything that has not ended is submitted in the order in
-// which it once was, and failed as often as it had; then one thing happens.
+// The order of queue.Queuer under retries: actions of one or several keys are submitted in
+// any order, run, fail, wait for their back-off, run again, and end. The model does not
+// describe the queue but runs it, as LockTree does: a trial is one queue that gets all
+// actions that have not ended, in order and with their failed attempts, and then one move.
 //
-// What is there: the order and exclusion of keys, back-offs, attempts that run out,
-// actions that are cancelled whatever they are doing.
+// The model contains the order and exclusion of keys, back-offs, the last attempt, and
+// cancellation in every phase.
 //
-// What is not: limits, classes, pre-emption, lanes that are halted, bounds.
+// The model omits limits, classes, pre-emption, halted lanes and bounds.
 
 package models
 
@@ -19,9 +18,9 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// Queue is the model. Its trials are run one at a time, each once.
+// Queue is the model. It runs its trials one at a time, each once.
 type Queue struct {
-	Keys     [][]string // by action: its keys; at most maxTasks
+	Keys     [][]string // keys by action; at most maxTasks
 	Attempts uint8      // of each action
 	Cancels  uint8      // in a run
 	Try      func(QueueTrial) (QueueResult, error)
@@ -29,40 +28,40 @@ type Queue struct {
 
 const maxTasks = 5
 
-// QueueTrial is what is tried.
+// QueueTrial is one trial.
 type QueueTrial struct {
-	Present []QueueTask // in the order in which they were submitted
-	Task    int         // to which something happens now
+	Present []QueueTask // in the order of submission
+	Task    int         // the action of the move
 	Does    QueueMove
 }
 
-// QueueTask is an action that was submitted and has not ended.
+// QueueTask is a submitted action that has not ended.
 type QueueTask struct {
 	Task   int
 	Failed uint8 // attempts
-	Pauses bool  // the back-off after the last of them is not over
+	Pauses bool  // its back-off has not passed
 }
 
-// QueueMove is what happens to an action.
+// QueueMove is a move of an action.
 type QueueMove uint8
 
 // The moves.
 const (
-	QueueSubmit QueueMove = iota // of one that was not there
+	QueueSubmit QueueMove = iota // of a new action
 	QueueOK                      // it runs, and returns nil
-	QueueWake                    // its back-off is over
+	QueueWake                    // its back-off passes
 	QueueFail                    // it runs, and returns an error
-	QueueCancel                  // of one that was there
+	QueueCancel                  // of a submitted action
 )
 
 func (m QueueMove) String() string {
 	return [...]string{"is submitted", "is done", "is tried again", "fails", "is cancelled"}[m]
 }
 
-// QueueResult says where all actions are; by action.
+// QueueResult contains the status of every action.
 type QueueResult struct{ Before, After [maxTasks]TaskStatus }
 
-// TaskStatus is what an action can be seen to do.
+// TaskStatus is the visible status of an action.
 type TaskStatus struct {
 	Runs   bool
 	Failed uint8 // attempts
@@ -73,12 +72,12 @@ type TaskStatus struct {
 type queueState struct {
 	Tasks   [maxTasks]task
 	Cancels uint8
-	// Other is set if a queue that is filled anew does not run what this one ran.
+	// Other is set if another queue with the same actions runs other ones.
 	Other bool
 }
 
-// task is one action. Place is that among those who are there, from 1; an action
-// that has a place and neither runs nor pauses, waits.
+// task is one action. Place is its place among the submitted actions, from 1. An action
+// with a place that neither runs nor pauses, waits.
 type task struct {
 	TaskStatus
 	Place uint8
@@ -105,7 +104,7 @@ func (s queueState) String() string {
 	return strings.Join(list, ", ")
 }
 
-// present are the actions that have not ended, in the order of submission.
+// present returns the actions that have not ended, in the order of submission.
 func (s *queueState) present() (list []int) {
 	for i := range s.Tasks {
 		if s.Tasks[i].Place > 0 {
@@ -116,7 +115,7 @@ func (s *queueState) present() (list []int) {
 	return list
 }
 
-// Model returns the model for package check.
+// Model returns the model.
 func (q Queue) Model() *explore.Model[queueState] {
 	try := trials(q.Try)
 	return &explore.Model[queueState]{
@@ -134,11 +133,11 @@ func (q Queue) Model() *explore.Model[queueState] {
 		},
 		Always: map[string]func(queueState) error{
 			"one at a time, in order": q.inOrder,
-			"nobody waits for nobody": q.waitsForSomebody,
+			"every wait has a cause":  q.waitsForCause,
 			"no attempt too many":     q.attempts,
-			"only what is there and when counts": func(s queueState) error {
+			"runs follow from the submissions": func(s queueState) error {
 				if s.Other {
-					return fmt.Errorf("filled anew, a queue runs something else than it had run before")
+					return fmt.Errorf("another queue with the same actions runs other ones")
 				}
 				return nil
 			},
@@ -149,7 +148,7 @@ func (q Queue) Model() *explore.Model[queueState] {
 	}
 }
 
-// moves lists what can happen to an action.
+// moves returns the moves of an action.
 func (s *queueState) moves(i int) (list []QueueMove) {
 	t := &s.Tasks[i]
 	switch {
@@ -168,7 +167,7 @@ func (s *queueState) moves(i int) (list []QueueMove) {
 	return list
 }
 
-// after tries a move.
+// after runs the trial of a move.
 func (s queueState) after(i int, m QueueMove, try func(QueueTrial) QueueResult) queueState {
 	present := s.present()
 	trial := QueueTrial{Task: i, Does: m}
@@ -196,7 +195,7 @@ func (s queueState) after(i int, m QueueMove, try func(QueueTrial) QueueResult) 
 	place := uint8(0)
 	for _, p := range present {
 		if t := &s.Tasks[p]; t.Ended {
-			t.Failed = 0 // how it came to its end matters to nobody
+			t.Failed = 0 // the number has no meaning after the end
 		} else {
 			place++
 			t.Place = place
@@ -205,8 +204,8 @@ func (s queueState) after(i int, m QueueMove, try func(QueueTrial) QueueResult) 
 	return s
 }
 
-// inOrder: of two actions with a common key, the later one has not begun, and what
-// has ended no longer runs.
+// inOrder: of two actions with a common key, the later one has not started. An action
+// that has ended does not run.
 func (q *Queue) inOrder(s queueState) error {
 	for i, t := range s.Tasks {
 		if t.Ended && t.Runs {
@@ -220,21 +219,21 @@ func (q *Queue) inOrder(s queueState) error {
 		}
 		for _, a := range present[:i] {
 			if q.meet(a, b) {
-				return fmt.Errorf("%d has begun, and %d came before it", b, a)
+				return fmt.Errorf("%d has started, and %d came before it", b, a)
 			}
 		}
 	}
 	return nil
 }
 
-func (q *Queue) waitsForSomebody(s queueState) error {
+func (q *Queue) waitsForCause(s queueState) error {
 	present := s.present()
 	for i, b := range present {
 		if t := &s.Tasks[b]; t.Runs || t.pauses() {
 			continue
 		}
 		if !slices.ContainsFunc(present[:i], func(a int) bool { return q.meet(a, b) }) {
-			return fmt.Errorf("%d waits, and nothing is in the way", b)
+			return fmt.Errorf("%d waits without a cause", b)
 		}
 	}
 	return nil
@@ -243,7 +242,7 @@ func (q *Queue) waitsForSomebody(s queueState) error {
 func (q *Queue) attempts(s queueState) error {
 	for i, t := range s.Tasks {
 		if t.Failed >= q.Attempts && !t.Ended {
-			return fmt.Errorf("%d has failed %d times, and goes on", i, t.Failed)
+			return fmt.Errorf("%d has failed %d times, and continues", i, t.Failed)
 		}
 	}
 	return nil

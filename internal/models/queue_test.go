@@ -20,7 +20,7 @@ import (
 type submitted struct {
 	mu     sync.Mutex
 	status TaskStatus
-	told   chan error // how its attempt ends
+	result chan error // of its attempt
 	ended  func() bool
 	cancel func()
 }
@@ -78,7 +78,7 @@ func tryQueue(t *testing.T, keys [][]string, attempts int, submit submitting) fu
 			q := queue.Must[string](nil)
 			var all [maxTasks]*submitted
 			enter := func(p QueueTask) error {
-				s := &submitted{told: make(chan error)}
+				s := &submitted{result: make(chan error)}
 				all[p.Task] = s
 				act := &queue.Action{Retry: queue.Retry{Attempts: attempts}}
 				for i := range attempts {
@@ -96,7 +96,7 @@ func tryQueue(t *testing.T, keys [][]string, attempts int, submit submitting) fu
 						return s.ends(errors.New("again"))
 					}
 					select {
-					case err := <-s.told:
+					case err := <-s.result:
 						return s.ends(err)
 					case <-ctx.Done():
 						return errors.Join(s.ends(nil), ctx.Err())
@@ -125,9 +125,9 @@ func tryQueue(t *testing.T, keys [][]string, attempts int, submit submitting) fu
 			case QueueSubmit:
 				err = errors.Join(err, enter(QueueTask{Task: trial.Task}))
 			case QueueOK:
-				s.told <- nil
+				s.result <- nil
 			case QueueFail:
-				s.told <- errors.New("failed")
+				s.result <- errors.New("failed")
 			case QueueWake:
 				time.Sleep(now)
 			case QueueCancel:
@@ -136,7 +136,7 @@ func tryQueue(t *testing.T, keys [][]string, attempts int, submit submitting) fu
 			r.After = look()
 			q.Abort(nil)
 			err = errors.Join(err, q.Terminate(context.Background()))
-			time.Sleep(2 * future) // whoever pauses outside the queue comes to its end too
+			time.Sleep(2 * future) // actions that pause outside the queue end too
 		})
 		return r, err
 	}
@@ -206,7 +206,7 @@ func TestFaultyQueues(t *testing.T) {
 	}{
 		"at the end": {atTheEnd, "one at a time, in order", 3},
 		"one lane":   {oneLane, "one at a time, in order", 2},
-		"one key":    {oneKey, "nobody waits for nobody", 2},
+		"one key":    {oneKey, "every wait has a cause", 2},
 		"for ever":   {forEver, "no attempt too many", 4},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,20 +1,20 @@
-// The upgrade of a cloudlet, as the document's "State Transitions for Cloudlet
-// Upgrade" has it: the controller, the CRM that serves the cloudlet (v1), and the
-// one that is to replace it (v2). There is never a moment with two in charge.
+// The upgrade of a cloudlet, from "State Transitions for Cloudlet Upgrade" of the
+// document: the controller, the CRM that serves the cloudlet (v1), and the CRM that
+// replaces it (v2). At no time do both serve the cloudlet.
 //
-// What is there: both tables of cloudlets of lifecycle/edgecloud, decided about by
-// internal/decide, and the rules of its Cloudlets about connections: notify ids
-// grow, who speaks is known by the notify id and not by what it says, what does
-// not come under the connection that counts changes nothing. CRMs decide by what
-// the controller told them last, which may be late; what they say is said again
-// until they see that it was heard. One CRM starts or ends the other on their host:
-// what it ends is that CRM for good, and not one process of it, and it knows when
-// that has gone.
+// The model contains both tables of cloudlets of lifecycle/edgecloud with the decisions
+// of internal/decide, and the rules of Cloudlets about connections:
+//   - notify ids grow,
+//   - the notify id identifies the sender of a message, not its content,
+//   - a message of a connection that does not count changes nothing.
 //
-// What is not: instances; a person who repairs; the content of what is gathered;
-// the several commits of KeepOld and of Gathered, which are one step each. A CRM
-// that crashed is started again under a new notify id; one that was ended is not.
-// Deadlines may pass at any time.
+// A CRM decides by the last notice of the controller, which may be late. It repeats its
+// messages until it sees their effect. One CRM starts or ends the other on their host.
+// The end of a CRM is final, and the other CRM learns it.
+//
+// The model omits instances, repairs by an operator, and the content of gathered data.
+// KeepOld and Gathered are one step each instead of several commits. A crashed CRM starts
+// again under a new notify id; a CRM that was ended does not. Deadlines pass at any time.
 
 package models
 
@@ -28,53 +28,53 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// Upgrade is the upgrade as a model. The zero Upgrade is one that nobody asks for.
+// Upgrade is the upgrade as a model. The zero Upgrade has no request for one.
 type Upgrade struct {
 	Decisions *Decisions // default: Shipped
-	Upgrades  uint8      // that the user asks for
-	Capacity  int        // of the channels from a CRM to the controller; default 2
+	Upgrades  uint8      // that the user requests
+	Capacity  int        // of each channel from a CRM to the controller; default 2
 
-	Loss, Duplicate    int // budgets, also of the next
+	Loss, Duplicate    int // budgets, like the next two
 	CrashOld, CrashNew int
 
-	// Faults that can be planted.
+	// Planted faults.
 	Hasty    bool // the new CRM takes over without waiting until the old one has gone
-	Trusting bool // whoever speaks is taken for the CRM whose connection counts
+	Trusting bool // every message counts as one of the present connection
 }
 
-// said is what a CRM says, under the notify id of its connection.
-type said struct {
+// message is a message of a CRM, with the notify id of its connection.
+type message struct {
 	Event  edgecloud.CloudletEvent
 	Notify int64
 }
 
-func (s said) String() string { return fmt.Sprintf("%s under %d", s.Event, s.Notify) }
+func (s message) String() string { return fmt.Sprintf("%s under %d", s.Event, s.Notify) }
 
-// told is what the controller tells a CRM that has connected: its own state, which
-// alone counts.
-type told struct {
+// notice is a message of the controller to a connected CRM: the state of its start, and
+// the state of the upgrade.
+type notice struct {
 	Start   edgecloud.CloudletState // Offline for a connection that does not count
 	Upgrade edgecloud.CloudletState // empty for the new one
 }
 
-func (t told) String() string {
+func (t notice) String() string {
 	if t.Upgrade == "" {
 		return string(t.Start)
 	}
 	return fmt.Sprintf("%s, upgrade %s", t.Start, t.Upgrade)
 }
 
-// signal is what happens on the host of the two CRMs.
+// signal is a signal between the two CRMs on their host.
 type signal string
 
 const (
 	start signal = "start"
 	end   signal = "end"
-	gone  signal = "gone" // it was ended, and is
+	gone  signal = "gone" // the CRM has ended
 )
 
-// cloudlet is the controller: the two records, with what connects and what is to
-// run.
+// cloudlet is the controller: the two records, the present connections, and the wanted
+// versions.
 type cloudlet struct {
 	Start, Upgrade object
 	At, To         edgecloud.Cloudlet
@@ -111,14 +111,14 @@ func (u *upgrade) fire(t *fsm.Table, o *object, ev edgecloud.CloudletEvent, acto
 	e, _ := t.EventIndex(string(ev))
 	next, d := u.decisions.Ask(t, *o, decide.Request{Verb: decide.Fire, Event: e, Actor: actor}, 0)
 	*o = next
-	o.Operation = 1 // it is read and written in one step: nobody names another one
+	o.Operation = 1 // the model reads and writes it in one step
 	return d.Err
 }
 
 var errStale = errors.New("a connection that does not count")
 
-// speaker is who speaks under a notify id.
-func (u *upgrade) speaker(c *cloudlet, notify int64) (fsm.Actor, error) {
+// sender returns the actor of a notify id.
+func (u *upgrade) sender(c *cloudlet, notify int64) (fsm.Actor, error) {
 	version := ""
 	switch {
 	case notify == c.At.NotifyID:
@@ -139,13 +139,12 @@ func (u *upgrade) speaker(c *cloudlet, notify int64) (fsm.Actor, error) {
 	return edgecloud.CRM, nil
 }
 
-// old reports whether a connection is that of the CRM that was there before, and has
-// not dropped.
+// old reports whether a connection is that of the previous CRM and has not dropped.
 func old(c *cloudlet, notify int64) bool {
 	return c.At.OldVersion != "" && c.At.OldNotifyID == notify
 }
 
-// drop notes that the CRM that was there before counts no more.
+// drop records that the previous CRM does not count any more.
 func drop(c *cloudlet) {
 	c.At.OldVersion = ""
 	if c.At.OldNotifyID < c.At.NotifyID {
@@ -153,7 +152,7 @@ func drop(c *cloudlet) {
 	}
 }
 
-// connect is a CRM that takes the place, or takes it back.
+// connect is a CRM that becomes the present one.
 func (u *upgrade) connect(c *cloudlet, version string, notify int64) error {
 	if c.At.Version != version {
 		c.At.OldNotifyID, c.At.OldVersion = c.At.NotifyID, c.At.Version
@@ -165,7 +164,7 @@ func (u *upgrade) connect(c *cloudlet, version string, notify int64) error {
 	return u.fire(creations, &c.Start, edgecloud.StartUp, edgecloud.CRM)
 }
 
-// of refuses what is not said under the connection that counts.
+// of refuses a message of another connection than the present one.
 func (u *upgrade) of(c *cloudlet, notify int64) error {
 	if c.At.NotifyID != notify {
 		return errStale
@@ -173,7 +172,7 @@ func (u *upgrade) of(c *cloudlet, notify int64) error {
 	return nil
 }
 
-// asks is the user who asks for the upgrade, of a cloudlet that is Ready.
+// asks is the request of the user to upgrade a Ready cloudlet.
 func (u *upgrade) asks(c cloudlet, step func(string, cloudlet)) {
 	if c.Left == 0 || c.start() != edgecloud.CloudletReady || c.At.Version == newVersion {
 		return
@@ -185,7 +184,7 @@ func (u *upgrade) asks(c cloudlet, step func(string, cloudlet)) {
 	}
 }
 
-// commit is one commit: what is refused has changed nothing.
+// commit is one commit. A refused change changes nothing.
 func commit(c *cloudlet, change func(*cloudlet) error) error {
 	next := *c
 	err := change(&next)
@@ -195,14 +194,14 @@ func commit(c *cloudlet, change func(*cloudlet) error) error {
 	return err
 }
 
-// acknowledge is the controller that answers a CRM that has started.
+// acknowledge is the acknowledgement of a started CRM by the controller.
 func (u *upgrade) acknowledge(c *cloudlet) error {
 	return commit(c, func(c *cloudlet) error {
 		if err := u.fire(creations, &c.Start, edgecloud.AckStart, edgecloud.Controller); err != nil {
 			return err
 		}
-		speaker, err := u.speaker(c, c.At.NotifyID)
-		if err == nil && speaker == edgecloud.CRMv2 &&
+		sender, err := u.sender(c, c.At.NotifyID)
+		if err == nil && sender == edgecloud.CRMv2 &&
 			(c.upgrade() == edgecloud.CloudletUpdateRequested || c.upgrade() == edgecloud.CloudletUpdating) {
 			err = u.fire(upgrades, &c.Upgrade, edgecloud.Connected, edgecloud.Controller)
 		}
@@ -216,7 +215,7 @@ func (u *upgrade) acknowledges(c cloudlet, step func(string, cloudlet)) {
 	}
 }
 
-// sweeps is the sweeper that finds a deadline over.
+// sweeps is the sweeper after a deadline.
 func (u *upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
 	for _, r := range []struct {
 		table *fsm.Table
@@ -234,16 +233,16 @@ func (u *upgrade) sweeps(c cloudlet, step func(string, cloudlet)) {
 	}
 }
 
-// tells is the controller that tells the CRM of a version what that one looks at:
-// the old one the state of the upgrade, both the state of their own start.
-func (u *upgrade) tells(version string) func(cloudlet, func(string, told, cloudlet)) {
-	return func(c cloudlet, send func(string, told, cloudlet)) {
-		t := told{Upgrade: c.upgrade()}
+// notifies is the controller that sends a notice to the CRM of a version: the state of
+// its start, and to the old CRM the state of the upgrade.
+func (u *upgrade) notifies(version string) func(cloudlet, func(string, notice, cloudlet)) {
+	return func(c cloudlet, send func(string, notice, cloudlet)) {
+		t := notice{Upgrade: c.upgrade()}
 		switch version {
 		case c.At.Version:
 			t.Start = c.start()
 		case c.At.OldVersion:
-			t.Start = edgecloud.CloudletOffline // it counts no more
+			t.Start = edgecloud.CloudletOffline // it does not count any more
 		default:
 			return
 		}
@@ -254,17 +253,17 @@ func (u *upgrade) tells(version string) func(cloudlet, func(string, told, cloudl
 	}
 }
 
-// hears is the controller that gets what a CRM of a version says.
-func (u *upgrade) hears(version string) func(cloudlet, said, func(string, cloudlet)) {
-	return func(c cloudlet, s said, next func(string, cloudlet)) {
+// receives is the controller that receives a message of the CRM of a version.
+func (u *upgrade) receives(version string) func(cloudlet, message, func(string, cloudlet)) {
+	return func(c cloudlet, s message, next func(string, cloudlet)) {
 		was := c
-		if _ = u.hear(&c, version, s); c != was { // an error may come after a first commit
+		if _ = u.receive(&c, version, s); c != was { // an error may come after a first commit
 			next("", c)
 		}
 	}
 }
 
-func (u *upgrade) hear(c *cloudlet, version string, s said) error {
+func (u *upgrade) receive(c *cloudlet, version string, s message) error {
 	if u.Trusting && s.Event != edgecloud.StartUp {
 		s.Notify = c.At.NotifyID
 	}
@@ -293,14 +292,14 @@ func (u *upgrade) hear(c *cloudlet, version string, s said) error {
 		}
 		return u.fire(creations, &c.Start, edgecloud.Disconnected, edgecloud.Controller)
 	}
-	speaker, err := u.speaker(c, s.Notify)
+	sender, err := u.sender(c, s.Notify)
 	if err != nil {
 		return err
 	}
-	return u.fire(upgrades, &c.Upgrade, s.Event, speaker)
+	return u.fire(upgrades, &c.Upgrade, s.Event, sender)
 }
 
-// startUp is a CRM that has started. One of another version may go on beside it.
+// startUp is a CRM that has started. A CRM of another version may continue beside it.
 func (u *upgrade) startUp(c *cloudlet, version string, notify int64) error {
 	if notify <= max(c.At.NotifyID, c.At.OldNotifyID) {
 		return errStale
@@ -308,30 +307,30 @@ func (u *upgrade) startUp(c *cloudlet, version string, notify int64) error {
 	return u.connect(c, version, notify)
 }
 
-// finishes gives the new CRM of an upgrade the place back that the old one has taken
-// by starting again.
+// finishes makes the new CRM of an upgrade the present one again, after the old one has
+// started again.
 func (u *upgrade) finishes(c *cloudlet, notify int64) error {
-	if speaker, err := u.speaker(c, notify); err != nil || speaker != edgecloud.CRMv2 || !old(c, notify) ||
+	if sender, err := u.sender(c, notify); err != nil || sender != edgecloud.CRMv2 || !old(c, notify) ||
 		upgrades.States[c.Upgrade.State].Kind != fsm.Transitional {
-		return nil // it is refused as what it is
+		return nil // the caller refuses it
 	}
 	return commit(c, func(c *cloudlet) error { return u.connect(c, c.At.OldVersion, notify) })
 }
 
-// gathered is a CRM that has its data, and a new one that has ended the old.
+// gathered is a CRM that has its data. A new CRM has also ended the old one.
 func (u *upgrade) gathered(c *cloudlet, notify int64) error {
-	speaker, err := u.speaker(c, notify)
+	sender, err := u.sender(c, notify)
 	if err == nil {
 		err = u.of(c, notify)
 	}
 	if err != nil {
 		return err
 	}
-	if speaker == edgecloud.CRMv2 {
+	if sender == edgecloud.CRMv2 {
 		if c.upgrade() == edgecloud.CloudletUpdateError {
 			return errStale
 		}
-		if err := u.fire(upgrades, &c.Upgrade, edgecloud.Gathered, speaker); err != nil {
+		if err := u.fire(upgrades, &c.Upgrade, edgecloud.Gathered, sender); err != nil {
 			return err
 		}
 		c.To.OldVersion = ""
@@ -340,15 +339,15 @@ func (u *upgrade) gathered(c *cloudlet, notify int64) error {
 	return u.fire(creations, &c.Start, edgecloud.Gathered, edgecloud.CRM)
 }
 
-// keepOld is the old CRM that goes on after a failed upgrade, and takes its place
-// back if the new one had it.
+// keepOld is the old CRM that continues after a failed upgrade. It becomes the present
+// one again.
 func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
 	if c.start() == edgecloud.CloudletOffline && c.At.NotifyID == notify {
 		return errStale
 	}
-	speaker, err := u.speaker(c, notify)
+	sender, err := u.sender(c, notify)
 	if err == nil {
-		err = u.fire(upgrades, &c.Upgrade, edgecloud.KeepOld, speaker)
+		err = u.fire(upgrades, &c.Upgrade, edgecloud.KeepOld, sender)
 	}
 	if err == nil && c.At.NotifyID != notify {
 		err = commit(c, func(c *cloudlet) error {
@@ -367,7 +366,7 @@ func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
 	return err
 }
 
-// upgrade returns it with its defaults.
+// upgrade returns the model with its defaults filled in.
 func (p Upgrade) upgrade() *upgrade {
 	u := &upgrade{Upgrade: p, decisions: Shipped()}
 	if p.Decisions != nil {
@@ -379,7 +378,7 @@ func (p Upgrade) upgrade() *upgrade {
 	return u
 }
 
-// begin is a cloudlet that is Ready, with its CRM.
+// begin returns a Ready cloudlet with its CRM.
 func (u *upgrade) begin() cloudlet {
 	ready := func(t *fsm.Table) object {
 		s, _ := t.StateIndex(string(edgecloud.CloudletReady))
@@ -391,12 +390,12 @@ func (u *upgrade) begin() cloudlet {
 	}
 }
 
-// System returns the model for package check.
+// System returns the model.
 func (p Upgrade) System() *explore.System {
 	u := p.upgrade()
 	sys := explore.New("cloudlet upgrade")
 	ctl := explore.NewActor(sys, "controller", u.begin())
-	sees := told{edgecloud.CloudletReady, edgecloud.CloudletReady}
+	sees := notice{edgecloud.CloudletReady, edgecloud.CloudletReady}
 	v1 := explore.NewActor(sys, "crm-v1", manager{Life: alive, Notify: 1, Serves: true, Sees: sees})
 	v2 := explore.NewActor(sys, "crm-v2", manager{})
 	ctl.Acts(u.asks)
@@ -412,11 +411,11 @@ func (p Upgrade) System() *explore.System {
 		crashes    int
 	}{{v1, v2, "crm-v1", oldVersion, false, p.CrashOld}, {v2, v1, "crm-v2", newVersion, true, p.CrashNew}} {
 		side.crm.Acts(restart)
-		up := explore.NewChannel[said](sys, side.name+" says", explore.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
-		explore.Sends(side.crm, up, u.says(side.isNew))
-		explore.Receives(ctl, up, u.hears(side.version))
-		down := explore.NewChannel[told](sys, side.name+" is told", explore.Channel{Capacity: 1, Lose: lose})
-		explore.Sends(ctl, down, u.tells(side.version))
+		up := explore.NewChannel[message](sys, side.name+" to controller", explore.Channel{Capacity: u.Capacity, Lose: lose, Duplicate: twice})
+		explore.Sends(side.crm, up, u.sends(side.isNew))
+		explore.Receives(ctl, up, u.receives(side.version))
+		down := explore.NewChannel[notice](sys, "controller to "+side.name, explore.Channel{Capacity: 1, Lose: lose})
+		explore.Sends(ctl, down, u.notifies(side.version))
 		explore.Receives(side.crm, down, u.learns(side.isNew))
 		host := explore.NewChannel[signal](sys, side.name+" on the host", explore.Channel{Capacity: 1, Ordered: true})
 		explore.Sends(side.crm, host, u.does(side.isNew))

@@ -6,19 +6,19 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// The side of the CRMs: what one does, says and gets to know.
+// The side of the CRMs: what a CRM does, sends and receives.
 
 // manager is one of the two CRMs.
 type manager struct {
 	Life   life
 	Notify int64
-	Sees   told // what it was told last under this connection
-	Serves bool // it is in charge of what is on the cloudlet
-	Began  bool // it has started the other
-	Ending bool // it has asked for the end of the other
-	Alone  bool // the other has gone
-	Owes   bool // that it has gone is still to be heard by the other
-	Drops  bool // that its connection has dropped is still to be heard by the controller
+	Sees   notice // the last notice of this connection
+	Serves bool   // it serves the cloudlet
+	Began  bool   // it has started the other
+	Ending bool   // it has requested the end of the other
+	Alone  bool   // the other has gone
+	Owes   bool   // the other has not learned of its end yet
+	Drops  bool   // the controller has not learned of its dropped connection yet
 }
 
 type life uint8
@@ -26,7 +26,7 @@ type life uint8
 const (
 	absent  life = iota
 	alive        //
-	dead         // crashed; it will be started again
+	dead         // crashed; it starts again
 	stopped      // ended by the other
 )
 
@@ -48,25 +48,25 @@ func (m manager) String() string {
 	return text
 }
 
-// says is what a CRM says to the controller, again and again until it was told of
+// sends are the messages of a CRM to the controller. It repeats them until a notice shows
 // the effect.
-func (u *upgrade) says(isNew bool) func(manager, func(string, said, manager)) {
-	return func(m manager, send func(string, said, manager)) {
-		say := func(e edgecloud.CloudletEvent) { send("", said{e, m.Notify}, m) }
+func (u *upgrade) sends(isNew bool) func(manager, func(string, message, manager)) {
+	return func(m manager, send func(string, message, manager)) {
+		emit := func(e edgecloud.CloudletEvent) { send("", message{e, m.Notify}, m) }
 		if m.Drops {
 			m.Drops = false
-			say(edgecloud.Disconnected)
+			emit(edgecloud.Disconnected)
 			return
 		}
 		if m.Life != alive {
 			return
 		}
 		switch {
-		case m.Sees == told{}:
-			say(edgecloud.StartUp)
+		case m.Sees == notice{}:
+			emit(edgecloud.StartUp)
 		case isNew && m.Serves && m.Sees.Start != edgecloud.CloudletReady,
 			!isNew && m.Sees.Start == edgecloud.CloudletInitOk:
-			say(edgecloud.Gathered)
+			emit(edgecloud.Gathered)
 		}
 		if isNew {
 			return
@@ -74,20 +74,20 @@ func (u *upgrade) says(isNew bool) func(manager, func(string, said, manager)) {
 		switch m.Sees.Upgrade {
 		case edgecloud.CloudletUpdateRequested, edgecloud.CloudletUpdating, edgecloud.CloudletInitOk:
 			if m.Sees.Upgrade == edgecloud.CloudletUpdateRequested {
-				say(edgecloud.AckUpgrade)
+				emit(edgecloud.AckUpgrade)
 			}
 			if m.Alone {
-				say(edgecloud.BringUpFailed)
+				emit(edgecloud.BringUpFailed)
 			}
 		case edgecloud.CloudletUpdateError:
 			if m.Alone {
-				say(edgecloud.KeepOld)
+				emit(edgecloud.KeepOld)
 			}
 		}
 	}
 }
 
-// does is what one CRM does to the other on their host.
+// does are the signals of one CRM to the other on their host.
 func (u *upgrade) does(isNew bool) func(manager, func(string, signal, manager)) {
 	return func(m manager, send func(string, signal, manager)) {
 		if m.Owes {
@@ -103,8 +103,8 @@ func (u *upgrade) does(isNew bool) func(manager, func(string, signal, manager)) 
 			begun.Began = true
 			send("", start, begun)
 		}
-		// The old one gives up whenever it likes, and in any case when it is told that
-		// the upgrade has failed; the new one takes over once it was answered.
+		// The old CRM may abandon the upgrade at any time, and does so after a notice that
+		// it failed. The new CRM serves after its first notice.
 		ends := isNew && m.Sees.Start == edgecloud.CloudletInitOk ||
 			!isNew && (m.Began || m.Sees.Upgrade == edgecloud.CloudletUpdateError)
 		if ends && !m.Ending {
@@ -115,7 +115,7 @@ func (u *upgrade) does(isNew bool) func(manager, func(string, signal, manager)) 
 	}
 }
 
-// suffers is what a CRM gets to know on its host, or what is done to it.
+// suffers is the effect of a signal on a CRM.
 func (u *upgrade) suffers(isNew bool) func(manager, signal, func(string, manager)) {
 	return func(m manager, s signal, next func(string, manager)) {
 		switch {
@@ -131,14 +131,14 @@ func (u *upgrade) suffers(isNew bool) func(manager, signal, func(string, manager
 	}
 }
 
-// learns is a CRM that is told how things are.
-func (u *upgrade) learns(isNew bool) func(manager, told, func(string, manager)) {
-	return func(m manager, t told, next func(string, manager)) {
+// learns is a CRM that receives a notice.
+func (u *upgrade) learns(isNew bool) func(manager, notice, func(string, manager)) {
+	return func(m manager, t notice, next func(string, manager)) {
 		if m.Life != alive {
 			return
 		}
 		m.Sees = t
-		// One that was started again serves again as soon as it is answered.
+		// A CRM that started again serves after its first notice.
 		m.Serves = m.Serves || !isNew && (t.Start == edgecloud.CloudletInitOk || t.Start == edgecloud.CloudletReady)
 		next("", m)
 	}

@@ -104,7 +104,7 @@ func sayBoth(t *testing.T, script []saying) string {
 			}
 		default:
 			err = sayReal(t, l, s)
-			u.hears(versionOf(s.Notify))(c, said{s.What, s.Notify}, take)
+			u.receives(versionOf(s.Notify))(c, message{s.What, s.Notify}, take)
 		}
 		start, _ := l.Creation(ctx, "a")
 		upgrade, _ := l.Upgrading(ctx, "a")

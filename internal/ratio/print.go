@@ -27,9 +27,8 @@ func Print(w io.Writer, figures []Figure) error {
 	return nil
 }
 
-// PrintMachine writes a line with the source of the figures: the CPU,
-// how many of them this process may use, the platform and the Go version. It
-// returns the error of w.
+// PrintMachine writes a line with the CPU, the number of processors that this process may
+// use, the platform and the Go version. It returns the error of w.
 func PrintMachine(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "machine %s, %d cores, %s/%s, %s\n",
 		cpu(), runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH, runtime.Version())

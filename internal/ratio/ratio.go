@@ -1,11 +1,9 @@
-// Package ratio measures one function against another and prints the result as
-// a line that people and programs can read.
+// Package ratio measures one function against another and prints the result as a line.
 //
-// An operation in nanoseconds depends more on the machine than on the code.
-// A ratio to a baseline is the cost of the code, but only if both were
-// measured under the same conditions. Therefore every pair is measured in short
-// slices, base and subject in turn, and the ratio is taken within each turn:
-// a disturbance that lasts longer than two slices slows both.
+// The time of an operation depends on the machine. A ratio to a baseline is comparable if
+// both were measured under the same conditions. Measure therefore runs base and subject
+// in short slices, in turn, and computes the ratio of each turn. A disturbance that is
+// longer than two slices slows both.
 //
 // What it guarantees:
 //   - Base and subject are called strictly in turn, and the one that goes first
@@ -46,7 +44,7 @@ type Pair struct {
 	Subject func(n int)
 }
 
-// Config sets how to measure. Nil and the zero Config mean the defaults.
+// Config contains the settings of [Measure]. The zero Config and nil are the defaults.
 type Config struct {
 	Rounds int                  // slices of base and subject each; 0 or less: 1001
 	Slice  time.Duration        // about how long a slice takes; 0 or less: 200 µs
@@ -65,8 +63,8 @@ type Figure struct {
 }
 
 // Many short slices, because an operating system that has other work takes the
-// processor away for milliseconds. Of slices as long as that, most are hit, and
-// a median of them has no meaning; of slices of 200 µs, few are.
+// processor away for milliseconds. It disturbs most slices of that length, and few
+// slices of 200 µs.
 const (
 	defaultRounds = 1001
 	defaultSlice  = 200 * time.Microsecond
@@ -120,7 +118,7 @@ func (c *Config) withDefaults() Config {
 }
 
 func (c Config) measure(p Pair) Figure {
-	runtime.GC() // so that no pair pays for the garbage of the pair before
+	runtime.GC() // so that the garbage of the previous pair costs nothing
 	base := lane{run: p.Base, n: c.calibrate(p.Base)}
 	subject := lane{run: p.Subject, n: c.calibrate(p.Subject)}
 	ratios := make([]float64, 0, c.Rounds)

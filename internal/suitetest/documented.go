@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Documented fails a test unless doc.go in the working directory lists exactly
-// these demands below the heading "Demands", numbered, in their order and words.
-// With UPDATE_DOCS=1 in the environment it writes the list anew.
+// Documented fails a test unless doc.go in the working directory lists exactly these
+// demands below the heading "Demands", numbered and in order. It ignores line breaks.
+// With UPDATE_DOCS=1 in the environment it rewrites the list.
 func Documented(t testing.TB, demands []string) {
 	t.Helper()
 	source, err := os.ReadFile("doc.go")
@@ -45,7 +45,7 @@ func Documented(t testing.TB, demands []string) {
 
 const heading = "// # Demands\n//\n"
 
-// paragraph writes an item of a list in lines as gofmt leaves them.
+// paragraph writes an item of a list in the format of gofmt.
 func paragraph(b *strings.Builder, item string) {
 	const width, indent = 81, "//    "
 	line := ""

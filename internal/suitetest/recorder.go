@@ -1,5 +1,5 @@
-// Package suitetest is what the tests of the conformance suites share: a test
-// that may fail, and the comparison of a suite with its documentation.
+// Package suitetest helps to test conformance suites: it records a test that may fail,
+// and compares a suite with its documentation.
 package suitetest
 
 import (
@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// Recorder is a test that may fail: it keeps what is said. What it does not
-// record, such as TempDir, is the real test's. [Record] makes one.
+// Recorder is a test that may fail. It records messages and failures. Its other methods,
+// such as TempDir, are those of the real test. [Record] returns one.
 type Recorder struct {
 	testing.TB
 	mu       sync.Mutex
 	failed   bool
 	skipped  bool
-	said     []string
+	messages []string
 	cleanups []func()
 }
 
-// Record runs a test to its end, in a goroutine of its own, and returns what
-// became of it. A panic is a failure.
+// Record runs a test in a goroutine and returns its record. It waits for the end of the
+// test. A panic is a failure.
 func Record(t testing.TB, run func(t testing.TB)) *Recorder {
 	r := &Recorder{TB: t}
 	done := make(chan struct{})
@@ -47,17 +47,17 @@ func (r *Recorder) cleanUp() {
 	}
 }
 
-func (r *Recorder) say(text string) {
+func (r *Recorder) log(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said = append(r.said, text)
+	r.messages = append(r.messages, text)
 }
 
-// Text returns what was said, a line each.
+// Text returns the messages, one per line.
 func (r *Recorder) Text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Join(r.said, "\n")
+	return strings.Join(r.messages, "\n")
 }
 
 func (r *Recorder) set(flag *bool) {
@@ -80,21 +80,21 @@ func (r *Recorder) Skipped() bool {
 	return r.skipped
 }
 
-// What follows implements [testing.TB].
+// The methods below implement [testing.TB].
 
 func (r *Recorder) Fail()              { r.set(&r.failed) }
 func (r *Recorder) Cleanup(run func()) { r.cleanups = append(r.cleanups, run) }
 func (r *Recorder) Helper()            {}
-func (r *Recorder) Log(args ...any)    { r.say(strings.TrimSuffix(fmt.Sprintln(args...), "\n")) }
+func (r *Recorder) Log(args ...any)    { r.log(strings.TrimSuffix(fmt.Sprintln(args...), "\n")) }
 func (r *Recorder) Error(args ...any)  { r.Log(args...); r.Fail() }
 func (r *Recorder) Fatal(args ...any)  { r.Error(args...); r.FailNow() }
 
-func (r *Recorder) Logf(format string, args ...any)   { r.say(fmt.Sprintf(format, args...)) }
+func (r *Recorder) Logf(format string, args ...any)   { r.log(fmt.Sprintf(format, args...)) }
 func (r *Recorder) Errorf(format string, args ...any) { r.Logf(format, args...); r.Fail() }
 func (r *Recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...); r.FailNow() }
 
-// Context is not ended before the cleanups, unlike that of the real test: no
-// demand may depend on it.
+// Context returns a context that does not end before the cleanups, unlike that of the
+// real test.
 func (r *Recorder) Context() context.Context { return context.Background() }
 
 func (r *Recorder) FailNow() {

@@ -41,7 +41,7 @@ func TestDocumented(t *testing.T) {
 	require.True(t, suitetest.Record(t, func(t testing.TB) { suitetest.Documented(t, nil) }).Failed(), "there is no heading")
 	write("// Package p is a package.\n//\n// # Demands\n//\n//  1. a/b: It\n//     holds.\n//  2. a/c: So.\n//\n// # Rejected\n//\n// All.\npackage p\n")
 	suitetest.Documented(t, []string{"a/b: It holds.", "a/c: So."})
-	t.Setenv("UPDATE_DOCS", "") // of whoever runs the tests
+	t.Setenv("UPDATE_DOCS", "") // ignore the environment
 	for _, wrong := range [][]string{{"a/b: It holds."}, {"a/c: So.", "a/b: It holds."}, {"a/b: It holds.", "a/c: No."}} {
 		require.True(t, suitetest.Record(t, func(t testing.TB) { suitetest.Documented(t, wrong) }).Failed())
 	}

@@ -68,7 +68,7 @@ func made(t *testing.T, rows ...fsm.Row[state, event]) *fsm.Table {
 		States: []fsm.State[state]{
 			{Name: "idle"},
 			{Name: "first", Kind: fsm.Transitional},
-			{Name: "second", Kind: fsm.Transitional, Manual: "somebody has to look"},
+			{Name: "second", Kind: fsm.Transitional, Manual: "an operator checks it"},
 		},
 		Rows: fsm.Rows(append(rows, fsm.Move[state, event]("idle", "go", "first").By("user"))...),
 	})
@@ -86,13 +86,13 @@ func TestEveryEntry(t *testing.T) {
 	table, err := fsm.ParseTable([]byte(document))
 	require.NoError(t, err)
 	v := explored(t, table, nil)
-	require.Equal(t, explore.Stuck, v.Outcome, "nobody leads an object out of T whose report is lost")
+	require.Equal(t, explore.Stuck, v.Outcome, "the table has no way out of T after a lost report")
 	require.Contains(t, v.Trace.Actors[0].Start, "C, ")
 }
 
-// TestGoesRoundForEver: a table that is sound row by row, and whose deadlines never
-// lead to rest. Nobody sees it as long as the owner lives.
-func TestGoesRoundForEver(t *testing.T) {
+// TestLivelock: a table that is sound row by row, and whose deadlines never
+// lead to rest. It does not show while the owner is alive.
+func TestLivelock(t *testing.T) {
 	m, err := fsm.New[struct{}](fsm.Spec[state, event]{
 		Name: "round", Initial: "idle", Actors: []fsm.Actor{"user", "worker"},
 		States: []fsm.State[state]{{Name: "idle"}, {Name: "first", Kind: fsm.Transitional}, {Name: "second", Kind: fsm.Transitional}},
@@ -105,15 +105,15 @@ func TestGoesRoundForEver(t *testing.T) {
 	})
 	require.NoError(t, err)
 	v := explored(t, m.Table(), nil)
-	require.Equal(t, explore.Livelock, v.Outcome, "a dead owner asks nobody: %v", v)
+	require.Equal(t, explore.Livelock, v.Outcome, "a dead owner does not ask the peer: %v", v)
 	require.Equal(t, 2, v.Trace.Loop)
 	// Asked anew in every round, the peer answers sooner or later.
 	require.NoError(t, explored(t, m.Table(), &tablemodel.Options{Crash: -1}).Err())
 }
 
-// TestPersonIsRest: where the table leaves the object to a person, it is that
-// person's; where it leaves it to nobody, it is stuck.
-func TestPersonIsRest(t *testing.T) {
+// A state that the table leaves to an operator is at rest. Without an operator the object
+// is stuck.
+func TestOperatorIsRest(t *testing.T) {
 	rows := []fsm.Row[state, event]{
 		fsm.Move[state, event]("first", "done", "idle").By("worker"),
 		fsm.Move[state, event]("first", "late", "second").After(1),
@@ -124,12 +124,12 @@ func TestPersonIsRest(t *testing.T) {
 
 	document, err := table.MarshalJSON()
 	require.NoError(t, err)
-	nobody, err := fsm.ParseTable(bytes.ReplaceAll(document, []byte(`"manual":"somebody has to look"`), []byte(`"doc":""`)))
+	unattended, err := fsm.ParseTable(bytes.ReplaceAll(document, []byte(`"manual":"an operator checks it"`), []byte(`"doc":""`)))
 	require.NoError(t, err)
-	require.Len(t, nobody.Problems(), 1, "the demand of a deadline, or of a person")
-	v := explored(t, nobody, nil)
+	require.Len(t, unattended.Problems(), 1, "a transitional state needs a deadline or an operator")
+	v := explored(t, unattended, nil)
 	require.Equal(t, explore.Stuck, v.Outcome, v)
-	require.NoError(t, explored(t, nobody, &tablemodel.Options{Loss: -1, Duplicate: -1, Crash: -1}).Err())
+	require.NoError(t, explored(t, unattended, &tablemodel.Options{Loss: -1, Duplicate: -1, Crash: -1}).Err())
 }
 
 // TestPublishedTables: every table that can be one of a machine has a verdict, and

@@ -15,13 +15,6 @@ func TestConformance(t *testing.T) {
 	conform.Check(t, edgecloud.CloudletUpgrade.Table(), "testdata/cloudlet-upgrade.json", "testdata/cloudlet-upgrade.map.txt")
 }
 
-func TestEveryRowAndRefusal(t *testing.T) {
-	conform.Walk(t, edgecloud.ClusterInst, &edgecloud.ClusterSpec{})
-	conform.Walk(t, edgecloud.AppInst, &edgecloud.AppSpec{})
-	conform.Walk(t, edgecloud.CloudletCreate, &edgecloud.Cloudlet{})
-	conform.Walk(t, edgecloud.CloudletUpgrade, &edgecloud.Cloudlet{})
-}
-
 func TestDocumentation(t *testing.T) {
 	// The rows of AppInst are those of ClusterInst, which TestConformance proves.
 	diagramtest.Doc(t, "doc.go", edgecloud.ClusterInst.Table(),

@@ -15,9 +15,3 @@ func TestTablesAreThoseOfTheDocument(t *testing.T) {
 		})
 	}
 }
-
-func TestEveryRowFiresAndNothingElse(t *testing.T) {
-	for kind := range ovc.Kinds() {
-		t.Run(string(kind), func(t *testing.T) { conform.Walk(t, kind.Machine(), nil) })
-	}
-}

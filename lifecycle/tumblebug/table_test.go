@@ -13,11 +13,6 @@ func TestConformance(t *testing.T) {
 	conform.Check(t, tumblebug.MCI.Table(), "testdata/mci.json", "testdata/mci.map.txt")
 }
 
-func TestEveryRowAndRefusal(t *testing.T) {
-	conform.Walk(t, tumblebug.VM, &tumblebug.VMSpec{})
-	conform.Walk(t, tumblebug.MCI, &tumblebug.MCISpec{})
-}
-
 func TestDocumentation(t *testing.T) {
 	diagramtest.Doc(t, "doc.go", tumblebug.MCI.Table(), tumblebug.VM.Table())
 }

@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +18,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
 )
 
-// names generates names that mean something in Go, in doc comments and in
-// Markdown, and any others.
+// names generates names with a meaning in Go and in doc comments, and any others.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -41,8 +39,8 @@ func hostileTable(t *rapid.T) *fsm.Table {
 	}
 }
 
-// TestHostileGo: whatever the names are, the section stays inside the comment,
-// is read as heading, text and two preformatted blocks, and survives gofmt.
+// A section stays inside the comment for all names. The comment parser reads it as a
+// heading, text and two preformatted blocks, and gofmt does not change it.
 func TestHostileGo(t *testing.T) {
 	t.Setenv(diagramtest.Update, "1")
 	file := filepath.Join(t.TempDir(), "doc.go")
@@ -74,30 +72,3 @@ func TestHostileGo(t *testing.T) {
 }
 
 func docText(f *ast.File) string { return f.Doc.Text() }
-
-// TestHostileMarkdown: the same for Markdown; the section is the text in
-// between, and what stands after it stays.
-func TestHostileMarkdown(t *testing.T) {
-	t.Setenv(diagramtest.Update, "1")
-	file := filepath.Join(t.TempDir(), "TABLES.md")
-	rapid.Check(t, func(rt *rapid.T) {
-		table := hostileTable(rt)
-		r := &recorder{TB: t}
-		require.NoError(rt, os.WriteFile(file, []byte("# Tables\n"), 0o644))
-		diagramtest.Markdown(r, file, table)
-		text := content(rt, file)
-		_, rest, ok := strings.Cut(text, "\n```mermaid\n")
-		require.True(rt, ok)
-		picture, rest, ok := strings.Cut(rest, "\n```\n")
-		require.True(rt, ok)
-		require.Equal(rt, diagram.Mermaid(table, nil), picture+"\n")
-		require.Empty(rt, rest)
-		require.Contains(rt, text, diagram.Markdown(table, nil))
-
-		text += "\n# After\n\ntext\n"
-		require.NoError(rt, os.WriteFile(file, []byte(text), 0o644))
-		diagramtest.Markdown(r, file, table)
-		require.Empty(rt, r.errors)
-		require.Equal(rt, text, content(rt, file), "found again")
-	})
-}

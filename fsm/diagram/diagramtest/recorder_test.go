@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// recorder is a testing.TB that keeps what a test would have said.
+// recorder is a testing.TB that records errors and messages.
 type recorder struct {
 	testing.TB
 	errors []string
@@ -25,7 +25,7 @@ func (r *recorder) Logf(format string, args ...any) {
 }
 
 var doors = fsm.Must[struct{}](fsm.Spec[string, string]{
-	Name: "door", Initial: "Open", Actors: []fsm.Actor{"anybody"},
+	Name: "door", Initial: "Open", Actors: []fsm.Actor{"visitor"},
 	States: []fsm.State[string]{{Name: "Open"}, {Name: "Closed"}},
 	Rows: fsm.Rows(
 		fsm.Move("Open", "close", "Closed"),
@@ -34,7 +34,7 @@ var doors = fsm.Must[struct{}](fsm.Spec[string, string]{
 })
 
 var lamps = fsm.Must[struct{}](fsm.Spec[string, string]{
-	Name: "lamp/1", Initial: "Off", Actors: []fsm.Actor{"anybody"},
+	Name: "lamp/1", Initial: "Off", Actors: []fsm.Actor{"visitor"},
 	States: []fsm.State[string]{{Name: "Off"}, {Name: "On"}},
 	Rows: fsm.Rows(
 		fsm.Move("Off", "switch", "On"),

@@ -1,6 +1,7 @@
 package diagramtest
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -8,19 +9,37 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// section is what belongs under one heading.
+// section is the text below one heading.
 type section struct {
 	title string   // "Table of NAME"
-	lines []string // of the body, as they stand in the file
+	lines []string // of the comment
 }
 
-// titlePrefix begins the heading of every section.
-const titlePrefix = "Table of "
+const (
+	titlePrefix = "Table of "
+	heading     = "// # "
+	intro       = "// Generated from the machine; a test fails when it differs."
+)
 
-const intro = "Generated from the machine; a test fails when it differs."
+func newSection(t *fsm.Table) section {
+	s := section{title: titleOf(t), lines: []string{"//", intro}}
+	preformatted := func(text string) {
+		s.lines = append(s.lines, "//")
+		for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			if l != "" {
+				l = "\t" + l
+			}
+			s.lines = append(s.lines, "//"+l)
+		}
+	}
+	preformatted(diagram.Text(t, nil))
+	s.lines = append(s.lines, "//", "// As a picture, in Mermaid:")
+	preformatted(diagram.Mermaid(t, nil))
+	return s
+}
 
-// titleOf is the heading of a table. A character that may mean something in a
-// heading becomes a dash, and so does a missing name.
+// titleOf returns the heading of a table. A character with a meaning in a heading
+// becomes a dash. A missing name is a dash too.
 func titleOf(t *fsm.Table) string {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(" ._/-", r) {
@@ -35,33 +54,58 @@ func titleOf(t *fsm.Table) string {
 	return titlePrefix + name
 }
 
-func docSection(t *fsm.Table) section {
-	s := section{title: titleOf(t)}
-	preformatted := func(text string) {
-		s.lines = append(s.lines, "//")
-		for _, l := range split(text) {
-			if l != "" {
-				l = "\t" + l
+// replace puts the sections below their headings, drops generated sections of other
+// tables and repeated ones, and appends the sections that have no heading yet.
+func replace(lines []string, sections []section) (out []string) {
+	done := make(map[string]bool)
+	emit := func(s section) {
+		done[s.title] = true
+		if out = trimBlank(out); len(out) > 0 {
+			out = append(out, "//")
+		}
+		out = append(out, heading+s.title)
+		out = append(out, s.lines...)
+	}
+	for i := 0; i < len(lines); {
+		end := i + 1
+		for end < len(lines) && !isHeading(lines, end) {
+			end++
+		}
+		title := strings.TrimSpace(strings.TrimPrefix(lines[i], heading))
+		at := slices.IndexFunc(sections, func(s section) bool { return s.title == title })
+		switch {
+		case !isHeading(lines, i):
+			out = append(out, lines[i:end]...)
+		case at >= 0 && !done[title]:
+			emit(sections[at])
+		case at >= 0 || strings.HasPrefix(title, titlePrefix) && slices.Contains(lines[i+1:end], intro):
+			out = trimBlank(out)
+		default:
+			if out = trimBlank(out); len(out) > 0 {
+				out = append(out, "//")
 			}
-			s.lines = append(s.lines, "//"+l)
+			out = append(out, lines[i:end]...)
+		}
+		i = end
+	}
+	for _, s := range sections {
+		if !done[s.title] {
+			emit(s)
 		}
 	}
-	s.lines = append(s.lines, "//", "// "+intro)
-	preformatted(diagram.Text(t, nil))
-	s.lines = append(s.lines, "//", "// As a picture, in Mermaid:")
-	preformatted(diagram.Mermaid(t, nil))
-	return s
+	return out
 }
 
-func markdownSection(t *fsm.Table) section {
-	s := section{title: titleOf(t)}
-	s.lines = append(s.lines, "", intro, "")
-	s.lines = append(s.lines, split(diagram.Markdown(t, nil))...)
-	s.lines = append(s.lines, "", "```mermaid")
-	s.lines = append(s.lines, split(diagram.Mermaid(t, nil))...)
-	s.lines = append(s.lines, "```")
-	return s
+// isHeading reports whether line i is a heading: blank lines surround it.
+func isHeading(lines []string, i int) bool {
+	blank := func(i int) bool { return i < 0 || i >= len(lines) || lines[i] == "//" }
+	return strings.HasPrefix(lines[i], heading) && blank(i-1) && blank(i+1)
 }
 
-// split returns the lines of a text that ends with a newline.
-func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+// trimBlank removes the blank lines at the end.
+func trimBlank(lines []string) []string {
+	for len(lines) > 0 && lines[len(lines)-1] == "//" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
