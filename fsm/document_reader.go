@@ -264,7 +264,7 @@ func (r *reader) slice(v reflect.Value) {
 func (r *reader) elements(element func(i int)) {
 	n := len(r.path)
 	for i := 0; r.err == nil && r.dec.More(); i++ {
-		r.path = fmt.Appendf(r.path, "[%d]", i)
+		r.path = append(strconv.AppendInt(append(r.path, '['), int64(i), 10), ']')
 		element(i)
 		r.path = r.path[:n]
 	}
