@@ -21,9 +21,9 @@ var forbidden = []struct {
 	inTests bool // allowed in files of tests
 	why     string
 }{
-	{"/wo" + "rk/", false, "a path of somebody's machine"},
-	{"/ro" + "ot/", false, "a path of somebody's machine"},
-	{"/ho" + "me/", false, "a path of somebody's machine"},
+	{"/wo" + "rk/", false, "a path of one machine"},
+	{"/ro" + "ot/", false, "a path of one machine"},
+	{"/ho" + "me/", false, "a path of one machine"},
 	{"/tm" + "p/", true, "os.MkdirTemp and mktemp know where the machine wants it"},
 	{"<<<<" + "<<<", false, "a merge that was not finished"},
 	{"TO" + "DO", false, "what is to be done is done, or is an issue"},
