@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed is the output of go list about a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath string
 	Imports    []string // of files that are not tests
@@ -31,7 +31,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A program that uses the root module gets the standard library without package
+// A program that uses the root module reaches the standard library without package
 // testing, and x/sync. The kits are not for programs.
 func TestWhatProgramsGet(t *testing.T) {
 	for _, p := range goList(t, root, "./...") {
