@@ -71,7 +71,7 @@ func (s *Store) attempt(ctx context.Context, p *plan) error {
 		}
 	}
 	send := s.transaction
-	if s.e.returning && !s.l.existing && !p.several && len(p.commit.Messages) == 0 {
+	if s.e.returning && !s.l.objects.existing && !p.several && len(p.commit.Messages) == 0 {
 		send = s.statement
 	}
 	err := send(ctx, p)

@@ -109,7 +109,7 @@ func (e *engine) open(ctx context.Context, db *sql.DB, l *layout, c Config) (*St
 	s := &Store{shared: &shared{
 		db: db, e: e, l: l, st: e.compile(l), config: c,
 		has: lifecycle.Capabilities{
-			Changes: maxChanges, History: l.history != "", Messages: l.messages != "", OwnClock: e.ownClock,
+			Changes: maxChanges, History: l.history.name != "", Messages: l.messages != "", OwnClock: e.ownClock,
 		},
 		prepared: make(map[*statement]*sql.Stmt),
 		writer:   make(chan struct{}, 1),
