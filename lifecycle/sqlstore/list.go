@@ -25,11 +25,12 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycl
 	case q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "":
 		return nil, fmt.Errorf("%w: query by age: the table has no column for %s", errors.ErrUnsupported, columnNames[vChangedAt])
 	}
-	byState := len(q.States) > 0
+	given := len(q.States)
 	q.States = slices.DeleteFunc(slices.Clone(q.States), func(state string) bool { return state == "" || state == s.l.removed })
-	selectsNone := byState && len(q.States) == 0 // an absent object is in no list
+	onlyAbsent := given > 0 && len(q.States) == 0 // an absent object is in no list
 	err = s.call(ctx, func(in *session) error {
-		if records = nil; selectsNone || s.l.selectsNone(&q) {
+		records = nil
+		if onlyAbsent || s.l.selectsNone(&q) {
 			return nil
 		}
 		st := s.listing(&q)
