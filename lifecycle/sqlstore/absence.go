@@ -29,7 +29,7 @@ import (
 
 // isolation returns the level of the transaction of a commit.
 func (s *shared) isolation(p *plan) sql.IsolationLevel {
-	if s.l.existing && s.e.gapLocks && p.requiresAbsence() {
+	if s.l.objects.existing && s.e.gapLocks && p.requiresAbsence() {
 		return sql.LevelRepeatableRead
 	}
 	return s.e.isolation

@@ -57,27 +57,27 @@ func (b *builder) now() string { return "COALESCE(" + b.value(vNow) + ", " + b.e
 // reports the time through LAST_INSERT_ID(). In an existing table an AUTO_INCREMENT
 // column may use LAST_INSERT_ID() too: there the time is read before the commit.
 func (b *builder) reported(micros string) string {
-	if b.l.existing {
+	if b.l.objects.existing {
 		return micros
 	}
 	return fmt.Sprintf(b.e.report, micros)
 }
 
-// time returns a time in microseconds as the tables keep it.
-func (b *builder) time(native bool, micros string) string {
-	if native {
+// time returns a time in microseconds as a table keeps it.
+func (b *builder) time(t *table, micros string) string {
+	if t.nativeTimes {
 		return fmt.Sprintf(b.e.fromMicros, micros)
 	}
 	return micros
 }
 
-// assigned returns the expression that a change writes into a column.
+// assigned returns the expression that a change writes into a column of the record.
 func (b *builder) assigned(v value) string {
 	switch v {
 	case vChangedAt:
-		return b.time(b.l.nativeTimes, b.reported(b.now()))
+		return b.time(&b.l.objects, b.reported(b.now()))
 	case vDeadline: // NULL if vWithin is NULL
-		return b.time(b.l.nativeTimes, b.reported(b.now())+" + "+b.value(vWithin))
+		return b.time(&b.l.objects, b.reported(b.now())+" + "+b.value(vWithin))
 	}
 	return b.value(v)
 }
@@ -85,66 +85,61 @@ func (b *builder) assigned(v value) string {
 // same returns a condition that compares a column with a value byte by byte. In an
 // existing table the first comparison is for the index, and the second one ignores
 // the collation.
-func (b *builder) same(column string, existing bool, v value) string {
-	condition := column + " = " + b.value(v)
-	if existing {
-		condition += fmt.Sprintf(b.e.exact, column, b.value(v))
+func (b *builder) same(t *table, column, is value) string {
+	condition := t.column[column] + " = " + b.value(is)
+	if t.existing {
+		condition += fmt.Sprintf(b.e.exact, t.column[column], b.value(is))
 	}
 	return condition
 }
 
-// key returns the condition on the row of an object.
-func (b *builder) key() string {
+// key returns the condition on the rows of an object.
+func (b *builder) key(t *table) string {
 	machine := ""
-	if b.l.column[vMachine] != "" {
-		machine = b.same(b.l.column[vMachine], false, vMachine) + " AND "
+	if t.column[vMachine] != "" {
+		machine = b.same(t, vMachine, vMachine) + " AND "
 	}
-	return machine + b.same(b.l.column[vID], b.l.existing, vID)
+	return machine + b.same(t, vID, vID)
 }
 
-// id returns the id of a row for comparisons of order.
-func (b *builder) id() string {
-	if b.l.existing {
-		return fmt.Sprintf(b.e.bytewise, b.l.column[vID])
+// ordered returns the text of a column for comparisons of order, byte by byte.
+func (b *builder) ordered(t *table, text string) string {
+	if t.existing {
+		return fmt.Sprintf(b.e.bytewise, text)
 	}
-	return b.l.column[vID]
+	return text
 }
 
-// read returns the expression that reads a column. A column that the table lacks is
-// read as if no commit had written it.
-func (b *builder) read(v value) string {
-	timed := v == vChangedAt || v == vDeadline
-	switch name := b.l.column[v]; {
+// read returns the expression that reads a column. The columns of an existing table
+// may be NULL. A column that the table lacks is read as if no commit had written it.
+func (b *builder) read(t *table, v value) string {
+	name := t.column[v]
+	nullable := v == vDeadline || v == vChangedAt
+	switch {
+	case name != "" && v.isTime() && t.nativeTimes:
+		return fmt.Sprintf(b.e.toMicros, name)
+	case name != "" && t.existing && v.kind() == ofText:
+		return "COALESCE(" + name + ", '')"
+	case name != "" && t.existing && v.kind() == ofNumber && !nullable:
+		return "COALESCE(" + name + ", 0)"
 	case name != "":
-		return b.column(name, v.kind(), timed, b.l.existing)
+		return name
 	case v == vMachine:
 		return b.literal(b.l.machine)
 	case v == vOrigin:
-		return b.l.column[vState]
+		return b.read(t, vState)
 	case v == vSequence:
-		return b.read(vRevision)
+		return b.read(t, vRevision)
+	case v == vFromOrigin:
+		return b.read(t, vFromState)
+	case v == vToOrigin:
+		return b.read(t, vTo)
 	case v.kind() == ofText:
 		return "''"
-	case v.kind() == ofNumber && !timed:
+	case v.kind() == ofNumber && !nullable:
 		return "0"
 	}
 	return "NULL"
-}
-
-// column returns the expression that reads a column. The columns of an existing table
-// may be NULL.
-func (b *builder) column(name string, k kind, timed, existing bool) string {
-	switch {
-	case timed && existing && b.l.nativeTimes:
-		return fmt.Sprintf(b.e.toMicros, name)
-	case timed || !existing:
-		return name
-	case k == ofText:
-		return "COALESCE(" + name + ", '')"
-	case k == ofNumber:
-		return "COALESCE(" + name + ", 0)"
-	}
-	return name
 }
 
 // record writes the select list that session.scan reads: the columns of a record
@@ -155,48 +150,23 @@ func (b *builder) record(first value, withoutPayload bool) {
 		if withoutPayload && (v == vPayload || v == vSaved || v == vArgs) {
 			list = append(list, "NULL")
 		} else {
-			list = append(list, b.read(v))
+			list = append(list, b.read(&b.l.objects, v))
 		}
 	}
 	saved := "0"
-	if b.l.column[vSaved] != "" && !withoutPayload {
-		saved = "CASE WHEN " + b.l.column[vSaved] + " IS NULL THEN 0 ELSE 1 END"
+	if column := b.l.objects.column[vSaved]; column != "" && !withoutPayload {
+		saved = "CASE WHEN " + column + " IS NULL THEN 0 ELSE 1 END"
 	}
 	b.list(append(list, saved))
 }
 
-// historyOf returns the condition on the history rows of an object.
-func (b *builder) historyOf() string {
-	machine := ""
-	if b.l.historyColumn[hMachine] != "" {
-		machine = b.same(b.l.historyColumn[hMachine], b.l.existingHistory, vMachine) + " AND "
-	}
-	return machine + b.same(b.l.historyColumn[hID], b.l.existingHistory, vID)
-}
-
-// readHistory returns the expression that reads a column of the history.
-func (b *builder) readHistory(h historyColumn) string {
-	k := historyValues[h].kind()
-	switch name := b.l.historyColumn[h]; {
-	case name != "":
-		return b.column(name, k, h == hAt, b.l.existingHistory)
-	case h == hFromOrigin:
-		return b.readHistory(hFrom)
-	case h == hOrigin:
-		return b.readHistory(hTo)
-	case k == ofNumber:
-		return "0"
-	}
-	return "''"
-}
-
 // selectHistory writes a query of the history rows of an object.
-func (b *builder) selectHistory(list ...historyColumn) {
+func (b *builder) selectHistory(list ...value) {
 	names := make([]string, len(list))
-	for i, h := range list {
-		names[i] = b.readHistory(h)
+	for i, v := range list {
+		names[i] = b.read(&b.l.history, v)
 	}
 	b.add("SELECT ")
 	b.list(names)
-	b.add(" FROM ", b.l.history, " WHERE ", b.historyOf())
+	b.add(" FROM ", b.l.history.name, " WHERE ", b.key(&b.l.history))
 }

@@ -62,16 +62,8 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 // attempt sends a commit once. After a *lostError it may have been written; after any
 // other error it was not.
 func (s *Store) attempt(ctx context.Context, p *plan) error {
-	if s.e.oneWriter { // a wait here ends when the engine is free; a wait in the engine polls
-		select {
-		case s.writer <- struct{}{}:
-			defer func() { <-s.writer }()
-		case <-ctx.Done():
-			return lifecycle.Ended(ctx)
-		}
-	}
 	send := s.transaction
-	if s.e.returning && !s.l.existing && !p.several && len(p.commit.Messages) == 0 {
+	if s.e.returning && !s.l.objects.existing && !p.several && len(p.commit.Messages) == 0 {
 		send = s.statement
 	}
 	err := send(ctx, p)
@@ -99,6 +91,14 @@ func (s *Store) statement(ctx context.Context, p *plan) error {
 
 // transaction writes any commit.
 func (s *Store) transaction(ctx context.Context, p *plan) error {
+	if s.e.oneWriter { // a wait here ends when the engine is free; a wait in the engine polls
+		select {
+		case s.writer <- struct{}{}:
+			defer func() { <-s.writer }()
+		case <-ctx.Done():
+			return lifecycle.Ended(ctx)
+		}
+	}
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.isolation(p)})
 	if err != nil {
 		return err

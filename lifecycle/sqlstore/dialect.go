@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"strconv"
+	"strings"
 )
 
 // Dialect is the SQL of one engine: [Postgres], [MySQL] or [SQLite]. It is
@@ -188,3 +189,5 @@ func (e *engine) placeholder(n int, k kind) string {
 
 // quoted returns a valid identifier in quotes.
 func (e *engine) quoted(name string) string { return e.quote + name + e.quote }
+
+func (e *engine) unquoted(name string) string { return strings.ReplaceAll(name, e.quote, "") }

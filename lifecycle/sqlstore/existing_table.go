@@ -154,15 +154,16 @@ func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) 
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	native := !t.Micros && e.timeType != ""
 	l = &layout{
-		existing: true, machine: t.Machine, removed: t.Removed, deletes: t.Removed == "",
-		nativeTimes: !t.Micros && e.timeType != "", noToken: []byte{0},
+		objects: table{existing: true, nativeTimes: native, key: []value{vID}},
+		machine: t.Machine, removed: t.Removed, deletes: t.Removed == "", noToken: []byte{0},
 	}
-	if l.table, err = e.table(t.Table); err != nil {
+	if l.objects.name, err = e.quotedTable(t.Table); err != nil {
 		return nil, err
 	}
 	c := &t.Columns
-	if err := e.quoteAll(l.column[:], []string{
+	if err := e.quoteColumns(&l.objects, &[values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
 		vOperation: c.Operation, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
@@ -176,18 +177,18 @@ func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) 
 	h := &t.ExistingHistory
 	if *h == (ExistingHistory{}) {
 		if t.History {
-			l.ownHistory(e, prefix)
+			l.history = e.ownHistory(prefix)
 		}
 		return l, nil
 	}
-	l.existingHistory = true
-	if l.history, err = e.table(h.Table); err != nil {
+	l.history = table{existing: true, nativeTimes: native, key: []value{vMachine, vID, vSequence}}
+	if l.history.name, err = e.quotedTable(h.Table); err != nil {
 		return nil, err
 	}
-	return l, e.quoteAll(l.historyColumn[:], []string{
-		hMachine: h.Machine, hID: h.ID, hSequence: h.Sequence, hRevision: h.Revision, hToken: h.Token, hOperation: h.Operation,
-		hFrom: h.From, hFromOrigin: h.FromOrigin, hTo: h.To, hOrigin: h.Origin,
-		hEvent: h.Event, hActor: h.Actor, hReason: h.Reason, hAt: h.At,
+	return l, e.quoteColumns(&l.history, &[values]string{
+		vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
+		vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
+		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At,
 	})
 }
 

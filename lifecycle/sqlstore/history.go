@@ -20,8 +20,8 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 		return nil, err
 	}
 	b := &builder{e: s.e, l: s.l}
-	b.selectHistory(hSequence, hRevision, hToken, hOperation, hFrom, hFromOrigin, hTo, hOrigin, hEvent, hActor, hReason, hAt)
-	sequence := s.l.historyColumn[hSequence]
+	b.selectHistory(vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow)
+	sequence := s.l.history.column[vSequence]
 	b.add(" AND ", sequence, " > ", b.literal(int64(after)), " ORDER BY ", sequence, " LIMIT ", b.literal(int64(limit)))
 	st := b.statement()
 	vals := &vector{vMachine: key.Machine, vID: key.ID}
@@ -34,7 +34,7 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 			err := rows.Scan(&sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
 				&h.Event, (*string)(&h.Actor), &h.Reason, &at)
 			h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
-			if s.l.historyColumn[hRevision] != "" {
+			if s.l.history.column[vRevision] != "" {
 				h.Revision = s.l.revision(rev, token)
 			}
 			copy(h.Token[:], token)
@@ -49,7 +49,7 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 }
 
 func (s *shared) checkHistory() error {
-	if s.l.history == "" {
+	if s.l.history.name == "" {
 		return fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported)
 	}
 	return nil
@@ -113,26 +113,23 @@ type excess struct {
 // excesses finds objects with rows to delete. Rows that are added meanwhile are newer
 // than all of these.
 func (s *Store) excesses(ctx context.Context, age time.Duration, keep int) (list []excess, err error) {
-	l, b := s.l, &builder{e: s.e, l: s.l}
-	id, sequence := l.historyColumn[hID], l.historyColumn[hSequence]
-	if l.existingHistory {
-		id = fmt.Sprintf(s.e.bytewise, id)
-	}
-	machine, group := l.historyColumn[hMachine], l.historyColumn[hMachine]+", "+id
-	if l.machine != "" {
-		machine, group = b.literal(l.machine), id
+	h, b := &s.l.history, &builder{e: s.e, l: s.l}
+	id, sequence := b.ordered(h, h.column[vID]), h.column[vSequence]
+	machine, group := h.column[vMachine], h.column[vMachine]+", "+id
+	if s.l.machine != "" {
+		machine, group = b.literal(s.l.machine), id
 	}
 	young := func() string {
-		return l.historyColumn[hAt] + " >= " + b.time(l.existingHistory && l.nativeTimes, b.now()+" - "+b.literal(micros(age)))
+		return h.column[vNow] + " >= " + b.time(h, b.now()+" - "+b.literal(micros(age)))
 	}
 	b.add("SELECT ", machine, ", ", id, ", MIN(", sequence, "), MAX(", sequence, ")",
-		", COALESCE(MIN(CASE WHEN ", young(), " THEN ", sequence, " END), ", b.literal(int64(maxNumber)), ") FROM ", l.history)
-	if l.machine != "" && l.historyColumn[hMachine] != "" {
-		b.add(" WHERE ", b.same(l.historyColumn[hMachine], l.existingHistory, vMachine))
+		", COALESCE(MIN(CASE WHEN ", young(), " THEN ", sequence, " END), ", b.literal(int64(maxNumber)), ") FROM ", h.name)
+	if s.l.machine != "" && h.column[vMachine] != "" {
+		b.add(" WHERE ", b.same(h, vMachine, vMachine))
 	}
 	b.add(" GROUP BY ", group, " HAVING MAX(", sequence, ") - MIN(", sequence, ") >= ", b.literal(int64(keep)),
 		" AND MAX(CASE WHEN ", young(), " THEN 0 ELSE 1 END) = 1 LIMIT ", b.literal(int64(trimObjects)))
-	st, vals, now := b.statement(), &vector{vMachine: l.machine}, int64(0)
+	st, vals, now := b.statement(), &vector{vMachine: s.l.machine}, int64(0)
 	if !s.e.ownClock {
 		now = time.Now().UnixMicro()
 	}
@@ -154,7 +151,7 @@ func (s *Store) excesses(ctx context.Context, age time.Duration, keep int) (list
 func (s *Store) deleteRows(ctx context.Context, x excess) (deleted int, err error) {
 	for ; x.first < x.end; x.first += trimRows {
 		b := &builder{e: s.e, l: s.l}
-		b.add("DELETE FROM ", s.l.history, " WHERE ", b.historyOf(), " AND ", s.l.historyColumn[hSequence],
+		b.add("DELETE FROM ", s.l.history.name, " WHERE ", b.key(&s.l.history), " AND ", s.l.history.column[vSequence],
 			" < ", b.literal(min(x.end, x.first+trimRows)))
 		st, vals := b.statement(), &vector{vMachine: x.Machine, vID: x.ID}
 		if err := s.call(ctx, func(in *session) error {

@@ -54,6 +54,13 @@ var columnNames = [columns]string{
 	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
 
+// historyNames are the columns of the history, by the value that a change writes.
+var historyNames = [values]string{
+	vMachine: "machine", vID: "id", vSequence: "sequence", vRevision: "revision", vToken: "token", vOperation: "operation",
+	vFromState: "from_state", vFromOrigin: "from_origin", vTo: "to_state", vToOrigin: "origin",
+	vEvent: "event", vActor: "actor", vReason: "reason", vNow: "at",
+}
+
 func (v value) kind() kind {
 	switch v {
 	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
@@ -64,58 +71,29 @@ func (v value) kind() kind {
 	return ofText
 }
 
+// isTime reports whether the column of a value is a time, in a record or in the history.
+func (v value) isTime() bool { return v == vDeadline || v == vChangedAt || v == vNow }
+
 // metadata are the columns that a MetadataOnly change writes.
 var metadata = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vRevision, vToken}
 
-// historyColumn is a column of the history.
-type historyColumn uint8
+// table names a table and its columns, in quotes. An empty name: there is none.
+type table struct {
+	name        string
+	column      [values]string
+	existing    bool    // the table is the caller's: it has any collation, and NULLs
+	nativeTimes bool    // times have the engine's own type; otherwise they are microseconds
+	key         []value // of the unique index that an existing table must have
+}
 
-const (
-	hMachine historyColumn = iota
-	hID
-	hSequence
-	hRevision
-	hToken
-	hOperation
-	hFrom
-	hFromOrigin
-	hTo
-	hOrigin
-	hEvent
-	hActor
-	hReason
-	hAt
-	historyColumns // the number of columns of the history
-)
-
-var (
-	// historyNames are the names of the columns in the store's own table.
-	historyNames = [historyColumns]string{
-		"machine", "id", "sequence", "revision", "token", "operation", "from_state", "from_origin", "to_state", "origin",
-		"event", "actor", "reason", "at",
-	}
-	// historyValues are the values that a change writes into the columns.
-	historyValues = [historyColumns]value{
-		vMachine, vID, vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow,
-	}
-)
-
-// layout names the tables and columns of a store, in quotes. An empty name: there
-// is no such table or column.
+// layout is where a store keeps its records.
 type layout struct {
-	table         string
-	column        [columns]string
-	history       string
-	historyColumn [historyColumns]string
-	messages      string
-
-	existing        bool   // the table is the caller's: it has any collation, and NULLs
-	existingHistory bool   // the history is the caller's
-	machine         string // the machine of all objects of an existing table
-	removed         string // the state of the row of a removed object
-	deletes         bool   // a removed object has no row
-	nativeTimes     bool   // times have the engine's own type; otherwise they are microseconds
-	indexes         string // begins the names of the indexes of the store's own table
+	objects, history table
+	messages         string // the name of the table; empty: none
+	machine          string // the machine of all objects of an existing table
+	removed          string // the state of the row of a removed object
+	deletes          bool   // a removed object has no row
+	indexes          string // begins the names of the indexes of the store's own table
 	// noToken is the token of a row that no commit has written: zeros in the store's own
 	// table; in an existing table, where such a row has NULL or no bytes, a value that no
 	// token equals.
@@ -125,27 +103,29 @@ type layout struct {
 // own returns the layout of the store's own tables.
 func (e *engine) own(prefix string) *layout {
 	l := &layout{
-		table: e.quoted(prefix + "objects"), indexes: prefix + "objects", messages: e.quoted(prefix + "messages"),
-		noToken: make([]byte, len(lifecycle.Token{})),
+		objects: table{name: e.quoted(prefix + "objects")}, history: e.ownHistory(prefix), messages: e.quoted(prefix + "messages"),
+		indexes: prefix + "objects", noToken: make([]byte, len(lifecycle.Token{})),
 	}
-	for i, name := range columnNames {
-		l.column[i] = e.quoted(name)
+	for v, name := range columnNames {
+		l.objects.column[v] = e.quoted(name)
 	}
-	l.ownHistory(e, prefix)
 	return l
 }
 
-func (l *layout) ownHistory(e *engine, prefix string) {
-	l.history = e.quoted(prefix + "history")
-	for i, name := range historyNames {
-		l.historyColumn[i] = e.quoted(name)
+func (e *engine) ownHistory(prefix string) table {
+	t := table{name: e.quoted(prefix + "history")}
+	for v, name := range historyNames {
+		if name != "" {
+			t.column[v] = e.quoted(name)
+		}
 	}
+	return t
 }
 
 // named returns the columns of a list that the table has.
-func (l *layout) named(list ...value) (named []value) {
+func (t *table) named(list ...value) (named []value) {
 	for _, v := range list {
-		if l.column[v] != "" {
+		if t.column[v] != "" {
 			named = append(named, v)
 		}
 	}
@@ -153,9 +133,9 @@ func (l *layout) named(list ...value) (named []value) {
 }
 
 // from returns the columns of the table from one on.
-func (l *layout) from(first value) (named []value) {
-	for v := first; v < columns; v++ {
-		named = append(named, l.named(v)...)
+func (t *table) from(first value) (named []value) {
+	for v := first; v < values; v++ {
+		named = append(named, t.named(v)...)
 	}
 	return named
 }
@@ -169,7 +149,7 @@ func (l *layout) from(first value) (named []value) {
 //	revision = number                   the table keeps no token, or no commit has written one
 //	         | number "-" token in hex
 func (l *layout) revision(number int64, token []byte) lifecycle.Revision {
-	if l.column[vToken] == "" || len(token) == 0 || number == 0 && !l.existing {
+	if l.objects.column[vToken] == "" || len(token) == 0 || number == 0 && !l.objects.existing {
 		return lifecycle.Revision(strconv.FormatInt(number, 10))
 	}
 	var room [20 + 1 + 2*len(lifecycle.Token{})]byte

@@ -22,14 +22,15 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycl
 	switch {
 	case q.Limit <= 0:
 		return nil, fmt.Errorf("%w: query with limit %d", lifecycle.ErrInvalid, q.Limit)
-	case q.UnchangedFor > 0 && s.l.column[vChangedAt] == "":
+	case q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "":
 		return nil, fmt.Errorf("%w: query by age: the table has no column for %s", errors.ErrUnsupported, columnNames[vChangedAt])
 	}
-	byState := len(q.States) > 0
+	given := len(q.States)
 	q.States = slices.DeleteFunc(slices.Clone(q.States), func(state string) bool { return state == "" || state == s.l.removed })
-	selectsNone := byState && len(q.States) == 0 // an absent object is in no list
+	onlyAbsent := given > 0 && len(q.States) == 0 // an absent object is in no list
 	err = s.call(ctx, func(in *session) error {
-		if records = nil; selectsNone || s.l.selectsNone(&q) {
+		records = nil
+		if onlyAbsent || s.l.selectsNone(&q) {
 			return nil
 		}
 		st := s.listing(&q)
@@ -49,13 +50,14 @@ func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycl
 // column for deadlines or owners refuses every change that sets one.
 func (l *layout) selectsNone(q *lifecycle.Query) bool {
 	return l.machine != "" && q.Machine != l.machine ||
-		q.Overdue && l.column[vDeadline] == "" ||
-		q.NotOwnedBy != nil && l.column[vOwner] == ""
+		q.Overdue && l.objects.column[vDeadline] == "" ||
+		q.NotOwnedBy != nil && l.objects.column[vOwner] == ""
 }
 
 // listing returns the statement of a query. All its arguments are literals.
 func (s *shared) listing(q *lifecycle.Query) *statement {
 	b := &builder{e: s.e, l: s.l}
+	id := b.ordered(&s.l.objects, s.l.objects.column[vID])
 	index := s.l.index(q)
 	// PostgreSQL has no index hints. It would read the machine's rows in order of id,
 	// in the hope that a page is full soon. A subquery of its own has no order.
@@ -65,16 +67,16 @@ func (s *shared) listing(q *lifecycle.Query) *statement {
 	}
 	b.add("SELECT ")
 	b.record(vMachine, q.WithoutPayload)
-	b.add(" FROM ", s.l.table)
+	b.add(" FROM ", s.l.objects.name)
 	if index != "" && s.e.hint != "" {
 		b.add(fmt.Sprintf(s.e.hint, s.e.quoted(index)))
 	}
 	b.add(" WHERE ")
-	if machine := s.l.column[vMachine]; machine != "" {
+	if machine := s.l.objects.column[vMachine]; machine != "" {
 		b.add(machine, " = ", b.literal(q.Machine), " AND ")
 	}
-	if q.After != "" || !s.l.existing {
-		b.add(b.id(), " > ", b.literal(q.After), " AND ")
+	if q.After != "" || !s.l.objects.existing {
+		b.add(id, " > ", b.literal(q.After), " AND ")
 	}
 	b.inStates(q.States)
 	b.byTime(q)
@@ -82,7 +84,7 @@ func (s *shared) listing(q *lifecycle.Query) *statement {
 	if fenced {
 		b.add(s.e.fence, ") found")
 	}
-	b.add(" ORDER BY ", b.id(), " LIMIT ", b.literal(int64(q.Limit)))
+	b.add(" ORDER BY ", id, " LIMIT ", b.literal(int64(q.Limit)))
 	return b.statement()
 }
 
@@ -90,7 +92,7 @@ func (s *shared) listing(q *lifecycle.Query) *statement {
 // MariaDB and SQLite would rather read all rows of a machine, which are in order.
 func (l *layout) index(q *lifecycle.Query) string {
 	switch {
-	case l.existing:
+	case l.objects.existing:
 		return ""
 	case q.Overdue:
 		return l.indexes + "_deadline"
@@ -106,7 +108,7 @@ func (l *layout) index(q *lifecycle.Query) string {
 
 // inStates writes the condition on the state. Without states the object exists.
 func (b *builder) inStates(states []string) {
-	column := b.l.column[vState]
+	column := b.l.objects.column[vState]
 	if len(states) == 0 {
 		b.add(column, " <> ", b.literal(b.l.removed))
 		return
@@ -119,8 +121,8 @@ func (b *builder) inStates(states []string) {
 		return " IN (" + strings.Join(places, ", ") + ")"
 	}
 	b.add(column, list())
-	if b.l.existing {
-		b.add(" AND ", fmt.Sprintf(b.e.bytewise, column), list())
+	if b.l.objects.existing {
+		b.add(" AND ", b.ordered(&b.l.objects, column), list())
 	}
 }
 
@@ -133,13 +135,13 @@ func (b *builder) byTime(q *lifecycle.Query) {
 		return b.literal(time.Now().UnixMicro())
 	}
 	if q.UnchangedFor > 0 {
-		b.add(" AND ", b.l.column[vChangedAt], " <= ", b.time(b.l.nativeTimes, now()+" - "+b.literal(micros(q.UnchangedFor))))
+		b.add(" AND ", b.l.objects.column[vChangedAt], " <= ", b.time(&b.l.objects, now()+" - "+b.literal(micros(q.UnchangedFor))))
 	}
 	if q.Overdue {
-		b.add(" AND ", b.l.column[vDeadline], " < ", b.time(b.l.nativeTimes, now()))
+		b.add(" AND ", b.l.objects.column[vDeadline], " < ", b.time(&b.l.objects, now()))
 	}
-	if q.NoDeadline && b.l.column[vDeadline] != "" {
-		b.add(" AND ", b.l.column[vDeadline], " IS NULL")
+	if q.NoDeadline && b.l.objects.column[vDeadline] != "" {
+		b.add(" AND ", b.l.objects.column[vDeadline], " IS NULL")
 	}
 }
 
@@ -151,13 +153,13 @@ const maxRanges = 20
 
 // byOwner writes the conditions on the owner.
 func (b *builder) byOwner(q *lifecycle.Query) {
-	if b.l.column[vOwner] == "" {
+	if b.l.objects.column[vOwner] == "" {
 		return
 	}
 	if q.Unowned {
-		b.add(" AND ", b.read(vOwner), " = ''")
-		if !b.l.existing {
-			b.add(" AND ", b.read(vEpoch), " = 0") // always true: it lets the index find the deadline too
+		b.add(" AND ", b.read(&b.l.objects, vOwner), " = ''")
+		if !b.l.objects.existing {
+			b.add(" AND ", b.read(&b.l.objects, vEpoch), " = 0") // always true: it lets the index find the deadline too
 		}
 	}
 	if q.NotOwnedBy == nil {
@@ -165,12 +167,12 @@ func (b *builder) byOwner(q *lifecycle.Query) {
 	}
 	owners := sorted(q.NotOwnedBy)
 	switch {
-	case b.l.existing:
-		b.add(" AND ", b.read(vOwner), " <> ''")
-		b.notIn(fmt.Sprintf(b.e.bytewise, b.read(vOwner)), owners)
+	case b.l.objects.existing:
+		b.add(" AND ", b.read(&b.l.objects, vOwner), " <> ''")
+		b.notIn(b.ordered(&b.l.objects, b.read(&b.l.objects, vOwner)), owners)
 	case len(owners) > maxRanges:
-		b.add(" AND ", b.l.column[vOwner], " > ''") // a range of the index
-		b.notIn(b.l.column[vOwner], owners)
+		b.add(" AND ", b.l.objects.column[vOwner], " > ''") // a range of the index
+		b.notIn(b.l.objects.column[vOwner], owners)
 	default:
 		b.between(owners)
 	}
@@ -184,14 +186,14 @@ func (b *builder) notIn(owner string, owners []lifecycle.OwnerRef) {
 	for i, o := range owners {
 		pairs[i] = "(" + b.literal(o.Name) + ", " + b.literal(int64(o.Epoch)) + ")"
 	}
-	b.add(" AND (", owner, ", ", b.read(vEpoch), ") NOT IN (", b.e.pairs, strings.Join(pairs, ", "), ")")
+	b.add(" AND (", owner, ", ", b.read(&b.l.objects, vEpoch), ") NOT IN (", b.e.pairs, strings.Join(pairs, ", "), ")")
 }
 
 // between writes a condition on the ranges of the index between sorted owners. The
 // empty name, of no owner, is in no range.
 func (b *builder) between(owners []lifecycle.OwnerRef) {
-	owner := func(op, name string) string { return b.l.column[vOwner] + op + b.literal(name) }
-	epoch := func(op string, epoch uint64) string { return b.l.column[vEpoch] + op + b.literal(int64(epoch)) }
+	owner := func(op, name string) string { return b.l.objects.column[vOwner] + op + b.literal(name) }
+	epoch := func(op string, epoch uint64) string { return b.l.objects.column[vEpoch] + op + b.literal(int64(epoch)) }
 	var ranges []string
 	add := func(conditions ...string) { ranges = append(ranges, "("+strings.Join(conditions, " AND ")+")") }
 	var last lifecycle.OwnerRef

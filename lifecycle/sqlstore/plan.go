@@ -76,7 +76,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		if err := s.checkChange(ch.StoredChange); err != nil {
 			return nil, err
 		}
-		if s.l.existing {
+		if s.l.objects.existing {
 			if err := s.l.keeps(ch.StoredChange); err != nil {
 				return nil, err
 			}
@@ -238,11 +238,11 @@ func (l *layout) keeps(ch *lifecycle.StoredChange) error {
 		{vPayload, !ch.Remove && len(to.Payload) > 0},
 		{vSaved, !ch.Remove && to.Saved != nil},
 	} {
-		if field.set && l.column[field.v] == "" {
+		if field.set && l.objects.column[field.v] == "" {
 			return fmt.Errorf("%w: change of %q: the table has no column for %s", errors.ErrUnsupported, to.ID, columnNames[field.v])
 		}
 	}
-	if ch.Remove && l.deletes && l.history == "" {
+	if ch.Remove && l.deletes && l.history.name == "" {
 		return fmt.Errorf("%w: removal of %q: its numbers need a history or a removed state", errors.ErrUnsupported, to.ID)
 	}
 	return nil

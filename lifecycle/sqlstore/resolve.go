@@ -98,7 +98,7 @@ func (s *session) find(ctx context.Context, p *plan) (finding, error) {
 		return unproved, nil
 	case s.st.findRow != nil && !p.metadataOnly:
 		return s.findInHistory(ctx, p)
-	case s.l.column[vToken] != "":
+	case s.l.objects.column[vToken] != "":
 		return s.findInRecords(ctx, p)
 	}
 	return unproved, nil

@@ -11,8 +11,8 @@ import (
 
 func TestRevision(t *testing.T) {
 	own := SQLite.own("")
-	counted := &layout{existing: true}
-	tokens := &layout{existing: true, column: own.column}
+	counted := &layout{objects: table{existing: true}}
+	tokens := &layout{objects: table{existing: true, column: own.objects.column}}
 	token := lifecycle.Token{1, 2, 0xfe}
 	for _, x := range []struct {
 		name   string

@@ -49,34 +49,36 @@ func (e *engine) compile(l *layout) *statements {
 		get: build(func(b *builder) {
 			b.add("SELECT ")
 			b.record(vState, false) // the caller has the key
-			b.add(" FROM ", l.table, " WHERE ", b.key())
+			b.add(" FROM ", l.objects.name, " WHERE ", b.key(&b.l.objects))
 		}),
 		insert:      build(func(b *builder) { b.change(true, b.insert) }),
-		update:      build(func(b *builder) { b.change(true, func() { b.update(l.from(vState)) }) }),
-		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(l.named(metadata...)) }) }),
+		update:      build(func(b *builder) { b.change(true, func() { b.update(l.objects.from(vState)) }) }),
+		setMetadata: build(func(b *builder) { b.change(false, func() { b.update(l.objects.named(metadata...)) }) }),
 		clock:       build(func(b *builder) { b.add("SELECT ", e.now) }),
 	}
 	s.getLocked = locked(s.get)
-	if l.column[vDeadline] != "" {
-		s.setMetadataDeadline = build(func(b *builder) { b.change(false, func() { b.update(l.named(append(metadata, vDeadline)...)) }) })
+	if l.objects.column[vDeadline] != "" {
+		s.setMetadataDeadline = build(func(b *builder) {
+			b.change(false, func() { b.update(l.objects.named(append(metadata, vDeadline)...)) })
+		})
 	}
 	if l.deletes {
 		s.remove = build(func(b *builder) {
-			b.change(true, func() { b.add("DELETE FROM ", l.table, " WHERE ", b.unchanged()) })
+			b.change(true, func() { b.add("DELETE FROM ", l.objects.name, " WHERE ", b.unchanged()) })
 		})
 	}
-	if e.reserve != "" && !l.existing {
+	if e.reserve != "" && !l.objects.existing {
 		s.reserve = build((*builder).reserve)
 	}
-	if l.history == "" {
+	if l.history.name == "" {
 		return s
 	}
 	if !e.returning {
 		s.addRow = build(func(b *builder) { b.addRow(b.value, " VALUES (", ")") })
 	}
 	s.findRow = build(func(b *builder) {
-		b.selectHistory(hToken, hAt)
-		b.add(" AND ", l.historyColumn[hSequence], " = ", b.value(vSequence))
+		b.selectHistory(vToken, vNow)
+		b.add(" AND ", l.history.column[vSequence], " = ", b.value(vSequence))
 	})
 	s.findRowLocked = locked(s.findRow)
 	if l.deletes {
@@ -95,7 +97,7 @@ func (b *builder) change(history bool, write func()) {
 	b.add("WITH changed AS (")
 	write()
 	b.add(" RETURNING ", b.now(), " AS at)")
-	if history && b.l.history != "" {
+	if history && b.l.history.name != "" {
 		b.add(", noted AS (")
 		b.addRow(func(v value) string {
 			if v == vNow {
@@ -109,15 +111,15 @@ func (b *builder) change(history bool, write func()) {
 
 // insert writes the first row of an object.
 func (b *builder) insert() {
-	key := b.l.column[vID]
-	if machine := b.l.column[vMachine]; machine != "" {
+	key := b.l.objects.column[vID]
+	if machine := b.l.objects.column[vMachine]; machine != "" {
 		key = machine + ", " + key
 	}
 	var names, assigned []string
-	for _, v := range b.l.from(vMachine) {
-		names, assigned = append(names, b.l.column[v]), append(assigned, b.assigned(v))
+	for _, v := range b.l.objects.from(vMachine) {
+		names, assigned = append(names, b.l.objects.column[v]), append(assigned, b.assigned(v))
 	}
-	b.add("INSERT INTO ", b.l.table, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(assigned, ", "), ")")
+	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(assigned, ", "), ")")
 	if b.e.insertNew != "" {
 		b.add(fmt.Sprintf(b.e.insertNew, key))
 	}
@@ -129,29 +131,29 @@ func (b *builder) insert() {
 func (b *builder) update(list []value) {
 	assigned := make([]string, len(list))
 	for i, v := range list {
-		assigned[i] = b.l.column[v] + " = " + b.assigned(v)
+		assigned[i] = b.l.objects.column[v] + " = " + b.assigned(v)
 	}
-	b.add("UPDATE ", b.l.table, " SET ")
+	b.add("UPDATE ", b.l.objects.name, " SET ")
 	b.list(assigned)
 	b.add(" WHERE ", b.unchanged())
 }
 
 // unchanged returns the condition of the compare-and-set: see layout.revision.
 func (b *builder) unchanged() string {
-	conditions := []string{b.key(), b.l.column[vRevision] + " = " + b.value(vExpect)}
-	if token := b.l.column[vToken]; token != "" {
-		if b.l.existing { // see layout.noToken
+	conditions := []string{b.key(&b.l.objects), b.l.objects.column[vRevision] + " = " + b.value(vExpect)}
+	if token := b.l.objects.column[vToken]; token != "" {
+		if b.l.objects.existing { // see layout.noToken
 			token = "CASE WHEN length(" + token + ") > 0 THEN " + token + " ELSE " + b.e.zeroByte + " END"
 		}
 		conditions = append(conditions, token+" = "+b.value(vExpectToken))
 	}
-	return strings.Join(append(conditions, b.same(b.l.column[vState], b.l.existing, vFrom)), " AND ")
+	return strings.Join(append(conditions, b.same(&b.l.objects, vState, vFrom)), " AND ")
 }
 
 // reserve writes a row without a state. Readers see an absent object, as before.
 func (b *builder) reserve() {
 	var names, list []string
-	for _, v := range b.l.from(vMachine) {
+	for _, v := range b.l.objects.from(vMachine) {
 		is := "''"
 		switch {
 		case v == vMachine || v == vID:
@@ -163,32 +165,30 @@ func (b *builder) reserve() {
 		case v.kind() == ofNumber:
 			is = "0"
 		}
-		names, list = append(names, b.l.column[v]), append(list, is)
+		names, list = append(names, b.l.objects.column[v]), append(list, is)
 	}
-	b.add("INSERT INTO ", b.l.table, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", b.e.reserve)
+	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", b.e.reserve)
 }
 
 // addRow writes a history row. Arg returns the expression of a value; before and
 // after stand around the list of expressions.
 func (b *builder) addRow(arg func(value) string, before, after string) {
+	h := &b.l.history
 	var names, list []string
-	for h, name := range b.l.historyColumn {
-		if name == "" {
-			continue
+	for _, v := range h.from(vMachine) {
+		is := arg(v)
+		if v == vNow {
+			is = b.time(h, is)
 		}
-		is := arg(historyValues[h])
-		if historyColumn(h) == hAt {
-			is = b.time(b.l.existingHistory && b.l.nativeTimes, is)
-		}
-		names, list = append(names, name), append(list, is)
+		names, list = append(names, h.column[v]), append(list, is)
 	}
-	b.add("INSERT INTO ", b.l.history, " (", strings.Join(names, ", "), ")", before, strings.Join(list, ", "), after)
+	b.add("INSERT INTO ", h.name, " (", strings.Join(names, ", "), ")", before, strings.Join(list, ", "), after)
 }
 
 // lastRow writes a query of the newest history row of an object, and of whether the
 // object has a row at the same moment.
 func (b *builder) lastRow() {
-	b.add("SELECT h.*, CASE WHEN EXISTS (SELECT 1 FROM ", b.l.table, " WHERE ", b.key(), ") THEN 1 ELSE 0 END FROM (")
-	b.selectHistory(hRevision, hSequence, hOperation, hActor, hEvent, hReason, hAt, hToken)
-	b.add(" ORDER BY ", b.l.historyColumn[hSequence], " DESC LIMIT 1) h")
+	b.add("SELECT h.*, CASE WHEN EXISTS (SELECT 1 FROM ", b.l.objects.name, " WHERE ", b.key(&b.l.objects), ") THEN 1 ELSE 0 END FROM (")
+	b.selectHistory(vRevision, vSequence, vOperation, vActor, vEvent, vReason, vNow, vToken)
+	b.add(" ORDER BY ", b.l.history.column[vSequence], " DESC LIMIT 1) h")
 }

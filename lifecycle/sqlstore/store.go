@@ -46,8 +46,8 @@ func (c *Config) resolved() (Config, error) {
 }
 
 // Store keeps records in a database. [Open], [ExistingTable.Open] and [Store.WithTx]
-// make one. It is safe for concurrent use, as far as its transaction is, and must
-// not be copied.
+// make one. It is safe for concurrent use; in a transaction of the caller it is as safe
+// as the transaction. A Store must not be copied.
 type Store struct {
 	*shared
 	tx *sql.Tx // the caller's transaction; nil: none
@@ -109,7 +109,7 @@ func (e *engine) open(ctx context.Context, db *sql.DB, l *layout, c Config) (*St
 	s := &Store{shared: &shared{
 		db: db, e: e, l: l, st: e.compile(l), config: c,
 		has: lifecycle.Capabilities{
-			Changes: maxChanges, History: l.history != "", Messages: l.messages != "", OwnClock: e.ownClock,
+			Changes: maxChanges, History: l.history.name != "", Messages: l.messages != "", OwnClock: e.ownClock,
 		},
 		prepared: make(map[*statement]*sql.Stmt),
 		writer:   make(chan struct{}, 1),
@@ -202,6 +202,7 @@ type session struct {
 	callTx bool // q is a transaction of the caller
 }
 
+// on returns a session for the store's own calls, or for those in its transaction.
 func (s *Store) on(q querier) *session { return &session{s.shared, q, s.tx != nil} }
 
 // stmt returns the prepared form of a statement, or nil. A transaction of the caller

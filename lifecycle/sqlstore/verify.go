@@ -10,79 +10,70 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// column is a column that a table must have.
-type column struct {
-	name string // empty: none
-	text bool   // of an existing table: it must return names as they were written
-	time bool   // of the engine's own type
-	key  bool   // of the unique index that an existing table must have
-}
-
 // verify refuses tables that lack what a layout needs.
 func (s *session) verify(ctx context.Context, l *layout) error {
-	var list []column
-	for v := range columns {
-		list = append(list, column{
-			l.column[v], l.existing && v.kind() == ofText, l.nativeTimes && (v == vChangedAt || v == vDeadline), l.existing && v == vID,
-		})
-	}
-	if err := s.verifyTable(ctx, l.table, list); err != nil {
-		return err
-	}
-	if l.history != "" {
-		list = nil
-		for h := range historyColumns {
-			list = append(list, column{
-				l.historyColumn[h], l.existingHistory && historyValues[h].kind() == ofText, l.existingHistory && l.nativeTimes && h == hAt,
-				l.existingHistory && (h == hMachine || h == hID || h == hSequence),
-			})
+	for _, t := range []*table{&l.objects, &l.history} {
+		if t.name == "" {
+			continue
 		}
-		if err := s.verifyTable(ctx, l.history, list); err != nil {
+		if err := s.verifyTable(ctx, t); err != nil {
 			return err
 		}
 	}
 	if l.messages == "" {
 		return nil
 	}
-	return s.verifyTable(ctx, l.messages, []column{{name: "number"}, {name: "topic"}, {name: "subject"}, {name: "payload"}})
+	_, err := s.verifyColumns(ctx, l.messages, []string{"number", "topic", "subject", "payload"})
+	return err
 }
 
-func (s *session) verifyTable(ctx context.Context, table string, list []column) error {
-	plain := func(name string) string { return strings.ReplaceAll(name, s.e.quote, "") }
-	table = plain(table)
-	types, err := s.columnTypes(ctx, table)
+func (s *session) verifyTable(ctx context.Context, t *table) error {
+	types, err := s.verifyColumns(ctx, t.name, t.column[:])
 	if err != nil {
 		return err
 	}
-	if len(types) == 0 {
-		return fmt.Errorf("%w: there is no table %s", ErrSchema, table)
+	name := s.e.unquoted(t.name)
+	for _, v := range t.from(vMachine) {
+		column := s.e.unquoted(t.column[v])
+		switch typ := types[strings.ToLower(column)]; {
+		case t.nativeTimes && v.isTime() && !strings.EqualFold(typ, s.e.timeType):
+			return fmt.Errorf("%w: column %s of table %s is %s; times are %s", ErrSchema, column, name, typ, s.e.timeType)
+		case t.existing && v.kind() == ofText && s.e.oneWriter && !keepsText(typ):
+			return fmt.Errorf("%w: column %s of table %s is %s, which stores digits as a number; names are TEXT", ErrSchema, column, name, typ)
+		}
 	}
-	var missing, key []string
-	for _, c := range list {
-		if c.name == "" {
-			continue
-		}
-		name := plain(c.name)
-		typ, found := types[strings.ToLower(name)]
-		switch {
-		case !found:
+	if !t.existing {
+		return nil
+	}
+	var key []string
+	for _, v := range t.named(t.key...) {
+		key = append(key, strings.ToLower(s.e.unquoted(t.column[v])))
+	}
+	return s.verifyKey(ctx, name, key)
+}
+
+// verifyColumns refuses a table that does not exist or lacks columns. It returns the
+// types of the columns by their names in lower case. Names may be quoted or empty.
+func (s *session) verifyColumns(ctx context.Context, table string, names []string) (map[string]string, error) {
+	table = s.e.unquoted(table)
+	types, err := s.columnTypes(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	if len(types) == 0 {
+		return nil, fmt.Errorf("%w: there is no table %s", ErrSchema, table)
+	}
+	var missing []string
+	for _, name := range names {
+		name = s.e.unquoted(name)
+		if _, found := types[strings.ToLower(name)]; !found && name != "" {
 			missing = append(missing, name)
-		case c.time && !strings.EqualFold(typ, s.e.timeType):
-			return fmt.Errorf("%w: column %s of table %s is %s; times are %s", ErrSchema, name, table, typ, s.e.timeType)
-		case c.text && s.e.oneWriter && !keepsText(typ):
-			return fmt.Errorf("%w: column %s of table %s is %s, which stores digits as a number; names are TEXT", ErrSchema, name, table, typ)
-		}
-		if c.key {
-			key = append(key, strings.ToLower(name))
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
+		return nil, fmt.Errorf("%w: table %s lacks %s", ErrSchema, table, strings.Join(missing, ", "))
 	}
-	if len(key) == 0 {
-		return nil
-	}
-	return s.verifyKey(ctx, table, key)
+	return types, nil
 }
 
 // keepsText reports whether SQLite stores text unchanged in a column of a type: its
@@ -186,8 +177,8 @@ func identifier(name string) error {
 	return nil
 }
 
-// table returns the quoted name of an existing table.
-func (e *engine) table(name string) (string, error) {
+// quotedTable returns the quoted name of an existing table.
+func (e *engine) quotedTable(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
 		return "", fmt.Errorf("%w: %q", ErrIdentifier, name)
@@ -201,11 +192,11 @@ func (e *engine) table(name string) (string, error) {
 	return strings.Join(parts, "."), nil
 }
 
-// quoteAll quotes the names of columns. It refuses invalid names, and a column that
-// is named twice.
-func (e *engine) quoteAll(into, names []string) error {
+// quoteColumns sets the names of the columns. It refuses invalid names, and a column
+// that is named twice.
+func (e *engine) quoteColumns(t *table, names *[values]string) error {
 	used := make(map[string]bool)
-	for i, name := range names {
+	for v, name := range names {
 		if name == "" {
 			continue
 		}
@@ -217,7 +208,7 @@ func (e *engine) quoteAll(into, names []string) error {
 			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, name)
 		}
 		used[lower] = true
-		into[i] = e.quoted(name)
+		t.column[v] = e.quoted(name)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // precondition that does not hold; see explain.
 func (s *session) write(ctx context.Context, p *plan) error {
 	p.at = 0
-	if s.e.oneWriter || s.l.existing {
+	if s.e.oneWriter || s.l.objects.existing {
 		if err := s.begin(ctx, p); err != nil {
 			return err
 		}
@@ -59,11 +59,11 @@ func (s *session) begin(ctx context.Context, p *plan) error {
 	if s.e.oneWriter && p.several {
 		// The lock of the database, before a read: the engine refuses a transaction that
 		// reads first, and writes after another writer has committed.
-		id := s.l.column[vID]
-		_, err := s.q.ExecContext(ctx, "UPDATE "+s.l.table+" SET "+id+" = "+id+" WHERE 1 = 0")
+		id := s.l.objects.column[vID]
+		_, err := s.q.ExecContext(ctx, "UPDATE "+s.l.objects.name+" SET "+id+" = "+id+" WHERE 1 = 0")
 		return err
 	}
-	if s.l.existing && !s.e.oneWriter {
+	if s.l.objects.existing && !s.e.oneWriter {
 		return s.lockAbsent(ctx, p)
 	}
 	return nil
