@@ -10,7 +10,6 @@ import (
 )
 
 var commitDemands = []demand{
-	{name: "Commit/creates_moves_removes", check: commitCreatesMovesRemoves},
 	{name: "Commit/sets_the_fields_of_the_store", check: commitSetsFields, clock: fakeClock},
 	{name: "Commit/deadline_follows_the_timeout", check: deadlineFollowsTimeout, clock: fakeClock},
 	{name: "Commit/wrong_revision_conflicts", check: wrongRevisionConflicts},
@@ -19,19 +18,6 @@ var commitDemands = []demand{
 	{name: "Commit/conflict_has_the_current_record", check: conflictHasTheCurrentRecord},
 	{name: "Commit/same_content_is_a_change", check: sameContentIsAChange},
 	{name: "Commit/malformed_is_refused", check: malformedIsRefused},
-}
-
-// A commit creates an object that does not exist, moves it, removes it, and creates
-// it again.
-func commitCreatesMovesRemoves(t *tester) {
-	absent := t.get(key("a"))
-	for range 3 {
-		r := t.move(absent, idle)
-		t.unchanged("its creation", r)
-		r = t.move(r, moving)
-		t.unchanged("its move", r)
-		absent = t.remove(r)
-	}
 }
 
 // Commit sets Revision, ChangedAt and Deadline of the record, whatever the caller had

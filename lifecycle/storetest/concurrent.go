@@ -14,7 +14,6 @@ import (
 
 var concurrentDemands = []demand{
 	{name: "Concurrent/history_is_linearizable", check: historyIsLinearizable},
-	{name: "Concurrent/one_winner_per_revision", check: oneWinnerPerRevision},
 	{name: "Concurrent/one_creation_wins", check: oneCreationWins},
 	{name: "Concurrent/single_writer_never_conflicts", check: singleWriterNeverConflicts},
 	{name: "Concurrent/transactions_in_any_order", check: transactionsInAnyOrder},
@@ -110,35 +109,6 @@ func (t *tester) attempt(known *lifecycle.StoredRecord, commits bool, state stri
 	}
 	*known = c.Changes[0].To
 	return in, resultOf(true, known), err
-}
-
-// Where 64 callers move one object, every sequence number has one writer, and the
-// sequence number grows by the number of acknowledged commits. The record in a
-// conflict is newer than the expected one.
-func oneWinnerPerRevision(t *tester) {
-	first := t.put("a", idle)
-	var wins atomic.Int64
-	t.together(64, func(i int) error {
-		r := first
-		for range t.attempts {
-			c := commitOf(change(r, []string{idle, moving}[i%2]))
-			err := send(t.Context(), t.store, c)
-			conflict, lost := errors.AsType[*lifecycle.ConflictError](err)
-			switch {
-			case err == nil:
-				wins.Add(1)
-				r = c.Changes[0].To
-			case !lost:
-				return err
-			case conflict.Current.Sequence <= r.Sequence || conflict.Current.Revision == r.Revision:
-				return fmt.Errorf("a commit that expected #%d conflicts with #%d", r.Sequence, conflict.Current.Sequence)
-			default:
-				r = conflict.Current
-			}
-		}
-		return nil
-	})
-	require.EqualValues(t, wins.Load(), t.get(first.Key).Sequence-first.Sequence, "the growth of the sequence number")
 }
 
 // race runs n commits at the same moment and returns how many were written. The others

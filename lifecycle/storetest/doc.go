@@ -26,7 +26,7 @@
 //	Context, Close  context.go       calls that are cancelled or come too late
 //	Outage          outage.go        lost connections and restarts of the engine
 //	Concurrent      concurrent.go    many callers
-//	Model           model.go         random calls against a naive model
+//	Model           model.go         random commits against a naive model
 //
 // The functions of [Config] enable further demands: a store that is opened again, a
 // clock that moves, a connection that breaks, an engine that is killed.

@@ -164,13 +164,6 @@ var faults = map[string]map[string]fault{
 		"reasons have 255 bytes": changed(func(ch *edit) { ch.To.Reason = ch.To.Reason[:min(len(ch.To.Reason), 255)] }),
 	},
 
-	"Commit/creates_moves_removes": {
-		"no second creation": changedFrom(func(now record, ch *edit) {
-			if ch.From == "" && now.Sequence > 0 {
-				ch.Expect = "never"
-			}
-		}),
-	},
 	"Commit/sets_the_fields_of_the_store": {
 		"ChangedAt of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
 			c.Changes[0].To.ChangedAt = sent.Changes[0].To.ChangedAt
@@ -525,9 +518,6 @@ var faults = map[string]map[string]fault{
 			return list
 		}},
 	},
-	"List/one_machine": {
-		"prefixes": selecting(func(q lifecycle.Query, r record) bool { return strings.HasPrefix(r.Machine, q.Machine) }),
-	},
 	"List/by_state": {
 		"the first state": {
 			after: func(s *faulty, c, _ *commits, err error) error {
@@ -741,25 +731,10 @@ var faults = map[string]map[string]fault{
 		"an earlier result": {remote: &remoteFault{older: true}},
 	},
 	"Outage/store_recovers": {"stays broken": {remote: &remoteFault{broken: true}}},
-	"Outage/cuts_during_commits_are_exact": {
-		"not written": notWritten,
-		"the current record counts": lost(func(r *remote, ctx context.Context, c *commits, err error) error {
-			now, _ := r.engine.Get(ctx, c.Changes[0].To.Key)
-			if now.Revision == c.Changes[0].Expect {
-				return err
-			}
-			c.Changes[0].To.Revision = now.Revision
-			return nil
-		}),
-	},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),
 		"no tokens":   restarting(func(r *remote) { r.lives++ }),
 		"last commit": restarting(func(r *remote) { r.replay(1) }),
-	},
-	"Outage/restarts_during_commits_are_exact": {
-		"nothing":      restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),
-		"last commits": restarting(func(r *remote) { r.replay(5) }),
 	},
 
 	"Concurrent/history_is_linearizable": {
@@ -772,13 +747,11 @@ var faults = map[string]map[string]fault{
 				return nil
 			},
 		},
-		"only the state is compared": racing(func(now record, ch edit) bool { return now.State == ch.From }),
-	},
-	"Concurrent/one_winner_per_revision": {
 		"check, then write": racing(func(now record, ch edit) bool { return now.Revision == ch.Expect && now.State == ch.From }),
 		"a loser gets what it knows": conflicts(func(c *lifecycle.ConflictError) {
 			c.Current.Sequence, c.Current.Revision = 0, c.Expect
 		}),
+		"only the state is compared": racing(func(now record, ch edit) bool { return now.State == ch.From }),
 	},
 	"Concurrent/one_creation_wins": {
 		"check, then create": racing(func(now record, ch edit) bool { return ch.From == "" && !now.Exists() }),
@@ -817,7 +790,7 @@ var faults = map[string]map[string]fault{
 	"Concurrent/absence_holds_at_the_commit": {
 		"no lock without a row": checkedBefore(func(s *faulty, p lifecycle.Precondition) bool { return s.now(p.Key).Sequence == 0 }),
 	},
-	"Model/random_calls_agree": {
+	"Model/random_commits_agree": {
 		"a removal clears other deadlines": {before: func(_ *faulty, c *commits) {
 			if slices.ContainsFunc(c.Changes, func(ch edit) bool { return ch.Remove }) {
 				for i := range c.Changes {

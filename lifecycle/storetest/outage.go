@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,9 +21,7 @@ var outageDemands = []demand{
 	{name: "Outage/context_ends_at_every_request", check: contextEndsAtEveryRequest},
 	{name: "Outage/reads_are_right_or_fail", check: readsAreRightOrFail},
 	{name: "Outage/store_recovers", check: storeRecovers},
-	{name: "Outage/cuts_during_commits_are_exact", check: cutsDuringCommits},
 	{name: "Outage/restart_keeps_everything", check: restartKeepsEverything},
-	{name: "Outage/restarts_during_commits_are_exact", check: restartsDuringCommits},
 }
 
 // network makes the store of the test one whose connections can be cut.
@@ -289,27 +286,6 @@ func (t *tester) recovers() {
 	})
 }
 
-// Where connections are cut at random during the commits of many callers, the commits
-// that the callers know to be written are those that were written.
-func cutsDuringCommits(t *tester) {
-	network := t.network()
-	t.exactDuring(func(func(int64) error) error {
-		random := rand.New(rand.NewPCG(1, 1))
-		for cuts, end := 0, time.Now().Add(patience); cuts < 30; {
-			struck := network.Cut(Place(random.IntN(4)), 1+random.IntN(8))
-			for !struck() {
-				if time.Now().After(end) {
-					return errors.New("no connection is cut any more")
-				}
-				time.Sleep(time.Millisecond)
-			}
-			cuts++
-		}
-		network.Cut(BeforeRequest, 0)
-		return nil
-	})
-}
-
 // What was acknowledged is there after the engine was killed and started again, and
 // the same store continues.
 func restartKeepsEverything(t *tester) {
@@ -318,119 +294,4 @@ func restartKeepsEverything(t *tester) {
 		t.config.Restart(t.TB, t.store)
 		t.recovers()
 	})
-}
-
-// Where the engine is killed and started again during the commits of many callers, the
-// commits that the callers know to be written are those that were written.
-func restartsDuringCommits(t *tester) {
-	t.needsConfig("Restart", t.config.Restart != nil)
-	t.exactDuring(func(answered func(int64) error) error {
-		for range 3 {
-			if err := answered(10 * int64(t.attempts)); err != nil {
-				return err
-			}
-			t.config.Restart(t.TB, t.store)
-		}
-		return answered(10 * int64(t.attempts))
-	})
-}
-
-// knownCommit is a commit of one object that its caller knows to be written.
-type knownCommit struct {
-	before, after lifecycle.StoredRecord
-	token         lifecycle.Token
-}
-
-// exactDuring lets callers commit to two objects until disturb returns, and requires
-// that the known commits of every object form one chain from its first record to its
-// last, and that the history has no other commits. disturb can wait until so many more
-// calls were answered.
-func (t *tester) exactDuring(disturb func(answered func(n int64) error) error) {
-	t.Helper()
-	t.needsHistory()
-	const callers, objects = 8, 2
-	first := map[lifecycle.Key]lifecycle.StoredRecord{}
-	for i := range objects {
-		r := t.put(fmt.Sprint("object", i), idle)
-		first[r.Key] = r
-	}
-	var answers atomic.Int64
-	answered := func(n int64) error {
-		n += answers.Load()
-		for end := time.Now().Add(patience); answers.Load() < n; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				return errors.New("calls are not answered any more")
-			}
-		}
-		return nil
-	}
-	var done atomic.Bool
-	var known [callers][]knownCommit
-	t.together(callers+1, func(i int) error {
-		if i == callers {
-			defer done.Store(true)
-			return disturb(answered)
-		}
-		random := rand.New(rand.NewPCG(uint64(i), 0))
-		for n := 0; n < t.attempts || !done.Load(); n++ {
-			commit, err := t.commitUntilKnown(fmt.Sprint("object", random.IntN(objects)), fmt.Sprintf("commit %d of %d", n, i))
-			if err != nil {
-				return err
-			}
-			if commit == nil {
-				time.Sleep(time.Millisecond) // for an engine that starts
-				continue
-			}
-			answers.Add(1)
-			known[i] = append(known[i], *commit)
-		}
-		return nil
-	})
-	t.recovers()
-	chains := map[lifecycle.Key]map[uint64]knownCommit{}
-	for k := range first {
-		chains[k] = map[uint64]knownCommit{}
-	}
-	for _, commits := range known {
-		for _, c := range commits {
-			other, twice := chains[c.after.Key][c.after.Sequence]
-			require.False(t, twice, "%q and %q are both #%d", other.after.Reason, c.after.Reason, c.after.Sequence)
-			chains[c.after.Key][c.after.Sequence] = c
-		}
-	}
-	for k, r := range first {
-		for range len(chains[k]) {
-			next, ok := chains[k][r.Sequence+1]
-			require.True(t, ok, "no caller knows #%d to be written", r.Sequence+1)
-			require.Equal(t, r.Revision, next.before.Revision, "what #%d was decided on", next.after.Sequence)
-			require.Equal(t, r.Reason, next.before.Reason, "what #%d was decided on", next.after.Sequence)
-			r = next.after
-		}
-		t.unchanged("the disturbance", r)
-		for _, row := range t.rows(k, first[k].Sequence, all) {
-			require.Equal(t, chains[k][row.Sequence].token, row.Token, "the token of #%d", row.Sequence)
-		}
-	}
-}
-
-// commitUntilKnown moves an object and returns the commit if it was written, or nothing
-// if it was not.
-func (t *tester) commitUntilKnown(id, reason string) (*knownCommit, error) {
-	before, err := t.store.Get(t.Context(), key(id))
-	if err != nil {
-		return nil, nil // a read may fail
-	}
-	c := commitOf(change(before, moving))
-	c.Changes[0].To.Reason = reason
-	err = send(t.Context(), t.store, c)
-	written := err == nil
-	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
-		if written, err = t.resolve(c); err != nil {
-			return nil, err
-		}
-	}
-	if !written {
-		return nil, nil
-	}
-	return &knownCommit{before, c.Changes[0].To, c.Token}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,10 @@ type Config struct {
 	// Network returns a new, empty store whose connections to its engine the
 	// returned Network controls.
 	Network func(t testing.TB) (lifecycle.Store, Network)
+
+	// Groups are the groups of demands that Run checks: the parts of the names before
+	// the slash. nil: all.
+	Groups []string
 
 	// Attempts is how often each caller of a demand with concurrent callers tries
 	// to commit. 0: 100.
@@ -85,6 +90,10 @@ func (p Place) String() string { return placeNames[p] }
 func Run(t *testing.T, open func(t testing.TB) lifecycle.Store, config *Config) {
 	t.Helper()
 	for _, d := range demands {
+		group, _, _ := strings.Cut(d.name, "/")
+		if config != nil && config.Groups != nil && !slices.Contains(config.Groups, group) {
+			continue
+		}
 		t.Run(d.name, func(t *testing.T) { d.run(t, open, config, func(t testing.TB, try func(testing.TB)) { try(t) }) })
 	}
 }

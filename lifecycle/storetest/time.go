@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -47,28 +46,13 @@ func overdue(states ...string) lifecycle.Query {
 	return lifecycle.Query{Machine: machine, Overdue: true, States: states}
 }
 
-// findsSoon waits in real time until a query selects exactly these ids.
-func (t *tester) findsSoon(q lifecycle.Query, ids ...string) {
-	t.Helper()
-	t.eventually("List", func() error {
-		if got := idsOf(t.list(q)); !slices.Equal(got, ids) {
-			return fmt.Errorf("%+v finds %q", q, got)
-		}
-		return nil
-	})
-}
-
 // With UnchangedFor, List returns objects whose last change is at least this long ago.
 // Every change counts, also one that keeps the state.
 func listByAge(t *tester) {
+	t.needsConfig("Age", t.movesTime())
 	t.put("a", idle)
 	t.finds(unchangedFor(0), "a")
 	t.finds(unchangedFor(hour))
-	if !t.movesTime() {
-		t.findsSoon(unchangedFor(20*time.Millisecond), "a")
-		t.finds(unchangedFor(hour))
-		return
-	}
 	t.pass(hour)
 	b := t.put("b", idle)
 	t.finds(unchangedFor(hour), "a")
@@ -92,16 +76,9 @@ func listByAge(t *tester) {
 // With Overdue, List returns objects whose deadline has passed, and no object without
 // a deadline.
 func listOverdue(t *tester) {
+	t.needsConfig("Age", t.movesTime())
 	t.put("never", moving)
 	t.due("late", moving, 100*hour)
-	if !t.movesTime() {
-		t.finds(overdue())
-		t.due("soon", moving, time.Millisecond)
-		t.findsSoon(overdue(), "soon")
-		t.put("soon", moving)
-		t.finds(overdue())
-		return
-	}
 	t.due("a", moving, 2*hour)
 	t.due("b", moving, 4*hour)
 	t.pass(hour)
@@ -123,9 +100,7 @@ func listOverdue(t *tester) {
 
 // List returns an object only if all conditions hold, and pages are full nevertheless.
 func conditionsCombine(t *tester) {
-	if !t.movesTime() {
-		t.Skip("skipped: Config has neither Synctest nor Age")
-	}
+	t.needsConfig("Age", t.movesTime())
 	t.due("a", moving, hour)
 	t.due("b", broken, hour)
 	t.due("c", moving, 5*hour)

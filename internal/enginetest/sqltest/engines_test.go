@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
-	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
 // long reports whether tests may take minutes each.
@@ -68,25 +68,26 @@ func unhurried(e engine) engine {
 	return e
 }
 
-// through is the same way, but by a proxy.
-func (w way) through(t testing.TB, p *storetest.Proxy) way {
+// through returns the way to the same database through a proxy.
+func (w way) through(t testing.TB) (way, *proxy.Proxy) {
 	t.Helper()
 	switch w.driver {
 	case "pgx":
 		config, err := pgx.ParseConfig(w.dsn)
 		require.NoError(t, err)
-		p.To(pgconn.NetworkAddress(config.Host, config.Port))
+		network, address := pgconn.NetworkAddress(config.Host, config.Port)
+		p := proxy.New(t, network, address)
 		host, port, _ := strings.Cut(p.Addr(), ":")
-		return w.with(t, "host="+host+"&port="+port)
+		return w.with(t, "host="+host+"&port="+port), p
 	case "mysql":
 		config, err := mysql.ParseDSN(w.dsn)
 		require.NoError(t, err)
-		p.To(config.Net, config.Addr)
+		p := proxy.New(t, config.Net, config.Addr)
 		config.Net, config.Addr = "tcp", p.Addr()
-		return way{w.driver, config.FormatDSN()}
+		return way{w.driver, config.FormatDSN()}, p
 	}
 	t.Fatal("the engine is in this process")
-	return w
+	return w, nil
 }
 
 // with is the way with settings of the connection, as in the query of a URL. Of

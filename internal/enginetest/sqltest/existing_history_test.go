@@ -101,17 +101,6 @@ func (s *usersStores) age(t testing.TB, store lifecycle.Store, d time.Duration) 
 	}
 }
 
-func (s *usersStores) harness() storetest.Harness {
-	h := storetest.Harness{New: s.new, Age: s.age, Attempts: 20, Sequences: 20, WrongClock: s.e.networked()}
-	if s.e.networked() {
-		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store { return s.by(t, s.way.through(t, p)) }
-	}
-	if long() {
-		h.Attempts, h.Sequences = 60, 100
-	}
-	return h
-}
-
 // A user's table and a user's history are a store like any other: the whole suite
 // runs over them where the row of a removed object is deleted, and where it stays
 // what that makes a difference for, or all of it where there is time.
@@ -123,11 +112,13 @@ func TestAdapterStore(t *testing.T) {
 					e = unhurried(e)
 				}
 				s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: removed, history: removed == ""}
-				h := s.harness()
+				config := testConfig(e, s.age, s.by, s.way)
 				if removed != "" && !long() {
-					h.Groups = []string{"Get", "Commit", "Metadata", "Numbers", "Token", "Batch", "History", "Names", "Concurrent", "Model"}
+					config.Groups = []string{
+						"Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "History", "Names", "Concurrent", "Model",
+					}
 				}
-				storetest.Run(t, h)
+				storetest.Run(t, s.new, config)
 			})
 		})
 	}

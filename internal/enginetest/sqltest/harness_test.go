@@ -103,16 +103,27 @@ func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
 	return s.over(t, m)
 }
 
-// harness has all that needs no server of the test's own.
-func (s *stores) harness() storetest.Harness {
-	h := storetest.Harness{
-		New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20, WrongClock: s.e.networked(),
-	}
-	if s.e.networked() {
-		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store { return s.by(t, s.way.through(t, p)) }
+// testConfig enables every demand that needs no server of the test's own.
+func (s *stores) testConfig() *storetest.Config {
+	config := testConfig(s.e, s.age, s.by, s.way)
+	config.Reopen = s.reopen
+	return config
+}
+
+// testConfig enables the demands about time, and about the network of an engine that
+// has one. open opens a store with these connections.
+func testConfig(
+	e engine, age func(testing.TB, lifecycle.Store, time.Duration), open func(testing.TB, way) lifecycle.Store, w way,
+) *storetest.Config {
+	config := &storetest.Config{Age: age, Attempts: 20, WrongClock: e.networked()}
+	if e.networked() {
+		config.Network = func(t testing.TB) (lifecycle.Store, storetest.Network) {
+			through, p := w.through(t)
+			return open(t, through), p
+		}
 	}
 	if long() {
-		h.Attempts, h.Sequences = 60, 100
+		config.Attempts = 60
 	}
-	return h
+	return config
 }

@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,8 +32,7 @@ func TestRestart(t *testing.T) {
 		}
 		run := func(t *testing.T, config sqlstore.Config) {
 			s := newStores(t, e, config)
-			h := s.harness()
-			h.Restart = func(t testing.TB, store lifecycle.Store) {
+			restart := func(t testing.TB, store lifecycle.Store) {
 				if server != nil {
 					require.NoError(t, server.Kill())
 					require.NoError(t, server.Start())
@@ -42,10 +42,16 @@ func TestRestart(t *testing.T) {
 				db.SetMaxIdleConns(-1)
 				db.SetMaxIdleConns(connections)
 			}
-			if !long() {
-				h.Groups = []string{"Restart"}
+			storetest.Run(t, s.new, &storetest.Config{Restart: restart, Groups: []string{"Outage"}})
+			if !config.NoHistory {
+				store := s.new(t)
+				exactCommits(t, store, store, func() {
+					for range 3 {
+						time.Sleep(100 * time.Millisecond)
+						restart(t, store)
+					}
+				})
 			}
-			storetest.Run(t, h)
 		}
 		t.Run("history", func(t *testing.T) { run(t, sqlstore.Config{}) })
 		t.Run("no history", func(t *testing.T) { run(t, sqlstore.Config{NoHistory: true}) })

@@ -50,7 +50,8 @@ func TestSettings(t *testing.T) {
 				inner := e.open
 				e.open = func(t testing.TB) way { return inner(t).with(t, s.query) }
 				if long() {
-					storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
+					stores := newStores(t, e, sqlstore.Config{})
+					storetest.Run(t, stores.new, stores.testConfig())
 				}
 				w := e.open(t)
 				if strings.Contains(s.query, "tx_isolation") || strings.Contains(s.query, "snapshot") || strings.Contains(s.query, "SIMULTANEOUS") || strings.Contains(s.query, "ORACLE") {
