@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -11,57 +12,54 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Process is one process of a scenario, from its start to its end; the next one
-// of the same name is another Process. The harness makes them; the zero Process is
-// not usable. It is safe for concurrent use and must not be copied.
+// Process is one process of a scenario, from its start to its end; the next one of the
+// same name is another Process. Run makes them; the zero Process is not usable. It is safe
+// for concurrent use and must not be copied.
 type Process struct {
-	w     *world
-	role  string
-	name  string
-	heir  bool // it replaces another one
-	store *store
-	queue *queue.Queuer[lifecycle.Key]
+	sim       *simulation
+	role      string
+	name      string
+	successor bool // it replaces another process
+	store     *simulatedStore
+	queue     *queue.Queuer[lifecycle.Key]
 
 	// Set by Start, in one goroutine, before the process is ready.
 	owner    *lifecycle.Owner
 	alive    lifecycle.StoredRecord // the owner's record after Join
-	managers []managed
-	daemons  []func(ctx context.Context) error
+	managers []manager
+	every    []func(ctx context.Context) error
 	app      any
 
-	// Guarded by w.mu.
-	state   mode
-	gate    chan struct{} // closed when a process that does not run continues, or the point is over
-	ready   bool          // Start has succeeded
-	failed  error         // of Start
-	lost    bool          // its ownership is
-	forGood bool          // no process of its name starts again
-	left    bool          // World.Stop has ended it
-	heeded  bool          // supervise has noticed that it ended or stalls
-	ticking bool
-	pending map[*request]struct{}
+	// Guarded by sim.mu.
+	state    processState
+	gate     chan struct{} // closed when a process that stands continues, or the point is over
+	ready    bool          // Start has succeeded
+	failed   bool          // Start has failed
+	lost     bool          // its ownership is lost
+	left     bool          // Clients.Stop has ended it
+	hit      bool          // the fault has happened in it
+	replaced bool
+	ticking  bool
+	pending  map[*string]bool // requests that are not answered
 }
 
-// mode is whether a process makes progress.
-type mode uint8
+// processState is whether a process makes progress.
+type processState uint8
 
 const (
-	runs   mode = iota
-	paused      // stalls
-	gone        // nothing happens in it any more
-	over        // gone, and the point is over: its goroutines end
+	running processState = iota
+	paused               // it stalls
+	gone                 // nothing happens in it any more
+	over                 // gone, and the point is over: its goroutines end
 )
 
-// managed is a manager without its type parameters.
-type managed struct {
+// manager is a [lifecycle.Manager] without its type parameters.
+type manager struct {
 	table  *fsm.Table
 	worker fsm.Actor
 	done   []string // the events that report that work was done
 	sweep  func(context.Context) error
 }
-
-// request is a request that a process has not answered.
-type request struct{ what string }
 
 // Role returns the name that the scenario has for the process.
 func (p *Process) Role() string { return p.role }
@@ -102,9 +100,9 @@ const ownersMachine = "interlock.owner"
 // Owner returns what Join has made, or nil.
 func (p *Process) Owner() *lifecycle.Owner { return p.owner }
 
-// Every registers a function that is called at every tick, after the sweeps. Its
-// error is ignored. Every is for [Scenario].Start.
-func (p *Process) Every(f func(ctx context.Context) error) { p.daemons = append(p.daemons, f) }
+// Every registers a function that is called at every tick, after the sweeps. Its error is
+// ignored. Every is for [Scenario].Start.
+func (p *Process) Every(f func(ctx context.Context) error) { p.every = append(p.every, f) }
 
 // Manage makes a manager of this process. The defaults of the configuration are the
 // Owner that [Process.Join] made and the Queue of the process. Manage is for
@@ -122,7 +120,7 @@ func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config 
 		c.Queue = p.queue
 	}
 	mgr := lifecycle.Must(m, p.store, &c)
-	kept := managed{
+	kept := manager{
 		table: m.Table(), worker: c.WorkerActor,
 		sweep: func(ctx context.Context) error { _, err := mgr.Sweep(ctx); return err },
 	}
@@ -130,20 +128,23 @@ func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config 
 		kept.done = append(kept.done, m.Table().Events[m.EventIndex(e)])
 	}
 	p.managers = append(p.managers, kept)
-	p.w.knows(kept)
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	if before, ok := p.sim.managers[kept.table.Name]; !ok || before.worker == "" {
+		p.sim.managers[kept.table.Name] = kept
+	}
 	return mgr
 }
 
-// enter waits while the process stalls or is gone. The error is [ErrCrashed] when
-// the point is over.
+// enter waits while the process stalls or is gone. The error is [ErrCrashed] when the
+// point is over.
 func (p *Process) enter() error {
 	for {
-		p.w.mu.Lock()
-		p.w.activity++
+		p.sim.mu.Lock()
 		state, gate := p.state, p.gate
-		p.w.mu.Unlock()
+		p.sim.mu.Unlock()
 		switch state {
-		case runs:
+		case running:
 			return nil
 		case over:
 			return ErrCrashed
@@ -154,37 +155,45 @@ func (p *Process) enter() error {
 }
 
 // stop ends or pauses a process that runs.
-func (p *Process) stop(to mode) {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	if p.state == runs {
-		p.state, p.gate = to, make(chan struct{})
-		p.w.tell()
+func (p *Process) stop(state processState) {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	if p.state == running {
+		p.state, p.gate = state, make(chan struct{})
+		p.sim.notify()
 	}
 }
 
-// goOn releases the calls that wait at the gate.
-func (p *Process) goOn(to mode) {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	p.state = to
+// resume releases the calls that wait at the gate. A process that was paused finds at its
+// next heartbeat that its ownership is lost.
+func (p *Process) resume(state processState) {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	p.state = state
 	close(p.gate)
-	p.w.tell()
+	p.sim.notify()
 }
 
-// run calls f in the process, in a goroutine of its own, and answer with its
-// result. A process that is gone gives no answer before the point is over.
+// terminate waits for the work of the process.
+func (p *Process) terminate(patience time.Duration) error {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	return p.queue.Terminate(ctx)
+}
+
+// run calls f in the process, in a goroutine of its own, and answer with its result. A
+// process that is gone gives no answer before the point is over.
 func (p *Process) run(what string, f func(ctx context.Context) error, answer func(error)) {
-	r := &request{what}
-	p.w.mu.Lock()
-	p.pending[r] = struct{}{}
-	p.w.mu.Unlock()
-	p.w.all.Go(func() {
-		err := f(p.w.ctx)
+	request := &what
+	p.sim.mu.Lock()
+	p.pending[request] = true
+	p.sim.mu.Unlock()
+	p.sim.all.Go(func() {
+		err := f(p.sim.ctx)
 		_ = p.enter()
-		p.w.mu.Lock()
-		delete(p.pending, r)
-		p.w.mu.Unlock()
+		p.sim.mu.Lock()
+		delete(p.pending, request)
+		p.sim.mu.Unlock()
 		answer(err)
 	})
 }
@@ -192,53 +201,65 @@ func (p *Process) run(what string, f func(ctx context.Context) error, answer fun
 // start calls [Scenario].Start, and sweeps in a process that replaces another one.
 func (p *Process) start() {
 	p.run("start", func(ctx context.Context) error {
-		app, err := p.w.s.start(ctx, p)
+		app, err := p.sim.s.start(ctx, p)
 		if err != nil {
 			return err
 		}
 		p.app = app
-		if p.heir {
+		if p.successor {
 			for _, m := range p.managers {
-				// After an error the next sweep tries again.
-				_ = m.sweep(ctx)
+				_ = m.sweep(ctx) // the next sweep tries again
 			}
 		}
 		return nil
 	}, func(err error) {
-		p.w.mu.Lock()
-		defer p.w.mu.Unlock()
-		p.ready, p.failed = err == nil, err
-		p.w.tell()
+		p.sim.mu.Lock()
+		defer p.sim.mu.Unlock()
+		p.ready, p.failed = err == nil, err != nil
+		p.sim.notify()
 	})
 }
 
 // tick sends the heartbeat, sweeps, and calls the functions of Every.
 func (p *Process) tick() {
-	p.w.mu.Lock()
-	p.ticking = true
-	p.w.mu.Unlock()
+	p.setTicking(true)
 	p.run("heartbeat and sweep", func(ctx context.Context) error {
 		if p.owner != nil {
 			if err := p.owner.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
-				p.w.mu.Lock()
+				p.sim.mu.Lock()
 				p.lost = true
-				p.w.mu.Unlock()
+				p.sim.mu.Unlock()
 				return nil
 			}
 		}
 		for _, m := range p.managers {
 			_ = m.sweep(ctx)
 		}
-		for _, f := range p.daemons {
+		for _, f := range p.every {
 			_ = f(ctx)
 		}
 		return nil
-	}, func(error) {
-		p.w.mu.Lock()
-		p.ticking = false
-		p.w.mu.Unlock()
-	})
+	}, func(error) { p.setTicking(false) })
 }
 
-// lives reports whether the process takes requests. REQUIRES: w.mu.
-func (p *Process) lives() bool { return p.state == runs && p.ready && !p.lost && !p.left }
+func (p *Process) setTicking(ticking bool) {
+	p.sim.mu.Lock()
+	defer p.sim.mu.Unlock()
+	p.ticking = ticking
+}
+
+// lives reports whether the process takes requests. REQUIRES: sim.mu.
+func (p *Process) lives() bool { return p.state == running && p.ready && !p.lost && !p.left }
+
+// waiting returns the requests and the work that the process has not ended. REQUIRES:
+// sim.mu.
+func (p *Process) waiting() (list []string) {
+	for request := range p.pending {
+		list = append(list, "no answer of "+p.name+": "+*request)
+	}
+	if s := p.queue.Stats(); s.Running+s.Waiting+s.Blocked > 0 {
+		list = append(list, "work waits or runs in "+p.name)
+	}
+	slices.Sort(list)
+	return list
+}

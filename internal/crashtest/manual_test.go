@@ -38,7 +38,7 @@ func TestManualWithTimeout(t *testing.T) {
 					Handlers: map[string]lifecycle.Handler{"look": func(context.Context, []byte) error { return nil }},
 				}), nil
 			},
-			Script: func(_ context.Context, w *World[vms]) error {
+			Script: func(_ context.Context, w *Clients[vms]) error {
 				return w.Insist("alpha", "inspect l", func(ctx context.Context, m vms) error {
 					if _, err := m.Get(ctx, "l"); err == nil {
 						return nil

@@ -11,7 +11,7 @@ import (
 
 // handover is two processes: one dies at its work, one takes it over, and both
 // come and go.
-func handover(ctx context.Context, w *World[vms]) error {
+func handover(ctx context.Context, w *Clients[vms]) error {
 	for _, id := range []string{"a", "c"} {
 		if err := w.Insist("alpha", "create "+id, bring(id, "create", "stopped", "work")); err != nil {
 			return err

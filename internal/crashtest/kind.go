@@ -59,10 +59,6 @@ func (k Kind) after() bool {
 	return k == CrashAfter || k == DeathAfter || k == LostAnswer || k == NoAnswer
 }
 
-// unnoticed reports whether a caller that sends the write again, as managers do,
-// does not notice the fault.
-func (k Kind) unnoticed() bool { return k == LostRequest || k == LostAnswer }
-
 // forGood reports whether no process of the same name starts again.
 func (k Kind) forGood() bool { return k == DeathBefore || k == DeathAfter }
 

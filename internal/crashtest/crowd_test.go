@@ -12,7 +12,7 @@ import (
 
 // crowd is several clients at once, whose work is under way while others' is
 // begun, with messages and with conditions on each other.
-func crowd(_ context.Context, w *World[vms]) error {
+func crowd(_ context.Context, w *Clients[vms]) error {
 	var all sync.WaitGroup
 	failed := make(chan error, 3)
 	for i, role := range []string{"alpha", "beta", "alpha"} {

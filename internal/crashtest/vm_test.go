@@ -90,7 +90,7 @@ var errFlat = errors.New("the battery is flat")
 
 func memory(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() }
 
-func memoryHarness() Harness { return Harness{New: memory, Synctest: true} }
+func memoryHarness() Harness { return Harness{New: memory} }
 
 func key(id string) lifecycle.Key { return lifecycle.Key{Machine: "vm", ID: id} }
 
@@ -116,7 +116,7 @@ func bring(id string, e event, to state, handler string) func(context.Context, v
 }
 
 // life is one VM from its making to its end, and one that has bad luck.
-func life(ctx context.Context, w *World[vms]) error {
+func life(ctx context.Context, w *Clients[vms]) error {
 	for _, step := range []struct {
 		id      string
 		e       event
