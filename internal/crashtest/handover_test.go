@@ -20,8 +20,8 @@ func handover(ctx context.Context, w *Clients[vms]) error {
 	if err := w.Insist("beta", "start a", bring("a", "start", "running", "work")); err != nil {
 		return err
 	}
-	// Nobody waits for these: the process is killed while it does the first, and
-	// the second is one that never ends.
+	// No client waits for these: the process is killed during the first, and the second
+	// never ends.
 	begin := func(id string, e event, work lifecycle.Work) error {
 		err := w.Ask("alpha", string(e)+" "+id, func(ctx context.Context, m vms) error {
 			_, err := m.Do(ctx, id, e, "user", work, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// lift is a table whose work ends with a person, who lets it go on.
+// lift is a table whose work ends in a state that an operator has to leave.
 var lift = fsm.Must[struct{}](fsm.Spec[state, event]{
 	Name: "lift", Initial: "none", Actors: []fsm.Actor{"user", "worker"},
 	States: []fsm.State[state]{

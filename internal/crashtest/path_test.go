@@ -72,9 +72,9 @@ func TestStep(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			says := step(vm.Table(), test.before, test.row)
-			require.Equal(t, test.want == "", says == "", says)
-			require.Contains(t, says, test.want)
+			problem := step(vm.Table(), test.before, test.row)
+			require.Equal(t, test.want == "", problem == "", problem)
+			require.Contains(t, problem, test.want)
 		})
 	}
 }

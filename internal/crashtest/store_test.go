@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// Without a fault, a process sees the store as it is.
+// Without a fault, a process sees an ordinary store.
 func TestSimulatedStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) lifecycle.Store {
 		inner := lifecycle.NewMemoryStore()

@@ -117,7 +117,7 @@ func verbs(_ context.Context, w *Clients[pair]) error {
 		return err
 	}
 	if err := w.Insist("alpha", "the account of the peer", func(ctx context.Context, m pair) error {
-		var said []lifecycle.PeerReport[event]
+		var reports []lifecycle.PeerReport[event]
 		for _, id := range []string{"p", "q"} {
 			rec, err := m.vms.Get(ctx, id)
 			if errors.Is(err, lifecycle.ErrNotFound) { // it was late: make it anew
@@ -134,9 +134,9 @@ func verbs(_ context.Context, w *Clients[pair]) error {
 					return err
 				}
 			}
-			said = append(said, lifecycle.PeerReport[event]{ID: id, Operation: rec.Operation, Ended: true, Event: "done", Present: true})
+			reports = append(reports, lifecycle.PeerReport[event]{ID: id, Operation: rec.Operation, Ended: true, Event: "done", Present: true})
 		}
-		_, err := lifecycle.Reconcile(ctx, m.vms, "worker", said, nil)
+		_, err := lifecycle.Reconcile(ctx, m.vms, "worker", reports, nil)
 		return err
 	}); err != nil {
 		return err

@@ -153,7 +153,7 @@ func life(ctx context.Context, w *Clients[vms]) error {
 		if err != nil || rec.State == "failed" {
 			return err
 		}
-		_, err = m.Override(ctx, "b", "failed", "user", "nobody can start it", nil)
+		_, err = m.Override(ctx, "b", "failed", "user", "it does not start", nil)
 		return err
 	})
 }
@@ -170,7 +170,7 @@ func destroy(id string) func(context.Context, vms) error {
 	}
 }
 
-// One process, and whoever comes after it.
+// One process, and the processes that replace it.
 func TestLife(t *testing.T) {
 	Run(t, memoryHarness(), Scenario[vms]{
 		Start: startVMs, Script: life,

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,6 @@ var contextDemands = []demand{
 	{name: "Context/ended_is_refused", check: endedContextIsRefused},
 	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
 	{name: "Close/refuses_calls", check: closeRefusesCalls},
-	{name: "Close/during_commits", check: closeDuringCommits},
 	{name: "Reopen/keeps_everything", check: reopenKeepsEverything},
 }
 
@@ -161,39 +159,6 @@ func closeRefusesCalls(t *tester) {
 			require.ErrorIs(t, err, lifecycle.ErrClosed, call)
 		}
 	}
-}
-
-// A commit during Close is written, or refused with ErrClosed.
-func closeDuringCommits(t *tester) {
-	closer := t.needsCloser()
-	const callers = 8
-	var records [callers]lifecycle.StoredRecord
-	for i := range records {
-		records[i] = t.put(fmt.Sprint("object", i), idle)
-	}
-	begun := make(chan struct{}, callers)
-	t.together(callers+1, func(i int) error {
-		if i == callers {
-			for range callers {
-				<-begun
-			}
-			return closer.Close()
-		}
-		for n, r := 0, records[i]; ; n++ {
-			c := commitOf(change(r, moving))
-			err := send(t.Context(), t.store, c)
-			if n == 0 {
-				begun <- struct{}{}
-			}
-			if errors.Is(err, lifecycle.ErrClosed) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			r = c.Changes[0].To
-		}
-	})
 }
 
 // What was acknowledged is there after the store was opened again: records, numbers,

@@ -562,8 +562,8 @@ var faults = map[string]map[string]fault{
 			return matches(q, r) && !slices.Contains(owners, owner(r.Owner, r.Epoch))
 		}),
 	},
-	"List/unowned": {"ignored": queried(func(q *lifecycle.Query) { q.Unowned = false })},
-	"List/no_deadline": {
+	"List/unowned_and_no_deadline": {
+		"unowned is ignored": queried(func(q *lifecycle.Query) { q.Unowned = false }),
 		"a deadline in the future": selecting(func(q lifecycle.Query, r record) bool {
 			q.NoDeadline = q.NoDeadline && time.Now().After(r.Deadline)
 			return matches(q, r)
@@ -690,14 +690,6 @@ var faults = map[string]map[string]fault{
 		"not reads": {ended: func(call string, err error) error {
 			if call == "History" {
 				return nil
-			}
-			return err
-		}},
-	},
-	"Close/during_commits": {
-		"another error": {ended: func(call string, err error) error {
-			if call == "Commit" {
-				return errors.New("connection reset")
 			}
 			return err
 		}},

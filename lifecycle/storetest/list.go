@@ -16,8 +16,7 @@ var listDemands = []demand{
 	{name: "List/returns_records", check: listReturnsRecords},
 	{name: "List/by_state", check: listByState},
 	{name: "List/not_owned_by", check: listNotOwnedBy},
-	{name: "List/unowned", check: listUnowned},
-	{name: "List/no_deadline", check: listNoDeadline},
+	{name: "List/unowned_and_no_deadline", check: listUnownedAndNoDeadline},
 	{name: "List/order_of_ids", check: listOrderOfIDs},
 	{name: "List/pages", check: listPages},
 	{name: "List/pages_during_changes", check: listPagesDuringChanges},
@@ -116,36 +115,30 @@ func listNotOwnedBy(t *tester) {
 	t.finds(notOwnedBy(), "a", "b")
 }
 
-// With Unowned, List returns objects without an owner.
-func listUnowned(t *tester) {
+// With Unowned, List returns objects without an owner. With NoDeadline, List returns
+// objects without a deadline.
+func listUnownedAndNoDeadline(t *tester) {
 	t.own("a", moving, "one", 1)
-	t.put("b", moving)
-	t.put("c", idle)
-	q, both := query(), notOwnedBy()
-	q.Unowned, both.Unowned = true, true
-	t.finds(q, "b", "c")
-	t.finds(both)
-	t.own("a", moving, "", 0)
-	t.own("b", moving, "one", 1)
-	t.finds(q, "a", "c")
-	q.States = []string{moving}
-	t.finds(q, "a")
-}
-
-// With NoDeadline, List returns objects without a deadline.
-func listNoDeadline(t *tester) {
-	t.due("a", moving, hour)
-	t.put("b", moving)
-	t.put("c", idle)
-	t.own("d", moving, "one", 1)
-	q := lifecycle.Query{Machine: machine, NoDeadline: true}
-	t.finds(q, "b", "c", "d")
-	t.finds(lifecycle.Query{Machine: machine, NoDeadline: true, Overdue: true})
-	q.Unowned, q.States = true, []string{moving, broken}
-	t.finds(q, "b")
 	t.due("b", moving, hour)
-	t.put("a", broken)
-	t.finds(q, "a")
+	t.put("c", moving)
+	t.put("d", idle)
+	unowned, noDeadline := query(), query()
+	unowned.Unowned, noDeadline.NoDeadline = true, true
+	t.finds(unowned, "b", "c", "d")
+	t.finds(noDeadline, "a", "c", "d")
+	both := query(moving)
+	both.Unowned, both.NoDeadline = true, true
+	t.finds(both, "c")
+	contradiction := notOwnedBy()
+	contradiction.Unowned = true
+	t.finds(contradiction)
+	t.finds(lifecycle.Query{Machine: machine, NoDeadline: true, Overdue: true})
+	t.own("c", moving, "one", 1)
+	t.due("d", idle, hour)
+	t.put("a", moving)
+	t.put("b", moving)
+	t.finds(unowned, "a", "b", "d")
+	t.finds(noDeadline, "a", "b", "c")
 }
 
 // Records are in order of the bytes of their ids. After excludes the id itself and all

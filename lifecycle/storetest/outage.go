@@ -92,7 +92,7 @@ func (s *series) next() *lifecycle.Commit {
 func (s *series) judge(c *lifecycle.Commit, err error) {
 	s.Helper()
 	require.NotErrorIs(s, err, lifecycle.ErrConflict, "a commit without another writer")
-	written, told := err == nil, err
+	written, returned := err == nil, err
 	if errors.Is(err, lifecycle.ErrUnknownOutcome) {
 		written, err = s.resolve(c)
 		require.NoError(s, err)
@@ -105,7 +105,7 @@ func (s *series) judge(c *lifecycle.Commit, err error) {
 			s.records[i], err = s.store.Get(s.Context(), before.Key)
 			return err
 		})
-		what := fmt.Sprintf("a record (Commit has returned: %v, written: %t)", told, written)
+		what := fmt.Sprintf("a record (Commit has returned: %v, written: %t)", returned, written)
 		switch {
 		case !written:
 			equal(s.tester, before, s.records[i], what)
