@@ -30,7 +30,7 @@ type engine struct {
 	open func(t testing.TB) way
 }
 
-// way leads to a database.
+// way is a driver and a DSN.
 type way struct{ driver, dsn string }
 
 // networked reports whether the engine is not in this process.
@@ -44,21 +44,20 @@ func engines() []engine {
 	}
 }
 
-// openSQLite leaves transactions as the driver begins them: to take the lock in
-// time is the store's.
+// openSQLite does not set _txlock: the store takes the write lock itself.
 func openSQLite(t testing.TB) way {
 	return way{"sqlite", servers.SQLiteFast(t)}.with(t, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)")
 }
 
-// onEach runs a test on every engine that there is.
+// onEach runs a test on every engine.
 func onEach(t *testing.T, run func(t *testing.T, e engine)) {
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) { run(t, e) })
 	}
 }
 
-// unhurried is the engine where commits are not waited for until they are on
-// disk, if the connection may say so.
+// unhurried returns the engine with commits that do not wait for the disk, if a setting of
+// the connection allows that.
 func unhurried(e engine) engine {
 	if e.name != "postgres" {
 		return e
@@ -90,8 +89,8 @@ func (w way) through(t testing.TB) (way, *proxy.Proxy) {
 	return w, nil
 }
 
-// with is the way with settings of the connection, as in the query of a URL. Of
-// SQLite they take the place of those that there are.
+// with returns the way with settings of the connection, as in the query of a URL. They
+// replace the settings of SQLite and are added to those of other engines.
 func (w way) with(t testing.TB, query string) way {
 	t.Helper()
 	if w.driver == "pgx" {
@@ -112,7 +111,7 @@ func (w way) with(t testing.TB, query string) way {
 	return way{w.driver, before + "?" + query}
 }
 
-// file is where SQLite has a database.
+// file returns the file of a SQLite database.
 func (w way) file(t testing.TB) string {
 	t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(w.dsn, "file:"), "?")

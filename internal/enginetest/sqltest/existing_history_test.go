@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// names is the type of a column whose unique index knows as many names as the
-// library: no collation takes two of them for one.
+// names returns the type of a column whose collation distinguishes all names that the
+// library distinguishes.
 func names(t testing.TB, e engine) string {
 	if e.name != "mysql" {
 		return "varchar(600)"
@@ -31,8 +31,8 @@ func names(t testing.TB, e engine) string {
 	return "varchar(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
 }
 
-// users are tables of a user's, by a prefix: one for the objects, and one for
-// their history.
+// users creates the tables of a user, one for objects and one for their history, with a
+// prefix.
 func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.ExistingTable {
 	t.Helper()
 	blob, moment := types(e)
@@ -64,7 +64,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 	}
 }
 
-// usersStores makes stores in a user's tables.
+// usersStores opens stores over a user's tables.
 type usersStores struct {
 	stores
 	removed string
@@ -101,10 +101,10 @@ func (s *usersStores) age(t testing.TB, store lifecycle.Store, d time.Duration) 
 	}
 }
 
-// A user's table and a user's history are a store like any other: the whole suite
-// runs over them where the row of a removed object is deleted, and where it stays
-// what that makes a difference for, or all of it where there is time.
-func TestAdapterStore(t *testing.T) {
+// A user's table with a user's history passes the conformance suite: the whole suite if
+// the row of a removed object is deleted. If the row stays, the groups that this concerns
+// run, and the whole suite with INTERLOCK_LONG.
+func TestExistingTableStore(t *testing.T) {
 	for _, removed := range []string{"", "gone for good"} {
 		t.Run("removed="+removed, func(t *testing.T) {
 			onEach(t, func(t *testing.T, e engine) {
@@ -124,7 +124,7 @@ func TestAdapterStore(t *testing.T) {
 	}
 }
 
-// What a history lacks is lost, and nothing else.
+// A history without some columns loses these fields only.
 func TestSmallestExistingHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
@@ -159,7 +159,7 @@ func TestSmallestExistingHistory(t *testing.T) {
 	})
 }
 
-func TestPastIsRefusedAtOpen(t *testing.T) {
+func TestExistingHistoryIsRefusedAtOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		ok := users(t, db, e, "", "gone")
@@ -185,7 +185,7 @@ func TestPastIsRefusedAtOpen(t *testing.T) {
 			name string
 			a    sqlstore.ExistingTable
 			want error
-			says string
+			text string
 		}{
 			{"nothing", with(func(*sqlstore.ExistingTable) {}), nil, ""},
 			{"a view", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "viewed" }), nil, ""},
@@ -214,7 +214,7 @@ func TestPastIsRefusedAtOpen(t *testing.T) {
 				require.NoError(t, store.Close())
 				continue
 			}
-			require.ErrorContains(t, err, c.says, c.name)
+			require.ErrorContains(t, err, c.text, c.name)
 		}
 	})
 }

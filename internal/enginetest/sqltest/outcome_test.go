@@ -36,7 +36,7 @@ func onNetworks(t *testing.T, run func(t *testing.T, p *proxy.Proxy, through, di
 	})
 }
 
-// next is a commit that moves an object on.
+// next returns a commit that moves an object.
 func next(r lifecycle.StoredRecord, messages int) *lifecycle.Commit {
 	to := r
 	to.State, to.Origin, to.Sequence = "open", "open", r.Sequence+1

@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// Servers that are the test's own are killed by SIGKILL and started again, under
-// a store that stays open. They are durable. The memory of SQLite is this
-// process': there all connections are closed instead, the last of which moves the
-// log into the file; what a killed process leaves is opened by stores.reopen.
+// Durable servers of the test's own are killed by SIGKILL and started again, under a store
+// that stays open. SQLite runs in this process: its connections are closed instead, and
+// the last one moves the log into the file. stores.reopen opens what a killed process
+// leaves.
 func TestRestart(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		var server *private.Server
