@@ -76,8 +76,11 @@ func (t *tester) requires(r lifecycle.StoredRecord, conditions ...lifecycle.Prec
 	return send(t.Context(), t.store, c)
 }
 
-// unmet requires that a move of r is refused because of the first precondition.
-func (t *tester) unmet(r lifecycle.StoredRecord, p lifecycle.Precondition, current lifecycle.StoredRecord, others ...lifecycle.Precondition) {
+// unmet requires that a move of r is refused because of the precondition p, although the
+// others hold.
+func (t *tester) unmet(
+	r lifecycle.StoredRecord, p lifecycle.Precondition, current lifecycle.StoredRecord, others ...lifecycle.Precondition,
+) {
 	t.Helper()
 	err := t.requires(r, append(others, p)...)
 	var unmet *lifecycle.PreconditionError
