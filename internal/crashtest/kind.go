@@ -12,7 +12,7 @@ const (
 	// CrashBefore: the process ends before the write. Another one of the same
 	// name starts at once.
 	CrashBefore Kind = iota + 1
-	// CrashAfter: the write is done, and the process ends before it learns that.
+	// CrashAfter: the write is done, and the process ends before it gets the answer.
 	// Another one of the same name starts at once.
 	CrashAfter
 	// DeathBefore: as CrashBefore, but no process of that name starts again. A

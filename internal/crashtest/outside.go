@@ -71,7 +71,8 @@ func (s *simulation) apply(e effect) error {
 	s.outside.newest[e.Key] = e.operation
 	op := operation{e.Key, e.operation}
 	if before, again := s.outside.applied[op]; again {
-		s.reportLocked("operation %d of %s is applied again: by %s, then by %s", e.operation, nameOf(e.Key), before.author(), e.author())
+		s.reportLocked("operation %d of %s is applied again: by %s, then by %s",
+			e.operation, nameOf(e.Key), before.author(), e.author())
 	}
 	s.outside.applied[op] = e
 	return nil

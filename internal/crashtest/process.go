@@ -108,7 +108,9 @@ func (p *Process) Every(f func(ctx context.Context) error) { p.every = append(p.
 // Owner that [Process.Join] made and the Queue of the process. Manage is for
 // [Scenario].Start. The manager sweeps at every tick; in a process that replaces
 // another one it also sweeps at the start.
-func Manage[S, E comparable, T any](p *Process, m *fsm.Machine[S, E, T], config *lifecycle.Config[E]) *lifecycle.Manager[S, E, T] {
+func Manage[S, E comparable, T any](
+	p *Process, m *fsm.Machine[S, E, T], config *lifecycle.Config[E],
+) *lifecycle.Manager[S, E, T] {
 	var c lifecycle.Config[E]
 	if config != nil {
 		c = *config

@@ -45,7 +45,9 @@ func (s *simulatedStore) List(ctx context.Context, q lifecycle.Query) ([]lifecyc
 
 func (s *simulatedStore) Capabilities() lifecycle.Capabilities { return s.inner.Capabilities() }
 
-func (s *simulatedStore) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) ([]lifecycle.HistoryRow, error) {
+func (s *simulatedStore) History(
+	ctx context.Context, key lifecycle.Key, after uint64, limit int,
+) ([]lifecycle.HistoryRow, error) {
 	return call(s, func() ([]lifecycle.HistoryRow, error) {
 		h, ok := s.inner.(lifecycle.Historian)
 		if !ok {

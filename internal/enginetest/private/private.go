@@ -82,7 +82,8 @@ func StartPostgres(config *Config) (*Server, error) {
 		},
 		create: func(data string) []string {
 			return []string{
-				programs[0], "--pgdata=" + data, "--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C",
+				programs[0], "--pgdata=" + data, "--auth=trust", "--username=postgres", "--no-sync",
+				"--encoding=UTF8", "--locale=C",
 			}
 		},
 		serve: func(data string, port int) []string {
