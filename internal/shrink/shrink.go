@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Report shortens a failing sequence and returns its text with the seed.
+// Report shortens a sequence that fails and returns its error and its steps as text, with
+// the seed that it was drawn from.
 func Report[S fmt.Stringer](seed uint64, steps []S, err error, play func([]S) error) string {
 	steps, err = Shorten(steps, err, play)
 	var b strings.Builder
@@ -18,8 +19,8 @@ func Report[S fmt.Stringer](seed uint64, steps []S, err error, play func([]S) er
 	return b.String()
 }
 
-// Shorten removes steps while the rest still fails, and returns the rest and its error.
-// play must not keep the sequences that it gets.
+// Shorten removes steps as long as the rest fails too, and returns the rest and its error.
+// play must not keep the sequences that it is called with.
 func Shorten[S any](steps []S, err error, play func([]S) error) ([]S, error) {
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for at := 0; at+size <= len(steps); {
