@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTreeAgainstModel drives a tree and a list of acquisitions, in the order of
-// their arrival, with the same calls. The list knows one rule: a request is
-// granted when nothing before it conflicts. 10^4 steps, and 10^6 in the long run.
+// TestTreeAgainstModel makes the same calls on a tree and on a list of acquisitions
+// in the order of their arrival. The list has one rule: a request is granted when
+// no earlier one conflicts. It takes 10^4 steps, and 10^6 with INTERLOCK_LONG set.
 func TestTreeAgainstModel(t *testing.T) {
 	const stepsEach = 110
 	want := 10_000
@@ -36,15 +36,15 @@ func TestTreeAgainstModel(t *testing.T) {
 	t.Logf("%d steps", steps)
 }
 
-// item is an acquisition that is present.
+// item is a present acquisition.
 type item struct {
 	asked, rs []Request // as first asked for, and as they are
 	id, owner string
 	waiting   bool
 	token     Token
 	revoked   bool
-	hold      Hold    // of Try
-	held      *Held   // of all others, once granted
+	handle    Handle  // of Try
+	grant     *Grant  // of all others, once granted
 	calls     []*call // that wait for it
 }
 
@@ -55,8 +55,8 @@ type call struct {
 }
 
 type outcome struct {
-	held *Held
-	err  error
+	grant *Grant
+	err   error
 }
 
 const modelWaiters = 5
@@ -69,8 +69,8 @@ type model struct {
 
 	items   []*item // in the order of their arrival
 	token   Token
-	stale   []Hold
-	ended   []*item // of Held
+	stale   []Handle
+	ended   []*item // with a Grant
 	events  chan Granted
 	granted []*item // by this step, in order
 }
@@ -80,9 +80,9 @@ func newModel(t *rapid.T) *model {
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	first := Token(rapid.IntRange(0, 3).Draw(t, "first"))
 	m.token = max(first, 1) - 1
-	m.tree = NewTree(&Config{
+	m.tree = Must(&Config{
 		FirstToken: first, MaxWaiters: modelWaiters, MaxHolders: 1000,
-		Observer: &Observer{Granted: func(g Granted) { m.events <- g }},
+		Observer: Observer{Granted: func(_ context.Context, g Granted) { m.events <- g }},
 	})
 	return m
 }
@@ -107,9 +107,9 @@ func (m *model) request() Request {
 
 func (m *model) mode() Mode { return rapid.SampledFrom(Modes[:]).Draw(m.T, "mode") }
 
-// inTheWay returns the requests of others that conflict with rs: of all items,
+// blockers returns the requests of other items that conflict with rs: of all items,
 // or of those before one.
-func (m *model) inTheWay(rs []Request, own, before *item) (others []*item, holders []string) {
+func (m *model) blockers(rs []Request, own, before *item) (others []*item, holders []string) {
 	for _, i := range m.items {
 		if i == before {
 			break
@@ -142,13 +142,13 @@ func described(holders []Holder) (texts []string) {
 	return texts
 }
 
-// settle grants in the model what nothing earlier is in the way of.
+// settle grants in the model the items without an earlier conflict.
 func (m *model) settle() {
 	for _, i := range m.items {
 		if !i.waiting {
 			continue
 		}
-		if others, _ := m.inTheWay(i.rs, i, i); len(others) == 0 {
+		if others, _ := m.blockers(i.rs, i, i); len(others) == 0 {
 			m.grant(i)
 		}
 	}
@@ -162,9 +162,9 @@ func (m *model) grant(i *item) {
 
 func (m *model) remove(i *item) {
 	m.items = slices.DeleteFunc(m.items, func(o *item) bool { return o == i })
-	if i.hold.claim != nil {
-		m.stale = append(m.stale, i.hold)
-	} else if i.held != nil {
+	if i.handle.claim != nil {
+		m.stale = append(m.stale, i.handle)
+	} else if i.grant != nil {
 		m.ended = append(m.ended, i)
 	}
 	m.settle()
@@ -184,7 +184,7 @@ func (m *model) pick(label string, ok func(*item) bool) *item {
 	return rapid.SampledFrom(some).Draw(m.T, label)
 }
 
-func isHeld(i *item) bool { return i.held != nil }
+func isHeld(i *item) bool { return i.grant != nil }
 
 func (m *model) step() {
 	m.granted = nil
@@ -198,7 +198,7 @@ func (m *model) step() {
 	case n < 13:
 		m.unlock()
 	case n < 14:
-		m.unlockHold()
+		m.unlockHandle()
 	case n < 16:
 		m.giveUp()
 	case n < 17:
@@ -213,8 +213,8 @@ func (m *model) step() {
 	m.compare()
 }
 
-// compare requires that the tree is what the model is, that what this step
-// granted was told in order, and that stale handles are.
+// compare requires that the tree equals the model, that the observer saw the
+// grants of this step in order, and that stale handles do nothing.
 func (m *model) compare() {
 	for _, i := range m.granted {
 		g := <-m.events
@@ -223,8 +223,8 @@ func (m *model) compare() {
 		for _, c := range i.calls {
 			got := <-c.done
 			require.NoError(m, got.err)
-			require.True(m, i.held == nil || i.held == got.held)
-			i.held = got.held
+			require.True(m, i.grant == nil || i.grant == got.grant)
+			i.grant = got.grant
 			c.cancel()
 		}
 		i.calls = nil
@@ -242,9 +242,9 @@ func (m *model) compare() {
 		} else {
 			heldNow++
 		}
-		if i.held != nil {
-			require.Equal(m, i.rs, i.held.Requests())
-			require.Equal(m, i.token, i.held.Token())
+		if i.grant != nil {
+			require.Equal(m, i.rs, i.grant.Requests())
+			require.Equal(m, i.token, i.grant.Token())
 		}
 	}
 	got, err := m.tree.Snapshot(m.ctx)
@@ -257,16 +257,16 @@ func (m *model) compare() {
 
 	for _, h := range m.stale {
 		require.False(m, h.Unlock())
-		require.False(m, h.Held())
+		require.Zero(m, h.Token())
 	}
 	if len(m.stale) > 20 {
 		m.stale = m.stale[10:]
 	}
 	for _, i := range m.ended {
-		require.Error(m, i.held.Check())
-		_ = i.held.Unlock(m.ctx)
-		require.Error(m, i.held.Upgrade(m.ctx, X))
-		require.Equal(m, i.rs, i.held.Requests())
+		require.Error(m, i.grant.Check())
+		_ = i.grant.Unlock(m.ctx)
+		require.Error(m, i.grant.Upgrade(m.ctx, X))
+		require.Equal(m, i.rs, i.grant.Requests())
 	}
 	if len(m.ended) > 10 {
 		m.ended = m.ended[5:]

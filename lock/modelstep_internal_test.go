@@ -13,18 +13,18 @@ import (
 func (m *model) try() {
 	r := m.request()
 	h, err := m.tree.Try(r.Path, r.Mode)
-	if others, _ := m.inTheWay([]Request{r}, nil, nil); len(others) > 0 {
+	if others, _ := m.blockers([]Request{r}, nil, nil); len(others) > 0 {
 		require.ErrorIs(m, err, ErrConflict)
 		require.Zero(m, h)
 		return
 	}
 	require.NoError(m, err)
-	i := &item{asked: []Request{r}, rs: []Request{r}, hold: h}
+	i := &item{asked: []Request{r}, rs: []Request{r}, handle: h}
 	m.items = append(m.items, i)
 	m.grant(i)
 }
 
-// conflicts requires that an error is a refusal that names exactly these.
+// conflicts requires a refusal that lists exactly these holders.
 func (m *model) conflicts(err, sentinel error, holders []string) {
 	require.ErrorIs(m, err, sentinel)
 	refusal, ok := errors.AsType[*ConflictError](err)
@@ -33,7 +33,7 @@ func (m *model) conflicts(err, sentinel error, holders []string) {
 	require.False(m, refusal.More)
 }
 
-// acquire is all four methods of Locker.
+// acquire calls one of the four methods of Locker.
 func (m *model) acquire(wait bool) {
 	rs := []Request{m.request()}
 	single := rapid.Bool().Draw(m.T, "single")
@@ -59,18 +59,18 @@ func (m *model) acquire(wait bool) {
 		var got outcome
 		switch {
 		case single && wait:
-			got.held, got.err = m.tree.Lock(ctx, rs[0], o)
+			got.grant, got.err = m.tree.Lock(ctx, rs[0], o)
 		case single:
-			got.held, got.err = m.tree.TryLock(ctx, rs[0], o)
+			got.grant, got.err = m.tree.TryLock(ctx, rs[0], o)
 		case wait:
-			got.held, got.err = m.tree.LockAll(ctx, rs, o)
+			got.grant, got.err = m.tree.LockAll(ctx, rs, o)
 		default:
-			got.held, got.err = m.tree.TryLockAll(ctx, rs, o)
+			got.grant, got.err = m.tree.TryLockAll(ctx, rs, o)
 		}
 		c.done <- got
 	}()
 
-	others, holders := m.inTheWay(norm, nil, nil)
+	others, holders := m.blockers(norm, nil, nil)
 	waiters := 0
 	for _, i := range m.items {
 		if i.waiting {
@@ -89,18 +89,18 @@ func (m *model) acquire(wait bool) {
 	case own != nil && !own.waiting:
 		got := <-c.done
 		require.NoError(m, got.err)
-		require.Same(m, own.held, got.held)
+		require.Same(m, own.grant, got.grant)
 	case own != nil && wait:
 		own.calls = append(own.calls, c)
 		m.await(own)
 		return
 	case own != nil:
-		_, before := m.inTheWay(own.rs, own, own)
+		_, before := m.blockers(own.rs, own, own)
 		m.conflicts((<-c.done).err, ErrConflict, before)
 	case len(others) == 0:
 		got := <-c.done
 		require.NoError(m, got.err)
-		i := &item{asked: norm, rs: norm, id: o.ID, owner: o.Owner, held: got.held}
+		i := &item{asked: norm, rs: norm, id: o.ID, owner: o.Owner, grant: got.grant}
 		m.items = append(m.items, i)
 		m.grant(i)
 	case !wait:
@@ -116,18 +116,17 @@ func (m *model) acquire(wait bool) {
 	cancel()
 }
 
-// await returns when as many calls wait for an item as the model says.
+// await returns when as many calls wait for an item as in the model.
 func (m *model) await(i *item) {
 	for range 1 << 20 {
 		m.tree.mu.Lock()
 		there := false
-		m.tree.trie.root.visit("", X, func(e *entry) bool {
+		for e := range m.tree.trie.visit("", scoped(At|Below)) {
 			c := e.claim
 			if c.state == waiting && c.waiters == len(i.calls) && slices.Equal(c.asked, i.asked) && c.options.ID == i.id {
 				there = true
 			}
-			return !there
-		})
+		}
 		n := m.tree.waiting
 		m.tree.mu.Unlock()
 		waiters := 0
@@ -151,15 +150,15 @@ func (m *model) await(i *item) {
 
 func (m *model) unlock() {
 	if i := m.pick("unlock", isHeld); i != nil {
-		require.NoError(m, i.held.Unlock(m.ctx))
+		require.NoError(m, i.grant.Unlock(m.ctx))
 		m.remove(i)
-		require.ErrorIs(m, i.held.Check(), ErrNotHeld)
+		require.ErrorIs(m, i.grant.Check(), ErrNotHeld)
 	}
 }
 
-func (m *model) unlockHold() {
-	if i := m.pick("unlock hold", func(i *item) bool { return i.hold.claim != nil }); i != nil {
-		require.True(m, i.hold.Unlock())
+func (m *model) unlockHandle() {
+	if i := m.pick("unlock handle", func(i *item) bool { return i.handle.claim != nil }); i != nil {
+		require.True(m, i.handle.Unlock())
 		m.remove(i)
 	}
 }
@@ -169,7 +168,7 @@ func (m *model) giveUp() {
 	if i == nil {
 		return
 	}
-	_, holders := m.inTheWay(i.rs, i, i)
+	_, holders := m.blockers(i.rs, i, i)
 	n := rapid.IntRange(0, len(i.calls)-1).Draw(m.T, "call")
 	i.calls[n].cancel()
 	m.conflicts((<-i.calls[n].done).err, context.Canceled, holders)
@@ -191,8 +190,8 @@ func (m *model) upgrade() {
 			raised = append(raised, rs[n])
 		}
 	}
-	err := i.held.Upgrade(m.ctx, to)
-	if others, holders := m.inTheWay(raised, i, nil); i.revoked {
+	err := i.grant.Upgrade(m.ctx, to)
+	if others, holders := m.blockers(raised, i, nil); i.revoked {
 		require.ErrorIs(m, err, ErrRevoked)
 	} else if len(others) > 0 {
 		m.conflicts(err, ErrConflict, holders)
@@ -211,7 +210,7 @@ func (m *model) downgrade() {
 		return
 	}
 	to := m.mode()
-	err := i.held.Downgrade(m.ctx, to)
+	err := i.grant.Downgrade(m.ctx, to)
 	switch {
 	case i.revoked:
 		require.ErrorIs(m, err, ErrRevoked)
@@ -227,7 +226,7 @@ func (m *model) downgrade() {
 	}
 }
 
-// takeAway revokes or breaks a grant, or one that is not there.
+// takeAway revokes or breaks a grant, or a token that is not held.
 func (m *model) takeAway() {
 	i := m.pick("take away", func(i *item) bool { return !i.waiting })
 	if i == nil {
@@ -238,19 +237,19 @@ func (m *model) takeAway() {
 	if rapid.Bool().Draw(m.T, "break") {
 		require.NoError(m, m.tree.Break(m.ctx, i.token, "broken"))
 		m.remove(i)
-		if i.held != nil {
-			require.ErrorIs(m, i.held.Check(), ErrLost)
+		if i.grant != nil {
+			require.ErrorIs(m, i.grant.Check(), ErrLost)
 		}
 		return
 	}
 	err := m.tree.Revoke(m.ctx, i.token, "revoked")
-	if i.held == nil {
+	if i.grant == nil {
 		require.ErrorIs(m, err, ErrInvalid)
 		return
 	}
 	require.NoError(m, err)
 	i.revoked = true
-	require.ErrorIs(m, i.held.Check(), ErrRevoked)
+	require.ErrorIs(m, i.grant.Check(), ErrRevoked)
 }
 
 func (m *model) look() {

@@ -94,7 +94,7 @@ type story struct {
 	out      io.Writer
 	restarts lock.Token
 	records  []record // of what is in progress: a service has them in its store
-	held     map[string]*lock.Held
+	held     map[string]*lock.Grant
 	err      error
 }
 
@@ -110,8 +110,8 @@ func (s *story) say(what string) {
 // start makes the locks of a new process. Its tokens are above all that another
 // has granted before it.
 func (s *story) start() {
-	s.tree = lock.NewTree(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
-	s.held = map[string]*lock.Held{}
+	s.tree = lock.Must(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
+	s.held = map[string]*lock.Grant{}
 }
 
 // restart loses everything that was in memory, and takes the locks of all that is
@@ -134,7 +134,7 @@ func (s *story) restart() lock.Token {
 }
 
 // deploy takes the path at once. It may be asked again.
-func (s *story) deploy(path, owner, reason string) *lock.Held {
+func (s *story) deploy(path, owner, reason string) *lock.Grant {
 	if s.err != nil {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (s *story) refused(path, owner string) {
 // acquired is the end of a wait.
 type acquired struct {
 	owner string
-	held  *lock.Held
+	held  *lock.Grant
 	err   error
 }
 
