@@ -306,3 +306,8 @@ func TestBrokenBeforeItIsReceived(t *testing.T) {
 		unlock(t, holder2.granted(t))
 	})
 }
+
+func TestZeroHandle(t *testing.T) {
+	require.Zero(t, lock.Handle{}.Token())
+	require.False(t, lock.Handle{}.Unlock())
+}

@@ -49,8 +49,8 @@ func (r Request) Validate() error {
 type Options struct {
 	// ID names the acquisition. The same id with the same requests returns the
 	// same grant: a caller that lost an answer repeats its call. The first release
-	// ends the grant for all callers and frees the id, so concurrent workers must
-	// not share one. A grant that was upgraded meanwhile is returned as it is. The
+	// ends the grant for all callers and frees the id, so concurrent workers must not
+	// share one. A grant that was upgraded meanwhile is returned unchanged. The
 	// error is [ErrIDInUse] for other requests, and after a downgrade below the
 	// requests. Default, "": no id.
 	ID string

@@ -147,7 +147,7 @@ func (e *env) waits(c *call, owner string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("Snapshot does not list the call as waiting: %v, %w", s.Holders, err)
+		return fmt.Errorf("the snapshot does not list the call as waiting: %v, %w", s.Holders, err)
 	})
 }
 

@@ -131,10 +131,10 @@ func concurrentTokens(e *env) {
 // announced returns what the holder of a broken grant has not been notified of.
 func announced(g *lock.Grant, work context.Context) error {
 	if err := g.Check(); !errors.Is(err, lock.ErrLost) {
-		return fmt.Errorf("Check of the broken grant returns %v", err)
+		return fmt.Errorf("the check of the broken grant returns %v", err)
 	}
 	if !closed(g.Lost()) {
-		return errors.New("Lost of the broken grant is not closed")
+		return errors.New("the channel Lost of the broken grant is not closed")
 	}
 	if err := context.Cause(work); !errors.Is(err, lock.ErrLost) {
 		return fmt.Errorf("the cause of the context of the broken grant is %v", err)

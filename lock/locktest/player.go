@@ -262,7 +262,7 @@ func (sys *system) unlock(c *claim, g *lock.Grant) (answer, error) {
 		sys.oracle.end(c, lock.ErrNotHeld)
 	}
 	if err := g.Unlock(sys.Context()); !errors.Is(err, want) {
-		return a, fmt.Errorf("Unlock of %s: %w", c.has, err)
+		return a, fmt.Errorf("unlock of %s: %w", c.has, err)
 	}
 	return a, nil
 }
@@ -392,16 +392,16 @@ func (c *claim) inspect() error {
 	for i, g := range c.grants {
 		err := g.Check()
 		if kindOf(err) != kindOf(c.fault) {
-			return fmt.Errorf("Check of %s returns %v, not %v", c.has, err, c.fault)
+			return fmt.Errorf("the check of %s returns %v, not %v", c.has, err, c.fault)
 		}
 		if lost, ok := errors.AsType[*lock.LostError](err); ok && (lost.Token != c.token || lost.Reason != c.reason) {
-			return fmt.Errorf("Check of %s, token %d, taken away for %q, returns %v", c.has, c.token, c.reason, err)
+			return fmt.Errorf("the check of %s, token %d, taken away for %q, returns %v", c.has, c.token, c.reason, err)
 		}
 		if g.Token() != c.token || !slices.Equal(g.Requests(), c.has) {
 			return fmt.Errorf("the grant of %s, token %d, is of %s, token %d", c.has, c.token, g.Requests(), g.Token())
 		}
 		if closed(g.Lost()) != c.revoked {
-			return fmt.Errorf("Lost of %s is closed: %t, not %t", c.has, !c.revoked, c.revoked)
+			return fmt.Errorf("the channel Lost of %s is closed: %t, not %t", c.has, !c.revoked, c.revoked)
 		}
 		if ended := c.works[i].Err() != nil; ended != (c.fault != nil) {
 			return fmt.Errorf("the context of %s has ended: %t, with fault %v", c.has, ended, c.fault)
@@ -414,21 +414,21 @@ func (c *claim) inspect() error {
 func (sys *system) snapshot() error {
 	s, err := sys.l.Snapshot(sys.Context())
 	if err != nil {
-		return fmt.Errorf("Snapshot: %w", err)
+		return fmt.Errorf("snapshot: %w", err)
 	}
 	if err := differ(s.Holders, sys.oracle.holders(lock.Root(), lock.At|lock.Below), false); err != nil {
-		return fmt.Errorf("Snapshot: %w", err)
+		return fmt.Errorf("snapshot: %w", err)
 	}
 	held, waiting := sys.oracle.counts()
 	if s.Held != held || s.Waiting != waiting {
-		return fmt.Errorf("Snapshot: %d are held and %d wait, not %d and %d", s.Held, s.Waiting, held, waiting)
+		return fmt.Errorf("snapshot: %d are held and %d wait, not %d and %d", s.Held, s.Waiting, held, waiting)
 	}
 	if held+waiting == 0 && s.Nodes != 0 {
-		return fmt.Errorf("Snapshot: the locker is idle and keeps %d nodes", s.Nodes)
+		return fmt.Errorf("snapshot: the locker is idle and keeps %d nodes", s.Nodes)
 	}
 	greatest := slices.MaxFunc(append(sys.tokens, issued{}), func(a, b issued) int { return cmp.Compare(a.token, b.token) })
 	if s.LastToken < greatest.token {
-		return fmt.Errorf("Snapshot: the last token is %d, but %d was granted", s.LastToken, greatest.token)
+		return fmt.Errorf("snapshot: the last token is %d, but %d was granted", s.LastToken, greatest.token)
 	}
 	return nil
 }
@@ -441,7 +441,7 @@ func (sys *system) holders(p lock.Path) error {
 			err = differ(got, sys.oracle.holders(p, scope), false)
 		}
 		if err != nil {
-			return fmt.Errorf("Holders %s %s: %w", scope, p, err)
+			return fmt.Errorf("holders %s %s: %w", scope, p, err)
 		}
 	}
 	return nil

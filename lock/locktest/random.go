@@ -58,9 +58,9 @@ var odds = [...]struct {
 // draw returns a random call. Ids repeat only in bubbles: otherwise the suite
 // cannot find out when a second call has joined a wait.
 func draw(random *rand.Rand, ids bool) step {
-	op, at := 0, random.IntN(100)
-	for at >= odds[op].percent {
-		at -= odds[op].percent
+	op, n := 0, random.IntN(100)
+	for n >= odds[op].percent {
+		n -= odds[op].percent
 		op++
 	}
 	s := step{op: odds[op].op, client: fmt.Sprint("client", random.IntN(12)), random: true}
@@ -77,8 +77,11 @@ func draw(random *rand.Rand, ids bool) step {
 				s.rs = append(s.rs, one())
 			}
 		}
-		if id := random.IntN(9); ids && id < 2 {
+		if id := random.IntN(6); ids && id < 2 {
 			s.id = fmt.Sprint(id)
+			if random.IntN(4) > 0 { // mostly the same requests, so that calls join
+				s.rs, s.list = []lock.Request{at(lock.X, world[1+id])}, false
+			}
 		}
 	case "upgrade", "downgrade":
 		s.mode = one().Mode
