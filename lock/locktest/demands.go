@@ -46,8 +46,6 @@ func demands() []demand {
 		{name: "G11_contexts_bound_waits/release_does_not_depend_on_them", test: releaseAnyway},
 		// The end of the context of a call does not end the grant.
 		{name: "G11_contexts_bound_waits/a_grant_outlives_its_context", test: outlives},
-		// Many waits that are cancelled at once return; the others keep their places.
-		{name: "G11_contexts_bound_waits/many_waits_at_once", test: manyWaits},
 		// Where grant and cancellation meet, an error means that nothing is held.
 		{name: "G11_contexts_bound_waits/cancelled_as_it_is_granted", test: cancelledAsGranted, crowd: true},
 		// Bad paths, modes, lists, texts and scopes are ErrInvalid, without effect.

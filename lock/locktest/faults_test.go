@@ -42,7 +42,7 @@ var faults = []struct{ fault, demand string }{
 	{"a cancelled wait lists no holder", "G11_contexts_bound_waits/deadlines_end_waits"},
 	{"Unlock needs a live context", "G11_contexts_bound_waits/release_does_not_depend_on_them"},
 	{"a grant ends with the context of its call", "G11_contexts_bound_waits/a_grant_outlives_its_context"},
-	{"a cancellation removes the first waiter", "G11_contexts_bound_waits/many_waits_at_once"},
+	{"a cancellation removes the first waiter", "G11_contexts_bound_waits/cancelled_waits_return"},
 	{"a grant that meets a cancellation stays", "G11_contexts_bound_waits/cancelled_as_it_is_granted"},
 	{"texts are not checked", "G12_bad_input/is_refused_before_any_effect"},
 	{"a downgrade raises", "G12_bad_input/a_bad_conversion_changes_nothing"},

@@ -276,36 +276,6 @@ func outlives(e *env) {
 	e.idle()
 }
 
-func manyWaits(e *env) {
-	g := e.take("holder", at(lock.X, "/a"))
-	var staying, leaving []*call
-	for i := range 200 {
-		c := e.queue(fmt.Sprint("waiting ", i), at(lock.X, "/a"))
-		if i%20 == 0 {
-			staying = append(staying, c)
-		} else {
-			leaving = append(leaving, c)
-		}
-	}
-	for _, c := range leaving {
-		c.cancel(errCancelled)
-	}
-	for _, c := range leaving {
-		e.require(e.wait(c), "after its cancellation")
-		e.requireIs(c.err, errCancelled, "%s", c.what)
-	}
-	for i, c := range staying {
-		e.settle()
-		if slices.ContainsFunc(staying[i:], (*call).returned) {
-			e.Fatal("a wait that was not cancelled has returned early")
-		}
-		e.unlock(g)
-		g = e.granted(c)
-	}
-	e.unlock(g)
-	e.idle()
-}
-
 func badInput(e *env) {
 	e.take("holder", at(lock.X, "/a"))
 	good, taken := at(lock.X, "/free"), at(lock.X, "/a")
