@@ -77,42 +77,6 @@ func TestHowAGrantEnds(t *testing.T) {
 	}
 }
 
-func TestUnlockAfterEveryEnd(t *testing.T) {
-	ctx := context.Background()
-	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-		h := take(t, tree, "X at /", nil)
-		require.NoError(t, tree.Revoke(ctx, 1, ""))
-		require.Equal(t, 1, snapshot(t, tree).Held, "a revoked grant holds")
-		require.NoError(t, tree.Revoke(ctx, 1, "again"), "a second Revoke succeeds")
-		require.EqualError(t, h.Check(), "lock: revoked: token 1", "the first reason stays")
-		unlock(t, h, h)
-		require.ErrorIs(t, h.Check(), lock.ErrNotHeld)
-		require.ErrorIs(t, tree.Revoke(ctx, 1, ""), lock.ErrNotHeld)
-		require.ErrorIs(t, tree.Break(ctx, 1, ""), lock.ErrNotHeld)
-
-		h = take(t, tree, "X at /", nil)
-		lost := h.Lost()
-		require.NoError(t, tree.Revoke(ctx, 2, "first"))
-		require.NoError(t, tree.Break(ctx, 2, "then"))
-		require.True(t, closed(lost))
-		require.EqualError(t, h.Check(), "lock: lost: token 2: then")
-		next := take(t, tree, "X at /", nil)
-		for range 2 { // a stale grant does nothing
-			require.ErrorIs(t, h.Unlock(ctx), lock.ErrLost)
-		}
-		require.NoError(t, next.Check())
-		require.Equal(t, 1, snapshot(t, tree).Held)
-		require.ErrorIs(t, tree.Break(ctx, 2, ""), lock.ErrNotHeld)
-		for _, none := range []lock.Token{0, 2, 4, 1 << 60} {
-			require.ErrorIs(t, tree.Revoke(ctx, none, ""), lock.ErrNotHeld)
-			require.ErrorIs(t, tree.Break(ctx, none, ""), lock.ErrNotHeld)
-		}
-		gone, cancel := context.WithCancel(ctx)
-		cancel()
-		require.NoError(t, next.Unlock(gone), "G11: a release does not depend on the context")
-	})
-}
-
 func TestConvertRefuses(t *testing.T) {
 	ctx := context.Background()
 	var tree lock.Tree

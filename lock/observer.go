@@ -47,8 +47,6 @@ type Refused struct {
 type Waiting struct {
 	Options
 	Requests []Request
-	Holders  []Holder // as in a [ConflictError]
-	More     bool     // as in a [ConflictError]
 }
 
 // Released is the event of the end of a grant.
@@ -80,8 +78,7 @@ func (t *Tree) waitingEvent(c *claim) event {
 	if observe == nil {
 		return nil
 	}
-	refusal := t.refusal(c.asked, &c.options, nil, c)
-	e := Waiting{Options: c.options, Requests: refusal.Requests, Holders: refusal.Holders, More: refusal.More}
+	e := Waiting{Options: c.options, Requests: c.requests()}
 	return func(ctx context.Context) { observe(ctx, e) }
 }
 
