@@ -49,7 +49,7 @@ func (u *Unlocker) take() (*Unlocker, error) {
 			}
 		}
 	}
-	return nil, &InvalidError{What: "mode", Value: u.mode.String(), Reason: "is neither IX nor X: an Intention has no other"}
+	return nil, &InvalidError{"mode", u.mode.String(), "is neither IX nor X: an Intention has no other"}
 }
 
 // Unlocker releases what one [Intention.TryLock] took. It is safe for concurrent

@@ -31,7 +31,10 @@ func demands() []demand {
 		// Each of many concurrent holders of a node has a greater token.
 		{name: "G7_tokens_grow/among_concurrent_callers", test: concurrentTokens, crowd: true},
 		// No token is below FirstToken.
-		{name: "G7_tokens_grow/from_the_first_token", test: firstToken, needs: "FirstToken", config: lock.Config{FirstToken: 1 << 40}},
+		{
+			name: "G7_tokens_grow/from_the_first_token", test: firstToken,
+			needs: "FirstToken", config: lock.Config{FirstToken: 1 << 40},
+		},
 		// The next holder of a broken grant finds Check, Lost and context ended.
 		{name: "G8_loss_is_announced_first/before_the_next_grant", test: announcedFirst, crowd: true},
 		// Break and Revoke of a token that is not held take nothing away.

@@ -80,7 +80,9 @@ func panics(e *env) {
 	wait := func(ctx context.Context, rs []lock.Request) (*lock.Grant, error) {
 		return lockAll(ctx, e.l, rs, by("panicking"))
 	}
-	for _, rs := range [][]lock.Request{{at(lock.X, "/a/b")}, {at(lock.X, "/free")}, {at(lock.S, "/free"), at(lock.X, "/")}} {
+	for _, rs := range [][]lock.Request{
+		{at(lock.X, "/a/b")}, {at(lock.X, "/free")}, {at(lock.S, "/free"), at(lock.X, "/")},
+	} {
 		for left := range 8 {
 			for _, acquire := range []func(context.Context, []lock.Request) (*lock.Grant, error){try, wait} {
 				what := fmt.Sprintf("%s, panic after %d calls of the context", rs, left)
@@ -155,7 +157,8 @@ func firstToken(e *env) {
 }
 
 func onlyHeldTokens(e *env) {
-	a, raised, gone := e.take("a", at(lock.S, "/a")), e.take("raised", at(lock.S, "/r")), e.take("gone", at(lock.X, "/gone"))
+	a, raised := e.take("a", at(lock.S, "/a")), e.take("raised", at(lock.S, "/r"))
+	gone := e.take("gone", at(lock.X, "/gone"))
 	before := raised.Token()
 	e.require(raised.Upgrade(e.Context(), lock.X), "Upgrade")
 	e.unlock(gone)
@@ -206,7 +209,9 @@ func endedRefused(e *env) {
 		"Upgrade":   func() error { return g.Upgrade(ctx, lock.X) },
 		"Downgrade": func() error { return g.Downgrade(ctx, lock.IS) },
 	}
-	for _, rs := range [][]lock.Request{{at(lock.X, "/free")}, {at(lock.X, "/a")}, {at(lock.X, "/free"), at(lock.X, "/b")}} {
+	for _, rs := range [][]lock.Request{
+		{at(lock.X, "/free")}, {at(lock.X, "/a")}, {at(lock.X, "/free"), at(lock.X, "/b")},
+	} {
 		calls[fmt.Sprint("try ", rs)] = func() error { _, err := tryLock(ctx, e.l, rs, nil); return err }
 		calls[fmt.Sprint("lock ", rs)] = func() error { _, err := lockAll(ctx, e.l, rs, nil); return err }
 	}

@@ -76,7 +76,8 @@ func parseVectors(data []byte) ([]demand, error) {
 		return nil, errors.New("locktest: read vectors: the file goes on after its end")
 	}
 	if file.Format != 1 || len(file.Sequences) == 0 {
-		return nil, fmt.Errorf("locktest: read vectors: format %d, %d sequences: format 1 is required", file.Format, len(file.Sequences))
+		return nil, fmt.Errorf("locktest: read vectors: format %d with %d sequences: format 1 is required",
+			file.Format, len(file.Sequences))
 	}
 	for _, a := range lock.Modes {
 		for _, b := range lock.Modes {
@@ -118,7 +119,8 @@ var vectorOps = map[string]string{
 
 // step checks the fields that its operation needs and converts the step.
 func (v *vectorStep) step() (step, error) {
-	s := step{op: v.Op, client: v.Handle, every: v.System == nil, want: cmp.Or(v.Want, "ok"), names: v.With, granted: v.Granted}
+	s := step{op: v.Op, client: v.Handle, every: v.System == nil, want: cmp.Or(v.Want, "ok")}
+	s.names, s.granted = v.With, v.Granted
 	about := vectorOps[v.Op]
 	locks := v.Locks
 	if v.Path != nil {
