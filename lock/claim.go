@@ -6,45 +6,44 @@ import (
 	"time"
 )
 
-// claim is one acquisition that is present in a tree: it waits or it is held.
-// Everything in it is guarded by the tree's mutex, except what never changes.
+// claim is one acquisition that is present in a tree: it waits or is held. The
+// tree's mutex guards everything in it except what never changes. A claim is the
+// [GrantDriver] of its Grant.
 //
-// The order of requests is that of arrival. A claim is granted when no earlier
-// one that is present conflicts:
+// A claim is granted when no earlier present claim conflicts:
 //
 //	blockers = number of pairs (entry of an earlier present claim, own entry)
 //	           that conflict
 //	state == waiting  <=>  blockers > 0
 //
-// Every pair is counted once, when the later claim arrives, and taken off once,
-// when the earlier goes or is lowered below the conflict.
+// A pair is counted once, when the later claim arrives. It is uncounted once, when
+// the earlier claim goes or is lowered below the conflict.
 type claim struct {
 	tree     *Tree
 	entries  []entry
-	one      [1]entry // where the entries of a single request are
 	state    state
-	leaving  bool // Break is at work: nobody joins it any more
 	blockers int
 	arrival  uint64
 	token    Token
 	since    time.Duration // of its arrival, then of its grant; see Tree.clock
 
-	// Of claims made by Try, which are used again; every release ends the
-	// handles of one generation.
+	// The fields of a claim of Try. Such a claim is used again; every release ends
+	// the handles of one generation.
+	one        [1]entry // the memory of entries
 	generation uint64
 	spare      *claim
 	cause      error // of its loss
 
-	// Of all others.
+	// The fields of all other claims.
 	options Options
-	asked   []Request // normalized, as first asked for: what an id stands for
-	ask     [1]Request
-	last    []Request // what it held when it was released
-	held    *Held
+	asked   []Request // normalized; an id stands for these
+	last    []Request // held at the release
+	grant   *Grant
 	lose    func(*LostError) bool
+	leaving bool          // Break has begun: no acquisition joins the claim
 	granted chan struct{} // closed when it is granted; nil if it never waited
 	waiters int           // calls that wait for it
-	handles int           // calls that returned its Held
+	handles int           // calls that returned its Grant
 }
 
 type state uint8
@@ -55,18 +54,8 @@ const (
 	held
 )
 
-// Requests implements [Grant].
-func (c *claim) Requests() []Request {
-	c.tree.mu.Lock()
-	defer c.tree.mu.Unlock()
-	if c.state == gone {
-		return slices.Clone(c.last)
-	}
-	return c.present()
-}
-
-// present returns the requests as they are. The tree is locked.
-func (c *claim) present() []Request {
+// requests returns the requests in their current modes. The tree is locked.
+func (c *claim) requests() []Request {
 	rs := make([]Request, len(c.entries))
 	for i := range c.entries {
 		rs[i] = c.entries[i].request()
@@ -74,35 +63,8 @@ func (c *claim) present() []Request {
 	return rs
 }
 
-func (e *entry) request() Request { return Request{pathOf(e.node.key), e.mode} }
-
-// Token implements [Grant].
-func (c *claim) Token() Token {
-	c.tree.mu.Lock()
-	defer c.tree.mu.Unlock()
-	return c.token
-}
-
-// Check implements [Grant]. In one process the handle itself is told of every
-// loss.
-func (c *claim) Check() error { return nil }
-
-// Unlock implements [Grant].
-func (c *claim) Unlock(context.Context) error {
-	t := c.tree
-	t.mu.Lock()
-	if c.state != held {
-		t.mu.Unlock()
-		return nil
-	}
-	done := t.release(c)
-	t.mu.Unlock()
-	t.finish(done)
-	return nil
-}
-
-// covers reports whether the claim holds what is asked for, at the same nodes: a
-// downgrade may have left less. The tree is locked.
+// covers reports whether the claim holds at least the modes of rs, which are at
+// the same nodes. A downgrade may have left less. The tree is locked.
 func (c *claim) covers(rs []Request) bool {
 	for i, r := range rs {
 		if !c.entries[i].mode.Covers(r.Mode) {
@@ -112,24 +74,60 @@ func (c *claim) covers(rs []Request) bool {
 	return true
 }
 
-// Upgrade implements [Grant].
+// Requests implements [GrantDriver].
+func (c *claim) Requests() []Request {
+	c.tree.mu.Lock()
+	defer c.tree.mu.Unlock()
+	if c.state == gone {
+		return slices.Clone(c.last)
+	}
+	return c.requests()
+}
+
+// Token implements [GrantDriver].
+func (c *claim) Token() Token {
+	c.tree.mu.Lock()
+	defer c.tree.mu.Unlock()
+	return c.token
+}
+
+// Check implements [GrantDriver]. In one process the tree calls lose at every
+// loss.
+func (c *claim) Check() error { return nil }
+
+// Unlock implements [GrantDriver].
+func (c *claim) Unlock(ctx context.Context) error {
+	t := c.tree
+	t.mu.Lock()
+	if c.state != held {
+		t.mu.Unlock()
+		return nil
+	}
+	after := t.release(c)
+	t.mu.Unlock()
+	after.run(ctx)
+	return nil
+}
+
+// Upgrade implements [GrantDriver].
 func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 	if ctx.Err() != nil {
 		return Ended(ctx)
 	}
 	t := c.tree
 	t.mu.Lock()
-	// Bad schedule without leaving: Check, Break tells the holder that the grant
-	// is lost, and here it gets a new token.
+	// Bad schedule without leaving: the Grant checks itself, Break notifies the
+	// holder of the loss, and Upgrade draws a new token.
 	if c.state != held || c.leaving {
 		t.mu.Unlock()
 		return ErrNotHeld
 	}
 	raised := c.raisedBy(m)
 	for _, r := range raised {
-		free := t.trie.root.visit(r.Path.key(), r.Mode, func(o *entry) bool { return o.claim == c })
-		if !free {
-			return t.refuse(raised, &c.options, ErrConflict, c) // unlocks
+		for e := range t.trie.visit(r.Path.key(), conflicting[r.Mode]) {
+			if e.claim != c {
+				return t.refuse(ctx, raised, &c.options, ErrConflict, c) // unlocks
+			}
 		}
 	}
 	if len(raised) == 0 {
@@ -137,29 +135,24 @@ func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 		return nil
 	}
 	for i := range c.entries {
-		e := &c.entries[i]
-		if to := Join(e.mode, m); to != e.mode {
-			e.node.unmark(e)
-			e.node.mark(e, to)
-		}
+		c.convert(i, Join(c.entries[i].mode, m))
 	}
-	// Nobody conflicts with the new modes, so no claim waits for this one and
-	// no count of blockers changes. To the resource it is a new grant: one that
-	// was compatible with the old mode may have a greater token.
-	c.token = t.nextToken()
-	c.since = t.clock()
-	event := t.granted(c, 0)
+	// No other claim conflicts with the new modes, so no claim waits for this one
+	// and no count of blockers changes. To the resource it is a new grant: a
+	// compatible grant of the old mode may have a greater token.
+	t.token++
+	c.token, c.since = t.token, t.clock()
+	e := t.grantedEvent(c, 0)
 	t.mu.Unlock()
-	if event != nil {
-		t.config.Observer.Granted(*event)
+	if e != nil {
+		e(ctx)
 	}
 	return nil
 }
 
-// raisedBy returns the requests that a join with m raises, as they are then.
+// raisedBy returns the requests that a join with m raises, in their new modes.
 func (c *claim) raisedBy(m Mode) (raised []Request) {
-	for i := range c.entries {
-		r := c.entries[i].request()
+	for _, r := range c.requests() {
 		if to := Join(r.Mode, m); to != r.Mode {
 			raised = append(raised, Request{r.Path, to})
 		}
@@ -167,7 +160,14 @@ func (c *claim) raisedBy(m Mode) (raised []Request) {
 	return raised
 }
 
-// Downgrade implements [Grant].
+// convert changes the mode of one entry. The tree is locked.
+func (c *claim) convert(i int, to Mode) {
+	e := &c.entries[i]
+	e.node.unmark(e)
+	e.node.mark(e, to)
+}
+
+// Downgrade implements [GrantDriver].
 func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 	if ctx.Err() != nil {
 		return Ended(ctx)
@@ -178,29 +178,22 @@ func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 		t.mu.Unlock()
 		return ErrNotHeld
 	}
-	for i := range c.entries {
-		if e := &c.entries[i]; !e.mode.Covers(m) {
-			at := e.request()
+	before := c.requests()
+	for _, r := range before {
+		if !r.Mode.Covers(m) {
 			t.mu.Unlock()
-			return &InvalidError{"mode", m.String(), "is not weaker than " + at.String()}
+			return &InvalidError{"mode", m.String(), "is not weaker than " + r.String()}
 		}
 	}
-	var done finished
-	for i := range c.entries {
-		e := &c.entries[i]
-		from := e.mode
-		if from == m {
-			continue
-		}
-		key := e.node.key
-		e.node.unmark(e)
-		e.node.mark(e, m)
-		if t.waiting > 0 {
-			done.ready = t.unblock(c, key, from, m, done.ready)
+	var after effects
+	for i, r := range before {
+		if r.Mode != m {
+			c.convert(i, m)
+			t.unblock(c, r.Path.key(), r.Mode, m, &after)
 		}
 	}
-	t.grantReady(&done)
+	t.grantReady(&after)
 	t.mu.Unlock()
-	t.finish(done)
+	after.run(ctx)
 	return nil
 }

@@ -10,136 +10,138 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-type work = func(context.Context, *lock.Held) error
+var errWork = errors.New("the work failed")
 
-// dos are Do and DoAll.
-var dos = map[string]func(context.Context, lock.Locker, work) error{
-	"Do": func(ctx context.Context, l lock.Locker, f work) error { return lock.Do(ctx, l, req("X at /a"), nil, f) },
-	"DoAll": func(ctx context.Context, l lock.Locker, f work) error {
-		return lock.DoAll(ctx, l, reqs("X at /a"), nil, f)
-	},
-}
-
+// Do returns what f returned and what happened to the grant, and always unlocks.
 func TestDo(t *testing.T) {
-	ctx := context.Background()
-	for name, do := range dos {
+	r := req("X at /a")
+	for name, c := range map[string]struct {
+		f    func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error
+		want []error // all that the error matches
+		not  []error
+	}{
+		"success": {f: func(ctx context.Context, _ *lock.Tree, g *lock.Grant) error {
+			return errors.Join(ctx.Err(), g.Check())
+		}},
+		"failure": {
+			f:    func(context.Context, *lock.Tree, *lock.Grant) error { return errWork },
+			want: []error{errWork}, not: []error{lock.ErrNotHeld},
+		},
+		"unlocked by f": {
+			f:    func(ctx context.Context, _ *lock.Tree, g *lock.Grant) error { return g.Unlock(ctx) },
+			want: []error{lock.ErrNotHeld},
+		},
+		"unlocked by a Do with the same id": {
+			f: func(ctx context.Context, tree *lock.Tree, _ *lock.Grant) error {
+				return lock.Do(ctx, tree, r, &lock.Options{ID: "one"}, func(context.Context, *lock.Grant) error { return nil })
+			},
+			want: []error{lock.ErrNotHeld},
+		},
+		"broken, then success": {
+			f: func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error {
+				return tree.Break(ctx, g.Token(), "operator")
+			},
+			want: []error{lock.ErrLost},
+		},
+		"broken, then failure": {
+			f: func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error {
+				_ = tree.Break(context.WithoutCancel(ctx), g.Token(), "operator")
+				<-ctx.Done()
+				return errors.Join(errWork, context.Cause(ctx))
+			},
+			want: []error{lock.ErrLost, errWork},
+		},
+		"revoked, then success": {f: func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error {
+			return tree.Revoke(context.WithoutCancel(ctx), g.Token(), "please")
+		}},
+		"revoked, then failure": {
+			f: func(ctx context.Context, tree *lock.Tree, g *lock.Grant) error {
+				_ = tree.Revoke(context.WithoutCancel(ctx), g.Token(), "please")
+				return ctx.Err()
+			},
+			want: []error{context.Canceled, lock.ErrRevoked}, not: []error{lock.ErrLost},
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			var tree lock.Tree
-			failure := errors.New("failure")
-			var kept *lock.Held
-			var inside context.Context
-			for _, want := range []error{nil, failure} {
-				err := do(ctx, &tree, func(c context.Context, h *lock.Held) error {
-					kept, inside = h, c
-					require.NoError(t, h.Check())
-					require.NoError(t, c.Err())
-					require.Equal(t, reqs("X at /a"), h.Requests())
-					return want
-				})
-				require.Equal(t, want, err, "as it is")
-				require.ErrorIs(t, kept.Check(), lock.ErrNotHeld)
-				require.Error(t, inside.Err())
-				idle(t, &tree)
-			}
-			err := do(ctx, &tree, func(_ context.Context, h *lock.Held) error { return h.Unlock(ctx) })
-			require.ErrorIs(t, err, lock.ErrNotHeld, "the rest of the function ran without the lock")
-			require.PanicsWithValue(t, "out", func() {
-				_ = do(ctx, &tree, func(context.Context, *lock.Held) error { panic("out") })
+			var inside *lock.Grant
+			var work context.Context
+			err := lock.Do(t.Context(), &tree, r, &lock.Options{ID: "one"}, func(ctx context.Context, g *lock.Grant) error {
+				inside, work = g, ctx
+				return c.f(ctx, &tree, g)
 			})
+			require.Equal(t, len(c.want) > 0, err != nil, "%v", err)
+			for _, want := range c.want {
+				require.ErrorIs(t, err, want)
+			}
+			for _, not := range c.not {
+				require.NotErrorIs(t, err, not)
+			}
+			require.Error(t, inside.Check())
+			require.Error(t, work.Err())
 			idle(t, &tree)
-			for _, way := range waysOut {
+		})
+	}
+}
+
+// Do unlocks if f panics or ends its goroutine.
+func TestDoUnlocksAfterAPanic(t *testing.T) {
+	var tree lock.Tree
+	for _, way := range waysOut {
+		got := ends(func() {
+			_ = lock.Do(context.Background(), &tree, req("X at /a"), nil, func(context.Context, *lock.Grant) error {
+				way.do()
+				return nil
+			})
+		})
+		require.Equal(t, way.want, got)
+		idle(t, &tree)
+	}
+}
+
+// The caller's context ends the work, not the grant. Do does not call f if Lock
+// fails.
+func TestDoAndTheEndOfTheContext(t *testing.T) {
+	var tree lock.Tree
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the client has gone")
+	err := lock.Do(ctx, &tree, req("X at /a"), nil, func(c context.Context, g *lock.Grant) error {
+		cancel(gone)
+		require.Equal(t, gone, context.Cause(c))
+		require.NoError(t, g.Check())
+		return c.Err()
+	})
+	require.Equal(t, context.Canceled, err)
+	err = lock.Do(ctx, &tree, req("X at /a"), nil, nil)
+	require.ErrorIs(t, err, gone)
+	idle(t, &tree)
+}
+
+// Do releases the lock if a method of the context panics, when Do derives a context
+// from it or when that one ends.
+func TestDoWithAContextThatPanics(t *testing.T) {
+	for out, way := range waysOut {
+		t.Run(out, func(t *testing.T) {
+			called := 0
+			for n := 1; n <= 2; n++ {
+				var tree lock.Tree
+				ctx := inspected{context.Background(), outAt(n, way.do)}
 				got := ends(func() {
-					_ = do(ctx, &tree, func(context.Context, *lock.Held) error { way.do(); return nil })
+					_ = lock.Do(ctx, &tree, req("X at /a"), nil, func(context.Context, *lock.Grant) error { called++; return nil })
 				})
 				require.Equal(t, way.want, got)
 				idle(t, &tree)
 			}
+			require.Equal(t, 1, called)
 		})
 	}
 }
 
-func TestDoAndTheEndOfContexts(t *testing.T) {
-	for name, do := range dos {
-		t.Run(name, func(t *testing.T) {
-			var tree lock.Tree
-			ctx, cancel := context.WithCancelCause(t.Context())
-			gone := errors.New("the client has gone")
-			err := do(ctx, &tree, func(c context.Context, h *lock.Held) error {
-				cancel(gone)
-				require.Equal(t, gone, context.Cause(c))
-				require.NoError(t, h.Check(), "the grant does not end with the context")
-				return c.Err()
-			})
-			require.Equal(t, context.Canceled, err)
-			idle(t, &tree)
-
-			err = do(ctx, &tree, func(context.Context, *lock.Held) error { t.Error("called"); return nil })
-			require.ErrorIs(t, err, gone)
-			holder := take(t, &tree, "X at /", nil)
-			bounded, cancelBounded := context.WithCancel(t.Context())
-			cancelBounded()
-			require.ErrorIs(t, do(bounded, &tree, nil), context.Canceled)
-			unlock(t, holder)
-			idle(t, &tree)
-		})
-	}
-}
-
-func TestDoAndLoss(t *testing.T) {
-	ctx := context.Background()
-	for name, do := range dos {
-		t.Run(name, func(t *testing.T) {
-			var tree lock.Tree
-			failure := errors.New("failure")
-			for _, want := range []error{nil, failure} {
-				err := do(ctx, &tree, func(c context.Context, h *lock.Held) error {
-					require.NoError(t, tree.Break(ctx, h.Token(), "operator"))
-					<-c.Done()
-					require.ErrorIs(t, context.Cause(c), lock.ErrLost)
-					return want
-				})
-				require.ErrorIs(t, err, lock.ErrLost)
-				if want != nil {
-					require.ErrorIs(t, err, want)
-				}
-			}
-			err := do(ctx, &tree, func(c context.Context, h *lock.Held) error {
-				require.NoError(t, tree.Revoke(ctx, h.Token(), "please"))
-				<-c.Done()
-				return context.Cause(c)
-			})
-			require.ErrorIs(t, err, lock.ErrRevoked, "it says so if it likes; it has held to the end")
-			require.NotErrorIs(t, err, lock.ErrLost)
-			idle(t, &tree)
-		})
-	}
-}
-
-// A context that panics when one is derived from it, or when that one ends: the
-// lock is free all the same.
-func TestDoWithAContextThatPanics(t *testing.T) {
-	for name, do := range dos {
-		for out, way := range waysOut {
-			t.Run(name+" "+out, func(t *testing.T) {
-				called := 0
-				for n := 1; n <= 2; n++ {
-					var tree lock.Tree
-					ctx := asked{context.Background(), outAt(n, way.do)}
-					got := ends(func() { _ = do(ctx, &tree, func(context.Context, *lock.Held) error { called++; return nil }) })
-					require.Equal(t, way.want, got)
-					idle(t, &tree)
-				}
-				require.Equal(t, 1, called)
-			})
-		}
-	}
-}
-
-// asked is a context that package context asks what it is.
-type asked struct {
+// inspected is a context whose type package context does not know.
+type inspected struct {
 	context.Context
-	ask func()
+	value func()
 }
 
-func (c asked) Done() <-chan struct{} { return make(chan struct{}) }
-func (c asked) Value(key any) any     { c.ask(); return c.Context.Value(key) }
+func (c inspected) Done() <-chan struct{} { return make(chan struct{}) }
+func (c inspected) Value(key any) any     { c.value(); return c.Context.Value(key) }

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// grant is a driver's grant, in a test's hands.
-type grant struct {
+// fakeDriver is a GrantDriver that the test controls.
+type fakeDriver struct {
 	check, unlock, convert error
 	unlocked               int
 	ctx                    error // of the context of the last Unlock
@@ -19,82 +19,80 @@ type grant struct {
 	during                 func() // of a conversion
 }
 
-func (g *grant) Requests() []lock.Request { return reqs("S at /a") }
-func (g *grant) Token() lock.Token        { return 7 }
-func (g *grant) Check() error             { return g.check }
+func (d *fakeDriver) Requests() []lock.Request { return reqs("S at /a") }
+func (d *fakeDriver) Token() lock.Token        { return 7 }
+func (d *fakeDriver) Check() error             { return d.check }
 
-func (g *grant) Unlock(ctx context.Context) error {
-	g.unlocked++
-	g.ctx = ctx.Err()
-	return g.unlock
+func (d *fakeDriver) Unlock(ctx context.Context) error {
+	d.unlocked++
+	d.ctx = ctx.Err()
+	return d.unlock
 }
 
-func (g *grant) Upgrade(_ context.Context, m lock.Mode) error {
-	g.upgraded = m
-	if g.during != nil {
-		g.during()
+func (d *fakeDriver) Upgrade(_ context.Context, m lock.Mode) error {
+	d.upgraded = m
+	if d.during != nil {
+		d.during()
 	}
-	return g.convert
+	return d.convert
 }
 
-func (g *grant) Downgrade(ctx context.Context, m lock.Mode) error {
-	defer func(before lock.Mode) { g.upgraded = before }(g.upgraded)
-	g.downgraded = m
-	return g.Upgrade(ctx, m)
+func (d *fakeDriver) Downgrade(ctx context.Context, m lock.Mode) error {
+	defer func(before lock.Mode) { d.upgraded = before }(d.upgraded)
+	d.downgraded = m
+	return d.Upgrade(ctx, m)
 }
 
-// engine is a Locker that grants one thing.
-type engine struct {
+// single is a Locker that returns one grant.
+type single struct {
 	lock.Locker
-	held *lock.Held
+	grant *lock.Grant
 }
 
-func (e engine) Lock(context.Context, lock.Request, *lock.Options) (*lock.Held, error) {
-	return e.held, nil
+func (s single) Lock(context.Context, lock.Request, *lock.Options) (*lock.Grant, error) {
+	return s.grant, nil
 }
 
-// What a driver says is what its handle says.
-func TestHeldOfADriver(t *testing.T) {
+// A Grant returns what its driver returns.
+func TestGrantOfADriver(t *testing.T) {
 	ctx := context.Background()
 	expired, unreachable := errors.New("expired"), errors.New("unreachable")
-	g := &grant{}
-	h, lose := lock.NewHeld(g)
+	g := &fakeDriver{}
+	h, lose := lock.NewGrant(g)
 	require.EqualValues(t, 7, h.Token())
 	require.NoError(t, h.Upgrade(ctx, lock.X))
 	require.NoError(t, h.Downgrade(ctx, lock.IS))
 	require.Equal(t, [2]lock.Mode{lock.X, lock.IS}, [2]lock.Mode{g.upgraded, g.downgraded})
-	require.True(t, h.Covers(lock.MustParse("/a/b"), lock.S))
 
-	g.check = expired // before anybody has noticed
+	g.check = expired // the driver has not called lose
 	require.Equal(t, expired, h.Check())
 	require.Equal(t, expired, h.Upgrade(ctx, lock.X))
-	require.False(t, h.Covers(lock.MustParse("/a/b"), lock.S))
 	g.check = nil
 
 	g.unlock = unreachable
 	require.Equal(t, unreachable, h.Unlock(ctx))
 	g.unlock = nil
-	require.NoError(t, h.Unlock(ctx), "it is tried again")
+	require.NoError(t, h.Unlock(ctx), "Unlock calls the driver again")
 	require.Equal(t, 2, g.unlocked)
 	require.False(t, lose(&lock.LostError{Token: 7, Err: lock.ErrLost}))
 	require.Equal(t, lock.ErrNotHeld, h.Check())
 
-	h, lose = lock.NewHeld(g)
+	h, lose = lock.NewGrant(g)
 	require.True(t, lose(&lock.LostError{Token: 7, Err: lock.ErrRevoked}))
 	require.False(t, lose(&lock.LostError{Token: 7, Err: lock.ErrRevoked}))
 	require.True(t, lose(&lock.LostError{Token: 7, Err: lock.ErrLost}))
 	require.False(t, lose(&lock.LostError{Token: 7, Err: lock.ErrLost}))
 	g.unlock = unreachable
-	require.ErrorIs(t, h.Unlock(ctx), lock.ErrLost, "the worse of the two")
+	require.ErrorIs(t, h.Unlock(ctx), lock.ErrLost, "the loss comes before the error of the engine")
 }
 
-// G11: Do releases when the caller has gone, and says what the driver says.
+// G11: Do releases with a live context and returns the driver's error.
 func TestDoReleasesWithAContextThatLives(t *testing.T) {
 	unreachable := errors.New("unreachable")
-	g := &grant{unlock: unreachable}
-	h, _ := lock.NewHeld(g)
+	g := &fakeDriver{unlock: unreachable}
+	h, _ := lock.NewGrant(g)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := lock.Do(ctx, engine{held: h}, req("S at /a"), nil, func(context.Context, *lock.Held) error {
+	err := lock.Do(ctx, single{grant: h}, req("S at /a"), nil, func(context.Context, *lock.Grant) error {
 		cancel()
 		return ctx.Err()
 	})
@@ -104,24 +102,33 @@ func TestDoReleasesWithAContextThatLives(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A grant that ends while it is converted: the handle says how.
+// A conversion of a grant that ends meanwhile returns how it ended.
 func TestConversionMeetsTheEnd(t *testing.T) {
 	ctx := t.Context()
-	for _, convert := range []func(*lock.Held) error{
-		func(h *lock.Held) error { return h.Upgrade(ctx, lock.X) },
-		func(h *lock.Held) error { return h.Downgrade(ctx, lock.IS) },
+	for _, convert := range []func(*lock.Grant) error{
+		func(h *lock.Grant) error { return h.Upgrade(ctx, lock.X) },
+		func(h *lock.Grant) error { return h.Downgrade(ctx, lock.IS) },
 	} {
-		g := &grant{convert: lock.ErrNotHeld}
-		h, lose := lock.NewHeld(g)
+		g := &fakeDriver{convert: lock.ErrNotHeld}
+		h, lose := lock.NewGrant(g)
 		g.during = func() { lose(&lock.LostError{Token: 7, Err: lock.ErrLost}) }
 		require.Equal(t, lock.ErrLost, sentinel(t, convert(h)))
 
-		h, _ = lock.NewHeld(g)
+		h, _ = lock.NewGrant(g)
 		g.during = func() { _ = h.Unlock(ctx) }
 		require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)))
 
-		h, _ = lock.NewHeld(g)
+		h, _ = lock.NewGrant(g)
 		g.during = nil
-		require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)), "the driver's word, if nobody knows better")
+		require.Equal(t, lock.ErrNotHeld, sentinel(t, convert(h)), "the driver's error, if the Grant has no fault")
 	}
+}
+
+// A driver may wrap ErrNotHeld.
+func TestWrappedNotHeld(t *testing.T) {
+	d := &fakeDriver{convert: errors.Join(errors.New("engine: no key"), lock.ErrNotHeld)}
+	g, lose := lock.NewGrant(d)
+	require.Same(t, d, g.Driver())
+	d.during = func() { lose(&lock.LostError{Token: 7, Err: lock.ErrLost}) }
+	require.ErrorIs(t, g.Upgrade(t.Context(), lock.X), lock.ErrLost)
 }

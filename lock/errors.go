@@ -4,78 +4,74 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// One error for each reaction. Match them with [errors.Is]; the details are in
-// [ConflictError], [InvalidError], [LostError] and [StaleTokenError].
+// There is one error for each reaction of a caller. Match them with [errors.Is].
+// The details are in [ConflictError], [InvalidError], [LostError] and
+// [StaleTokenError].
 var (
-	// ErrConflict: somebody is in the way. Wait, or tell the user who it is.
+	// ErrConflict reports that another request conflicts. Wait, or show the holders
+	// to the user.
 	ErrConflict = errors.New("lock: conflict")
-	// ErrQueueFull: as many wait as [Config.MaxWaiters] allows. Come back later.
-	ErrQueueFull = errors.New("lock: too many are waiting")
-	// ErrIDInUse: the id belongs to a grant of other requests. Use another.
+	// ErrQueueFull reports that as many acquisitions wait as [Config.MaxWaiters]
+	// allows. Retry later.
+	ErrQueueFull = errors.New("lock: the queue is full")
+	// ErrIDInUse reports that the id belongs to an acquisition of other requests.
+	// Use another id.
 	ErrIDInUse = errors.New("lock: the id is in use for other requests")
-	// ErrInvalid: a path, mode, list or text is malformed. Correct the program.
+	// ErrInvalid reports a malformed path, mode, list or text. Correct the program.
 	ErrInvalid = errors.New("lock: invalid")
-	// ErrNotHeld: the grant was released. There is nothing to protect any more.
+	// ErrNotHeld reports that the grant was released. It protects nothing any more.
 	ErrNotHeld = errors.New("lock: not held")
-	// ErrLost: the grant was taken away, and somebody else may have it by now.
-	// Stop at once, and write nothing more.
+	// ErrLost reports that the grant was taken away; another caller may hold the
+	// lock. Stop at once and write nothing more.
 	ErrLost = errors.New("lock: lost")
-	// ErrRevoked: the holder is asked to stop. It still holds the lock until it
-	// unlocks it. Finish or give up, and unlock.
+	// ErrRevoked asks the holder to stop. The holder keeps the lock until it
+	// unlocks. Finish or abort, and unlock.
 	ErrRevoked = errors.New("lock: revoked")
-	// ErrStaleToken: a grant of a later token was here before. As ErrLost.
+	// ErrStaleToken reports that a later grant has passed the fence. React as to
+	// ErrLost.
 	ErrStaleToken = errors.New("lock: the token is stale")
 )
 
-// ConflictError is why a request was not granted and who is in the way. It
-// unwraps to Err.
+// ConflictError explains why a request was not granted. It unwraps to Err.
 type ConflictError struct {
+	// Requests are the refused requests, in the form of [Normalize].
 	Requests []Request
-	// Holders are held or waiting requests that have to go before these can be
-	// granted, in the order of their arrival, at least one and at most
-	// [Config.MaxHolders]; none if a wait was given up in the moment of its
-	// grant, or the context had ended before. For ErrIDInUse, the requests that have the id.
+	// Holders are the held or waiting requests that must end before these can be
+	// granted, in the order of their arrival: at least one and at most
+	// [Config.MaxHolders]. There are none if a wait ended at the moment of its
+	// grant, or if the context had ended before the call. For ErrIDInUse they are
+	// the requests of the acquisition with that id.
 	Holders []Holder
-	More    bool // there are more of them
-	// Err is ErrConflict, ErrQueueFull, ErrIDInUse, or, if a wait was given up,
-	// the error and the cause of the context.
+	// More reports that there are more holders than Holders lists.
+	More bool
+	// Err is ErrConflict, ErrQueueFull or ErrIDInUse. If a wait was cancelled, Err
+	// matches the error and the cause of the context.
 	Err error
-
-	// Room for the usual case, so that a refusal is one or two allocations.
-	request [1]Request
-	holder  [1]Holder
 }
 
+// shownInText is how many requests and holders the text of a ConflictError lists.
+const shownInText = 3
+
+// Error returns the refused requests, the reason, and up to three holders.
 func (e *ConflictError) Error() string {
-	var b strings.Builder
-	b.WriteString("lock: ")
-	for i, r := range e.Requests {
-		if i == 3 {
-			b.WriteString(" and " + strconv.Itoa(len(e.Requests)-i) + " more")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(r.String())
+	var requests []string
+	for _, r := range e.Requests[:min(len(e.Requests), shownInText)] {
+		requests = append(requests, r.String())
 	}
-	b.WriteString(": ")
-	b.WriteString(strings.TrimPrefix(textOf(e.Err), "lock: "))
-	for i, h := range e.Holders {
-		if i == 3 {
-			b.WriteString("; and more")
-			return b.String()
-		}
-		b.WriteString("; ")
-		b.WriteString(h.String())
+	text := "lock: " + strings.Join(requests, ", ")
+	if rest := len(e.Requests) - shownInText; rest > 0 {
+		text += " and " + strconv.Itoa(rest) + " more"
 	}
-	if e.More {
-		b.WriteString("; and more")
+	text += ": " + strings.TrimPrefix(textOf(e.Err), "lock: ")
+	for _, h := range e.Holders[:min(len(e.Holders), shownInText)] {
+		text += "; " + h.String()
 	}
-	return b.String()
+	if e.More || len(e.Holders) > shownInText {
+		text += "; and more"
+	}
+	return text
 }
 
 func textOf(err error) string {
@@ -85,15 +81,17 @@ func textOf(err error) string {
 	return err.Error()
 }
 
+// Unwrap returns Err.
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// InvalidError is malformed input. It matches [ErrInvalid].
+// InvalidError describes malformed input. It matches [ErrInvalid].
 type InvalidError struct {
-	What   string // what it is: "path", "mode", "list", "id", ...
-	Value  string // as it came; long ones are cut in the text, not here
+	What   string // what is invalid: "path", "mode", "list", "id", ...
+	Value  string // the whole value; Error cuts it to 80 bytes
 	Reason string
 }
 
+// Error returns What, Value and Reason.
 func (e *InvalidError) Error() string {
 	value := e.Value
 	if len(value) > 80 {
@@ -102,63 +100,38 @@ func (e *InvalidError) Error() string {
 	return "lock: " + e.What + " " + strconv.Quote(value) + " " + e.Reason
 }
 
-// Is makes errors.Is(e, ErrInvalid) true.
+// Is reports whether target is [ErrInvalid].
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
-// LostError is that a grant was taken away or asked back. It unwraps to Err.
+// LostError reports that a grant was taken away or revoked. It unwraps to Err.
 type LostError struct {
 	Token  Token
-	Reason string // from Break or Revoke, or the engine's
+	Reason string // of Break, Revoke or the driver
 	Err    error  // ErrLost or ErrRevoked
 }
 
+// Error returns the text of Err, the token and the reason.
 func (e *LostError) Error() string {
 	text := textOf(e.Err) + ": token " + e.Token.String()
 	if e.Reason != "" {
-		text += ": " + shown(e.Reason)
+		text += ": " + printable(e.Reason)
 	}
 	return text
 }
 
+// Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// StaleTokenError is a write that came too late. It matches [ErrStaleToken].
+// StaleTokenError reports a write that came too late. It matches [ErrStaleToken].
 type StaleTokenError struct {
 	Token   Token // of the write
-	Highest Token // that was here before
+	Highest Token // that the fence has admitted
 }
 
+// Error returns both tokens.
 func (e *StaleTokenError) Error() string {
-	return "lock: token " + e.Token.String() + " is stale: token " +
-		e.Highest.String() + " was here before"
+	return "lock: token " + e.Token.String() + " is stale: the fence has admitted token " + e.Highest.String()
 }
 
-// Is makes errors.Is(e, ErrStaleToken) true.
+// Is reports whether target is [ErrStaleToken].
 func (e *StaleTokenError) Is(target error) bool { return target == ErrStaleToken }
-
-// String says who it is in one line: "X at /a/b held by deploy-7 (version 12)
-// since 2026-01-02T15:04:05Z, token 12". Texts that would break the line are
-// quoted.
-func (h Holder) String() string {
-	var b strings.Builder
-	b.WriteString(Request{h.Path, h.Mode}.String())
-	if h.Waiting {
-		b.WriteString(" awaited")
-	} else {
-		b.WriteString(" held")
-	}
-	if h.Owner != "" {
-		b.WriteString(" by " + shown(h.Owner))
-	}
-	if h.ID != "" && h.ID != h.Owner {
-		b.WriteString(" as " + shown(h.ID))
-	}
-	if h.Reason != "" {
-		b.WriteString(" (" + shown(h.Reason) + ")")
-	}
-	b.WriteString(" since " + h.Since.UTC().Format(time.RFC3339))
-	if !h.Waiting {
-		b.WriteString(", token " + h.Token.String())
-	}
-	return b.String()
-}

@@ -14,14 +14,14 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// sentinels are one for each reaction.
+// sentinels has one error for each reaction.
 var sentinels = []error{
 	lock.ErrConflict, lock.ErrQueueFull, lock.ErrIDInUse, lock.ErrInvalid,
 	lock.ErrNotHeld, lock.ErrLost, lock.ErrRevoked, lock.ErrStaleToken,
 	context.Canceled, context.DeadlineExceeded,
 }
 
-// sentinel is the only one that an error matches.
+// sentinel returns the only one that an error matches.
 func sentinel(t testing.TB, err error) error {
 	t.Helper()
 	var match []error
@@ -35,8 +35,8 @@ func sentinel(t testing.TB, err error) error {
 	return match[0]
 }
 
-// G12, G2: bad input is refused by every method, before anything else, with a
-// text that says what is wrong.
+// G12, G2: every method refuses bad input before anything else, and its text names
+// the fault.
 func TestBadInput(t *testing.T) {
 	inBubble(t, &lock.Config{MaxWaiters: 1}, func(t *testing.T, tree *lock.Tree) {
 		holder := take(t, tree, "X at /a", &lock.Options{ID: "used"})
@@ -59,7 +59,7 @@ func TestBadInput(t *testing.T) {
 			{[]lock.Request{{Path: lock.Root(), Mode: lock.X | 8}}, `lock: mode "Mode(13)" is none of IS, IX, S, SIX and X`},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // bad input is told also to whoever has given up
+		cancel() // bad input is refused before an ended context
 		bad := func(err error, text string) {
 			t.Helper()
 			require.EqualError(t, err, text)
@@ -67,13 +67,13 @@ func TestBadInput(t *testing.T) {
 		}
 		unchanged(t, tree, func() {
 			for _, c := range lists {
-				for _, call := range []func(context.Context, []lock.Request, *lock.Options) (*lock.Held, error){tree.TryLockAll, tree.LockAll} {
+				for _, call := range []func(context.Context, []lock.Request, *lock.Options) (*lock.Grant, error){tree.TryLockAll, tree.LockAll} {
 					h, err := call(ctx, c.rs, nil)
 					bad(err, c.text)
 					require.Nil(t, h)
 				}
 				if len(c.rs) == 1 {
-					for _, call := range []func(context.Context, lock.Request, *lock.Options) (*lock.Held, error){tree.TryLock, tree.Lock} {
+					for _, call := range []func(context.Context, lock.Request, *lock.Options) (*lock.Grant, error){tree.TryLock, tree.Lock} {
 						h, err := call(ctx, c.rs[0], nil)
 						bad(err, c.text)
 						require.Nil(t, h)
@@ -101,19 +101,19 @@ func TestBadInput(t *testing.T) {
 			bad(err, `lock: path "" is the zero Path`)
 			for _, s := range []lock.Scope{0, 8, 255} {
 				_, err = tree.Holders(ctx, lock.Root(), s)
-				bad(err, fmt.Sprintf("lock: scope %q is none of Above, At and Below, or more than these", s))
+				bad(err, fmt.Sprintf("lock: scope %q is not a combination of Above, At and Below", s))
 			}
 		})
 		long := &lock.Options{ID: strings.Repeat("x", lock.MaxText), Owner: "ü\n"}
 		_, err := tree.TryLock(t.Context(), req("S at /z"), long)
-		require.Equal(t, lock.ErrConflict, sentinel(t, err), "as long as it may be")
+		require.Equal(t, lock.ErrConflict, sentinel(t, err), "the longest valid text")
 		unlock(t, holder)
 		unlock(t, waiter.granted(t))
 		unlock(t, take(t, tree, "X at /", long))
 	})
 }
 
-// Every refusal: its sentinel, its text, its details; nothing is left of it.
+// Every refusal has its sentinel, text and details, and leaves nothing.
 func TestRefusals(t *testing.T) {
 	inBubble(t, &lock.Config{MaxWaiters: 1, MaxHolders: 4}, func(t *testing.T, tree *lock.Tree) {
 		ctx := t.Context()
@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 			{
 				func() error { _, err := tree.Lock(ctx, req("X at /c"), nil); return err },
 				lock.ErrQueueFull,
-				"lock: X at /c: too many are waiting; S at /c held as l-1 " + since + ", token 2; IX at /c awaited by bob " + since, false,
+				"lock: X at /c: the queue is full; S at /c held as l-1 " + since + ", token 2; IX at /c awaited by bob " + since, false,
 			},
 			{
 				func() error { _, err := tree.Lock(ctx, req("X at /b"), ann); return err },
@@ -169,11 +169,11 @@ func TestRefusals(t *testing.T) {
 			},
 			{
 				func() error { _, err := tree.Lock(ended, req("X at /"), nil); return err },
-				context.Canceled, "lock: X at /: given up: context canceled", false,
+				context.Canceled, "lock: X at /: the context has ended: context canceled", false,
 			},
 			{
 				func() error { return tree.Revoke(ctx, v.Token(), "") },
-				lock.ErrInvalid, `lock: token "3" is of a Hold, whose holder cannot be told: break it`, false,
+				lock.ErrInvalid, `lock: token "3" is of a Handle, which cannot be revoked: break it`, false,
 			},
 			{func() error { return tree.Break(ctx, 99, "") }, lock.ErrNotHeld, "lock: not held: token 99", false},
 		} {
@@ -204,10 +204,10 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// A text of many requests and holders is cut; the error has them all.
+// The text lists three requests and holders; the error has all of them.
 func TestLongRefusalsAreCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := lock.NewTree(&lock.Config{MaxHolders: 100})
+		tree := lock.Must(&lock.Config{MaxHolders: 100})
 		var list []lock.Request
 		for i := range 20 {
 			text := fmt.Sprintf("X at /k%02d", i)
@@ -242,9 +242,8 @@ func TestLongRefusalsAreCut(t *testing.T) {
 	})
 }
 
-// G6: of one holder, whatever of the list meets it, there is one entry; and the
-// owner learns that he is in his own way.
-func TestHoldersAreNamedOnce(t *testing.T) {
+// G6: a holder appears once, also if several requests of the list conflict with it.
+func TestHoldersAppearOnce(t *testing.T) {
 	var tree lock.Tree
 	h, err := tree.TryLockAll(t.Context(), reqs("X at /a", "X at /b"), by("ann"))
 	require.NoError(t, err)
@@ -255,13 +254,34 @@ func TestHoldersAreNamedOnce(t *testing.T) {
 	require.Equal(t, []bool{true, true, false}, []bool{refusal.Holders[0].Mine, refusal.Holders[1].Mine, refusal.Holders[2].Mine})
 	_, err = tree.TryLock(t.Context(), req("X at /a"), nil)
 	refusal, _ = errors.AsType[*lock.ConflictError](err)
-	require.False(t, refusal.Holders[0].Mine, "nobody is not an owner")
+	require.False(t, refusal.Holders[0].Mine, "an empty owner is not Mine")
 	unlock(t, h, other)
 	idle(t, &tree)
 }
 
-// Holders of several processes and clocks are told in one time zone.
+// The text of a holder has its time in UTC.
 func TestHolderSinceInUTC(t *testing.T) {
 	h := lock.Holder{Path: lock.MustParse("/a"), Mode: lock.X, Owner: "ann", Since: time.Date(2026, 1, 2, 15, 4, 5, 0, time.FixedZone("", 9*3600))}
 	require.Contains(t, h.String(), " since 2026-01-02T06:04:05Z,")
+}
+
+// Texts of other callers do not break the lines of a log.
+func TestHostileTextsAreQuoted(t *testing.T) {
+	var tree lock.Tree
+	g := take(t, &tree, "X at /a", &lock.Options{ID: "id\u202e", Owner: "ann\n2026 all is well", Reason: "\x1b[2Jgone"})
+	_, err := tree.TryLock(t.Context(), req("X at /a"), nil)
+	require.ErrorContains(t, err, `by "ann\n2026 all is well" as "id\u202e" ("\x1b[2Jgone")`)
+	for _, reason := range []string{"a\x00b", "\xff", strings.Repeat("x", lock.MaxText+1)} {
+		require.ErrorIs(t, tree.Revoke(t.Context(), g.Token(), reason), lock.ErrInvalid)
+		require.ErrorIs(t, tree.Break(t.Context(), g.Token(), reason), lock.ErrInvalid)
+	}
+	require.NoError(t, tree.Break(t.Context(), g.Token(), "line\nbreak"))
+	require.ErrorContains(t, g.Check(), `"line\nbreak"`)
+}
+
+// Errors without fields, which a driver may return, do not panic.
+func TestEmptyErrors(t *testing.T) {
+	require.Equal(t, "error: token 0", new(lock.LostError).Error())
+	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
+	require.Zero(t, (*lock.Unlocker)(nil).Mode())
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Two deploys at disjoint paths hold at once; what would take in both is
-// refused.
+// Two deploys at disjoint paths hold at once. A lock of both is refused.
 func Example() {
 	var tree lock.Tree
 	ctx := context.Background()
@@ -24,7 +23,7 @@ func Example() {
 	// <nil> <nil>
 }
 
-// A Lock that has to wait is granted when everything before it has gone.
+// A Lock waits until the earlier grants are released.
 func ExampleTree() {
 	var tree lock.Tree
 	ctx := context.Background()
@@ -44,7 +43,7 @@ func ExampleTree() {
 	// torn down: <nil>
 }
 
-// A list is one request, whatever its order: two of them cannot deadlock.
+// A list is one request: two lists cannot deadlock, whatever their order.
 func ExampleTree_LockAll() {
 	var tree lock.Tree
 	ctx := context.Background()
@@ -59,21 +58,21 @@ func ExampleTree_LockAll() {
 	// true <nil>
 }
 
-// The value handle allocates nothing, and says nothing about who is in the way.
+// Try does not allocate. Its refusal does not list the holders.
 func ExampleTree_Try() {
 	var tree lock.Tree
 	h, err := tree.Try(lock.MustParse("/a/b"), lock.X)
 	fmt.Println(h.Token(), err)
 	_, err = tree.Try(lock.MustParse("/a"), lock.S)
 	fmt.Println(err)
-	fmt.Println(h.Unlock(), h.Unlock(), h.Held())
+	fmt.Println(h.Unlock(), h.Unlock(), h.Token())
 	// Output:
 	// 1 <nil>
 	// lock: conflict
-	// true false false
+	// true false 0
 }
 
-// Who is refused learns who is in the way.
+// A refusal lists the holders that conflict.
 func ExampleConflictError() {
 	var tree lock.Tree
 	ctx := context.Background()
@@ -92,7 +91,7 @@ func ExampleConflictError() {
 	// X at /shop/web, deploy-7: ann (version 1.4), token 1
 }
 
-// Who does not know whether he was granted asks again, with the same id.
+// A caller that lost an answer repeats its call with the same id.
 func ExampleOptions() {
 	var tree lock.Tree
 	ctx := context.Background()

@@ -2,23 +2,23 @@ package lock
 
 import "sync/atomic"
 
-// Fence stands before a resource and refuses tokens that are older than one
-// that it has seen. No clock and no message to the old holder is needed: after
-// the new holder has passed, the old one cannot.
+// Fence protects a resource from late writers: it refuses every token that is
+// lower than one that it has admitted. It needs no clock and no message to the old
+// holder.
 //
-// The zero Fence lets every token pass. It is safe for concurrent use and must
-// not be copied after its first use. Let a write and its Admit be one step: under
-// the mutex of the resource, or in one transaction of a database, where the
-// fence is a column and the condition is "column <= token".
+// The zero Fence admits every token but 0. It is safe for concurrent use and must
+// not be copied after its first use. Make the write and its Admit one step: under
+// the mutex of the resource, or in one database transaction, where the fence is a
+// column and the condition is "column <= token".
 type Fence struct {
 	highest atomic.Uint64
 }
 
-// Admit lets a token pass that is at least the highest so far, and refuses any
-// other with [ErrStaleToken]. Token 0, which no grant has, never passes.
+// Admit accepts a token that is at least the highest one so far. It refuses any
+// other token, and 0, with [ErrStaleToken].
 //
-// A new holder passes once before it reads what it will change: from then on
-// nothing older comes in between.
+// A new holder calls Admit before it reads what it is about to change. From then
+// on the fence refuses the writes of earlier holders.
 func (f *Fence) Admit(t Token) error {
 	for {
 		highest := f.highest.Load()
@@ -30,7 +30,3 @@ func (f *Fence) Admit(t Token) error {
 		}
 	}
 }
-
-// Highest returns the highest token that has passed, 0 if none has. It is not
-// the highest that was granted: see [Config].FirstToken.
-func (f *Fence) Highest() Token { return Token(f.highest.Load()) }

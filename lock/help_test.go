@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// req reads a request as it is printed: "X at /a/b".
+// req parses the text of a request, such as "X at /a/b".
 func req(text string) lock.Request {
 	mode, path, ok := strings.Cut(text, " at ")
 	m, err := lock.ParseMode(mode)
@@ -29,35 +29,35 @@ func reqs(texts ...string) (rs []lock.Request) {
 	return rs
 }
 
-// take is a TryLock that is granted.
-func take(t testing.TB, l lock.Locker, text string, o *lock.Options) *lock.Held {
+// take is a TryLock that must succeed.
+func take(t testing.TB, l lock.Locker, text string, o *lock.Options) *lock.Grant {
 	t.Helper()
 	h, err := l.TryLock(context.Background(), req(text), o)
 	require.NoError(t, err)
 	return h
 }
 
-func unlock(t testing.TB, held ...*lock.Held) {
+func unlock(t testing.TB, grants ...*lock.Grant) {
 	t.Helper()
-	for _, h := range held {
+	for _, h := range grants {
 		require.NoError(t, h.Unlock(context.Background()))
 	}
 }
 
-// pending is a call under way in a bubble.
+// pending is a call in a goroutine of a bubble.
 type pending struct {
-	held *lock.Held
-	err  error
-	done bool
+	grant *lock.Grant
+	err   error
+	done  bool
 }
 
-// start makes a call in a goroutine of its own, and returns when it has
-// returned or waits.
-func start(f func() (*lock.Held, error)) *pending {
+// start makes a call in a goroutine, and returns when the call has returned or
+// waits.
+func start(f func() (*lock.Grant, error)) *pending {
 	p := new(pending)
 	go func() {
-		held, err := f()
-		p.held, p.err, p.done = held, err, true
+		grant, err := f()
+		p.grant, p.err, p.done = grant, err, true
 	}()
 	synctest.Wait()
 	return p
@@ -65,16 +65,16 @@ func start(f func() (*lock.Held, error)) *pending {
 
 // wait starts a Lock.
 func wait(ctx context.Context, l lock.Locker, text string, o *lock.Options) *pending {
-	return start(func() (*lock.Held, error) { return l.Lock(ctx, req(text), o) })
+	return start(func() (*lock.Grant, error) { return l.Lock(ctx, req(text), o) })
 }
 
-func (p *pending) granted(t testing.TB) *lock.Held {
+func (p *pending) granted(t testing.TB) *lock.Grant {
 	t.Helper()
 	synctest.Wait()
 	require.True(t, p.done, "still waits")
 	require.NoError(t, p.err)
-	require.NoError(t, p.held.Check())
-	return p.held
+	require.NoError(t, p.grant.Check())
+	return p.grant
 }
 
 func (p *pending) waits(t testing.TB) {
@@ -88,11 +88,11 @@ func (p *pending) failed(t testing.TB) error {
 	synctest.Wait()
 	require.True(t, p.done, "still waits")
 	require.Error(t, p.err)
-	require.Nil(t, p.held)
+	require.Nil(t, p.grant)
 	return p.err
 }
 
-// names is who a refusal names, each as "X at /a held by owner".
+// names returns the holders of a refusal, each as "X at /a held by owner".
 func names(t testing.TB, err error) (names []string) {
 	t.Helper()
 	refusal, ok := errors.AsType[*lock.ConflictError](err)
@@ -111,8 +111,7 @@ func snapshot(t testing.TB, l lock.Locker) lock.Snapshot {
 	return s
 }
 
-// idle requires that nothing is left in a tree (G3), and that what it counts is
-// what it has.
+// idle requires that a tree keeps nothing (G3) and that its counters are right.
 func idle(t testing.TB, tree *lock.Tree) {
 	t.Helper()
 	require.Empty(t, lock.CheckTree(tree))
@@ -120,7 +119,7 @@ func idle(t testing.TB, tree *lock.Tree) {
 	require.Equal(t, lock.Snapshot{Holders: []lock.Holder{}, LastToken: s.LastToken}, s)
 }
 
-// unchanged requires that a call leaves no trace (G2).
+// unchanged requires that a call leaves the tree as it was (G2).
 func unchanged(t testing.TB, tree *lock.Tree, call func()) {
 	t.Helper()
 	before := snapshot(t, tree)
@@ -130,3 +129,29 @@ func unchanged(t testing.TB, tree *lock.Tree, call func()) {
 }
 
 func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
+
+// forward returns an observer that calls the current functions of o.
+func forward(o *lock.Observer) lock.Observer {
+	return lock.Observer{
+		Granted: func(ctx context.Context, e lock.Granted) {
+			if o.Granted != nil {
+				o.Granted(ctx, e)
+			}
+		},
+		Refused: func(ctx context.Context, e lock.Refused) {
+			if o.Refused != nil {
+				o.Refused(ctx, e)
+			}
+		},
+		Waiting: func(ctx context.Context, e lock.Waiting) {
+			if o.Waiting != nil {
+				o.Waiting(ctx, e)
+			}
+		},
+		Released: func(ctx context.Context, e lock.Released) {
+			if o.Released != nil {
+				o.Released(ctx, e)
+			}
+		},
+	}
+}

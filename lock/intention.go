@@ -2,14 +2,13 @@ package lock
 
 import "sync/atomic"
 
-// Intention is the lock of one node that is taken either exclusively (X) or
-// with the intention to take something below exclusively (IX): any number of IX
-// at once, or one X. It is the IntentionLock of the document "System Lifecycle"
-// of Lattice. It never waits.
+// Intention is the lock of one node with two modes: any number of [IX] at once, or
+// one [X]. It is the IntentionLock of the document "System Lifecycle" of Lattice.
+// It never waits.
 //
-// The zero Intention is free. It is safe for concurrent use, is one word, and
-// must not be copied after its first use. Who needs more modes, waiting, paths
-// or to know who is in the way uses a [Tree].
+// The zero Intention is free. It is safe for concurrent use and must not be copied
+// after its first use. A [Tree] has more modes, paths, waiting, and the list of
+// conflicting holders.
 type Intention struct {
 	word atomic.Uint64 // exclusive, or the number of IX
 }
@@ -19,17 +18,16 @@ const (
 	maxIntentions        = exclusive - 1
 )
 
-// TryLock takes the lock in mode [IX] or [X], or says why not: [ErrConflict] if
-// somebody holds it in a mode that does not go with m, [ErrInvalid] for another
-// mode. After an error nothing is held.
+// TryLock takes the lock in mode [IX] or [X]. The error is [ErrConflict] if the
+// lock is held in a mode that is not compatible with m, and [ErrInvalid] for
+// another mode. After an error nothing is held.
 func (l *Intention) TryLock(m Mode) (*Unlocker, error) {
-	// Small enough to be inlined: an Unlocker that its caller keeps to itself
-	// costs no allocation.
+	// TryLock is small enough to be inlined: an Unlocker that does not escape its
+	// caller costs no allocation.
 	u := &Unlocker{lock: l, mode: m}
 	return u.take()
 }
 
-// take returns the Unlocker itself, or none.
 func (u *Unlocker) take() (*Unlocker, error) {
 	word := &u.lock.word
 	switch u.mode {
@@ -40,8 +38,8 @@ func (u *Unlocker) take() (*Unlocker, error) {
 		return nil, ErrConflict
 	case IX:
 		for {
-			// At the limit, one more would be the bit of X, and the next unlock
-			// of an IX would end an X that nobody took.
+			// The limit keeps the count out of the bit of X. Otherwise the next
+			// unlock of an IX would release an X that was never taken.
 			held := word.Load()
 			if held >= maxIntentions {
 				return nil, ErrConflict
@@ -51,19 +49,19 @@ func (u *Unlocker) take() (*Unlocker, error) {
 			}
 		}
 	}
-	return nil, &InvalidError{What: "mode", Value: u.mode.String(), Reason: "is neither IX nor X: an Intention knows no other"}
+	return nil, &InvalidError{"mode", u.mode.String(), "is neither IX nor X: an Intention has no other"}
 }
 
-// Unlocker gives back what one [Intention.TryLock] took. It may be used from
-// any goroutine and must not be copied. Nil and the zero Unlocker hold nothing.
+// Unlocker releases what one [Intention.TryLock] took. It is safe for concurrent
+// use and must not be copied. The nil and the zero Unlocker hold nothing.
 type Unlocker struct {
-	lock  *Intention
-	mode  Mode
-	given atomic.Bool // back
+	lock     *Intention
+	mode     Mode
+	released atomic.Bool
 }
 
-// Mode returns the mode in which the lock was taken.
-// Of one that holds nothing it is 0.
+// Mode returns the mode in which the lock was taken, or 0 if the Unlocker never
+// held anything.
 func (u *Unlocker) Mode() Mode {
 	if u == nil {
 		return 0
@@ -71,12 +69,12 @@ func (u *Unlocker) Mode() Mode {
 	return u.mode
 }
 
-// Unlock gives the lock back, once: every further call does nothing, whoever
-// holds the lock by then. It reports whether it was this call.
+// Unlock releases the lock at the first call and reports true then. Every further
+// call does nothing and reports false.
 func (u *Unlocker) Unlock() bool {
-	// The swap has one winner, so that two calls cannot count down twice and
-	// end the grant of somebody else.
-	if u == nil || u.lock == nil || u.given.Swap(true) {
+	// The swap has one winner. Without it, two calls could count down twice and
+	// release the lock of another caller.
+	if u == nil || u.lock == nil || u.released.Swap(true) {
 		return false
 	}
 	if u.mode == X {

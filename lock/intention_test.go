@@ -57,7 +57,7 @@ func TestIntentionAgainstModel(t *testing.T) {
 	})
 }
 
-// A second Unlock does not end the grant of somebody else.
+// A second Unlock does not release the lock of another caller.
 func TestIntentionUnlockedTwice(t *testing.T) {
 	var l lock.Intention
 	first := intentionOf(t, &l, lock.X)
@@ -83,8 +83,8 @@ func TestIntentionUnlockedTwice(t *testing.T) {
 	require.False(t, new(lock.Unlocker).Unlock())
 }
 
-// The count does not wrap into a grant: at its limit an IX is refused, an X was
-// refused all along, and both come back.
+// At its limit the count does not wrap: IX and X are refused, and both are granted
+// again after the release.
 func TestIntentionAtItsLimit(t *testing.T) {
 	var l lock.Intention
 	lock.SetIntentions(&l, lock.MaxIntentions-1)
@@ -103,13 +103,13 @@ func TestIntentionAtItsLimit(t *testing.T) {
 func TestIntentionRefusesOtherModes(t *testing.T) {
 	var l lock.Intention
 	_, err := l.TryLock(lock.S)
-	require.EqualError(t, err, `lock: mode "S" is neither IX nor X: an Intention knows no other`)
+	require.EqualError(t, err, `lock: mode "S" is neither IX nor X: an Intention has no other`)
 	_, err = l.TryLock(0)
-	require.EqualError(t, err, `lock: mode "Mode(0)" is neither IX nor X: an Intention knows no other`)
+	require.EqualError(t, err, `lock: mode "Mode(0)" is neither IX nor X: an Intention has no other`)
 }
 
-// Of many Unlocks of one grant one wins, also while others lock.
-func TestIntentionUnlockedFromEverywhere(t *testing.T) {
+// Of many concurrent Unlocks of one lock, one reports true, also while others lock.
+func TestIntentionUnlockedConcurrently(t *testing.T) {
 	var l lock.Intention
 	for range 200 {
 		for _, m := range []lock.Mode{lock.X, lock.IX} {
@@ -162,7 +162,7 @@ func TestIntentionIsLinearizable(t *testing.T) {
 		var l lock.Intention
 		var wg sync.WaitGroup
 		logs := make([][]porcupine.Operation, clients)
-		var clock atomic.Int64 // of an order that all agree on
+		var clock atomic.Int64 // the order of all calls and returns
 		for client := range clients {
 			wg.Go(func() {
 				do := func(in intentionCall, f func() bool) bool {

@@ -2,67 +2,68 @@ package lock
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Locker grants and refuses requests. [Tree] is the one in process; engines for
-// several processes implement the same interface and are tested by the same
+// Locker grants and refuses requests. [Tree] is the Locker of one process. Lock
+// drivers for several processes implement the same interface and run the same
 // suite, package locktest. All methods are safe for concurrent use.
 //
-// Every method takes a context, because an engine does I/O in it; what it
-// bounds is the call, not the grant. If the context ends, the error matches
-// ctx.Err() and its cause, and the call has left nothing behind.
+// Every method takes a context because a driver does I/O in it. The context bounds
+// the call, not the grant. If it ends, the call returns an error that matches
+// ctx.Err() and its cause, and leaves nothing behind.
 type Locker interface {
-	// TryLock grants the request at once or refuses it; it never waits for a
-	// holder. It is refused if it conflicts with any request that is held or
-	// waiting: who waits is not overtaken.
+	// TryLock grants the request at once or refuses it. It never waits for a
+	// holder. It refuses a request that conflicts with any other request, held or
+	// waiting.
 	//
 	// Errors: [ErrConflict] and [ErrIDInUse] as a [ConflictError], [ErrInvalid],
-	// those of the context. After an error nothing is held.
-	TryLock(ctx context.Context, r Request, o *Options) (*Held, error)
-	// Lock waits until no earlier request conflicts: requests are granted in the
+	// and the error of the context. After an error nothing is held.
+	TryLock(ctx context.Context, r Request, o *Options) (*Grant, error)
+	// Lock waits until no earlier request conflicts. Requests are granted in the
 	// order of their arrival, except where they do not conflict.
 	//
-	// Errors: those of TryLock but ErrConflict, and [ErrQueueFull]. If the
-	// context ends first, the error is a [ConflictError] that names who was in
-	// the way. After an error nothing is held and nothing waits.
-	Lock(ctx context.Context, r Request, o *Options) (*Held, error)
-	// TryLockAll is TryLock for several requests at once: all or none, in any
-	// order. Requests of one list never conflict with each other; those for one
-	// node are joined.
-	TryLockAll(ctx context.Context, rs []Request, o *Options) (*Held, error)
-	// LockAll is Lock for several requests at once. It waits without holding
-	// any of them. Two lists cannot deadlock, whatever their order.
-	LockAll(ctx context.Context, rs []Request, o *Options) (*Held, error)
+	// Errors: those of TryLock but ErrConflict, and [ErrQueueFull]. If the context
+	// ends first, the error is a [ConflictError] with the holders that it waited
+	// for. After an error nothing is held and nothing waits.
+	Lock(ctx context.Context, r Request, o *Options) (*Grant, error)
+	// TryLockAll is TryLock for several requests: it grants all or none. Requests
+	// of one list never conflict with each other; requests for one node are
+	// joined.
+	TryLockAll(ctx context.Context, rs []Request, o *Options) (*Grant, error)
+	// LockAll is Lock for several requests at once. It holds none of them while it
+	// waits. Two lists cannot deadlock, whatever their order.
+	LockAll(ctx context.Context, rs []Request, o *Options) (*Grant, error)
 
-	// Holders returns the requests at a path, above and below it, held or
-	// waiting, in the order of their arrival, without asking for anything. The
-	// error is [ErrInvalid].
+	// Holders returns the requests above, at and below a path, held or waiting, in
+	// the order of their arrival. It locks nothing. The error is [ErrInvalid].
 	Holders(ctx context.Context, p Path, s Scope) ([]Holder, error)
-	// Snapshot returns all of them, for pages and metrics.
+	// Snapshot returns everything that is held or waiting.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Revoke asks the holder of a token to stop: its [Held.Lost] and contexts
-	// end, [Held.Check] fails with [ErrRevoked]. It holds until it unlocks. The
-	// error is [ErrNotHeld] if nobody holds that token, as after an upgrade, which
-	// has another; and [ErrInvalid] for a reason that is no text.
+	// Revoke asks the holder of a token to stop: [Grant.Lost] and the contexts of
+	// the grant end, and [Grant.Check] fails with [ErrRevoked]. The holder keeps
+	// the lock until it unlocks. The error is [ErrNotHeld] if no grant has that
+	// token; an upgraded grant has another one. The error is [ErrInvalid] for a
+	// reason that [Options.Validate] would refuse.
 	Revoke(ctx context.Context, t Token, reason string) error
-	// Break takes the grant away, after its holder was told [ErrLost], and
-	// grants what waited for it. A holder that does not listen still works: let
-	// what it writes to check the token, see [Fence]. Errors: those of Revoke.
+	// Break takes the grant away: first its holder sees [ErrLost], then waiting
+	// requests are granted. A holder that ignores the loss keeps working; let the
+	// resource check the token, see [Fence]. Errors: those of Revoke.
 	Break(ctx context.Context, t Token, reason string) error
 }
 
-// Token is a fencing token: the number of a grant. Of two grants of one
-// [Locker] that conflict, the later has the greater token. No grant has 0.
+// Token is a fencing token: the number of a grant. Of two grants of one [Locker]
+// that conflict, the later has the greater token. No grant has token 0.
 type Token uint64
 
-// String returns the number.
+// String returns the token as a decimal number.
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 
-// Scope says where [Locker.Holders] looks, relative to its path.
+// Scope selects where [Locker].Holders looks, relative to its path.
 type Scope uint8
 
 const (
@@ -74,7 +75,7 @@ const (
 // Validate returns [ErrInvalid] for the empty scope and for unknown bits.
 func (s Scope) Validate() error {
 	if s == 0 || s&^(Above|At|Below) != 0 {
-		return &InvalidError{What: "scope", Value: s.String(), Reason: "is none of Above, At and Below, or more than these"}
+		return &InvalidError{What: "scope", Value: s.String(), Reason: "is not a combination of Above, At and Below"}
 	}
 	return nil
 }
@@ -93,37 +94,76 @@ func (s Scope) String() string {
 	return strings.Join(parts, "|")
 }
 
-// Holder is one request that is held or waiting, and who asked for it. A grant
-// of several requests is as many Holders with one token.
+// Holder describes one request of another caller that is held or waiting. A grant
+// of several requests appears as several Holders with one token.
 type Holder struct {
 	Path   Path   `json:"path"`
 	Mode   Mode   `json:"mode"`
 	ID     string `json:"id,omitempty"`
 	Owner  string `json:"owner,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Token of the grant; 0 while it waits.
+	// Token is the token of the grant, and 0 while the request waits.
 	Token Token `json:"token,omitempty"`
-	// Since when it holds, or waits: the time of day when the locker was first
-	// used, and what has passed since by the monotonic clock.
+	// Since is when the request was granted, or when it began to wait. A Tree
+	// computes it from the time of day at its first use and the monotonic clock.
 	Since   time.Time `json:"since"`
 	Waiting bool      `json:"waiting,omitempty"`
-	// Mine: its owner is that of the request that was refused, and is not empty.
+	// Mine reports that the refused request has the same, non-empty owner.
 	Mine bool `json:"mine,omitempty"`
+}
+
+// String returns one line, such as "X at /a/b held by deploy-7 (version 12) since
+// 2026-01-02T15:04:05Z, token 12". It quotes texts that would break the line.
+func (h Holder) String() string {
+	var b strings.Builder
+	b.WriteString(Request{h.Path, h.Mode}.String())
+	if h.Waiting {
+		b.WriteString(" awaited")
+	} else {
+		b.WriteString(" held")
+	}
+	if h.Owner != "" {
+		b.WriteString(" by " + printable(h.Owner))
+	}
+	if h.ID != "" && h.ID != h.Owner {
+		b.WriteString(" as " + printable(h.ID))
+	}
+	if h.Reason != "" {
+		b.WriteString(" (" + printable(h.Reason) + ")")
+	}
+	b.WriteString(" since " + h.Since.UTC().Format(time.RFC3339))
+	if !h.Waiting {
+		b.WriteString(", token " + h.Token.String())
+	}
+	return b.String()
 }
 
 // Snapshot is what a [Locker] holds at one moment.
 type Snapshot struct {
 	// Holders are all requests, in the order of their arrival.
 	Holders []Holder `json:"holders"`
-	// Held and Waiting count grants and waiting acquisitions; one of several
-	// requests counts once.
+	// Held and Waiting count grants and waiting acquisitions. An acquisition of
+	// several requests counts once.
 	Held    int `json:"held"`
 	Waiting int `json:"waiting"`
-	// Nodes is how many nodes, keys or rows the locker keeps. Without holders
-	// and waiters it is 0.
+	// Nodes is how many nodes, keys or rows the locker keeps. It is 0 without
+	// holders and waiters.
 	Nodes int `json:"nodes"`
-	// LastToken is the token of the latest grant, or of one before this
-	// locker's first; 0: there was none. A tree that follows this one starts
-	// above it: see [Config.FirstToken].
+	// LastToken is the token of the latest grant. Before the first grant it is the
+	// number below the first token. A tree that replaces this one starts above it,
+	// see [Config].FirstToken.
 	LastToken Token `json:"lastToken"`
+}
+
+// Ended returns the error of a context that has ended. It matches ctx.Err() and
+// the cause. Lock drivers use it.
+func Ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil { // the context is done without an error: it breaks its contract
+		err, cause = context.Canceled, context.Canceled
+	}
+	if cause == err {
+		return fmt.Errorf("lock: the context has ended: %w", err)
+	}
+	return fmt.Errorf("lock: the context has ended: %w: %w", err, cause)
 }

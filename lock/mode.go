@@ -2,8 +2,8 @@ package lock
 
 import "strconv"
 
-// Mode is how a request marks its node: the five modes of multiple granularity
-// locking. The zero Mode is none of them and is refused.
+// Mode is how a request marks its node: one of the five modes of multiple
+// granularity locking. The zero Mode is invalid, and every request refuses it.
 type Mode uint8
 
 const (
@@ -13,34 +13,25 @@ const (
 	IX
 	// S reads the node and everything below it.
 	S
-	// SIX reads all of it and announces X somewhere below.
+	// SIX reads the node and everything below it, and announces X somewhere below.
 	SIX
-	// X owns the node and everything below it alone.
+	// X owns the node and everything below it exclusively.
 	X
 )
 
-// Modes holds the modes, from the weakest to the strongest. IX and S are
-// neither weaker nor stronger than each other.
+// Modes lists the modes, from the weakest to the strongest. IX and S are neither
+// weaker nor stronger than each other. Do not change it.
 var Modes = [...]Mode{IS, IX, S, SIX, X}
 
 // modeSet has a bit for every mode.
 type modeSet uint8
 
+const allModes modeSet = 1<<IS | 1<<IX | 1<<S | 1<<SIX | 1<<X
+
 func (m Mode) bit() modeSet { return 1 << m }
 
-// intents is the set of the intentions of the modes in the set.
-func (s modeSet) intents() (intents modeSet) {
-	if s&(1<<IS|1<<S) != 0 {
-		intents = 1 << IS
-	}
-	if s&^(1<<IS|1<<S) != 0 {
-		intents |= 1 << IX
-	}
-	return intents
-}
-
-// Eight places for five modes, so that m&7 needs no check of bounds. The place
-// of no mode says that it conflicts with nothing.
+// perMode has eight places for five modes, so that the index m&7 is always in
+// bounds. The places without a mode keep the zero value.
 type perMode[T any] [8]T
 
 // compatible is the matrix of Gray and others, "Granularity of Locks and Degrees
@@ -53,36 +44,25 @@ var compatible = perMode[modeSet]{
 	X:   0,
 }
 
-const allModes modeSet = 1<<IS | 1<<IX | 1<<S | 1<<SIX | 1<<X
-
-var conflicting = perMode[modeSet]{
-	IS:  allModes &^ (1<<IS | 1<<IX | 1<<S | 1<<SIX),
-	IX:  allModes &^ (1<<IS | 1<<IX),
-	S:   allModes &^ (1<<IS | 1<<S),
-	SIX: allModes &^ (1 << IS),
-	X:   allModes,
-}
-
 var intents = perMode[Mode]{IS: IS, IX: IX, S: IS, SIX: IX, X: IX}
 
-// Valid reports whether m is one of the five.
+// Valid reports whether m is one of the five modes.
 func (m Mode) Valid() bool { return m >= IS && m <= X }
 
-// Intent returns the mode that a request of mode m sets on every ancestor of
-// its node: IS for IS and S, IX for the others.
+// Intent returns the mode that a request of mode m sets on every ancestor of its
+// node: IS for IS and S, IX for the others.
 func (m Mode) Intent() Mode { return intents[m&7] }
 
-// Covers reports whether a lock in mode m allows all that one in mode other
-// does.
+// Covers reports whether a lock in mode m allows everything that a lock in mode
+// other allows.
 func (m Mode) Covers(other Mode) bool { return Join(m, other) == m }
 
-// Compatible reports whether two requests may hold the same node in these
-// modes.
+// Compatible reports whether two requests may hold the same node in these modes.
 func Compatible(a, b Mode) bool { return compatible[a&7]&b.bit() != 0 }
 
-// Join returns the weakest mode that covers both. Of S and IX that is SIX.
+// Join returns the weakest mode that covers both. The join of S and IX is SIX.
 func Join(a, b Mode) Mode {
-	if a|b == IX|S && a != b && a+b == IX+S {
+	if a == IX && b == S || a == S && b == IX {
 		return SIX
 	}
 	return max(a, b)
@@ -90,7 +70,7 @@ func Join(a, b Mode) Mode {
 
 var modeNames = perMode[string]{IS: "IS", IX: "IX", S: "S", SIX: "SIX", X: "X"}
 
-// String returns the name of the mode as it is written in papers.
+// String returns the name of the mode, such as "SIX".
 func (m Mode) String() string {
 	if m.Valid() {
 		return modeNames[m]
@@ -98,7 +78,7 @@ func (m Mode) String() string {
 	return "Mode(" + strconv.Itoa(int(m)) + ")"
 }
 
-// ParseMode returns the mode of that name. The error is [ErrInvalid].
+// ParseMode returns the mode with that name. The error is [ErrInvalid].
 func ParseMode(name string) (Mode, error) {
 	for _, m := range Modes {
 		if modeNames[m] == name {
@@ -108,7 +88,7 @@ func ParseMode(name string) (Mode, error) {
 	return 0, &InvalidError{What: "mode", Value: name, Reason: "is none of IS, IX, S, SIX and X"}
 }
 
-// MarshalText returns the name. The error is [ErrInvalid].
+// MarshalText returns the name of the mode. The error is [ErrInvalid].
 func (m Mode) MarshalText() ([]byte, error) {
 	if !m.Valid() {
 		return nil, invalidMode(m)
@@ -116,8 +96,9 @@ func (m Mode) MarshalText() ([]byte, error) {
 	return []byte(modeNames[m]), nil
 }
 
-// UnmarshalText is [ParseMode].
-func (m *Mode) UnmarshalText(text []byte) (err error) {
+// UnmarshalText parses the name of a mode, like [ParseMode]. After an error m is
+// unchanged.
+func (m *Mode) UnmarshalText(text []byte) error {
 	parsed, err := ParseMode(string(text))
 	if err == nil {
 		*m = parsed

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// rights is what a mode allows at its node: to announce reading or writing
-// below, to read all, to write all. Everything else about modes follows.
+// rights is what a mode allows at its node: to announce reading (a) or writing (b)
+// below, to read all (r), to write all (w). Everything else about modes follows.
 var rights = map[lock.Mode]string{lock.IS: "a", lock.IX: "ab", lock.S: "ar", lock.SIX: "abr", lock.X: "abrw"}
 
 func subset(a, b string) bool {
@@ -38,7 +38,7 @@ func TestCoversAndJoin(t *testing.T) {
 				}
 			}
 			require.Equal(t, least, lock.Join(a, b), "%v and %v", a, b)
-			if a.Covers(b) { // who is stronger goes with less
+			if a.Covers(b) { // a stronger mode is compatible with fewer modes
 				for _, m := range lock.Modes {
 					require.False(t, lock.Compatible(a, m) && !lock.Compatible(b, m), "%v %v %v", a, b, m)
 				}
@@ -99,7 +99,7 @@ func TestModeAsText(t *testing.T) {
 	}
 }
 
-// badModes include numbers that are a valid mode in their lower bits.
+// badModes include numbers whose lower bits are a valid mode.
 var badModes = []lock.Mode{0, lock.X + 1, 7, 8, 8 + lock.X, 16 + lock.IS, 255}
 
 func TestScopeAsText(t *testing.T) {
@@ -112,24 +112,13 @@ func TestScopeAsText(t *testing.T) {
 }
 
 func TestNormalize(t *testing.T) {
-	list := func(texts ...string) (rs []lock.Request) {
-		for _, text := range texts {
-			var mode, path string
-			_, err := fmt.Sscanf(text, "%s %s", &mode, &path)
-			require.NoError(t, err)
-			m, err := lock.ParseMode(mode)
-			require.NoError(t, err)
-			rs = append(rs, lock.Request{Path: lock.MustParse(path), Mode: m})
-		}
-		return rs
-	}
 	for _, c := range []struct{ in, want []lock.Request }{
-		{list("X /a"), list("X /a")},
-		{list("X /b", "S /a"), list("S /a", "X /b")},
-		{list("X /a", "X /a"), list("X /a")},
-		{list("IX /a", "S /a"), list("SIX /a")},
-		{list("S /a", "IS /", "IX /a", "X /a/b"), list("IS /", "SIX /a", "X /a/b")},
-		{list("X /a-b", "X /a/b", "X /a"), list("X /a", "X /a/b", "X /a-b")},
+		{reqs("X at /a"), reqs("X at /a")},
+		{reqs("X at /b", "S at /a"), reqs("S at /a", "X at /b")},
+		{reqs("X at /a", "X at /a"), reqs("X at /a")},
+		{reqs("IX at /a", "S at /a"), reqs("SIX at /a")},
+		{reqs("S at /a", "IS at /", "IX at /a", "X at /a/b"), reqs("IS at /", "SIX at /a", "X at /a/b")},
+		{reqs("X at /a-b", "X at /a/b", "X at /a"), reqs("X at /a", "X at /a/b", "X at /a-b")},
 	} {
 		before := append([]lock.Request(nil), c.in...)
 		got, err := lock.Normalize(c.in)
@@ -140,5 +129,5 @@ func TestNormalize(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 	}
-	require.Equal(t, "SIX at /a/b", list("SIX /a/b")[0].String())
+	require.Equal(t, "SIX at /a/b", reqs("SIX at /a/b")[0].String())
 }

@@ -2,7 +2,8 @@ package lock
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -10,265 +11,177 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTreeAgainstModel drives a tree and a list of acquisitions, in the order of
-// their arrival, with the same calls. The list knows one rule: a request is
-// granted when nothing before it conflicts. 10^4 steps, and 10^6 in the long run.
+// TestTreeAgainstModel makes random calls. After each call it compares everything
+// that the tree stores with the oracle: counters, links, ids and blockers, see
+// checkTree. A request is granted if and only if no present request conflicts. The
+// suite, see TestTreeConforms, compares the answers in full.
+//
+// It takes about 10^4 steps, and 10^6 with INTERLOCK_LONG set.
 func TestTreeAgainstModel(t *testing.T) {
-	const stepsEach = 110
-	want := 10_000
+	rounds := 1
 	if long {
-		want = 1_000_000
+		rounds = 100
 	}
-	steps := 0
-	for steps < want {
+	for range rounds {
 		rapid.Check(t, func(rt *rapid.T) {
-			m := newModel(rt)
-			defer m.end()
-			for range stepsEach {
-				m.step()
-				steps++
+			ctx, cancel := context.WithCancel(context.Background())
+			m := &model{tree: Must(&Config{MaxWaiters: 5}), ctx: ctx}
+			defer m.end(cancel)
+			for range 110 {
+				m.step(rt)
+				require.Empty(rt, checkTree(m.tree))
 			}
 		})
-		if t.Failed() {
+	}
+}
+
+// model is a tree and everything that the calls have returned.
+type model struct {
+	tree    *Tree
+	ctx     context.Context // ends all waits
+	handles []Handle
+	grants  []*Grant
+	waits   []*modelWait
+}
+
+// modelWait is a Lock in a goroutine.
+type modelWait struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has returned; the fields below are set before
+	grant  *Grant
+	err    error
+}
+
+var modelPaths = []string{"/", "/a", "/a/b", "/a/b/c", "/a/b/d", "/ab", "/a-b", "/c/d/e/f", "/c/d/e/g"}
+
+func drawRequest(t *rapid.T) Request {
+	path := MustParse(rapid.SampledFrom(modelPaths).Draw(t, "path"))
+	return Request{path, rapid.SampledFrom(Modes[:]).Draw(t, "mode")}
+}
+
+// free reports whether no present request conflicts, by the oracle.
+func (m *model) free(t *rapid.T, rs []Request) bool {
+	s, err := m.tree.Snapshot(m.ctx)
+	require.NoError(t, err)
+	return !slices.ContainsFunc(s.Holders, func(h Holder) bool {
+		theirs := marks(Request{h.Path, h.Mode})
+		return slices.ContainsFunc(rs, func(r Request) bool { return conflict(marks(r), theirs) })
+	})
+}
+
+func (m *model) step(t *rapid.T) {
+	m.collect()
+	r := drawRequest(t)
+	rs := []Request{r}
+	if rapid.Bool().Draw(t, "list") {
+		rs = append(rs, drawRequest(t))
+	}
+	pick := rapid.IntRange(0, 1000).Draw(t, "pick")
+	switch n := rapid.IntRange(0, 19).Draw(t, "step"); {
+	case n < 4:
+		free := m.free(t, rs[:1])
+		h, err := m.tree.Try(r.Path, r.Mode)
+		require.Equal(t, free, err == nil, "Try %s: %v", r, err)
+		if err == nil {
+			m.handles = append(m.handles, h)
+		}
+	case n < 8:
+		free := m.free(t, rs)
+		g, err := m.tree.TryLockAll(m.ctx, rs, nil)
+		require.Equal(t, free, err == nil, "TryLockAll %s: %v", rs, err)
+		if err == nil {
+			m.grants = append(m.grants, g)
+		}
+	case n < 12:
+		m.lock(t, rs, &Options{ID: rapid.SampledFrom([]string{"", "", "one", "two"}).Draw(t, "id")})
+	case n < 14 && len(m.handles) > 0: // mostly stale ones
+		m.handles[pick%len(m.handles)].Unlock()
+	case n < 15 && len(m.waits) > 0:
+		w := m.waits[pick%len(m.waits)]
+		w.cancel()
+		<-w.done
+	case len(m.grants) > 0:
+		m.change(t, m.grants[pick%len(m.grants)], n, r.Mode)
+	}
+}
+
+// change converts or ends a grant, which may have ended before.
+func (m *model) change(t *rapid.T, g *Grant, n int, mode Mode) {
+	var err error
+	switch n {
+	case 15:
+		err = g.Upgrade(m.ctx, mode)
+	case 16:
+		err = g.Downgrade(m.ctx, mode)
+	case 17:
+		err = m.tree.Break(m.ctx, g.Token(), "")
+	default:
+		err = g.Unlock(m.ctx)
+		require.Error(t, g.Check())
+	}
+	for _, allowed := range []error{nil, ErrConflict, ErrInvalid, ErrNotHeld, ErrLost} {
+		if errors.Is(err, allowed) {
 			return
 		}
 	}
-	t.Logf("%d steps", steps)
+	t.Fatalf("%v", err)
 }
 
-// item is an acquisition that is present.
-type item struct {
-	asked, rs []Request // as first asked for, and as they are
-	id, owner string
-	waiting   bool
-	token     Token
-	revoked   bool
-	hold      Hold    // of Try
-	held      *Held   // of all others, once granted
-	calls     []*call // that wait for it
-}
-
-// call is a Lock under way.
-type call struct {
-	cancel context.CancelFunc
-	done   chan outcome
-}
-
-type outcome struct {
-	held *Held
-	err  error
-}
-
-const modelWaiters = 5
-
-type model struct {
-	*rapid.T
-	tree   *Tree
-	ctx    context.Context
-	cancel context.CancelFunc
-
-	items   []*item // in the order of their arrival
-	token   Token
-	stale   []Hold
-	ended   []*item // of Held
-	events  chan Granted
-	granted []*item // by this step, in order
-}
-
-func newModel(t *rapid.T) *model {
-	m := &model{T: t, events: make(chan Granted, 1000)}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
-	first := Token(rapid.IntRange(0, 3).Draw(t, "first"))
-	m.token = max(first, 1) - 1
-	m.tree = NewTree(&Config{
-		FirstToken: first, MaxWaiters: modelWaiters, MaxHolders: 1000,
-		Observer: &Observer{Granted: func(g Granted) { m.events <- g }},
-	})
-	return m
-}
-
-func (m *model) end() {
-	m.cancel()
-	for _, i := range m.items {
-		for _, c := range i.calls {
-			<-c.done
+// lock starts a Lock and returns when it has returned or waits.
+func (m *model) lock(t *rapid.T, rs []Request, o *Options) {
+	free := o.ID != "" || m.free(t, rs)
+	before, err := m.tree.Snapshot(m.ctx)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(m.ctx)
+	w := &modelWait{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		w.grant, w.err = m.tree.LockAll(ctx, rs, o)
+	}()
+	m.waits = append(m.waits, w)
+	for {
+		select {
+		case <-w.done:
+			require.True(t, free || errors.Is(w.err, ErrQueueFull), "%s: %v", rs, w.err)
+			return
+		default:
 		}
+		now, err := m.tree.Snapshot(m.ctx)
+		require.NoError(t, err)
+		if now.Waiting > before.Waiting || m.joined(o.ID) {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 
-var (
-	modelPaths = []string{"/", "/a", "/a/b", "/a/b/c", "/a/b/d", "/ab", "/a-b", "/c/d/e/f", "/c/d/e/g"}
-	modelIDs   = []string{"", "", "", "one", "two"}
-)
-
-func (m *model) request() Request {
-	return Request{MustParse(rapid.SampledFrom(modelPaths).Draw(m.T, "path")), m.mode()}
+// joined reports whether more than one call waits for an id.
+func (m *model) joined(id string) bool {
+	m.tree.mu.Lock()
+	defer m.tree.mu.Unlock()
+	c := m.tree.ids[id]
+	return c != nil && c.state == waiting && c.waiters > 1
 }
 
-func (m *model) mode() Mode { return rapid.SampledFrom(Modes[:]).Draw(m.T, "mode") }
-
-// inTheWay returns the requests of others that conflict with rs: of all items,
-// or of those before one.
-func (m *model) inTheWay(rs []Request, own, before *item) (others []*item, holders []string) {
-	for _, i := range m.items {
-		if i == before {
-			break
-		}
-		if i == own {
-			continue
-		}
-		found := false
-		for _, r := range i.rs {
-			if slices.ContainsFunc(rs, func(a Request) bool { return conflict(marks(a), marks(r)) }) {
-				found = true
-				holders = append(holders, i.describe(r))
+// collect moves the grants of the waits that have returned.
+func (m *model) collect() {
+	m.waits = slices.DeleteFunc(m.waits, func(w *modelWait) bool {
+		select {
+		case <-w.done:
+			w.cancel()
+			if w.err == nil {
+				m.grants = append(m.grants, w.grant)
 			}
+			return true
+		default:
+			return false
 		}
-		if found {
-			others = append(others, i)
-		}
-	}
-	return others, holders
+	})
 }
 
-func (i *item) describe(r Request) string {
-	return fmt.Sprint(r, " ", i.token, i.waiting, i.id, i.owner)
-}
-
-func described(holders []Holder) (texts []string) {
-	for _, h := range holders {
-		texts = append(texts, fmt.Sprint(Request{h.Path, h.Mode}, " ", h.Token, h.Waiting, h.ID, h.Owner))
-	}
-	return texts
-}
-
-// settle grants in the model what nothing earlier is in the way of.
-func (m *model) settle() {
-	for _, i := range m.items {
-		if !i.waiting {
-			continue
-		}
-		if others, _ := m.inTheWay(i.rs, i, i); len(others) == 0 {
-			m.grant(i)
-		}
-	}
-}
-
-func (m *model) grant(i *item) {
-	m.token++
-	i.waiting, i.token = false, m.token
-	m.granted = append(m.granted, i)
-}
-
-func (m *model) remove(i *item) {
-	m.items = slices.DeleteFunc(m.items, func(o *item) bool { return o == i })
-	if i.hold.claim != nil {
-		m.stale = append(m.stale, i.hold)
-	} else if i.held != nil {
-		m.ended = append(m.ended, i)
-	}
-	m.settle()
-}
-
-// pick returns an item that satisfies a condition, or nil.
-func (m *model) pick(label string, ok func(*item) bool) *item {
-	var some []*item
-	for _, i := range m.items {
-		if ok(i) {
-			some = append(some, i)
-		}
-	}
-	if len(some) == 0 {
-		return nil
-	}
-	return rapid.SampledFrom(some).Draw(m.T, label)
-}
-
-func isHeld(i *item) bool { return i.held != nil }
-
-func (m *model) step() {
-	m.granted = nil
-	switch n := rapid.IntRange(0, 19).Draw(m.T, "step"); {
-	case n < 3:
-		m.try()
-	case n < 6:
-		m.acquire(false)
-	case n < 10:
-		m.acquire(true)
-	case n < 13:
-		m.unlock()
-	case n < 14:
-		m.unlockHold()
-	case n < 16:
-		m.giveUp()
-	case n < 17:
-		m.upgrade()
-	case n < 18:
-		m.downgrade()
-	case n < 19:
-		m.takeAway()
-	default:
-		m.look()
-	}
-	m.compare()
-}
-
-// compare requires that the tree is what the model is, that what this step
-// granted was told in order, and that stale handles are.
-func (m *model) compare() {
-	for _, i := range m.granted {
-		g := <-m.events
-		require.Equal(m, i.token, g.Token)
-		require.Equal(m, i.rs, g.Requests)
-		for _, c := range i.calls {
-			got := <-c.done
-			require.NoError(m, got.err)
-			require.True(m, i.held == nil || i.held == got.held)
-			i.held = got.held
-			c.cancel()
-		}
-		i.calls = nil
-	}
-	require.Empty(m, m.events)
-
-	var want []string
-	heldNow, waitingNow := 0, 0
-	for _, i := range m.items {
-		for _, r := range i.rs {
-			want = append(want, i.describe(r))
-		}
-		if i.waiting {
-			waitingNow++
-		} else {
-			heldNow++
-		}
-		if i.held != nil {
-			require.Equal(m, i.rs, i.held.Requests())
-			require.Equal(m, i.token, i.held.Token())
-		}
-	}
-	got, err := m.tree.Snapshot(m.ctx)
-	require.NoError(m, err)
-	require.Equal(m, want, described(got.Holders))
-	require.Equal(m, [2]int{heldNow, waitingNow}, [2]int{got.Held, got.Waiting})
-	require.Equal(m, m.token, got.LastToken)
-	require.Equal(m, len(m.items) == 0, got.Nodes == 0 && got.Held == 0 && got.Waiting == 0)
-	require.Empty(m, checkTree(m.tree))
-
-	for _, h := range m.stale {
-		require.False(m, h.Unlock())
-		require.False(m, h.Held())
-	}
-	if len(m.stale) > 20 {
-		m.stale = m.stale[10:]
-	}
-	for _, i := range m.ended {
-		require.Error(m, i.held.Check())
-		_ = i.held.Unlock(m.ctx)
-		require.Error(m, i.held.Upgrade(m.ctx, X))
-		require.Equal(m, i.rs, i.held.Requests())
-	}
-	if len(m.ended) > 10 {
-		m.ended = m.ended[5:]
+func (m *model) end(cancel func()) {
+	cancel()
+	for _, w := range m.waits {
+		<-w.done
 	}
 }

@@ -1,25 +1,34 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"time"
 )
 
-// Observer is told what a [Tree] does; see [Config].Observer. A nil function is
-// not called. Functions are called after the fact, in the goroutine that caused
-// it and with no lock held; they can undo nothing, and may be called from many
-// goroutines at once. Events of one grant may be told in another order than
-// they happened: a Token tells.
+// Observer is a set of functions that a [Tree] calls after its events; see
+// [Config].Observer. A nil function is not called. The functions run without a
+// lock, in the goroutine of the call that caused the event, possibly in several
+// goroutines at once. The events of one grant may arrive in another order than
+// they happened; compare their tokens.
+//
+// The context is that of the call that caused the event. For a request that waited,
+// that is the Unlock, Downgrade or other call that let it in. [Tree.Try] and
+// [Handle.Unlock] have no context; they pass [context.Background].
 type Observer struct {
-	Granted  func(Granted)
-	Refused  func(Refused)
-	Waiting  func(Waiting)
-	Revoked  func(Revoked)
-	Released func(Released)
+	// Granted: a request is held from now on, or an upgrade has a new token. A
+	// repeated acquisition is no event.
+	Granted func(context.Context, Granted)
+	// Refused: a request was not granted, or its wait was cancelled. Bad input and
+	// a context that ended before the call are no events.
+	Refused func(context.Context, Refused)
+	// Waiting: a request has joined the queue.
+	Waiting func(context.Context, Waiting)
+	// Released: a grant has ended.
+	Released func(context.Context, Released)
 }
 
-// Granted is a request that is held from now on, or a grant that was upgraded
-// and has a new token. A repeated acquisition is not told.
+// Granted is the event of a grant or an upgrade.
 type Granted struct {
 	Options
 	Requests []Request
@@ -27,30 +36,20 @@ type Granted struct {
 	Waited   time.Duration
 }
 
-// Refused is a request that was not granted, also one that waited in vain.
+// Refused is the event of a refusal.
 type Refused struct {
 	Options
 	Requests []Request
-	Err      error // a [ConflictError], except of Try, where it is ErrConflict
+	Err      error // a [ConflictError]; of Try, ErrConflict
 }
 
-// Waiting is a request that has joined the queue.
+// Waiting is the event of a request that joins the queue.
 type Waiting struct {
 	Options
 	Requests []Request
-	Holders  []Holder // who is in the way, as in a [ConflictError]
-	More     bool     // and there are more of them
 }
 
-// Revoked is a grant whose holder was asked to stop. It is held until it is
-// released.
-type Revoked struct {
-	Options
-	Token  Token
-	Reason string
-}
-
-// Released is a grant that has ended.
+// Released is the event of the end of a grant.
 type Released struct {
 	Options
 	Requests []Request
@@ -59,55 +58,69 @@ type Released struct {
 	Err      error         // nil, or the [LostError] if it was broken
 }
 
-// granted makes the event, if somebody wants it. The tree is locked.
-func (t *Tree) granted(c *claim, waited time.Duration) *Granted {
-	if o := t.config.Observer; o == nil || o.Granted == nil {
+// event calls an observer function. A nil event calls none.
+type event func(context.Context)
+
+// The functions below make an event while the tree is locked. It is called after
+// the tree is unlocked.
+
+func (t *Tree) grantedEvent(c *claim, waited time.Duration) event {
+	observe := t.config.Observer.Granted
+	if observe == nil {
 		return nil
 	}
-	return &Granted{Options: c.options, Requests: c.present(), Token: c.token, Waited: waited}
+	e := Granted{Options: c.options, Requests: c.requests(), Token: c.token, Waited: waited}
+	return func(ctx context.Context) { observe(ctx, e) }
 }
 
-// released makes the event, if somebody wants it. The tree is locked.
-func (t *Tree) released(c *claim) *Released {
-	if o := t.config.Observer; o == nil || o.Released == nil {
+func (t *Tree) waitingEvent(c *claim) event {
+	observe := t.config.Observer.Waiting
+	if observe == nil {
+		return nil
+	}
+	e := Waiting{Options: c.options, Requests: c.requests()}
+	return func(ctx context.Context) { observe(ctx, e) }
+}
+
+func (t *Tree) releasedEvent(c *claim) event {
+	observe := t.config.Observer.Released
+	if observe == nil {
 		return nil
 	}
 	why := c.cause
-	if c.held != nil {
-		// Not what Break set out to do: the holder can have unlocked it first, or
-		// unlock it, being told, before Break does. No Held locks a tree.
-		why = c.held.loss()
+	if c.grant != nil {
+		// The reason is the Grant's and not that of Break: the holder may have
+		// unlocked before Break, or while Break notified it.
+		why = c.grant.loss()
 	}
-	return &Released{Options: c.options, Requests: c.present(), Token: c.token, Held: t.clock() - c.since, Err: why}
+	e := Released{Options: c.options, Requests: c.requests(), Token: c.token, Held: t.clock() - c.since, Err: why}
+	return func(ctx context.Context) { observe(ctx, e) }
 }
 
-func (t *Tree) tellRefused(err error, options *Options) {
-	if o := t.config.Observer; o != nil && o.Refused != nil {
-		e := Refused{Options: *options, Err: err}
-		if conflict, ok := errors.AsType[*ConflictError](err); ok {
-			e.Requests = conflict.Requests
+// observeRefused reports a refusal. The tree is not locked.
+func (t *Tree) observeRefused(ctx context.Context, err error, requests []Request, o *Options) {
+	observe := t.config.Observer.Refused
+	if observe == nil {
+		return
+	}
+	if conflict, ok := errors.AsType[*ConflictError](err); ok {
+		requests = conflict.Requests
+	}
+	observe(ctx, Refused{Options: *o, Requests: requests, Err: err})
+}
+
+// observeGranted reports a grant that did not wait. If the observer panics, the
+// caller never gets the grant, so observeGranted releases it.
+func observeGranted(ctx context.Context, e event, unlock func()) {
+	if e == nil {
+		return
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			unlock()
 		}
-		o.Refused(e)
-	}
-}
-
-func (t *Tree) tellRefusedTry(r Request) {
-	if o := t.config.Observer; o.Refused != nil {
-		o.Refused(Refused{Requests: []Request{r}, Err: ErrConflict})
-	}
-}
-
-// waitingEvent makes the event, if somebody wants it. The tree is locked.
-func (t *Tree) waitingEvent(c *claim) *Waiting {
-	if o := t.config.Observer; o == nil || o.Waiting == nil {
-		return nil
-	}
-	refused := t.refusal(&t.trie.root, c.asked, &c.options, nil, c)
-	return &Waiting{Options: c.options, Requests: refused.Requests, Holders: refused.Holders, More: refused.More}
-}
-
-func (t *Tree) tellReleased(event *Released) {
-	if event != nil {
-		t.config.Observer.Released(*event)
-	}
+	}()
+	e(ctx)
+	returned = true
 }

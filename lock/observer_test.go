@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// recorder writes down what it is told, and proves at every event that no lock
-// is held, by using the tree.
+// recorder writes down the events. At every event it uses the tree, which proves
+// that no lock is held.
 type recorder struct {
 	tree *lock.Tree
 	mu   sync.Mutex
@@ -36,12 +36,12 @@ func (r *recorder) note(kind string, o lock.Options, rs []lock.Request, more str
 	for _, q := range rs {
 		texts = append(texts, q.String())
 	}
-	who := strings.Trim(o.ID+" "+o.Owner+" "+o.Reason, " ")
-	r.log = append(r.log, fmt.Sprintf("%s %s [%s]%s", kind, strings.Join(texts, ", "), who, more))
+	options := strings.Trim(o.ID+" "+o.Owner+" "+o.Reason, " ")
+	r.log = append(r.log, fmt.Sprintf("%s %s [%s]%s", kind, strings.Join(texts, ", "), options, more))
 }
 
-// told returns what was told since.
-func (r *recorder) told() []string {
+// take returns the events since the last call.
+func (r *recorder) take() []string {
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,168 +52,211 @@ func (r *recorder) told() []string {
 
 func recording(config lock.Config) (*lock.Tree, *recorder) {
 	r := new(recorder)
-	config.Observer = &lock.Observer{
-		Granted: func(e lock.Granted) {
+	config.Observer = lock.Observer{
+		Granted: func(_ context.Context, e lock.Granted) {
 			r.note("granted", e.Options, e.Requests, fmt.Sprintf(" #%d after %v", e.Token, e.Waited))
 		},
-		Refused: func(e lock.Refused) {
+		Refused: func(_ context.Context, e lock.Refused) {
 			r.note("refused", e.Options, e.Requests, ": "+strings.Split(e.Err.Error(), ";")[0])
 		},
-		Waiting: func(e lock.Waiting) { r.note("waiting", e.Options, e.Requests, "") },
-		Released: func(e lock.Released) {
+		Waiting: func(_ context.Context, e lock.Waiting) { r.note("waiting", e.Options, e.Requests, "") },
+		Released: func(_ context.Context, e lock.Released) {
 			r.note("released", e.Options, e.Requests, fmt.Sprintf(" #%d after %v: %v", e.Token, e.Held, e.Err))
 		},
 	}
-	r.tree = lock.NewTree(&config)
+	r.tree = lock.Must(&config)
 	return r.tree, r
 }
 
-func observed(t *testing.T, config lock.Config, f func(t *testing.T, tree *lock.Tree, told func(...string))) {
+func observed(t *testing.T, config lock.Config, f func(t *testing.T, tree *lock.Tree, events func(...string))) {
 	synctest.Test(t, func(t *testing.T) {
 		tree, r := recording(config)
 		f(t, tree, func(want ...string) {
 			t.Helper()
-			require.Equal(t, want, r.told())
+			require.Equal(t, want, r.take())
 		})
 		synctest.Wait()
-		require.Empty(t, r.told())
+		require.Empty(t, r.take())
 		idle(t, tree)
 	})
 }
 
-func TestEveryEventIsToldOnce(t *testing.T) {
+func TestEveryEventHappensOnce(t *testing.T) {
 	ctx := context.Background()
-	who := &lock.Options{ID: "d1", Owner: "ann", Reason: "deploy"}
-	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, told func(...string)) {
-		h := take(t, tree, "IX at /a", who)
-		told("granted IX at /a [d1 ann deploy] #1 after 0s")
-		require.Same(t, h, take(t, tree, "IX at /a", who))
-		told() // a repeated acquisition is not told
+	ann := &lock.Options{ID: "d1", Owner: "ann", Reason: "deploy"}
+	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, events func(...string)) {
+		h := take(t, tree, "IX at /a", ann)
+		events("granted IX at /a [d1 ann deploy] #1 after 0s")
+		require.Same(t, h, take(t, tree, "IX at /a", ann))
+		events() // a repeated acquisition is no event
 		_, err := tree.TryLock(ctx, req("X at /"), by("bob"))
 		require.Error(t, err)
-		told("refused X at / [bob]: lock: X at /: conflict")
-		_, err = tree.TryLock(ctx, req("IX at /"), who)
+		events("refused X at / [bob]: lock: X at /: conflict")
+		_, err = tree.TryLock(ctx, req("IX at /"), ann)
 		require.Error(t, err)
-		told("refused IX at / [d1 ann deploy]: lock: IX at /: the id is in use for other requests")
+		events("refused IX at / [d1 ann deploy]: lock: IX at /: the id is in use for other requests")
 		time.Sleep(time.Second)
 		require.NoError(t, h.Upgrade(ctx, lock.X))
-		told("granted X at /a [d1 ann deploy] #2 after 0s")
+		events("granted X at /a [d1 ann deploy] #2 after 0s")
 		require.NoError(t, h.Upgrade(ctx, lock.S))
-		told() // nothing was raised
+		events() // nothing was raised
 		p := wait(ctx, tree, "X at /a/b", by("cyd"))
-		told("waiting X at /a/b [cyd]")
+		events("waiting X at /a/b [cyd]")
 		require.NoError(t, h.Upgrade(ctx, lock.X))
-		told() // what raises nothing is not refused by who waits
+		events() // an upgrade that raises nothing is not refused
 		time.Sleep(time.Minute)
 		require.NoError(t, h.Downgrade(ctx, lock.SIX))
-		told()
+		events()
 		require.NoError(t, h.Downgrade(ctx, lock.IX))
-		told("granted X at /a/b [cyd] #3 after 1m0s")
+		events("granted X at /a/b [cyd] #3 after 1m0s")
 		time.Sleep(time.Second)
 		unlock(t, h, h)
-		told("released IX at /a [d1 ann deploy] #2 after 1m1s: <nil>")
-		unlock(t, p.held)
-		told("released X at /a/b [cyd] #3 after 1s: <nil>")
+		events("released IX at /a [d1 ann deploy] #2 after 1m1s: <nil>")
+		unlock(t, p.grant)
+		events("released X at /a/b [cyd] #3 after 1s: <nil>")
 	})
 }
 
 func TestEventsOfWaitsAndLosses(t *testing.T) {
-	observed(t, lock.Config{MaxWaiters: 1}, func(t *testing.T, tree *lock.Tree, told func(...string)) {
+	observed(t, lock.Config{MaxWaiters: 1}, func(t *testing.T, tree *lock.Tree, events func(...string)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		h := take(t, tree, "X at /", nil)
-		told("granted X at / [] #1 after 0s")
-		p := start(func() (*lock.Held, error) { return tree.LockAll(ctx, reqs("X at /b", "S at /a"), by("list")) })
-		told("waiting S at /a, X at /b [list]")
+		events("granted X at / [] #1 after 0s")
+		p := start(func() (*lock.Grant, error) { return tree.LockAll(ctx, reqs("X at /b", "S at /a"), by("list")) })
+		events("waiting S at /a, X at /b [list]")
 		full := wait(ctx, tree, "X at /", by("full"))
 		require.ErrorIs(t, full.err, lock.ErrQueueFull)
-		told("refused X at / [full]: lock: X at /: too many are waiting")
+		events("refused X at / [full]: lock: X at /: the queue is full")
 		cancel()
 		p.failed(t)
-		told("refused S at /a, X at /b [list]: lock: S at /a, X at /b: given up: context canceled")
+		events("refused S at /a, X at /b [list]: lock: S at /a, X at /b: the context has ended: context canceled")
 		p = wait(t.Context(), tree, "X at /a", by("next"))
-		told("waiting X at /a [next]")
+		events("waiting X at /a [next]")
 		require.NoError(t, tree.Revoke(t.Context(), 1, "please"))
-		told()
+		events()
 		require.NoError(t, tree.Break(t.Context(), 1, "ran away"))
-		told("released X at / [] #1 after 0s: lock: lost: token 1: ran away", "granted X at /a [next] #2 after 0s")
+		events("released X at / [] #1 after 0s: lock: lost: token 1: ran away", "granted X at /a [next] #2 after 0s")
 		require.ErrorIs(t, h.Unlock(t.Context()), lock.ErrLost)
-		told()
+		events()
 		require.NoError(t, tree.Revoke(t.Context(), 2, "please"))
-		unlock(t, p.held)
-		told("released X at /a [next] #2 after 0s: <nil>") // it was asked to, and did
+		unlock(t, p.grant)
+		events("released X at /a [next] #2 after 0s: <nil>") // a revoked grant that is unlocked is not lost
 	})
 }
 
-func TestEventsOfHolds(t *testing.T) {
-	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, told func(...string)) {
+func TestEventsOfHandles(t *testing.T) {
+	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, events func(...string)) {
 		h, err := tree.Try(lock.MustParse("/a"), lock.X)
 		require.NoError(t, err)
-		told("granted X at /a [] #1 after 0s")
+		events("granted X at /a [] #1 after 0s")
 		_, err = tree.Try(lock.Root(), lock.S)
 		require.ErrorIs(t, err, lock.ErrConflict)
-		told("refused S at / []: lock: conflict")
+		events("refused S at / []: lock: conflict")
 		require.True(t, h.Unlock())
 		require.False(t, h.Unlock())
-		told("released X at /a [] #1 after 0s: <nil>")
+		events("released X at /a [] #1 after 0s: <nil>")
 		h, err = tree.Try(lock.MustParse("/a"), lock.X)
 		require.NoError(t, err)
 		require.NoError(t, tree.Break(t.Context(), 2, "stuck"))
 		require.False(t, h.Unlock())
-		told("granted X at /a [] #2 after 0s", "released X at /a [] #2 after 0s: lock: lost: token 2: stuck")
-		// A claim that is used again has forgotten that it was broken.
+		events("granted X at /a [] #2 after 0s", "released X at /a [] #2 after 0s: lock: lost: token 2: stuck")
+		// A claim that is used again does not keep the loss.
 		h, err = tree.Try(lock.MustParse("/a"), lock.X)
 		require.NoError(t, err)
 		require.True(t, h.Unlock())
-		told("granted X at /a [] #3 after 0s", "released X at /a [] #3 after 0s: <nil>")
+		events("granted X at /a [] #3 after 0s", "released X at /a [] #3 after 0s: <nil>")
 	})
 }
 
-// Bad input and contexts that have ended are the caller's affair: nothing was
-// asked of the tree.
-func TestObserverIsNotToldOfBadInput(t *testing.T) {
-	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, told func(...string)) {
+// Bad input and a context that has ended before the call are no events.
+func TestBadInputIsNoEvent(t *testing.T) {
+	observed(t, lock.Config{}, func(t *testing.T, tree *lock.Tree, events func(...string)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		everyCall(ctx, tree)
 		_, _ = tree.Try(lock.Path{}, lock.X)
 		_, _ = tree.Lock(t.Context(), lock.Request{}, nil)
-		told()
+		events()
 	})
 }
 
-// A nil function is not called.
-func TestObserverWithoutFunctions(t *testing.T) {
-	inBubble(t, &lock.Config{Observer: &lock.Observer{}}, func(t *testing.T, tree *lock.Tree) {
-		h := take(t, tree, "S at /", nil)
-		p := wait(t.Context(), tree, "X at /", nil)
-		_, err := tree.Try(lock.Root(), lock.X)
-		require.ErrorIs(t, err, lock.ErrConflict)
-		_, err = tree.TryLock(t.Context(), req("X at /"), nil)
-		require.ErrorIs(t, err, lock.ErrConflict)
-		unlock(t, h)
-		unlock(t, p.granted(t))
-		v, err := tree.Try(lock.Root(), lock.X)
-		require.NoError(t, err)
-		require.True(t, v.Unlock())
+// A Waiting event happens once for an acquisition. Its requests are a copy.
+func TestWaitingEvent(t *testing.T) {
+	var events []lock.Waiting
+	inBubble(t, &lock.Config{Observer: lock.Observer{Waiting: func(_ context.Context, e lock.Waiting) {
+		events = append(events, e)
+		e.Requests[0] = req("IS at /z") // does not change the acquisition
+	}}}, func(t *testing.T, tree *lock.Tree) {
+		holder := take(t, tree, "X at /a/b", by("holder"))
+		o := &lock.Options{ID: "one"}
+		first, second := wait(t.Context(), tree, "X at /a", o), wait(t.Context(), tree, "X at /a", o)
+		require.Len(t, events, 1)
+		unlock(t, holder)
+		require.Same(t, first.granted(t), second.granted(t))
+		unlock(t, first.grant)
 	})
 }
 
-// A hook may lock and unlock, what it likes and also what it is told of.
+// The context of an event is that of the call that caused it.
+func TestObserverGetsTheContext(t *testing.T) {
+	type key struct{}
+	named := func(name string) context.Context { return context.WithValue(context.Background(), key{}, name) }
+	var got []string
+	note := func(ctx context.Context, event string) { got = append(got, fmt.Sprint(event, " ", ctx.Value(key{}))) }
+	tree := lock.Must(&lock.Config{Observer: lock.Observer{
+		Granted:  func(ctx context.Context, _ lock.Granted) { note(ctx, "granted") },
+		Refused:  func(ctx context.Context, _ lock.Refused) { note(ctx, "refused") },
+		Released: func(ctx context.Context, _ lock.Released) { note(ctx, "released") },
+	}})
+	g, err := tree.TryLock(named("try"), req("S at /a"), nil)
+	require.NoError(t, err)
+	_, err = tree.TryLock(named("second"), req("X at /a"), nil)
+	require.Error(t, err)
+	require.NoError(t, g.Upgrade(named("upgrade"), lock.X))
+	require.NoError(t, g.Unlock(named("unlock")))
+	h, err := tree.Try(lock.Root(), lock.X)
+	require.NoError(t, err)
+	require.NoError(t, tree.Break(named("break"), h.Token(), ""))
+	require.Equal(t, []string{
+		"granted try", "refused second", "granted upgrade", "released unlock", "granted <nil>", "released break",
+	}, got)
+}
+
+// After a wait, Since and Held count from the grant.
+func TestTimesCountFromTheGrant(t *testing.T) {
+	var released []lock.Released
+	inBubble(t, &lock.Config{Observer: lock.Observer{Released: func(_ context.Context, e lock.Released) {
+		released = append(released, e)
+	}}}, func(t *testing.T, tree *lock.Tree) {
+		holder := take(t, tree, "X at /a", nil)
+		w := wait(t.Context(), tree, "X at /a", nil)
+		time.Sleep(time.Hour)
+		granted := time.Now()
+		unlock(t, holder)
+		g := w.granted(t)
+		time.Sleep(time.Minute)
+		require.True(t, granted.Equal(snapshot(t, tree).Holders[0].Since))
+		unlock(t, g)
+		require.Equal(t, time.Minute, released[1].Held)
+	})
+}
+
+// An observer may lock and unlock.
 func TestObserverMayLock(t *testing.T) {
 	var o lock.Observer
-	inBubble(t, &lock.Config{Observer: &o}, func(t *testing.T, tree *lock.Tree) {
+	inBubble(t, &lock.Config{Observer: forward(&o)}, func(t *testing.T, tree *lock.Tree) {
 		calls := 0
 		mine := req("X at /of/the/observer")
 		use := func(rs []lock.Request) {
-			if rs[0] != mine { // of what it does itself it is told, too
+			if rs[0] != mine { // its own locks are events, too
 				calls++
 				unlock(t, take(t, tree, mine.String(), nil))
 			}
 		}
-		o.Refused = func(e lock.Refused) { use(e.Requests) }
-		o.Waiting = func(e lock.Waiting) { use(e.Requests) }
-		o.Granted = func(e lock.Granted) { use(e.Requests) }
-		o.Released = func(e lock.Released) { use(e.Requests) }
+		o.Refused = func(_ context.Context, e lock.Refused) { use(e.Requests) }
+		o.Waiting = func(_ context.Context, e lock.Waiting) { use(e.Requests) }
+		o.Granted = func(_ context.Context, e lock.Granted) { use(e.Requests) }
+		o.Released = func(_ context.Context, e lock.Released) { use(e.Requests) }
 		h := take(t, tree, "X at /a", nil)
 		_, err := tree.TryLock(t.Context(), req("X at /a"), nil)
 		require.ErrorIs(t, err, lock.ErrConflict)

@@ -3,17 +3,17 @@ package lock
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
 )
 
-// long reports whether tests are to try harder and take their time.
+// long makes the tests try harder and take longer.
 var long = os.Getenv("INTERLOCK_LONG") != ""
 
-// goTogether is the matrix once more, as it is printed in the document of the
-// package.
-var goTogether = func() map[[2]string]bool {
+// compatibleModes is the matrix as the package documentation prints it.
+var compatibleModes = func() map[[2]string]bool {
 	const printed = `
 		      IS  IX  S   SIX X
 		IS    yes yes yes yes -
@@ -33,9 +33,9 @@ var goTogether = func() map[[2]string]bool {
 	return m
 }()
 
-// marked says how a request marks the tree, node by node: this is the rule
-// itself. The names of nodes are lists of segments, so that no prefix of a text
-// is taken for an ancestor.
+// marked returns the mode in which a request marks each node: this is the rule
+// itself. The name of a node is a list of segments, so that a prefix of a text is
+// not an ancestor.
 func marked(r Request) map[string]string {
 	var segments []string
 	if text := r.Path.String(); text != "/" {
@@ -52,7 +52,7 @@ func marked(r Request) map[string]string {
 
 var knownMarks sync.Map // Request -> map[string]string
 
-// marks is marked, once for every request.
+// marks is marked with a cache.
 func marks(r Request) map[string]string {
 	if m, ok := knownMarks.Load(r); ok {
 		return m.(map[string]string)
@@ -62,19 +62,19 @@ func marks(r Request) map[string]string {
 	return m
 }
 
-// conflict is the oracle of the tests: two requests conflict if some node is
-// marked by both in modes that do not go together.
+// conflict is the oracle of the tests: two requests conflict if some node is marked
+// by both in modes that are not compatible.
 func conflict(a, b map[string]string) bool {
 	for node, m := range a {
-		if other, both := b[node]; both && !goTogether[[2]string{m, other}] {
+		if other, both := b[node]; both && !compatibleModes[[2]string{m, other}] {
 			return true
 		}
 	}
 	return false
 }
 
-// check compares everything that a trie stores with what its entries say, and
-// returns the first fault, or nothing.
+// check compares everything that a trie stores with its entries and returns the
+// first fault, or "".
 func check(t *trie) string {
 	if t.root.key != "" || t.root.parent != nil {
 		return "the root is not the root"
@@ -104,8 +104,8 @@ func check(t *trie) string {
 	return ""
 }
 
-// checkNode returns the first fault at n and below, and how many entries of
-// each class there are.
+// checkNode returns the first fault at n and below, and the number of entries of
+// each class.
 func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 	*nodes++
 	var counts perMode[int32]
@@ -164,7 +164,7 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 	return "", all, kids
 }
 
-// checkTree is check, and what a tree counts beside its trie.
+// checkTree checks the trie and the counters of the tree.
 func checkTree(t *Tree) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,8 +172,7 @@ func checkTree(t *Tree) string {
 		return fault
 	}
 	present := map[*claim]int{}
-	var all []*entry
-	t.trie.walk("", func(_ Scope, e *entry) { all = append(all, e) })
+	all := slices.Collect(t.trie.visit("", scoped(At|Below)))
 	heldNow, waitingNow, named := 0, 0, 0
 	for _, e := range all {
 		if present[e.claim]++; present[e.claim] > 1 {

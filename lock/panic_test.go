@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// ends calls f in a goroutine of its own and returns what it panicked with; nil
-// if it ended by Goexit or returned.
+// ends calls f in a goroutine and returns its panic value, or nil.
 func ends(f func()) (value any) {
 	done := make(chan any, 1)
 	go func() {
@@ -22,7 +21,7 @@ func ends(f func()) (value any) {
 	return <-done
 }
 
-// waysOut are ways not to return.
+// waysOut are ways to end a function without a return.
 var waysOut = map[string]struct {
 	do   func()
 	want any
@@ -31,7 +30,7 @@ var waysOut = map[string]struct {
 	"Goexit": {runtime.Goexit, nil},
 }
 
-// outAt is a function that goes out at its nth call, and not again.
+// outAt returns a function that calls out at its nth call only.
 func outAt(n int, out func()) func() {
 	return func() {
 		if n--; n == 0 {
@@ -40,8 +39,7 @@ func outAt(n int, out func()) func() {
 	}
 }
 
-// G2, G4: a context whose methods do not return leaves no trace, wherever it
-// happens.
+// G2, G4: a call whose context panics leaves no trace, at whichever method.
 func TestContextsThatPanic(t *testing.T) {
 	for name, way := range waysOut {
 		for n := 1; n <= 6; n++ {
@@ -70,10 +68,10 @@ func TestContextsThatPanic(t *testing.T) {
 					ended = true
 					unlock(t, holder)
 					unlock(t, behind.granted(t))
-					if !returned { // as many calls there are not, beyond some n
+					if !returned { // the call makes fewer than n calls of the context
 						require.Equal(t, way.want, got)
 					}
-					require.True(t, n > 1 || !returned, "it is not even asked")
+					require.True(t, n > 1 || !returned, "the call never used the context")
 				})
 			})
 			t.Run(name+" in Done", func(t *testing.T) {
@@ -81,7 +79,7 @@ func TestContextsThatPanic(t *testing.T) {
 					holder := take(t, tree, "X at /a", nil)
 					out := outAt(n, way.do)
 					ctx, cancel := context.WithCancel(t.Context())
-					cancelled := odd{Context: ctx, done: func() <-chan struct{} { out(); return ctx.Done() }}
+					cancelled := faulty{Context: ctx, done: func() <-chan struct{} { out(); return ctx.Done() }}
 					go ends(func() { _, _ = tree.Lock(cancelled, req("X at /a"), nil) })
 					synctest.Wait()
 					cancel()
@@ -94,7 +92,7 @@ func TestContextsThatPanic(t *testing.T) {
 	}
 }
 
-// bad is a context that has ended by itself, and all of whose methods go out.
+// bad is a context that ends by itself. All its methods call out.
 type bad struct {
 	context.Context
 	out   func()
@@ -110,17 +108,17 @@ func (c bad) Err() error {
 
 func (c bad) Value(key any) any { c.out(); return c.Context.Value(key) }
 
-// Observers that do not return: a grant that its caller never learns of goes
-// back, a wait ends, and everything else stands.
+// If an observer panics, a grant that its caller never gets is released, a wait
+// ends, and everything else stays.
 func TestObserversThatPanic(t *testing.T) {
 	for name, way := range waysOut {
 		t.Run(name, func(t *testing.T) {
 			var o lock.Observer
-			inBubble(t, &lock.Config{Observer: &o}, func(t *testing.T, tree *lock.Tree) {
+			inBubble(t, &lock.Config{Observer: forward(&o)}, func(t *testing.T, tree *lock.Tree) {
 				ctx := t.Context()
 				quiet := func() { o = lock.Observer{} }
 
-				o.Granted = func(lock.Granted) { way.do() }
+				o.Granted = func(context.Context, lock.Granted) { way.do() }
 				for _, f := range []func(){
 					func() { _, _ = tree.TryLock(ctx, req("X at /"), &lock.Options{ID: "id"}) },
 					func() { _, _ = tree.Lock(ctx, req("X at /"), nil) },
@@ -132,12 +130,12 @@ func TestObserversThatPanic(t *testing.T) {
 				}
 				quiet()
 				h := take(t, tree, "S at /", nil)
-				o.Granted = func(lock.Granted) { way.do() }
+				o.Granted = func(context.Context, lock.Granted) { way.do() }
 				require.Equal(t, way.want, ends(func() { _ = h.Upgrade(ctx, lock.X) }))
 				quiet()
-				require.Equal(t, reqs("X at /"), h.Requests(), "it has happened, and its caller has the handle")
+				require.Equal(t, reqs("X at /"), h.Requests(), "the upgrade stays: its caller has the grant")
 
-				o.Refused = func(lock.Refused) { way.do() }
+				o.Refused = func(context.Context, lock.Refused) { way.do() }
 				unchanged(t, tree, func() {
 					require.Equal(t, way.want, ends(func() { _, _ = tree.TryLock(ctx, req("X at /a"), nil) }))
 					require.Equal(t, way.want, ends(func() { _, _ = tree.Try(lock.Root(), lock.X) }))
@@ -150,22 +148,22 @@ func TestObserversThatPanic(t *testing.T) {
 				require.Zero(t, snapshot(t, tree).Waiting)
 
 				quiet()
-				o.Waiting = func(lock.Waiting) { way.do() }
+				o.Waiting = func(context.Context, lock.Waiting) { way.do() }
 				unchanged(t, tree, func() {
 					require.Equal(t, way.want, ends(func() { _, _ = tree.Lock(ctx, req("X at /a"), &lock.Options{ID: "id"}) }))
 				})
 
 				quiet()
 				a, b := wait(ctx, tree, "X at /a", nil), wait(ctx, tree, "X at /b", nil)
-				o.Released = func(lock.Released) { way.do() }
-				o.Granted = func(lock.Granted) { way.do() }
+				o.Released = func(context.Context, lock.Released) { way.do() }
+				o.Granted = func(context.Context, lock.Granted) { way.do() }
 				require.Equal(t, way.want, ends(func() { _ = h.Unlock(ctx) }))
-				a.granted(t) // whoever was granted is awake, whoever is told
+				a.granted(t) // the granted calls have woken up
 				b.granted(t)
-				require.Equal(t, way.want, ends(func() { _ = tree.Break(ctx, a.held.Token(), "") }))
-				require.ErrorIs(t, a.held.Check(), lock.ErrLost)
+				require.Equal(t, way.want, ends(func() { _ = tree.Break(ctx, a.grant.Token(), "") }))
+				require.ErrorIs(t, a.grant.Check(), lock.ErrLost)
 				quiet()
-				unlock(t, b.held)
+				unlock(t, b.grant)
 			})
 		})
 	}

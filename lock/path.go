@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -9,29 +8,30 @@ import (
 )
 
 const (
-	// MaxDepth is the number of segments that a path may have.
+	// MaxDepth is the maximum number of segments of a path.
 	MaxDepth = 32
-	// MaxSegment is the number of bytes that a segment may have.
+	// MaxSegment is the maximum length of a segment, in bytes.
 	MaxSegment = 255
 )
 
-// Path names a node of a tree: "/" is the root, "/a/b" the node b below a. A
-// node needs not exist to be locked: a path is a name, and locking the name
-// covers the creation of what it names.
+// Path names a node of a tree: "/" is the root, and "/a/b" is the node b below a.
+// A node does not need to exist to be locked: locking its name covers its
+// creation.
 //
-// [Parse], [Root] and [Path.Child] make a Path, and only a valid one: 1 to 32
-// segments of 1 to 255 bytes of UTF-8 without control characters, none of them
-// "." or "..". Nothing is normalized: "/a/" is refused, "/A" is not "/a". Equal
-// paths are the same node. The zero Path is invalid; every request refuses it.
+// [Parse], [Root] and [Path.Child] return only valid paths: up to 32 segments of 1
+// to 255 bytes of UTF-8 without control characters, none of them "." or "..".
+// Nothing is normalized: "/a/" is refused, and "/A" is not "/a". A Path is a value:
+// it may be copied and compared with ==. The zero Path is invalid, and every
+// request refuses it.
 type Path struct {
-	name string // as it is written
+	name string
 }
 
 // Root returns the path "/".
 func Root() Path { return Path{"/"} }
 
-// Parse checks a path once, so that no lock operation has to. The error is
-// [ErrInvalid] and says which segment is wrong.
+// Parse returns the path with that text. The error is [ErrInvalid] and names the
+// segment that is wrong.
 func Parse(s string) (Path, error) {
 	if s == "/" {
 		return Root(), nil
@@ -45,15 +45,14 @@ func Parse(s string) (Path, error) {
 		if depth > MaxDepth {
 			return Path{}, invalidPath(s, "has more than "+strconv.Itoa(MaxDepth)+" segments")
 		}
-		if fault := faultOf(segment); fault != "" {
+		if fault := segmentFault(segment); fault != "" {
 			return Path{}, invalidPath(s, "has a segment "+strconv.Itoa(depth)+" that "+fault)
 		}
 	}
 	return Path{s}, nil
 }
 
-// MustParse is Parse for paths in the program's text. It panics where Parse
-// returns an error.
+// MustParse is [Parse] for constant paths. It panics where Parse returns an error.
 func MustParse(s string) Path {
 	p, err := Parse(s)
 	if err != nil {
@@ -62,8 +61,8 @@ func MustParse(s string) Path {
 	return p
 }
 
-// faultOf says what is wrong with a segment, or nothing.
-func faultOf(segment string) string {
+// segmentFault returns what is wrong with a segment, and "" for a valid one.
+func segmentFault(segment string) string {
 	switch {
 	case segment == "":
 		return "is empty"
@@ -79,89 +78,71 @@ func faultOf(segment string) string {
 	return ""
 }
 
-// Valid reports whether p was made by this package and not by leaving it out.
+// Valid reports whether p is not the zero Path.
 func (p Path) Valid() bool { return p.name != "" }
 
-// String returns the path as it is written; of the zero Path, nothing.
+// String returns the text of the path, and "" for the zero Path.
 func (p Path) String() string { return p.name }
 
 // IsRoot reports whether p is "/".
 func (p Path) IsRoot() bool { return p.name == "/" }
 
-// Depth returns the number of segments; the root has none.
-func (p Path) Depth() int {
-	if len(p.name) < 2 {
-		return 0
-	}
-	return strings.Count(p.name, "/")
-}
-
-// Segments returns the segments, from the root down.
-func (p Path) Segments() iter.Seq[string] {
-	if key := p.key(); key != "" {
-		return strings.SplitSeq(key[1:], "/")
-	}
-	return func(func(string) bool) {}
-}
-
-// Child returns the path of a node directly below. The error is [ErrInvalid];
-// a segment with a slash in it is refused, not split.
+// Child returns the path of a node directly below p. The error is [ErrInvalid],
+// also for a segment with a slash in it.
 func (p Path) Child(segment string) (Path, error) {
 	if !p.Valid() {
 		return Path{}, invalidPath("", "is the zero Path")
 	}
 	if strings.Contains(segment, "/") {
-		return Path{}, invalidPath(segment, "has a slash: a segment cannot")
+		return Path{}, invalidPath(segment, "has a slash")
 	}
-	if fault := faultOf(segment); fault != "" {
+	if fault := segmentFault(segment); fault != "" {
 		return Path{}, invalidPath(segment, fault)
 	}
-	if p.Depth() == MaxDepth {
-		return Path{}, invalidPath(p.key()+"/"+segment, "has more than "+strconv.Itoa(MaxDepth)+" segments")
+	child := p.key() + "/" + segment
+	if strings.Count(child, "/") > MaxDepth {
+		return Path{}, invalidPath(child, "has more than "+strconv.Itoa(MaxDepth)+" segments")
 	}
-	return Path{p.key() + "/" + segment}, nil
+	return Path{child}, nil
 }
 
-// Parent returns the path of the node directly above. The root has none.
+// Parent returns the path of the node directly above. It returns false for the
+// root and for the zero Path.
 func (p Path) Parent() (parent Path, ok bool) {
-	switch i := strings.LastIndexByte(p.name, '/'); {
-	case len(p.name) < 2:
+	if len(p.name) < 2 {
 		return Path{}, false
-	case i == 0:
-		return Root(), true
-	default:
-		return Path{p.name[:i]}, true
 	}
+	return pathOf(p.name[:strings.LastIndexByte(p.name, '/')]), true
 }
 
-// Covers reports whether other is p or lies below it. "/a" does not cover
-// "/ab".
+// Covers reports whether other is p or lies below it. "/a" does not cover "/ab".
+// The zero Path covers nothing, and nothing covers it.
 func (p Path) Covers(other Path) bool {
 	return p.Valid() && other.Valid() && covers(p.key(), other.key())
 }
 
-// Compare orders paths like a walk of the tree: parents before children, and
-// children by the bytes of their segments.
+// Compare orders paths as a walk of the tree: parents before children, and
+// children by the bytes of their segments. It returns a negative number if p comes
+// before other, 0 if they are equal, and a positive number otherwise.
 func (p Path) Compare(other Path) int {
 	a, b := p.key(), other.key()
 	for i := range min(len(a), len(b)) {
-		if x, y := a[i], b[i]; x != y {
-			switch {
-			case x == '/': // the shorter segment is first
-				return -1
-			case y == '/':
-				return 1
-			case x < y:
-				return -1
-			default:
-				return 1
-			}
+		x, y := a[i], b[i]
+		switch {
+		case x == y:
+		case x == '/': // the shorter segment comes first
+			return -1
+		case y == '/':
+			return 1
+		default:
+			return int(x) - int(y)
 		}
 	}
 	return len(a) - len(b)
 }
 
-// MarshalText returns the path as it is written. The error is [ErrInvalid].
+// MarshalText returns the text of the path. The error is [ErrInvalid] for the zero
+// Path.
 func (p Path) MarshalText() ([]byte, error) {
 	if !p.Valid() {
 		return nil, invalidPath("", "is the zero Path")
@@ -169,7 +150,7 @@ func (p Path) MarshalText() ([]byte, error) {
 	return []byte(p.name), nil
 }
 
-// UnmarshalText is [Parse].
+// UnmarshalText parses a path, like [Parse]. After an error p is unchanged.
 func (p *Path) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err == nil {
@@ -178,10 +159,10 @@ func (p *Path) UnmarshalText(text []byte) error {
 	return err
 }
 
-// key is the form in which "is above" means "is a prefix that ends at a slash":
-// the root is empty, and every segment follows a slash.
+// key returns the form in which an ancestor is a prefix that ends before a slash:
+// every segment follows a slash, and the root is empty.
 func (p Path) key() string {
-	if len(p.name) == 1 {
+	if p.IsRoot() {
 		return ""
 	}
 	return p.name
@@ -195,7 +176,7 @@ func pathOf(key string) Path {
 	return Path{key}
 }
 
-// covers reports whether the node of key b is that of a or lies below it.
+// covers reports whether the node of key b is that of key a or lies below it.
 func covers(a, b string) bool {
 	return len(a) <= len(b) && b[:len(a)] == a && (len(a) == len(b) || b[len(a)] == '/')
 }

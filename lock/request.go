@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Request is what is asked for: the node of Path in mode Mode, and the mode's
-// intention on every ancestor. Two requests conflict if some node is marked by
-// both in modes that are not compatible.
+// Request asks for the node of Path in mode Mode, and for the mode's intention on
+// every ancestor. Two requests conflict if some node is marked by both in modes
+// that are not compatible.
 type Request struct {
 	Path Path `json:"path"`
 	Mode Mode `json:"mode"`
 }
 
-func (r Request) String() string { return r.Mode.String() + " at " + shown(r.Path.String()) }
+// String returns the request as text, such as "X at /a/b".
+func (r Request) String() string { return r.Mode.String() + " at " + printable(r.Path.String()) }
 
-// Conflicts reports whether the two cannot be held at once by two holders.
+// Conflicts reports whether two holders cannot hold r and other at once.
 func (r Request) Conflicts(other Request) bool {
 	a, b := r.Path, other.Path
 	switch {
@@ -32,7 +33,7 @@ func (r Request) Conflicts(other Request) bool {
 	return false
 }
 
-// Validate returns [ErrInvalid] for the zero Path and for a mode that is none.
+// Validate returns [ErrInvalid] for the zero Path and for an invalid mode.
 func (r Request) Validate() error {
 	if !r.Path.Valid() {
 		return invalidPath("", "is the zero Path")
@@ -43,32 +44,32 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Options say who asks. Nil means the zero Options: an anonymous request that
-// is never repeated.
+// Options describe the caller of a request. Nil means the zero Options: an
+// anonymous request without an id.
 type Options struct {
-	// ID names the acquisition. The same id with the same requests, as first
-	// asked for, is the same grant: who does not know whether an earlier call was
-	// granted repeats it. The first release ends it for all its handles, so that
-	// two who work at once must not share an id; and the id is free again. A grant
-	// that was upgraded meanwhile is returned as it is. With other requests, or if
-	// it was lowered below them, it is [ErrIDInUse]. Empty: no name.
+	// ID names the acquisition. The same id with the same requests returns the
+	// same grant: a caller that lost an answer repeats its call. The first release
+	// ends the grant for all callers and frees the id, so concurrent workers must not
+	// share one. A grant that was upgraded meanwhile is returned unchanged. The
+	// error is [ErrIDInUse] for other requests, and after a downgrade below the
+	// requests. Default, "": no id.
 	ID string
-	// Owner and Reason are shown to whoever is in the way of the grant. They
-	// decide nothing.
+	// Owner and Reason appear in refusals and lists of holders. They have no other
+	// effect. Default: "".
 	Owner  string
 	Reason string
 }
 
 const (
-	// MaxRequests is the number of requests that a list may have.
+	// MaxRequests is the maximum number of requests in a list.
 	MaxRequests = 1000
-	// MaxText is the number of bytes that each text of [Options] may have, and
-	// the reason of a Revoke or Break.
+	// MaxText is the maximum length, in bytes, of each text of [Options] and of the
+	// reason of a Revoke or Break.
 	MaxText = 1024
 )
 
-// Validate returns [ErrInvalid] for a text that is longer than [MaxText], not
-// UTF-8, or has a NUL. Nil options are valid.
+// Validate returns [ErrInvalid] for a text that is longer than [MaxText], is not
+// UTF-8, or contains a NUL. Nil options are valid.
 func (o *Options) Validate() error {
 	if o == nil {
 		return nil
@@ -93,9 +94,8 @@ func checkText(what, value string) error {
 	return nil
 }
 
-// shown is a text of somebody else's for a line of a log: what would break the
-// line, or turn it around, is quoted.
-func shown(text string) string {
+// printable quotes a text of another caller that would break a line of a log.
+func printable(text string) string {
 	for _, r := range text {
 		if !unicode.IsPrint(r) {
 			return strconv.Quote(text)
@@ -104,10 +104,10 @@ func shown(text string) string {
 	return text
 }
 
-// Normalize checks a list and brings it into the one form of its meaning: in
-// the order of [Path.Compare], with the requests for one node joined. The list
-// itself is not changed. The error is [ErrInvalid], also for an empty list.
-// Engines use it; a caller of a [Locker] needs not.
+// Normalize checks a list and returns it in its canonical form: in the order of
+// [Path.Compare], with the requests for one node joined. It does not change the
+// list. The error is [ErrInvalid], also for an empty list. Lock drivers use it;
+// callers of a [Locker] do not need it.
 func Normalize(requests []Request) ([]Request, error) {
 	if len(requests) == 0 {
 		return nil, &InvalidError{What: "list", Reason: "has no request"}

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// ground is what requests are about: at every leaf as many readers as like, or
-// one writer. It is checked by whoever stands on it.
+// ground is the resource below the locks: every leaf has any number of readers or
+// one writer.
 type ground struct {
 	leaves []lock.Path
 	on     []atomic.Int64 // readers, or -1: the writer
@@ -33,8 +33,8 @@ func newGround() *ground {
 	return g
 }
 
-// enter stands on everything that requests allow to read or write, and returns
-// how to leave it.
+// enter reads and writes everything that the requests allow, and returns the
+// function that leaves it.
 func (g *ground) enter(t *testing.T, rs ...lock.Request) (leave func()) {
 	change := make([]int64, len(g.leaves))
 	for i, leaf := range g.leaves {
@@ -73,15 +73,14 @@ func randomRequest(random *rand.Rand) lock.Request {
 	return lock.Request{Path: lock.MustParse(stressPaths[random.IntN(len(stressPaths))]), Mode: lock.Modes[random.IntN(len(lock.Modes))]}
 }
 
-// G1, from everywhere, with everything at once, and nobody may stand beside
-// whoever is alone.
+// G1: all methods from many goroutines; a writer is alone.
 func TestStress(t *testing.T) {
 	const workers = 8
 	ops := 10_000
 	if lock.Long {
 		ops = 100_000
 	}
-	tree := lock.NewTree(&lock.Config{MaxWaiters: 5})
+	tree := lock.Must(&lock.Config{MaxWaiters: 5})
 	g := newGround()
 	var wg sync.WaitGroup
 	var granted [6]atomic.Int64
@@ -90,7 +89,7 @@ func TestStress(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(worker), 7))
 			ctx := context.Background()
 			for range ops {
-				var h *lock.Held
+				var h *lock.Grant
 				var err error
 				way := random.IntN(6)
 				switch way {
@@ -102,7 +101,7 @@ func TestStress(t *testing.T) {
 						leave := g.enter(t, r)
 						leave()
 						if !v.Unlock() || v.Unlock() {
-							t.Error("a Hold is not unlocked once")
+							t.Error("a Handle is not unlocked once")
 						}
 					}
 					continue
@@ -151,16 +150,15 @@ func TestStress(t *testing.T) {
 	}())
 }
 
-// Break and Revoke against everything that a holder and his double, who repeats
-// the id, do. A fence stands before what they write: a write is accepted only in
-// the order of grants, whoever was broken.
+// Break and Revoke race with holders that repeat ids. A fence accepts their writes
+// only in the order of the grants.
 func TestStressOfLosses(t *testing.T) {
 	rounds := 2000
 	if lock.Long {
 		rounds = 50_000
 	}
 	var released, losses atomic.Int64
-	tree := lock.NewTree(&lock.Config{Observer: &lock.Observer{Released: func(e lock.Released) {
+	tree := lock.Must(&lock.Config{Observer: lock.Observer{Released: func(_ context.Context, e lock.Released) {
 		released.Add(1)
 		if e.Err != nil {
 			losses.Add(1)
@@ -183,7 +181,7 @@ func TestStressOfLosses(t *testing.T) {
 					return
 				}
 				work, done := h.Context(context.Background())
-				runtime.Gosched() // let the others come in between
+				runtime.Gosched() // let other goroutines run
 				_ = h.Upgrade(context.Background(), lock.X)
 				mu.Lock()
 				if token := h.Token(); fence.Admit(token) == nil {
@@ -236,6 +234,6 @@ func TestStressOfLosses(t *testing.T) {
 	cancel()
 	breakers.Wait()
 	idle(t, tree)
-	require.Equal(t, broken.Load(), losses.Load(), "what was broken was told to be, and nothing else")
+	require.Equal(t, broken.Load(), losses.Load(), "the observer sees every broken grant and no other")
 	t.Logf("%d of %d grants were broken", broken.Load(), released.Load())
 }

@@ -1,35 +1,40 @@
 package lock
 
-import "strings"
+import (
+	"iter"
+	"slices"
+	"strings"
+)
 
-// trie holds the requests that are present, held or waiting, at the nodes of
-// their paths. Only nodes with requests, and those where paths part, are kept:
-// an edge is one segment or many. Intentions are not stored; two counters per
-// node say what lies below it. The zero trie is empty.
+// trie holds the present requests, held or waiting, at the nodes of their paths.
+// It keeps only nodes with requests and nodes where paths part: an edge is one
+// segment or many. It stores no intentions; two counters per node count what lies
+// below it. The zero trie is empty.
 type trie struct {
 	root   node
 	nodes  int   // without the root
-	spare  *node // linked by parent, at most maxSpare
+	spare  *node // a list, linked by parent, of at most maxSpare nodes
 	spares int
 }
 
-// maxSpare bounds what an idle tree keeps for its next requests.
+// maxSpare bounds what an idle tree keeps for its next requests, so that Try does
+// not allocate.
 const maxSpare = 64
 
-// node is a node of the tree with requests, or where paths part, or the root.
+// node is a node with requests, a node where paths part, or the root.
 //
 //	marks = { m : counts[m] > 0 }
 //	below[c] = number of entries strictly below whose intention is of class c
-//	entries or >= 2 kids, except of the root
+//	a node other than the root has an entry or at least two children
 type node struct {
 	key    string // of the path; of the root, ""
 	parent *node
-	kids   []*node          // by first segment, each its own
-	byName map[string]*node // the same, when they are many
+	kids   []*node          // in no order
+	byName map[string]*node // instead of kids, by first segment, when they are many
 	marks  modeSet
 	counts perMode[int32]
 	below  [2]int
-	first  *entry // in no order
+	first  *entry // a list in no order
 }
 
 // entry is one request at its node.
@@ -40,15 +45,49 @@ type entry struct {
 	mode       Mode
 }
 
-// class of an intention: what below is indexed by.
-func class(m Mode) int { return int(m.Intent() - IS) }
+func (e *entry) request() Request { return Request{pathOf(e.node.key), e.mode} }
 
-// mostKids are looked through one by one; beyond, there is a map, until few are
-// left. The gap keeps a node at the border from building one again and again.
+// class returns the index in node.below of the intention of m.
+func class(m Mode) int { return int(m.Intent()-IS) & 1 }
+
+// A node looks through up to mostKids children one by one. With more it uses a map
+// until fewKids are left. The gap avoids building the map again and again.
 const (
 	mostKids = 8
 	fewKids  = 4
 )
+
+// filter selects requests by their place relative to a path and by their mode. The
+// zero filter selects nothing.
+type filter struct{ above, at, below modeSet }
+
+// conflicting[m] selects the requests that conflict with mode m at a path.
+var conflicting = func() (filters perMode[filter]) {
+	for _, m := range Modes {
+		f := filter{above: allModes &^ compatible[m.Intent()], at: allModes &^ compatible[m]}
+		for _, below := range Modes {
+			if !Compatible(m, below.Intent()) {
+				f.below |= below.bit()
+			}
+		}
+		filters[m] = f
+	}
+	return filters
+}()
+
+// scoped returns the filter of all requests in a scope.
+func scoped(s Scope) (f filter) {
+	if s&Above != 0 {
+		f.above = allModes
+	}
+	if s&At != 0 {
+		f.at = allModes
+	}
+	if s&Below != 0 {
+		f.below = allModes
+	}
+	return f
+}
 
 // place is where a path lies in the trie: at node, or in the edge from node to
 // kid, or beside that edge after the first shared bytes of kid's key.
@@ -58,40 +97,37 @@ type place struct {
 	shared int   // len(node.key) < shared < len(kid.key)
 }
 
-// find returns the place of a path, or that a request there, in mode m,
-// conflicts with one that is present; the place is then only the node above
-// which nothing conflicts. Mode 0 conflicts with nothing.
-func (t *trie) find(key string, m Mode) (at place, conflict bool) {
-	above := conflicting[m.Intent()&7]
+// find returns the place of a path, and whether no present request matches the
+// filter there. The place is valid only if none does.
+func (t *trie) find(key string, f filter) (at place, free bool) {
 	n := &t.root
 	for len(n.key) < len(key) {
-		if n.marks&above != 0 {
-			return place{node: n}, true
+		if n.marks&f.above != 0 {
+			return place{}, false
 		}
 		kid, whole := n.kid(key)
-		if whole {
+		switch {
+		case whole:
 			n = kid
-			continue
+		case kid == nil:
+			return place{node: n}, true
+		case covers(key, kid.key): // in the edge: kid and all below it are below the path
+			return place{n, kid, len(key)}, kid.marks&f.below == 0 && !kid.hasBelow(f.below)
+		default:
+			return place{n, kid, sharedPrefix(kid.key, key, len(n.key))}, true
 		}
-		if kid == nil {
-			return place{node: n}, false
-		}
-		if covers(key, kid.key) { // in the edge: kid and all below it are below
-			with := conflicting[m&7]
-			return place{n, kid, len(key)}, kid.marks.intents()&with != 0 || kid.conflictsBelow(with)
-		}
-		return place{n, kid, sharedPrefix(kid.key, key, len(n.key))}, false
 	}
-	at.node = n
-	return at, n.marks&conflicting[m&7] != 0 || n.conflictsBelow(conflicting[m&7])
+	return place{node: n}, n.marks&f.at == 0 && !n.hasBelow(f.below)
 }
 
-func (n *node) conflictsBelow(with modeSet) bool {
-	return n.below[0] > 0 && with&(1<<IS) != 0 || n.below[1] > 0 && with&(1<<IX) != 0
+// hasBelow reports whether an entry below n may have one of the modes. The set has
+// all modes of a class or none.
+func (n *node) hasBelow(modes modeSet) bool {
+	return n.below[0] > 0 && modes&(1<<IS) != 0 || n.below[1] > 0 && modes&(1<<IX) != 0
 }
 
 // kid returns the child whose first segment below n is that of the path, which
-// lies below n, and whether the path is that child's or lies below it.
+// lies below n. It also reports whether the path is that child's or lies below it.
 func (n *node) kid(key string) (kid *node, whole bool) {
 	at := len(n.key)
 	if n.byName != nil {
@@ -99,7 +135,7 @@ func (n *node) kid(key string) (kid *node, whole bool) {
 		return kid, kid != nil && coversFrom(kid.key, key, at)
 	}
 	for _, kid := range n.kids {
-		if kid.key[at+1] != key[at+1] { // both go on with a slash and at least one byte
+		if kid.key[at+1] != key[at+1] { // both continue with a slash and at least one byte
 			continue
 		}
 		if coversFrom(kid.key, key, at) {
@@ -112,12 +148,12 @@ func (n *node) kid(key string) (kid *node, whole bool) {
 	return nil, false
 }
 
-// coversFrom is covers for two keys whose first bytes are known to be the same.
+// coversFrom is covers for two keys that share their first bytes.
 func coversFrom(a, b string, from int) bool {
 	return len(a) <= len(b) && (len(a) == len(b) || b[len(a)] == '/') && a[from:] == b[from:len(a)]
 }
 
-// firstSegment returns the segment that follows the slash at from, with it.
+// firstSegment returns the slash at from and the segment that follows it.
 func firstSegment(key string, from int) string {
 	if end := strings.IndexByte(key[from+1:], '/'); end >= 0 {
 		return key[from : from+1+end]
@@ -126,13 +162,12 @@ func firstSegment(key string, from int) string {
 }
 
 func sameSegment(a, b string, from int) bool {
-	s := firstSegment(a, from)
-	rest := b[from:]
-	return len(rest) >= len(s) && rest[:len(s)] == s && (len(rest) == len(s) || rest[len(s)] == '/')
+	s, rest := firstSegment(a, from), b[from:]
+	return strings.HasPrefix(rest, s) && (len(rest) == len(s) || rest[len(s)] == '/')
 }
 
-// sharedPrefix returns the length of the longest common prefix that ends where
-// a segment of both ends. The first from bytes are the same and end so.
+// sharedPrefix returns the length of the longest common prefix that ends where a
+// segment of both ends. The first from bytes are such a prefix.
 func sharedPrefix(a, b string, from int) int {
 	for from < len(a) && from < len(b) && sameSegment(a, b, from) {
 		from += len(firstSegment(a, from))
@@ -140,18 +175,16 @@ func sharedPrefix(a, b string, from int) int {
 	return from
 }
 
-// insert adds e at the place of its path, as find returned it and nothing has
-// changed since.
+// insert adds e at a place that find has returned. The trie has not changed since.
 func (t *trie) insert(at place, key string, e *entry, m Mode) {
 	n := at.node
-	switch {
-	case at.kid == nil && len(n.key) == len(key):
-	case at.kid == nil:
-		n = t.leaf(n, key)
-	case at.shared == len(key):
+	if at.kid != nil {
 		n = t.split(n, at.kid, at.shared)
-	default:
-		n = t.leaf(t.split(n, at.kid, at.shared), key)
+	}
+	if len(n.key) < len(key) {
+		leaf := t.node(key, n)
+		n.add(leaf)
+		n = leaf
 	}
 	e.node, e.prev, e.next = n, nil, n.first
 	if n.first != nil {
@@ -168,7 +201,7 @@ func (n *node) mark(e *entry, m Mode) {
 	n.marks |= m.bit()
 	c := class(m)
 	for up := n.parent; up != nil; up = up.parent {
-		up.below[c&1]++
+		up.below[c]++
 	}
 }
 
@@ -179,7 +212,7 @@ func (n *node) unmark(e *entry) {
 	}
 	c := class(m)
 	for up := n.parent; up != nil; up = up.parent {
-		up.below[c&1]--
+		up.below[c]--
 	}
 }
 
@@ -196,19 +229,13 @@ func (t *trie) remove(e *entry) {
 		e.next.prev = e.prev
 	}
 	e.node, e.prev, e.next = nil, nil, nil
-	if n.first != nil || n == &t.root {
-		return
-	}
-	switch len(n.kids) + len(n.byName) {
-	case 0:
-		up := n.parent
+	up := n.parent
+	if n.first == nil && up != nil && len(n.kids)+len(n.byName) == 0 {
 		up.drop(n)
 		t.free(n)
-		// The parent may have been no more than the fork of two paths.
-		if up != &t.root && up.first == nil && len(up.kids) == 1 {
-			t.merge(up)
-		}
-	case 1:
+		n = up // it may have been no more than the fork of two paths
+	}
+	if n.first == nil && n.parent != nil && len(n.kids) == 1 {
 		t.merge(n)
 	}
 }
@@ -219,13 +246,6 @@ func (t *trie) merge(n *node) {
 	kid.parent = n.parent
 	n.parent.replace(n, kid)
 	t.free(n)
-}
-
-// leaf adds a node below n.
-func (t *trie) leaf(n *node, key string) *node {
-	leaf := t.node(key, n)
-	n.add(leaf)
-	return leaf
 }
 
 // split adds a node in the edge from n to kid.
@@ -260,13 +280,9 @@ func (n *node) add(kid *node) {
 func (n *node) drop(kid *node) {
 	if n.byName == nil {
 		last := len(n.kids) - 1
-		for i, k := range n.kids {
-			if k == kid {
-				n.kids[i], n.kids[last] = n.kids[last], nil
-				n.kids = n.kids[:last]
-				return
-			}
-		}
+		n.kids[slices.Index(n.kids, kid)], n.kids[last] = n.kids[last], nil
+		n.kids = n.kids[:last]
+		return
 	}
 	delete(n.byName, firstSegment(kid.key, len(n.key)))
 	if len(n.byName) <= fewKids {
@@ -279,20 +295,15 @@ func (n *node) drop(kid *node) {
 
 // replace puts a node in the place of a child with the same first segment.
 func (n *node) replace(old, by *node) {
-	if n.byName != nil {
-		// The key goes with its value: it must not keep the text of a path
-		// alive that nobody uses any more.
-		segment := firstSegment(by.key, len(n.key))
-		delete(n.byName, segment)
-		n.byName[segment] = by
+	if n.byName == nil {
+		n.kids[slices.Index(n.kids, old)] = by
 		return
 	}
-	for i, k := range n.kids {
-		if k == old {
-			n.kids[i] = by
-			return
-		}
-	}
+	// Delete the map's key as well: it is a part of the old node's key and would
+	// keep that text in memory.
+	segment := firstSegment(by.key, len(n.key))
+	delete(n.byName, segment)
+	n.byName[segment] = by
 }
 
 func (t *trie) node(key string, parent *node) *node {
@@ -306,7 +317,7 @@ func (t *trie) node(key string, parent *node) *node {
 	return n
 }
 
-// free takes back a node without entries, whose children have gone elsewhere.
+// free takes back a node without entries, whose children have another parent.
 func (t *trie) free(n *node) {
 	t.nodes--
 	clear(n.kids)
@@ -316,113 +327,62 @@ func (t *trie) free(n *node) {
 	}
 }
 
-// visit calls f for the entries that conflict with a request for a path in mode
-// m, until f returns false. It reports whether it has called f for all. It
-// begins at n, the root or a node on the way above which nothing conflicts.
-func (n *node) visit(key string, m Mode, f func(*entry) bool) bool {
-	above := conflicting[m.Intent()&7]
-	for len(n.key) < len(key) {
-		if !n.each(above, f) {
-			return false
+// visit yields the entries above, at and below a path that match the filter.
+func (t *trie) visit(key string, f filter) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		n := &t.root
+		for len(n.key) < len(key) {
+			if !n.visitOwn(f.above, yield) {
+				return
+			}
+			kid, whole := n.kid(key)
+			switch {
+			case whole:
+				n = kid
+			case kid != nil && covers(key, kid.key): // in the edge
+				kid.visitAll(f.below, yield)
+				return
+			default:
+				return
+			}
 		}
-		kid, whole := n.kid(key)
-		switch {
-		case whole:
-			n = kid
-		case kid == nil:
-			return true
-		case covers(key, kid.key): // in the edge
-			return kid.eachBelow(conflicting[m&7], f)
-		default:
-			return true
+		if n.visitOwn(f.at, yield) {
+			n.visitBelow(f.below, yield)
 		}
 	}
-	if !n.each(conflicting[m&7], f) {
-		return false
-	}
-	return n.kidsBelow(conflicting[m&7], f)
 }
 
-// each calls f for the entries of n whose mode is one of these.
-func (n *node) each(modes modeSet, f func(*entry) bool) bool {
+// visitOwn yields the entries of n with these modes. It and the next two report
+// whether the visit goes on.
+func (n *node) visitOwn(modes modeSet, yield func(*entry) bool) bool {
 	if n.marks&modes == 0 {
 		return true
 	}
 	for e := n.first; e != nil; e = e.next {
-		if e.mode.bit()&modes != 0 && !f(e) {
+		if e.mode.bit()&modes != 0 && !yield(e) {
 			return false
 		}
 	}
 	return true
 }
 
-// eachBelow calls f for the entries of n and below it whose intention is one of
-// these.
-func (n *node) eachBelow(intents modeSet, f func(*entry) bool) bool {
-	for e := n.first; e != nil; e = e.next {
-		if e.mode.Intent().bit()&intents != 0 && !f(e) {
-			return false
-		}
-	}
-	return n.kidsBelow(intents, f)
+func (n *node) visitAll(modes modeSet, yield func(*entry) bool) bool {
+	return n.visitOwn(modes, yield) && n.visitBelow(modes, yield)
 }
 
-func (n *node) kidsBelow(intents modeSet, f func(*entry) bool) bool {
-	if !n.conflictsBelow(intents) {
+func (n *node) visitBelow(modes modeSet, yield func(*entry) bool) bool {
+	if !n.hasBelow(modes) {
 		return true
 	}
 	for _, kid := range n.kids {
-		if !kid.eachBelow(intents, f) {
+		if !kid.visitAll(modes, yield) {
 			return false
 		}
 	}
 	for _, kid := range n.byName {
-		if !kid.eachBelow(intents, f) {
+		if !kid.visitAll(modes, yield) {
 			return false
 		}
 	}
 	return true
-}
-
-// walk calls f for every entry above, at and below a path.
-func (t *trie) walk(key string, f func(Scope, *entry)) {
-	n := &t.root
-	for len(n.key) < len(key) {
-		n.all(Above, f)
-		kid, whole := n.kid(key)
-		switch {
-		case whole:
-			n = kid
-		case kid == nil:
-			return
-		case covers(key, kid.key):
-			kid.allBelow(f)
-			return
-		default:
-			return
-		}
-	}
-	n.all(At, f)
-	for _, kid := range n.kids {
-		kid.allBelow(f)
-	}
-	for _, kid := range n.byName {
-		kid.allBelow(f)
-	}
-}
-
-func (n *node) all(at Scope, f func(Scope, *entry)) {
-	for e := n.first; e != nil; e = e.next {
-		f(at, e)
-	}
-}
-
-func (n *node) allBelow(f func(Scope, *entry)) {
-	n.all(Below, f)
-	for _, kid := range n.kids {
-		kid.allBelow(f)
-	}
-	for _, kid := range n.byName {
-		kid.allBelow(f)
-	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile are paths whose texts are prefixes of each other, or sort around the
-// slash, and some that are deep.
+// hostile are paths whose texts are prefixes of each other or sort around the slash,
+// and deep paths.
 var hostile = []string{
 	"/", "/a", "/ab", "/a-b", "/a!", "/a0", "/a.", "/A", "/b",
 	"/a/b", "/a/b!", "/a/b0", "/a/bc", "/a/a", "/ab/b", "/a-b/c", "/a!/b",
@@ -31,9 +31,8 @@ func requests(paths []string) (rs []Request) {
 	return rs
 }
 
-// Every pair of requests, against the oracle: by the function, by the trie with
-// one of them in it, and by the trie with others around them that do not matter.
-func TestEveryPairConflictsAsTheMarksSay(t *testing.T) {
+// Every pair of requests conflicts as the oracle computes, by Conflicts and by Try.
+func TestEveryPairConflictsByTheRule(t *testing.T) {
 	rs := requests(hostile)
 	pairs, conflicts := 0, 0
 	for _, a := range rs {
@@ -65,15 +64,14 @@ func TestEveryPairConflictsAsTheMarksSay(t *testing.T) {
 	t.Logf("%d pairs, %d conflict", pairs, conflicts)
 }
 
-// words is a walk through every word of toggles: a letter takes its request if
-// it is not held, and gives it back if it is. It goes depth first and takes back
-// each letter, so that no word is replayed.
+// words walks through every word of toggles: a letter locks its request, or unlocks
+// it if it is held. The walk goes depth first and undoes each letter.
 type words struct {
 	t        *testing.T
 	tree     Tree
 	rs       []Request
 	against  []uint // by request: those that it conflicts with, by the oracle
-	hold     []Hold
+	hold     []Handle
 	held     uint
 	n, tries int
 }
@@ -159,7 +157,7 @@ func TestEveryWordOfToggles(t *testing.T) {
 	}
 	for name, rs := range alphabets {
 		t.Run(name, func(t *testing.T) {
-			w := &words{t: t, rs: rs, hold: make([]Hold, len(rs))}
+			w := &words{t: t, rs: rs, hold: make([]Handle, len(rs))}
 			for _, a := range rs {
 				var set uint
 				for j, b := range rs {
@@ -177,7 +175,7 @@ func TestEveryWordOfToggles(t *testing.T) {
 	}
 }
 
-// filled is a tree with the requests that are compatible, and these.
+// filled returns a tree and the requests that it holds.
 func filled(t *testing.T, random *rand.Rand, rs []Request, n int) (*Tree, []Request) {
 	tree := new(Tree)
 	var have []Request
@@ -191,85 +189,60 @@ func filled(t *testing.T, random *rand.Rand, rs []Request, n int) (*Tree, []Requ
 	return tree, have
 }
 
-// What is visited is what conflicts, each once; and what is walked over is what
-// is above, at and below.
+// visit yields what conflicts, each entry once, and what is above, at and below.
 func TestVisitFindsWhatConflicts(t *testing.T) {
 	rs := requests(hostile)
 	for i := range 40 {
 		kid := MustParse(fmt.Sprintf("/a/%d", i)) // many children, so that there are maps
 		rs = append(rs, Request{kid, IS}, Request{kid, IX}, Request{kid, X})
 	}
-	conflicts := map[[2]Request]bool{}
-	for _, a := range rs {
-		for _, b := range rs {
-			conflicts[[2]Request{a, b}] = conflict(marks(a), marks(b))
-		}
-	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10 {
 		tree, have := filled(t, random, rs, 60)
 		for _, r := range rs {
-			var want, got []string
-			for _, h := range have {
-				if conflicts[[2]Request{r, h}] {
-					want = append(want, h.String())
+			texts := func(f filter) (found []string) {
+				for e := range tree.trie.visit(r.Path.key(), f) {
+					found = append(found, e.request().String())
 				}
+				slices.Sort(found)
+				return found
 			}
-			whole := tree.trie.root.visit(r.Path.key(), r.Mode, func(e *entry) bool {
-				got = append(got, e.request().String())
-				return true
-			})
-			slices.Sort(want)
-			slices.Sort(got)
-			if !slices.Equal(want, got) || !whole {
-				t.Fatalf("%v: visited %v, want %v", r, got, want)
-			}
-			at, found := tree.trie.find(r.Path.key(), r.Mode)
-			if found != (len(want) > 0) {
-				t.Fatalf("%v: conflict %v, want %v", r, found, want)
-			}
-			if found { // begun where find stopped, it finds the same
-				var again []string
-				at.node.visit(r.Path.key(), r.Mode, func(e *entry) bool { again = append(again, e.request().String()); return true })
-				slices.Sort(again)
-				require.Equal(t, want, again)
-				calls := 0
-				require.False(t, tree.trie.root.visit(r.Path.key(), r.Mode, func(*entry) bool { calls++; return false }))
-				require.Equal(t, 1, calls)
-			}
-
-			scopes := map[Scope][]string{}
-			tree.trie.walk(r.Path.key(), func(s Scope, e *entry) { scopes[s] = append(scopes[s], e.request().String()) })
-			wanted := map[Scope][]string{}
+			want := map[string][]string{}
 			for _, h := range have {
+				add := func(to string) { want[to] = append(want[to], h.String()); slices.Sort(want[to]) }
+				if conflict(marks(r), marks(h)) {
+					add("conflicts")
+				}
 				switch {
 				case h.Path == r.Path:
-					wanted[At] = append(wanted[At], h.String())
+					add("At")
 				case h.Path.Covers(r.Path):
-					wanted[Above] = append(wanted[Above], h.String())
+					add("Above")
 				case r.Path.Covers(h.Path):
-					wanted[Below] = append(wanted[Below], h.String())
+					add("Below")
 				}
 			}
-			for s := range scopes {
-				slices.Sort(scopes[s])
+			require.Equal(t, want["conflicts"], texts(conflicting[r.Mode]), r.String())
+			for _, s := range []Scope{Above, At, Below} {
+				require.Equal(t, want[s.String()], texts(scoped(s)), "%s %s", s, r)
 			}
-			for s := range wanted {
-				slices.Sort(wanted[s])
+			_, free := tree.trie.find(r.Path.key(), conflicting[r.Mode])
+			require.Equal(t, len(want["conflicts"]) == 0, free, r.String())
+			for range tree.trie.visit(r.Path.key(), conflicting[r.Mode]) {
+				break // the visit stops early
 			}
-			require.Equal(t, wanted, scopes, r.String())
 		}
 	}
 }
 
-// A node changes from a list of children to a map and back, at every number of
-// them, and while children are forked and merged below it.
+// A node changes from a list of children to a map and back, also while children are
+// split and merged below it.
 func TestManyChildren(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for most := range 3 * mostKids {
 		var tree Tree
 		for _, below := range []string{"", "/p/q"} {
-			var holds []Hold
+			var holds []Handle
 			take := func(path string) {
 				h, err := tree.Try(MustParse(path), X)
 				require.NoError(t, err)
@@ -292,11 +265,11 @@ func TestManyChildren(t *testing.T) {
 	}
 }
 
-// Only what is needed is there: requests, and forks.
+// The trie keeps only nodes with requests and nodes where paths part.
 func TestNodesAreRequestsAndForks(t *testing.T) {
 	var tree Tree
 	common := strings.Repeat("/s", 20)
-	take := func(path string, nodes int) Hold {
+	take := func(path string, nodes int) Handle {
 		h, err := tree.Try(MustParse(path), IX)
 		require.NoError(t, err)
 		require.Equal(t, nodes, tree.trie.nodes, path)
@@ -310,7 +283,7 @@ func TestNodesAreRequestsAndForks(t *testing.T) {
 	above := take(strings.Repeat("/s", 7), 5) // in the edge
 	root := take("/", 5)
 	for _, step := range []struct {
-		h     Hold
+		h     Handle
 		nodes int
 	}{{fork, 4}, {inside, 4}, {third, 2}, {root, 2}, {above, 1}, {deep, 0}} {
 		require.True(t, step.h.Unlock())
@@ -319,9 +292,9 @@ func TestNodesAreRequestsAndForks(t *testing.T) {
 	}
 }
 
-// G3: an idle tree keeps a bounded number of spare nodes and claims, whatever it
-// held before, and their memory is no more than that.
-func TestMemoryIsGivenBack(t *testing.T) {
+// G3: an idle tree keeps a bounded number of spare nodes and claims, and not the
+// memory of what it held before.
+func TestMemoryIsFreed(t *testing.T) {
 	inUse := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -331,7 +304,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 	var tree Tree
 	before := inUse()
-	holds := make([]Hold, 0, 10_000)
+	holds := make([]Handle, 0, 10_000)
 	for i := range cap(holds) {
 		h, err := tree.Try(MustParse(fmt.Sprintf("/%s%d/%d/x/y", strings.Repeat("long", 20), i%100, i)), X)
 		require.NoError(t, err)

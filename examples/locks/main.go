@@ -93,7 +93,7 @@ type story struct {
 	out      io.Writer
 	restarts lock.Token
 	records  []record // of the actions in progress; a service keeps them in its store
-	held     map[string]*lock.Held
+	held     map[string]*lock.Grant
 	err      error
 }
 
@@ -109,8 +109,8 @@ func (s *story) say(what string) {
 // start creates the lock tree of a new process. Its tokens are greater than all that an
 // earlier process has granted.
 func (s *story) start() {
-	s.tree = lock.NewTree(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
-	s.held = map[string]*lock.Held{}
+	s.tree = lock.Must(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
+	s.held = map[string]*lock.Grant{}
 }
 
 // restart drops everything in memory and takes the locks of all actions in progress
@@ -133,7 +133,7 @@ func (s *story) restart(ctx context.Context) lock.Token {
 }
 
 // deploy takes the path without waiting. A repeated request returns the same lock.
-func (s *story) deploy(ctx context.Context, path, owner, reason string) *lock.Held {
+func (s *story) deploy(ctx context.Context, path, owner, reason string) *lock.Grant {
 	if s.err != nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (s *story) refused(ctx context.Context, path, owner string) {
 // acquired is the result of a request that waits.
 type acquired struct {
 	owner string
-	held  *lock.Held
+	held  *lock.Grant
 	err   error
 }
 

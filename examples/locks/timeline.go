@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -30,15 +31,15 @@ type span struct {
 
 func newTimeLine() *timeLine { return &timeLine{queued: make(chan struct{}, 16)} }
 
-func (l *timeLine) observer() *lock.Observer {
-	return &lock.Observer{
-		Waiting: func(e lock.Waiting) {
+func (l *timeLine) observer() lock.Observer {
+	return lock.Observer{
+		Waiting: func(_ context.Context, e lock.Waiting) {
 			l.mu.Lock()
 			l.spans = append(l.spans, &span{e.Owner, e.Requests, l.now, -1, -1})
 			l.mu.Unlock()
 			l.queued <- struct{}{}
 		},
-		Granted: func(e lock.Granted) {
+		Granted: func(_ context.Context, e lock.Granted) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if s := l.open(e.Owner); s != nil {
@@ -49,7 +50,7 @@ func (l *timeLine) observer() *lock.Observer {
 			}
 			l.spans = append(l.spans, &span{e.Owner, e.Requests, -1, l.now, -1})
 		},
-		Released: func(e lock.Released) {
+		Released: func(_ context.Context, e lock.Released) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.open(e.Owner).ends = l.now

@@ -15,13 +15,13 @@ import (
 
 // tree is what a trial is made with: the shipped one, or one with a fault.
 type tree interface {
-	LockAll(context.Context, []lock.Request, *lock.Options) (*lock.Held, error)
+	LockAll(context.Context, []lock.Request, *lock.Options) (*lock.Grant, error)
 	Break(context.Context, lock.Token, string) error
 }
 
 // visitor is a client in a trial.
 type visitor struct {
-	held   *lock.Held
+	held   *lock.Grant
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
@@ -79,7 +79,7 @@ func tryTree(t *testing.T, asks [][]lock.Request, fresh func() tree) func(LockTr
 	}
 }
 
-func leave(on tree, held *lock.Held, broken bool) error {
+func leave(on tree, held *lock.Grant, broken bool) error {
 	if broken {
 		return on.Break(context.Background(), held.Token(), "its owner is dead")
 	}
@@ -105,7 +105,7 @@ func TestVerifyLockTree(t *testing.T) {
 	if os.Getenv("INTERLOCK_LONG") != "" {
 		m = LockTree{Asks: visitors, Times: 2, GiveUps: 1, Breaks: 1}
 	}
-	m.Try = tryTree(t, m.Asks, func() tree { return lock.NewTree(nil) })
+	m.Try = tryTree(t, m.Asks, func() tree { return lock.Must(nil) })
 	v, err := m.Model().Explore(t.Context(), nil)
 	require.NoError(t, err)
 	t.Log(v)
@@ -116,7 +116,7 @@ func TestVerifyLockTree(t *testing.T) {
 // weakTree takes an X for an IS.
 type weakTree struct{ *lock.Tree }
 
-func (w weakTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
+func (w weakTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
 	weak := make([]lock.Request, len(rs))
 	for i, r := range rs {
 		if r.Mode == lock.X {
@@ -134,7 +134,7 @@ type hastyTree struct {
 	again chan struct{} // closed when waiting clients may try again
 }
 
-func (h *hastyTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
+func (h *hastyTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
 	for {
 		held, err := h.TryLockAll(ctx, rs, o)
 		if err == nil {
@@ -157,7 +157,7 @@ func (h *hastyTree) left() {
 // shyTree takes a list for one request for everything.
 type shyTree struct{ *lock.Tree }
 
-func (s shyTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
+func (s shyTree) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
 	if len(rs) > 1 {
 		return s.Lock(ctx, lock.Request{Path: lock.Root(), Mode: lock.X}, o)
 	}
@@ -171,9 +171,9 @@ func TestFaultyLockTrees(t *testing.T) {
 		property string
 		steps    int
 	}{
-		"weak":  {func() tree { return weakTree{lock.NewTree(nil)} }, "holders are compatible", 2},
-		"hasty": {func() tree { return &hastyTree{lock.NewTree(nil), make(chan struct{})} }, "no request is overtaken", 3},
-		"shy":   {func() tree { return shyTree{lock.NewTree(nil)} }, "every wait has a conflict", 2},
+		"weak":  {func() tree { return weakTree{lock.Must(nil)} }, "holders are compatible", 2},
+		"hasty": {func() tree { return &hastyTree{lock.Must(nil), make(chan struct{})} }, "no request is overtaken", 3},
+		"shy":   {func() tree { return shyTree{lock.Must(nil)} }, "every wait has a conflict", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := LockTree{Asks: visitors, Times: 1, Try: tryTree(t, visitors, test.fresh)}

@@ -101,7 +101,7 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 	// finds the platform as the outcome describes it.
 	err = lock.Do(ctx, &r.places, lock.Request{Path: path, Mode: lock.X}, &lock.Options{
 		Owner: o.Key.Machine + " " + o.Key.ID, Reason: string(o.Verb),
-	}, func(ctx context.Context, _ *lock.Held) error {
+	}, func(ctx context.Context, _ *lock.Grant) error {
 		// A later order may have had the lock before: its result must stay.
 		if err := r.begin(now); err != nil {
 			return err

@@ -50,7 +50,7 @@ type actions struct {
 type action struct {
 	teardown bool
 	id       string
-	lock     *lock.Held
+	lock     *lock.Grant
 }
 
 // maxNamed is how many holders a conflict names.
@@ -151,7 +151,7 @@ func (m *LifecycleActionManager) acquire(system SystemID, path lock.Path, a acti
 	s := m.systems[system]
 	if s == nil {
 		s = &actions{
-			tree: lock.NewTree(&lock.Config{FirstToken: max(m.FirstToken, m.last+1), MaxHolders: maxNamed}),
+			tree: lock.Must(&lock.Config{FirstToken: max(m.FirstToken, m.last+1), MaxHolders: maxNamed}),
 			held: map[string]action{},
 		}
 	}

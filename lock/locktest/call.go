@@ -4,79 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"testing/synctest"
+	"time"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// call is a Lock or LockAll that runs in a goroutine of its own, which ends with
-// the trial at the latest.
+// call is a call of a Locker in a goroutine of its own. It ends with the test at
+// the latest.
 type call struct {
-	owner  string
-	rs     []lock.Request
+	what   string
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when it has returned; what follows is written before
-	held   *lock.Held
+	done   chan struct{} // closed when it has returned; the fields below are set before
+	grant  *lock.Grant
 	err    error
 	panics any
 }
 
-// errGivenUp is the cause with which waits are cancelled.
-var errGivenUp = errors.New("locktest: given up")
+// errCancelled is the cause with which the suite cancels waits.
+var errCancelled = errors.New("locktest: cancelled")
 
-// begin makes a call that may wait.
-func (t *trial) begin(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Options) *call {
-	c := &call{rs: rs, done: make(chan struct{})}
-	if o != nil {
-		c.owner = o.Owner
-	}
-	t.goes(ctx, c, func(ctx context.Context) { c.held, c.err = waitFor(ctx, l, rs, o) })
-	return c
+// begin starts a call.
+func (e *env) begin(what string, do func(ctx context.Context) (*lock.Grant, error)) *call {
+	return e.beginWith(e.Context(), what, do)
 }
 
-// asks makes a call that is to be answered at once, waiting or not.
-func (t *trial) asks(ctx context.Context, wait bool, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
-	t.Helper()
-	if !wait {
-		return tryFor(ctx, t.l, rs, o)
-	}
-	c := t.begin(ctx, t.l, rs, o)
-	if fault := t.back(c); fault != "" {
-		t.Fatal(fault)
-	}
-	if c.panics != nil {
-		t.Fatalf("a Lock of %s panics: %v", rs, c.panics)
-	}
-	return c.held, c.err
-}
-
-// run makes a call of any form, in which the owner's request is to wait.
-func (t *trial) run(owner string, do func(ctx context.Context)) *call {
-	c := &call{owner: owner, done: make(chan struct{})}
-	t.goes(t.Context(), c, do)
-	return c
-}
-
-func (t *trial) goes(ctx context.Context, c *call, do func(ctx context.Context)) {
+func (e *env) beginWith(ctx context.Context, what string, do func(ctx context.Context) (*lock.Grant, error)) *call {
+	c := &call{what: what, done: make(chan struct{})}
 	ctx, c.cancel = context.WithCancelCause(ctx)
-	t.calls = append(t.calls, c)
+	e.calls = append(e.calls, c)
 	go func() {
 		defer close(c.done)
 		defer func() { c.panics = recover() }()
-		do(ctx)
+		c.grant, c.err = do(ctx)
 	}()
-}
-
-// end gives up what still waits.
-func (t *trial) end() {
-	for _, c := range t.calls {
-		c.cancel(errGivenUp)
-	}
-	for _, c := range t.calls {
-		if fault := t.back(c); fault != "" {
-			t.Errorf("the context of the call has ended: %s", fault)
-		}
-	}
-	t.calls = nil
+	return c
 }
 
 func (c *call) returned() bool {
@@ -88,93 +51,181 @@ func (c *call) returned() bool {
 	}
 }
 
-// back waits until the call has returned, and says so if it does not.
-func (t *trial) back(c *call) string {
-	return t.eventually(func() string {
+// endCalls cancels all calls and waits for them.
+func (e *env) endCalls() {
+	for _, c := range e.calls {
+		c.cancel(errCancelled)
+	}
+	for _, c := range e.calls {
+		if err := e.wait(c); err != nil {
+			e.Errorf("the context of the call has ended: %v", err)
+		}
+	}
+	e.calls = nil
+}
+
+// wait waits until a call has returned. The error reports a call that hangs or
+// panics.
+func (e *env) wait(c *call) error {
+	err := e.eventually(func() error {
 		if !c.returned() {
-			return fmt.Sprintf("the wait of %q for %s does not end", c.owner, c.rs)
+			return fmt.Errorf("%s does not return", c.what)
 		}
-		return ""
+		return nil
 	})
+	if err == nil && c.panics != nil {
+		return fmt.Errorf("%s panics: %v", c.what, c.panics)
+	}
+	return err
 }
 
-// queued waits until the call is seen waiting, and says so if it is not.
-func (t *trial) queued(ctx context.Context, l lock.Locker, c *call) string {
-	return t.eventually(func() string {
-		if c.returned() {
-			return "" // there is nothing to wait for: the caller finds out
+// eventually polls until check returns nil, and returns the last error. The result
+// must follow from what has happened already.
+func (e *env) eventually(check func() error) error {
+	end := time.Now().Add(e.patience)
+	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		e.settle()
+		err := check()
+		if err == nil || time.Now().After(end) {
+			return err
 		}
-		s, err := l.Snapshot(ctx)
-		if err != nil {
-			return fmt.Sprintf("Snapshot: %v", err)
-		}
-		for _, h := range s.Holders {
-			if h.Waiting && h.Owner == c.owner {
-				return ""
-			}
-		}
-		return fmt.Sprintf("%q waits for %s, but Snapshot has it not as waiting: %v", c.owner, c.rs, s.Holders)
+		time.Sleep(pause)
+	}
+}
+
+// settle waits until nothing more happens, where the suite can find out.
+func (e *env) settle() {
+	if e.bubble {
+		synctest.Wait()
+	}
+}
+
+// require ends the test on an error.
+func (e *env) require(err error, format string, args ...any) {
+	e.Helper()
+	if err != nil {
+		e.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+// requireIs ends the test unless err matches target.
+func (e *env) requireIs(err, target error, format string, args ...any) {
+	e.Helper()
+	if !errors.Is(err, target) {
+		e.Fatalf("%s: the error does not match %q: %v", fmt.Sprintf(format, args...), target, err)
+	}
+}
+
+// take is a TryLock that must succeed.
+func (e *env) take(owner string, rs ...lock.Request) *lock.Grant {
+	e.Helper()
+	g, err := tryLock(e.Context(), e.l, rs, by(owner))
+	e.require(err, "%s by %q, without a conflict", rs, owner)
+	return g
+}
+
+// queue starts a Lock that must wait, and returns when it waits. The owners of
+// concurrent calls differ.
+func (e *env) queue(owner string, rs ...lock.Request) *call {
+	e.Helper()
+	c := e.begin(fmt.Sprintf("Lock of %s by %q", rs, owner), func(ctx context.Context) (*lock.Grant, error) {
+		return lockAll(ctx, e.l, rs, by(owner))
 	})
-}
-
-// waits makes a call that has to wait, and returns when it does. Owners of calls
-// of one trial differ.
-func (t *trial) waits(owner string, rs ...lock.Request) *call {
-	t.Helper()
-	return t.waitsAs(by(owner), rs...)
-}
-
-func (t *trial) waitsAs(o *lock.Options, rs ...lock.Request) *call {
-	t.Helper()
-	c := t.begin(t.Context(), t.l, rs, o)
-	if fault := t.queued(t.Context(), t.l, c); fault != "" {
-		t.Fatal(fault)
-	}
-	if c.returned() {
-		t.Fatalf("%q is to wait for %s, but the call has returned: %v", c.owner, c.rs, c.err)
-	}
+	e.require(e.waits(c, owner), "%s", c.what)
 	return c
 }
 
-// stillWaits demands that calls have not returned, and wait for all to see.
-func (t *trial) stillWaits(calls ...*call) {
-	t.Helper()
-	for _, c := range calls {
-		fault := t.queued(t.Context(), t.l, c)
-		if fault == "" && c.returned() {
-			fault = fmt.Sprintf("%q is to wait for %s still, but the call has returned: %v", c.owner, c.rs, c.err)
+// waits waits until a call is seen in the queue.
+func (e *env) waits(c *call, owner string) error {
+	return e.eventually(func() error {
+		if c.returned() {
+			return fmt.Errorf("the call did not wait: %w", c.err)
 		}
-		if fault != "" {
-			t.Fatal(fault)
+		s, err := e.l.Snapshot(e.Context())
+		for _, h := range s.Holders {
+			if h.Waiting && h.Owner == owner {
+				return nil
+			}
 		}
-	}
+		return fmt.Errorf("the snapshot does not list the call as waiting: %v, %w", s.Holders, err)
+	})
 }
 
-// granted waits until a call that nobody is in the way of any more has its grant.
-func (t *trial) granted(c *call) *lock.Held {
-	t.Helper()
-	fault := t.back(c)
-	switch {
-	case fault != "":
-		t.Fatalf("%s, though nobody is in its way", fault)
-	case c.panics != nil:
-		t.Fatalf("the wait of %q for %s panics: %v", c.owner, c.rs, c.panics)
-	case c.err != nil:
-		t.Fatalf("the wait of %q for %s: %v", c.owner, c.rs, c.err)
-	}
-	return t.sound(c.held, c.rs)
+// granted returns the grant of a call that has waited.
+func (e *env) granted(c *call) *lock.Grant {
+	e.Helper()
+	e.require(e.wait(c), "no request conflicts any more")
+	e.require(c.err, "%s", c.what)
+	return c.grant
 }
 
-// givenUp cancels a call that waits and returns its error.
-func (t *trial) givenUp(c *call) *lock.ConflictError {
-	t.Helper()
-	c.cancel(errGivenUp)
-	if fault := t.back(c); fault != "" {
-		t.Fatalf("after its context was cancelled: %s", fault)
+func (e *env) unlock(g *lock.Grant) {
+	e.Helper()
+	e.require(g.Unlock(e.Context()), "Unlock of %s", g.Requests())
+}
+
+// idle requires that the locker keeps nothing.
+func (e *env) idle() {
+	e.Helper()
+	e.require(e.eventually(func() error {
+		s, err := e.l.Snapshot(e.Context())
+		if err == nil && (s.Held != 0 || s.Waiting != 0 || s.Nodes != 0 || len(s.Holders) != 0) {
+			err = fmt.Errorf("%d are held, %d wait, %d nodes are kept: %v", s.Held, s.Waiting, s.Nodes, s.Holders)
+		}
+		return err
+	}), "the locker is not idle")
+}
+
+func at(m lock.Mode, path string) lock.Request {
+	return lock.Request{Path: lock.MustParse(path), Mode: m}
+}
+
+func by(owner string) *lock.Options { return &lock.Options{Owner: owner} }
+
+// tryLock calls TryLock for one request and TryLockAll for several.
+func tryLock(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
+	if len(rs) == 1 {
+		return l.TryLock(ctx, rs[0], o)
 	}
-	what := fmt.Sprintf("the wait of %q for %s, after its context was cancelled,", c.owner, c.rs)
-	if !errors.Is(c.err, errGivenUp) && c.err != nil {
-		t.Errorf("%s does not say the cause of the cancellation: %v", what, c.err)
+	return l.TryLockAll(ctx, rs, o)
+}
+
+// lockAll calls Lock for one request and LockAll for several.
+func lockAll(ctx context.Context, l lock.Locker, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
+	if len(rs) == 1 {
+		return l.Lock(ctx, rs[0], o)
 	}
-	return t.conflict(what, c.held, c.err, context.Canceled)
+	return l.LockAll(ctx, rs, o)
+}
+
+// bounded returns a context for the calls of crowds, which return unless they
+// hang.
+func (e *env) bounded() context.Context {
+	ctx, cancel := context.WithTimeoutCause(e.Context(), e.patience, errors.New("locktest: the call hangs"))
+	e.Cleanup(cancel)
+	return ctx
+}
+
+// together runs n goroutines that start at the same moment, and waits for them.
+// They must not end the test.
+func together(n int, run func(i int)) {
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-start
+			run(i)
+		})
+	}
+	close(start)
+	all.Wait()
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,227 +10,209 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-func historyDemands() []demand {
-	return []demand{{
-		name: "Histories/are_linearizable", crowd: true, run: func(t *trial) { histories(t, nil) },
-		says: "Tries, lists, conversions and releases of concurrent callers, answered with all names, agree on one order that contradicts nobody's time.",
-	}}
-}
-
 const (
-	fewClients  = 4
-	mostClients = 8
-	slots       = 2 // grants that a client may have at once
-	clientOps   = 24
+	mostClients   = 8
+	slots         = 2 // the grants that a client may hold at once
+	callsOfClient = 24
 )
 
-// action is what an operation of a history does.
-type action uint8
-
-const (
-	tryAction action = iota
-	unlockAction
-	againAction // a second Unlock, which does nothing
-	upgradeAction
-	downgradeAction
-)
-
-var actionNames = [...]string{"try", "unlock", "unlock again", "upgrade", "downgrade"}
-
-// operation is one call of a history and its answer. Moments come from a counter
-// that all clients share.
+// operation is the input of a call of a history.
 type operation struct {
-	client           int
-	called, returned int64
-	action           action
-	slot             int // client*slots + which of its grants
-	rs               []lock.Request
-	mode             lock.Mode
+	op   string // try, upgrade, downgrade, unlock, or again: a second unlock
+	slot int    // client*slots + the number of its grant
+	rs   []lock.Request
+	mode lock.Mode
+}
 
+// outcome is the answer of a call of a history.
+type outcome struct {
 	refused bool
-	names   []int // slots that the refusal names
-	more    bool  // there are more of them
+	names   []int // the slots that the refusal lists
+	more    bool
 }
 
-func (o operation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "[%4d %4d] slot %2d %s", o.called, o.returned, o.slot, actionNames[o.action])
-	switch o.action {
-	case tryAction:
-		fmt.Fprintf(&b, " %s", o.rs)
-	case upgradeAction, downgradeAction:
-		fmt.Fprintf(&b, " to %s", o.mode)
-	case unlockAction, againAction:
-	}
-	if o.refused {
-		fmt.Fprintf(&b, ": refused by slots %v", o.names)
-	}
-	return b.String()
+// content is what the slots hold. A list of a history has at most two requests;
+// the zero request is none.
+type content [mostClients * slots][2]lock.Request
+
+func (c *content) of(slot int) []lock.Request {
+	return slices.DeleteFunc(slices.Clone(c[slot][:]), func(r lock.Request) bool { return r.Mode == 0 })
 }
 
-// verdicts counts what became of histories.
-type verdicts struct{ legal, illegal, unknown int }
+func (c *content) set(slot int, rs []lock.Request) {
+	c[slot] = [2]lock.Request{}
+	copy(c[slot][:], rs)
+}
 
-// histories makes histories and checks them; see is shown each, and may be nil.
-// The first that is illegal is told, and those after it are counted only.
-func histories(t *trial, see func([]operation, verdict)) verdicts {
-	seed := t.h.Seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+// sequential is the specification: the answer of each call if no two calls overlap.
+var sequential = porcupine.Model{
+	Init: func() any { return content{} },
+	Step: func(before, input, output any) (bool, any) {
+		c, o, out := before.(content), input.(operation), output.(outcome)
+		rs, own := canonical(o.rs), -1
+		switch o.op {
+		case "again":
+			return true, c
+		case "unlock":
+			c.set(o.slot, nil)
+			return true, c
+		case "downgrade":
+			c.set(o.slot, lowerAll(c.of(o.slot), o.mode))
+			return true, c
+		case "upgrade":
+			rs, own = joinAll(c.of(o.slot), o.mode), o.slot
+		}
+		var blockers []int
+		for slot := range c {
+			if slot != own && conflict(rs, c.of(slot)) {
+				blockers = append(blockers, slot)
+			}
+		}
+		if !out.refused {
+			c.set(o.slot, rs)
+			return len(blockers) == 0, c
+		}
+		unknown := slices.ContainsFunc(out.names, func(slot int) bool { return !slices.Contains(blockers, slot) })
+		return !unknown && len(out.names) > 0 && (out.more || len(out.names) == len(blockers)), c
+	},
+}
+
+// histories records histories of concurrent clients and checks that each is
+// linearizable.
+func histories(e *env) {
+	seed, count := cmp.Or(e.h.Seed, rand.Uint64()), cmp.Or(e.h.Histories, 400)
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
-	known := newRules()
-	var count verdicts
-	for i := range t.histories {
-		// Every number of processors from 2 to 8 has a stretch of histories.
-		if at := 2 + i*7/t.histories; at != runtime.GOMAXPROCS(0) {
-			runtime.GOMAXPROCS(at)
-		}
-		clients := fewClients + i%(mostClients-fewClients+1)
-		history, err := record(t.Context(), t.fresh(nil), clients, seed+uint64(i))
-		if err != nil {
-			t.Fatalf("history %d (Seed %d): %v", i+1, seed, err)
-		}
-		v := judge(known, history)
-		if see != nil {
-			see(history, v)
-		}
-		switch v {
-		case legal:
-			count.legal++
-		case illegal:
-			if count.illegal++; count.illegal == 1 {
-				var b strings.Builder
-				for _, o := range history {
-					fmt.Fprintf(&b, "%s\n", o)
-				}
-				t.Errorf("history %d (Seed %d) of %d calls has no order:\n%s", i+1, seed, len(history), b.String())
+	for i := range count {
+		runtime.GOMAXPROCS(2 + i*7/count)
+		clients := mostClients/2 + i%(mostClients/2+1)
+		history, err := record(e.Context(), e.fresh(), clients, seed+uint64(i))
+		e.require(err, "history %d (Seed %d)", i+1, seed)
+		switch porcupine.CheckOperationsTimeout(sequential, history, time.Minute) {
+		case porcupine.Ok:
+		case porcupine.Unknown:
+			e.Fatalf("history %d (Seed %d) takes more than a minute to check", i+1, seed)
+		case porcupine.Illegal:
+			var text strings.Builder
+			for _, o := range history {
+				fmt.Fprintf(&text, "%4d %4d %+v: %+v\n", o.Call, o.Return, o.Input, o.Output)
 			}
-		case unknown:
-			count.unknown++
+			e.Fatalf("history %d (Seed %d) is not linearizable:\n%s", i+1, seed, text.String())
 		}
 	}
-	if count.illegal+count.unknown > 0 {
-		t.Errorf("of %d histories %d are illegal and %d took too long to decide", t.histories, count.illegal, count.unknown)
-	}
-	return count
 }
 
-// record lets clients call at once and returns what they did, in the order of
-// their calls.
-func record(ctx context.Context, l lock.Locker, clients int, seed uint64) ([]operation, error) {
-	var moment atomic.Int64
-	logs := make([][]operation, clients)
+// record lets clients call concurrently and returns their calls.
+func record(ctx context.Context, l lock.Locker, clients int, seed uint64) ([]porcupine.Operation, error) {
+	var clock atomic.Int64
+	all := make([]recorder, clients)
 	errs := make([]error, clients)
 	together(clients, func(i int) {
-		c := client{
-			ctx: ctx, l: l, number: i, moment: &moment,
-			random: rand.New(rand.NewPCG(seed, uint64(i))),
-		}
-		for range clientOps {
-			if errs[i] = c.step(); errs[i] != nil {
+		r := &all[i]
+		*r = recorder{l: l, number: i, clock: &clock, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+		for range callsOfClient {
+			if errs[i] = r.call(ctx); errs[i] != nil {
 				return
 			}
-			if c.random.IntN(3) == 0 {
+			if r.random.IntN(3) == 0 {
 				runtime.Gosched()
 			}
 		}
-		logs[i] = c.log
 	})
-	history := slices.Concat(logs...)
-	slices.SortFunc(history, func(a, b operation) int { return int(a.called - b.called) })
+	var history []porcupine.Operation
+	for i := range all {
+		history = append(history, all[i].log...)
+	}
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	return history, errors.Join(errs...)
 }
 
-// client is one of the callers of a history.
-type client struct {
-	ctx    context.Context // of one history
+// recorder is one client of a history.
+type recorder struct {
 	l      lock.Locker
 	number int
-	moment *atomic.Int64
+	clock  *atomic.Int64 // the order of all calls and returns
 	random *rand.Rand
-	held   [slots]*lock.Held
-	stale  [slots]*lock.Held
-	log    []operation
+	held   [slots]*lock.Grant
+	stale  [slots]*lock.Grant
+	log    []porcupine.Operation
 }
 
 func slotName(slot int) string { return fmt.Sprint("slot ", slot) }
 
-func (c *client) step() error {
-	which := c.random.IntN(slots)
-	o := operation{
-		client: c.number, slot: c.number*slots + which,
-		mode: lock.Modes[c.random.IntN(len(lock.Modes))],
-	}
-	h, stale := c.held[which], c.stale[which]
-	dice := c.random.IntN(10)
-	var call func() error
+// call makes a random call and records it.
+func (r *recorder) call(ctx context.Context) error {
+	which := r.random.IntN(slots)
+	o := operation{slot: r.number*slots + which, mode: lock.Modes[r.random.IntN(len(lock.Modes))]}
+	g, stale := r.held[which], r.stale[which]
+	dice := r.random.IntN(10)
+	var do func() error
 	switch {
-	case h == nil && stale != nil && dice == 0:
-		o.action = againAction
-		call = func() error { return stale.Unlock(c.ctx) }
-	case h == nil:
-		o.action, o.rs = tryAction, c.draw()
-		call = func() (err error) {
-			c.held[which], err = tryFor(c.ctx, c.l, o.rs, by(slotName(o.slot)))
+	case g == nil && stale != nil && dice == 0:
+		o.op, do = "again", func() error { return stale.Unlock(ctx) }
+	case g == nil:
+		o.op, o.rs = "try", r.requests()
+		do = func() (err error) {
+			r.held[which], err = tryLock(ctx, r.l, o.rs, by(slotName(o.slot)))
 			return err
 		}
 	case dice < 6:
-		o.action = unlockAction
-		c.held[which], c.stale[which] = nil, h
-		call = func() error { return h.Unlock(c.ctx) }
-	case dice < 8 && c.covers(h, o.mode):
-		o.action = downgradeAction
-		call = func() error { return h.Downgrade(c.ctx, o.mode) }
+		r.held[which], r.stale[which] = nil, g
+		o.op, do = "unlock", func() error { return g.Unlock(ctx) }
+	case dice < 8 && allAtLeast(g.Requests(), o.mode):
+		o.op, do = "downgrade", func() error { return g.Downgrade(ctx, o.mode) }
 	default:
-		o.action = upgradeAction
-		call = func() error { return h.Upgrade(c.ctx, o.mode) }
+		o.op, do = "upgrade", func() error { return g.Upgrade(ctx, o.mode) }
 	}
-	o.called = c.moment.Add(1)
-	err := call()
-	o.returned = c.moment.Add(1)
+	called := r.clock.Add(1)
+	err := do()
+	returned := r.clock.Add(1)
+	out, err := outcomeOf(o.op, err)
 	if err != nil {
-		conflict, ok := errors.AsType[*lock.ConflictError](err)
-		if !ok || !errors.Is(err, lock.ErrConflict) || o.action != tryAction && o.action != upgradeAction {
-			return fmt.Errorf("%s: %w", o, err)
-		}
-		o.refused, o.more = true, conflict.More
-		for _, holder := range conflict.Holders {
-			var slot int
-			if _, err := fmt.Sscanf(holder.Owner, "slot %d", &slot); err != nil || slotName(slot) != holder.Owner {
-				return fmt.Errorf("%s is refused for %v, which is nobody's", o, holder)
-			}
-			o.names = append(o.names, slot)
-		}
-		slices.Sort(o.names)
-		o.names = slices.Compact(o.names)
+		return fmt.Errorf("%+v: %w", o, err)
 	}
-	c.log = append(c.log, o)
+	r.log = append(r.log, porcupine.Operation{ClientId: r.number, Input: o, Call: called, Output: out, Return: returned})
 	return nil
 }
 
-func (c *client) covers(h *lock.Held, m lock.Mode) bool {
-	return !slices.ContainsFunc(h.Requests(), func(r lock.Request) bool { return !atLeast(r.Mode, m) })
-}
-
-// draw makes up what to ask for: mostly one request, and the root seldom, so that
-// about half of what is asked for is granted.
-func (c *client) draw() []lock.Request {
-	one := func() lock.Request {
-		path := world[1+c.random.IntN(len(world)-1)]
-		if c.random.IntN(6) == 0 {
-			path = world[0]
+// requests draws one request or two. About half of the tries are granted, because
+// the root is drawn rarely.
+func (r *recorder) requests() (rs []lock.Request) {
+	for len(rs) == 0 || len(rs) == 1 && r.random.IntN(4) == 0 {
+		path := world[1+r.random.IntN(len(world)-1)]
+		if r.random.IntN(6) == 0 {
+			path = "/"
 		}
-		return lock.Request{Path: path, Mode: lock.Modes[c.random.IntN(len(lock.Modes))]}
-	}
-	rs := []lock.Request{one()}
-	if c.random.IntN(4) == 0 {
-		rs = append(rs, one())
+		rs = append(rs, at(lock.Modes[r.random.IntN(len(lock.Modes))], path))
 	}
 	return rs
+}
+
+// outcomeOf converts the error of a call. An error that is no refusal is returned.
+func outcomeOf(op string, err error) (outcome, error) {
+	if err == nil {
+		return outcome{}, nil
+	}
+	refused, ok := errors.AsType[*lock.ConflictError](err)
+	if !ok || !errors.Is(err, lock.ErrConflict) || op != "try" && op != "upgrade" {
+		return outcome{}, err
+	}
+	out := outcome{refused: true, more: refused.More}
+	for _, h := range refused.Holders {
+		var slot int
+		if _, err := fmt.Sscanf(h.Owner, "slot %d", &slot); err != nil {
+			return out, fmt.Errorf("the refusal lists an unknown holder: %v", h)
+		}
+		if !slices.Contains(out.names, slot) {
+			out.names = append(out.names, slot)
+		}
+	}
+	return out, nil
 }

@@ -1,136 +1,172 @@
 package locktest
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func long() bool { return os.Getenv("INTERLOCK_LONG") != "" }
-
-// A locker that is right because it is simple passes, and nothing is skipped.
-func TestNaivePasses(t *testing.T) {
-	h := (&fault{}).harness()
-	h.Seed, h.Patience = 0, 0
-	o := judgeAll(t, h)
-	require.Empty(t, o.failed)
-	require.Empty(t, o.skipped)
-}
-
-func TestDoubleUnlockIsCaught(t *testing.T) { caught(t, &classics.doubleUnlock) }
-func TestRollbackIsCaught(t *testing.T)     { caught(t, &classics.rollback) }
-func TestBargingIsCaught(t *testing.T)      { caught(t, &classics.barging) }
-func TestStoredMarksAreCaught(t *testing.T) { caught(t, &classics.marks) }
-func TestKeptNodesAreCaught(t *testing.T)   { caught(t, &classics.nodes) }
-
-// caught runs the whole suite on a fault. It fails for the right reason: in the
-// demands that speak of it.
-func caught(t *testing.T, f *fault) {
-	t.Helper()
-	o := judgeAll(t, f.harness())
-	names := slices.Sorted(maps.Keys(o.failed))
-	t.Logf("all that fail: %q", names)
-	require.Subset(t, names, f.demands)
-	for _, name := range f.demands {
-		t.Logf("%s says: %s", name, o.failed[name])
+func naiveHarness(fault string) *Harness {
+	return &Harness{
+		New:        func(_ testing.TB, c lock.Config) lock.Locker { return newNaive(c, fault) },
+		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
+		Steps: 2_000, Attempts: 40, Histories: 60, Seed: 1,
 	}
 }
 
-// Every planted fault makes the suite fail, in the demands that speak of it.
-// With INTERLOCK_LONG set, the whole suite runs, and the log has what else fails.
-func TestFaultsAreCaught(t *testing.T) {
-	for _, f := range faults() {
-		t.Run(f.name, func(t *testing.T) {
-			if long() {
-				caught(t, &f)
-				return
-			}
-			o := judgeAll(t, f.harness(), f.demands...)
-			for _, name := range f.demands {
-				require.Contains(t, o.failed, name)
-				t.Logf("%s says: %s", name, o.failed[name])
-			}
+// verdict runs a demand as Run does, but on a recorder.
+func verdict(t *testing.T, d *demand, h *Harness) (r *suitetest.Recorder) {
+	try := func(t testing.TB, bubble bool) {
+		r = suitetest.Record(t, func(t testing.TB) { d.try(t, h, bubble) })
+	}
+	if h.Synctest && !d.crowd {
+		synctest.Test(t, func(t *testing.T) { try(t, true) })
+	} else {
+		try(t, false)
+	}
+	return r
+}
+
+// A correct locker passes.
+func TestNaivePasses(t *testing.T) { Run(t, *naiveHarness("")) }
+
+// Every planted fault is found by its demand, and every demand finds a fault.
+func TestFaultsAreFound(t *testing.T) {
+	all := demands()
+	for _, f := range faults {
+		t.Run(f.fault, func(t *testing.T) {
+			i := slices.IndexFunc(all, func(d demand) bool { return d.name == f.demand })
+			require.GreaterOrEqual(t, i, 0, "unknown demand %s", f.demand)
+			h := naiveHarness(f.fault)
+			h.Patience = 100 * time.Millisecond // some faults make calls hang
+			r := verdict(t, &all[i], h)
+			require.True(t, r.Failed(), "%s does not find the fault", f.demand)
+			t.Logf("%s", r.Text())
 		})
 	}
+	for _, d := range all {
+		planted := slices.ContainsFunc(faults, func(f struct{ fault, demand string }) bool { return f.demand == d.name })
+		require.True(t, planted, "no fault is planted for %s", d.name)
+	}
 }
 
-// A demand that no locker fails demands nothing.
-func TestEveryDemandCanFail(t *testing.T) {
-	shown := map[string]bool{}
-	for _, f := range faults() {
-		for _, name := range f.demands {
-			shown[name] = true
+// Without declarations the suite polls, and skips the demands that need more.
+func TestTreeWithoutDeclarations(t *testing.T) {
+	h := &Harness{
+		New:   func(_ testing.TB, c lock.Config) lock.Locker { return lock.Must(&c) },
+		Steps: 500, Histories: 5, Attempts: 10,
+	}
+	var skipped []string
+	for _, d := range demands() {
+		r := verdict(t, &d, h)
+		require.False(t, r.Failed(), "%s: %s", d.name, r.Text())
+		if r.Skipped() {
+			skipped = append(skipped, r.Text())
 		}
 	}
-	known := map[string]bool{}
-	for _, d := range everything(t) {
-		known[d.name] = true
-		if d.group() != "Vectors" {
-			require.True(t, shown[d.name], "no fault is planted for %s", d.name)
-		}
-	}
-	for name := range shown {
-		require.True(t, known[name], "a fault is planted for %s, which there is not", name)
-	}
+	require.ElementsMatch(t, []string{
+		"skipped: the harness declares no MaxWaiters", "skipped: the harness declares no Synctest",
+		"skipped: the harness declares no MaxHolders", "skipped: the harness declares no FirstToken",
+	}, skipped)
 }
 
-func treeHarness() Harness {
-	return Harness{
-		New:        func(_ testing.TB, c lock.Config) lock.Locker { return lock.NewTree(&c) },
-		FirstToken: true, MaxWaiters: true, MaxHolders: true, Synctest: true,
-	}
-}
-
-// Without synctest, as an engine would run it, everything holds too, and what a
-// harness does not declare is skipped and says so.
-func TestTreeWithoutSynctest(t *testing.T) {
-	h := Harness{
-		New:   func(_ testing.TB, c lock.Config) lock.Locker { return lock.NewTree(&c) },
-		Steps: 1_000, Histories: 20, Attempts: 20,
-	}
-	o := judgeAll(t, h)
-	require.Empty(t, o.failed)
-	why := map[string]string{}
-	for _, d := range everything(t) {
-		if missing := d.missing(&h); missing != "" {
-			why[d.name] = d.says + "\nskipped: " + missing
-		}
-	}
-	require.Len(t, why, 4)
-	require.Equal(t, why, o.skipped)
-}
-
-// A harness that cannot make a locker fails, not the locker.
 func TestHarnessWithoutLocker(t *testing.T) {
-	const some = "G1_exclusion/pairs_follow_the_rule"
-	o := judgeAll(t, Harness{New: func(testing.TB, lock.Config) lock.Locker { return nil }}, some)
-	require.Contains(t, o.failed[some], "New of the harness returned no locker")
+	r := verdict(t, &demands()[0], &Harness{New: func(testing.TB, lock.Config) lock.Locker { return nil }})
+	require.Contains(t, r.Text(), "New of the harness returned no locker")
 	require.PanicsWithValue(t, "locktest: Run needs a Harness with New", func() { Run(t, Harness{}) })
 	require.PanicsWithValue(t, "locktest: RunVectors needs a Harness with New", func() { RunVectors(t, Harness{}, nil) })
 }
 
-// Names of subtests are stable and say one thing each; every guarantee has some.
+// The names of subtests are stable: a group and a requirement. Every guarantee of
+// package lock has a group.
 func TestNames(t *testing.T) {
-	seen, groups := map[string]bool{}, map[string]bool{}
+	seen := map[string]bool{}
 	for _, d := range demands() {
 		require.Regexp(t, `^(G[0-9]+_[a-z_]+|[A-Z][A-Za-z]+)/[a-z0-9_]+$`, d.name)
-		require.Regexp(t, `^[A-Z].*\.$`, d.says)
 		require.False(t, seen[d.name], d.name)
 		seen[d.name] = true
-		number, _, _ := strings.Cut(d.group(), "_")
-		groups[number] = true
+		group, _, _ := strings.Cut(d.name, "_")
+		seen[group] = true
 	}
 	for i := range 12 {
-		require.True(t, groups[fmt.Sprint("G", i+1)], "guarantee %d has no demand", i+1)
+		require.True(t, seen[fmt.Sprint("G", i+1)], "guarantee %d has no demand", i+1)
+	}
+}
+
+// A failing random sequence is reported in a short form, with its seed.
+func TestRandomSequencesAreShortened(t *testing.T) {
+	d := demand{test: randomSequences}
+	text := verdict(t, &d, naiveHarness("a try overtakes waiters")).Text()
+	require.Contains(t, text, "(Seed 1)")
+	require.NotRegexp(t, `(?m)^  6 `, text, "five steps are enough")
+}
+
+// The suite's copy of the rule agrees with package lock.
+func TestRuleAgreesWithPackage(t *testing.T) {
+	var all []lock.Request
+	for _, p := range append(slices.Clone(world), strings.Repeat("/x", 20), "/a-b", "/a0") {
+		for _, m := range lock.Modes {
+			all = append(all, at(m, p))
+		}
+	}
+	for _, a := range all {
+		for _, b := range all {
+			pair := []lock.Request{a, b}
+			require.Equal(t, a.Conflicts(b), conflict(pair[:1], pair[1:]), "%s and %s", a, b)
+			list, err := lock.Normalize(pair)
+			require.NoError(t, err)
+			require.Equal(t, list, canonical(pair))
+		}
+	}
+}
+
+// A history with an error that is no refusal is not judged.
+func TestHistoriesReportErrors(t *testing.T) {
+	_, err := outcomeOf("try", errors.New("no answer"))
+	require.EqualError(t, err, "no answer")
+	_, err = outcomeOf("unlock", &lock.ConflictError{Err: lock.ErrConflict})
+	require.ErrorIs(t, err, lock.ErrConflict)
+	_, err = outcomeOf("try", &lock.ConflictError{Err: lock.ErrConflict, Holders: []lock.Holder{{Owner: "unknown"}}})
+	require.ErrorContains(t, err, "unknown holder")
+}
+
+func TestScriptsAreReadStrictly(t *testing.T) {
+	for _, bad := range []string{"a", "a steal", "a try U /a", "a try X a", "a unlock : maybe", "a upgrade U", "a holders b", "a count 1 x"} {
+		_, err := parseScript(bad)
+		require.ErrorContains(t, err, fmt.Sprintf("locktest: parse %q: ", bad))
+	}
+}
+
+// Scripts with a wrong expectation fail.
+func TestWrongScriptsFail(t *testing.T) {
+	for script, want := range map[string]string{
+		"a try X /a\nb try S /b : conflict a":                         `the answer is "ok", not "conflict"`,
+		"a try X /a\nb try S /":                                       `the answer is "conflict", not "ok"`,
+		"a try X /a\nb try S / : conflict c":                          `the answer names ["a"], not ["c"]`,
+		"a lock X /a : waiting b":                                     `the answer is "ok", not "waiting"`,
+		"a try X /a\na unlock : not-held":                             `the answer is "ok", not "not-held"`,
+		"a cancel":                                                    `the answer is "not-held", not "ok"`,
+		"a try X /a\nb lock X /a : waiting a\na unlock":               `the step grants ["b"], not []`,
+		"a try X /a\nb lock X /a : waiting a\nb cancel ; grants c":    `the step grants [], not ["c"]`,
+		"a try X /a\nx count 1 1":                                     `1 are held and 0 wait, not 1 and 1`,
+		"a try X /a\nx idle":                                          `1 are held and 0 wait, not 0 and 0`,
+		"a try X /a\nb lock X /a : waiting a\nb unlock : not-held":    ``,
+		"a try X /a\nb lock X /a : waiting a\nb upgrade X : not-held": ``,
+	} {
+		r := verdict(t, &demand{script: script}, naiveHarness(""))
+		require.Equal(t, want != "", r.Failed(), script)
+		require.Contains(t, r.Text(), want, script)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -11,17 +12,17 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// naive is a locker that is right because it is simple: a list under one mutex,
-// which every call looks through. Faults are planted in it one by one.
+// naive is a simple correct locker: a list under one mutex that every call looks
+// through. The tests plant one fault in it.
 type naive struct {
-	c       lock.Config
-	bend    bend
-	mu      sync.Mutex
-	all     []*place // in the order of arrival
-	token   lock.Token
-	byPath  map[lock.Path]lock.Token // of a fault
-	kept    int                      // of a fault
-	entries int
+	c      lock.Config
+	fault  string // see faults; "": none
+	mu     sync.Mutex
+	all    []*place // in the order of arrival
+	token  lock.Token
+	grants int
+	byPath map[lock.Path]lock.Token // "tokens are counted by path"
+	kept   int                      // nodes that a fault does not free
 }
 
 // place is one acquisition in the list.
@@ -32,29 +33,39 @@ type place struct {
 	has     []lock.Request
 	waiting bool
 	gone    bool
-	leaving bool // about to be broken: nobody joins it
+	leaving bool // Break has begun: no acquisition joins it
 	token   lock.Token
 	since   time.Time
 	granted chan struct{}
 	waiters int // calls that wait
-	handles int // calls that have it
-	held    *lock.Held
+	handles int // calls that have returned the grant
+	grant   *lock.Grant
 	lose    func(*lock.LostError) bool
 }
 
-func newNaive(c lock.Config, b bend) *naive {
-	n := &naive{c: c, bend: b}
-	if !b.firstTokenIsOne {
+func newNaive(c lock.Config, fault string) *naive {
+	n := &naive{c: c, fault: fault}
+	if fault != "FirstToken is ignored" {
 		n.token = max(c.FirstToken, 1) - 1
 	}
 	return n
 }
 
-// Conflicts of lock is tested against the marks of the oracle elsewhere.
-func (n *naive) clash(as, bs []lock.Request) bool {
+// pause lets other goroutines run if the fault is planted.
+func (n *naive) pause(fault string) {
+	if n.fault == fault {
+		n.mu.Unlock()
+		for range 3 {
+			runtime.Gosched()
+		}
+		n.mu.Lock()
+	}
+}
+
+func (n *naive) conflict(as, bs []lock.Request) bool {
 	for _, a := range as {
 		for _, b := range bs {
-			if n.bend.readersIntend && a.Path == b.Path && a.Mode|b.Mode == lock.IX|lock.S {
+			if n.fault == "S and IX are compatible" && a.Path == b.Path && a.Mode|b.Mode == lock.IX|lock.S {
 				continue
 			}
 			if a.Conflicts(b) {
@@ -65,43 +76,40 @@ func (n *naive) clash(as, bs []lock.Request) bool {
 	return false
 }
 
-// inTheWay returns whose requests conflict; of a place of its own, those before
-// it if it waits, and all others if it does not.
-func (n *naive) inTheWay(rs []lock.Request, own *place) (found []*place) {
+// blockers returns the places that conflict with requests. Of a place of its own,
+// these are the earlier ones if it waits, and all others if it is held.
+func (n *naive) blockers(rs []lock.Request, own *place) (found []*place) {
 	for _, p := range n.all {
-		if p == own && own.waiting && !n.bend.namesLaterOnes {
+		if p == own && own.waiting && n.fault != "a cancelled wait lists later requests" {
 			break
 		}
-		if p == own && !n.bend.namesItself {
+		if p == own && n.fault != "an upgrade lists itself" {
 			continue
 		}
-		if n.clash(rs, p.has) {
+		if n.conflict(rs, p.has) {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-func (n *naive) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Held, error) {
+func (n *naive) TryLock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return n.acquire(ctx, []lock.Request{r}, o, false)
 }
 
-func (n *naive) Lock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Held, error) {
+func (n *naive) Lock(ctx context.Context, r lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return n.acquire(ctx, []lock.Request{r}, o, true)
 }
 
-func (n *naive) TryLockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
+func (n *naive) TryLockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return n.acquire(ctx, rs, o, false)
 }
 
-func (n *naive) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Held, error) {
-	if n.bend.listsOneByOne {
-		return n.oneByOne(ctx, rs, o)
-	}
+func (n *naive) LockAll(ctx context.Context, rs []lock.Request, o *lock.Options) (*lock.Grant, error) {
 	return n.acquire(ctx, rs, o, true)
 }
 
-func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Held, error) {
+func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options, wait bool) (*lock.Grant, error) {
 	asked, err := lock.Normalize(rs)
 	if err != nil {
 		return nil, err
@@ -109,52 +117,61 @@ func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options,
 	if o == nil {
 		o = new(lock.Options)
 	}
-	if err := validTexts(o); err != nil && !n.bend.textsUnchecked {
+	if err := o.Validate(); err != nil && n.fault != "texts are not checked" {
 		return nil, err
 	}
-	if ctx.Err() != nil && !(n.bend.triesInVain && !wait) {
-		return nil, given(ctx)
+	if ctx.Err() != nil && (wait || n.fault != "a try ignores its context") {
+		return nil, lock.Ended(ctx)
 	}
-	if n.bend.listAsWritten {
+	if n.fault == "a list is kept as written" {
 		asked = slices.Clone(rs)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if p := n.known(o.ID); p != nil {
-		if h, done, err := n.again(ctx, p, asked, o, wait); done {
-			return h, err
+		if g, done, err := n.again(ctx, p, asked, o, wait); done {
+			return g, err
 		}
 	}
-	n.pause(n.bend.looksThenTakesID)
-	var temporary *place
-	if n.bend.marksNodes && !asked[0].Path.IsRoot() {
-		temporary = n.mark(asked[0], o)
+	n.pause("an id is checked, then granted")
+	var mark *place
+	if n.fault == "intentions are stored on the ancestors" && !asked[0].Path.IsRoot() {
+		// Other callers can conflict with the mark of a request that is refused.
+		mark = n.enter([]lock.Request{{Path: lock.Root(), Mode: asked[0].Mode.Intent()}}, o)
+		mark.token = 1
+		n.pause(n.fault)
 	}
-	blocked := n.inTheWay(asked, temporary)
-	n.drop(temporary)
+	blocked := n.blockers(asked, mark)
+	n.drop(mark)
 	switch {
-	case n.bend.tryBarges && !wait, n.bend.lockBarges && wait:
+	case n.fault == "a try overtakes waiters" && !wait, n.fault == "a Lock overtakes waiters" && wait:
 		blocked = slices.DeleteFunc(blocked, func(p *place) bool { return p.waiting })
-	case n.bend.queueBlocksAll && n.waiting() > 0:
+	case n.fault == "a waiter blocks every request" && n.waiting() > 0:
 		blocked = slices.Clone(n.all)
 	}
-	n.pause(n.bend.looksThenTakes)
-	full := n.c.MaxWaiters > 0 && n.waiting() >= n.c.MaxWaiters
+	n.pause("a request is checked, then granted")
+	full := n.c.MaxWaiters > 0 && n.waiting() >= n.c.MaxWaiters && n.fault != "the queue is not bounded"
 	switch {
 	case len(blocked) > 0 && !wait:
-		n.rollback(asked, o)
+		if n.fault == "a refused try releases too much" {
+			for _, p := range slices.Clone(n.all) {
+				if !p.waiting && p.o.Owner == o.Owner {
+					n.drop(p)
+				}
+			}
+		}
 		return nil, n.refusal(asked, o, blocked, lock.ErrConflict)
-	case len(blocked) > 0 && full && !n.bend.endlessQueue:
+	case len(blocked) > 0 && full:
 		return nil, n.refusal(asked, o, blocked, lock.ErrQueueFull)
 	}
 	p := n.enter(asked, o)
 	if len(blocked) == 0 {
-		n.grant(p)
+		n.setGranted(p)
 		p.handles++
-		if n.bend.endsWithContext {
+		if n.fault == "a grant ends with the context of its call" {
 			context.AfterFunc(ctx, func() { _ = p.Unlock(context.Background()) })
 		}
-		return p.held, nil
+		return p.grant, nil
 	}
 	p.waiting, p.granted, p.waiters = true, make(chan struct{}), 1
 	return n.wait(ctx, p)
@@ -162,50 +179,50 @@ func (n *naive) acquire(ctx context.Context, rs []lock.Request, o *lock.Options,
 
 func (n *naive) known(id string) *place {
 	for _, p := range n.all {
-		if id != "" && p.o.ID == id && !p.leaving && !n.bend.idsAreNotKnown {
+		if id != "" && p.o.ID == id && !p.leaving && n.fault != "ids are ignored" {
 			return p
 		}
 	}
 	return nil
 }
 
-// again is a repeated id; done is false if the acquisition goes on.
-func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, o *lock.Options, wait bool) (*lock.Held, bool, error) {
+// again handles a repeated id. The acquisition goes on unless done.
+func (n *naive) again(ctx context.Context, p *place, asked []lock.Request, o *lock.Options, wait bool) (_ *lock.Grant, done bool, _ error) {
 	switch {
-	case n.bend.idWhatever && !p.waiting:
-	case !slices.Equal(p.asked, asked), !p.waiting && !allAtLeast(p.has, asked):
+	case n.fault == "an id returns its grant for any requests" && !p.waiting:
+	case !slices.Equal(p.asked, asked), !p.waiting && !covers(p.has, asked):
 		return nil, true, n.refusal(asked, o, []*place{p}, lock.ErrIDInUse)
-	case p.waiting && n.bend.waitingIDQueues:
+	case p.waiting && n.fault == "a waiting id queues again":
 		return nil, false, nil
 	case p.waiting && !wait:
-		return nil, true, n.refusal(asked, o, n.inTheWay(asked, p), lock.ErrConflict)
+		return nil, true, n.refusal(asked, o, n.blockers(asked, p), lock.ErrConflict)
 	case p.waiting:
 		p.waiters++
-		h, err := n.wait(ctx, p)
-		return h, true, err
+		g, err := n.wait(ctx, p)
+		return g, true, err
 	}
 	p.handles++
-	return p.held, true, nil
+	return p.grant, true, nil
 }
 
 func (n *naive) enter(rs []lock.Request, o *lock.Options) *place {
 	p := &place{n: n, o: *o, asked: rs, has: slices.Clone(rs), since: time.Now()}
-	p.held, p.lose = lock.NewHeld(p)
+	p.grant, p.lose = lock.NewGrant(p)
 	n.all = append(n.all, p)
-	if n.bend.nodesStay {
+	if n.fault == "nodes are never freed" {
 		n.kept++
 	}
 	return p
 }
 
-// wait is called with the mutex held, and returns so.
-func (n *naive) wait(ctx context.Context, p *place) (*lock.Held, error) {
+// wait is called and returns with the mutex held.
+func (n *naive) wait(ctx context.Context, p *place) (*lock.Grant, error) {
 	n.mu.Unlock()
 	returned := false
 	defer func() {
 		if !returned { // a method of the context has panicked
 			n.mu.Lock()
-			if !n.bend.panicsStay {
+			if n.fault != "a wait that panics keeps its place" {
 				n.leave(p)
 			}
 		}
@@ -214,31 +231,34 @@ func (n *naive) wait(ctx context.Context, p *place) (*lock.Held, error) {
 	case <-p.granted:
 	case <-ctx.Done():
 	}
-	why := given(ctx)
+	var why error
+	if ctx.Err() != nil {
+		why = lock.Ended(ctx)
+	}
 	n.mu.Lock()
 	returned = true
 	if why == nil {
 		p.waiters--
 		p.handles++
-		return p.held, nil
+		return p.grant, nil
 	}
-	var err error = n.refusal(p.asked, &p.o, n.inTheWay(p.asked, p), why)
-	if n.bend.waitsNameNobody {
+	var err error = n.refusal(p.asked, &p.o, n.blockers(p.asked, p), why)
+	if n.fault == "a cancelled wait lists no holder" {
 		err = why
 	}
 	n.leave(p)
 	return nil, err
 }
 
-// leave ends a call's wait, and the place with the last of them.
+// leave ends a call's wait. The last call that leaves withdraws the place.
 func (n *naive) leave(p *place) {
 	p.waiters--
 	switch {
 	case p.gone:
-	case (p.waiters > 0 || p.handles > 0) && !n.bend.oneCallIsAll:
-	case n.bend.cancelledStay && p.waiting:
-	case n.bend.cancelledKeepGrant && !p.waiting:
-	case n.bend.cancelsTheFirst && p.waiting:
+	case (p.waiters > 0 || p.handles > 0) && n.fault != "one cancelled call of an id ends all":
+	case n.fault == "a cancelled wait keeps its place" && p.waiting:
+	case n.fault == "a grant that meets a cancellation stays" && !p.waiting:
+	case n.fault == "a cancellation removes the first waiter" && p.waiting:
 		i := slices.IndexFunc(n.all, func(p *place) bool { return p.waiting })
 		n.drop(n.all[i])
 	default:
@@ -246,16 +266,16 @@ func (n *naive) leave(p *place) {
 	}
 }
 
-func (n *naive) grant(p *place) {
-	p.waiting, p.token, p.since = false, n.next(p.has), time.Now()
+func (n *naive) setGranted(p *place) {
+	p.waiting, p.token, p.since = false, n.nextToken(p.has), time.Now()
 }
 
-func (n *naive) next(rs []lock.Request) lock.Token {
-	n.entries++
-	if n.bend.tokensRepeat && n.entries%3 == 0 && n.token > 0 {
+func (n *naive) nextToken(rs []lock.Request) lock.Token {
+	n.grants++
+	if n.fault == "tokens repeat" && n.grants%3 == 0 && n.token > 0 {
 		return n.token
 	}
-	if n.bend.tokensByPath {
+	if n.fault == "tokens are counted by path" {
 		if n.byPath == nil {
 			n.byPath = map[lock.Path]lock.Token{}
 		}
@@ -267,7 +287,7 @@ func (n *naive) next(rs []lock.Request) lock.Token {
 	return n.token
 }
 
-// drop takes a place out and grants what waited for nothing else.
+// drop takes a place out and grants the places without blockers.
 func (n *naive) drop(p *place) {
 	if p == nil || p.gone {
 		return
@@ -278,27 +298,27 @@ func (n *naive) drop(p *place) {
 }
 
 func (n *naive) wake() {
-	list := slices.Clone(n.all)
-	if n.bend.lastFirst {
+	list, last := slices.Clone(n.all), n.fault == "the last waiter is granted first"
+	if last {
 		slices.Reverse(list)
 	}
 	for _, p := range list {
 		if !p.waiting {
 			continue
 		}
-		blocked := n.inTheWay(p.has, p)
-		if n.bend.lastFirst {
+		blocked := n.blockers(p.has, p)
+		if last {
 			blocked = slices.DeleteFunc(blocked, func(p *place) bool { return p.waiting })
 		}
 		if len(blocked) > 0 {
 			continue
 		}
-		n.grant(p)
-		if n.bend.grantedKeepNode {
+		n.setGranted(p)
+		if n.fault == "a granted wait keeps a node" {
 			n.kept++
 		}
 		close(p.granted)
-		if n.bend.grantsOne {
+		if n.fault == "a release grants one waiter" {
 			return
 		}
 	}
@@ -317,36 +337,30 @@ func (n *naive) refusal(rs []lock.Request, o *lock.Options, blocked []*place, wh
 	e := &lock.ConflictError{Requests: rs, Err: why}
 	for _, p := range blocked {
 		for _, r := range p.has {
-			if !n.clash(rs, []lock.Request{r}) && !errors.Is(why, lock.ErrIDInUse) && !n.bend.queueBlocksAll {
+			if !n.conflict(rs, []lock.Request{r}) && !errors.Is(why, lock.ErrIDInUse) && n.fault != "a waiter blocks every request" {
 				continue
 			}
-			if len(e.Holders) == cmp.Or(n.c.MaxHolders, 16) || n.bend.namesOne && len(e.Holders) == 1 {
-				e.More = !n.bend.moreIsNotSaid && !n.bend.namesOne
+			if len(e.Holders) == cmp.Or(n.c.MaxHolders, 16) {
+				e.More = n.fault != "More is not set"
 				return e
 			}
-			h := n.describe(p, r)
-			h.Mine = p.o.Owner == o.Owner && (o.Owner != "" || n.bend.nobodyIsMine)
+			h := p.holder(r)
+			h.Mine = p.o.Owner == o.Owner && (o.Owner != "" || n.fault == "an empty owner is Mine")
 			e.Holders = append(e.Holders, h)
 		}
 	}
-	if n.bend.namesNobody {
+	switch n.fault {
+	case "a refusal lists no holder":
 		e.Holders = nil
+	case "a refusal lists one holder":
+		e.Holders = e.Holders[:1]
 	}
 	return e
 }
 
-func (n *naive) describe(p *place, r lock.Request) lock.Holder {
+func (p *place) holder(r lock.Request) lock.Holder {
 	return lock.Holder{
 		Path: r.Path, Mode: r.Mode, Waiting: p.waiting, Token: p.token, Since: p.since,
 		ID: p.o.ID, Owner: p.o.Owner, Reason: p.o.Reason,
 	}
-}
-
-// given is the error of a context that has ended.
-func given(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx)) }
-
-func validTexts(o *lock.Options) error {
-	// The tree does it the same way; it is no part of what a driver may use.
-	_, err := new(lock.Tree).TryLock(context.Background(), lock.Request{Path: lock.Root(), Mode: lock.IS}, o)
-	return err
 }

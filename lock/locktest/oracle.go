@@ -1,159 +1,52 @@
 package locktest
 
 import (
+	"context"
 	"slices"
-	"strings"
 
 	"github.com/interlock-go/interlock/lock"
 )
 
-// matrix says which modes go together: rows and columns are IS, IX, S, SIX, X. It
-// is the table of the textbooks, written once more: the suite does not judge a
-// locker by what lock itself says of modes and requests.
-var matrix = [...]string{
-	"yyyy-",
-	"yy---",
-	"y-y--",
-	"y----",
-	"-----",
+// oracle is the expected content of a locker, in the simplest form: a list of
+// acquisitions, held or waiting, in the order of their arrival.
+type oracle struct {
+	maxWaiters int
+	present    []*claim
 }
 
-func goTogether(a, b lock.Mode) bool { return matrix[a-lock.IS][b-lock.IS] == 'y' }
-
-// atLeast reports whether a is as strong as b: what goes with a goes with b.
-func atLeast(a, b lock.Mode) bool {
-	for _, m := range lock.Modes {
-		if goTogether(a, m) && !goTogether(b, m) {
-			return false
-		}
-	}
-	return true
-}
-
-// joined returns the weakest mode that is as strong as both.
-func joined(a, b lock.Mode) lock.Mode {
-	for _, m := range lock.Modes {
-		if atLeast(m, a) && atLeast(m, b) {
-			return m
-		}
-	}
-	panic("locktest: X is as strong as all")
-}
-
-func intention(m lock.Mode) lock.Mode {
-	if m == lock.IS || m == lock.S {
-		return lock.IS
-	}
-	return lock.IX
-}
-
-// marks returns what a request does to each node, by the node's path.
-func marks(r lock.Request) map[string]lock.Mode {
-	marked := map[string]lock.Mode{}
-	path := r.Path.String()
-	for i := range path {
-		if path[i] == '/' && i > 0 {
-			marked[path[:i]] = intention(r.Mode)
-		}
-	}
-	if path != "/" {
-		marked["/"] = intention(r.Mode)
-	}
-	marked[path] = r.Mode
-	return marked
-}
-
-// rules remembers which requests conflict. It is for one goroutine.
-type rules struct {
-	known map[[2]lock.Request]bool
-}
-
-func newRules() *rules { return &rules{known: map[[2]lock.Request]bool{}} }
-
-// clash reports whether some node is marked by both in modes that do not go
-// together.
-func (k *rules) clash(a, b lock.Request) bool {
-	pair := [2]lock.Request{a, b}
-	answer, ok := k.known[pair]
-	if !ok {
-		other := marks(b)
-		for node, m := range marks(a) {
-			if with, both := other[node]; both && !goTogether(m, with) {
-				answer = true
-			}
-		}
-		k.known[pair] = answer
-	}
-	return answer
-}
-
-func (k *rules) clashAny(r lock.Request, rs []lock.Request) bool {
-	return slices.ContainsFunc(rs, func(other lock.Request) bool { return k.clash(r, other) })
-}
-
-func (k *rules) clashAll(as, bs []lock.Request) bool {
-	return slices.ContainsFunc(as, func(a lock.Request) bool { return k.clashAny(a, bs) })
-}
-
-// canonical returns a list as a grant shows it: in order of segments, requests
-// for one node joined.
-func canonical(rs []lock.Request) []lock.Request {
-	var list []lock.Request
-	for _, r := range rs {
-		i := slices.IndexFunc(list, func(other lock.Request) bool { return other.Path == r.Path })
-		if i >= 0 {
-			list[i].Mode = joined(list[i].Mode, r.Mode)
-		} else {
-			list = append(list, r)
-		}
-	}
-	slices.SortFunc(list, func(a, b lock.Request) int {
-		return slices.Compare(strings.Split(a.Path.String(), "/"), strings.Split(b.Path.String(), "/"))
-	})
-	// "/" splits into two empty segments, "/a" into an empty one and "a".
-	return list
-}
-
-// allAtLeast reports whether requests hold all that others, of the same nodes, ask
-// for.
-func allAtLeast(has, asked []lock.Request) bool {
-	for i := range asked {
-		if !atLeast(has[i].Mode, asked[i].Mode) {
-			return false
-		}
-	}
-	return true
-}
-
-// claim is one acquisition that is present in the oracle, or was.
+// claim is one acquisition, present or ended.
 type claim struct {
 	options lock.Options
-	asked   []lock.Request // canonical, as first asked for
+	asked   []lock.Request // canonical, of the first call
 	has     []lock.Request
 	waiting bool
 	token   lock.Token // 0 while it waits
+	fault   error      // nil, ErrRevoked, ErrLost or ErrNotHeld
+	revoked bool       // or lost
+	reason  string     // of the revocation or loss
+	calls   []*call    // that wait for it
+	grants  []*lock.Grant
+	works   []context.Context // one for each grant
 }
 
-// oracle is what a locker holds, in the most naive form: a list of acquisitions,
-// held or waiting, in the order of their arrival.
-type oracle struct {
-	*rules
-	present []*claim
+// answer is what a call is expected to return.
+type answer struct {
+	kind     string // see kindOf
+	requests []lock.Request
+	holders  []lock.Holder // of a refusal
+	claim    *claim        // of a grant or a wait
 }
 
-// inTheWay returns what conflicts with requests, in the order of arrival: all of
-// it that is present, but for own, and for what came after own if that waits.
-func (o *oracle) inTheWay(rs []lock.Request, own *claim) []lock.Holder {
-	var found []lock.Holder
+// blockers returns the present requests that conflict with rs, in the order of
+// arrival. The claim own does not conflict with itself. If it waits, later claims
+// do not conflict with it.
+func (o *oracle) blockers(rs []lock.Request, own *claim) (found []lock.Holder) {
 	for _, c := range o.present {
 		if c == own && own.waiting {
 			break
 		}
-		if c == own {
-			continue
-		}
 		for _, r := range c.has {
-			if o.clashAny(r, rs) {
+			if c != own && conflict(rs, []lock.Request{r}) {
 				found = append(found, c.holder(r))
 			}
 		}
@@ -168,12 +61,11 @@ func (c *claim) holder(r lock.Request) lock.Holder {
 	}
 }
 
-// holders returns all that is present where where says so.
-func (o *oracle) holders(where func(lock.Path) bool) []lock.Holder {
-	var found []lock.Holder
+// holders returns all present requests in a scope.
+func (o *oracle) holders(p lock.Path, s lock.Scope) (found []lock.Holder) {
 	for _, c := range o.present {
 		for _, r := range c.has {
-			if where(r.Path) {
+			if scopeOf(r.Path, p)&s != 0 {
 				found = append(found, c.holder(r))
 			}
 		}
@@ -181,23 +73,102 @@ func (o *oracle) holders(where func(lock.Path) bool) []lock.Holder {
 	return found
 }
 
-// arrive adds an acquisition and reports whether it is granted at once.
-func (o *oracle) arrive(c *claim) bool {
-	c.waiting = len(o.inTheWay(c.has, nil)) > 0
+// acquire returns the expected answer of an acquisition and keeps it if it is
+// granted or waits.
+func (o *oracle) acquire(opts lock.Options, asked []lock.Request, wait bool) answer {
+	known := o.withID(opts.ID)
+	switch {
+	case known == nil:
+	case !slices.Equal(known.asked, asked), !known.waiting && !covers(known.has, asked):
+		var holders []lock.Holder
+		for _, r := range known.has {
+			holders = append(holders, known.holder(r))
+		}
+		return refusal("in-use", asked, holders, opts.Owner)
+	case !known.waiting:
+		return answer{kind: "ok", claim: known}
+	case wait:
+		return answer{kind: "waiting", claim: known}
+	}
+	blockers := o.blockers(asked, known)
+	_, waiting := o.counts()
+	c := &claim{options: opts, asked: asked, has: slices.Clone(asked)}
+	switch {
+	case len(blockers) == 0:
+		o.present = append(o.present, c)
+		return answer{kind: "ok", claim: c}
+	case !wait:
+		return refusal("conflict", asked, blockers, opts.Owner)
+	case o.maxWaiters > 0 && waiting >= o.maxWaiters:
+		return refusal("queue-full", asked, blockers, opts.Owner)
+	}
+	c.waiting = true
 	o.present = append(o.present, c)
-	return !c.waiting
+	return answer{kind: "waiting", requests: asked, holders: blockers, claim: c}
 }
 
-func (o *oracle) leave(c *claim) {
+func refusal(kind string, rs []lock.Request, holders []lock.Holder, owner string) answer {
+	for i := range holders {
+		holders[i].Mine = owner != "" && holders[i].Owner == owner
+	}
+	return answer{kind: kind, requests: rs, holders: holders}
+}
+
+// covers reports whether requests are as strong as others of the same nodes.
+func covers(has, asked []lock.Request) bool {
+	for i := range asked {
+		if !atLeast(has[i].Mode, asked[i].Mode) {
+			return false
+		}
+	}
+	return true
+}
+
+// upgrade returns the expected answer of an upgrade, and raises the claim if it is
+// granted.
+func (o *oracle) upgrade(c *claim, m lock.Mode) answer {
+	if c.fault != nil {
+		return answer{kind: kindOf(c.fault)}
+	}
+	after := joinAll(c.has, m)
+	var raised []lock.Request
+	for i := range after {
+		if after[i] != c.has[i] {
+			raised = append(raised, after[i])
+		}
+	}
+	// Only the raised requests can conflict.
+	if blockers := o.blockers(raised, c); len(blockers) > 0 {
+		return refusal("conflict", raised, blockers, c.options.Owner)
+	}
+	c.has = after
+	return answer{kind: "ok", requests: raised}
+}
+
+// downgrade returns the expected answer of a downgrade, and lowers the claim if it
+// is granted.
+func (o *oracle) downgrade(c *claim, m lock.Mode) answer {
+	switch {
+	case c.fault != nil:
+		return answer{kind: kindOf(c.fault)}
+	case !allAtLeast(c.has, m):
+		return answer{kind: "invalid"}
+	}
+	c.has = lowerAll(c.has, m)
+	return answer{kind: "ok"}
+}
+
+// end takes a claim out, for a reason that its grants report from now on.
+func (o *oracle) end(c *claim, fault error) {
+	c.fault = fault
 	o.present = slices.DeleteFunc(o.present, func(other *claim) bool { return other == c })
 }
 
-// wake grants what waits for nobody any more, and returns it in the order of
+// wake grants the claims without blockers, and returns them in the order of their
 // arrival.
-func (o *oracle) wake() []*claim {
-	var woken []*claim
+func (o *oracle) wake() (woken []*claim) {
 	for _, c := range o.present {
-		if c.waiting && len(o.inTheWay(c.has, c)) == 0 {
+		if c.waiting && len(o.blockers(c.has, c)) == 0 {
 			c.waiting = false
 			woken = append(woken, c)
 		}
@@ -206,15 +177,13 @@ func (o *oracle) wake() []*claim {
 }
 
 func (o *oracle) withID(id string) *claim {
-	for _, c := range o.present {
-		if id != "" && c.options.ID == id {
-			return c
-		}
+	i := slices.IndexFunc(o.present, func(c *claim) bool { return id != "" && c.options.ID == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return o.present[i]
 }
 
-// counts returns how many acquisitions are held and how many wait.
 func (o *oracle) counts() (held, waiting int) {
 	for _, c := range o.present {
 		if c.waiting {

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -16,48 +17,39 @@ import (
 //go:embed testdata/locktree.json
 var vectors []byte
 
-// RunVectors runs a file of vectors, one subtest for each of its sequences. Run
-// does so with the file of the suite, testdata/locktree.json, which says what
-// its steps mean; this is for more of the same form. A file that has anything
-// unknown in it fails as a whole.
+// RunVectors runs a file of vectors: sequences of calls with their answers, each in
+// a subtest. Run calls it with the file of the suite, testdata/locktree.json, whose
+// rules explain the steps. RunVectors refuses a file with anything unknown in it.
 //
-// A handle is the owner of its request, and with compares owners. A wait names
-// nobody while it lasts: whom it has to name is asked by a TryLock of the same
-// owner, just before it begins.
+// A handle of the file is the owner of its requests; "with" compares owners.
 func RunVectors(t *testing.T, h Harness, data []byte) {
 	t.Helper()
 	h.check("RunVectors")
-	list, err := parseVectors(data)
+	sequences, err := parseVectors(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	runAll(t, &h, list)
-}
-
-// sequence is one vector.
-type sequence struct {
-	Name  string       `json:"name"`
-	Group string       `json:"group"`
-	Note  string       `json:"note"`
-	Steps []vectorStep `json:"steps"`
+	for _, s := range sequences {
+		t.Run(s.name, func(t *testing.T) { s.run(t, &h) })
+	}
 }
 
 type vectorLock struct {
-	Mode *string `json:"mode"`
+	Mode string  `json:"mode"`
 	Path *string `json:"path"`
 }
 
 type vectorStep struct {
 	Op     string  `json:"op"`
-	System *string `json:"system"` // the locker; nil is one of its own
-	Handle *string `json:"h"`
+	System *string `json:"system"`
+	Handle string  `json:"h"`
 	vectorLock
 	Locks   []vectorLock `json:"locks"`
-	Want    *string      `json:"want"`
+	Want    string       `json:"want"`
 	With    []string     `json:"with"`
 	Granted []string     `json:"granted"`
-	Held    *int         `json:"held"`
-	Waiting *int         `json:"waiting"`
+	Held    int          `json:"held"`
+	Waiting int          `json:"waiting"`
 }
 
 // parseVectors makes a demand of every sequence.
@@ -68,127 +60,100 @@ func parseVectors(data []byte) ([]demand, error) {
 		Rules      []string                  `json:"rules"`
 		Groups     map[string]string         `json:"groups"`
 		Compatible map[lock.Mode][]lock.Mode `json:"compatible"`
-		Sequences  []sequence                `json:"sequences"`
+		Sequences  []struct {
+			Name  string       `json:"name"`
+			Group string       `json:"group"`
+			Note  string       `json:"note"`
+			Steps []vectorStep `json:"steps"`
+		} `json:"sequences"`
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf("locktest: the vectors cannot be read: %w", err)
+		return nil, fmt.Errorf("locktest: read vectors: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("locktest: something follows the vectors")
+		return nil, errors.New("locktest: read vectors: the file goes on after its end")
 	}
-	if file.Format != 1 {
-		return nil, fmt.Errorf("locktest: the vectors are of format %d, not 1", file.Format)
+	if file.Format != 1 || len(file.Sequences) == 0 {
+		return nil, fmt.Errorf("locktest: read vectors: format %d with %d sequences: format 1 is required",
+			file.Format, len(file.Sequences))
 	}
 	for _, a := range lock.Modes {
 		for _, b := range lock.Modes {
-			if file.Compatible != nil && slices.Contains(file.Compatible[a], b) != goTogether(a, b) {
-				return nil, fmt.Errorf("locktest: the vectors have another matrix: %s and %s", a, b)
+			if file.Compatible != nil && slices.Contains(file.Compatible[a], b) != compatible(a, b) {
+				return nil, fmt.Errorf("locktest: read vectors: another matrix at %s and %s", a, b)
 			}
 		}
-	}
-	if len(file.Sequences) == 0 {
-		return nil, errors.New("locktest: the vectors have no sequence")
 	}
 	var list []demand
-	seen := map[string]bool{}
 	for _, s := range file.Sequences {
-		if s.Name == "" || seen[s.Name] {
-			return nil, fmt.Errorf("locktest: no name, or one that was there before: %q", s.Name)
+		if s.Name == "" || slices.ContainsFunc(list, func(d demand) bool { return d.name == s.Name }) {
+			return nil, fmt.Errorf("locktest: read vectors: sequence name %q is empty or repeated", s.Name)
 		}
-		seen[s.Name] = true
 		if _, ok := file.Groups[s.Group]; !ok {
-			return nil, fmt.Errorf("locktest: %q is of group %q, which the file does not explain", s.Name, s.Group)
+			return nil, fmt.Errorf("locktest: read vectors: %q: unknown group %q", s.Name, s.Group)
 		}
+		var steps []step
 		for i := range s.Steps {
-			if fault := s.Steps[i].malformed(); fault != "" {
-				return nil, fmt.Errorf("locktest: %q, step %d: %s", s.Name, i+1, fault)
+			step, err := s.Steps[i].step()
+			if err != nil {
+				return nil, fmt.Errorf("locktest: read vectors: %q, step %d: %w", s.Name, i+1, err)
 			}
+			steps = append(steps, step)
 		}
-		says := file.Groups[s.Group] + ": " + s.Name
-		if s.Note != "" {
-			says += " (" + s.Note + ")"
-		}
-		list = append(list, demand{name: "Vectors/" + s.Name, says: says, run: s.run})
+		list = append(list, demand{name: s.Name, test: func(e *env) {
+			e.Helper()
+			e.require(newPlayer(e).play(steps), "%s", file.Groups[s.Group])
+		}})
 	}
 	return list, nil
 }
 
-// form is which fields a step of an op has, and which answers.
-type form struct {
-	wants            []string // nil: none
-	handle, requests bool
-	mode, counts     bool
+// vectorOps are the operations of a file and what each is about: requests, a mode,
+// a handle, or all of a locker.
+var vectorOps = map[string]string{
+	"try": "requests", "lock": "requests", "convert": "mode", "unlock": "handle", "cancel": "handle",
+	"count": "locker", "idle": "locker",
 }
 
-var forms = map[string]form{
-	"try":     {wants: []string{"ok", "conflict", "invalid"}, handle: true, requests: true},
-	"lock":    {wants: []string{"ok", "waiting", "invalid"}, handle: true, requests: true},
-	"unlock":  {wants: []string{"ok", "not-held"}, handle: true},
-	"cancel":  {wants: []string{"ok", "not-held"}, handle: true},
-	"convert": {wants: []string{"ok", "conflict", "not-held", "invalid"}, handle: true, mode: true},
-	"count":   {counts: true},
-	"idle":    {wants: []string{"ok"}},
-}
-
-func (s *vectorStep) malformed() string {
-	f, ok := forms[s.Op]
-	single := s.Path != nil && s.Mode != nil && s.Locks == nil
-	list := s.Path == nil && s.Mode == nil && s.Locks != nil
-	whole := func(l vectorLock) bool { return l.Path != nil && l.Mode != nil }
+// step checks the fields that its operation needs and converts the step.
+func (v *vectorStep) step() (step, error) {
+	s := step{op: v.Op, client: v.Handle, every: v.System == nil, want: cmp.Or(v.Want, "ok")}
+	s.names, s.granted = v.With, v.Granted
+	about := vectorOps[v.Op]
+	locks := v.Locks
+	if v.Path != nil {
+		locks = append(locks, v.vectorLock)
+	}
 	switch {
-	case !ok:
-		return fmt.Sprintf("there is no op %q", s.Op)
-	case (s.Handle != nil) != f.handle:
-		return "a handle is missing, or too much"
-	case f.requests && !single && !list:
-		return "it wants either mode and path, or locks"
-	case f.requests && list && slices.ContainsFunc(s.Locks, func(l vectorLock) bool { return !whole(l) }):
-		return "a member of locks wants mode and path"
-	case !f.requests && (s.Path != nil || s.Locks != nil || (s.Mode != nil) != f.mode):
-		return "a mode is missing, or it has no use for mode, path or locks"
-	case (s.Held != nil) != f.counts || (s.Waiting != nil) != f.counts:
-		return "held and waiting are missing, or too much"
-	case (s.Want != nil) != (f.wants != nil):
-		return "want is missing, or too much"
-	case s.Want != nil && !slices.Contains(f.wants, *s.Want):
-		return fmt.Sprintf("%s has no answer %q", s.Op, *s.Want)
-	case s.With != nil && s.want() != "conflict" && s.want() != "waiting":
-		return "only a conflict and a wait have names"
-	case s.With == nil && s.want() == "conflict":
-		return "a conflict has names"
-	case s.Granted != nil && s.want() != "ok":
-		return "only what is done grants anything"
+	case !slices.Contains(answers[v.Op], s.want) || about == "" || (v.Want == "") != (v.Op == "count"):
+		return s, fmt.Errorf("operation %q with answer %q is unknown", v.Op, v.Want)
+	case (v.Handle == "") != (about == "locker"):
+		return s, errors.New("h is missing or superfluous")
+	case (locks == nil) == (about == "requests") || v.Path != nil && v.Locks != nil:
+		return s, errors.New("path or locks is missing or superfluous")
+	case (v.Mode == "") == (about == "mode" || v.Path != nil):
+		return s, errors.New("mode is missing or superfluous")
+	case s.want == "conflict" && v.With == nil:
+		return s, errors.New("with is missing")
 	}
-	return ""
-}
-
-func (s *vectorStep) want() string {
-	if s.Want == nil {
-		return ""
+	if v.System != nil {
+		s.system = *v.System
 	}
-	return *s.Want
-}
-
-// requests returns what the step asks for. A path or mode that cannot be parsed
-// is an error; it is refused before the locker hears of it.
-func (s *vectorStep) requests() ([]lock.Request, error) {
-	list := s.Locks
-	if list == nil {
-		list = []vectorLock{s.vectorLock}
+	s.held, s.waiting, s.list = v.Held, v.Waiting, v.Locks != nil
+	if about == "mode" {
+		m, err := lock.ParseMode(v.Mode)
+		s.mode, s.bad = m, err != nil
 	}
-	var rs []lock.Request
-	for _, l := range list {
+	for _, l := range locks {
+		if l.Path == nil {
+			return s, errors.New("a lock has no path")
+		}
 		path, err := lock.Parse(*l.Path)
-		if err != nil {
-			return nil, err
-		}
-		mode, err := lock.ParseMode(*l.Mode)
-		if err != nil {
-			return nil, err
-		}
-		rs = append(rs, lock.Request{Path: path, Mode: mode})
+		mode, modeErr := lock.ParseMode(l.Mode)
+		s.bad = s.bad || err != nil || modeErr != nil
+		s.rs = append(s.rs, lock.Request{Path: path, Mode: mode})
 	}
-	return rs, nil
+	return s, nil
 }

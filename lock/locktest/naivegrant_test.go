@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 func (p *place) Requests() []lock.Request {
 	p.n.mu.Lock()
 	defer p.n.mu.Unlock()
-	if p.gone && p.n.bend.forgetsRequests {
+	if p.gone && p.n.fault == "a released grant has no requests" {
 		return nil
 	}
 	return slices.Clone(p.has)
@@ -28,22 +27,21 @@ func (p *place) Check() error { return nil }
 
 func (p *place) Unlock(ctx context.Context) error {
 	n := p.n
-	if n.bend.unlockNeedsContext && ctx.Err() != nil {
+	if n.fault == "Unlock needs a live context" && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.bend.unlockByOwner {
+	if n.fault == "Unlock releases all of the owner" && !p.gone {
 		for _, other := range slices.Clone(n.all) {
-			if !p.gone && other != p && other.o.Owner == p.o.Owner {
+			if other != p && other.o.Owner == p.o.Owner {
 				n.drop(other)
 			}
 		}
 	}
 	was := p.gone
-	n.pause(n.bend.unlockTwiceAtOnce)
-	if p.gone && (n.bend.unlockTwice || n.bend.unlockTwiceAtOnce && !was) {
-		// Whoever holds the same by now.
+	n.pause("Unlock is checked, then done")
+	if p.gone && (n.fault == "a second Unlock releases another grant" || n.fault == "Unlock is checked, then done" && !was) {
 		for _, other := range n.all {
 			if !other.waiting && slices.Equal(other.has, p.has) {
 				n.drop(other)
@@ -58,7 +56,7 @@ func (p *place) Unlock(ctx context.Context) error {
 func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
 	n := p.n
 	if ctx.Err() != nil {
-		return given(ctx)
+		return lock.Ended(ctx)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,32 +67,32 @@ func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
 	var asked []lock.Request
 	for i := range raised {
 		raised[i].Mode = lock.Join(raised[i].Mode, m)
-		if n.bend.upgradesReplace {
+		if n.fault == "an upgrade replaces the mode" {
 			raised[i].Mode = m
 		}
 		if raised[i] != p.has[i] {
 			asked = append(asked, raised[i])
 		}
 	}
-	for blocked := n.inTheWay(asked, p); len(blocked) > 0; blocked = n.inTheWay(asked, p) {
-		if n.bend.upgradesWait && ctx.Err() == nil {
+	for blocked := n.blockers(asked, p); len(blocked) > 0; blocked = n.blockers(asked, p) {
+		if n.fault == "an upgrade waits" && ctx.Err() == nil {
 			n.mu.Unlock()
 			time.Sleep(time.Millisecond)
 			n.mu.Lock()
 			continue
 		}
-		if n.bend.upgradesStay {
+		if n.fault == "a refused upgrade is not undone" {
 			p.has = raised
 		}
 		return n.refusal(asked, &p.o, blocked, lock.ErrConflict)
 	}
-	n.pause(n.bend.looksThenRaises)
+	n.pause("an upgrade is checked, then granted")
 	if slices.Equal(raised, p.has) {
 		return nil
 	}
 	p.has = raised
-	if !n.bend.upgradesKeepToken {
-		p.token = n.next(p.has)
+	if n.fault != "an upgrade keeps its token" {
+		p.token = n.nextToken(p.has)
 	}
 	p.since = time.Now()
 	return nil
@@ -103,7 +101,7 @@ func (p *place) Upgrade(ctx context.Context, m lock.Mode) error {
 func (p *place) Downgrade(ctx context.Context, m lock.Mode) error {
 	n := p.n
 	if ctx.Err() != nil {
-		return given(ctx)
+		return lock.Ended(ctx)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,63 +109,50 @@ func (p *place) Downgrade(ctx context.Context, m lock.Mode) error {
 		return lock.ErrNotHeld
 	}
 	for _, r := range p.has {
-		if !r.Mode.Covers(m) && !n.bend.downgradesRaise {
+		if !r.Mode.Covers(m) && n.fault != "a downgrade raises" {
 			return &lock.InvalidError{What: "mode", Value: m.String(), Reason: "is not weaker than " + r.String()}
 		}
 	}
-	p.has = slices.Clone(p.has)
-	for i := range p.has {
-		p.has[i].Mode = m
-	}
-	if !n.bend.downgradesSleep {
+	p.has = lowerAll(p.has, m)
+	if n.fault != "a downgrade wakes no waiter" {
 		n.wake()
 	}
 	return nil
 }
 
 func (n *naive) Holders(ctx context.Context, p lock.Path, s lock.Scope) ([]lock.Holder, error) {
-	if err := validScope(p, s); err != nil {
+	// The Tree checks the same arguments.
+	if _, err := new(lock.Tree).Holders(ctx, p, s); err != nil {
 		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, given(ctx)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var found []lock.Holder
 	for _, other := range n.all {
 		for _, r := range other.has {
-			above, below := r.Path.Covers(p), p.Covers(r.Path)
-			at := above && below
-			in := at && s&lock.At != 0 || above && !at && s&lock.Above != 0 || below && !at && s&lock.Below != 0
-			if in && !(n.bend.waitersHide && other.waiting) {
-				found = append(found, n.describe(other, r))
+			if scopeOf(r.Path, p)&s != 0 && !(other.waiting && n.fault == "Holders lists no waiters") {
+				found = append(found, other.holder(r))
 			}
 		}
 	}
 	return found, nil
 }
 
-func validScope(p lock.Path, s lock.Scope) error {
-	_, err := new(lock.Tree).Holders(context.Background(), p, s)
-	return err
-}
-
 func (n *naive) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	if ctx.Err() != nil {
-		return lock.Snapshot{}, given(ctx)
+		return lock.Snapshot{}, lock.Ended(ctx)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := lock.Snapshot{Nodes: len(n.all) + n.kept, LastToken: n.token}
 	for _, p := range n.all {
 		for _, r := range p.has {
-			s.Holders = append(s.Holders, n.describe(p, r))
+			s.Holders = append(s.Holders, p.holder(r))
 		}
 		switch {
 		case p.waiting:
 			s.Waiting++
-		case n.bend.countsMembers:
+		case n.fault == "a list counts its requests":
 			s.Held += len(p.has)
 		default:
 			s.Held++
@@ -176,8 +161,8 @@ func (n *naive) Snapshot(ctx context.Context) (lock.Snapshot, error) {
 	return s, nil
 }
 
-// holder returns who holds by a token.
-func (n *naive) holder(token lock.Token) *place {
+// holding returns the place that holds a token.
+func (n *naive) holding(token lock.Token) *place {
 	for _, p := range n.all {
 		if !p.waiting && p.token == token && !p.leaving {
 			return p
@@ -188,16 +173,16 @@ func (n *naive) holder(token lock.Token) *place {
 
 func (n *naive) Revoke(ctx context.Context, token lock.Token, reason string) error {
 	if ctx.Err() != nil {
-		return given(ctx)
+		return lock.Ended(ctx)
 	}
 	n.mu.Lock()
-	p := n.holder(token)
+	p := n.holding(token)
 	n.mu.Unlock()
 	if p == nil {
 		return lock.ErrNotHeld
 	}
 	p.lose(&lock.LostError{Token: token, Reason: reason, Err: lock.ErrRevoked})
-	if n.bend.revokeTakes {
+	if n.fault == "Revoke releases" {
 		return p.Unlock(ctx)
 	}
 	return nil
@@ -205,27 +190,26 @@ func (n *naive) Revoke(ctx context.Context, token lock.Token, reason string) err
 
 func (n *naive) Break(ctx context.Context, token lock.Token, reason string) error {
 	if ctx.Err() != nil {
-		return given(ctx)
+		return lock.Ended(ctx)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := n.holder(token)
+	p := n.holding(token)
 	switch {
-	case p == nil && n.bend.breaksNobody:
+	case p == nil && n.fault == "Break of an unknown token succeeds":
 		return nil
 	case p == nil:
 		return lock.ErrNotHeld
 	}
-	if n.bend.reasonIsLost {
+	if n.fault == "a loss has no reason" {
 		reason = ""
 	}
 	p.leaving = true
-	if n.bend.tellsLate {
+	if n.fault == "Break grants before it announces" {
 		n.drop(p)
 	}
-	// Not under the mutex: contexts end in it.
-	n.mu.Unlock()
-	if n.bend.tellsLate {
+	n.mu.Unlock() // lose ends contexts
+	if n.fault == "Break grants before it announces" {
 		time.Sleep(time.Millisecond)
 	}
 	first := p.lose(&lock.LostError{Token: token, Reason: reason, Err: lock.ErrLost})
@@ -235,15 +219,4 @@ func (n *naive) Break(ctx context.Context, token lock.Token, reason string) erro
 	}
 	n.drop(p)
 	return nil
-}
-
-// pause lets others in between, where a fault does.
-func (n *naive) pause(bent bool) {
-	if bent {
-		n.mu.Unlock()
-		for range 3 {
-			runtime.Gosched()
-		}
-		n.mu.Lock()
-	}
 }

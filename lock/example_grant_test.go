@@ -12,7 +12,7 @@ import (
 func ExampleDo() {
 	var tree lock.Tree
 	r := lock.Request{Path: lock.MustParse("/shop/web"), Mode: lock.X}
-	err := lock.Do(context.Background(), &tree, r, nil, func(ctx context.Context, h *lock.Held) error {
+	err := lock.Do(context.Background(), &tree, r, nil, func(ctx context.Context, h *lock.Grant) error {
 		fmt.Println("deploying with token", h.Token())
 		return nil
 	})
@@ -23,21 +23,8 @@ func ExampleDo() {
 	// <nil> 0
 }
 
-func ExampleDoAll() {
-	var tree lock.Tree
-	rs := []lock.Request{{Path: lock.MustParse("/b"), Mode: lock.X}, {Path: lock.MustParse("/a"), Mode: lock.S}}
-	err := lock.DoAll(context.Background(), &tree, rs, nil, func(ctx context.Context, h *lock.Held) error {
-		fmt.Println(h.Requests())
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// [S at /a X at /b]
-	// <nil>
-}
-
-// An operator takes a lock away: the work that needs it learns of it first.
-func ExampleHeld_Context() {
+// Break ends the contexts of the grant before it grants the lock to another caller.
+func ExampleGrant_Context() {
 	var tree lock.Tree
 	ctx := context.Background()
 	h, _ := tree.TryLock(ctx, lock.Request{Path: lock.MustParse("/shop"), Mode: lock.X}, nil)
@@ -54,8 +41,8 @@ func ExampleHeld_Context() {
 	// true
 }
 
-// Two readers want to write: neither waits for the other, and one has to go.
-func ExampleHeld_Upgrade() {
+// Two readers upgrade: both are refused until one of them unlocks.
+func ExampleGrant_Upgrade() {
 	var tree lock.Tree
 	ctx := context.Background()
 	read := lock.Request{Path: lock.MustParse("/config"), Mode: lock.S}
@@ -68,16 +55,7 @@ func ExampleHeld_Upgrade() {
 	// <nil> <nil> [X at /config]
 }
 
-// A function that is called with a lock makes sure that it is enough.
-func ExampleHeld_Covers() {
-	var tree lock.Tree
-	h, _ := tree.TryLock(context.Background(), lock.Request{Path: lock.MustParse("/shop"), Mode: lock.X}, nil)
-	fmt.Println(h.Covers(lock.MustParse("/shop/web"), lock.X), h.Covers(lock.Root(), lock.IS))
-	// Output: true false
-}
-
-// Deploys announce what they do, a teardown is alone; an Unlocker may be called
-// twice.
+// Deploys share the lock in mode IX; a teardown holds it alone in mode X.
 func ExampleIntention() {
 	var system lock.Intention
 	a, _ := system.TryLock(lock.IX)
@@ -93,8 +71,8 @@ func ExampleIntention() {
 	// X <nil>
 }
 
-// The store keeps the fence: what a holder writes after it lost its lock, and
-// after the next has written, is refused.
+// The store keeps the fence. It refuses the write of a holder that lost its lock
+// after the next holder has written.
 func ExampleFence() {
 	var tree lock.Tree
 	var fence lock.Fence
@@ -106,19 +84,19 @@ func ExampleFence() {
 	fmt.Println(fence.Admit(next.Token()))
 	fmt.Println(fence.Admit(old.Token()))
 
-	// A restart begins above every token that was granted before it, also to who
-	// has written nothing so far: here by a number of the restart.
-	restarted := lock.NewTree(&lock.Config{FirstToken: 2 << 32})
+	// A restarted service starts above all earlier tokens: it counts its restarts in
+	// the upper bits.
+	restarted := lock.Must(&lock.Config{FirstToken: 2 << 32})
 	after, _ := restarted.TryLock(ctx, r, nil)
 	fmt.Println(after.Token(), fence.Admit(after.Token()))
 	// Output:
 	// <nil>
 	// <nil>
-	// lock: token 1 is stale: token 2 was here before
+	// lock: token 1 is stale: the fence has admitted token 2
 	// 8589934592 <nil>
 }
 
-// Who is there is told without asking for a lock.
+// Holders lists requests without a lock.
 func ExampleTree_Holders() {
 	var tree lock.Tree
 	ctx := context.Background()

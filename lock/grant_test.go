@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// closed reports whether a holder was told.
+// closed reports whether a channel is closed.
 func closed(lost <-chan struct{}) bool {
 	select {
 	case <-lost:
@@ -22,19 +22,19 @@ func closed(lost <-chan struct{}) bool {
 	}
 }
 
-// takings are the ways in which a grant ends or is about to: what is done, what
-// Check says then, and whether Lost is closed.
+// takings are the ways in which a grant ends or is revoked, with the error of Check
+// and whether Lost is closed.
 var takings = map[string]struct {
-	do   func(*lock.Tree, *lock.Held) error
+	do   func(*lock.Tree, *lock.Grant) error
 	want error
 	lost bool
 }{
-	"unlock": {func(_ *lock.Tree, h *lock.Held) error { return h.Unlock(context.Background()) }, lock.ErrNotHeld, false},
-	"revoke": {func(t *lock.Tree, h *lock.Held) error { return t.Revoke(context.Background(), h.Token(), "why") }, lock.ErrRevoked, true},
-	"break":  {func(t *lock.Tree, h *lock.Held) error { return t.Break(context.Background(), h.Token(), "why") }, lock.ErrLost, true},
+	"unlock": {func(_ *lock.Tree, h *lock.Grant) error { return h.Unlock(context.Background()) }, lock.ErrNotHeld, false},
+	"revoke": {func(t *lock.Tree, h *lock.Grant) error { return t.Revoke(context.Background(), h.Token(), "why") }, lock.ErrRevoked, true},
+	"break":  {func(t *lock.Tree, h *lock.Grant) error { return t.Break(context.Background(), h.Token(), "why") }, lock.ErrLost, true},
 }
 
-// G8: whatever asks, before and after, gets one answer.
+// G8: Check, Lost and contexts agree, whether they are called before or after.
 func TestHowAGrantEnds(t *testing.T) {
 	for name, taking := range takings {
 		t.Run(name, func(t *testing.T) {
@@ -56,15 +56,14 @@ func TestHowAGrantEnds(t *testing.T) {
 				err := h.Check()
 				require.ErrorIs(t, err, taking.want)
 				require.Equal(t, taking.lost, closed(before))
-				require.Equal(t, taking.lost, closed(h.Lost()), "also when asked only now")
+				require.Equal(t, taking.lost, closed(h.Lost()), "also at a second call")
 				require.ErrorIs(t, ctx.Err(), context.Canceled)
 				require.Same(t, err, context.Cause(ctx))
-				require.Equal(t, context.Canceled, context.Cause(left), "that had ended before")
+				require.Equal(t, context.Canceled, context.Cause(left), "it had ended before")
 				late, cancelLate := h.Context(parent)
 				require.Same(t, err, context.Cause(late))
 				cancelLate()
 				require.NoError(t, parent.Err())
-				require.False(t, h.Covers(lock.MustParse("/a"), lock.S))
 				require.ErrorIs(t, h.Upgrade(t.Context(), lock.X), taking.want)
 				require.ErrorIs(t, h.Downgrade(t.Context(), lock.IS), taking.want)
 				require.Equal(t, reqs("S at /a"), h.Requests())
@@ -76,109 +75,6 @@ func TestHowAGrantEnds(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A Lost that is first asked for after the loss is closed, too.
-func TestLostAskedForLate(t *testing.T) {
-	for name, taking := range takings {
-		inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-			h := take(t, tree, "S at /a", nil)
-			require.NoError(t, taking.do(tree, h))
-			require.Equal(t, taking.lost, closed(h.Lost()), name)
-			_ = h.Unlock(t.Context())
-		})
-	}
-}
-
-func TestUnlockAfterEveryEnd(t *testing.T) {
-	ctx := context.Background()
-	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-		h := take(t, tree, "X at /", nil)
-		require.NoError(t, tree.Revoke(ctx, 1, ""))
-		require.Equal(t, 1, snapshot(t, tree).Held, "revoked, it holds")
-		require.NoError(t, tree.Revoke(ctx, 1, "again"), "as asked")
-		require.EqualError(t, h.Check(), "lock: revoked: token 1", "told once")
-		unlock(t, h, h)
-		require.ErrorIs(t, h.Check(), lock.ErrNotHeld)
-		require.ErrorIs(t, tree.Revoke(ctx, 1, ""), lock.ErrNotHeld)
-		require.ErrorIs(t, tree.Break(ctx, 1, ""), lock.ErrNotHeld)
-
-		h = take(t, tree, "X at /", nil)
-		lost := h.Lost()
-		require.NoError(t, tree.Revoke(ctx, 2, "first"))
-		require.NoError(t, tree.Break(ctx, 2, "then"))
-		require.True(t, closed(lost))
-		require.EqualError(t, h.Check(), "lock: lost: token 2: then")
-		next := take(t, tree, "X at /", nil)
-		for range 2 { // a stale handle does nothing
-			require.ErrorIs(t, h.Unlock(ctx), lock.ErrLost)
-		}
-		require.NoError(t, next.Check())
-		require.Equal(t, 1, snapshot(t, tree).Held)
-		require.ErrorIs(t, tree.Break(ctx, 2, ""), lock.ErrNotHeld)
-		for _, none := range []lock.Token{0, 2, 4, 1 << 60} {
-			require.ErrorIs(t, tree.Revoke(ctx, none, ""), lock.ErrNotHeld)
-			require.ErrorIs(t, tree.Break(ctx, none, ""), lock.ErrNotHeld)
-		}
-		gone, cancel := context.WithCancel(ctx)
-		cancel()
-		require.NoError(t, next.Unlock(gone), "G11: a release does not depend on the context")
-	})
-}
-
-func TestHeldCovers(t *testing.T) {
-	ctx := context.Background()
-	var tree lock.Tree
-	// What a lock at /a allows at these nodes; X only where nothing is weaker.
-	for _, c := range []struct {
-		held string
-		at   string
-		want string // modes
-	}{
-		{"IS at /a", "/a", "IS"},
-		{"IS at /a", "/a/b", ""},
-		{"IX at /a", "/a", "IS IX"},
-		{"IX at /a", "/a/b", ""},
-		{"S at /a", "/a", "IS S"},
-		{"S at /a", "/a/b/c", "IS S"},
-		{"SIX at /a", "/a", "IS IX S SIX"},
-		{"SIX at /a", "/a/b", "IS S"},
-		{"X at /a", "/a", "IS IX S SIX X"},
-		{"X at /a", "/a/b/c", "IS IX S SIX X"},
-		{"X at /", "/a", "IS IX S SIX X"},
-		{"X at /a", "/ab", ""},
-		{"X at /a", "/", ""},
-	} {
-		h := take(t, &tree, c.held, nil)
-		got := ""
-		for _, m := range lock.Modes {
-			if h.Covers(lock.MustParse(c.at), m) {
-				got += " " + m.String()
-			}
-		}
-		require.Equal(t, c.want, trim(got), "%s, asked at %s", c.held, c.at)
-		require.False(t, h.Covers(lock.Path{}, lock.IS))
-		for _, m := range badModes {
-			require.False(t, h.Covers(lock.MustParse(c.at), m))
-		}
-		unlock(t, h)
-	}
-	h, err := tree.TryLockAll(ctx, reqs("S at /a", "IX at /a", "X at /b"), nil)
-	require.NoError(t, err)
-	require.True(t, h.Covers(lock.MustParse("/a"), lock.SIX))
-	require.True(t, h.Covers(lock.MustParse("/b/c"), lock.X))
-	require.False(t, h.Covers(lock.MustParse("/"), lock.IS))
-	require.NoError(t, h.Downgrade(ctx, lock.IX))
-	require.False(t, h.Covers(lock.MustParse("/b"), lock.S))
-	unlock(t, h)
-	idle(t, &tree)
-}
-
-func trim(s string) string {
-	if s == "" {
-		return s
-	}
-	return s[1:]
 }
 
 func TestConvertRefuses(t *testing.T) {
@@ -196,28 +92,27 @@ func TestConvertRefuses(t *testing.T) {
 		require.EqualError(t, h.Downgrade(ctx, lock.IX), `lock: mode "IX" is not weaker than S at /a`)
 		require.ErrorIs(t, h.Downgrade(ctx, lock.X), lock.ErrInvalid)
 		require.NoError(t, h.Upgrade(ctx, lock.IS), "nothing is raised: no new token")
-		require.EqualError(t, h.Upgrade(gone, lock.X), "lock: given up: context canceled: out of time")
+		require.EqualError(t, h.Upgrade(gone, lock.X), "lock: the context has ended: context canceled: out of time")
 		require.ErrorIs(t, h.Downgrade(gone, lock.IS), context.Canceled)
 	})
 	require.NoError(t, h.Downgrade(ctx, lock.S))
 	require.Equal(t, reqs("S at /a", "S at /b"), h.Requests())
 	unlock(t, h)
-	// A driver's own grant that has ended says so.
 	require.ErrorIs(t, h.Upgrade(ctx, lock.X), lock.ErrNotHeld)
 }
 
-// G8: a waiter is granted after the holder has been told, by everything that
-// tells him.
-func TestBreakTellsBeforeItGrants(t *testing.T) {
+// G8: a waiter is granted after Check, Lost and the contexts of the holder report
+// the loss.
+func TestBreakAnnouncesBeforeItGrants(t *testing.T) {
 	for _, revoked := range []bool{false, true} {
-		var holder *lock.Held
+		var holder *lock.Grant
 		var work context.Context
-		told := 0
-		tree := lock.NewTree(&lock.Config{Observer: &lock.Observer{Granted: func(g lock.Granted) {
+		granted := 0
+		tree := lock.Must(&lock.Config{Observer: lock.Observer{Granted: func(_ context.Context, g lock.Granted) {
 			if g.Owner != "next" {
 				return
 			}
-			told++
+			granted++
 			require.ErrorIs(t, holder.Check(), lock.ErrLost)
 			require.True(t, closed(holder.Lost()))
 			require.Error(t, work.Err())
@@ -229,7 +124,7 @@ func TestBreakTellsBeforeItGrants(t *testing.T) {
 			work, cancel = holder.Context(t.Context())
 			defer cancel()
 			next := wait(t.Context(), tree, "X at /", by("next"))
-			// Code of the holder that runs while it is told still has the lock.
+			// Code of the holder that runs at the end of the context may use the grant.
 			after := context.AfterFunc(work, func() { _ = holder.Check() })
 			defer after()
 			if revoked {
@@ -238,15 +133,14 @@ func TestBreakTellsBeforeItGrants(t *testing.T) {
 			}
 			require.NoError(t, tree.Break(t.Context(), 1, ""))
 			require.Greater(t, next.granted(t).Token(), holder.Token())
-			unlock(t, next.held)
+			unlock(t, next.grant)
 		})
-		require.Equal(t, 1, told)
+		require.Equal(t, 1, granted)
 		idle(t, tree)
 	}
 }
 
-// slow is a context whose first child that ends takes until it is let go: whoever
-// tells the holder is at work.
+// slow is a context that blocks the end of its first child until leave is closed.
 type slow struct {
 	context.Context
 	arrived, leave chan struct{}
@@ -267,9 +161,8 @@ func (c *slow) Value(key any) any {
 
 func (c *slow) Done() <-chan struct{} { return make(chan struct{}) }
 
-// Break returns, and grants, only when the holder knows, even if it finds a
-// revocation that has begun to tell him.
-func TestBreakWhileARevocationIsTold(t *testing.T) {
+// Break grants only after the announcement, also if a Revoke has begun it.
+func TestBreakDuringARevocation(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
 		h := take(t, tree, "X at /a", nil)
 		lost := h.Lost()
@@ -282,7 +175,7 @@ func TestBreakWhileARevocationIsTold(t *testing.T) {
 		}
 		next := wait(t.Context(), tree, "X at /", nil)
 		parent.on.Store(true)
-		revoked := start(func() (*lock.Held, error) { return nil, tree.Revoke(t.Context(), 1, "") })
+		revoked := start(func() (*lock.Grant, error) { return nil, tree.Revoke(t.Context(), 1, "") })
 		<-parent.arrived // one has ended, three have not
 		next.waits(t)
 		require.NoError(t, tree.Break(t.Context(), 1, ""))
@@ -299,10 +192,9 @@ func TestBreakWhileARevocationIsTold(t *testing.T) {
 	})
 }
 
-// While Break tells the holder, the lock is nobody else's, the id is not joined,
-// and whoever unlocks meanwhile changes neither that it was broken nor who hears
-// of it.
-func TestWhileTheHolderIsTold(t *testing.T) {
+// While Break announces the loss, the lock is not granted, no acquisition joins the
+// id, and an Unlock of the holder does not hide the loss.
+func TestDuringTheAnnouncement(t *testing.T) {
 	for _, unlocks := range []bool{false, true} {
 		inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
 			o := &lock.Options{ID: "d"}
@@ -311,13 +203,13 @@ func TestWhileTheHolderIsTold(t *testing.T) {
 			_, cancel := h.Context(parent)
 			defer cancel()
 			parent.on.Store(true)
-			broken := start(func() (*lock.Held, error) { return nil, tree.Break(t.Context(), 1, "why") })
+			broken := start(func() (*lock.Grant, error) { return nil, tree.Break(t.Context(), 1, "why") })
 			<-parent.arrived
 			require.False(t, broken.done)
 			require.ErrorIs(t, h.Check(), lock.ErrLost)
 			unchanged(t, tree, func() {
 				_, err := tree.TryLock(t.Context(), req("X at /a"), o)
-				require.ErrorIs(t, err, lock.ErrConflict, "not a grant that is lost")
+				require.ErrorIs(t, err, lock.ErrConflict, "the lost grant is not returned")
 				require.Equal(t, []string{"X at /a held as d"}, names(t, err))
 				require.ErrorIs(t, tree.Revoke(t.Context(), 1, ""), lock.ErrNotHeld)
 				require.ErrorIs(t, tree.Break(t.Context(), 1, ""), lock.ErrNotHeld)
@@ -331,22 +223,22 @@ func TestWhileTheHolderIsTold(t *testing.T) {
 			close(parent.leave)
 			synctest.Wait()
 			require.True(t, broken.done)
-			require.NoError(t, broken.err, "it was broken, whoever released it")
+			require.NoError(t, broken.err, "the grant was broken before the Unlock")
 			require.NotSame(t, h, again.granted(t))
-			require.EqualValues(t, 2, again.held.Token())
+			require.EqualValues(t, 2, again.grant.Token())
 			require.ErrorIs(t, h.Unlock(t.Context()), lock.ErrLost)
-			require.NoError(t, again.held.Check())
-			require.Same(t, again.held, take(t, tree, "X at /a", o), "the id is the new grant's")
-			unlock(t, again.held)
+			require.NoError(t, again.grant.Check())
+			require.Same(t, again.grant, take(t, tree, "X at /a", o), "the id belongs to the new grant")
+			unlock(t, again.grant)
 		})
 	}
 }
 
-// An Unlock that comes before the loss is no loss, also to the observer, and
-// Break says that nobody held it.
+// An Unlock before Break is no loss, also for the observer, and Break returns
+// ErrNotHeld.
 func TestUnlockBeforeBreak(t *testing.T) {
 	var released []error
-	tree := lock.NewTree(&lock.Config{Observer: &lock.Observer{Released: func(e lock.Released) { released = append(released, e.Err) }}})
+	tree := lock.Must(&lock.Config{Observer: lock.Observer{Released: func(_ context.Context, e lock.Released) { released = append(released, e.Err) }}})
 	h := take(t, tree, "X at /a", nil)
 	parent := newSlow()
 	_, cancel := h.Context(parent)
@@ -363,12 +255,12 @@ func TestUnlockBeforeBreak(t *testing.T) {
 	idle(t, tree)
 }
 
-// The same with the wait that is granted, broken and given up at once.
+// A wait that is granted, broken and cancelled at once fails.
 func TestBrokenBeforeItIsReceived(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
 		holder := take(t, tree, "X at /a", nil)
 		var err error
-		p := wait(odd{Context: t.Context(), err: func() error { return err }}, tree, "X at /a", by("late"))
+		p := wait(faulty{Context: t.Context(), err: func() error { return err }}, tree, "X at /a", by("late"))
 		holder2 := wait(t.Context(), tree, "X at /", nil)
 		err = context.Canceled
 		require.NoError(t, holder.Unlock(t.Context()))
@@ -377,4 +269,9 @@ func TestBrokenBeforeItIsReceived(t *testing.T) {
 		require.Empty(t, names(t, p.err))
 		unlock(t, holder2.granted(t))
 	})
+}
+
+func TestZeroHandle(t *testing.T) {
+	require.Zero(t, lock.Handle{}.Token())
+	require.False(t, lock.Handle{}.Unlock())
 }

@@ -1,0 +1,101 @@
+package lock
+
+import "context"
+
+// Handle is a grant of [Tree.Try]: a value of two words for code that locks and
+// unlocks too often for an allocation each. It has no owner. It cannot be revoked,
+// only broken, and its holder is not notified.
+//
+// The zero Handle holds nothing. A Handle may be copied and used from any
+// goroutine. All copies are the same grant.
+type Handle struct {
+	claim      *claim
+	generation uint64
+}
+
+// Try grants the request at once or refuses it, like [Tree.TryLock]. It does not
+// allocate, and a refusal does not list the holders.
+//
+// Errors: [ErrConflict], [ErrInvalid]. After an error nothing is held.
+func (t *Tree) Try(p Path, m Mode) (Handle, error) {
+	if !p.Valid() || !m.Valid() {
+		return Handle{}, Request{p, m}.Validate()
+	}
+	key := p.key()
+	t.mu.Lock()
+	at, free := t.trie.find(key, conflicting[m&7])
+	if !free {
+		t.mu.Unlock()
+		if t.config.Observer.Refused != nil {
+			t.observeRefused(context.Background(), ErrConflict, []Request{{p, m}}, &Options{})
+		}
+		return Handle{}, ErrConflict
+	}
+	c := t.spareClaim()
+	t.arrival++
+	c.arrival, c.since = t.arrival, t.clock()
+	t.trie.insert(at, key, &c.one[0], m)
+	t.grant(c)
+	h := Handle{c, c.generation}
+	e := t.grantedEvent(c, 0)
+	t.mu.Unlock()
+	observeGranted(context.Background(), e, func() { h.Unlock() })
+	return h, nil
+}
+
+// Unlock releases the grant at the first call and reports true then. Every further
+// call, by any copy, does nothing and reports false. So does a call after the grant
+// was broken.
+func (h Handle) Unlock() bool {
+	if h.claim == nil {
+		return false
+	}
+	t := h.claim.tree
+	t.mu.Lock()
+	// A claim that is used again has another generation, so a stale handle does
+	// not release it.
+	if h.claim.generation != h.generation {
+		t.mu.Unlock()
+		return false
+	}
+	after := t.release(h.claim)
+	t.mu.Unlock()
+	after.run(context.Background())
+	return true
+}
+
+// Token returns the fencing token of the grant, and 0 after its end.
+func (h Handle) Token() Token {
+	if h.claim == nil {
+		return 0
+	}
+	t := h.claim.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h.claim.generation != h.generation {
+		return 0
+	}
+	return h.claim.token
+}
+
+func (t *Tree) spareClaim() *claim {
+	c := t.spare
+	if c == nil {
+		c = &claim{tree: t}
+		c.one[0].claim = c
+		c.entries = c.one[:]
+		return c
+	}
+	t.spare, t.spares, c.spare = c.spare, t.spares-1, nil
+	return c
+}
+
+// recycle ends the handles of a released claim of Try and keeps the claim for
+// another Try.
+func (t *Tree) recycle(c *claim) {
+	c.generation++
+	c.cause = nil
+	if t.spares < maxSpare {
+		c.spare, t.spare, t.spares = t.spare, c, t.spares+1
+	}
+}

@@ -1,0 +1,78 @@
+package lock
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// refuse makes a refusal, unlocks the tree and calls the observer.
+func (t *Tree) refuse(ctx context.Context, rs []Request, o *Options, why error, own *claim) error {
+	err := t.refusal(rs, o, why, own)
+	t.mu.Unlock()
+	t.observeRefused(ctx, err, nil, o)
+	return err
+}
+
+// refusal lists the holders that conflict with the requests. If the requests have
+// a claim of their own, neither that claim nor later ones conflict, unless the
+// claim is held and upgrades. For an id in use, the list is that claim. The tree is
+// locked.
+func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *ConflictError {
+	err := &ConflictError{Requests: slices.Clone(rs), Err: why}
+	limit := cmp.Or(t.config.MaxHolders, defaultMaxHolders)
+	var found []*entry
+	// add reports whether there is room for more.
+	add := func(e *entry) bool {
+		if slices.Contains(found, e) {
+			return true // another one of the requests conflicts with it too
+		}
+		if len(found) == limit {
+			err.More = true
+			return false
+		}
+		found = append(found, e)
+		return true
+	}
+	if why == ErrIDInUse {
+		for i := 0; i < len(own.entries) && add(&own.entries[i]); i++ {
+		}
+		err.Holders = t.holders(found, o.Owner)
+		return err
+	}
+	// A held claim of its own is that of an upgrade, except after a wait: a claim
+	// whose wait ends can have been granted meanwhile, and what came later does not
+	// block it.
+	upgrade := why == ErrConflict && own != nil && own.state == held
+	for _, r := range rs {
+		for e := range t.trie.visit(r.Path.key(), conflicting[r.Mode]) {
+			if own != nil && (e.claim == own || !upgrade && e.claim.arrival > own.arrival) {
+				continue
+			}
+			if !add(e) {
+				break
+			}
+		}
+	}
+	err.Holders = t.holders(found, o.Owner)
+	return err
+}
+
+// holders describes entries in the order of their arrival, and those of one claim
+// in the order of their paths. The owner is that of the refused request.
+func (t *Tree) holders(entries []*entry, owner string) []Holder {
+	slices.SortFunc(entries, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.claim.arrival, b.claim.arrival), pathOf(a.node.key).Compare(pathOf(b.node.key)))
+	})
+	holders := make([]Holder, len(entries))
+	for i, e := range entries {
+		c := e.claim
+		holders[i] = Holder{
+			Path: pathOf(e.node.key), Mode: e.mode,
+			ID: c.options.ID, Owner: c.options.Owner, Reason: c.options.Reason,
+			Token: c.token, Since: t.base.Add(c.since), Waiting: c.state == waiting,
+			Mine: owner != "" && owner == c.options.Owner,
+		}
+	}
+	return holders
+}
