@@ -21,7 +21,10 @@ type bent struct {
 	*lifecycle.MemoryStore
 	commit func(ctx context.Context, c *lifecycle.Commit) error
 	get    func(r *lifecycle.StoredRecord)
+	close  error
 }
+
+func (b *bent) Close() error { return errors.Join(b.MemoryStore.Close(), b.close) }
 
 func (b *bent) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	if b.commit == nil {
@@ -310,7 +313,8 @@ var faults = map[string]fault{
 		c.Errorf("a is %d too many", 1)
 		return nil
 	}),
-	"there are no points": {want: "0 points found", kinds: []Kind{}},
+	"the store cannot be closed": {want: "without any fault: Close: disk full", store: func(b *bent) { b.close = errors.New("disk full") }},
+	"there are no points":        {want: "0 points found", kinds: []Kind{}},
 }
 
 // applyEverything applies the operations of all objects in transition.

@@ -15,13 +15,16 @@ func TestRecord(t *testing.T) {
 		failed, skipped bool
 		text            string
 	}{
-		"nothing": {func(testing.TB) {}, false, false, ""},
-		"log":     {func(t testing.TB) { t.Log("a", 1); t.Logf("%d", 2) }, false, false, "a 1\n2"},
-		"error":   {func(t testing.TB) { t.Error("a"); t.Log("b") }, true, false, "a\nb"},
-		"fatal":   {func(t testing.TB) { t.Fatalf("%s", "a"); t.Log("b") }, true, false, "a"},
-		"skip":    {func(t testing.TB) { t.Skip("why"); t.Error("b") }, false, true, "why"},
-		"panic":   {func(testing.TB) { panic("out") }, true, false, "panic: out"},
-		"cleanup": {func(t testing.TB) { t.Cleanup(func() { cleaned = true }); t.FailNow() }, true, false, ""},
+		"nothing":          {func(testing.TB) {}, false, false, ""},
+		"log":              {func(t testing.TB) { t.Log("a", 1); t.Logf("%d", 2) }, false, false, "a 1\n2"},
+		"error":            {func(t testing.TB) { t.Error("a"); t.Log("b") }, true, false, "a\nb"},
+		"fatal":            {func(t testing.TB) { t.Fatalf("%s", "a"); t.Log("b") }, true, false, "a"},
+		"fatal list":       {func(t testing.TB) { t.Helper(); t.Fatal("a", 1) }, true, false, "a 1"},
+		"skip with format": {func(t testing.TB) { t.Skipf("%d", 1) }, false, true, "1"},
+		"context":          {func(t testing.TB) { t.Log(t.Context().Err()) }, false, false, "<nil>"},
+		"skip":             {func(t testing.TB) { t.Skip("why"); t.Error("b") }, false, true, "why"},
+		"panic":            {func(testing.TB) { panic("out") }, true, false, "panic: out"},
+		"cleanup":          {func(t testing.TB) { t.Cleanup(func() { cleaned = true }); t.FailNow() }, true, false, ""},
 	} {
 		r := suitetest.Record(t, c.run)
 		require.Equal(t, c.failed, r.Failed(), name)
