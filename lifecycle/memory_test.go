@@ -17,9 +17,9 @@ import (
 // The reference passes the suite, whatever it keeps of the past. With
 // INTERLOCK_LONG set it is tried harder.
 func TestMemoryStore(t *testing.T) {
-	attempts, sequences := 500, 100
+	attempts := 500
 	if os.Getenv("INTERLOCK_LONG") != "" {
-		attempts, sequences = 10_000, 20_000
+		attempts = 10_000
 	}
 	for name, open := range map[string]func() *lifecycle.MemoryStore{
 		"New":        lifecycle.NewMemoryStore,
@@ -29,10 +29,8 @@ func TestMemoryStore(t *testing.T) {
 		"Everything": func() *lifecycle.MemoryStore { return &lifecycle.MemoryStore{KeepHistory: -1, KeepRemoved: 1 << 30} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.Run(t, storetest.Harness{
-				New:      func(testing.TB) lifecycle.Store { return open() },
-				Synctest: true, Attempts: attempts, Sequences: sequences,
-			})
+			storetest.Run(t, func(testing.TB) lifecycle.Store { return open() },
+				&storetest.Config{Synctest: true, Attempts: attempts})
 		})
 	}
 }

@@ -1,5 +1,4 @@
-// Package shrink makes random sequences of steps short that fail, so that
-// people can read them.
+// Package shrink shortens random sequences of steps that fail.
 package shrink
 
 import (
@@ -8,7 +7,8 @@ import (
 	"strings"
 )
 
-// Report tells a failing sequence, and how it was drawn, after it was made short.
+// Report shortens a sequence that fails and returns its error and its steps as text, with
+// the seed that it was drawn from.
 func Report[S fmt.Stringer](seed uint64, steps []S, err error, play func([]S) error) string {
 	steps, err = Shorten(steps, err, play)
 	var b strings.Builder
@@ -19,8 +19,8 @@ func Report[S fmt.Stringer](seed uint64, steps []S, err error, play func([]S) er
 	return b.String()
 }
 
-// Shorten takes steps away as long as what is left fails too, and returns what is
-// left and its error. Play is called with sequences that it must not keep.
+// Shorten removes steps as long as the rest fails too, and returns the rest and its error.
+// play must not keep the sequences that it is called with.
 func Shorten[S any](steps []S, err error, play func([]S) error) ([]S, error) {
 	for size := len(steps) / 2; size > 0; size /= 2 {
 		for at := 0; at+size <= len(steps); {

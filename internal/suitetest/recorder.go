@@ -1,5 +1,5 @@
-// Package suitetest is what the tests of the conformance suites share: a test
-// that may fail, and the comparison of a suite with its documentation.
+// Package suitetest has a test that may fail. The tests of the conformance suites use it
+// to check that the suites find planted faults.
 package suitetest
 
 import (
@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// Recorder is a test that may fail: it keeps what is said. What it does not
-// record, such as TempDir, is the real test's. [Record] makes one.
+// Recorder is a test that may fail and keeps its log. Methods that it does not implement,
+// such as TempDir, are those of the real test. [Record] makes one.
 type Recorder struct {
 	testing.TB
 	mu       sync.Mutex
 	failed   bool
 	skipped  bool
-	said     []string
+	log      []string
 	cleanups []func()
 }
 
-// Record runs a test to its end, in a goroutine of its own, and returns what
-// became of it. A panic is a failure.
+// Record runs a test to its end, in a goroutine of its own, and returns the result. A
+// panic is a failure.
 func Record(t testing.TB, run func(t testing.TB)) *Recorder {
 	r := &Recorder{TB: t}
 	done := make(chan struct{})
@@ -47,17 +47,17 @@ func (r *Recorder) cleanUp() {
 	}
 }
 
-func (r *Recorder) say(text string) {
+func (r *Recorder) write(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said = append(r.said, text)
+	r.log = append(r.log, text)
 }
 
-// Text returns what was said, a line each.
+// Text returns the log, one line for each call.
 func (r *Recorder) Text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Join(r.said, "\n")
+	return strings.Join(r.log, "\n")
 }
 
 func (r *Recorder) set(flag *bool) {
@@ -80,21 +80,21 @@ func (r *Recorder) Skipped() bool {
 	return r.skipped
 }
 
-// What follows implements [testing.TB].
+// The methods below implement [testing.TB].
 
 func (r *Recorder) Fail()              { r.set(&r.failed) }
 func (r *Recorder) Cleanup(run func()) { r.cleanups = append(r.cleanups, run) }
 func (r *Recorder) Helper()            {}
-func (r *Recorder) Log(args ...any)    { r.say(strings.TrimSuffix(fmt.Sprintln(args...), "\n")) }
+func (r *Recorder) Log(args ...any)    { r.write(strings.TrimSuffix(fmt.Sprintln(args...), "\n")) }
 func (r *Recorder) Error(args ...any)  { r.Log(args...); r.Fail() }
 func (r *Recorder) Fatal(args ...any)  { r.Error(args...); r.FailNow() }
 
-func (r *Recorder) Logf(format string, args ...any)   { r.say(fmt.Sprintf(format, args...)) }
+func (r *Recorder) Logf(format string, args ...any)   { r.write(fmt.Sprintf(format, args...)) }
 func (r *Recorder) Errorf(format string, args ...any) { r.Logf(format, args...); r.Fail() }
 func (r *Recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...); r.FailNow() }
 
-// Context is not ended before the cleanups, unlike that of the real test: no
-// demand may depend on it.
+// Context returns a context that does not end before the cleanups, unlike that of the real
+// test.
 func (r *Recorder) Context() context.Context { return context.Background() }
 
 func (r *Recorder) FailNow() {

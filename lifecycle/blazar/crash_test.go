@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 	"github.com/interlock-go/interlock/lifecycle/relation"
 )
 
@@ -37,7 +37,6 @@ func TestCrashes(t *testing.T) {
 
 func harness(fresh func()) crashtest.Harness {
 	h := crashtest.Harness{
-		Synctest: true,
 		New: func(testing.TB) lifecycle.Store {
 			if fresh != nil {
 				fresh()
@@ -101,7 +100,7 @@ func TestCrashesOfProcess(t *testing.T) {
 			}
 			return s, err
 		},
-		Script: func(_ context.Context, w *crashtest.World[*Service]) error {
+		Script: func(_ context.Context, w *crashtest.Clients[*Service]) error {
 			start := time.Now().Add(45 * time.Minute) // after a creation that is given up
 			leases := []struct {
 				id   string
@@ -155,7 +154,7 @@ func TestCrashesOfProcess(t *testing.T) {
 }
 
 // crashScript is a lease that lives its life, and one that is deleted early.
-func crashScript(_ context.Context, w *crashtest.World[*Service]) error {
+func crashScript(_ context.Context, w *crashtest.Clients[*Service]) error {
 	ends := time.Now().Add(1000 * time.Hour)
 	steps := []struct {
 		what string

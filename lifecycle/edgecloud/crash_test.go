@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
@@ -36,7 +36,7 @@ var errNotYet = errors.New("not yet")
 
 // client asks for one thing until it is so.
 type client struct {
-	w    *crashtest.World[service]
+	w    *crashtest.Clients[service]
 	done map[lifecycle.Key]lifecycle.OpID // what the CRM has done
 	fail bool                             // the CRM gives up
 }
@@ -192,7 +192,7 @@ func (c *client) life(context.Context) error {
 				if errors.Is(err, edgecloud.ErrInUse) {
 					err = nil
 				} else if err == nil {
-					c.w.Blame("c was deleted, with an app in it")
+					c.w.Errorf("c was deleted, with an app in it")
 				}
 				return nil, err
 			})
@@ -219,7 +219,7 @@ func (c *client) life(context.Context) error {
 				rec, err := at(ctx, s.Clusters, "c")
 				if rec.State == edgecloud.Ready {
 					if rec.Payload.Nodes != 1 {
-						c.w.Blame("c has %d nodes after the undo", rec.Payload.Nodes)
+						c.w.Errorf("c has %d nodes after the undo", rec.Payload.Nodes)
 					}
 					return nil, err
 				}
@@ -297,15 +297,14 @@ func (c *client) upgrade(version string) error {
 // every single write of a life of a cloudlet and two instances.
 func TestCrashes(t *testing.T) {
 	h := crashtest.Harness{
-		New:      func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
-		Synctest: true,
+		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
 	}
 	if testing.Short() {
 		h.Kinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.LostAnswer}
 	}
 	c := crashtest.Run(t, h, crashtest.Scenario[service]{
 		Start: start,
-		Script: func(ctx context.Context, w *crashtest.World[service]) error {
+		Script: func(ctx context.Context, w *crashtest.Clients[service]) error {
 			return (&client{w: w, done: map[lifecycle.Key]lifecycle.OpID{}}).life(ctx)
 		},
 		Ends: map[lifecycle.Key][]string{
@@ -333,12 +332,11 @@ func TestCrashesBeforeTheUndo(t *testing.T) {
 		return func(s *edgecloud.ClusterSpec) error { s.Nodes = n; return nil }
 	}
 	c := crashtest.Run(t, crashtest.Harness{
-		New:      func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
-		Synctest: true,
+		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
 	}, crashtest.Scenario[service]{
 		Processes: []string{"alpha", "beta"},
 		Start:     start,
-		Script: func(_ context.Context, w *crashtest.World[service]) error {
+		Script: func(_ context.Context, w *crashtest.Clients[service]) error {
 			crm := &client{w: w, done: map[lifecycle.Key]lifecycle.OpID{}}
 			if err := crm.up(1, "v1"); err != nil {
 				return err

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
 )
@@ -57,13 +57,13 @@ func startBackend(ctx context.Context, p *crashtest.Process) (backend, error) {
 }
 
 // insist asks until it is done.
-func insist(w *crashtest.World[backend], what string, f func(context.Context, backend) error) error {
+func insist(w *crashtest.Clients[backend], what string, f func(context.Context, backend) error) error {
 	return w.Insist("backend", what, f)
 }
 
 // system brings a system into being. A process that dies fails the initialization,
 // and the system is made anew.
-func system(w *crashtest.World[backend], id lattice.SystemID) error {
+func system(w *crashtest.Clients[backend], id lattice.SystemID) error {
 	return insist(w, "create", func(ctx context.Context, c backend) error {
 		rec, err := c.Systems().Get(ctx, string(id))
 		switch {
@@ -99,7 +99,7 @@ func remove(ctx context.Context, c backend, id lattice.SystemID) error {
 }
 
 // deploy asks for a deploy, until it has its lock, or not.
-func deploy(w *crashtest.World[backend], id lattice.DeployID, path string) error {
+func deploy(w *crashtest.Clients[backend], id lattice.DeployID, path string) error {
 	return insist(w, "deploy "+string(id), func(ctx context.Context, c backend) error {
 		_, err := c.Deploy(ctx, "shop", id, lock.MustParse(path))
 		if err == nil || errors.Is(err, lifecycle.ErrExists) {
@@ -113,11 +113,11 @@ func deploy(w *crashtest.World[backend], id lattice.DeployID, path string) error
 
 // ended waits until a deploy has ended, and returns an error if it did so
 // otherwise than it must.
-func ended(w *crashtest.World[backend], id lattice.DeployID, want lattice.ActionState) error {
+func ended(w *crashtest.Clients[backend], id lattice.DeployID, want lattice.ActionState) error {
 	return insist(w, "wait for "+string(id), func(ctx context.Context, c backend) error {
 		rec, err := c.WaitDeploy(ctx, "shop", id)
 		if err == nil && rec.State != want {
-			w.Blame("deploy %s is %s: %s", id, rec.State, rec.Reason)
+			w.Errorf("deploy %s is %s: %s", id, rec.State, rec.Reason)
 		}
 		return err
 	})
@@ -166,7 +166,7 @@ func TestCrashes(t *testing.T) {
 	key := func(machine, id string) lifecycle.Key { return lifecycle.Key{Machine: "lattice-" + machine, ID: id} }
 	s := crashtest.Scenario[backend]{
 		Processes: []string{"backend"}, Tick: 20 * time.Second, Start: startBackend,
-		Script: func(_ context.Context, w *crashtest.World[backend]) error {
+		Script: func(_ context.Context, w *crashtest.Clients[backend]) error {
 			steps := []func() error{
 				func() error { return system(w, "shop") },
 				func() error {
@@ -240,7 +240,7 @@ func TestCrashes(t *testing.T) {
 func TestCrashesOfADeletion(t *testing.T) {
 	s := crashtest.Scenario[backend]{
 		Processes: []string{"backend"}, Tick: 20 * time.Second, Start: startBackend,
-		Script: func(_ context.Context, w *crashtest.World[backend]) error {
+		Script: func(_ context.Context, w *crashtest.Clients[backend]) error {
 			if err := system(w, "shop"); err != nil {
 				return err
 			}
@@ -260,7 +260,6 @@ func TestCrashesOfADeletion(t *testing.T) {
 
 func memory() crashtest.Harness {
 	return crashtest.Harness{
-		New:      func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
-		Synctest: true,
+		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
 	}
 }

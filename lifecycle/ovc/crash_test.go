@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
@@ -87,7 +87,7 @@ type goal struct {
 	until  ovc.State
 }
 
-func (g goal) reach(w *crashtest.World[*ovc.Service]) error {
+func (g goal) reach(w *crashtest.Clients[*ovc.Service]) error {
 	return w.Insist(g.role, fmt.Sprintf("%s %s", g.action, g.id), func(ctx context.Context, s *ovc.Service) error {
 		rec, err := s.Get(ctx, g.kind, g.id)
 		if errors.Is(err, lifecycle.ErrNotFound) {
@@ -114,15 +114,14 @@ func (g goal) reach(w *crashtest.World[*ovc.Service]) error {
 // and nobody is stuck.
 func TestCrashes(t *testing.T) {
 	harness := crashtest.Harness{
-		New:      func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
-		Synctest: true,
+		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
 	}
 	if testing.Short() {
 		harness.Kinds = []crashtest.Kind{crashtest.CrashAfter, crashtest.DeathBefore, crashtest.LostAnswer, crashtest.Paused}
 	}
 	crashtest.Run(t, harness, crashtest.Scenario[*ovc.Service]{
 		Processes: []string{"alpha", "beta"}, Tick: 5 * time.Minute, Start: startService,
-		Script: func(_ context.Context, w *crashtest.World[*ovc.Service]) error {
+		Script: func(_ context.Context, w *crashtest.Clients[*ovc.Service]) error {
 			for _, g := range []goal{
 				{"alpha", ovc.KindVM, "m", ovc.Deploy, "", ovc.Running},
 				{"beta", ovc.KindDisk, "d", ovc.Create, "", ovc.Created},

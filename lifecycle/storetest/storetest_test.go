@@ -1,143 +1,150 @@
 package storetest
 
 import (
-	"maps"
-	"os"
+	"flag"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/interlock-go/interlock/internal/suitetest"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// Without a fault nothing fails, and nothing is skipped but what a store with
-// all capabilities has no use for.
-func TestSoundStorePasses(t *testing.T) {
-	o := judge(t, (&fault{}).harness(t))
-	require.Empty(t, o.failed)
-	for name, said := range o.skipped {
-		require.Regexp(t, `skipped: (the harness has no (Through|Restart|WrongClock)|the store declares (Messages|no OwnClock))$`, said, name)
+func TestMain(m *testing.M) {
+	patience = 2 * time.Second
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": "0s"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
+	goleak.VerifyTestMain(m)
 }
 
-// Every planted fault makes the suite fail, in the demand that speaks of it. With
-// INTERLOCK_LONG set, the whole suite runs, and the log has what else fails.
-func TestFaultsAreCaught(t *testing.T) {
-	long := os.Getenv("INTERLOCK_LONG") != ""
-	for _, f := range faults() {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			only := []string{f.demand}
-			if long {
-				only = nil
+// judge checks the demands whose names begin with a prefix on stores with a fault, and
+// returns what failed and what was skipped, by demand.
+func judge(t *testing.T, f fault, prefix string) (failed, skipped map[string]string) {
+	t.Helper()
+	failed, skipped = map[string]string{}, map[string]string{}
+	open := func(testing.TB) store {
+		s := newFaulty(f)
+		switch {
+		case f.remote != nil:
+			return newRemote(f.remote)
+		case f.wrap != nil:
+			return f.wrap(s)
+		}
+		return s
+	}
+	config := &Config{Synctest: true, WrongClock: f.ownClock, Attempts: 40}
+	config.Reopen = func(_ testing.TB, s store) store {
+		if f.reopen != nil {
+			return f.reopen(s.(*faulty))
+		}
+		return s // a memory store cannot be opened again
+	}
+	if f.remote != nil {
+		config.Network = func(testing.TB) (store, Network) {
+			r := newRemote(f.remote)
+			return r, r
+		}
+		config.Restart = func(_ testing.TB, s store) { s.(*remote).restartEngine() }
+	}
+	for _, d := range demands {
+		if !strings.HasPrefix(d.name, prefix) {
+			continue
+		}
+		d.run(t, open, config, func(t testing.TB, try func(testing.TB)) {
+			switch r := suitetest.Record(t, try); {
+			case r.Failed():
+				failed[d.name] = r.Text()
+			case r.Skipped():
+				skipped[d.name] = r.Text()
 			}
-			o := judge(t, f.harness(t), only...)
-			names := slices.Sorted(maps.Keys(o.failed))
-			require.Contains(t, names, f.demand)
-			t.Logf("%s says: %s", f.demand, o.failed[f.demand])
-			t.Logf("all that fail: %q", names)
 		})
 	}
+	return failed, skipped
 }
 
-// A demand that no store fails demands nothing.
-func TestEveryDemandCanFail(t *testing.T) {
-	shown := map[string]bool{}
-	for _, f := range faults() {
-		shown[f.demand] = true
+func TestStoreWithoutFaultPasses(t *testing.T) {
+	failed, skipped := judge(t, fault{}, "")
+	require.Empty(t, failed)
+	for name, text := range skipped {
+		require.Regexp(t, "^skipped: (Config.(Network|Restart|WrongClock) is not set|the store declares Messages)$", text, name)
 	}
-	for _, d := range demands() {
-		require.True(t, shown[d.name], "no fault is planted for %s", d.name)
-		delete(shown, d.name)
-	}
-	require.Empty(t, shown, "faults are planted for demands that there are not")
+	failed, skipped = judge(t, fault{remote: &remoteFault{}}, "Outage/")
+	require.Empty(t, failed)
+	require.Empty(t, skipped)
+	failed, skipped = judge(t, fault{ownClock: true, record: shift, query: wait}, "Time/clock_of_the_store")
+	require.Empty(t, failed)
+	require.Empty(t, skipped)
 }
 
-func faults() []fault {
-	return slices.Concat(
-		capabilityFaults(), getFaults(), commitFaults(), metadataFaults(), numberFaults(), tokenFaults(), batchFaults(),
-		historyFaults(), messageFaults(), listFaults(), nameFaults(), endFaults(), networkFaults(), restartFaults(), clockFaults(), concurrentFaults(),
-	)
-}
-
-// bare has nothing but what every store has.
-type bare struct{ lifecycle.Store }
-
-func (s bare) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 1} }
-
-// What a store does not declare is not asked of it, and every demand that is
-// left out says why.
-func TestSkippedDemandsSayWhy(t *testing.T) {
-	h := Harness{
-		New: func(testing.TB) lifecycle.Store { return bare{newBent()} }, Synctest: true, Attempts: 10,
-	}
-	o := judge(t, h)
-	// It takes what it does not declare, so that is found.
-	require.Equal(t, []string{
-		"Capabilities/undeclared_changes_are_refused", "Capabilities/undeclared_messages_are_refused",
-	}, slices.Sorted(maps.Keys(o.failed)))
-	why := map[string]string{
-		"History/": "the store declares no History", "Token/holds": "the store declares no History",
-		"Metadata/writes": "the store declares no History",
-		"Messages/":       "the store declares no Messages", "Close/": "the store is no io.Closer",
-		"Reopen/": "the harness has no Reopen", "Restart/": "the harness has no Restart", "Network/": "the harness has no Through",
-		"Time/by":            "the store declares no OwnClock",
-		"Network/cuts_under": "the store declares no History", "Restart/during": "the store declares no History",
-		"Batch/":       "the store declares too few Changes in a commit",
-		"Token/covers": "the store declares too few Changes in a commit", "Token/precedes": "the store declares too few Changes in a commit",
-		"Concurrent/changes": "the store declares too few Changes in a commit", "Concurrent/preconditions": "the store declares too few Changes in a commit",
-		"Concurrent/absence": "the store declares too few Changes in a commit",
-	}
-	for _, d := range demands() {
-		want, most := "", 0
-		for prefix, reason := range why {
-			if strings.HasPrefix(d.name, prefix) && len(prefix) > most {
-				most = len(prefix)
-				want = d.says + "\nskipped: " + reason
-			}
+// Every planted fault is found by the demand that forbids it, and there is a fault for
+// every demand.
+func TestFaultsAreFound(t *testing.T) {
+	planted := map[string]bool{}
+	for demand, list := range faults {
+		require.True(t, slices.ContainsFunc(demands, func(d demandT) bool { return d.name == demand }), demand)
+		for name, f := range list {
+			planted[demand] = true
+			t.Run(demand+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				failed, _ := judge(t, f, demand)
+				require.Contains(t, failed, demand)
+				t.Log(failed[demand])
+			})
 		}
-		require.Equal(t, want, o.skipped[d.name], d.name)
+	}
+	for _, d := range demands {
+		require.True(t, planted[d.name], "no fault is planted for %s", d.name)
 	}
 }
 
-// A harness that cannot make a store fails, not the store.
-func TestHarnessWithoutStore(t *testing.T) {
-	o := judge(t, Harness{New: func(testing.TB) lifecycle.Store { return nil }}, "Get/absent_is_no_error")
-	require.Contains(t, o.failed["Get/absent_is_no_error"], "New of the harness returned no store")
-	require.PanicsWithValue(t, "storetest: Run needs a Harness with New", func() { Run(t, Harness{}) })
-}
+type demandT = demand
 
-// Of the groups that are named every demand runs, and no other.
-func TestGroups(t *testing.T) {
-	run := func(groups ...string) (names []string) {
-		h := Harness{Groups: groups}
-		for _, d := range h.demands() {
-			names = append(names, d.name)
-		}
-		return names
+// A store without optional capabilities is asked for none of them, and every skipped
+// demand has a reason.
+func TestSkippedDemandsHaveAReason(t *testing.T) {
+	type bare struct{ store }
+	f := fault{
+		has:  func(has *lifecycle.Capabilities) { *has = lifecycle.Capabilities{Changes: 1} },
+		wrap: func(s *faulty) store { return bare{s} },
 	}
-	require.Len(t, run(), len(demands()))
-	require.Equal(t, []string{
-		"Capabilities/are_honest", "Capabilities/never_change", "Capabilities/undeclared_changes_are_refused", "Capabilities/undeclared_messages_are_refused",
-		"Model/random_sequences_agree",
-	}, run("Model", "Capabilities"))
-	require.PanicsWithValue(t, `storetest: there is no group "model" of demands`, func() {
-		Run(t, Harness{New: func(testing.TB) lifecycle.Store { return newBent() }, Groups: []string{"Get", "model"}})
-	})
+	failed, skipped := judge(t, f, "")
+	// The store takes what it does not declare, which two demands find.
+	require.Len(t, failed, 2)
+	require.Contains(t, failed, "Capabilities/undeclared_changes_are_refused")
+	require.Contains(t, failed, "Capabilities/undeclared_messages_are_refused")
+	for name, reason := range map[string]string{
+		"History/pages":                        "skipped: the store declares no History",
+		"Messages/pages":                       "skipped: the store declares no Messages",
+		"Close/refuses_calls":                  "skipped: the store is no io.Closer",
+		"Outage/store_recovers":                "skipped: Config.Network is not set",
+		"Outage/restart_keeps_everything":      "skipped: Config.Restart is not set",
+		"Time/clock_of_the_store":              "skipped: Config.WrongClock is not set",
+		"Transaction/writes_all_or_nothing":    "skipped: the store declares fewer than 3 changes in a commit",
+		"Concurrent/transactions_in_any_order": "skipped: the store declares fewer than 2 changes in a commit",
+	} {
+		require.Equal(t, reason, skipped[name], name)
+	}
 }
 
-// Names of subtests are stable and say one thing each.
+func TestMissingStoreFails(t *testing.T) {
+	r := suitetest.Record(t, func(t testing.TB) { newTester(t, nil, &Config{}, false) })
+	require.True(t, r.Failed())
+	require.Contains(t, r.Text(), "the test has opened no store")
+}
+
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, d := range demands() {
-		require.Regexp(t, `^[A-Z][a-z]+/[a-z0-9_]+$`, d.name)
-		require.Regexp(t, `^[A-Z].*\.$`, d.says)
+	for _, d := range demands {
+		require.Regexp(t, `^[A-Z][a-z]+/[a-z_]+$`, d.name)
 		require.False(t, seen[d.name], d.name)
 		seen[d.name] = true
 	}
+	require.Equal(t, "in an answer", strings.Replace(InAnswer.String(), "the", "an", 1))
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
@@ -76,7 +76,7 @@ func mirror[T any](p *crashtest.Process, m *fsm.Machine[tumblebug.State, tumbleb
 	})
 }
 
-type world = crashtest.World[*tumblebug.System]
+type world = crashtest.Clients[*tumblebug.System]
 
 // story is what users do with the MCI "ns/m" of two VMs, "a-1" and "a-2", and
 // what is left of it whatever happens meanwhile.
@@ -384,7 +384,6 @@ func (st *story) run(t *testing.T) {
 			}
 			return &lifecycle.MemoryStore{KeepHistory: -1}
 		},
-		Synctest: true,
 	}
 	if os.Getenv("INTERLOCK_LONG") == "" {
 		h.Kinds = []crashtest.Kind{crashtest.CrashBefore, crashtest.CrashAfter, crashtest.NoAnswer, crashtest.Paused}

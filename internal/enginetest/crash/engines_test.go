@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
@@ -128,7 +128,6 @@ func (e engine) harness(t *testing.T) crashtest.Harness {
 			s.exec(t, "DELETE FROM interlock_objects", "DELETE FROM interlock_history", "DELETE FROM interlock_messages")
 			return s
 		},
-		Synctest: true,
 	}
 	if e.dialect != sqlstore.SQLite { // SQLite uses the clock of the process
 		h.Age = func(t testing.TB, store lifecycle.Store, d time.Duration) { store.(*aged).age(t, d) }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 )
 
 // points runs a scenario with every kind of fault at every write, on every engine.
@@ -30,7 +30,7 @@ func points(t *testing.T, s crashtest.Scenario[disks], short ...crashtest.Kind) 
 
 // life is one disk from its creation to its end, with messages and conditions, and
 // another disk that cannot grow.
-func life(_ context.Context, w *crashtest.World[disks]) error {
+func life(_ context.Context, w *crashtest.Clients[disks]) error {
 	insist := func(what string, f func(context.Context, disks) error) error { return w.Insist("alpha", what, f) }
 	if err := insist("make a", bring("a", "make", "free", "work")); err != nil {
 		return err
@@ -126,7 +126,7 @@ func TestLife(t *testing.T) {
 
 // handover is two processes: one dies during its work, and the other one takes the
 // work over.
-func handover(_ context.Context, w *crashtest.World[disks]) error {
+func handover(_ context.Context, w *crashtest.Clients[disks]) error {
 	for _, step := range []func(context.Context, disks) error{
 		bring("a", "make", "free", "work"),
 		attach,

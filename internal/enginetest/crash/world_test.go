@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/crashtest"
 )
 
 type (

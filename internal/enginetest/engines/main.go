@@ -2,15 +2,18 @@
 //
 //	go run ./engines make -C ../.. test
 //
-// A server whose DSN is in the environment is used as it is. Else one that
-// listens on its usual port of this machine and takes us without a password is
-// used. Else one is started from the installed binaries, in a directory of its
-// own, and ended and removed after the command. The command gets
-// INTERLOCK_POSTGRES_DSN and INTERLOCK_MYSQL_DSN; one that is not installed it
-// does not get, and is free to complain.
+// For each engine, the first of these servers is used:
+//   - the server whose DSN is in the environment;
+//   - a server of this machine that listens on the usual port and accepts connections
+//     without a password;
+//   - a server that is started from the installed binaries in a directory of its own, and
+//     is removed after the command.
 //
-// The exit status is the command's. It is 2 if a server did not start, before
-// the command has run, and if the command did not run or was killed.
+// The command gets INTERLOCK_POSTGRES_DSN and INTERLOCK_MYSQL_DSN. The variable of an
+// engine that is not installed is not set.
+//
+// The exit status is that of the command. It is 2 if a server did not start, and then the
+// command does not run, and if the command did not run or was killed.
 package main
 
 import (
@@ -51,11 +54,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: engines COMMAND [ARGUMENT]...")
 		os.Exit(2)
 	}
-	// A refused connection is an answer here.
+	// A refused connection is no error here.
 	_ = mysql.SetLogger(log.New(io.Discard, "", 0))
-	// What is pressed at a terminal reaches the command too, whose end is ours;
-	// who asks us alone to end means the command. To ignore signals would be
-	// inherited by the command.
+	// A terminal sends an interrupt to the command too, and this process ends with the
+	// command. SIGTERM is forwarded. A signal that is ignored would be ignored by the
+	// command too, so the interrupt is received and dropped.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	status := run(ctx, all, os.Args[1:], os.Stderr)
@@ -63,22 +66,22 @@ func main() {
 	os.Exit(status)
 }
 
-// run runs the command with the engines, and returns the exit status. When the
-// context ends, the command is asked to end.
-func run(ctx context.Context, engines []engine, command []string, says io.Writer) int {
+// run runs the command with the engines and returns the exit status. When the context
+// ends, run sends SIGTERM to the command.
+func run(ctx context.Context, engines []engine, command []string, log io.Writer) int {
 	env := os.Environ()
 	for _, e := range engines {
 		dsn, how, end, err := e.find()
 		if err != nil {
-			fmt.Fprintln(says, "engines:", err)
+			fmt.Fprintln(log, "engines:", err)
 			return 2
 		}
 		defer func() {
 			if err := end(); err != nil {
-				fmt.Fprintln(says, "engines:", err)
+				fmt.Fprintln(log, "engines:", err)
 			}
 		}()
-		fmt.Fprintf(says, "engines: %s: %s\n", e.name, how)
+		fmt.Fprintf(log, "engines: %s: %s\n", e.name, how)
 		if dsn != "" {
 			env = append(env, e.variable+"="+dsn)
 		}
@@ -94,7 +97,7 @@ func run(ctx context.Context, engines []engine, command []string, says io.Writer
 	case errors.As(err, &ended) && ended.Exited():
 		return ended.ExitCode()
 	default:
-		fmt.Fprintln(says, "engines:", err)
+		fmt.Fprintln(log, "engines:", err)
 		return 2
 	}
 }
@@ -118,7 +121,7 @@ func (e engine) find() (dsn, how string, end func() error, err error) {
 	return s.DSN(), "started for this command", s.Close, nil
 }
 
-// answers reports whether the usual server takes us.
+// answers reports whether the usual server accepts a connection.
 func (e engine) answers() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

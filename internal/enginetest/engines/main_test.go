@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 )
 
-// With this variable the test binary is the command that is run: it writes what
-// it was given into the file, and ends with a status of its own.
+// With this variable the test binary is the command: it writes its DSNs to the file and
+// ends with status 7.
 const commanded = "ENGINES_TEST_COMMANDED"
 
 func TestMain(m *testing.M) {
@@ -43,20 +43,20 @@ func commandedTo(file string) int {
 	return 7
 }
 
-const nobody = "postgres://postgres@127.0.0.1:1/postgres" // where no server is
+const unused = "postgres://postgres@127.0.0.1:1/postgres" // where no server is
 
-// Each engine is found in each of the ways, and the command has it.
+// An engine is found in each way, and the command gets its DSN.
 func TestEnginesAreFound(t *testing.T) {
 	theirs := servers.PrivatePostgres(t, &private.Config{Fast: true})
 	empty := t.TempDir()
 	for name, test := range map[string]struct {
 		env, usual, binaries string
-		says, given          string
+		log, given           string
 	}{
-		"named":         {theirs.DSN(), nobody, empty, "the one of INTERLOCK_POSTGRES_DSN", theirs.DSN()},
+		"named":         {theirs.DSN(), unused, empty, "the one of INTERLOCK_POSTGRES_DSN", theirs.DSN()},
 		"runs":          {"", theirs.DSN(), empty, "the one of this machine", theirs.DSN()},
-		"started":       {"", nobody, "", "started for this command", ""},
-		"not installed": {"", nobody, empty, "missing: ", ""},
+		"started":       {"", unused, "", "started for this command", ""},
+		"not installed": {"", unused, empty, "missing: ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := all[0]
@@ -67,9 +67,9 @@ func TestEnginesAreFound(t *testing.T) {
 			t.Setenv(all[1].variable, "")
 			t.Setenv("INTERLOCK_POSTGRES_BIN", test.binaries)
 
-			var says bytes.Buffer
-			require.Equal(t, 7, run(t.Context(), []engine{e}, []string{os.Args[0]}, &says))
-			require.Contains(t, says.String(), "engines: PostgreSQL: "+test.says)
+			var log bytes.Buffer
+			require.Equal(t, 7, run(t.Context(), []engine{e}, []string{os.Args[0]}, &log))
+			require.Contains(t, log.String(), "engines: PostgreSQL: "+test.log)
 			given, err := os.ReadFile(file)
 			require.NoError(t, err)
 			dsn, worked, _ := strings.Cut(strings.Split(string(given), "\n")[0], " ")
@@ -89,28 +89,28 @@ func TestEnginesAreFound(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	var says bytes.Buffer
-	require.Equal(t, 0, run(t.Context(), nil, []string{"true"}, &says))
-	require.Equal(t, 3, run(t.Context(), nil, []string{"sh", "-c", "exit 3"}, &says))
-	require.Empty(t, says.String())
-	require.Equal(t, 2, run(t.Context(), nil, []string{"sh", "-c", "kill -9 $$"}, &says))
-	require.Equal(t, "engines: signal: killed\n", says.String())
-	says.Reset()
-	require.Equal(t, 2, run(t.Context(), nil, []string{filepath.Join(t.TempDir(), "none")}, &says))
-	require.Contains(t, says.String(), "no such file")
-	says.Reset()
+	var log bytes.Buffer
+	require.Equal(t, 0, run(t.Context(), nil, []string{"true"}, &log))
+	require.Equal(t, 3, run(t.Context(), nil, []string{"sh", "-c", "exit 3"}, &log))
+	require.Empty(t, log.String())
+	require.Equal(t, 2, run(t.Context(), nil, []string{"sh", "-c", "kill -9 $$"}, &log))
+	require.Equal(t, "engines: signal: killed\n", log.String())
+	log.Reset()
+	require.Equal(t, 2, run(t.Context(), nil, []string{filepath.Join(t.TempDir(), "none")}, &log))
+	require.Contains(t, log.String(), "no such file")
+	log.Reset()
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Equal(t, 2, run(ctx, nil, []string{"true"}, &says))
-	require.Contains(t, says.String(), "context canceled")
+	require.Equal(t, 2, run(ctx, nil, []string{"true"}, &log))
+	require.Contains(t, log.String(), "context canceled")
 
-	// A server that does not start is not one that is missing.
-	says.Reset()
+	// A server that does not start is not missing.
+	log.Reset()
 	broken := engine{
-		name: "broken", variable: "ENGINES_TEST_DSN", driver: "pgx", usual: nobody,
+		name: "broken", variable: "ENGINES_TEST_DSN", driver: "pgx", usual: unused,
 		start: func(*private.Config) (*private.Server, error) { return nil, os.ErrInvalid },
 	}
-	require.Equal(t, 2, run(t.Context(), []engine{broken}, []string{"true"}, &says))
-	require.Equal(t, "engines: invalid argument\n", says.String())
+	require.Equal(t, 2, run(t.Context(), []engine{broken}, []string{"true"}, &log))
+	require.Equal(t, "engines: invalid argument\n", log.String())
 }

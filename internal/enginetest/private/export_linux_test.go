@@ -1,18 +1,12 @@
 package private
 
-// Processes returns the server's processes.
-func Processes(s *Server) ([]int, error) {
-	pids, err := descendants(s.process.cmd.Process.Pid)
-	return append(pids, s.process.cmd.Process.Pid), err
-}
-
-// Gone reports whether a process has ended.
-func Gone(pid int) bool { return gone(pid) }
+// Processes returns the processes of a server.
+func Processes(s *Server) []int { return processesIn(s.dir) }
 
 // Find is find.
 var Find = find
 
-// Dir returns the directory of everything the server has.
+// Dir returns the directory of everything that the server has.
 func Dir(s *Server) string { return s.dir }
 
 // MoveTo gives a server the address of another.

@@ -5,38 +5,37 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	osuser "os/user"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// process is a running command and what it started. Its methods are called by
-// one goroutine at a time.
+var terminate os.Signal = syscall.SIGTERM
+
+// process is a running command. Its methods are called by one goroutine at a time.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it was reaped
-	err   error         // how it ended: written before ended is closed
-
-	guard   *guard
-	halted  bool  // pause was called, and resume was not
-	stopped []int // while it is halted: its descendants
+	ended chan struct{} // closed when the process was reaped
+	err   error         // of the end; written before ended is closed
 }
 
-// launch starts a command that dies when we do.
-func launch(command []string, dir string, env []string, log *os.File, who owner, g *guard) (*process, error) {
+// launch starts a command that ends with this process.
+func launch(command []string, dir string, env []string, log *os.File, u user) (*process, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:    true, // a signal that a terminal sends to our group is not for it
+		Setpgid:    true, // a signal from a terminal is not for the server
 		Pdeathsig:  syscall.SIGKILL,
-		Credential: who.credential,
+		Credential: u.credential,
 	}
-	p := &process{cmd: cmd, guard: g, ended: make(chan struct{})}
+	p := &process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error)
-	// What the kernel calls the parent's death is the end of the thread that
-	// forked. Go ends threads while the process lives: one that belongs to a
-	// goroutine, with that goroutine. So this goroutine holds its thread until
-	// the process is reaped, which is also its end.
+	// The kernel sends Pdeathsig when the thread ends that forked. Go ends a thread that
+	// is locked with its goroutine: so this goroutine lives as long as the process.
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -48,7 +47,7 @@ func launch(command []string, dir string, env []string, log *os.File, who owner,
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, err
+		return nil, fmt.Errorf("in %s: %w", dir, err)
 	}
 	return p, nil
 }
@@ -62,113 +61,85 @@ func (p *process) running() bool {
 	}
 }
 
-// wait waits for the end, and returns how it ended.
-func (p *process) wait(limit time.Duration) (ended bool, err error) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+// wait waits for the end and reports whether the process has ended.
+func (p *process) wait() bool {
 	select {
 	case <-p.ended:
-		return true, p.err
-	case <-timer.C:
-		return false, nil
+		return true
+	case <-time.After(patience):
+		return false
 	}
 }
 
-func (p *process) interrupt() error { return p.send(syscall.SIGINT) }
-func (p *process) terminate() error { return p.send(syscall.SIGTERM) }
-
-// send signals the process. It holds on to the one that it started: the number
-// of one that was reaped may be somebody else's.
-func (p *process) send(signal syscall.Signal) error {
+func (p *process) signal(signal os.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	return nil
 }
 
-// freeze stops the process and returns its descendants. They are looked for when
-// it is known to be stopped: before, it could still start one that is not seen.
-// Descendants of a database server start none.
-func (p *process) freeze() ([]int, error) {
-	if err := p.send(syscall.SIGSTOP); err != nil {
-		return nil, err
-	}
-	if err := until(func() bool { return still(p.cmd.Process.Pid) }); err != nil {
-		return nil, err
-	}
-	return descendants(p.cmd.Process.Pid)
-}
-
-func (p *process) paused() bool { return p.halted }
-
-func (p *process) pause() error {
-	stopped, err := p.freeze()
-	if err != nil {
+// kill ends the process and all processes that work in its directory, and waits until none
+// is left.
+func (p *process) kill(dir string) error {
+	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err
 	}
-	p.halted, p.stopped = true, stopped
-	if err := p.guard.watch(stopped); err != nil { // first: we may die in between
-		return err
+	if !p.wait() {
+		return fmt.Errorf("process %d outlives SIGKILL", p.cmd.Process.Pid)
 	}
-	for _, pid := range stopped {
-		if err := signal(pid, syscall.SIGSTOP); err != nil {
-			return err
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		pids := processesIn(dir)
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("processes %v outlive SIGKILL", pids)
 		}
 	}
-	for _, pid := range stopped {
-		if err := until(func() bool { return still(pid) }); err != nil {
-			return err
+}
+
+// processesIn returns the processes whose working directory is a directory or below it: a
+// database server leaves its processes there, whatever their group and parent.
+func processesIn(dir string) (pids []int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		cwd, err := os.Readlink(link)
+		if err == nil && (cwd == dir || strings.HasPrefix(cwd, dir+"/")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			pids = append(pids, pid)
 		}
 	}
-	return nil
+	return pids
 }
 
-// resume lets everything that pause stopped go on, also when pause has failed.
-func (p *process) resume() error {
-	errs := make([]error, 0, len(p.stopped)+2)
-	for _, pid := range p.stopped {
-		errs = append(errs, signal(pid, syscall.SIGCONT))
+// user runs a server. The zero user is that of this process.
+type user struct{ credential *syscall.Credential }
+
+// ordinaryUser returns the first of the users that exists if this process is root, which
+// servers refuse.
+func ordinaryUser(names []string) (user, error) {
+	if os.Geteuid() != 0 {
+		return user{}, nil
 	}
-	errs = append(errs, p.send(syscall.SIGCONT), p.forgetStopped())
-	return errors.Join(errs...)
-}
-
-// kill ends the process and its descendants, and waits until none is left.
-func (p *process) kill() error {
-	pids := p.stopped
-	if !p.paused() {
-		var err error
-		if pids, err = p.freeze(); err != nil {
-			return errors.Join(err, p.send(syscall.SIGKILL))
+	for _, name := range names {
+		u, err := osuser.Lookup(name)
+		if err != nil {
+			continue
 		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		return user{&syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, errors.Join(errUID, errGID)
 	}
-	errs := []error{p.send(syscall.SIGKILL)}
-	for _, pid := range pids {
-		errs = append(errs, signal(pid, syscall.SIGKILL))
-	}
-	if ended, _ := p.wait(patience); !ended {
-		errs = append(errs, fmt.Errorf("process %d outlives SIGKILL", p.cmd.Process.Pid))
-	}
-	for _, pid := range pids {
-		errs = append(errs, until(func() bool { return gone(pid) }))
-	}
-	return errors.Join(append(errs, p.forgetStopped())...)
+	return user{}, fmt.Errorf("no user %s to run it", strings.Join(names, " or "))
 }
 
-func (p *process) forgetStopped() error {
-	if !p.halted {
+// own gives a directory to the user.
+func (u user) own(dir string) error {
+	if u.credential == nil {
 		return nil
 	}
-	p.halted, p.stopped = false, nil
-	return p.guard.watch(nil)
-}
-
-// until polls for something that the kernel tells nobody about.
-func until(done func() bool) error {
-	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("not done after %s", patience)
-		}
-	}
-	return nil
+	return os.Chown(dir, int(u.credential.Uid), int(u.credential.Gid))
 }

@@ -15,7 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
 )
 
-// Variables of the environment that say where the servers are.
+// Variables of the environment that hold the DSNs of the servers.
 const (
 	postgresDSN = "INTERLOCK_POSTGRES_DSN"
 	mysqlDSN    = "INTERLOCK_MYSQL_DSN"
@@ -35,8 +35,7 @@ func Postgres(t testing.TB) (dsn string) {
 }
 
 // MySQL returns the DSN, for the driver mysql, of a database that is this test's
-// own. It is dropped at the end of the test. The parameters are those of the
-// variable; who needs others changes them.
+// own. It is dropped at the end of the test. The parameters are those of the variable.
 func MySQL(t testing.TB) (dsn string) {
 	t.Helper()
 	server := os.Getenv(mysqlDSN)
@@ -53,8 +52,8 @@ func MySQL(t testing.TB) (dsn string) {
 	return config.FormatDSN()
 }
 
-// newName returns a name that needs no quotes and is nobody else's, also on a
-// server that several test processes use.
+// newName returns a name that needs no quotes and is unique on a server that several test
+// processes use.
 func newName() string {
 	random := make([]byte, 6)
 	rand.Read(random) // never fails
@@ -69,7 +68,7 @@ func postgresDatabase(dsn, name string) string {
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
-		return dsn // it was understood a moment ago
+		return dsn // the driver has parsed it before
 	}
 	u.Path = "/" + name
 	return u.String()

@@ -7,10 +7,9 @@ import (
 	"github.com/interlock-go/interlock/internal/enginetest/private"
 )
 
-// PrivatePostgres starts a PostgreSQL server that is this test's own, and closes
-// it at the end of the test; if the test failed, the end of its log is shown. Nil
-// means a durable server. It is missing where its binaries are, see
-// [private.StartPostgres].
+// PrivatePostgres starts a PostgreSQL server that is this test's own, and closes it at the
+// end of the test. If the test has failed, the end of the server's log is logged. nil: a
+// durable server. See [private.StartPostgres] for the binaries.
 func PrivatePostgres(t testing.TB, config *private.Config) *private.Server {
 	t.Helper()
 	return own(t, "a private PostgreSQL", "install the package postgresql", private.StartPostgres, config)

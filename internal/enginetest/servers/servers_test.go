@@ -34,8 +34,8 @@ func open(t *testing.T, driver, dsn string) *sql.DB {
 	return db
 }
 
-// Two databases know nothing of each other, and are gone after their tests,
-// also when a connection is still open.
+// Databases are independent, and are dropped after their tests, also if a connection is
+// still open.
 func TestEveryTestHasItsOwn(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestSQLiteSettings(t *testing.T) {
 				require.NoError(t, conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 				require.Equal(t, want, got, pragma)
 			}
-			// The other has not written anything, and nobody else may.
+			// Only one transaction may write, also before it has written.
 			_, err = conn.ExecContext(t.Context(), "PRAGMA busy_timeout = 0")
 			require.NoError(t, err)
 			_, err = conn.ExecContext(t.Context(), "INSERT INTO t VALUES (1)")
@@ -146,8 +146,7 @@ func TestSQLiteSettings(t *testing.T) {
 	}
 }
 
-// What happens where engines are missing is asked of this test binary, as
-// somebody else runs it.
+// This test binary runs itself where engines are missing.
 func TestMissing(t *testing.T) {
 	empty := t.TempDir()
 	nothing := []string{
@@ -155,10 +154,10 @@ func TestMissing(t *testing.T) {
 		"INTERLOCK_POSTGRES_BIN=" + empty, "INTERLOCK_MARIADB_BIN=" + empty,
 	}
 	for _, test := range []struct {
-		name string
-		env  []string
-		want string // of every engine
-		says map[string]string
+		name  string
+		env   []string
+		want  string // of every engine
+		texts map[string]string
 	}{
 		{"missing", append(nothing, "REQUIRE_ENGINES="), "SKIP", map[string]string{
 			"Postgres":        "not run on PostgreSQL: set INTERLOCK_POSTGRES_DSN, or call make engines",
@@ -181,25 +180,25 @@ func TestMissing(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for engine, says := range test.says {
+			for engine, text := range test.texts {
 				cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestOneEngine$/^"+engine+"$")
 				cmd.Env = append(os.Environ(), append(test.env, asked+"=1")...)
 				out, err := cmd.CombinedOutput()
 				require.Equal(t, test.want == "FAIL", err != nil, "%s", out)
 				require.Contains(t, string(out), "--- "+test.want+": TestOneEngine/"+engine+" ")
-				require.Contains(t, string(out), says)
+				require.Contains(t, string(out), text)
 				require.NotContains(t, string(out), "went on")
 			}
 		})
 	}
 }
 
-// With this variable TestOneEngine is the test that TestMissing looks at.
+// With this variable TestOneEngine runs the cases of TestMissing.
 const asked = "SERVERS_TEST_ASKED"
 
 func TestOneEngine(t *testing.T) {
 	if os.Getenv(asked) == "" {
-		return // nobody looks
+		return // not called by TestMissing
 	}
 	for name, ask := range map[string]func(t *testing.T){
 		"Postgres":        func(t *testing.T) { servers.Postgres(t) },

@@ -8,18 +8,17 @@ import (
 	_ "modernc.org/sqlite" // driver sqlite
 )
 
-// SQLite returns the DSN, for the driver sqlite, of a file that is this test's
-// own and durable: a write-ahead log that is synchronized at every commit.
-// Transactions take the right to write when they begin, because one that asks
-// for it later is refused without waiting when somebody else has written
-// meanwhile; ten seconds are waited for it.
+// SQLite returns the DSN, for the driver sqlite, of a file that is this test's own and
+// durable: a write-ahead log that is synchronized at every commit. A transaction takes the
+// write lock when it begins and waits up to ten seconds for it, because SQLite refuses a
+// later request at once if another connection has written meanwhile.
 func SQLite(t testing.TB) (dsn string) {
 	t.Helper()
 	return sqliteDSN(t, "FULL")
 }
 
-// SQLiteFast is [SQLite] without waiting for the disk: what was acknowledged
-// survives the end of the process, not a loss of power.
+// SQLiteFast is [SQLite] without synchronization: an acknowledged commit survives the end
+// of the process, and not a loss of power.
 func SQLiteFast(t testing.TB) (dsn string) {
 	t.Helper()
 	return sqliteDSN(t, "OFF")
@@ -31,7 +30,7 @@ func sqliteDSN(t testing.TB, synchronous string) string {
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(filepath.Join(t.TempDir(), "test.db"))}).EscapedPath()}
 	file.RawQuery = url.Values{
 		"_txlock": {"immediate"},
-		// In this order: to change the journal one may have to wait.
+		// In this order, because the change of the journal may have to wait.
 		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(" + synchronous + ")", "foreign_keys(ON)"},
 	}.Encode()
 	return file.String()

@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/internal/enginetest/servers"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
-	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
 // long reports whether tests may take minutes each.
@@ -30,7 +30,7 @@ type engine struct {
 	open func(t testing.TB) way
 }
 
-// way leads to a database.
+// way is a driver and a DSN.
 type way struct{ driver, dsn string }
 
 // networked reports whether the engine is not in this process.
@@ -44,21 +44,20 @@ func engines() []engine {
 	}
 }
 
-// openSQLite leaves transactions as the driver begins them: to take the lock in
-// time is the store's.
+// openSQLite does not set _txlock: the store takes the write lock itself.
 func openSQLite(t testing.TB) way {
 	return way{"sqlite", servers.SQLiteFast(t)}.with(t, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)")
 }
 
-// onEach runs a test on every engine that there is.
+// onEach runs a test on every engine.
 func onEach(t *testing.T, run func(t *testing.T, e engine)) {
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) { run(t, e) })
 	}
 }
 
-// unhurried is the engine where commits are not waited for until they are on
-// disk, if the connection may say so.
+// unhurried returns the engine with commits that do not wait for the disk, if a setting of
+// the connection allows that.
 func unhurried(e engine) engine {
 	if e.name != "postgres" {
 		return e
@@ -68,29 +67,30 @@ func unhurried(e engine) engine {
 	return e
 }
 
-// through is the same way, but by a proxy.
-func (w way) through(t testing.TB, p *storetest.Proxy) way {
+// through returns the way to the same database through a proxy.
+func (w way) through(t testing.TB) (way, *proxy.Proxy) {
 	t.Helper()
 	switch w.driver {
 	case "pgx":
 		config, err := pgx.ParseConfig(w.dsn)
 		require.NoError(t, err)
-		p.To(pgconn.NetworkAddress(config.Host, config.Port))
+		network, address := pgconn.NetworkAddress(config.Host, config.Port)
+		p := proxy.New(t, network, address)
 		host, port, _ := strings.Cut(p.Addr(), ":")
-		return w.with(t, "host="+host+"&port="+port)
+		return w.with(t, "host="+host+"&port="+port), p
 	case "mysql":
 		config, err := mysql.ParseDSN(w.dsn)
 		require.NoError(t, err)
-		p.To(config.Net, config.Addr)
+		p := proxy.New(t, config.Net, config.Addr)
 		config.Net, config.Addr = "tcp", p.Addr()
-		return way{w.driver, config.FormatDSN()}
+		return way{w.driver, config.FormatDSN()}, p
 	}
 	t.Fatal("the engine is in this process")
-	return w
+	return w, nil
 }
 
-// with is the way with settings of the connection, as in the query of a URL. Of
-// SQLite they take the place of those that there are.
+// with returns the way with settings of the connection, as in the query of a URL. They
+// replace the settings of SQLite and are added to those of other engines.
 func (w way) with(t testing.TB, query string) way {
 	t.Helper()
 	if w.driver == "pgx" {
@@ -111,7 +111,7 @@ func (w way) with(t testing.TB, query string) way {
 	return way{w.driver, before + "?" + query}
 }
 
-// file is where SQLite has a database.
+// file returns the file of a SQLite database.
 func (w way) file(t testing.TB) string {
 	t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(w.dsn, "file:"), "?")

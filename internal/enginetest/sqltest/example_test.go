@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// An order in a file: opened again, it is what it was. The status and a row of
-// the user's own are committed together.
+// An order in a file survives the end of the process. The status and a row of the user's
+// table are committed together.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "interlock")
@@ -55,9 +55,9 @@ func Example() {
 	// order "4711" #2 operation 1: open -pay-> paying by customer
 }
 
-// The user has a table of orders and one of what happened to them: the library
-// moves the status there, and notes it in the same transaction. Of what happened,
-// only the newest rows are kept for more than a month.
+// The user has a table of orders and a table of their history. The library changes the
+// status and writes the history row in one transaction. Only the newest rows are kept for
+// more than a month.
 func ExampleExistingTable() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "interlock")

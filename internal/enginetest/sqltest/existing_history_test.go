@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// names is the type of a column whose unique index knows as many names as the
-// library: no collation takes two of them for one.
+// names returns the type of a column whose collation distinguishes all names that the
+// library distinguishes.
 func names(t testing.TB, e engine) string {
 	if e.name != "mysql" {
 		return "varchar(600)"
@@ -31,8 +31,8 @@ func names(t testing.TB, e engine) string {
 	return "varchar(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
 }
 
-// users are tables of a user's, by a prefix: one for the objects, and one for
-// their history.
+// users creates the tables of a user, one for objects and one for their history, with a
+// prefix.
 func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.ExistingTable {
 	t.Helper()
 	blob, moment := types(e)
@@ -64,7 +64,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 	}
 }
 
-// usersStores makes stores in a user's tables.
+// usersStores opens stores over a user's tables.
 type usersStores struct {
 	stores
 	removed string
@@ -101,21 +101,10 @@ func (s *usersStores) age(t testing.TB, store lifecycle.Store, d time.Duration) 
 	}
 }
 
-func (s *usersStores) harness() storetest.Harness {
-	h := storetest.Harness{New: s.new, Age: s.age, Attempts: 20, Sequences: 20, WrongClock: s.e.networked()}
-	if s.e.networked() {
-		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store { return s.by(t, s.way.through(t, p)) }
-	}
-	if long() {
-		h.Attempts, h.Sequences = 60, 100
-	}
-	return h
-}
-
-// A user's table and a user's history are a store like any other: the whole suite
-// runs over them where the row of a removed object is deleted, and where it stays
-// what that makes a difference for, or all of it where there is time.
-func TestAdapterStore(t *testing.T) {
+// A user's table with a user's history passes the conformance suite: the whole suite if
+// the row of a removed object is deleted. If the row stays, the groups that this concerns
+// run, and the whole suite with INTERLOCK_LONG.
+func TestExistingTableStore(t *testing.T) {
 	for _, removed := range []string{"", "gone for good"} {
 		t.Run("removed="+removed, func(t *testing.T) {
 			onEach(t, func(t *testing.T, e engine) {
@@ -123,17 +112,19 @@ func TestAdapterStore(t *testing.T) {
 					e = unhurried(e)
 				}
 				s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: removed, history: removed == ""}
-				h := s.harness()
+				config := testConfig(e, s.age, s.by, s.way)
 				if removed != "" && !long() {
-					h.Groups = []string{"Get", "Commit", "Metadata", "Numbers", "Token", "Batch", "History", "Names", "Concurrent", "Model"}
+					config.Groups = []string{
+						"Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "History", "Names", "Concurrent", "Model",
+					}
 				}
-				storetest.Run(t, h)
+				storetest.Run(t, s.new, config)
 			})
 		})
 	}
 }
 
-// What a history lacks is lost, and nothing else.
+// A history without some columns loses these fields only.
 func TestSmallestExistingHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
@@ -168,7 +159,7 @@ func TestSmallestExistingHistory(t *testing.T) {
 	})
 }
 
-func TestPastIsRefusedAtOpen(t *testing.T) {
+func TestExistingHistoryIsRefusedAtOpen(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		ok := users(t, db, e, "", "gone")
@@ -194,7 +185,7 @@ func TestPastIsRefusedAtOpen(t *testing.T) {
 			name string
 			a    sqlstore.ExistingTable
 			want error
-			says string
+			text string
 		}{
 			{"nothing", with(func(*sqlstore.ExistingTable) {}), nil, ""},
 			{"a view", with(func(a *sqlstore.ExistingTable) { a.ExistingHistory.Table = "viewed" }), nil, ""},
@@ -223,7 +214,7 @@ func TestPastIsRefusedAtOpen(t *testing.T) {
 				require.NoError(t, store.Close())
 				continue
 			}
-			require.ErrorContains(t, err, c.says, c.name)
+			require.ErrorContains(t, err, c.text, c.name)
 		}
 	})
 }

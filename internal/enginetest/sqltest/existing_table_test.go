@@ -24,8 +24,8 @@ func types(e engine) (blob, moment string) {
 	return "blob", "integer"
 }
 
-// A user's table with everything, whose names are none of ours, and with a column
-// that is none of our business.
+// A user's table with all columns under other names, and with a column that the library
+// does not use.
 func userTable(t testing.TB, db *sql.DB, e engine) sqlstore.ExistingTable {
 	blob, moment := types(e)
 	exec(t, db, fmt.Sprintf(`CREATE TABLE shop_orders (
@@ -43,7 +43,7 @@ func userTable(t testing.TB, db *sql.DB, e engine) sqlstore.ExistingTable {
 	}
 }
 
-func TestAdapter(t *testing.T) {
+func TestExistingTable(t *testing.T) {
 	for _, removed := range []string{"", "gone"} {
 		t.Run("removed="+removed, func(t *testing.T) {
 			onEach(t, func(t *testing.T, e engine) {
@@ -94,27 +94,9 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-func TestAdapterConcurrently(t *testing.T) {
-	onEach(t, func(t *testing.T, e engine) {
-		w := e.open(t)
-		db := pool(t, w)
-		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		a := userTable(t, db, e)
-		exec(t, db, "INSERT INTO shop_orders (no, status, rev, seq) VALUES ('other', 'open', 1, 1)")
-		var both []*sqlstore.Store
-		for _, db := range []*sql.DB{db, pool(t, w)} {
-			store, err := a.Open(t.Context(), db, e.dialect, nil)
-			require.NoError(t, err)
-			defer store.Close()
-			both = append(both, store)
-		}
-		hammer(t, both, lifecycle.Precondition{Key: lifecycle.Key{Machine: "order", ID: "other"}, States: []string{"open"}})
-	})
-}
-
-// Somebody who writes the state past the library is a conflict for whoever has
-// read before, never overwritten.
-func TestAdapterSecondWriter(t *testing.T) {
+// A write of the state without the library is a conflict for a caller that has read
+// before. It is not overwritten.
+func TestExistingTableSecondWriter(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
@@ -147,9 +129,9 @@ func get(t testing.TB, store lifecycle.Store, key lifecycle.Key) lifecycle.Store
 	return r
 }
 
-// A table of two columns: the state is compared, and what it cannot keep is
+// In a table of two columns the state is compared. A change that needs other columns is
 // refused.
-func TestAdapterStateOnly(t *testing.T) {
+func TestExistingTableStateOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		exec(t, db, "CREATE TABLE plain (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL)")
@@ -205,7 +187,7 @@ func TestAdapterStateOnly(t *testing.T) {
 		list, err = store.List(t.Context(), lifecycle.Query{Machine: "order", NoDeadline: true, Unowned: true, Limit: 9})
 		require.NoError(t, err)
 		require.Len(t, list, 3)
-		for _, id := range []string{"B", "C", "a "} { // whatever the collation says
+		for _, id := range []string{"B", "C", "a "} { // in any collation
 			never := get(t, store, lifecycle.Key{Machine: "order", ID: id})
 			require.False(t, never.Exists())
 		}
@@ -214,7 +196,7 @@ func TestAdapterStateOnly(t *testing.T) {
 	})
 }
 
-func TestAdapterRefusesAtOpen(t *testing.T) {
+func TestExistingTableRefusesAtOpen(t *testing.T) {
 	ok := sqlstore.ColumnMap{ID: "id", State: "state", Revision: "rev"}
 	with := func(change func(*sqlstore.ColumnMap)) sqlstore.ColumnMap {
 		c := ok
@@ -248,9 +230,9 @@ func TestAdapterRefusesAtOpen(t *testing.T) {
 	})
 }
 
-// Two rows of one key, where the table has no unique index, are refused; behind a
-// view, where nobody can look, they are not both written.
-func TestAdapterWithoutUniqueIndex(t *testing.T) {
+// Two rows of one key are refused if the table has no unique index. Behind a view, whose
+// indexes are unknown, only one of them is written.
+func TestExistingTableWithoutUniqueIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		exec(t, db, "CREATE TABLE plain (id varchar(100) NOT NULL, state varchar(50) NOT NULL, rev bigint NOT NULL)")

@@ -32,7 +32,7 @@ func (o *overheard) Open(dsn string) (driver.Conn, error) {
 	return &overheardConn{c.(fullConn), o}, nil
 }
 
-// fullConn is what the drivers' connections are beside a driver.Conn.
+// fullConn has the optional interfaces of the drivers' connections.
 type fullConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -54,7 +54,7 @@ func (c *overheardConn) QueryContext(ctx context.Context, query string, args []d
 	return c.fullConn.QueryContext(ctx, query, args)
 }
 
-// overhear opens a database so that its queries can be asked for.
+// overhear opens a database whose last query can be read.
 func overhear(t *testing.T, db *sql.DB, dsn string) (*overheard, *sql.DB) {
 	o := &overheard{Driver: db.Driver()}
 	heard := sql.OpenDB(dsnConnector{o, dsn})
@@ -71,7 +71,7 @@ func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.d
 
 func (c dsnConnector) Driver() driver.Driver { return c.driver }
 
-// plan asks the engine how it would answer a query.
+// plan returns the engine's plan of a query.
 func plan(t *testing.T, e engine, db *sql.DB, query string, args []any) string {
 	explain := map[string]string{"sqlite": "EXPLAIN QUERY PLAN ", "postgres": "EXPLAIN ", "mysql": "EXPLAIN "}[e.name]
 	rows, err := db.QueryContext(t.Context(), explain+query, args...)
@@ -128,7 +128,7 @@ func rowsRead(t *testing.T, e engine, db *sql.DB, query string, args []any) (tot
 	return total
 }
 
-// Every query is answered by an index, never by reading the whole table.
+// Every query uses an index and does not read the whole table.
 func TestListUsesIndexes(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		way := e.open(t)
@@ -181,7 +181,7 @@ func TestListUsesIndexes(t *testing.T) {
 	})
 }
 
-// fill makes 10,000 objects, of which a few are worth looking for.
+// fill creates 10,000 objects, of which queries select a few.
 func fill(t *testing.T, e engine, db *sql.DB) {
 	now := time.Now()
 	var b strings.Builder

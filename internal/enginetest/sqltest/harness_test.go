@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// stores makes stores in one database, each in tables of its own prefix. One
-// test uses it at a time.
+// stores opens stores in one database, each in tables with a prefix of its own. One test
+// uses it at a time.
 type stores struct {
 	e      engine
 	config sqlstore.Config
@@ -26,7 +26,7 @@ type stores struct {
 	made   map[lifecycle.Store]made
 }
 
-// made is what a store was made of.
+// made is what a store was opened with.
 type made struct {
 	way    way
 	db     *sql.DB
@@ -45,7 +45,7 @@ func (s *stores) new(t testing.TB) lifecycle.Store {
 	return s.by(t, s.way)
 }
 
-// by makes a store whose connections go a way.
+// by opens a store with these connections.
 func (s *stores) by(t testing.TB, w way) lifecycle.Store {
 	t.Helper()
 	m := made{w, pool(t, w), fmt.Sprintf("t%d_", prefixes.Add(1))}
@@ -65,7 +65,7 @@ func (s *stores) over(t testing.TB, m made) lifecycle.Store {
 	return store
 }
 
-// age moves all that is stored into the past.
+// age moves all stored times into the past.
 func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
 	t.Helper()
 	m := s.made[store]
@@ -81,9 +81,8 @@ func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
 	}
 }
 
-// reopen opens a store anew, by other connections; of SQLite a copy of what a
-// process that was killed would leave now: the file and its log, while the store
-// is still open.
+// reopen opens a store again with other connections. For SQLite it opens a copy of the
+// file and its log, which a killed process would leave, while the store is still open.
 func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
 	t.Helper()
 	m := s.made[store]
@@ -103,16 +102,27 @@ func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
 	return s.over(t, m)
 }
 
-// harness has all that needs no server of the test's own.
-func (s *stores) harness() storetest.Harness {
-	h := storetest.Harness{
-		New: s.new, Age: s.age, Reopen: s.reopen, Attempts: 20, Sequences: 20, WrongClock: s.e.networked(),
-	}
-	if s.e.networked() {
-		h.Through = func(t testing.TB, p *storetest.Proxy) lifecycle.Store { return s.by(t, s.way.through(t, p)) }
+// testConfig enables every demand that needs no server of the test's own.
+func (s *stores) testConfig() *storetest.Config {
+	config := testConfig(s.e, s.age, s.by, s.way)
+	config.Reopen = s.reopen
+	return config
+}
+
+// testConfig enables the demands about time, and about the network of an engine that
+// has one. open opens a store with these connections.
+func testConfig(
+	e engine, age func(testing.TB, lifecycle.Store, time.Duration), open func(testing.TB, way) lifecycle.Store, w way,
+) *storetest.Config {
+	config := &storetest.Config{Age: age, Attempts: 20, WrongClock: e.networked()}
+	if e.networked() {
+		config.Network = func(t testing.TB) (lifecycle.Store, storetest.Network) {
+			through, p := w.through(t)
+			return open(t, through), p
+		}
 	}
 	if long() {
-		h.Attempts, h.Sequences = 60, 100
+		config.Attempts = 60
 	}
-	return h
+	return config
 }

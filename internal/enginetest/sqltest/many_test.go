@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// One commit of as many objects as the store declares: all of them, or none.
+// A commit of as many objects as the store declares writes all of them, or none.
 func TestManyObjectsAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, _ := fresh(t, e, nil)
@@ -57,8 +57,7 @@ func TestManyObjectsAtOnce(t *testing.T) {
 	})
 }
 
-// What people are told, such as the error of work, may be no UTF-8: it is written
-// nevertheless.
+// A reason that is not UTF-8, such as the error of work, is written.
 func TestReasonOfBytes(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, _ := fresh(t, e, nil)

@@ -44,7 +44,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// Who takes the wrong dialect is told so, and the pool is as good as before.
+// A wrong dialect is an error, and the pool can still be used.
 func TestWrongDialect(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
@@ -53,23 +53,23 @@ func TestWrongDialect(t *testing.T) {
 			if wrong.name == e.name {
 				continue
 			}
-			says := "is it a database of " + wrong.name
-			require.ErrorContains(t, sqlstore.Migrate(t.Context(), db, wrong.dialect, nil), says)
+			text := "is it a database of " + wrong.name
+			require.ErrorContains(t, sqlstore.Migrate(t.Context(), db, wrong.dialect, nil), text)
 			_, err := sqlstore.Open(t.Context(), db, wrong.dialect, nil)
-			require.ErrorContains(t, err, says)
+			require.ErrorContains(t, err, text)
 			_, err = sqlstore.ExistingTable{Machine: "m", Table: "t", Columns: sqlstore.ColumnMap{ID: "id", State: "s"}}.Open(t.Context(), db, wrong.dialect, nil)
-			require.ErrorContains(t, err, says)
+			require.ErrorContains(t, err, text)
 		}
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 	})
 }
 
-// Tables that somebody has changed are refused when they are opened, by name.
+// Open refuses tables that were changed, and names them.
 func TestChangedTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
-		for _, x := range []struct{ change, says string }{
+		for _, x := range []struct{ change, text string }{
 			{"ALTER TABLE interlock_messages RENAME COLUMN topic TO subjects", "table interlock_messages lacks topic"},
 			{"DROP TABLE interlock_history", "there is no table interlock_history"},
 			{"ALTER TABLE interlock_objects DROP COLUMN saved", "table interlock_objects lacks saved"},
@@ -77,13 +77,13 @@ func TestChangedTables(t *testing.T) {
 			exec(t, db, x.change)
 			_, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 			require.ErrorIs(t, err, sqlstore.ErrSchema)
-			require.ErrorContains(t, err, x.says)
+			require.ErrorContains(t, err, x.text)
 		}
 	})
 }
 
-// Where another migration goes on, the context says how long to wait for it; and
-// the pool is as good as before.
+// Migrate waits for another migration as long as its context allows, and the pool can
+// still be used.
 func TestMigrateWaits(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		if !e.networked() {
@@ -116,8 +116,8 @@ func TestMigrateWaits(t *testing.T) {
 	})
 }
 
-// Tables are made one by one where the engine has no transactions for them:
-// what ended half way goes on.
+// Where tables are created one by one without a transaction, Migrate continues a migration
+// that was interrupted.
 func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		if e.name != "mysql" {
@@ -134,7 +134,7 @@ func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 	})
 }
 
-// What users run by a tool of their own is what Migrate runs.
+// Schema returns the statements that Migrate runs.
 func TestSchema(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))

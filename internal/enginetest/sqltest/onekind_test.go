@@ -11,10 +11,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// oneKind has the objects of all machines be of one, as those in a user's table
-// are, by what begins their ids: the conformance suite speaks of several machines.
-// The ids of the suite's crane are left as they are, so that they may be as long
-// as they can be.
+// oneKind keeps the objects of several machines, which the conformance suite uses, in a
+// user's table for one machine: the ids get a prefix of the machine. Ids of the machine
+// crane keep their full length and get no prefix.
 type oneKind struct{ *sqlstore.Store }
 
 const (
@@ -28,7 +27,7 @@ var (
 	kinds   = map[string]string{plain: ""}
 )
 
-// before is what the ids of a machine begin with.
+// before returns the prefix of the ids of a machine.
 func before(machine string) string {
 	kindsMu.Lock()
 	defer kindsMu.Unlock()

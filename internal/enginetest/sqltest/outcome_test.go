@@ -3,24 +3,26 @@ package sqltest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/enginetest/proxy"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
-	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// onNetworks runs a test on every engine with a network, with a store that goes
-// through a proxy and one that does not.
-func onNetworks(t *testing.T, run func(t *testing.T, p *storetest.Proxy, through, direct *sqlstore.Store)) {
+// onNetworks runs a test on every engine with a network, with a store whose connections
+// go through a proxy, and a store whose connections do not.
+func onNetworks(t *testing.T, run func(t *testing.T, p *proxy.Proxy, through, direct *sqlstore.Store)) {
 	onEach(t, func(t *testing.T, e engine) {
 		if !e.networked() {
 			t.Skip("skipped: the engine is in this process")
 		}
-		p := storetest.NewProxy(t)
 		w := e.open(t)
 		require.NoError(t, sqlstore.Migrate(t.Context(), pool(t, w), e.dialect, nil))
 		open := func(w way) *sqlstore.Store {
@@ -29,11 +31,12 @@ func onNetworks(t *testing.T, run func(t *testing.T, p *storetest.Proxy, through
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
 			return store
 		}
-		run(t, p, open(w.through(t, p)), open(w))
+		by, p := w.through(t)
+		run(t, p, open(by), open(w))
 	})
 }
 
-// next is a commit that moves an object on.
+// next returns a commit that moves an object.
 func next(r lifecycle.StoredRecord, messages int) *lifecycle.Commit {
 	to := r
 	to.State, to.Origin, to.Sequence = "open", "open", r.Sequence+1
@@ -46,86 +49,101 @@ func next(r lifecycle.StoredRecord, messages int) *lifecycle.Commit {
 	return c
 }
 
-// Connections are cut at any moment: what is said of every commit is true, and
-// what cannot be said is found out by sending it again.
-func TestCutConnections(t *testing.T) {
-	onNetworks(t, func(t *testing.T, p *storetest.Proxy, through, direct *sqlstore.Store) {
-		const writers, each = 8, 60
-		key := lifecycle.Key{Machine: "order", ID: "a"}
-		type sent struct {
-			c   *lifecycle.Commit
-			err error
-		}
-		var mu sync.Mutex
-		var all []sent
-		p.CutAtRandom(20, 1)
-		var group sync.WaitGroup
-		for range writers {
-			group.Go(func() {
-				for i := range each {
-					now, err := direct.Get(t.Context(), key)
-					if err != nil {
-						t.Errorf("Get: %v", err)
-						return
-					}
-					c := next(now, i%2)
-					again := *c
-					again.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
-					err = through.Commit(t.Context(), &again)
-					mu.Lock()
-					all = append(all, sent{c, err})
-					mu.Unlock()
+// exactCommits commits to one object by many writers while disturb runs, and requires
+// that every error was true: a commit without an error is in the history once, a commit
+// with an unknown outcome has one when it is sent again, and no other commit is there.
+func exactCommits(t *testing.T, writer, reader lifecycle.Store, disturb func()) {
+	t.Helper()
+	const writers, each = 8, 60
+	type sent struct {
+		c   *lifecycle.Commit
+		err error
+	}
+	var done atomic.Bool
+	var mu sync.Mutex
+	var all []sent
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for i := 0; i < each || !done.Load(); i++ {
+				now, err := reader.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
+				if err != nil {
+					time.Sleep(time.Millisecond) // for an engine that starts
+					continue
 				}
-			})
-		}
-		group.Wait()
-		cuts := p.Cuts()
-		p.CutAtRandom(0, 0)
-
-		rows, err := direct.History(t.Context(), key, 0, 10_000)
-		require.NoError(t, err)
-		written := map[lifecycle.Token]int{}
-		for i, row := range rows {
-			require.EqualValues(t, i+1, row.Sequence)
-			written[row.Token]++
-		}
-		count := map[string]int{}
-		for _, s := range all {
-			switch n := written[s.c.Token]; {
-			case s.err == nil:
-				count["written"]++
-				require.Equal(t, 1, n, "acknowledged, but not in the history once")
-			case errors.Is(s.err, lifecycle.ErrUnknownOutcome):
-				count["unknown"]++
-				var unknown *lifecycle.UnknownOutcomeError
-				require.ErrorAs(t, s.err, &unknown)
-				require.Equal(t, s.c.Token, unknown.Token)
-				err := direct.Commit(t.Context(), s.c)
-				require.Equal(t, n == 1, err == nil, "sent again: %v", err)
-			case errors.Is(s.err, lifecycle.ErrConflict):
-				count["conflict"]++
-				require.Zero(t, n, "a conflict with itself")
-			default:
-				count["not written"]++
-				require.Zero(t, n, "%v", s.err)
+				c := next(now, i%2)
+				twin := *c
+				twin.Changes = slices.Clone(c.Changes)
+				err = writer.Commit(t.Context(), &twin)
+				mu.Lock()
+				all = append(all, sent{c, err})
+				mu.Unlock()
 			}
+		})
+	}
+	disturb()
+	done.Store(true)
+	group.Wait()
+
+	key := lifecycle.Key{Machine: "order", ID: "a"}
+	var rows []lifecycle.HistoryRow
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		rows, err = reader.(lifecycle.Historian).History(t.Context(), key, 0, 1_000_000)
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	written := map[lifecycle.Token]int{}
+	for i, row := range rows {
+		require.EqualValues(t, i+1, row.Sequence)
+		written[row.Token]++
+	}
+	count := map[string]int{}
+	for _, s := range all {
+		n := written[s.c.Token]
+		delete(written, s.c.Token)
+		switch {
+		case s.err == nil:
+			count["written"]++
+			require.Equal(t, 1, n, "acknowledged, but not in the history once")
+		case errors.Is(s.err, lifecycle.ErrUnknownOutcome):
+			count["unknown"]++
+			var unknown *lifecycle.UnknownOutcomeError
+			require.ErrorAs(t, s.err, &unknown)
+			require.Equal(t, s.c.Token, unknown.Token)
+			err := reader.Commit(t.Context(), s.c)
+			require.Equal(t, n == 1, err == nil, "sent again: %v", err)
+		default:
+			count["not written"]++
+			require.Zero(t, n, "%v", s.err)
 		}
-		last, err := direct.Get(t.Context(), key)
-		require.NoError(t, err)
-		require.EqualValues(t, len(rows), last.Sequence)
-		require.Positive(t, cuts)
-		t.Logf("%d cuts, %d commits: %v", cuts, len(all), count)
+	}
+	require.Empty(t, written, "commits that no caller has sent")
+	last, err := reader.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.EqualValues(t, len(rows), last.Sequence)
+	require.Positive(t, count["written"])
+	t.Logf("%d commits: %v", len(all), count)
+}
+
+// Connections are cut at random requests.
+func TestCutConnections(t *testing.T) {
+	onNetworks(t, func(t *testing.T, p *proxy.Proxy, through, direct *sqlstore.Store) {
+		p.CutAtRandom(20)
+		exactCommits(t, through, direct, func() {
+			require.Eventually(t, func() bool { return p.Cuts() >= 30 }, time.Minute, time.Millisecond)
+		})
+		p.CutAtRandom(0)
 	})
 }
 
-// Connections that have ended in the pool are nothing that a commit tells of.
+// A commit uses another connection if that of the pool has ended.
 func TestEndedConnections(t *testing.T) {
-	onNetworks(t, func(t *testing.T, p *storetest.Proxy, through, direct *sqlstore.Store) {
+	onNetworks(t, func(t *testing.T, p *proxy.Proxy, through, direct *sqlstore.Store) {
 		key := lifecycle.Key{Machine: "order", ID: "a"}
 		for i := range 10 {
 			require.NoError(t, through.Commit(t.Context(), next(get(t, direct, key), i%2)))
-			p.Down()
-			p.Up()
+			p.SetDown(true)
+			p.SetDown(false)
 		}
 		rows, err := direct.History(t.Context(), key, 0, 100)
 		require.NoError(t, err)

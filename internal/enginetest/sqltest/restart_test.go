@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
 
-// Servers that are the test's own are killed by SIGKILL and started again, under
-// a store that stays open. They are durable. The memory of SQLite is this
-// process': there all connections are closed instead, the last of which moves the
-// log into the file; what a killed process leaves is opened by stores.reopen.
+// Durable servers of the test's own are killed by SIGKILL and started again, under a store
+// that stays open. SQLite runs in this process: its connections are closed instead, and
+// the last one moves the log into the file. stores.reopen opens what a killed process
+// leaves.
 func TestRestart(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		var server *private.Server
@@ -31,8 +32,7 @@ func TestRestart(t *testing.T) {
 		}
 		run := func(t *testing.T, config sqlstore.Config) {
 			s := newStores(t, e, config)
-			h := s.harness()
-			h.Restart = func(t testing.TB, store lifecycle.Store) {
+			restart := func(t testing.TB, store lifecycle.Store) {
 				if server != nil {
 					require.NoError(t, server.Kill())
 					require.NoError(t, server.Start())
@@ -42,10 +42,16 @@ func TestRestart(t *testing.T) {
 				db.SetMaxIdleConns(-1)
 				db.SetMaxIdleConns(connections)
 			}
-			if !long() {
-				h.Groups = []string{"Restart"}
+			storetest.Run(t, s.new, &storetest.Config{Restart: restart, Groups: []string{"Outage"}})
+			if !config.NoHistory {
+				store := s.new(t)
+				exactCommits(t, store, store, func() {
+					for range 3 {
+						time.Sleep(100 * time.Millisecond)
+						restart(t, store)
+					}
+				})
 			}
-			storetest.Run(t, h)
 		}
 		t.Run("history", func(t *testing.T) { run(t, sqlstore.Config{}) })
 		t.Run("no history", func(t *testing.T) { run(t, sqlstore.Config{NoHistory: true}) })

@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// An engine that was killed may have lost a record that somebody has read, and
-// another commit made one of the same number: whoever knows the lost one has a
-// conflict, alone, with another object, and when the object is removed. TestRestart
-// finds this out by killing engines, now and then.
+// An engine that was killed may have lost a record that a caller has read, and another
+// commit may have written a record with the same sequence number. A change of the lost
+// record is a conflict: alone, with another object, and as a removal. TestRestart finds
+// this only now and then.
 func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
@@ -55,8 +55,8 @@ func TestLostRecordIsNotTakenForItsTwin(t *testing.T) {
 	})
 }
 
-// Rows that the user has made have no token yet.
-func TestAdapterRowsWithoutToken(t *testing.T) {
+// Rows that the user has inserted have no token.
+func TestExistingTableRowsWithoutToken(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))

@@ -50,7 +50,8 @@ func TestSettings(t *testing.T) {
 				inner := e.open
 				e.open = func(t testing.TB) way { return inner(t).with(t, s.query) }
 				if long() {
-					storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
+					stores := newStores(t, e, sqlstore.Config{})
+					storetest.Run(t, stores.new, stores.testConfig())
 				}
 				w := e.open(t)
 				if strings.Contains(s.query, "tx_isolation") || strings.Contains(s.query, "snapshot") || strings.Contains(s.query, "SIMULTANEOUS") || strings.Contains(s.query, "ORACLE") {
@@ -75,7 +76,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// onMariaDB skips what MySQL calls otherwise, or has not.
+// onMariaDB skips a setting that MySQL does not have.
 func onMariaDB(t testing.TB) {
 	var version string
 	db := pool(t, way{"mysql", servers.MySQL(t)})
@@ -85,10 +86,9 @@ func onMariaDB(t testing.TB) {
 	}
 }
 
-// hammer has many writers move two objects, alone and together, through two
-// stores, some of them under a precondition that holds: every acknowledged commit
-// is in the history, nothing but a conflict is told, and the objects moved
-// together as often as was said.
+// hammer lets many writers move two objects, alone and together, through two stores, some
+// of them with a precondition that holds. Every acknowledged commit is in the history, and
+// the only error is a conflict.
 func hammer(t *testing.T, stores []*sqlstore.Store, holds lifecycle.Precondition) {
 	t.Helper()
 	const writers, each = 8, 15

@@ -3,7 +3,6 @@ package sqltest
 import (
 	"testing"
 
-	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 	"github.com/interlock-go/interlock/lifecycle/storetest"
 )
@@ -13,34 +12,25 @@ func TestStore(t *testing.T) {
 		if !long() {
 			e = unhurried(e)
 		}
-		storetest.Run(t, newStores(t, e, sqlstore.Config{}).harness())
+		s := newStores(t, e, sqlstore.Config{})
+		storetest.Run(t, s.new, s.testConfig())
 	})
 }
 
-// Without a history changes are other statements; queries, names and messages
-// are the same, and run again where there is time.
+// Without a history the statements of a change are others. Those of queries, names and
+// messages are the same, and run again with INTERLOCK_LONG only.
 func TestStoreWithoutHistory(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		if !long() {
 			e = unhurried(e)
 		}
-		h := newStores(t, e, sqlstore.Config{NoHistory: true}).harness()
+		s := newStores(t, e, sqlstore.Config{NoHistory: true})
+		config := s.testConfig()
 		if !long() {
-			h.Groups = []string{"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Batch", "Network", "Concurrent"}
+			config.Groups = []string{
+				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Outage", "Concurrent",
+			}
 		}
-		storetest.Run(t, h)
-	})
-}
-
-// Every engine answers as the store in memory does, call by call.
-func TestAsInMemory(t *testing.T) {
-	memory := storetest.Harness{
-		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() }, Sequences: 20,
-	}
-	if long() {
-		memory.Sequences = 200
-	}
-	onEach(t, func(t *testing.T, e engine) {
-		storetest.Differential(t, memory, newStores(t, e, sqlstore.Config{}).harness())
+		storetest.Run(t, s.new, config)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,58 +13,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// Two objects each of which is to be made only while the other is absent are never
-// both made.
-func TestAdapterAbsence(t *testing.T) {
-	for _, removed := range []string{"", "gone"} {
-		t.Run("removed="+removed, func(t *testing.T) {
-			onEach(t, func(t *testing.T, e engine) {
-				w := unhurried(e).open(t)
-				db := pool(t, w)
-				a := users(t, db, e, "", removed)
-				var both [2]*sqlstore.Store
-				for i, db := range []*sql.DB{db, pool(t, w)} { // as two processes
-					var err error
-					both[i], err = a.Open(t.Context(), db, e.dialect, nil)
-					require.NoError(t, err)
-					defer both[i].Close()
-				}
-				made := 0
-				for round := range 30 {
-					var keys [2]lifecycle.Key
-					for i := range keys {
-						keys[i] = lifecycle.Key{Machine: kind, ID: fmt.Sprint(round, " ", i)}
-					}
-					var errs [2]error
-					var group sync.WaitGroup
-					for i, store := range both {
-						group.Go(func() {
-							c := next(lifecycle.StoredRecord{Key: keys[i], Revision: "0"}, 0)
-							c.Require = []lifecycle.Precondition{{Key: keys[1-i], States: []string{""}}}
-							errs[i] = store.Commit(t.Context(), c)
-						})
-					}
-					group.Wait()
-					require.False(t, errs[0] == nil && errs[1] == nil, "both were made")
-					for i, err := range errs {
-						if err == nil {
-							made++
-							continue
-						}
-						var unmet *lifecycle.PreconditionError
-						require.ErrorAs(t, err, &unmet)
-						require.Equal(t, keys[1-i], unmet.Current.Key)
-					}
-				}
-				require.Equal(t, 30, made)
-			})
-		})
-	}
-}
-
-// In a transaction of the user's an object is required to be absent where that can
-// be known, and refused where it cannot.
-func TestAdapterAbsenceWithTx(t *testing.T) {
+// In a transaction of the user, a precondition of absence is checked where the isolation
+// allows it, and refused where it does not.
+func TestExistingTableAbsenceWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		store, err := users(t, db, e, "", "gone").Open(t.Context(), db, e.dialect, nil)
@@ -91,9 +41,8 @@ func TestAdapterAbsenceWithTx(t *testing.T) {
 	})
 }
 
-// What stands against a row is another index of the user's: the engine's error is
-// told, and soon.
-func TestAdapterOtherUniqueIndex(t *testing.T) {
+// A violation of another unique index of the user returns the engine's error at once.
+func TestExistingTableOtherUniqueIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		a := users(t, db, e, "", "gone")
@@ -116,8 +65,8 @@ func TestAdapterOtherUniqueIndex(t *testing.T) {
 	})
 }
 
-// A number that the engine draws for the user's row is not taken for the time.
-func TestAdapterOfNumberedRows(t *testing.T) {
+// An AUTO_INCREMENT number of the user's row is not taken for the time.
+func TestExistingTableOfNumberedRows(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		number := map[string]string{
@@ -137,9 +86,9 @@ func TestAdapterOfNumberedRows(t *testing.T) {
 	})
 }
 
-// Whatever a user's collation takes for one, they are two names; where its unique
-// index has room for one of them only, the other is refused.
-func TestAdapterCollations(t *testing.T) {
+// Names that a user's collation does not distinguish are different names. If the unique
+// index permits only one of them, the other is refused.
+func TestExistingTableCollations(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		id := map[string]string{
@@ -172,7 +121,7 @@ func TestAdapterCollations(t *testing.T) {
 }
 
 // Tables and connections that would change what they are given are refused.
-func TestAdapterRefusesWhatChangesNames(t *testing.T) {
+func TestExistingTableRefusesWhatChangesNames(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		w := e.open(t)
 		db := pool(t, w)
@@ -213,8 +162,7 @@ func TestAdapterRefusesWhatChangesNames(t *testing.T) {
 	})
 }
 
-// An engine that takes no writes, as a replica does not, says so: nothing is
-// written, and that is known.
+// A read-only engine, such as a replica, returns an error that is no unknown outcome.
 func TestReadOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		w := e.open(t)
@@ -240,8 +188,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A payload that the engine does not take is an error, and nothing is written; it
-// is not taken for a lost answer, and those after it are well.
+// A payload that the engine refuses is an error that is no unknown outcome. Later commits
+// succeed.
 func TestPayloadTooBig(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		if e.name != "mysql" {

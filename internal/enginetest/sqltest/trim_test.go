@@ -33,8 +33,8 @@ func onHistories(t *testing.T, run func(t *testing.T, store lifecycle.Store, tri
 	})
 }
 
-// What is old goes, from the oldest on and in several machines, and the newest rows
-// of every object stay; the numbers of removed objects go on.
+// Trim removes old rows of several machines, oldest first, and keeps the newest rows of
+// every object. The numbers of removed objects continue.
 func TestTrim(t *testing.T) {
 	onHistories(t, func(t *testing.T, store lifecycle.Store, trim func(time.Duration, int) (int, error), age func(time.Duration)) {
 		sequences := func(key lifecycle.Key) (list []uint64) {
@@ -86,7 +86,7 @@ func TestTrim(t *testing.T) {
 		require.Equal(t, upTo(2, 9), sequences(capital))
 		require.Equal(t, upTo(14, 21), sequences(b))
 
-		// What is young stays, however much it is.
+		// Young rows stay, whatever their number.
 		age(2 * time.Hour)
 		move(a, 30)
 		n, err = trim(time.Hour, 0)
@@ -102,7 +102,7 @@ func TestTrim(t *testing.T) {
 	})
 }
 
-// Rows go while others write, and nobody is told what is not so.
+// During Trim, other callers commit and get true answers.
 func TestTrimWhileWriting(t *testing.T) {
 	onHistories(t, func(t *testing.T, store lifecycle.Store, trim func(time.Duration, int) (int, error), _ func(time.Duration)) {
 		done := make(chan struct{})

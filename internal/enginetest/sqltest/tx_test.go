@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// The user's own writes and the status are committed together, or neither.
+// The user's writes and the status are committed together, or neither.
 func TestWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
@@ -56,8 +56,8 @@ func TestWithTx(t *testing.T) {
 	})
 }
 
-// A conflict is reported at once, with the record as it is and not as the
-// transaction has seen it, and leaves the transaction usable.
+// A conflict is returned at once, with the current record and not with that of the
+// transaction's snapshot. The transaction can still be used.
 func TestWithTxConflict(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
@@ -86,7 +86,7 @@ func TestWithTxConflict(t *testing.T) {
 	})
 }
 
-// At whatever isolation, who has read before another commit cannot write.
+// At every isolation, a transaction that has read before another commit cannot write.
 func TestWithTxIsolation(t *testing.T) {
 	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestWithTxIsolation(t *testing.T) {
 				before, err := store.WithTx(tx).Get(t.Context(), key)
 				require.NoError(t, err)
 				if e.name == "mysql" && level == sql.LevelSerializable {
-					t.Skip("skipped: a read locks the row there, so that nobody can come between")
+					t.Skip("skipped: a read locks the row there, so that no commit comes between")
 				}
 				_, err = manage(store).Fire(t.Context(), "a", note, customer, nil)
 				require.NoError(t, err)
@@ -150,7 +150,7 @@ func TestWithTxOneConnection(t *testing.T) {
 	})
 }
 
-// Several objects and a precondition inside of the user's transaction.
+// A commit of several objects with a precondition runs in the user's transaction.
 func TestWithTxBatch(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// An order rests but while it is being paid.
+// An order is in transition while it is being paid.
 type (
 	state string
 	event string
@@ -54,7 +54,7 @@ type orders = lifecycle.Manager[state, event, string]
 
 func manage(store lifecycle.Store) *orders { return lifecycle.Must(order, store, nil) }
 
-// fresh is a store in a database of its own.
+// fresh returns a store in a database of its own.
 func fresh(t testing.TB, e engine, config *sqlstore.Config) (*sqlstore.Store, *sql.DB) {
 	t.Helper()
 	db := pool(t, e.open(t))

@@ -1,0 +1,166 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Clients are the scripted clients of a scenario. Run makes the value for
+// [Scenario].Script; the zero value is not usable. It is safe for concurrent use by the
+// goroutines of the script.
+type Clients[A any] struct{ sim *simulation }
+
+// Ask calls f in a process and returns its error, or [ErrCrashed] if the process is gone
+// before f has returned. If there is no process of that role, Ask waits for the next one,
+// and starts one if the script has killed the last one. A role that is none of
+// [Scenario].Processes is a failure, also for Kill and Stop.
+func (c *Clients[A]) Ask(role, what string, f func(ctx context.Context, app A) error) error {
+	_, err := c.sim.ask(role, what, func(ctx context.Context, p *Process) error { return f(ctx, p.app.(A)) })
+	return err
+}
+
+// Insist calls Ask until the error is nil, with a tick in between. After a hundred
+// attempts it is a failure.
+func (c *Clients[A]) Insist(role, what string, f func(ctx context.Context, app A) error) error {
+	for try := 1; ; try++ {
+		err := c.Ask(role, what, f)
+		if err == nil || c.sim.ctx.Err() != nil {
+			return err
+		}
+		if try == 100 {
+			c.Errorf("%s: failed a hundred times: %v", what, err)
+			return err
+		}
+		c.Pass(c.sim.s.tick)
+	}
+}
+
+// Pass lets at least d pass. The processes send heartbeats and sweep meanwhile.
+func (c *Clients[A]) Pass(d time.Duration) {
+	wake := make(chan struct{})
+	c.sim.mu.Lock()
+	c.sim.sleepers = append(c.sim.sleepers, sleeper{c.sim.elapsed + d, wake})
+	c.sim.mu.Unlock()
+	select {
+	case <-wake:
+	case <-c.sim.ctx.Done():
+	}
+}
+
+// Kill ends a process without warning. Another one is started for the next Ask, and for
+// the end of the scenario if there is no other process.
+func (c *Clients[A]) Kill(role string) {
+	if c.sim.checkRole(role) != nil {
+		return
+	}
+	c.sim.mu.Lock()
+	p := c.sim.roles[role]
+	c.sim.roles[role] = nil
+	c.sim.mu.Unlock()
+	if p != nil {
+		p.stop(gone)
+	}
+}
+
+// Stop waits for the work of a process and then ends its ownership. The next process
+// starts as after Kill. The error is that of the queue, of [lifecycle.Owner.Leave], or
+// [ErrCrashed].
+func (c *Clients[A]) Stop(role string) error {
+	p, err := c.sim.ask(role, "stop", func(ctx context.Context, p *Process) error {
+		if err := p.queue.Terminate(ctx); err != nil || p.owner == nil {
+			return err
+		}
+		return p.owner.Leave(ctx)
+	})
+	if p == nil || errors.Is(err, ErrCrashed) {
+		return err // another process replaces it
+	}
+	c.sim.mu.Lock()
+	defer c.sim.mu.Unlock()
+	p.left = true
+	if c.sim.roles[role] == p {
+		c.sim.roles[role] = nil
+	}
+	c.sim.notify()
+	return err
+}
+
+// Apply is [Process.Apply] for a peer that is no process of the scenario.
+func (c *Clients[A]) Apply(key lifecycle.Key, operation lifecycle.OpID) error {
+	return c.sim.apply(effect{Key: key, operation: operation})
+}
+
+// Faultless reports whether no fault has happened, or only a [LostRequest] or
+// [LostAnswer], after which a manager sends the write again. A script may then check more.
+func (c *Clients[A]) Faultless() bool {
+	c.sim.mu.Lock()
+	defer c.sim.mu.Unlock()
+	return c.sim.unnoticed()
+}
+
+// Errorf reports a failure at this point.
+func (c *Clients[A]) Errorf(format string, args ...any) { c.sim.report(format, args...) }
+
+// ask calls f in a process of a role and returns that process, or nil if there is none.
+func (s *simulation) ask(role, what string, f func(context.Context, *Process) error) (*Process, error) {
+	p, err := s.await(role)
+	if err != nil {
+		return nil, err
+	}
+	answer := make(chan error, 1)
+	p.run(what, func(ctx context.Context) error { return f(ctx, p) }, func(err error) { answer <- err })
+	for {
+		s.mu.Lock()
+		changed, lost := s.changed, p.state == gone || p.state == over
+		s.mu.Unlock()
+		if lost {
+			return p, ErrCrashed
+		}
+		select {
+		case err := <-answer:
+			return p, err
+		case <-changed:
+		case <-s.ctx.Done():
+			return p, context.Cause(s.ctx)
+		}
+	}
+}
+
+// await waits for a live process of a role.
+func (s *simulation) await(role string) (*Process, error) {
+	if err := s.checkRole(role); err != nil {
+		return nil, err
+	}
+	for {
+		s.mu.Lock()
+		p, changed := s.roles[role], s.changed
+		alive := p != nil && p.lives()
+		if !alive {
+			s.wanted[role] = true
+		}
+		s.mu.Unlock()
+		if alive {
+			return p, nil
+		}
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+			return nil, context.Cause(s.ctx)
+		}
+	}
+}
+
+// checkRole refuses a role that the scenario does not have.
+func (s *simulation) checkRole(role string) error {
+	if slices.Contains(s.s.processes, role) {
+		return nil
+	}
+	err := fmt.Errorf("crashtest: the scenario has no process %q", role)
+	s.report("%v", err)
+	return err
+}

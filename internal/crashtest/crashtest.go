@@ -1,0 +1,205 @@
+package crashtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Harness provides the stores and selects the faults. New is required. It may be copied.
+type Harness struct {
+	// New returns an empty store that shares nothing with a store that it returned
+	// before. Run calls it for every point, in the bubble of the point. The store may do
+	// I/O, as long as no goroutine waits for I/O between its calls. A store that
+	// implements [io.Closer] is closed at the end of its point.
+	New func(t testing.TB) lifecycle.Store
+
+	// Age lets d pass on the store's own clock, or moves everything that is stored d
+	// into the past. nil: the store uses the clock of this process.
+	Age func(t testing.TB, store lifecycle.Store, d time.Duration)
+
+	// Kinds are the faults to try. nil: all of them.
+	Kinds []Kind
+}
+
+// Scenario is what Run performs at every point. A is the type of what Start returns: a
+// [lifecycle.Manager], or a struct with several. It may be copied. Its functions are
+// called for one point at a time.
+type Scenario[A any] struct {
+	// Processes are the names of the processes at the beginning. nil: one process,
+	// "alpha".
+	Processes []string
+
+	// Start is called in every process that starts. It makes the process an owner
+	// ([Process.Join]), if required, and makes its managers ([Manage]). A process whose
+	// Start fails is started again.
+	Start func(ctx context.Context, p *Process) (A, error)
+
+	// Script is what the clients of these processes do. Clients outlive every process.
+	// They do the same in the same order every time, up to the fault. An error is a
+	// failure if [Clients.Faultless], and ignored otherwise.
+	Script func(ctx context.Context, c *Clients[A]) error
+
+	// Ends are the states that objects may have in the end, whatever the fault; "" means
+	// that the object does not exist. An object that is not named may have any state
+	// that is not transitional.
+	Ends map[lifecycle.Key][]string
+
+	// Check returns what else is wrong in the end. It is called in a live process. nil:
+	// nothing.
+	Check func(ctx context.Context, app A) error
+
+	// Tick is how often processes send heartbeats and sweep. 0: 10 seconds, a third of
+	// [lifecycle.DefaultTTL]. It must be less than the TTL of owners.
+	Tick time.Duration
+
+	// Rounds is after how many ticks nothing may move any more. 0: 1000.
+	Rounds int
+}
+
+// Coverage is what a run has tried.
+type Coverage struct {
+	Writes  int // durable writes of the run without a fault
+	Found   int // points: writes by kinds of fault
+	Covered int // points at which the fault happened
+}
+
+// String returns the numbers as one line.
+func (c Coverage) String() string {
+	return fmt.Sprintf("%d writes, %d points found, %d covered", c.Writes, c.Found, c.Covered)
+}
+
+// Run performs the scenario once without a fault, and then once for every write and every
+// kind of fault. It logs the coverage. It fails the test if the coverage is not complete,
+// and for everything that is wrong at the end of any point. It panics without Harness.New,
+// Scenario.Start or Scenario.Script, and must not be called in a bubble.
+func Run[A any](t *testing.T, h Harness, s Scenario[A]) Coverage {
+	t.Helper()
+	if h.New == nil || s.Start == nil || s.Script == nil {
+		panic("crashtest: Run needs Harness.New, Scenario.Start and Scenario.Script")
+	}
+	return runPoints(t, &h, s.plain(), func(try func(t testing.TB)) {
+		synctest.Test(t, func(t *testing.T) { try(t) })
+	})
+}
+
+// scenario is a Scenario without its type parameter.
+type scenario struct {
+	processes []string
+	start     func(ctx context.Context, p *Process) (any, error)
+	script    func(ctx context.Context, s *simulation) error
+	ends      map[lifecycle.Key][]string
+	check     func(ctx context.Context, app any) error
+	tick      time.Duration
+	rounds    int
+}
+
+func (s Scenario[A]) plain() *scenario {
+	plain := &scenario{
+		processes: s.Processes, ends: s.Ends, tick: cmp.Or(s.Tick, 10*time.Second), rounds: cmp.Or(s.Rounds, 1000),
+		start:  func(ctx context.Context, p *Process) (any, error) { return s.Start(ctx, p) },
+		script: func(ctx context.Context, sim *simulation) error { return s.Script(ctx, &Clients[A]{sim}) },
+		check:  func(context.Context, any) error { return nil },
+	}
+	if len(plain.processes) == 0 {
+		plain.processes = []string{"alpha"}
+	}
+	if s.Check != nil {
+		plain.check = func(ctx context.Context, app any) error { return s.Check(ctx, app.(A)) }
+	}
+	return plain
+}
+
+const (
+	// maxFailures is the number of failed points at which a run ends.
+	maxFailures = 20
+	// maxRuns is how often a point is tried whose write is not reached. Where the order
+	// of the processes changes the number of heartbeats, about one run in twenty misses.
+	maxRuns = 6
+)
+
+// runPoints is Run. bubble runs a point in a bubble.
+func runPoints(t testing.TB, h *Harness, s *scenario, bubble func(try func(t testing.TB))) Coverage {
+	t.Helper()
+	perform := func(p *point) (sim *simulation) {
+		bubble(func(t testing.TB) { sim = perform(t, h, s, p) })
+		return sim
+	}
+	first := perform(nil)
+	for _, text := range first.problems {
+		t.Errorf("without any fault: %s", text)
+	}
+	if len(first.problems) > 0 {
+		return Coverage{}
+	}
+	kinds := h.Kinds
+	if kinds == nil {
+		kinds = Kinds()
+	}
+	c := Coverage{Writes: len(first.writes), Found: len(first.writes) * len(kinds)}
+	tried, failures := 0, 0
+	for n, w := range first.writes {
+		for _, kind := range kinds {
+			p := &point{write: w, number: n + 1, of: len(first.writes), kind: kind}
+			sim := perform(p)
+			for i := 1; !sim.hit && i < maxRuns; i++ {
+				sim = perform(p)
+			}
+			tried++
+			if sim.hit {
+				c.Covered++
+			}
+			for _, text := range sim.problems {
+				t.Errorf("%v: %s", p, text)
+			}
+			if len(sim.problems) > 0 {
+				failures++
+			}
+			if failures == maxFailures {
+				t.Errorf("crashtest: failures at %d points of %d tried, no more are tried", failures, tried)
+				return c
+			}
+		}
+	}
+	t.Logf("crashtest: %v", c)
+	if c.Covered != c.Found || c.Found == 0 {
+		t.Errorf("crashtest: not every point is covered: %v", c)
+	}
+	return c
+}
+
+// point is a write and the fault that happens there.
+type point struct {
+	write
+	number, of int
+	kind       Kind
+}
+
+// String returns the name of the point in failures.
+func (p *point) String() string {
+	return fmt.Sprintf("%v write %d of %d (%v)", p.kind, p.number, p.of, p.write)
+}
+
+// perform performs the scenario with a fault, or nil, and checks its end.
+func perform(t testing.TB, h *Harness, s *scenario, fault *point) *simulation {
+	store := h.New(t)
+	if store == nil {
+		t.Fatal("crashtest: Harness.New has returned no store")
+	}
+	sim := newSimulation(t, h, s, store, fault)
+	sim.drive()
+	sim.verify()
+	sim.end()
+	if closer, ok := store.(io.Closer); ok {
+		if err := closer.Close(); err != nil {
+			sim.report("Close: %v", err)
+		}
+	}
+	return sim
+}

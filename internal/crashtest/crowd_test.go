@@ -1,0 +1,70 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// crowd is several clients at once, whose work is under way while others' is
+// begun, with messages and with conditions on each other.
+func crowd(_ context.Context, w *Clients[vms]) error {
+	var all sync.WaitGroup
+	failed := make(chan error, 3)
+	for i, role := range []string{"alpha", "beta", "alpha"} {
+		id := fmt.Sprint("v", i)
+		all.Go(func() {
+			for _, step := range []func(context.Context, vms) error{
+				bring(id, "create", "stopped", "work"),
+				bring(id, "start", "running", "slow"),
+			} {
+				if err := w.Insist(role, "bring up "+id, step); err != nil {
+					failed <- err
+					return
+				}
+			}
+			err := w.Ask(role, "reboot "+id, func(ctx context.Context, m vms) error {
+				h, err := m.Do(ctx, id, "reboot", "user", lifecycle.Named("slow", nil), &lifecycle.Change[struct{}]{
+					Require:  []lifecycle.Precondition{m.Require(id + "-twin")},
+					Messages: []lifecycle.Message{{Topic: "rebooted", Key: id}},
+				})
+				if err == nil {
+					_, err = h.Wait(ctx)
+				}
+				return err
+			})
+			if err != nil && w.Faultless() {
+				failed <- err
+				return
+			}
+			// A deletion that interrupts the start of the next one.
+			if err := w.Ask(role, "make the twin of "+id, bring(id+"-twin", "create", "stopped", "work")); err != nil {
+				return
+			}
+			_ = w.Ask(role, "start the twin of "+id, func(ctx context.Context, m vms) error {
+				_, err := m.Do(ctx, id+"-twin", "start", "user", lifecycle.Named("hang", nil), nil)
+				return err
+			})
+			_ = w.Ask(role, "delete the twin of "+id, func(ctx context.Context, m vms) error {
+				_, err := m.Do(ctx, id+"-twin", "delete", "user", lifecycle.Named("slow", nil), nil)
+				return err
+			})
+			w.Pass(time.Minute)
+		})
+	}
+	all.Wait()
+	close(failed)
+	return <-failed
+}
+
+func TestCrowd(t *testing.T) {
+	running := []string{"running"}
+	Run(t, memoryHarness(), Scenario[vms]{
+		Processes: []string{"alpha", "beta"}, Start: startVMs, Script: crowd,
+		Ends: map[lifecycle.Key][]string{key("v0"): running, key("v1"): running, key("v2"): running},
+	})
+}

@@ -1,0 +1,344 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// simulation is one performance of a scenario, in one bubble.
+type simulation struct {
+	t      testing.TB
+	h      *Harness
+	s      *scenario
+	inner  lifecycle.Store
+	fault  *point // what is to happen; nil: nothing
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	all    sync.WaitGroup // goroutines
+
+	// mu guards everything below, and the guarded fields of processes. No call of a
+	// store runs under it.
+	mu        sync.Mutex
+	changed   chan struct{} // closed and replaced when a process has changed
+	processes []*Process    // all of them, in order of their start
+	roles     map[string]*Process
+	wanted    map[string]bool // roles that a client waits for
+	elapsed   time.Duration
+	sleepers  []sleeper
+	finished  bool // the script has returned scriptErr
+	scriptErr error
+	done      bool // later writes are not counted
+
+	hit          bool           // the fault has happened
+	writes       []write        // in order
+	times        map[string]int // of every text
+	tokens       map[lifecycle.Token]bool
+	unanswered   map[lifecycle.Token]bool // commits that are never answered
+	keys         map[lifecycle.Key]bool
+	acknowledged []lifecycle.HistoryRow // to a process
+	sent         map[string]int         // messages that were committed
+	discarded    bool                   // some messages
+	managers     map[string]manager     // by machine
+	outside      outside
+	problems     []string
+}
+
+// sleeper is a client that waits until so much time has passed.
+type sleeper struct {
+	until time.Duration
+	wake  chan struct{}
+}
+
+func newSimulation(t testing.TB, h *Harness, s *scenario, inner lifecycle.Store, fault *point) *simulation {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &simulation{
+		t: t, h: h, s: s, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
+		changed: make(chan struct{}), roles: map[string]*Process{}, wanted: map[string]bool{},
+		times: map[string]int{}, tokens: map[lifecycle.Token]bool{}, unanswered: map[lifecycle.Token]bool{},
+		keys: map[lifecycle.Key]bool{}, sent: map[string]int{}, managers: map[string]manager{}, outside: newOutside(),
+	}
+}
+
+// errOver is the cause of all contexts at the end of a point.
+var errOver = errors.New("crashtest: the point is over")
+
+// report notes a problem, each text once.
+func (s *simulation) report(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked(format, args...)
+}
+
+// reportLocked is report. REQUIRES: s.mu.
+func (s *simulation) reportLocked(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(s.problems, text) {
+		s.problems = append(s.problems, text)
+	}
+}
+
+// notify wakes goroutines that wait for a process. REQUIRES: s.mu.
+func (s *simulation) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// unnoticed reports whether clients must get the same answers as without a fault.
+// REQUIRES: s.mu.
+func (s *simulation) unnoticed() bool {
+	return !s.hit || s.fault.kind == LostRequest || s.fault.kind == LostAnswer
+}
+
+// drive performs the scenario until nothing moves any more. Time passes only here, when
+// all goroutines wait.
+func (s *simulation) drive() {
+	for _, role := range s.s.processes {
+		s.launch(role, role, false)
+		synctest.Wait() // so that the writes of the processes have an order
+	}
+	s.all.Go(func() {
+		err := s.s.script(s.ctx, s)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.finished, s.scriptErr = true, err
+	})
+	for range s.s.rounds {
+		synctest.Wait()
+		if s.replaceProcesses() {
+			continue
+		}
+		if len(s.unrest()) == 0 {
+			return
+		}
+		s.tick()
+	}
+	synctest.Wait()
+	s.report("not at rest after %v: %s", s.elapsed, strings.Join(s.unrest(), "; "))
+}
+
+// tick lets time pass for the store, the processes and the clients. Every live process
+// sends a heartbeat and sweeps: one after the other until the script has ended, so that
+// the writes have an order, and then all at once.
+func (s *simulation) tick() {
+	time.Sleep(s.s.tick)
+	if s.h.Age != nil {
+		s.h.Age(s.t, s.inner, s.s.tick)
+	}
+	s.mu.Lock()
+	s.elapsed += s.s.tick
+	var idle []*Process
+	for _, p := range s.processes {
+		if p.lives() && !p.ticking {
+			idle = append(idle, p)
+		}
+	}
+	inOrder := !s.finished
+	s.mu.Unlock()
+	for _, p := range idle {
+		p.tick()
+		if inOrder {
+			synctest.Wait()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sleepers = slices.DeleteFunc(s.sleepers, func(sleeper sleeper) bool {
+		if sleeper.until > s.elapsed {
+			return false
+		}
+		close(sleeper.wake)
+		return true
+	})
+}
+
+// launch starts a process in a role.
+func (s *simulation) launch(role, name string, successor bool) {
+	p := &Process{
+		sim: s, role: role, name: name, successor: successor,
+		queue: queue.Must[lifecycle.Key](nil), pending: map[*string]bool{},
+	}
+	p.store = &simulatedStore{p: p, inner: s.inner}
+	s.mu.Lock()
+	s.processes = append(s.processes, p)
+	s.roles[role] = p
+	delete(s.wanted, role)
+	s.notify()
+	s.mu.Unlock()
+	p.start()
+}
+
+// replaceProcesses starts a process for each that has ended or stalls, and resumes a
+// paused process that others have taken over. It reports whether it has done anything.
+func (s *simulation) replaceProcesses() (did bool) {
+	s.mu.Lock()
+	all := slices.Clone(s.processes)
+	s.mu.Unlock()
+	for _, p := range all {
+		s.mu.Lock()
+		ended := p.state != running || p.failed || p.lost
+		replace := ended && !p.replaced && s.roles[p.role] == p
+		p.replaced = p.replaced || ended
+		state, name := p.state, p.name
+		if state == paused || state == gone && p.hit && s.fault.kind.forGood() {
+			name += "-2" // no process of this name starts again
+		}
+		s.mu.Unlock()
+		switch {
+		case replace:
+			s.launch(p.role, name, true)
+			did = true
+		case state == paused && s.takenOver(p):
+			p.resume(running)
+			did = true
+		}
+	}
+	for _, role := range s.missing() {
+		s.launch(role, role, true)
+		did = true
+	}
+	return did
+}
+
+// missing returns the roles that need a process: those that clients wait for, and the
+// first one if the script has ended and no process is left.
+func (s *simulation) missing() (roles []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, role := range s.s.processes {
+		if s.wanted[role] && s.roles[role] == nil {
+			roles = append(roles, role)
+		}
+	}
+	left := slices.ContainsFunc(s.processes, func(p *Process) bool {
+		return p.state == running && !p.left && !p.lost && !p.failed
+	})
+	if s.finished && !left {
+		roles = s.s.processes[:1]
+	}
+	return roles
+}
+
+// takenOver reports whether the other processes consider a paused process dead, and no
+// operation of its is left.
+func (s *simulation) takenOver(p *Process) bool {
+	s.mu.Lock()
+	others := slices.ContainsFunc(s.processes, (*Process).lives)
+	s.mu.Unlock()
+	switch {
+	case !others:
+		return false
+	case p.owner == nil:
+		return len(s.inTransition()) == 0
+	}
+	now, err := s.inner.Get(context.Background(), p.alive.Key)
+	if err != nil {
+		s.report("Get: %v", err)
+		return true
+	}
+	if now.State == p.alive.State && now.Operation == p.alive.Operation {
+		return false
+	}
+	return !slices.ContainsFunc(s.inTransition(), func(r lifecycle.StoredRecord) bool {
+		return r.Owner == p.owner.Name() && r.Epoch == p.owner.Epoch()
+	})
+}
+
+// unrest returns what is not at rest yet.
+func (s *simulation) unrest() (why []string) {
+	s.mu.Lock()
+	if !s.finished {
+		why = append(why, "the script has not ended")
+	} else {
+		s.done = true
+	}
+	for _, p := range s.processes {
+		switch p.state {
+		case paused:
+			why = append(why, p.name+" is paused, and no process has taken over")
+		case running:
+			why = append(why, p.waiting()...)
+		case gone, over:
+		}
+	}
+	s.mu.Unlock()
+	for _, r := range s.inTransition() {
+		why = append(why, nameOf(r.Key)+" is "+r.State)
+	}
+	return why
+}
+
+// inTransition returns the records that may not stay as they are: those in transitional
+// states, unless the table names the state Manual or the scenario allows it as an end.
+func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
+	s.mu.Lock()
+	var tables []*fsm.Table
+	for _, m := range s.managers {
+		tables = append(tables, m.table)
+	}
+	s.mu.Unlock()
+	slices.SortFunc(tables, func(a, b *fsm.Table) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range tables {
+		for _, r := range s.records(t.Name) {
+			i, ok := t.StateIndex(r.State)
+			if ok && t.States[i].Kind == fsm.Transitional && t.States[i].Manual == "" &&
+				!slices.Contains(s.s.ends[r.Key], r.State) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// records reads all objects of a machine.
+func (s *simulation) records(machine string) (list []lifecycle.StoredRecord) {
+	q := lifecycle.Query{Machine: machine, Limit: 500}
+	for {
+		found, err := s.inner.List(context.Background(), q)
+		if err != nil {
+			s.report("List: %v", err)
+			return list
+		}
+		list = append(list, found...)
+		if len(found) < q.Limit {
+			return list
+		}
+		q.After = found[len(found)-1].ID
+	}
+}
+
+// end ends all goroutines of the point. A goroutine that ignores its context is a
+// problem, and the bubble waits for it.
+func (s *simulation) end() {
+	s.cancel(errOver)
+	s.mu.Lock()
+	all := slices.Clone(s.processes)
+	s.mu.Unlock()
+	for _, p := range all {
+		s.mu.Lock()
+		stands := p.state == paused || p.state == gone
+		s.mu.Unlock()
+		if stands {
+			p.resume(over)
+		}
+		p.queue.Abort(errOver)
+	}
+	for _, p := range all {
+		if err := p.terminate(time.Minute); err != nil {
+			s.report("work in %s does not end with its context: %v", p.name, err)
+			_ = p.terminate(10_000 * time.Hour)
+		}
+	}
+	s.all.Wait()
+}
+
+func nameOf(k lifecycle.Key) string { return fmt.Sprintf("%s %q", k.Machine, k.ID) }

@@ -1,0 +1,218 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// simulatedStore is the store as one process sees it. A call of a process that stalls
+// waits, a call of a process that is gone never returns, and every commit is numbered.
+type simulatedStore struct {
+	p     *Process
+	inner lifecycle.Store
+}
+
+var (
+	_ lifecycle.Historian = (*simulatedStore)(nil)
+	_ lifecycle.Outbox    = (*simulatedStore)(nil)
+)
+
+// call performs one call of the store. A process that is gone meanwhile does not receive
+// the answer.
+func call[R any](s *simulatedStore, do func() (R, error)) (R, error) {
+	var none R
+	if err := s.p.enter(); err != nil {
+		return none, err
+	}
+	result, err := do()
+	if gone := s.p.enter(); gone != nil {
+		return none, gone
+	}
+	return result, err
+}
+
+func (s *simulatedStore) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	return call(s, func() (lifecycle.StoredRecord, error) { return s.inner.Get(ctx, key) })
+}
+
+func (s *simulatedStore) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	return call(s, func() ([]lifecycle.StoredRecord, error) { return s.inner.List(ctx, q) })
+}
+
+func (s *simulatedStore) Capabilities() lifecycle.Capabilities { return s.inner.Capabilities() }
+
+func (s *simulatedStore) History(
+	ctx context.Context, key lifecycle.Key, after uint64, limit int,
+) ([]lifecycle.HistoryRow, error) {
+	return call(s, func() ([]lifecycle.HistoryRow, error) {
+		h, ok := s.inner.(lifecycle.Historian)
+		if !ok {
+			return nil, errors.ErrUnsupported
+		}
+		return h.History(ctx, key, after, limit)
+	})
+}
+
+func (s *simulatedStore) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
+	return call(s, func() ([]lifecycle.OutboxMessage, error) {
+		o, ok := s.inner.(lifecycle.Outbox)
+		if !ok {
+			return nil, errors.ErrUnsupported
+		}
+		return o.Messages(ctx, limit)
+	})
+}
+
+func (s *simulatedStore) Discard(ctx context.Context, numbers ...uint64) error {
+	_, err := call(s, func() (struct{}, error) {
+		o, ok := s.inner.(lifecycle.Outbox)
+		if !ok {
+			return struct{}{}, errors.ErrUnsupported
+		}
+		s.p.sim.mu.Lock()
+		s.p.sim.discarded = true
+		s.p.sim.mu.Unlock()
+		return struct{}{}, o.Discard(ctx, numbers...)
+	})
+	return err
+}
+
+// Commit is where faults happen.
+func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	sim, p := s.p.sim, s.p
+	if err := p.enter(); err != nil {
+		return err
+	}
+	kind := sim.strikes(p, c)
+	switch kind {
+	case CrashBefore, DeathBefore:
+		p.stop(gone)
+	case Paused:
+		p.stop(paused)
+		ctx = context.WithoutCancel(ctx) // the write is on its way
+	case Refused:
+		return fmt.Errorf("%w: %s", ErrInjected, textOf(p.name, c))
+	case LostRequest:
+		return fmt.Errorf("%w: the request is lost", lifecycle.ErrUnknownOutcome)
+	case CrashAfter, DeathAfter, LostAnswer, NoAnswer:
+	}
+	if err := p.enter(); err != nil {
+		return err
+	}
+	// The process sees the fields that the store sets only with the answer.
+	sent := *c
+	sent.Changes = slices.Clone(c.Changes)
+	err := s.inner.Commit(ctx, &sent)
+	lost := sim.noteWrite(p, &sent, kind, err)
+	if err == nil && (kind == CrashAfter || kind == DeathAfter) {
+		p.stop(gone)
+	}
+	if gone := p.enter(); gone != nil {
+		return gone
+	}
+	if lost {
+		return fmt.Errorf("%w: the answer is lost", lifecycle.ErrUnknownOutcome)
+	}
+	if err == nil {
+		c.Changes = sent.Changes
+		sim.noteAnswer(&sent)
+	}
+	return err
+}
+
+// strikes returns the fault that happens at this commit, or 0.
+func (s *simulation) strikes(p *Process, c *lifecycle.Commit) Kind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := textOf(p.name, c)
+	if s.hit || s.fault == nil || s.fault.write != (write{text, s.times[text]}) {
+		return 0
+	}
+	s.hit, p.hit = true, true
+	return s.fault.kind
+}
+
+// noteWrite notes a commit that the store has answered. It reports whether the answer is
+// lost.
+func (s *simulation) noteWrite(p *Process, c *lifecycle.Commit, kind Kind, err error) (lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && !s.tokens[c.Token] {
+		s.tokens[c.Token] = true
+		text := textOf(p.name, c)
+		if !s.done {
+			s.writes = append(s.writes, write{text, s.times[text]})
+		}
+		s.times[text]++
+		for i := range c.Changes {
+			s.keys[c.Changes[i].To.Key] = true
+		}
+		for _, m := range c.Messages {
+			s.sent[lineOf(m)]++
+		}
+	}
+	if err != nil && kind.after() {
+		s.hit, p.hit = false, false // there was no write: the point is still to come
+		return false
+	}
+	if kind == NoAnswer {
+		s.unanswered[c.Token] = true
+	}
+	return kind == LostAnswer || s.unanswered[c.Token]
+}
+
+// noteAnswer notes a commit that was acknowledged to a process.
+func (s *simulation) noteAnswer(c *lifecycle.Commit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range c.Changes {
+		if !c.Changes[i].MetadataOnly {
+			s.acknowledged = append(s.acknowledged, c.Changes[i].Row(c.Token))
+		}
+	}
+}
+
+// write identifies a durable write of a scenario: its content, its process, and how
+// many equal ones came before. It is no number: writes of concurrent work may come
+// in between without changing it.
+type write struct {
+	text string
+	nth  int // how many with the same text there were before
+}
+
+func (w write) String() string {
+	if w.nth == 0 {
+		return w.text
+	}
+	return fmt.Sprintf("%s, time %d", w.text, w.nth+1)
+}
+
+// textOf describes what a commit writes.
+func textOf(process string, c *lifecycle.Commit) string {
+	if len(c.Changes) == 0 {
+		return process + ": nothing"
+	}
+	ch := &c.Changes[0]
+	text := fmt.Sprintf("%s: %s %q ", process, ch.To.Machine, ch.To.ID)
+	switch from := ch.From; {
+	case ch.MetadataOnly && ch.Timeout > 0:
+		text += "heartbeat in " + from
+	case ch.MetadataOnly:
+		text += "metadata changed in " + from
+	case ch.To.Event == "":
+		text += "added " + ch.To.State + " by " + string(ch.To.Actor)
+	default:
+		text += fmt.Sprintf("%s by %s, to %s", ch.To.Event, ch.To.Actor, ch.To.State)
+		if from != "" {
+			text += " from " + from
+		}
+	}
+	if more := len(c.Changes) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}

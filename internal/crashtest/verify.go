@@ -1,0 +1,159 @@
+package crashtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// verify checks the end of a point.
+func (s *simulation) verify() {
+	s.mu.Lock()
+	if s.scriptErr != nil && s.unnoticed() {
+		s.reportLocked("the script: %v", s.scriptErr)
+	}
+	if s.fault != nil && !s.hit {
+		s.reportLocked("the write is not reached: the script does not do the same every time")
+	}
+	var alive *Process
+	for _, p := range s.processes {
+		if p.state == running {
+			for _, text := range p.waiting() {
+				s.reportLocked("%s", text)
+			}
+		}
+		if alive == nil && p.lives() {
+			alive = p
+		}
+	}
+	keys := maps.Clone(s.keys)
+	for k := range s.s.ends {
+		keys[k] = true
+	}
+	managers := maps.Clone(s.managers)
+	s.mu.Unlock()
+
+	for _, k := range slices.SortedFunc(maps.Keys(keys), func(a, b lifecycle.Key) int {
+		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.ID, b.ID))
+	}) {
+		s.object(k, managers[k.Machine]) // without a table for owners
+	}
+	s.messages()
+	if alive == nil {
+		s.report("no process lives")
+	} else if err := s.s.check(s.ctx, alive.app); err != nil {
+		s.report("%v", err)
+	}
+}
+
+// object checks one object: its record, its history, and its effects on the outside
+// world.
+func (s *simulation) object(k lifecycle.Key, m manager) {
+	r, err := s.inner.Get(context.Background(), k)
+	if err != nil {
+		s.report("Get of %s: %v", nameOf(k), err)
+		return
+	}
+	s.state(&r, m.table)
+	h, ok := s.inner.(lifecycle.Historian)
+	if !ok || !s.inner.Capabilities().History {
+		return
+	}
+	rows, err := history(context.Background(), h, k)
+	if err != nil {
+		s.report("History of %s: %v", nameOf(k), err)
+		return
+	}
+	if problem := path(&r, m.table, rows); problem != "" {
+		s.report("the history of %s: %s", nameOf(k), problem)
+	}
+	s.lost(k, rows)
+	s.effects(k, m, rows)
+}
+
+// state checks the state in which the object has ended.
+func (s *simulation) state(r *lifecycle.StoredRecord, t *fsm.Table) {
+	allowed, named := s.s.ends[r.Key]
+	switch {
+	case named && slices.Contains(allowed, r.State):
+	case named:
+		s.report("%s is %s in the end, allowed are %q", nameOf(r.Key), stateOr(r.State), allowed)
+	case t == nil || !r.Exists():
+	default:
+		if i, ok := t.StateIndex(r.State); ok && t.States[i].Kind == fsm.Transitional {
+			s.report("%s is still %s in the end", nameOf(r.Key), r.State)
+		}
+	}
+}
+
+// lost finds writes that were acknowledged to a process and are not there.
+func (s *simulation) lost(k lifecycle.Key, rows []lifecycle.HistoryRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.acknowledged {
+		known := &s.acknowledged[i]
+		if known.Key != k || len(rows) > 0 && known.Sequence < rows[0].Sequence {
+			continue
+		}
+		found := slices.ContainsFunc(rows, func(row lifecycle.HistoryRow) bool {
+			return row.Token == known.Token && row.Sequence == known.Sequence
+		})
+		if !found {
+			s.reportLocked("it was acknowledged and is lost: %v", known)
+		}
+	}
+}
+
+// effects finds operations that are recorded as done and were not applied.
+func (s *simulation) effects(k lifecycle.Key, m manager, rows []lifecycle.HistoryRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range rows {
+		if row.Actor != m.worker || m.worker == "" || !slices.Contains(m.done, row.Event) {
+			continue
+		}
+		if s.outside.applied[operation{k, row.Operation}] == (effect{}) {
+			s.reportLocked("it is recorded as done, and was not applied: %v", row)
+		}
+	}
+}
+
+// lineOf returns a text that identifies a message.
+func lineOf(m lifecycle.Message) string { return fmt.Sprintf("%s %q %q", m.Topic, m.Key, m.Payload) }
+
+// messages checks that every message is there once for every commit that contained it. It
+// checks nothing after messages were discarded.
+func (s *simulation) messages() {
+	outbox, ok := s.inner.(lifecycle.Outbox)
+	if !ok || !s.inner.Capabilities().Messages {
+		return
+	}
+	list, err := outbox.Messages(context.Background(), 1_000_000)
+	if err != nil {
+		s.report("Messages: %v", err)
+		return
+	}
+	found := map[string]int{}
+	for i := range list {
+		found[lineOf(list[i].Message)]++
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for m, n := range s.sent {
+		if !s.discarded && found[m] != n {
+			s.reportLocked("the message %s is there %d times, it was committed %d times", m, found[m], n)
+		}
+	}
+}
+
+func stateOr(name string) string {
+	if name == "" {
+		return "absent"
+	}
+	return name
+}

@@ -1,0 +1,65 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var capabilityDemands = []demand{
+	{name: "Capabilities/are_honest", check: capabilitiesAreHonest},
+	{name: "Capabilities/undeclared_changes_are_refused", check: undeclaredChangesAreRefused},
+	{name: "Capabilities/undeclared_messages_are_refused", check: undeclaredMessagesAreRefused},
+}
+
+// A store takes at least one change, is a Historian if it declares History, and an
+// Outbox if it declares Messages. The declaration never changes.
+func capabilitiesAreHonest(t *tester) {
+	require.GreaterOrEqual(t, t.has.Changes, 1, "every store takes one change in a commit")
+	if t.has.History {
+		require.Implements(t, (*lifecycle.Historian)(nil), t.store)
+	}
+	if t.has.Messages {
+		require.Implements(t, (*lifecycle.Outbox)(nil), t.store)
+	}
+	t.remove(t.put("a", idle))
+	t.list(query())
+	require.Equal(t, t.has, t.store.Capabilities(), "the capabilities have changed")
+}
+
+// A commit with more changes and preconditions than declared returns
+// errors.ErrUnsupported, and the store writes nothing.
+func undeclaredChangesAreRefused(t *tester) {
+	first := t.get(key("0"))
+	changes, conditions := commitOf(), commitOf(change(first, idle))
+	for i := range t.has.Changes + 1 {
+		r := lifecycle.StoredRecord{Key: key(fmt.Sprint(i)), Revision: first.Revision, Sequence: first.Sequence}
+		changes.Changes = append(changes.Changes, change(r, idle))
+	}
+	for i := range t.has.Changes {
+		p := lifecycle.Precondition{Key: key(fmt.Sprint("other", i)), States: []string{""}}
+		conditions.Require = append(conditions.Require, p)
+	}
+	for _, c := range []*lifecycle.Commit{changes, conditions} {
+		require.ErrorIs(t, send(t.Context(), t.store, c), errors.ErrUnsupported,
+			"%d changes, %d preconditions", len(c.Changes), len(c.Require))
+	}
+	t.unchanged("refused commits", first)
+	t.finds(query())
+}
+
+// A store that does not declare Messages refuses a commit with a message with
+// errors.ErrUnsupported and writes nothing.
+func undeclaredMessagesAreRefused(t *tester) {
+	if t.has.Messages {
+		t.Skip("skipped: the store declares Messages")
+	}
+	before := t.get(key("a"))
+	c := commitOf(change(before, idle))
+	c.Messages = []lifecycle.Message{message("one")}
+	require.ErrorIs(t, send(t.Context(), t.store, c), errors.ErrUnsupported)
+	t.unchanged("a refused commit", before)
+}

@@ -1,0 +1,201 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var contextDemands = []demand{
+	{name: "Context/ended_is_refused", check: endedContextIsRefused},
+	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
+	{name: "Close/refuses_calls", check: closeRefusesCalls},
+	{name: "Reopen/keeps_everything", check: reopenKeepsEverything},
+}
+
+// errCause is the cause of the contexts that demands cancel.
+var errCause = errors.New("storetest: cause of the cancellation")
+
+// calls makes every call of a store and returns the errors by call.
+func (t *tester) calls(ctx context.Context, r lifecycle.StoredRecord, discard ...uint64) map[string]error {
+	errs := map[string]error{}
+	_, errs["Get"] = t.store.Get(ctx, r.Key)
+	_, errs["List"] = t.store.List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
+	_, errs["List of an unknown machine"] = t.store.List(ctx, lifecycle.Query{Machine: "unknown", Limit: 1})
+	errs["Commit of a move"] = send(ctx, t.store, commitOf(change(r, broken)))
+	errs["Commit of a removal"] = send(ctx, t.store, commitOf(removal(r)))
+	errs["Commit of a creation"] = send(ctx, t.store, commitOf(change(lifecycle.StoredRecord{Key: key("new")}, idle)))
+	if t.has.History {
+		_, errs["History"] = t.store.(lifecycle.Historian).History(ctx, r.Key, 0, all)
+	}
+	if t.has.Messages {
+		_, errs["Messages"] = t.store.(lifecycle.Outbox).Messages(ctx, all)
+		errs["Discard"] = t.store.(lifecycle.Outbox).Discard(ctx, discard...)
+	}
+	return errs
+}
+
+// A call with a context that has ended returns an error that matches ctx.Err() and its
+// cause, and writes and discards nothing.
+func endedContextIsRefused(t *tester) {
+	c := commitOf(change(t.get(key("a")), idle))
+	if t.has.Messages {
+		c.Messages = []lifecycle.Message{message("kept")}
+	}
+	t.commit(c)
+	r, never := c.Changes[0].To, t.get(key("new"))
+	numbers := t.outbox(c.Messages, "a commit")
+	rows := t.rows(r.Key, 0, all)
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(errCause)
+	late, stop := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer stop()
+	for ctx, cause := range map[context.Context]error{cancelled: errCause, late: context.DeadlineExceeded} {
+		for call, err := range t.calls(ctx, r, numbers...) {
+			require.ErrorIs(t, err, ctx.Err(), call)
+			require.ErrorIs(t, err, cause, call)
+		}
+	}
+	t.unchanged("refused calls", r, never)
+	equal(t, rows, t.rows(r.Key, 0, all), "the history")
+	t.outbox(c.Messages, "refused calls")
+}
+
+// countdown is a context that ends when a store examines it for the n-th time.
+type countdown struct {
+	context.Context
+	left   atomic.Int64
+	cancel context.CancelCauseFunc
+}
+
+func newCountdown(parent context.Context, n int) *countdown {
+	ctx, cancel := context.WithCancelCause(parent)
+	c := &countdown{Context: ctx, cancel: cancel}
+	c.left.Store(int64(n))
+	return c
+}
+
+func (c *countdown) count() {
+	if c.left.Add(-1) == 0 {
+		c.cancel(errCause)
+	}
+}
+
+// Done implements [context.Context].
+func (c *countdown) Done() <-chan struct{} {
+	c.count()
+	return c.Context.Done()
+}
+
+// Err implements [context.Context].
+func (c *countdown) Err() error {
+	c.count()
+	return c.Context.Err()
+}
+
+// A context may end whenever the store examines it, from the first time to the last. A
+// commit is then written if it returns nil, and not written if it returns an error
+// other than ErrUnknownOutcome. The error matches the context and its cause. A read is
+// right or fails.
+func endDuringACallIsExact(t *tester) {
+	s := t.startSeries()
+	r := t.put("read", broken)
+	const most = 100 // a store that examines a context more often does so in a loop
+	for n, ended := 1, true; ended && n < most; n++ {
+		ended = false
+		call := func(call func(ctx context.Context) error) error {
+			ctx := newCountdown(t.Context(), n)
+			err := call(ctx)
+			ended = ended || ctx.left.Load() <= 0
+			ctx.cancel(nil)
+			t.endedOr(ctx, err)
+			return err
+		}
+		for range 4 {
+			c := s.next()
+			s.judge(c, call(func(ctx context.Context) error { return send(ctx, t.store, c) }))
+		}
+		_ = call(func(ctx context.Context) error {
+			got, err := t.store.Get(ctx, r.Key)
+			if err == nil {
+				equal(t, r, got, "the result of Get")
+			}
+			return err
+		})
+		_ = call(func(ctx context.Context) error {
+			got, err := t.store.List(ctx, lifecycle.Query{Machine: machine, States: []string{broken}, Limit: all})
+			if err == nil {
+				equal(t, []lifecycle.StoredRecord{r}, got, "the result of List")
+			}
+			return err
+		})
+	}
+	s.finish()
+}
+
+// endedOr requires that an error is nil, ErrUnknownOutcome, or that of a context.
+func (t *tester) endedOr(ctx context.Context, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, lifecycle.ErrUnknownOutcome) {
+		require.ErrorIs(t, err, ctx.Err())
+		require.ErrorIs(t, err, errCause)
+	}
+}
+
+// After Close every call returns ErrClosed. Close may be called twice.
+func closeRefusesCalls(t *tester) {
+	closer := t.needsCloser()
+	r := t.put("a", idle)
+	for range 2 {
+		if err := closer.Close(); err != nil {
+			require.ErrorIs(t, err, lifecycle.ErrClosed)
+		}
+		for call, err := range t.calls(t.Context(), r) {
+			require.ErrorIs(t, err, lifecycle.ErrClosed, call)
+		}
+	}
+}
+
+// What was acknowledged is there after the store was opened again: records, numbers,
+// tokens, history and messages.
+func reopenKeepsEverything(t *tester) {
+	t.needsConfig("Reopen", t.config.Reopen != nil)
+	t.keepsEverything("the store was opened again", func() { t.use(t.config.Reopen(t.TB, t.store)) })
+}
+
+// keepsEverything requires that what was acknowledged is there after an interruption,
+// twice, and that the store continues with it.
+func (t *tester) keepsEverything(after string, interrupt func()) {
+	t.Helper()
+	c := commitOf(fullChange(t.get(key("a"))))
+	if t.has.Messages {
+		c.Messages = []lifecycle.Message{message("one"), message("two")}
+	}
+	s := t.sent(c)
+	left := t.remove(t.put("b", idle))
+	old := t.put("c", idle)
+	now := t.move(old, moving)
+	for range 2 {
+		interrupt()
+		t.unchanged(after, s.filled.Changes[0].To, now, left)
+		t.finds(query(), "a", "c")
+		t.finds(query(moving), "c")
+		t.conflict(commitOf(change(old, broken)), "an outdated revision after "+after)
+		if t.has.History {
+			t.repeat(s, "after "+after)
+			equal(t, []lifecycle.HistoryRow{s.filled.Changes[0].Row(c.Token)}, t.rows(key("a"), 0, all), "the history after "+after)
+		}
+		t.outbox(c.Messages, after)
+		next := t.move(now, moving)
+		require.NotContains(t, []lifecycle.Revision{old.Revision, now.Revision}, next.Revision, "a revision is repeated")
+		old, now = now, next
+	}
+	created := t.move(left, idle)
+	t.continues(left, created)
+	require.NotEqual(t, left.Revision, created.Revision)
+}

@@ -1,0 +1,272 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// The machine and the states of most objects in this package.
+const (
+	machine = "crane"
+	idle    = "Idle"
+	moving  = "Moving"
+	broken  = "Broken"
+	gone    = "Gone" // the absent state
+)
+
+const (
+	hour = time.Hour
+	all  = 1000 // a limit that is greater than any result
+	kept = 8    // the rows and removed objects that a store remembers at least
+)
+
+// patience is the longest time that a demand waits for anything.
+var patience = time.Minute
+
+func key(id string) lifecycle.Key { return lifecycle.Key{Machine: machine, ID: id} }
+
+// change moves an object from the record that was read to a state.
+func change(before lifecycle.StoredRecord, state string) lifecycle.StoredChange {
+	to := lifecycle.StoredRecord{
+		Key: before.Key, State: state, Origin: state,
+		Sequence: before.Sequence + 1, Operation: before.Operation,
+		Actor: "tester", Event: "to " + state, Payload: []byte("in " + state),
+	}
+	if !before.Exists() {
+		to.Operation++
+	}
+	return lifecycle.StoredChange{Expect: before.Revision, From: before.State, FromOrigin: before.Origin, To: to}
+}
+
+func removal(before lifecycle.StoredRecord) lifecycle.StoredChange {
+	ch := change(before, gone)
+	ch.To.Payload, ch.Remove = nil, true
+	return ch
+}
+
+// fullChange is a change that sets every field that a caller may set.
+func fullChange(before lifecycle.StoredRecord) lifecycle.StoredChange {
+	return lifecycle.StoredChange{
+		Expect: before.Revision, From: before.State, FromOrigin: before.Origin, Timeout: hour,
+		To: lifecycle.StoredRecord{
+			Key: before.Key, State: "Being moved", Origin: "Held; \"high\"", Target: "Höhe ist 7'",
+			Sequence: before.Sequence + 1, Operation: before.Operation + 1<<60 + 1, // no float64
+			Owner: "process/1\\%s", Epoch: 1<<62 + 3,
+			Work: "lift: \"high\"", Args: []byte("\x00\xff 'bytes'"), WorkOptions: []byte("[1, 2]"),
+			Actor: "the user", Event: "lift — slowly", Reason: "line one\nline \"two\", 50% of it's\ttabbed: ☂ 🏗",
+			Payload: []byte(`{"load":[1,2,3]}`), Saved: []byte(`{"load":null}`),
+		},
+	}
+}
+
+// commitOf returns a commit with a new token.
+func commitOf(changes ...lifecycle.StoredChange) *lifecycle.Commit {
+	return &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: changes}
+}
+
+// clone returns a copy whose changes a store may modify.
+func clone(c *lifecycle.Commit) *lifecycle.Commit {
+	twin := *c
+	twin.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
+	return &twin
+}
+
+// send commits a clone and copies the fields that the store sets to c, and no others.
+func send(ctx context.Context, store lifecycle.Store, c *lifecycle.Commit) error {
+	sent := clone(c)
+	err := store.Commit(ctx, sent)
+	for i := range c.Changes {
+		to, set := &c.Changes[i].To, &sent.Changes[i].To
+		to.Revision, to.ChangedAt, to.Deadline = set.Revision, set.ChangedAt, set.Deadline
+	}
+	return err
+}
+
+func (t *tester) get(k lifecycle.Key) lifecycle.StoredRecord {
+	t.Helper()
+	r, err := t.store.Get(t.Context(), k)
+	require.NoError(t, err, "Get of %v", k)
+	return r
+}
+
+func (t *tester) commit(c *lifecycle.Commit) {
+	t.Helper()
+	require.NoError(t, send(t.Context(), t.store, c), "Commit")
+}
+
+// write commits one change and returns the record with the fields that the store set.
+func (t *tester) write(ch lifecycle.StoredChange) lifecycle.StoredRecord {
+	t.Helper()
+	c := commitOf(ch)
+	t.commit(c)
+	return c.Changes[0].To
+}
+
+func (t *tester) move(before lifecycle.StoredRecord, state string) lifecycle.StoredRecord {
+	t.Helper()
+	return t.write(change(before, state))
+}
+
+// put moves an object to a state, or creates it.
+func (t *tester) put(id, state string) lifecycle.StoredRecord {
+	t.Helper()
+	return t.move(t.get(key(id)), state)
+}
+
+// remove removes an object and returns its absent record.
+func (t *tester) remove(before lifecycle.StoredRecord) lifecycle.StoredRecord {
+	t.Helper()
+	t.write(removal(before))
+	return t.absent(before.Key)
+}
+
+// absent requires that an object does not exist and returns its record.
+func (t *tester) absent(k lifecycle.Key) lifecycle.StoredRecord {
+	t.Helper()
+	r := t.get(k)
+	require.False(t, r.Exists(), "%q %q exists", k.Machine, k.ID)
+	return r
+}
+
+// conflict requires that a commit is a conflict.
+func (t *tester) conflict(c *lifecycle.Commit, why string) *lifecycle.ConflictError {
+	t.Helper()
+	err := send(t.Context(), t.store, c)
+	var conflict *lifecycle.ConflictError
+	require.ErrorAs(t, err, &conflict, why)
+	require.ErrorIs(t, err, lifecycle.ErrConflict, why)
+	return conflict
+}
+
+// equalFields compares as a caller does: nil equals empty, except for Saved.
+var equalFields = cmp.Options{
+	cmp.FilterPath(isSaved, cmp.Comparer(func(x, y []byte) bool { return bytes.Equal(x, y) && (x == nil) == (y == nil) })),
+	cmp.FilterPath(func(p cmp.Path) bool { return !isSaved(p) }, cmp.Comparer(bytes.Equal)),
+	cmp.FilterPath(func(p cmp.Path) bool { return p.Last().Type() != reflect.TypeFor[[]byte]() }, cmpopts.EquateEmpty()),
+}
+
+func isSaved(p cmp.Path) bool { return p.Last().String() == ".Saved" }
+
+// difference returns how two values differ for a caller, or an empty text.
+func difference[T any](want, got T) string { return cmp.Diff(want, got, equalFields) }
+
+// equal requires that two values are equal for a caller.
+func equal[T any](t *tester, want, got T, what string) {
+	t.Helper()
+	if d := difference(want, got); d != "" {
+		t.Fatalf("%s differs (-want +got):\n%s", what, d)
+	}
+}
+
+// unchanged requires that Get returns these records.
+func (t *tester) unchanged(after string, records ...lifecycle.StoredRecord) {
+	t.Helper()
+	for _, r := range records {
+		equal(t, r, t.get(r.Key), "the record of "+r.ID+" after "+after)
+	}
+}
+
+func (t *tester) list(q lifecycle.Query) []lifecycle.StoredRecord {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = all
+	}
+	found, err := t.store.List(t.Context(), q)
+	require.NoError(t, err, "List of %+v", q)
+	return found
+}
+
+// finds requires that a query selects exactly these ids, in this order.
+func (t *tester) finds(q lifecycle.Query, ids ...string) {
+	t.Helper()
+	equal(t, ids, idsOf(t.list(q)), fmt.Sprintf("the result of %+v", q))
+}
+
+func idsOf(records []lifecycle.StoredRecord) (ids []string) {
+	for i := range records {
+		ids = append(ids, records[i].ID)
+	}
+	return ids
+}
+
+// query selects the objects of the machine in any of these states.
+func query(states ...string) lifecycle.Query {
+	return lifecycle.Query{Machine: machine, States: states}
+}
+
+// rows returns the history of an object, or nothing for a store without history.
+func (t *tester) rows(k lifecycle.Key, after uint64, limit int) []lifecycle.HistoryRow {
+	t.Helper()
+	if !t.has.History {
+		return nil
+	}
+	rows, err := t.store.(lifecycle.Historian).History(t.Context(), k, after, limit)
+	require.NoError(t, err, "History of %v", k)
+	return rows
+}
+
+// outbox requires that the outbox holds these messages and returns their numbers.
+func (t *tester) outbox(want []lifecycle.Message, what string) (numbers []uint64) {
+	t.Helper()
+	if t.has.Messages {
+		numbers = t.oldest(all, want, what)
+	}
+	return numbers
+}
+
+// oldest requires that Messages with a limit returns these messages, each with a
+// number of its own, and returns the numbers.
+func (t *tester) oldest(limit int, want []lifecycle.Message, what string) (numbers []uint64) {
+	t.Helper()
+	list, err := t.store.(lifecycle.Outbox).Messages(t.Context(), limit)
+	require.NoError(t, err, "Messages")
+	var got []lifecycle.Message
+	for _, m := range list {
+		require.NotContains(t, numbers, m.Number, "two messages have one number")
+		got, numbers = append(got, m.Message), append(numbers, m.Number)
+	}
+	equal(t, want, got, "the outbox after "+what)
+	return numbers
+}
+
+func message(text string) lifecycle.Message {
+	return lifecycle.Message{Topic: "topic of " + text, Key: "key/ü", Payload: []byte(text + "\x00\xff")}
+}
+
+// together runs n calls that start at the same moment and requires that none of them
+// returns an error.
+func (t *tester) together(n int, call func(i int) error) {
+	t.Helper()
+	start := make(chan struct{})
+	var calls errgroup.Group
+	for i := range n {
+		calls.Go(func() error {
+			<-start
+			return call(i)
+		})
+	}
+	close(start)
+	require.NoError(t, calls.Wait())
+}
+
+// eventually repeats a call until it succeeds.
+func (t *tester) eventually(what string, call func() error) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		err := call()
+		if err == nil {
+			return
+		}
+		require.True(t, time.Now().Before(end), "%s still fails: %v", what, err)
+	}
+}

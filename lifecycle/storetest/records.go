@@ -1,0 +1,262 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var recordDemands = []demand{
+	{name: "Get/absent_object_is_no_error", check: absentObjectIsNoError},
+	{name: "Get/returns_every_field", check: getReturnsEveryField},
+	{name: "Get/keeps_payload_bytes", check: getKeepsPayloadBytes},
+	{name: "Get/results_are_not_overwritten", check: resultsAreNotOverwritten},
+	{name: "Get/removed_object_is_absent", check: removedObjectIsAbsent},
+}
+
+// Get of an object that does not exist returns a record with its key and without a
+// state, and the same record every time.
+func absentObjectIsNoError(t *tester) {
+	r := t.get(key("a"))
+	require.False(t, r.Exists(), "an object exists in an empty store")
+	require.Equal(t, key("a"), r.Key)
+	t.unchanged("another Get", r)
+}
+
+// Get returns every field as it was committed: a record with all fields, a later
+// record with few fields, and both after a commit of another object.
+func getReturnsEveryField(t *tester) {
+	full := t.write(fullChange(t.get(key("a"))))
+	t.unchanged("a change of every field", full)
+	few := lifecycle.StoredRecord{
+		Key: full.Key, State: idle, Origin: idle, Sequence: full.Sequence + 1, Operation: full.Operation, Actor: "a",
+	}
+	few = t.write(lifecycle.StoredChange{Expect: full.Revision, From: full.State, FromOrigin: full.Origin, To: few})
+	t.unchanged("a change that clears fields", few)
+	other := t.put("b", moving)
+	t.unchanged("a commit of another object", few, other)
+}
+
+// Payloads come back byte by byte. An empty Saved comes back empty, a nil one nil.
+func getKeepsPayloadBytes(t *tester) {
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	none, empty := []byte(nil), []byte{}
+	r := t.get(key("a"))
+	for _, c := range []struct {
+		name           string
+		payload, saved []byte
+	}{
+		{"no payloads", none, none},
+		{"text with two blanks", []byte(`{"a": 1,  "b":"x"}`), none},
+		{"every byte", every, every},
+		{"empty payloads", empty, empty},
+		{"an empty Saved", none, empty},
+		{"no payloads again", none, none},
+	} {
+		ch := change(r, moving)
+		ch.To.Payload, ch.To.Saved = c.payload, c.saved
+		r = t.write(ch)
+		t.unchanged("a commit of "+c.name, r)
+	}
+}
+
+// The bytes of a payload that Get, List or a conflict returned never change.
+func resultsAreNotOverwritten(t *tester) {
+	var held, copies [][]byte
+	hold := func(r lifecycle.StoredRecord) {
+		held = append(held, r.Payload, r.Saved)
+		copies = append(copies, bytes.Clone(r.Payload), bytes.Clone(r.Saved))
+	}
+	outdated := t.get(key("a"))
+	for round := range 5 {
+		for _, id := range []string{"a", "b"} {
+			ch := change(t.get(key(id)), moving)
+			ch.To.Payload, ch.To.Saved = fmt.Append(nil, "payload ", round, id), fmt.Append(nil, "saved ", round, id)
+			t.write(ch)
+			hold(t.get(key(id)))
+		}
+		for _, r := range t.list(query()) {
+			hold(r)
+		}
+		hold(t.conflict(commitOf(change(outdated, idle)), "an outdated revision").Current)
+	}
+	require.Equal(t, copies, held)
+}
+
+// A removed object is absent: its record has no field but key, revision, numbers, and
+// the event and actor that removed it, and List does not return it.
+func removedObjectIsAbsent(t *tester) {
+	ch := removal(t.write(fullChange(t.get(key("a")))))
+	ch.To.Actor, ch.To.Event, ch.To.Owner, ch.To.Epoch, ch.To.Work = "remover", "take away", "one", 1, "lift"
+	t.write(ch)
+	got := t.get(key("a"))
+	want := lifecycle.StoredRecord{
+		Key: got.Key, Revision: got.Revision, Sequence: got.Sequence, Operation: got.Operation, ChangedAt: got.ChangedAt,
+		Reason: got.Reason,
+	}
+	if got.Event != "" || got.Actor != "" {
+		want.Event, want.Actor = "take away", "remover"
+	}
+	equal(t, want, got, "the record of a removed object")
+	t.finds(query())
+}
+
+var nameDemands = []demand{
+	{name: "Names/any_id", check: anyID},
+	{name: "Names/any_state", check: anyState},
+	{name: "Names/any_machine", check: anyMachine},
+	{name: "Names/sizes", check: sizesOfFields},
+}
+
+// names are texts that quoting, collations, patterns and paths confuse.
+func names() []string {
+	long := strings.Repeat("x", 254)
+	return []string{
+		"a", "A", "a ", " a", "a  ", "a\t", "a b", "a\nb", "a\r\n",
+		"/", "a/b", "a/", "/a", "a//b", "../a", ".", "..", "a.b", "a.", ".a", "a:b", "a|b", "a,b", "a;b",
+		"*", "a*", ">", "a.>", "?", "%", "a%", "_", "a_", "[a]", "[^a]", "{a}", "$a", "#", "~", "^a$",
+		"&", "=", "+", "%61", "&amp;",
+		"'", "''", "\"", "`", "\\", "a\\", "\\x61", "';--", "' OR '1'='1", "a'b", "$$", "NULL", "null", "true",
+		"0", "00", "1", "1.0", "-1", "1e1", "10",
+		"é", "e\u0301", "É", "ß", "ss", "SS", "ı", "i", "I", "İ", "K", "\u212a", "ﬁ", "fi", "Ω", "ω", "日本語", "☂", "👷🏽",
+		"\u200b", "a\u200b", "\u202eb", "\ufeffa", "\u00a0", "\uffff", "\U0010ffff",
+		long + "x", long + "y", long, strings.Repeat("é", 127), strings.Repeat("👷", 63),
+	}
+}
+
+// Every id of 1 to 255 bytes of UTF-8 without NUL names an object of its own. Ids
+// that differ in case, in a trailing blank, in the last byte or in composition differ.
+// Ids are in order of their bytes, and every one can be After.
+func anyID(t *tester) {
+	ids := slices.Sorted(slices.Values(names()))
+	var records []lifecycle.StoredRecord
+	for i, id := range names() {
+		before := t.get(key(id))
+		require.False(t, before.Exists(), "%q exists before it was created", id)
+		ch := change(before, idle)
+		ch.To.Payload = fmt.Append(nil, "payload ", i)
+		records = append(records, t.write(ch))
+	}
+	t.unchanged("the creation of others", records...)
+	t.finds(query(), ids...)
+	for i, id := range ids {
+		q := query()
+		q.After, q.Limit = id, 3
+		t.finds(q, ids[i+1:min(i+4, len(ids))]...)
+		if t.has.History {
+			require.Len(t, t.rows(key(id), 0, all), 1, "the history of %q", id)
+		}
+	}
+	t.remove(t.get(key(ids[0])))
+	t.finds(query(), ids[1:]...)
+}
+
+// The same holds for states in records, expectations, preconditions and queries.
+func anyState(t *tester) {
+	for i, state := range names() {
+		id := fmt.Sprint("object", i)
+		r := t.put(id, state)
+		t.finds(query(state), id)
+		other := names()[(i+1)%len(names())]
+		wrong := change(r, idle)
+		wrong.From = other
+		require.Equal(t, state, t.conflict(commitOf(wrong), "state "+other+" instead of "+state).Current.State)
+		if t.has.Changes >= 2 {
+			p := lifecycle.Precondition{Key: r.Key, States: []string{other}}
+			witness := t.get(key("witness"))
+			t.unmet(witness, p, r)
+			p.States = append(p.States, state)
+			require.NoError(t, t.requires(witness, p))
+			t.remove(t.get(witness.Key))
+		}
+		moved := t.move(r, other)
+		if rows := t.rows(r.Key, r.Sequence, all); t.has.History {
+			require.Len(t, rows, 1)
+			require.Equal(t, []string{state, other}, []string{rows[0].From, rows[0].To})
+		}
+		t.move(moved, state)
+	}
+}
+
+// The same holds for machines. Machine and id together never name an object of
+// another machine, and two machines with the same id have two objects.
+func anyMachine(t *tester) {
+	var keys []lifecycle.Key
+	for _, name := range append(names(), "cran", "crane", "cranes", "Crane") {
+		keys = append(keys, lifecycle.Key{Machine: name, ID: "a"})
+	}
+	for _, sep := range []string{"/", ".", ":", " ", "-", "_", "|", ",", "\x1f", "\t", "#", ""} {
+		keys = append(keys,
+			lifecycle.Key{Machine: "m" + sep + "x", ID: "y" + sep + "z"},
+			lifecycle.Key{Machine: "m", ID: "x" + sep + "y" + sep + "z"},
+			lifecycle.Key{Machine: "m" + sep + "x" + sep + "y", ID: "z"})
+	}
+	ids := map[string][]string{}
+	var records []lifecycle.StoredRecord
+	for _, k := range keys {
+		before := t.get(k)
+		require.False(t, before.Exists(), "%q %q exists before it was created", k.Machine, k.ID)
+		records = append(records, t.move(before, idle))
+		ids[k.Machine] = append(ids[k.Machine], k.ID)
+	}
+	t.unchanged("the creation of others", records...)
+	for name, list := range ids {
+		slices.Sort(list)
+		t.finds(lifecycle.Query{Machine: name}, list...)
+	}
+	t.finds(lifecycle.Query{Machine: "crane%"})
+	t.remove(t.move(records[0], moving))
+	t.unchanged("the changes of another machine's object", records[1:]...)
+	if t.has.History {
+		require.Len(t, t.rows(records[1].Key, 0, all), 1)
+	}
+}
+
+// Payloads, arguments, work options and messages are kept at the sizes where columns
+// end: one byte less, exactly, and one byte more than 255 bytes and 64 KiB. A payload
+// of 1 MiB and a reason of 8 KiB are kept.
+func sizesOfFields(t *tester) {
+	r := t.get(key("a"))
+	var messages []lifecycle.Message
+	for _, size := range []int{254, 255, 256, 1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 20} {
+		data := randomBytes(size)
+		ch := change(r, moving)
+		ch.To.Payload, ch.To.Reason = data, strings.Repeat("ü", min(size, 8<<10)/2)
+		if size < 1<<20 {
+			ch.To.Saved, ch.To.Args, ch.To.WorkOptions = data, data, data
+		}
+		c := commitOf(ch)
+		if t.has.Messages && size < 1<<20 {
+			c.Messages = []lifecycle.Message{{Topic: "t", Payload: data}}
+		}
+		t.commit(c)
+		r, messages = c.Changes[0].To, append(messages, c.Messages...)
+		what := fmt.Sprintf("a commit of %d bytes", size)
+		t.unchanged(what, r)
+		equal(t, []lifecycle.StoredRecord{r}, t.list(query()), "the list after "+what)
+		if rows := t.rows(r.Key, r.Sequence-1, all); t.has.History {
+			require.Len(t, rows, 1)
+			require.Equal(t, r.Reason, rows[0].Reason)
+		}
+	}
+	t.outbox(messages, "big commits")
+}
+
+// randomBytes does not compress.
+func randomBytes(n int) []byte {
+	data := make([]byte, n)
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return data
+}

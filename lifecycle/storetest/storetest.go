@@ -1,0 +1,216 @@
+package storetest
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Config describes what a test can do with the store beside opening it. nil and the
+// zero Config are valid: the demands that need more are skipped. It may be copied.
+type Config struct {
+	// Synctest declares that the store does no I/O and uses the clock of this
+	// process. Demands about time then run in a bubble of testing/synctest.
+	Synctest bool
+
+	// Age lets d pass on the clock of the store, or moves everything that is stored
+	// d into the past. It is not needed with Synctest.
+	Age func(t testing.TB, store lifecycle.Store, d time.Duration)
+
+	// WrongClock declares that the store can be opened in a bubble of
+	// testing/synctest, where the clock of this process is years behind the clock
+	// of the store. It is for stores that declare OwnClock.
+	WrongClock bool
+
+	// Reopen ends the store and returns another store with the same content.
+	Reopen func(t testing.TB, store lifecycle.Store) lifecycle.Store
+
+	// Restart kills the engine of a store and starts it again. The store stays open,
+	// and other goroutines use it meanwhile.
+	Restart func(t testing.TB, store lifecycle.Store)
+
+	// Network returns a new, empty store whose connections to its engine the
+	// returned Network controls.
+	Network func(t testing.TB) (lifecycle.Store, Network)
+
+	// Groups are the groups of demands that Run checks: the parts of the names before
+	// the slash. nil: all.
+	Groups []string
+
+	// Attempts is how often each caller of a demand with concurrent callers tries
+	// to commit. 0: 100.
+	Attempts int
+}
+
+// Network controls the connections between a store and its engine. A request begins
+// with the first byte from the store after a byte from the engine. Requests are
+// counted over all connections. Cut and Hold replace each other.
+type Network interface {
+	// Cut cuts the connection at a place of the n-th request from now. struck
+	// reports whether that has happened. n = 0: no request is cut any more.
+	Cut(at Place, n int) (struck func() bool)
+	// Hold calls held when the n-th request from now, or its answer, has reached
+	// the place, and forwards it after held has returned, even if the store has
+	// closed the connection meanwhile. settled returns false if no request was
+	// held; otherwise it returns true as soon as the engine has answered the
+	// request or closed the connection.
+	Hold(at Place, n int, held func()) (settled func() bool)
+	// SetDown cuts all connections and refuses new ones while down is true.
+	SetDown(down bool)
+}
+
+// Place is where a [Network] cuts a connection or holds a request.
+type Place uint8
+
+// The places, in the order in which a request passes them.
+const (
+	BeforeRequest Place = iota // the engine receives nothing
+	InRequest                  // the engine receives a part of the request
+	AfterRequest               // the engine has answered, and the store receives nothing
+	InAnswer                   // the store receives a part of the answer
+)
+
+var placeNames = [...]string{"before the request", "in the request", "after the request", "in the answer"}
+
+// String returns the name of the place.
+func (p Place) String() string { return placeNames[p] }
+
+// Run runs one subtest for every demand. open returns a new, empty store that shares
+// nothing with a store that it returned before; it fails the test if it cannot. Run
+// closes every store that implements [io.Closer] at the end of its test.
+func Run(t *testing.T, open func(t testing.TB) lifecycle.Store, config *Config) {
+	t.Helper()
+	for _, d := range demands {
+		group, _, _ := strings.Cut(d.name, "/")
+		if config != nil && config.Groups != nil && !slices.Contains(config.Groups, group) {
+			continue
+		}
+		t.Run(d.name, func(t *testing.T) { d.run(t, open, config, func(t testing.TB, try func(testing.TB)) { try(t) }) })
+	}
+}
+
+// demand is one requirement of the contract of a store.
+type demand struct {
+	name  string // group/requirement: the name of the subtest
+	check func(t *tester)
+	clock clock
+}
+
+// clock is the clock that a demand needs in this process.
+type clock uint8
+
+const (
+	realClock  clock = iota
+	fakeClock        // that of a bubble, if the store follows it
+	wrongClock       // that of a bubble, which the store does not follow
+)
+
+// demands are all demands, in the order of the files.
+var demands = slices.Concat(
+	capabilityDemands, recordDemands, nameDemands, commitDemands, numberDemands, tokenDemands, metadataDemands,
+	transactionDemands, historyDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
+	concurrentDemands, modelDemands,
+)
+
+// run checks a demand on a new store. The tests of this package pass a wrapper that
+// records failures.
+func (d *demand) run(
+	t *testing.T, open func(testing.TB) lifecycle.Store, config *Config, wrap func(t testing.TB, try func(testing.TB)),
+) {
+	t.Helper()
+	if config == nil {
+		config = &Config{}
+	}
+	try := func(t testing.TB, bubble bool) {
+		wrap(t, func(t testing.TB) {
+			d.check(newTester(t, open(t), config, bubble))
+		})
+	}
+	if d.clock == fakeClock && config.Synctest || d.clock == wrongClock && config.WrongClock {
+		synctest.Test(t, func(t *testing.T) { try(t, true) })
+		return
+	}
+	try(t, false)
+}
+
+// tester checks one demand on one new store. Its methods end the test on an error
+// that the demand does not require. They are for the goroutine of the test only.
+type tester struct {
+	testing.TB
+	config   *Config
+	store    lifecycle.Store
+	has      lifecycle.Capabilities
+	bubble   bool // the clock of this process is that of a bubble
+	attempts int
+}
+
+func newTester(t testing.TB, store lifecycle.Store, config *Config, bubble bool) *tester {
+	t.Helper()
+	tt := &tester{TB: t, config: config, bubble: bubble, attempts: cmp.Or(config.Attempts, 100)}
+	tt.use(store)
+	return tt
+}
+
+// use makes a store the one that is tested.
+func (t *tester) use(store lifecycle.Store) {
+	t.Helper()
+	require.NotNil(t, store, "the test has opened no store")
+	t.store, t.has = store, store.Capabilities()
+	closer, ok := store.(io.Closer)
+	if !ok {
+		return
+	}
+	t.Cleanup(func() {
+		if err := closer.Close(); err != nil && !errors.Is(err, lifecycle.ErrClosed) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+func (t *tester) needsChanges(n int) {
+	t.Helper()
+	if t.has.Changes < n {
+		t.Skipf("skipped: the store declares fewer than %d changes in a commit", n)
+	}
+}
+
+func (t *tester) needsHistory() lifecycle.Historian {
+	t.Helper()
+	if !t.has.History {
+		t.Skip("skipped: the store declares no History")
+	}
+	return t.store.(lifecycle.Historian)
+}
+
+func (t *tester) needsMessages() lifecycle.Outbox {
+	t.Helper()
+	if !t.has.Messages {
+		t.Skip("skipped: the store declares no Messages")
+	}
+	return t.store.(lifecycle.Outbox)
+}
+
+func (t *tester) needsCloser() io.Closer {
+	t.Helper()
+	closer, ok := t.store.(io.Closer)
+	if !ok {
+		t.Skip("skipped: the store is no io.Closer")
+	}
+	return closer
+}
+
+func (t *tester) needsConfig(field string, set bool) {
+	t.Helper()
+	if !set {
+		t.Skipf("skipped: Config.%s is not set", field)
+	}
+}
