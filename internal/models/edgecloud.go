@@ -55,7 +55,7 @@ type EdgeCloud struct {
 	Absent     bool       // the object is not there in the beginning, instead of Ready in version 1
 	Operations uint8      // that the user asks for
 	Ordered    bool       // the channels keep the order
-	Forgets    bool       // the CRM forgets what it has told to be gone, as edgecloud.ResourceManager does after edgecloud.RemembersGone others
+	Forgets    bool       // the CRM forgets reported removals, as edgecloud.ResourceManager does after edgecloud.MaxRemembered others
 	Durable    bool       // what is sent outlives a crash of the CRM, as in a queue between the two
 	Capacity   int        // of each channel; default 2
 
