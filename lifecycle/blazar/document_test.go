@@ -5,16 +5,14 @@ import (
 	"github.com/interlock-go/interlock/internal/conform"
 )
 
-// The tables of the specification "Define state machines", written down from
-// its text, and from its figures as prose gives them where the text is silent.
-// Nothing here is taken from the package. Every change of a status is by a
-// method of the manager; it is named by the method that is called, or by how
-// the method ended.
+// The tables of the specification "Define state machines", from its text and, where the
+// text has no rows, from its figures in prose. They do not use the package. A method of
+// the manager changes a status: an event is the call of the method or its outcome.
 
 var leaseDocument = conform.Document{
 	Name: "lease statuses", Initial: "gone",
 	States: []conform.State{
-		{Name: "gone", Kind: fsm.Absent}, // what a deleted lease is, and one that is not yet created
+		{Name: "gone", Kind: fsm.Absent}, // before the creation and after the delete
 		{Name: "PENDING"},
 		{Name: "ACTIVE"},
 		{Name: "TERMINATED"},
@@ -38,7 +36,7 @@ var leaseDocument = conform.Document{
 		"TERMINATING --failed by manager--> ERROR",
 		"ERROR --end_lease by manager--> TERMINATING",
 
-		// Every stable status can change to UPDATING, and comes back.
+		// Every stable status can change to UPDATING, which leads back.
 		"PENDING --update_lease by manager--> UPDATING",
 		"ACTIVE --update_lease by manager--> UPDATING",
 		"TERMINATED --update_lease by manager--> UPDATING",
@@ -95,8 +93,8 @@ var eventDocument = conform.Document{
 	),
 }
 
-// relationships is the document's table of that name as it stands there, and
-// the line for ERROR, which it lacks.
+// relationships is the document's table of that name, and the line for ERROR, which the
+// document does not have.
 const relationships = `
 CREATING    | pending                    | start_lease: UNDONE                 | end_lease: UNDONE
 PENDING     | pending                    | start_lease: UNDONE                 | end_lease: UNDONE

@@ -8,35 +8,38 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
+	"github.com/interlock-go/interlock/fsm/fsmtest"
 	"github.com/interlock-go/interlock/internal/conform"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
 func TestConformance(t *testing.T) {
-	mapping := func(file string) *conform.Mapping {
-		m, err := conform.ReadMapping(file)
-		require.NoError(t, err)
-		return m
-	}
-	conform.CheckDocument(t, blazar.Lease.Table(), &leaseDocument, mapping("testdata/lease.map.txt"))
-	conform.CheckDocument(t, blazar.Reservation.Table(), &reservationDocument, mapping("testdata/reservation.map.txt"))
-	conform.CheckDocument(t, blazar.Event.Table(), &eventDocument, mapping("testdata/event.map.txt"))
-	conform.CheckDocument(t, blazar.ReservationRecord.Table(), &reservationDocument, mapping("testdata/reservation-record.map.txt"))
-	conform.CheckDocument(t, blazar.EventRecord.Table(), &eventDocument, mapping("testdata/event-record.map.txt"))
+	conforms(t, blazar.Lease, &leaseDocument, "lease")
+	conforms(t, blazar.Reservation, &reservationDocument, "reservation")
+	conforms(t, blazar.Event, &eventDocument, "event")
+	conforms(t, blazar.ReservationRecord, &reservationDocument, "reservation-record")
+	conforms(t, blazar.EventRecord, &eventDocument, "event-record")
 }
 
-func TestEveryRowAndRefusal(t *testing.T) {
-	conform.Walk(t, blazar.Lease, &blazar.LeaseSpec{})
-	conform.Walk(t, blazar.Reservation, &blazar.ReservationSpec{})
-	conform.Walk(t, blazar.Event, &blazar.EventSpec{})
+// conforms compares a machine with the document, takes every row, and requires that the
+// comparison finds every mutant of the table.
+func conforms[S, E comparable, T any](t *testing.T, m *fsm.Machine[S, E, T], d *conform.Document, mapping string) {
+	t.Run(mapping, func(t *testing.T) {
+		mapped, err := conform.ReadMapping("testdata/" + mapping + ".map.txt")
+		require.NoError(t, err)
+		check := func(t testing.TB, m *fsm.Machine[S, E, T]) { conform.CheckDocument(t, m.Table(), d, mapped) }
+		check(t, m)
+		conform.Walk(t, m, new(T))
+		fsmtest.Mutate(t, m, check, nil)
+	})
 }
 
 func TestDocumentation(t *testing.T) {
 	diagramtest.Doc(t, "doc.go", blazar.Lease.Table(), blazar.Reservation.Table(), blazar.Event.Table())
 }
 
-// A lease can be deleted in every status but one, and from that one too once it
-// has hung for long enough.
+// A lease can be deleted in every status but DELETING, and after the timeout from that one
+// too.
 func TestDeleteFromEveryStatus(t *testing.T) {
 	ctx := context.Background()
 	for s := range blazar.Lease.States() {
@@ -56,7 +59,7 @@ func TestDeleteFromEveryStatus(t *testing.T) {
 	}
 }
 
-// An update leads back to where the lease was, unless it fails for good.
+// An update leads back to the origin, unless it fails.
 func TestUpdateLeadsBack(t *testing.T) {
 	ctx := context.Background()
 	for _, from := range []blazar.LeaseState{
