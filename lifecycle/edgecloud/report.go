@@ -23,15 +23,6 @@ type Report struct {
 	Errors []string // of an error state
 }
 
-// String returns one line.
-func (r Report) String() string {
-	text := fmt.Sprintf("%s is %s", r.ID, r.State)
-	if r.Operation != 0 {
-		text += fmt.Sprintf(" in operation %d", r.Operation)
-	}
-	return text
-}
-
 // event returns the event that the state reports; false for a state that no CRM has.
 func (r *Report) event() (e Event, ok bool) {
 	switch r.State {

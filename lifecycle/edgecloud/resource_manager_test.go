@@ -74,7 +74,7 @@ func (n *network) send(_ context.Context, _ lifecycle.Key, r edgecloud.Report) e
 	if n.down {
 		return errors.New("the network is down")
 	}
-	n.reports = append(n.reports, r.String())
+	n.reports = append(n.reports, fmt.Sprintf("%s is %s in operation %d", r.ID, r.State, r.Operation))
 	return nil
 }
 
