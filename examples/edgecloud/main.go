@@ -245,7 +245,8 @@ func (w *world) verify(ctx context.Context) error {
 	}
 	w.require(slices.Equal(records, []string{"c1 Ready", "a1 Ready"}), "the records are %v", records)
 	berlin, oslo := w.sites["berlin"], w.sites["oslo"]
-	w.require(len(berlin.present) == 2 && len(oslo.present) == 0, "berlin has %d instances, oslo %d", len(berlin.present), len(oslo.present))
+	w.require(len(berlin.present) == 2 && len(oslo.present) == 0,
+		"berlin has %d instances, oslo %d", len(berlin.present), len(oslo.present))
 	w.require(berlin.present[appKey("a1")].App.Replicas == 3, "a1 has %d replicas", berlin.present[appKey("a1")].App.Replicas)
 	w.require(berlin.twice == 0 && oslo.twice == 0, "an operation was carried out twice")
 	w.printf("end: c1 and a1 are Ready, all other instances are removed, no operation was carried out twice")

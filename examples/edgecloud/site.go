@@ -14,7 +14,7 @@ import (
 // it.
 type site struct {
 	crm     *edgecloud.ResourceManager
-	answer  func(context.Context, lifecycle.Key, edgecloud.Report) (lifecycle.Verdict, error)
+	world   *world
 	notify  int64 // of the connection
 	present map[lifecycle.Key]edgecloud.Order
 	failure error // of every order
@@ -36,7 +36,7 @@ func (s *site) send(ctx context.Context, k lifecycle.Key, r edgecloud.Report) er
 		s.lose--
 		return errLost
 	}
-	_, err := s.answer(ctx, k, r)
+	_, err := s.world.c.Answer(ctx, k, r)
 	return err
 }
 

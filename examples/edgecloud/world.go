@@ -82,9 +82,7 @@ func (w *world) connect(ctx context.Context, cloudlet, version string) {
 	}
 	s := w.sites[cloudlet]
 	if s == nil {
-		s = &site{present: map[lifecycle.Key]edgecloud.Order{}, answer: func(ctx context.Context, k lifecycle.Key, r edgecloud.Report) (lifecycle.Verdict, error) {
-			return w.c.Answer(ctx, k, r)
-		}}
+		s = &site{present: map[lifecycle.Key]edgecloud.Order{}, world: w}
 		w.sites[cloudlet] = s
 		w.note(s.crash())
 	}

@@ -40,7 +40,9 @@ func (s *Service) Guard(ctx context.Context, id string, call Call, method Method
 	return s.guard(ctx, id, call, method, nil)
 }
 
-func (s *Service) guard(ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec]) (LeaseDetails, error) {
+func (s *Service) guard(
+	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
+) (LeaseDetails, error) {
 	m, err := s.begin(ctx, id, call, do, change)
 	if err == nil {
 		err = m.wait(ctx)
@@ -61,7 +63,9 @@ type method struct {
 }
 
 // begin starts a method.
-func (s *Service) begin(ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec]) (*method, error) {
+func (s *Service) begin(
+	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
+) (*method, error) {
 	if err := checkID(id); err != nil {
 		return nil, refused("do", id, call, err)
 	}
@@ -140,7 +144,9 @@ var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: Reserv
 // each calls do for the reservations of a lease, one after the other, and
 // writes the result of each: the status that the call leads to, or an error. After a
 // failure it continues with the other reservations; when the context ends, it stops.
-func (s *Service) each(ctx context.Context, lease *LeaseDetails, call Call, do func(context.Context, Plugin, Allocation) error) error {
+func (s *Service) each(
+	ctx context.Context, lease *LeaseDetails, call Call, do func(context.Context, Plugin, Allocation) error,
+) error {
 	var failed []error
 	for i := range lease.Reservations {
 		r := &lease.Reservations[i]
@@ -182,7 +188,9 @@ func (s *Service) fail(ctx context.Context, lease *LeaseDetails, r *ReservationD
 
 // mark moves a reservation of a lease whose method is at work. It is refused after
 // the lease has got another status, because another method is at work then.
-func (s *Service) mark(ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec]) error {
+func (s *Service) mark(
+	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
+) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
 	return retry(func() error {
 		_, err := s.Reservations.Fire(ctx, id, call, Manager, change)

@@ -27,7 +27,9 @@ func (s *Service) members(ctx context.Context, lease string) (m members, err err
 	return m, err
 }
 
-func membersOf[S comparable, T any](ctx context.Context, m *lifecycle.Manager[S, Call, T], lease string) (list []lifecycle.Record[S, T], err error) {
+func membersOf[S comparable, T any](
+	ctx context.Context, m *lifecycle.Manager[S, Call, T], lease string,
+) (list []lifecycle.Record[S, T], err error) {
 	for rec, err := range m.All(ctx, lifecycle.Select[S]{After: lease + "/", Limit: 32}) {
 		if err != nil {
 			return nil, err
@@ -112,7 +114,9 @@ func (s *Service) moveReservations(tx *lifecycle.Tx, m members, spec LeaseSpec, 
 
 // moveEvents moves the event of the method, and changes the times of events whose
 // lease was updated. It returns the events for the check of the combination.
-func (s *Service) moveEvents(tx *lifecycle.Tx, m members, ch *lifecycle.StoredChange, spec LeaseSpec, updated bool) (related []relation.Related) {
+func (s *Service) moveEvents(
+	tx *lifecycle.Tx, m members, ch *lifecycle.StoredChange, spec LeaseSpec, updated bool,
+) (related []relation.Related) {
 	from, to := LeaseState(ch.From), LeaseState(ch.To.State)
 	for _, e := range m.events {
 		role, due := eventRoles[e.Payload.Type], dueAt(spec, e.Payload.Type)

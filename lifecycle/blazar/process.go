@@ -50,7 +50,9 @@ func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 // [lifecycle.Run] does: an interval of 0 is 10 seconds; a negative one is
 // [lifecycle.ErrInvalid]. The function report, if it is not nil, receives the results
 // of each round. After an error the next round tries again. Run starts no goroutine.
-func (s *Service) Run(ctx context.Context, every time.Duration, report func(context.Context, []Handled, []lifecycle.SweepResult, error)) error {
+func (s *Service) Run(
+	ctx context.Context, every time.Duration, report func(context.Context, []Handled, []lifecycle.SweepResult, error),
+) error {
 	return lifecycle.Run(ctx, every, nil, &round{s, report})
 }
 

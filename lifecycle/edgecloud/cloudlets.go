@@ -110,7 +110,9 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 
 // fire fires the event that decide returns for the present record of the creation. It
 // decides again if the record has moved.
-func (c *Cloudlets) fire(ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange)) (CloudletRecord, error) {
+func (c *Cloudlets) fire(
+	ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange),
+) (CloudletRecord, error) {
 	var fired *lifecycle.TxResult[CloudletState, Cloudlet]
 	err := commit(ctx, func(tx *lifecycle.Tx) error {
 		now, err := c.start.Get(ctx, id)

@@ -103,8 +103,9 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 }
 
 // Update changes the content of an object: Ready to UpdateRequested, by force
-// also from UpdateError. Edit works on a copy of the content; the previous content
-// is kept until the operation has succeeded. A ClusterInst is not updated while an
+// also from UpdateError. Edit works on a copy of the content, and is called again if
+// another writer was faster or if its error matches [lifecycle.ErrConflict]; the previous
+// content is kept until the operation has succeeded. A ClusterInst is not updated while an
 // AppInst in it is in transition.
 //
 // Errors: [ErrInUse], [lifecycle.ErrNotFound], [lifecycle.ErrBusy],
@@ -128,7 +129,9 @@ func (in *Instances[T]) Update(ctx context.Context, id string, edit func(*T) err
 
 // begin fires a user's event at an existing object, and writes the notes. The
 // ClusterInst of an AppInst must be in one of the states.
-func (in *Instances[T]) begin(ctx context.Context, id string, e Event, call *Call, edit func(*T) error, cluster ...State) (Record[T], error) {
+func (in *Instances[T]) begin(
+	ctx context.Context, id string, e Event, call *Call, edit func(*T) error, cluster ...State,
+) (Record[T], error) {
 	opts := call.orDefault()
 	if stuck, ok := in.stuck(ctx, id, &opts); ok {
 		if err := in.unstick(ctx, &stuck, e, &opts, edit, cluster...); err != nil {
@@ -178,7 +181,9 @@ func (in *Instances[T]) stuck(ctx context.Context, id string, opts *Call) (Recor
 
 // unstick moves an object in transition to Ready, for the request that follows. If that
 // request would be refused, unstick refuses, and nothing is written.
-func (in *Instances[T]) unstick(ctx context.Context, stuck *Record[T], e Event, opts *Call, edit func(*T) error, cluster ...State) error {
+func (in *Instances[T]) unstick(
+	ctx context.Context, stuck *Record[T], e Event, opts *Call, edit func(*T) error, cluster ...State,
+) error {
 	_, needs, err := in.needs(ctx, &stuck.Payload, cluster...)
 	if err == nil && edit != nil {
 		spec := stuck.Payload
@@ -203,7 +208,9 @@ func (in *Instances[T]) unstick(ctx context.Context, stuck *Record[T], e Event, 
 	return nil
 }
 
-func (in *Instances[T]) override(ctx context.Context, stuck *Record[T], to State, opts *Call, needs []lifecycle.Precondition) error {
+func (in *Instances[T]) override(
+	ctx context.Context, stuck *Record[T], to State, opts *Call, needs []lifecycle.Precondition,
+) error {
 	reason := "IgnoreTransientState"
 	if opts.Reason != "" {
 		reason += ": " + opts.Reason
@@ -214,7 +221,9 @@ func (in *Instances[T]) override(ctx context.Context, stuck *Record[T], to State
 
 // needs returns where an instance is, and the states that the cloudlet and the
 // ClusterInst of a request must be in.
-func (in *Instances[T]) needs(ctx context.Context, spec *T, cluster ...State) (at place, needs []lifecycle.Precondition, err error) {
+func (in *Instances[T]) needs(
+	ctx context.Context, spec *T, cluster ...State,
+) (at place, needs []lifecycle.Precondition, err error) {
 	if at, err = in.place(ctx, spec); err != nil {
 		return at, nil, err
 	}
@@ -241,7 +250,9 @@ func (in *Instances[T]) needs(ctx context.Context, spec *T, cluster ...State) (a
 // writeNotes adds to a transaction what a request writes besides the object itself: the
 // entry of the object, which was in a state before, and the counters of its cloudlet and
 // ClusterInst.
-func (in *Instances[T]) writeNotes(ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call) error {
+func (in *Instances[T]) writeNotes(
+	ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call,
+) error {
 	err := write(ctx, tx, in.entries, entryID(in.parent(spec), id), func(n *note) error {
 		never := before == CreateError || before == DeleteError && n.NeverCreated
 		*n = note{ID: id, KeepError: opts.KeepError, NeverCreated: never}

@@ -65,7 +65,9 @@ func (c *Cloudlets) gathering(ctx context.Context, id string, notifyID int64) (b
 }
 
 // reconnect takes the account of one kind.
-func (in *Instances[T]) reconnect(ctx context.Context, cloudlet string, notifyID int64, all []Report) (r lifecycle.ReconcileResult[State, T], err error) {
+func (in *Instances[T]) reconnect(
+	ctx context.Context, cloudlet string, notifyID int64, all []Report,
+) (r lifecycle.ReconcileResult[State, T], err error) {
 	var outcomes []lifecycle.PeerOutcome
 	receive := func(report Report) error {
 		v, err := in.Receive(ctx, report)
