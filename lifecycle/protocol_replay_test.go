@@ -107,9 +107,14 @@ func (w *world) Do(_ context.Context, o edgecloud.Order) error {
 
 func (w *world) Present(context.Context) ([]lifecycle.Key, error) { return nil, nil }
 
-// start starts the CRM. Its messages are lost: the trace has those that arrive.
+// start starts the CRM. Its reports are lost: the trace has those that arrive.
 func (w *world) start() {
-	w.crm = edgecloud.NewResourceManager(w, func(context.Context, lifecycle.Key, edgecloud.Info) error { return nil })
+	send := func(context.Context, lifecycle.Key, edgecloud.Report) error { return nil }
+	crm, err := edgecloud.NewResourceManager(w, send)
+	if err != nil {
+		panic(err)
+	}
+	w.crm = crm
 }
 
 const replayedID = "c1"

@@ -12,64 +12,76 @@ import (
 // hosts are the resources: there is one of each type, and one lease has it at a
 // time.
 type hosts struct {
-	wake chan struct{} // closed at the end, so that no call hangs any more
+	wake chan struct{} // closed at the end: no call hangs after that
 
-	mu    sync.Mutex
-	has   map[string]string // lease by type
-	does  map[string]string // the result of the next call, by name and type
-	calls []string
-	wrong []string
+	mu      sync.Mutex
+	holders map[string]string // lease by type
+	next    map[string]string // behaviour of the next call, by call and type
+	calls   []string
+	faults  []error
 }
 
-var errDown = errors.New("it is down")
+var errDown = errors.New("the switch is down")
 
-func (h *hosts) plugin(kind string) blazar.Plugin {
-	return blazar.Plugin{
-		Update: func(ctx context.Context, a blazar.Allocation) error { return h.call(ctx, "update "+kind, a) },
-		OnStart: func(ctx context.Context, a blazar.Allocation) error {
-			if err := h.call(ctx, "start "+kind, a); err != nil {
-				return err
-			}
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if other, taken := h.has[kind]; taken {
-				h.wrong = append(h.wrong, fmt.Sprintf("%s gets the %s of %s", a.Lease, kind, other))
-			}
-			h.has[kind] = a.Lease
-			return nil
-		},
-		OnEnd: func(ctx context.Context, a blazar.Allocation) error {
-			if err := h.call(ctx, "end "+kind, a); err != nil {
-				return err
-			}
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if h.has[kind] == a.Lease {
-				delete(h.has, kind)
-			}
-			return nil
-		},
+func newHosts() *hosts {
+	return &hosts{wake: make(chan struct{}), holders: map[string]string{}, next: map[string]string{}}
+}
+
+func (h *hosts) plugins() map[string]blazar.Plugin {
+	plugins := map[string]blazar.Plugin{}
+	for _, kind := range []string{"host", "rack", "network"} {
+		plugins[kind] = blazar.Plugin{
+			Update:  func(ctx context.Context, a blazar.Allocation) error { return h.call(ctx, "update "+kind, a) },
+			OnStart: func(ctx context.Context, a blazar.Allocation) error { return h.start(ctx, kind, a) },
+			OnEnd:   func(ctx context.Context, a blazar.Allocation) error { return h.release(ctx, kind, a) },
+		}
 	}
+	return plugins
 }
 
-// set sets the result of the next call.
-func (h *hosts) set(call, does string) {
+func (h *hosts) start(ctx context.Context, kind string, a blazar.Allocation) error {
+	if err := h.call(ctx, "start "+kind, a); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.does[call] = does
+	if holder, taken := h.holders[kind]; taken {
+		h.faults = append(h.faults, fmt.Errorf("%s gets the %s of %s", a.Lease, kind, holder))
+	}
+	h.holders[kind] = a.Lease
+	return nil
+}
+
+func (h *hosts) release(ctx context.Context, kind string, a blazar.Allocation) error {
+	if err := h.call(ctx, "release "+kind, a); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.holders[kind] == a.Lease {
+		delete(h.holders, kind)
+	}
+	return nil
+}
+
+// set sets the behaviour of the next call: "fails", "refuses" or "hangs".
+func (h *hosts) set(call, behaviour string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next[call] = behaviour
 }
 
 func (h *hosts) call(ctx context.Context, call string, a blazar.Allocation) error {
 	h.mu.Lock()
-	does := h.does[call]
-	delete(h.does, call)
+	behaviour := h.next[call]
+	delete(h.next, call)
 	h.calls = append(h.calls, fmt.Sprintf("%s for %s", call, a.Lease))
 	h.mu.Unlock()
-	switch does {
+	switch behaviour {
 	case "fails":
 		return errDown
 	case "refuses":
-		return fmt.Errorf("%w: another lease has it then", blazar.ErrRefused)
+		return fmt.Errorf("%w: reserved by another lease", blazar.ErrRefused)
 	case "hangs":
 		select {
 		case <-h.wake:
@@ -80,7 +92,7 @@ func (h *hosts) call(ctx context.Context, call string, a blazar.Allocation) erro
 	return nil
 }
 
-// take returns the calls since the last time.
+// take returns the calls since the last call of take.
 func (h *hosts) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,15 +101,13 @@ func (h *hosts) take() []string {
 	return calls
 }
 
-// verify returns an error if anything was handed out twice, or not taken back.
+// verify returns an error if a resource had two holders, or was not released.
 func (h *hosts) verify() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, text := range h.wrong {
-		return errors.New(text)
+	faults := h.faults
+	for kind, lease := range h.holders {
+		faults = append(faults, fmt.Errorf("%s still has the %s", lease, kind))
 	}
-	for kind, lease := range h.has {
-		return fmt.Errorf("%s still has the %s", lease, kind)
-	}
-	return nil
+	return errors.Join(faults...)
 }

@@ -10,56 +10,62 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// site is a cloudlet: the machines, the CRM on them, and the network to it. The
-// story uses it from one goroutine.
+// site is a cloudlet: the platform, the CRM on it, and its connection. One goroutine uses
+// it.
 type site struct {
-	crm    *edgecloud.ResourceManager
-	story  *story
-	notify int64 // of its connection
-	there  map[lifecycle.Key]edgecloud.Order
-	broken error // what every work fails with
-	lose   int   // so many of the next messages are lost
-	twice  int   // operations that were done once more
+	crm     *edgecloud.ResourceManager
+	world   *world
+	notify  int64 // of the connection
+	present map[lifecycle.Key]edgecloud.Order
+	failure error // of every order
+	lose    int   // the next reports, which the network loses
+	twice   int   // operations that were carried out twice
 }
 
-func newSite(s *story) *site {
-	at := &site{story: s, there: map[lifecycle.Key]edgecloud.Order{}}
-	at.crash()
-	return at
-}
-
-// crash ends the CRM and starts another one, which has no memory of it.
-func (at *site) crash() { at.crm = edgecloud.NewResourceManager(at, at.say) }
-
-var errLost = errors.New("the network is away")
-
-// say brings a message of the CRM to the controller.
-func (at *site) say(ctx context.Context, k lifecycle.Key, i edgecloud.Info) error {
-	if at.lose > 0 {
-		at.lose--
-		return errLost
-	}
-	_, err := at.story.c.Answer(ctx, k, i)
+// crash replaces the CRM by one without memory.
+func (s *site) crash() (err error) {
+	s.crm, err = edgecloud.NewResourceManager(s, s.send)
 	return err
 }
 
-// Do does what is asked for.
-func (at *site) Do(_ context.Context, o edgecloud.Order) error {
-	if at.broken != nil {
-		return at.broken
+var errLost = errors.New("the network is down")
+
+// send brings a report of the CRM to the controller.
+func (s *site) send(ctx context.Context, k lifecycle.Key, r edgecloud.Report) error {
+	if s.lose > 0 {
+		s.lose--
+		return errLost
 	}
-	if at.there[o.Key].Operation == o.Operation {
-		at.twice++
+	_, err := s.world.c.Answer(ctx, k, r)
+	return err
+}
+
+// Do carries out an order.
+func (s *site) Do(_ context.Context, o edgecloud.Order) error {
+	switch {
+	case s.failure != nil:
+		return s.failure
+	case s.present[o.Key].Operation == o.Operation:
+		s.twice++
+	case o.Verb == edgecloud.Delete:
+		delete(s.present, o.Key)
+		return nil
 	}
-	if o.Verb == edgecloud.Delete {
-		delete(at.there, o.Key)
-	} else {
-		at.there[o.Key] = o
-	}
+	s.present[o.Key] = o
 	return nil
 }
 
-// Present returns what is there.
-func (at *site) Present(context.Context) ([]lifecycle.Key, error) {
-	return slices.Collect(maps.Keys(at.there)), nil
+// Present returns the instances that exist.
+func (s *site) Present(context.Context) ([]lifecycle.Key, error) {
+	return slices.Collect(maps.Keys(s.present)), nil
+}
+
+// apps returns the number of AppInsts that exist.
+func (s *site) apps() (n int) {
+	for k := range s.present {
+		if k.Machine == edgecloud.AppInst.Name() {
+			n++
+		}
+	}
+	return n
 }

@@ -27,7 +27,6 @@ var refused = regexp.MustCompile(`(?i)\b(who|whoever|whom|somebody|someone|nobod
 // an entry without such a word fails the test.
 var rest = []string{
 	".github/CONTRIBUTING.md",
-	"examples/edgecloud",
 	"fsm/check",
 	"fsm/cmd/fsm",
 	"internal/enginetest/engines",

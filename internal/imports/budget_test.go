@@ -161,6 +161,10 @@ var budget = []line{
 		why: "crashes at every write of a service, in the tests of the systems",
 	},
 	{
+		pkg: "internal/scripttest", kit: true, may: []string{"lifecycle", "github.com/cockroachdb/datadriven"},
+		why: "one harness for the script tests of the five systems",
+	},
+	{
 		pkg: "internal/ratio",
 		why: "benchmarks of every package call it, so it stands on nothing",
 	},

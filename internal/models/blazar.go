@@ -2,21 +2,16 @@
 // delete leases, the clock starts and ends them, and a manager that may fail, hang or die
 // works between two changes of status. Two leases follow each other on the same resources.
 //
-// The model contains:
-//   - the tables of leases, reservations and events with the decisions of internal/decide,
-//   - the table of relationships, checked in the commit of every change of status except
-//     the change to ERROR, and the changes in the same commit,
-//   - the methods, one reservation after the other, each marked under the condition that
-//     the lease has the status of the method,
-//   - Batches and Never.
+// What is there: the tables of leases, reservations and events, decided about by
+// internal/decide; the table of relationships, which is looked at in the commit of
+// every change of status but that to ERROR; what goes along with such a change in
+// the same commit; the methods, one reservation after the other, each marked under
+// the condition that the lease still has the status of the method; Batches. A method that was interrupted, or given up by the sweeper, may go on for
+// as long as it likes, and its marks and its outcome come late.
 //
-// A method that was interrupted, or that the sweeper abandoned, may continue without
-// limit. Its marks and its outcome are late.
-//
-// The model omits the content of leases and changes of their time, the event before the
-// end, and flags. It has no processes, but a method may die with its process. The reads
-// and writes of one call of the store are one step. The check whether another lease has
-// the resources is one step with the commit after it.
+// What is not: the content of leases, and with it changes of the time; flags; processes, but that a method may die with its own. What
+// is read and written by one call of the store's is one step, and so is the look
+// whether resources are still somebody else's, with the commit after it.
 
 package models
 
@@ -137,7 +132,7 @@ func (s leases) String() string {
 type service struct {
 	Blazar
 	decisions Decisions
-	known     sync.Map // judgement by statuses; package blazar takes long to compute one
+	known     sync.Map // whether the table of relationships allows statuses, by statuses
 }
 
 // statuses are the statuses of a lease and its parts.
@@ -147,25 +142,24 @@ type statuses struct {
 	Reservations      [2]uint8
 }
 
-// judgement is the result of package blazar for statuses.
-type judgement struct {
-	allowed bool
-	never   []blazar.Call
+// allowed reports whether the table of relationships allows the statuses of a lease.
+func (s *service) allowed(l *lease) bool {
+	key := statuses{l.Exists, l.State, l.Start, l.End, l.Reservations}
+	if allowed, ok := s.known.Load(key); ok {
+		return allowed.(bool)
+	}
+	i := slices.IndexFunc(combinations, func(c blazar.Combination) bool { return c.Lease == l.status() })
+	allowed := i < 0 || combinations[i].Allows(l.reservations(s.Blazar.Reservations), l.start(), l.end())
+	s.known.Store(key, allowed)
+	return allowed
 }
 
-func (s *service) judge(l *lease) judgement {
-	key := statuses{l.Exists, l.State, l.Start, l.End, l.Reservations}
-	if j, ok := s.known.Load(key); ok {
-		return j.(judgement)
+// hopeless reports whether an event of a lease can never be executed.
+func (l *lease) hopeless(call blazar.Call) bool {
+	if call == blazar.Start {
+		return l.status() != blazar.LeasePending
 	}
-	reservations := l.reservations(s.Blazar.Reservations)
-	i := slices.IndexFunc(combinations, func(c blazar.Combination) bool { return c.Lease == l.status() })
-	j := judgement{
-		allowed: i < 0 || combinations[i].Allows(reservations, l.start(), l.end()),
-		never:   blazar.Never(l.status(), reservations, l.start(), l.end()),
-	}
-	s.known.Store(key, j)
-	return j
+	return l.status() == blazar.LeaseError && l.start() != blazar.EventDone
 }
 
 // when returns the start and the end of a lease on the clock of the model.
@@ -204,7 +198,7 @@ func (s *service) commit(l *lease, q decide.Request) bool {
 		return true
 	}
 	s.along(l, from, to)
-	if to != blazar.LeaseError && !s.judge(l).allowed {
+	if to != blazar.LeaseError && !s.allowed(l) {
 		*l = was
 		return false
 	}
@@ -261,9 +255,7 @@ func (s *service) inTheWay(all *leases, i int) bool {
 	for k := range all.L {
 		other := &all.L[k]
 		due := other.end() == blazar.EventInProgress || other.end() == blazar.EventUndone && endOf(k) <= all.Now
-		deleting := other.status() == blazar.LeaseDeleting
-		over := deleting || endOf(k) <= startOf(i)
-		if k == i || !other.Exists || !due && !deleting || !over {
+		if k == i || !other.Exists || !due || endOf(k) > startOf(i) {
 			continue
 		}
 		for _, r := range other.reservations(s.Blazar.Reservations) {
@@ -306,7 +298,7 @@ func (s *service) process(all leases, step func(string, bool, leases)) {
 			step(fmt.Sprintf("%s: %s", d.Lease, call), false, after)
 			continue
 		}
-		if l.status().IsStable() && slices.Contains(s.judge(&l).never, call) {
+		if l.status().IsStable() && l.hopeless(call) {
 			was := *event
 			if s.fire(eventTable, event, blazar.Start) && s.fire(eventTable, event, blazar.Fail) {
 				step(fmt.Sprintf("%s: %s never", d.Lease, call), false, all)
@@ -421,7 +413,7 @@ func (p Blazar) Model() *explore.Model[leases] {
 // together: every combination of statuses is in the table, except for a lease in ERROR.
 func (s *service) together(all leases) error {
 	for i := range all.L {
-		if l := &all.L[i]; l.Exists && l.status() != blazar.LeaseError && !s.judge(l).allowed {
+		if l := &all.L[i]; l.Exists && l.status() != blazar.LeaseError && !s.allowed(l) {
 			return fmt.Errorf("lease %c is %s with reservations %v, start %s, end %s",
 				'A'+i, l.status(), l.reservations(s.Blazar.Reservations), l.start(), l.end())
 		}

@@ -71,13 +71,16 @@ func turnBoth(script []turn) string {
 	now := time.Unix(0, 0)
 	plugin := &taking{}
 	does := func(context.Context, blazar.Allocation) error { return plugin.answer() }
-	real := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
+	real, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
 		Now: func() time.Time { return now },
 		Plugins: map[string]blazar.Plugin{"host": {
 			Reserve: func(context.Context, blazar.Allocation) (string, error) { return "", plugin.answer() },
 			OnStart: does, OnEnd: does,
 		}},
 	})
+	if err != nil {
+		return err.Error()
+	}
 	for i, tu := range script {
 		*plugin = taking{turn: tu}
 		var err error
@@ -100,7 +103,7 @@ func turnBoth(script []turn) string {
 			})
 			begin(tu.Call)
 		case blazar.Update:
-			_, err = real.Guard(ctx, "a", tu.Call, func(ctx context.Context, l blazar.LeaseInfo) error {
+			_, err = real.Guard(ctx, "a", tu.Call, func(ctx context.Context, l blazar.LeaseDetails) error {
 				return errors.Join(plugin.answer(), plugin.answer())
 			})
 			begin(tu.Call)

@@ -56,8 +56,11 @@ func callBoth(t *testing.T, script []call) string {
 	e := EdgeCloud{Parts: Complete, Absent: true}.edge()
 	c, _ := e.begin()
 	c.Left, c.Late = 200, 200
-	// The sweep leaves what has failed to the user that requests its undo, as the script does.
-	real := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), &edgecloud.Config{UndoAfter: -1})
+	// The sweep leaves what has failed to whoever asks for its undo, as the script does.
+	real, err := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), &edgecloud.Config{UndoAfter: -1})
+	if err != nil {
+		return err.Error()
+	}
 	for _, err := range []error{
 		func() error { _, err := real.Cloudlets.StartUp(ctx, "cloudlet", 1, "v1"); return err }(),
 		real.Cloudlets.Acknowledge(ctx, "cloudlet", 1), real.Cloudlets.Gathered(ctx, "cloudlet", 1),
@@ -98,7 +101,7 @@ func callBoth(t *testing.T, script []call) string {
 			e.sweeps(c, take(s.What))
 		default:
 			op := c.Operation - min(c.Operation, s.Since)
-			_, err = in.Receive(ctx, edgecloud.Info{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
+			_, err = in.Receive(ctx, edgecloud.Report{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
 			e.receives(c, info{s.Reports, uint8(op)}, take(""))
 		}
 		type record struct {
@@ -133,7 +136,13 @@ func TestWorkerAsItRuns(t *testing.T) {
 		e := EdgeCloud{Parts: Complete, Absent: true}.edge()
 		_, a := e.begin()
 		var site site
-		start := func() *edgecloud.ResourceManager { return edgecloud.NewResourceManager(&site, site.hear) }
+		start := func() *edgecloud.ResourceManager {
+			crm, err := edgecloud.NewResourceManager(&site, site.hear)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return crm
+		}
 		real := start()
 		orders := rapid.SliceOfN(rapid.Uint8Range(0, 6), 1, 30).Draw(t, "orders, 0 for a crash")
 		for _, op := range orders {
@@ -181,7 +190,7 @@ func (s *site) key() lifecycle.Key {
 	return lifecycle.Key{Machine: edgecloud.ClusterInst.Name(), ID: "c"}
 }
 
-func (s *site) hear(_ context.Context, _ lifecycle.Key, i edgecloud.Info) error {
+func (s *site) hear(_ context.Context, _ lifecycle.Key, i edgecloud.Report) error {
 	s.sent = append(s.sent, info{i.State, uint8(i.Operation)})
 	return nil
 }

@@ -75,7 +75,8 @@ func sayBoth(t *testing.T, script []saying) string {
 	ctx := t.Context()
 	u := Upgrade{Upgrades: 9}.upgrade()
 	c := u.begin()
-	real := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil)
+	real, err := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil)
+	require.NoError(t, err)
 	l := real.Cloudlets
 	for _, err := range []error{
 		func() error { _, err := l.StartUp(ctx, "a", 1, oldVersion); return err }(),

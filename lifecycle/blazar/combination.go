@@ -1,10 +1,14 @@
 package blazar
 
-import "slices"
+import (
+	"slices"
 
-// Combination is one line of the document's table of relationships: which
-// statuses of reservations and events go with one status of their lease. A nil
-// list allows every status. The zero value is no line.
+	"github.com/interlock-go/interlock/lifecycle/relation"
+)
+
+// Combination is one line of the document's table of relationships: the statuses of
+// reservations and events that one status of their lease requires. A nil list allows
+// every status. The zero value is no line.
 type Combination struct {
 	Lease        LeaseState
 	Reservations []ReservationState // of each reservation of the lease
@@ -13,9 +17,9 @@ type Combination struct {
 }
 
 // Combinations returns the table of relationships, one line for each status of
-// a lease, in a copy that the caller may change. The document has no line for
-// ERROR; there the reservations have failed, and so has an event unless the
-// failure was outside of both.
+// a lease, in a copy that the caller may change. The document has no line for ERROR;
+// here its reservations have failed, and so has an event unless the failure was outside
+// of both.
 func Combinations() []Combination {
 	type (
 		r = []ReservationState
@@ -36,7 +40,7 @@ func Combinations() []Combination {
 
 // IsValidCombination reports whether a lease may have this status with these
 // statuses of its reservations and of its events start_lease and end_lease, by the
-// line of the status in [Combinations]. It is false for what is no status.
+// line of the status in [Combinations]. It is false for a name that is no status.
 func (s LeaseState) IsValidCombination(reservations []ReservationState, start, end EventState) bool {
 	for _, c := range Combinations() {
 		if c.Lease == s {
@@ -55,4 +59,37 @@ func (c Combination) Allows(reservations []ReservationState, start, end EventSta
 		}
 	}
 	return (c.Start == nil || slices.Contains(c.Start, start)) && (c.End == nil || slices.Contains(c.End, end))
+}
+
+// The roles of the reservations and events of a lease.
+var (
+	reservationRole = relation.NewRole("reservation", ReservationRecord)
+	eventRoles      = map[string]relation.Role[EventState]{
+		StartLease: relation.NewRole(StartLease, EventRecord),
+		EndLease:   relation.NewRole(EndLease, EventRecord),
+	}
+)
+
+// Relationships is [Combinations] as a relation. A [Service] checks it in the commit
+// of every transition, except to DELETING and ERROR. A lease needs exactly one event
+// of each type for which the document requires a status. Relationships is immutable and
+// safe for concurrent use.
+var Relationships = relation.Must(relationships())
+
+func relationships() relation.Spec[LeaseState] {
+	spec := relation.Spec[LeaseState]{Name: "relationships between statuses", Parent: Lease}
+	for _, c := range Combinations() {
+		row := relation.Row[LeaseState]{States: []LeaseState{c.Lease}}
+		if c.Reservations != nil {
+			row.Need = append(row.Need, reservationRole.All(c.Reservations...))
+		}
+		switch {
+		case c.Lease == LeaseUpdating: // also without events
+			row.Need = append(row.Need, eventRoles[StartLease].None(EventInProgress), eventRoles[EndLease].None(EventInProgress))
+		case c.Start != nil:
+			row.Need = append(row.Need, eventRoles[StartLease].One(c.Start...), eventRoles[EndLease].One(c.End...))
+		}
+		spec.Rows = append(spec.Rows, row)
+	}
+	return spec
 }

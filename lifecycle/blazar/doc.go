@@ -1,21 +1,32 @@
-// Package blazar has the tables of a reservation service, and the service: leases,
-// the reservations of resources in them, and the events that start and end them.
+// Package blazar is a reservation service: users reserve resources by leases, and the
+// service starts and ends the leases in time. It has the tables of the specification
+// "Define state machines" of OpenStack Blazar, for leases, their reservations and the
+// events that start and end them.
 //
 //	user ──CreateLease, UpdateLease, DeleteLease──▶ ┌─────────┐      ┌ lease       ┐
-//	clock ──Process: start, before end, end───────▶ │ Service │ ───▶ │ reservation │ one commit
+//	clock ──Process: start, end───────────────────▶ │ Service │ ───▶ │ reservation │ one commit
 //	monitor ──Flag────────────────────────────────▶ │  Guard  │      └ event       ┘
-//	                                                └─────────┘ ───▶ Plugin: hands out, takes back
+//	                                                └─────────┘ ───▶ Plugin: the resources
 //
-// The tables are those of the specification "Define state machines" of
-// OpenStack Blazar. Its figures are given here in rows; [Combinations] is its
-// table of relationships between the three. [Service] is the manager of the
-// specification. [Service.Guard] is the decorator that the specification asks for,
-// and every method runs under it.
+// A service of hosts:
+//
+//	service, err := blazar.New(store, &blazar.Config{
+//		Plugins: map[string]blazar.Plugin{"host": {OnStart: start, OnEnd: release}},
+//	})
+//	go service.Run(ctx, 0, nil) // starts and ends leases, and sweeps
+//	lease, err := service.CreateLease(ctx, "demo", blazar.LeaseSpec{
+//		Start: tomorrow, End: tomorrow.Add(time.Hour),
+//		Reservations: []blazar.Request{{Resource: "host", Amount: 2}},
+//	})
+//
+// The figures of the specification are given here in rows; [Combinations] is its table of
+// relationships between the three. [Service] is its manager. [Service.Guard] is its
+// decorator, and every method runs under it.
 //
 // # Guarantees
 //
-//   - The rows of the machines are those of the specification, compared one by
-//     one by a test, and those that this text names.
+//   - The rows of the machines are those of the specification, and those that this text
+//     names.
 //   - Statuses of a lease, its reservations and its events that belong together
 //     change in one commit, and the table of relationships is checked in it. A
 //     reader sees only combinations of the table, except of a lease in ERROR.
@@ -23,70 +34,62 @@
 //     after a delete has failed or hung. A delete cancels the method that it
 //     interrupts. The report of that method is stale, because the delete is an
 //     operation of its own.
-//   - An update leads back to the status in which it began, or fails for good. The
+//   - An update leads back to the status in which it began, or fails. The
 //     content changes in the commit that leads back.
 //   - A request that is refused, by the table, by the combination or as bad input,
 //     has written nothing and called no plugin.
-//   - If leases follow each other on the same resources, one ends before the next
+//   - If leases follow each other on resources of one type, one ends before the next
 //     starts, however late the events are processed, and by several processes too.
-//   - Every transitional status ends: after [MethodTimeout] the sweeper ends it. An
-//     event that can never be executed goes to ERROR and is not tried again.
+//   - Every transitional status of a lease ends: after [MethodTimeout] the sweeper ends it.
+//     An event that can never be executed goes to ERROR.
 //
-// # No guarantees
+// # Limits
 //
-//   - The tables do not depend on each other. [Combination.Allows] judges the
-//     statuses that it is given; the [Service] makes sure that they are the present
-//     ones.
+//   - The tables do not depend on each other. [Combination.Allows] decides about the
+//     statuses that it is given; the [Service] reads the present ones.
 //   - A lease that is short of resources stays in its status, and has flags.
 //   - A Service starts no goroutine of its own: the program calls [Service.Run], or
-//     [Service.Process] and [Service.Sweep] often enough.
-//   - The plugins decide which resources exist and which reservation has them. An
-//     end that has failed is not tried again; its resources may still be in use.
-//   - A plugin that ignores its context goes on after its method was cancelled.
+//     [Service.Process] and [Service.Sweep] at an interval. Process reads all events that
+//     are not over.
+//   - The plugins decide which resources exist and which reservation has them. A failed
+//     end is not tried again; its resources may still be in use.
+//   - A plugin that ignores its context continues after its method was cancelled.
 //
 // # Beyond the document
 //
-// A lease that does not exist has the state [LeaseAbsent]. A lease begins in it and
-// is deleted into it, so that the creation is a row like any other and an id is free
-// again. Its reservations and events are removed with it: [ReservationRecord] and
-// [EventRecord] are the tables with a state for that, and with rows that change
-// content and no status.
+// A lease that does not exist has the state [LeaseAbsent]: the creation is a row like any
+// other, and the id of a deleted lease is free again. Its reservations and events are
+// removed with it: [ReservationRecord] and [EventRecord] are the tables with a state for
+// that, and with rows that change content and no status.
 //
-// The specification does not name the callers of methods. Here users request that
-// leases are created, updated and deleted, and the manager does the rest, so that
-// no user can start a lease before its time.
+// The specification does not name the callers of methods. Here users create, update and
+// delete leases, and the manager does the rest: no user can start a lease before its time.
 //
 // ERROR, which the specification calls stable, has the kind failed. The table of
-// relationships has no line for it; [Combinations] has one, for [DeriveStatus] and
-// [Never]. A failure is written even if it does not match that line, for example
-// when one of two reservations was started: the alternative is a lease that hangs.
+// relationships has no line for it; [Combinations] has one, for [DeriveStatus]. A failure
+// is written even if it does not match that line, for example when one of two reservations
+// was started: the alternative is a lease that hangs.
 //
 // The table requires "any status" of reservations and events for UPDATING and
 // DELETING. Here a lease without reservations or events can be UPDATING and DELETING
 // too.
 //
-// Two things can never be satisfied, and [Never] reports them. TERMINATING needs a
-// start_lease that is DONE, and a start that failed is in ERROR for good: such a
-// lease cannot end, although the figure leads from ERROR to TERMINATING; it can be
-// deleted. And a lease that failed before its start can never start.
+// TERMINATING requires a start_lease that is DONE, and an event whose start has failed
+// stays in ERROR. So a lease whose start has failed cannot end, although the figure leads
+// from ERROR to TERMINATING; it can be deleted. A lease that failed before its start can
+// never start.
 //
-// Besides, the service has an event before the end of a lease, flags by an actor
-// of their own ([Observer]), and a time-out for batches ([Config].Patience). It
-// starts no lease while the end of another lease on the same resources is not over.
-// An update that is refused undoes what it has changed.
-//
-// Further rows, each marked in its Doc: a creation or update that fails for
-// good ends in ERROR, as the text has it and the figure has not; one that was
-// refused leads back to where it began; deadlines. [LeaseState.Next] does not
-// count them.
+// Further rows, each marked in its Doc: a creation or update that fails ends in ERROR, as
+// the text has it and the figure has not; one that is refused leads back; deadlines;
+// flags, by the [Observer]. [LeaseState.Next] does not count them.
 //
 // # Rejected
 //
 //   - Deriving the status of a lease at every read: a method that failed halfway
-//     would be seen as something that it is not.
+//     would appear as another status.
 //   - Moving the event first and the lease after it, as the original does: a process
 //     that dies in between leaves a combination that no line has.
-//   - Trying a failed start again: the resources that it has handed out stay out.
+//   - Trying a failed start again: the resources that it has started stay in use.
 //   - Finding due events by deadlines of records: deadlines are of the store's
 //     clock, and events are due by [Config].Now.
 //
@@ -130,13 +133,13 @@
 //	| UPDATING                         | timed-out | sweeper | back to the origin | after 30m [8]  |
 //
 //	[1] created, waits for its start
-//	[2] leads back to where the lease was
+//	[2] leads back to the origin
 //	[3] an unrecoverable failure happened to the lease
-//	[4] delete goes before everything: what it interrupts reports in vain
+//	[4] delete has the highest priority: a report of the interrupted method is stale
 //	[5] beyond the document's figure, in its text: every unrecoverable failure is an ERROR
-//	[6] beyond the document: a request that was refused leaves the lease as it was, or none
+//	[6] beyond the document: a refused request changes nothing
 //	[7] beyond the document: the manager died
-//	[8] beyond the document: the manager died; an update leads back whatever became of it
+//	[8] beyond the document: the manager died; an update leads back to the origin
 //
 // As a picture, in Mermaid:
 //
@@ -207,7 +210,7 @@
 //	| pending, active        | fail   | manager | error   |
 //
 //	[1] created, waits for the start of its lease
-//	[2] the resources are free again
+//	[2] the resources are released
 //	[3] an unrecoverable failure happened to the resources
 //
 // As a picture, in Mermaid:
@@ -249,7 +252,7 @@
 //	| IN_PROGRESS | timed-out | sweeper | ERROR       | after 30m [3] |
 //
 //	[1] waits until it is due
-//	[2] tried once, and not again
+//	[2] failed; it is not tried again
 //	[3] beyond the document: the manager died
 //
 // As a picture, in Mermaid:

@@ -3,6 +3,7 @@ package blazar_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -10,17 +11,20 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
-// Two hosts are leased for an hour. The service starts the lease when it is due,
-// and ends it in time.
+// A lease of two hosts for an hour. Process starts the lease when it is due, and ends it
+// in time.
 func Example() {
 	ctx, now := context.Background(), time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC)
-	service := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
+	service, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
 		Now: func() time.Time { return now },
 		Plugins: map[string]blazar.Plugin{"host": {
-			OnStart: func(_ context.Context, a blazar.Allocation) error { fmt.Println("hand out", a.Amount); return nil },
-			OnEnd:   func(_ context.Context, a blazar.Allocation) error { fmt.Println("take back", a.Amount); return nil },
+			OnStart: func(_ context.Context, a blazar.Allocation) error { fmt.Println("start", a.Amount); return nil },
+			OnEnd:   func(_ context.Context, a blazar.Allocation) error { fmt.Println("release", a.Amount); return nil },
 		}},
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	lease, err := service.CreateLease(ctx, "demo", blazar.LeaseSpec{
 		Start: now.Add(time.Hour), End: now.Add(2 * time.Hour),
 		Reservations: []blazar.Request{{Resource: "host", Amount: 2}},
@@ -28,30 +32,30 @@ func Example() {
 	for err == nil && lease.Status != blazar.LeaseTerminated {
 		fmt.Println(now.Format(time.Kitchen), lease.Status)
 		now = now.Add(time.Hour)
-		_, err = service.Process(ctx) // what is due; Service.Run does so again and again
+		_, err = service.Process(ctx) // Service.Run does this at an interval
 		lease, _ = service.GetLease(ctx, "demo")
 	}
 	fmt.Println(now.Format(time.Kitchen), lease.Status, err)
 
 	// Output:
 	// 8:00AM PENDING
-	// hand out 2
+	// start 2
 	// 9:00AM ACTIVE
-	// take back 2
+	// release 2
 	// 10:00AM TERMINATED <nil>
 }
 
-// The tables alone. A lease is updated while it is active and goes on. Later it
-// hangs while it ends, and can be deleted all the same.
+// The table alone. A lease is updated while it is active. Later its end hangs, and it is
+// deleted.
 func ExampleLease() {
 	lease := blazar.Lease.Instance()
-	for _, say := range []struct {
-		call blazar.Call
-		by   fsm.Actor
+	for _, step := range []struct {
+		call  blazar.Call
+		actor fsm.Actor
 	}{
 		{blazar.Create, blazar.User},
 		{blazar.Done, blazar.Manager},
-		{blazar.Start, blazar.User}, // only the manager, and only when it is due
+		{blazar.Start, blazar.User}, // only the manager starts a lease
 		{blazar.Start, blazar.Manager},
 		{blazar.Done, blazar.Manager},
 		{blazar.Update, blazar.User},
@@ -60,8 +64,8 @@ func ExampleLease() {
 		{blazar.Delete, blazar.User},
 		{blazar.Done, blazar.Manager},
 	} {
-		_, err := lease.Fire(context.Background(), say.call, say.by, nil)
-		fmt.Println(say.call, lease.State(), err)
+		_, err := lease.Fire(context.Background(), step.call, step.actor, nil)
+		fmt.Println(step.call, lease.State(), err)
 	}
 
 	// Output:
@@ -77,7 +81,7 @@ func ExampleLease() {
 	// done ABSENT <nil>
 }
 
-// Which statuses go with an active lease.
+// The statuses that an active lease requires.
 func ExampleCombinations() {
 	active := []blazar.ReservationState{blazar.ReservationActive}
 	for _, c := range blazar.Combinations() {

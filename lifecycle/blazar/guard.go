@@ -10,92 +10,92 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Method is what a method of the manager does between the two changes of status
-// that [Service.Guard] makes. It gets the lease after the first change.
-type Method func(ctx context.Context, lease LeaseInfo) error
+// Method is the work between the two changes of status that [Service.Guard] makes. It
+// receives the lease after the first change.
+type Method func(ctx context.Context, lease LeaseDetails) error
 
-// Guard runs a method on a lease as the document describes. All methods of a Service
-// run under it:
+// Guard is the decorator of the document: it changes the status of a lease before and
+// after a method. All methods of a Service run under it:
 //
-//	edge and combination checked   or refused: nothing written
-//	transitional status written    in the same commit
-//	method                         in the lease's turn
-//	result derived                 from the reservations and events, see [DeriveStatus]
-//	stable status written          in the same commit
+//  1. The commit to the transitional status checks the transition and the combination. If
+//     one does not allow it, nothing is written.
+//  2. The method runs in the lease's turn.
+//  3. The commit to the stable status checks the combination. If it does not allow the
+//     status, the method has failed.
 //
-// The call is [Update], [Start], [Terminate] or [Delete]; the first and the last
-// are a user's. The event start_lease or end_lease that belongs to it is IN_PROGRESS
-// with the transitional status, and DONE with the stable one.
+// The call is [Update], [Start], [Terminate] or [Delete]; Update and Delete are a user's.
+// The event start_lease or end_lease that belongs to it is IN_PROGRESS with the
+// transitional status, and DONE with the stable one.
 //
 // An error of a method is fatal: the lease goes to ERROR, and so does the event. It
-// is not fatal if it matches [ErrRefused] and the table has a way back. A method that
-// succeeds, but leaves reservations that do not match the result, is a failure too. A
-// delete cancels the method that is at work, and the result of that method has no
-// effect.
+// is not fatal if it matches [ErrRefused] and the table has a way back. A delete cancels
+// the method that is at work, and the result of that method has no effect.
 //
 // The error is that of [lifecycle.Manager.Do] or of the method. If ctx ends while
-// the method is at work, it goes on, and the error matches [queue.ErrPending].
-func (s *Service) Guard(ctx context.Context, id string, call Call, method Method) (LeaseInfo, error) {
+// the method is at work, the method continues, and the error matches [queue.ErrPending].
+func (s *Service) Guard(ctx context.Context, id string, call Call, method Method) (LeaseDetails, error) {
 	if call == Create {
-		return LeaseInfo{}, refused("guard", id, call, fmt.Errorf("%w: a lease is created by CreateLease", lifecycle.ErrInvalid))
+		return LeaseDetails{}, refused("guard", id, call, fmt.Errorf("%w: CreateLease creates a lease", lifecycle.ErrInvalid))
 	}
 	return s.guard(ctx, id, call, method, nil)
 }
 
-func (s *Service) guard(ctx context.Context, id string, call Call, method Method, change *lifecycle.Change[LeaseSpec]) (LeaseInfo, error) {
-	m, err := s.begin(ctx, id, call, method, change)
-	if err != nil {
-		return LeaseInfo{}, err
+func (s *Service) guard(
+	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
+) (LeaseDetails, error) {
+	m, err := s.begin(ctx, id, call, do, change)
+	if err == nil {
+		err = m.wait(ctx)
 	}
-	if err := m.wait(ctx); err != nil {
-		return LeaseInfo{}, err
-	}
-	if call == Delete {
-		return LeaseInfo{ID: id, Status: LeaseAbsent}, nil
+	switch {
+	case err != nil:
+		return LeaseDetails{}, err
+	case call == Delete:
+		return LeaseDetails{ID: id, Status: LeaseAbsent}, nil
 	}
 	return s.GetLease(ctx, id)
 }
 
-// guarded is a method that was admitted.
-type guarded struct {
-	handle *lifecycle.Handle[LeaseState, LeaseSpec]
-	// Written by the method, read once the handle is done: why it refused, and
-	// what it returned.
-	refused error
+// method is a method that was started.
+type method struct {
+	handle  *lifecycle.Handle[LeaseState, LeaseSpec]
+	refused error // written by the method, read once the handle is done
 }
 
-// begin admits a method.
-func (s *Service) begin(ctx context.Context, id string, call Call, method Method, change *lifecycle.Change[LeaseSpec]) (*guarded, error) {
+// begin starts a method.
+func (s *Service) begin(
+	ctx context.Context, id string, call Call, do Method, change *lifecycle.Change[LeaseSpec],
+) (*method, error) {
 	if err := checkID(id); err != nil {
 		return nil, refused("do", id, call, err)
 	}
-	m := &guarded{}
+	m := &method{}
 	work := lifecycle.Func(func(ctx context.Context) error {
 		lease, err := s.GetLease(ctx, id)
-		if err == nil && method != nil {
-			err = method(ctx, lease)
+		if err == nil && do != nil {
+			err = do(ctx, lease)
 		}
 		if !errors.Is(err, ErrRefused) || ctx.Err() != nil {
 			return err
 		}
 		// The table permits Refuse where there is a way back. The report ends the
 		// operation, and then the error that the work returns has no effect.
-		v, cannot := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, err.Error())
-		if cannot == nil && v == lifecycle.Applied {
+		v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, err.Error())
+		if failed == nil && v == lifecycle.Applied {
 			m.refused = err
 		}
 		return err
 	})
-	admit := func() (err error) {
+	start := func() (err error) {
 		m.handle, err = s.Leases.Do(ctx, id, call, actorOf(call), work, change)
 		return err
 	}
 	var err error
 	if call == Delete {
 		work.Preempt = queue.PreemptRunning
-		err = again(admit) // a delete is right in every status of the lease
+		err = retry(start) // a delete is allowed in every status of the lease
 	} else {
-		err = admit()
+		err = start()
 	}
 	if err == nil {
 		return m, nil
@@ -112,7 +112,7 @@ func (s *Service) begin(ctx context.Context, id string, call Call, method Method
 }
 
 // wait waits for the result of a method.
-func (m *guarded) wait(ctx context.Context) error {
+func (m *method) wait(ctx context.Context) error {
 	_, err := m.handle.Wait(ctx)
 	select {
 	case <-m.handle.Done():
@@ -133,40 +133,43 @@ func actorOf(call Call) fsm.Actor {
 	return Manager
 }
 
-// refused is an error about a lease, complete as those of its manager.
+// refused returns an error about a lease, in the form of its manager.
 func refused(verb, id string, call Call, err error) error {
 	return &lifecycle.Error{Verb: verb, Machine: Lease.Name(), ID: id, Event: string(call), Actor: actorOf(call), Err: err}
 }
 
-// each does something for the reservations of a lease, one after the other, and
+// becomes has the status of a reservation after a call.
+var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: ReservationDeleted}
+
+// each calls do for the reservations of a lease, one after the other, and
 // writes the result of each: the status that the call leads to, or an error. After a
 // failure it continues with the other reservations; when the context ends, it stops.
-func (s *Service) each(ctx context.Context, lease *LeaseInfo, call Call, do func(context.Context, Plugin, Allocation) error) error {
+func (s *Service) each(
+	ctx context.Context, lease *LeaseDetails, call Call, do func(context.Context, Plugin, Allocation) error,
+) error {
 	var failed []error
 	for i := range lease.Reservations {
 		r := &lease.Reservations[i]
-		to, done := becomes[call], r.Status == becomes[call]
+		to := becomes[call]
+		var err error
 		switch {
-		case done:
+		case r.Status == to:
 			continue
 		case !r.Status.IsValidTransition(to):
-			failed = append(failed, fmt.Errorf("reservation %q is %s and cannot become %s", r.ID, r.Status, to))
-			if err := s.fail(ctx, lease, r, "it could not become "+string(to)); err != nil {
-				return err
-			}
-			continue
+			err = fmt.Errorf("it is %s and cannot become %s", r.Status, to)
+		default:
+			err = do(ctx, s.config.Plugins[r.Resource], lease.allocation(r))
 		}
-		err := do(ctx, s.config.Plugins[r.Resource], lease.allocation(r))
-		switch {
-		case ctx.Err() != nil:
-			// Another operation has the lease. It undoes what was done for the
-			// reservation, and this one may write nothing.
+		if ctx.Err() != nil {
+			// Another operation has the lease. It undoes the work of the plugin, and
+			// this one may write nothing.
 			return context.Cause(ctx)
-		case err != nil:
+		}
+		if err == nil {
+			err = s.mark(ctx, lease, r.ID, call, &lifecycle.Change[ReservationSpec]{})
+		} else {
 			failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
 			err = s.fail(ctx, lease, r, err.Error())
-		default:
-			err = s.mark(ctx, lease, r.ID, call, &lifecycle.Change[ReservationSpec]{})
 		}
 		if err != nil {
 			return errors.Join(append(failed, err)...)
@@ -175,11 +178,8 @@ func (s *Service) each(ctx context.Context, lease *LeaseInfo, call Call, do func
 	return errors.Join(failed...)
 }
 
-// becomes is what a call makes of a reservation.
-var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: ReservationDeleted}
-
 // fail marks a reservation whose resources have failed, unless it is marked already.
-func (s *Service) fail(ctx context.Context, lease *LeaseInfo, r *ReservationInfo, reason string) error {
+func (s *Service) fail(ctx context.Context, lease *LeaseDetails, r *ReservationDetails, reason string) error {
 	if !r.Status.IsValidTransition(ReservationError) {
 		return nil
 	}
@@ -188,17 +188,19 @@ func (s *Service) fail(ctx context.Context, lease *LeaseInfo, r *ReservationInfo
 
 // mark moves a reservation of a lease whose method is at work. It is refused after
 // the lease has got another status, because another method is at work then.
-func (s *Service) mark(ctx context.Context, lease *LeaseInfo, id string, call Call, change *lifecycle.Change[ReservationSpec]) error {
+func (s *Service) mark(
+	ctx context.Context, lease *LeaseDetails, id string, call Call, change *lifecycle.Change[ReservationSpec],
+) error {
 	change.Require = []lifecycle.Precondition{s.Leases.Require(lease.ID, lease.Status)}
-	return again(func() error {
+	return retry(func() error {
 		_, err := s.Reservations.Fire(ctx, id, call, Manager, change)
 		return err
 	})
 }
 
-// again repeats a change after a conflict, for example with an observer that has
-// changed the flags. It is for requests that are right in every state of the object.
-func again(change func() error) (err error) {
+// retry repeats a change after a conflict, for example with an observer that has
+// changed the flags. It is for requests that are valid in every state of the object.
+func retry(change func() error) (err error) {
 	for range 16 {
 		if err = change(); !errors.Is(err, lifecycle.ErrConflict) {
 			return err

@@ -11,43 +11,114 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
+	"github.com/interlock-go/interlock/queue"
 )
 
-// Many guards on one lease, in two processes: one method is at work at any moment,
-// and who comes meanwhile is told so, with nothing done. A delete in the middle is
-// let in once, and nothing begins after it.
-func TestGuardsAtOnce(t *testing.T) {
+func TestGuard(t *testing.T) {
+	start := func(s *blazar.Service, active bool) blazar.Method {
+		return func(ctx context.Context, lease blazar.LeaseDetails) error {
+			if lease.Status != blazar.LeaseStarting || lease.Events[0].Status != blazar.EventInProgress {
+				return fmt.Errorf("the lease is %s, its start %s", lease.Status, lease.Events[0].Status)
+			}
+			if !active {
+				return nil
+			}
+			_, err := s.Reservations.Fire(ctx, lease.Reservations[0].ID, blazar.Start, blazar.Manager, nil)
+			return err
+		}
+	}
+	returns := func(err error) func(*blazar.Service) blazar.Method {
+		return func(*blazar.Service) blazar.Method {
+			return func(context.Context, blazar.LeaseDetails) error { return err }
+		}
+	}
+	for name, tt := range map[string]struct {
+		call   blazar.Call
+		method func(*blazar.Service) blazar.Method
+		to     blazar.LeaseState // "": deleted
+		event  blazar.EventState // start_lease
+		err    error
+	}{
+		"start succeeds": {
+			blazar.Start, func(s *blazar.Service) blazar.Method { return start(s, true) },
+			blazar.LeaseActive, blazar.EventDone, nil,
+		},
+		"start leaves a pending reservation": {
+			blazar.Start, func(s *blazar.Service) blazar.Method { return start(s, false) },
+			blazar.LeaseError, blazar.EventError, lifecycle.ErrPrecondition,
+		},
+		"start fails":    {blazar.Start, returns(errMethod), blazar.LeaseError, blazar.EventError, errMethod},
+		"start refuses":  {blazar.Start, returns(blazar.ErrRefused), blazar.LeaseError, blazar.EventError, blazar.ErrRefused},
+		"no method":      {blazar.Update, func(*blazar.Service) blazar.Method { return nil }, blazar.LeasePending, blazar.EventUndone, nil},
+		"update":         {blazar.Update, returns(nil), blazar.LeasePending, blazar.EventUndone, nil},
+		"update refuses": {blazar.Update, returns(blazar.ErrRefused), blazar.LeasePending, blazar.EventUndone, blazar.ErrRefused},
+		"update fails":   {blazar.Update, returns(errMethod), blazar.LeaseError, blazar.EventUndone, errMethod},
+		"delete":         {blazar.Delete, returns(nil), "", "", nil},
+		"delete fails":   {blazar.Delete, returns(errMethod), blazar.LeaseError, blazar.EventUndone, errMethod},
+		"wrong status":   {blazar.Terminate, returns(nil), blazar.LeasePending, blazar.EventUndone, fsm.ErrNotAllowed},
+		"outcome":        {blazar.Done, returns(nil), blazar.LeasePending, blazar.EventUndone, fsm.ErrNotAllowed},
+		"create":         {blazar.Create, returns(nil), blazar.LeasePending, blazar.EventUndone, lifecycle.ErrInvalid},
+		"panic": {blazar.Start, func(*blazar.Service) blazar.Method {
+			return func(context.Context, blazar.LeaseDetails) error { panic("test") }
+		}, blazar.LeaseError, blazar.EventError, queue.ErrPanic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newChecked(t)
+			s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}})
+			createLease(t, s, blazar.LeaseSpec{
+				End: time.Now().Add(time.Hour), Reservations: []blazar.Request{{Resource: "host"}},
+			})
+			lease, err := s.Guard(t.Context(), "l", tt.call, tt.method(s))
+			require.ErrorIs(t, err, tt.err)
+			if tt.to == "" {
+				_, err := s.GetLease(t.Context(), "l")
+				require.ErrorIs(t, err, lifecycle.ErrNotFound)
+				require.Equal(t, blazar.LeaseAbsent, lease.Status)
+				return
+			}
+			now := requireLease(t, s, "l", tt.to)
+			require.Equal(t, tt.event, now.Events[0].Status)
+			if tt.err == nil {
+				require.Equal(t, now.Status, lease.Status)
+			}
+			store.requireNoFaults(t)
+		})
+	}
+}
+
+// Many guards on one lease, in two processes: one method is at work at any time, and the
+// others are refused. One delete interrupts it, and no method starts after that.
+func TestConcurrentGuards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := watch()
-		services := []*blazar.Service{blazar.New(store, nil), blazar.New(store, nil)}
-		must(services[0].CreateLease(t.Context(), "l", blazar.LeaseSpec{End: time.Now().Add(24 * time.Hour)}))(t)
+		store := newChecked(t)
+		services := []*blazar.Service{newService(t, store, nil), newService(t, store, nil)}
+		createLease(t, services[0], blazar.LeaseSpec{End: time.Now().Add(24 * time.Hour)})
 		var (
 			mu      sync.Mutex
 			working = map[blazar.Call]int{}
 			ran     = map[blazar.Call]int{}
-			told    = map[string]int{}
-			deleted bool
+			results = map[string]int{}
 		)
-		method := func(call blazar.Call, long time.Duration) blazar.Method {
-			return func(ctx context.Context, lease blazar.LeaseInfo) error {
+		method := func(call blazar.Call) blazar.Method {
+			return func(ctx context.Context, _ blazar.LeaseDetails) error {
 				mu.Lock()
 				for other, n := range working {
 					if n > 0 && call != blazar.Delete {
-						t.Errorf("%s begins while %s is at work", call, other)
+						t.Errorf("%s starts while %s is at work", call, other)
 					}
 				}
-				if deleted {
-					t.Errorf("%s begins after a delete", call)
+				if ran[blazar.Delete] > 0 {
+					t.Errorf("%s starts after a delete", call)
 				}
-				deleted = deleted || call == blazar.Delete
 				working[call]++
 				ran[call]++
 				mu.Unlock()
 				defer func() { mu.Lock(); working[call]--; mu.Unlock() }()
 				select {
-				case <-time.After(long):
+				case <-time.After(time.Second):
 					return nil
 				case <-ctx.Done():
 					return context.Cause(ctx)
@@ -55,87 +126,85 @@ func TestGuardsAtOnce(t *testing.T) {
 			}
 		}
 		var all sync.WaitGroup
-		ask := func(n int, call blazar.Call, long time.Duration) {
+		request := func(n int, call blazar.Call) {
 			all.Go(func() {
-				_, err := services[n%2].Guard(t.Context(), "l", call, method(call, long))
-				answer := "done"
-				for _, is := range []error{lifecycle.ErrBusy, lifecycle.ErrConflict, lifecycle.ErrNotFound, lifecycle.ErrStale} {
-					if errors.Is(err, is) {
-						answer = is.Error()
+				_, err := services[n%2].Guard(t.Context(), "l", call, method(call))
+				result := fmt.Sprint(err)
+				for name, sentinels := range map[string][]error{
+					"busy": {lifecycle.ErrBusy, lifecycle.ErrConflict}, "not found": {lifecycle.ErrNotFound}, "stale": {lifecycle.ErrStale},
+				} {
+					for _, sentinel := range sentinels {
+						if errors.Is(err, sentinel) {
+							result = name
+						}
 					}
-				}
-				if err != nil && answer == "done" {
-					t.Errorf("%s: %v", call, err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				told[fmt.Sprintf("%s: %s", call, answer)]++
+				results[fmt.Sprintf("%s: %s", call, result)]++
 			})
 		}
 		for round := range 20 {
 			for n := range 8 {
-				ask(n, blazar.Update, time.Second)
+				request(n, blazar.Update)
 			}
 			if round == 10 {
 				time.Sleep(time.Millisecond)
 				for n := range 8 {
-					ask(n, blazar.Delete, time.Second)
+					request(n, blazar.Delete)
 				}
 			}
 			time.Sleep(2 * time.Second)
 		}
 		all.Wait()
 		require.Equal(t, map[blazar.Call]int{blazar.Update: 11, blazar.Delete: 1}, ran)
-		// Of two that come at once, one loses the race or finds the lease busy.
-		told["update: late"] = told["update: "+lifecycle.ErrBusy.Error()] + told["update: "+lifecycle.ErrConflict.Error()]
-		delete(told, "update: "+lifecycle.ErrBusy.Error())
-		delete(told, "update: "+lifecycle.ErrConflict.Error())
 		require.Equal(t, map[string]int{
-			"update: done": 10, "update: late": 77, "update: " + lifecycle.ErrStale.Error(): 1,
-			"update: " + lifecycle.ErrNotFound.Error(): 72,
-			"delete: done": 1, "delete: " + lifecycle.ErrBusy.Error(): 7,
-		}, told)
-		store.ends(t)
+			"update: <nil>": 10, "update: busy": 77, "update: stale": 1, "update: not found": 72,
+			"delete: <nil>": 1, "delete: busy": 7,
+		}, results)
+		store.requireNoFaults(t)
 	})
 }
 
-// overtaking is a store in which somebody else is faster than the first delete.
-type overtaking struct {
+// overtaken is a store in which another caller is faster than the first delete.
+type overtaken struct {
 	*lifecycle.MemoryStore
-	faster func()
+	before func()
 }
 
-func (o *overtaking) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if f := o.faster; f != nil && c.Changes[0].To.State == string(blazar.LeaseDeleting) {
-		o.faster = nil
-		f()
+func (o *overtaken) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if before := o.before; before != nil && c.Changes[0].To.State == string(blazar.LeaseDeleting) {
+		o.before = nil
+		before()
 	}
 	return o.MemoryStore.Commit(ctx, c)
 }
 
-// A delete goes before everything, and so does not lose either against what has
-// changed the status while it was asked for; but against another delete.
-func TestADeleteThatWasOvertaken(t *testing.T) {
-	for name, c := range map[string]struct {
-		faster func(t *testing.T, s *blazar.Service)
-		is     error
+// A delete is repeated if another call has changed the status meanwhile, except another
+// delete.
+func TestOvertakenDelete(t *testing.T) {
+	for name, tt := range map[string]struct {
+		other func(ctx context.Context, s *blazar.Service) error
+		want  error
 	}{
-		"by a start": {func(t *testing.T, s *blazar.Service) { must(s.StartLease(t.Context(), "l"))(t) }, nil},
-		"by an update": {func(t *testing.T, s *blazar.Service) {
-			must(s.UpdateLease(t.Context(), "l", blazar.LeaseUpdate{Name: "n"}))(t)
+		"by a start": {func(ctx context.Context, s *blazar.Service) error { _, err := s.StartLease(ctx, "l"); return err }, nil},
+		"by an update": {func(ctx context.Context, s *blazar.Service) error {
+			_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Name: "n"})
+			return err
 		}, nil},
-		"by a delete": {func(t *testing.T, s *blazar.Service) { require.NoError(t, s.DeleteLease(t.Context(), "l")) }, lifecycle.ErrNotFound},
-		"by one that is late": {func(t *testing.T, s *blazar.Service) {
-			must(s.Leases.Fire(t.Context(), "l", blazar.Delete, blazar.User, nil))(t)
+		"by a delete": {func(ctx context.Context, s *blazar.Service) error { return s.DeleteLease(ctx, "l") }, lifecycle.ErrNotFound},
+		"by a delete at work": {func(ctx context.Context, s *blazar.Service) error {
+			_, err := s.Leases.Fire(ctx, "l", blazar.Delete, blazar.User, nil)
+			return err
 		}, lifecycle.ErrBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &overtaking{MemoryStore: lifecycle.NewMemoryStore()}
-			s := blazar.New(store, nil)
-			must(s.CreateLease(t.Context(), "l", blazar.LeaseSpec{End: time.Now().Add(time.Hour)}))(t)
-			store.faster = func() { c.faster(t, blazar.New(store.MemoryStore, nil)) }
-			require.ErrorIs(t, s.DeleteLease(t.Context(), "l"), c.is)
-			require.Nil(t, store.faster)
+			store := &overtaken{MemoryStore: lifecycle.NewMemoryStore()}
+			s := newService(t, store, nil)
+			createLease(t, s, blazar.LeaseSpec{End: time.Now().Add(time.Hour)})
+			store.before = func() { require.NoError(t, tt.other(t.Context(), newService(t, store.MemoryStore, nil))) }
+			require.ErrorIs(t, s.DeleteLease(t.Context(), "l"), tt.want)
+			require.Nil(t, store.before)
 		})
 	}
 }

@@ -2,11 +2,10 @@ package blazar
 
 import "github.com/interlock-go/interlock/fsm"
 
-// The actors. The document changes a status when a method of the manager is
-// called, and again when the method has ended. Users ask for leases to be
-// created, updated and deleted; everything else the manager does by itself,
-// when an event of the lease is due or a method ends. The observer is beyond the
-// document: it reports the condition of the resources.
+// The actors. The document does not name the callers of methods. Users create, update
+// and delete leases; the manager does everything else, when an event of a lease is due or
+// a method ends. The observer is beyond the document: it reports the condition of
+// resources.
 const (
 	User     fsm.Actor = "user"
 	Manager  fsm.Actor = "manager"
@@ -17,7 +16,7 @@ const (
 type LeaseState string
 
 // The statuses of leases. LeaseAbsent is no status of the document: the lease
-// does not exist yet, or no more.
+// does not exist.
 const (
 	LeaseAbsent      LeaseState = "ABSENT"
 	LeaseCreating    LeaseState = "CREATING"
@@ -35,7 +34,7 @@ const (
 type ReservationState string
 
 // The statuses of reservations. ReservationAbsent is no status of the document:
-// the reservation went with its lease.
+// the reservation was removed with its lease.
 const (
 	ReservationPending ReservationState = "pending"
 	ReservationActive  ReservationState = "active"
@@ -48,7 +47,7 @@ const (
 type EventState string
 
 // The statuses of events. EventAbsent is no status of the document: the event
-// went with its lease.
+// was removed with its lease.
 const (
 	EventUndone     EventState = "UNDONE"
 	EventInProgress EventState = "IN_PROGRESS"
@@ -57,17 +56,14 @@ const (
 	EventAbsent     EventState = "ABSENT"
 )
 
-// The types of events: what happens to the lease when one is due. The document
-// speaks of the first two.
+// The types of events.
 const (
-	StartLease     = "start_lease"
-	EndLease       = "end_lease"
-	BeforeEndLease = "before_end_lease" // something is done while the lease goes on, such as a warning
+	StartLease = "start_lease"
+	EndLease   = "end_lease"
 )
 
-// Call is what makes a lease, a reservation or an event change its status: a
-// method of the manager that is called, or how it ended. Package fsm calls that
-// an event; here events are objects.
+// Call changes the status of a lease, a reservation or an event: the call of a method of
+// the manager, or its outcome. Package fsm names that an event; here events are objects.
 type Call string
 
 // The calls.
@@ -75,15 +71,15 @@ const (
 	Create    Call = "create"
 	Update    Call = "update"
 	Delete    Call = "delete"
-	Start     Call = "start"     // of a lease, a reservation or an event
-	Terminate Call = "terminate" // of a lease: its end has come
+	Start     Call = "start" // of a lease, a reservation or an event
+	Terminate Call = "terminate"
 
-	Done   Call = "done"   // the method has done what was asked
+	Done   Call = "done"   // the method has succeeded
 	Fail   Call = "fail"   // an unrecoverable failure
-	Refuse Call = "refuse" // the method refused what was asked and has changed nothing
+	Refuse Call = "refuse" // the method has refused the request and changed nothing
 
 	TimedOut Call = "timed-out" // the method has not ended in time
 
-	Observe Call = "observe" // of a reservation: its resources are others, or missing
-	Remove  Call = "remove"  // of a reservation or an event: its lease is gone
+	Observe Call = "observe" // of a reservation: its resources are missing or were replaced
+	Remove  Call = "remove"  // of a reservation or an event: its lease is removed
 )

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -15,32 +14,30 @@ import (
 type Handled struct {
 	Due
 	// Status of the event: DONE, ERROR, UNDONE if it stays for the next call,
-	// IN_PROGRESS if it is not over, or ABSENT if its lease is gone.
+	// IN_PROGRESS if it is not over, or ABSENT if its lease was deleted.
 	Status EventState
 	Err    error // why it is not DONE
 }
 
-// Process executes the events that are due, once: it starts and ends leases, and
-// calls the plugins before their end. It executes the events in [Batches]. It waits
-// for a batch until [Config].Patience is over; the events of the batch go on.
+// Process executes the events that are due, once: it starts and ends leases, in
+// [Batches]. It waits for a batch until [Config].Patience is over; the events of the
+// batch continue.
 //
 // Process leaves an event UNDONE, for the next call, while a method is at work on its
-// lease. It leaves a start UNDONE also while another lease, which is over or is being
-// deleted, still has the resources. An event that can never be executed (see [Never])
-// goes to ERROR.
+// lease. It leaves a start UNDONE also while the end of another lease on resources of
+// the same type is due and not over. An event that can never be executed goes to ERROR.
 //
-// Several processes may do this on one store: every event is executed once. The
-// number of records that Process reads depends on the number of events that are due.
-// The first call of a service, and one in an hour, reads all events that are UNDONE.
-// The error is the store's or the context's; what was begun until then goes on.
+// Several processes may do this on one store: every event is executed once. Process reads
+// all events that are UNDONE or IN_PROGRESS. The error is the store's or the context's;
+// events that were started until then continue.
 func (s *Service) Process(ctx context.Context) ([]Handled, error) {
-	due, err := s.due(ctx)
+	due, ends, err := s.due(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Handled
 	for _, batch := range Batches(due) {
-		handled, err := s.batch(ctx, batch, due)
+		handled, err := s.batch(ctx, batch, ends)
 		all = append(all, handled...)
 		if err != nil {
 			return all, err
@@ -49,65 +46,83 @@ func (s *Service) Process(ctx context.Context) ([]Handled, error) {
 	return all, nil
 }
 
-// Run sweeps and processes events at the given interval until ctx ends, and then
-// returns nil. An interval of 0 is 10 seconds; a negative one is
+// Run sweeps and processes events until ctx ends, and then returns nil, as
+// [lifecycle.Run] does: an interval of 0 is 10 seconds; a negative one is
 // [lifecycle.ErrInvalid]. The function report, if it is not nil, receives the results
 // of each round. After an error the next round tries again. Run starts no goroutine.
-func (s *Service) Run(ctx context.Context, every time.Duration, report func([]Handled, []lifecycle.SweepResult, error)) error {
-	if every < 0 {
-		return fmt.Errorf("%w: every %v", lifecycle.ErrInvalid, every)
-	}
-	if every == 0 {
-		every = 10 * time.Second
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		results, err := s.Sweep(ctx)
-		handled, failed := s.Process(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if report != nil {
-			report(handled, results, errors.Join(err, failed))
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+func (s *Service) Run(
+	ctx context.Context, every time.Duration, report func(context.Context, []Handled, []lifecycle.SweepResult, error),
+) error {
+	return lifecycle.Run(ctx, every, nil, &round{s, report})
 }
 
-// batch begins all events of a batch, and waits for them until Config.Patience is
-// over. Due are the events of all batches.
-func (s *Service) batch(ctx context.Context, batch, due []Due) ([]Handled, error) {
-	var taken []LeaseInfo
+// round sweeps and processes events once.
+type round struct {
+	*Service
+	report func(context.Context, []Handled, []lifecycle.SweepResult, error)
+}
+
+func (r *round) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	results, err := r.Service.Sweep(ctx)
+	handled, failed := r.Process(ctx)
+	err = errors.Join(err, failed)
+	if r.report != nil && ctx.Err() == nil {
+		r.report(ctx, handled, results, err)
+	}
+	return results, err
+}
+
+// due returns the events that are UNDONE and due, and all ends that are due and not
+// over.
+func (s *Service) due(ctx context.Context) (due, ends []Due, err error) {
+	now := s.config.Now()
+	open := lifecycle.Select[EventState]{States: []EventState{EventUndone, EventInProgress}}
+	for e, err := range s.Events.All(ctx, open) {
+		if err != nil {
+			return nil, nil, err
+		}
+		d := Due{e.ID, e.Payload.Lease, e.Payload.Type, e.Payload.Time}
+		isDue := e.State == EventUndone && !d.Time.After(now)
+		if isDue {
+			due = append(due, d)
+		}
+		if d.Type == EndLease && (isDue || e.State == EventInProgress) {
+			ends = append(ends, d)
+		}
+	}
+	return due, ends, nil
+}
+
+// batch starts all events of a batch, and waits for them until Config.Patience is
+// over.
+func (s *Service) batch(ctx context.Context, batch, ends []Due) ([]Handled, error) {
+	var ending []LeaseDetails
 	if batch[0].Type == StartLease {
 		var err error
-		if taken, err = s.taken(ctx, due); err != nil {
+		if ending, err = s.ending(ctx, ends); err != nil {
 			return nil, err
 		}
 	}
 	handled := make([]Handled, len(batch))
-	waits := make([]func(context.Context) error, len(batch)) // nil: there is nothing to wait for
+	methods := make([]*method, len(batch)) // nil: not started
 	for i, d := range batch {
-		handled[i] = Handled{Due: d, Status: EventUndone}
-		if handled[i].Err = s.inTheWay(ctx, d, taken); handled[i].Err == nil {
-			waits[i], handled[i].Err = s.execute(ctx, d)
+		h := &handled[i]
+		*h = Handled{Due: d, Status: EventUndone}
+		if h.Err = s.checkFree(ctx, d, ending); h.Err == nil {
+			methods[i], h.Err = s.execute(ctx, d)
 		}
-		if waits[i] == nil {
-			s.unbegun(ctx, &handled[i])
+		if methods[i] == nil {
+			s.giveUp(ctx, h)
 		}
 	}
 	patience, stop := context.WithTimeout(ctx, s.config.Patience)
 	defer stop()
-	for i, wait := range waits {
-		if wait == nil {
+	for i, m := range methods {
+		if m == nil {
 			continue
 		}
 		h := &handled[i]
-		switch h.Err = wait(patience); {
+		switch h.Err = m.wait(patience); {
 		case h.Err == nil:
 			h.Status = EventDone
 		case errors.Is(h.Err, queue.ErrPending):
@@ -127,71 +142,29 @@ func (s *Service) batch(ctx context.Context, batch, due []Due) ([]Handled, error
 	return handled, nil
 }
 
-// execute begins what an event is for, and returns how to wait for it.
-func (s *Service) execute(ctx context.Context, d Due) (wait func(context.Context) error, err error) {
+// execute starts the method of an event.
+func (s *Service) execute(ctx context.Context, d Due) (*method, error) {
 	// An update may have postponed the event since it was listed. Its time is in
-	// the lease, and is checked in the commit that begins the method.
+	// the lease, and is checked in the commit that starts the method.
 	now := s.config.Now()
-	stillDue := &lifecycle.Change[LeaseSpec]{Edit: func(p *LeaseSpec) error {
+	change := &lifecycle.Change[LeaseSpec]{Edit: func(p *LeaseSpec) error {
 		if dueAt(*p, d.Type).After(now) {
 			return errNotDue
 		}
 		return nil
 	}}
-	var m *guarded
-	switch d.Type {
-	case StartLease:
-		m, err = s.begin(ctx, d.Lease, Start, s.handOut, stillDue)
-	case EndLease:
-		m, err = s.begin(ctx, d.Lease, Terminate, s.takeBack, stillDue)
-	case BeforeEndLease:
-		return s.beforeEnd(ctx, d, now)
-	default:
-		return nil, fmt.Errorf("%w: an event of type %q", lifecycle.ErrInvalid, d.Type)
+	if d.Type == StartLease {
+		return s.begin(ctx, d.Lease, Start, s.start, change)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return m.wait, nil
+	return s.begin(ctx, d.Lease, Terminate, s.release, change)
 }
 
-var errNotDue = errors.New("blazar: not due any more")
+var errNotDue = errors.New("blazar: the event was postponed")
 
-// beforeEnd begins the calls of the plugins before the end of an active lease. They
-// do not change the lease, and their failure is no failure of its reservations.
-func (s *Service) beforeEnd(ctx context.Context, d Due, now time.Time) (wait func(context.Context) error, err error) {
-	handle, err := s.Events.Do(ctx, d.ID, Start, Manager, lifecycle.Func(func(ctx context.Context) error {
-		lease, err := s.GetLease(ctx, d.Lease)
-		if err != nil {
-			return err
-		}
-		var failed []error
-		for i := range lease.Reservations {
-			r := &lease.Reservations[i]
-			err := do(ctx, s.config.Plugins[r.Resource].BeforeEnd, lease.allocation(r))
-			if err != nil {
-				failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
-			}
-		}
-		return errors.Join(failed...)
-	}), &lifecycle.Change[EventSpec]{
-		Require: []lifecycle.Precondition{s.Leases.Require(d.Lease, LeaseActive)},
-		Edit: func(e *EventSpec) error {
-			if e.Time.After(now) {
-				return errNotDue
-			}
-			return nil
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error { _, err := handle.Wait(ctx); return err }, nil
-}
-
-// unbegun decides about an event that was not begun: it stays for the next call of
-// Process, or goes to ERROR if it can never be executed.
-func (s *Service) unbegun(ctx context.Context, h *Handled) {
+// giveUp moves an event that was not started to ERROR if it can never be executed: the
+// lease is at rest, and no status that permits the start or the end can follow.
+// Otherwise the event stays for the next call of Process.
+func (s *Service) giveUp(ctx context.Context, h *Handled) {
 	lease, err := s.GetLease(ctx, h.Lease)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
@@ -199,27 +172,14 @@ func (s *Service) unbegun(ctx context.Context, h *Handled) {
 		return
 	case err != nil || !lease.Status.IsStable():
 		return
-	}
-	hopeless := false
-	switch h.Type {
-	case StartLease:
-		hopeless = slices.Contains(lease.Never, Start)
-	case EndLease:
-		hopeless = slices.Contains(lease.Never, Terminate)
-	case BeforeEndLease:
-		hopeless = lease.Status == LeaseError || lease.Status == LeaseTerminated
-	default:
-		hopeless = true
-	}
-	if !hopeless {
+	case h.Type == StartLease && lease.Status == LeasePending:
+		return
+	case h.Type == EndLease && (lease.Status != LeaseError || lease.event(StartLease) == EventDone):
 		return
 	}
-	reason := fmt.Sprintf("the lease is %s, and will not take it", lease.Status)
+	change := &lifecycle.Change[EventSpec]{Reason: fmt.Sprintf("the lease is %s", lease.Status)}
 	for _, call := range []Call{Start, Fail} {
-		if err := again(func() error {
-			_, err := s.Events.Fire(ctx, h.ID, call, Manager, &lifecycle.Change[EventSpec]{Reason: reason})
-			return err
-		}); err != nil {
+		if err := retry(func() error { _, err := s.Events.Fire(ctx, h.ID, call, Manager, change); return err }); err != nil {
 			h.Err = errors.Join(h.Err, err)
 			return
 		}
@@ -227,17 +187,60 @@ func (s *Service) unbegun(ctx context.Context, h *Handled) {
 	h.Status = EventError
 }
 
-// StartLease starts a lease that is PENDING, whether it is due or not: its
-// resources are handed out one reservation after the other, each of which is
-// active then. If one fails, so has the lease: ERROR, like the reservation and the
-// event. Errors: those of [Service.Guard].
-func (s *Service) StartLease(ctx context.Context, id string) (LeaseInfo, error) {
-	return s.guard(ctx, id, Start, s.handOut, nil)
+// ending returns the leases of ends that are still not over.
+func (s *Service) ending(ctx context.Context, ends []Due) ([]LeaseDetails, error) {
+	var list []LeaseDetails
+	for _, d := range ends {
+		lease, err := s.GetLease(ctx, d.Lease)
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case lease.event(EndLease) == EventUndone || lease.event(EndLease) == EventInProgress:
+			list = append(list, lease)
+		}
+	}
+	return list, nil
+}
+
+// checkFree returns an error if a lease that ends not later than the start of another one
+// still has resources of the same type.
+func (s *Service) checkFree(ctx context.Context, d Due, ending []LeaseDetails) error {
+	if len(ending) == 0 {
+		return nil
+	}
+	lease, err := s.GetLease(ctx, d.Lease)
+	if err != nil {
+		return err
+	}
+	types := map[string]bool{}
+	for _, r := range lease.Reservations {
+		types[r.Resource] = true
+	}
+	for _, other := range ending {
+		if other.ID == lease.ID || other.Spec.End.After(d.Time) {
+			continue
+		}
+		for _, r := range other.Reservations {
+			if types[r.Resource] && (r.Status == ReservationActive || r.Status == ReservationPending) {
+				return fmt.Errorf("%w: lease %q is %s and has resources of type %q", lifecycle.ErrBusy, other.ID, other.Status, r.Resource)
+			}
+		}
+	}
+	return nil
+}
+
+// StartLease starts a lease that is PENDING, whether it is due or not: OnStart is called
+// for one reservation after the other, each of which is active then. If one fails, the
+// lease goes to ERROR, like the reservation and the event. Errors: those of
+// [Service.Guard].
+func (s *Service) StartLease(ctx context.Context, id string) (LeaseDetails, error) {
+	return s.guard(ctx, id, Start, s.start, nil)
 }
 
 // EndLease ends a lease that is ACTIVE, or in ERROR with its start DONE, whether it
-// is due or not: its resources are taken back, and its reservations are deleted.
+// is due or not: its resources are released, and its reservations are deleted.
 // Errors: those of [Service.Guard].
-func (s *Service) EndLease(ctx context.Context, id string) (LeaseInfo, error) {
-	return s.guard(ctx, id, Terminate, s.takeBack, nil)
+func (s *Service) EndLease(ctx context.Context, id string) (LeaseDetails, error) {
+	return s.guard(ctx, id, Terminate, s.release, nil)
 }

@@ -1,103 +1,104 @@
 package blazar_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
-	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
-// TestScripts runs the stories of testdata/*.story.txt, in virtual time. What is
-// printed are the commits, one a line with everything that changed in it, and then
-// what the caller got. Times are durations since the story began. The commands:
+// TestScripts runs testdata/*.script. The output has the commits, one a line with all
+// changes in it, the calls of plugins, and the result of the command. Times are durations
+// since the begin of the script. The commands:
 //
-//	create ID [start=T] end=T [before=T] [reserve=(TYPE[:N], ...)]
-//	update ID [name=X] [start=T] [end=T] [before=T] [amount=(N:AMOUNT)]
+//	create ID [start=T] end=T [reserve=(TYPE[:N], ...)]
+//	update ID [name=X] [start=T] [end=T] [amount=(N:AMOUNT)]
 //	start ID | end ID | delete ID
 //	show ID
 //	flag ID N [missing] [changed]
-//	process          what is due
-//	sweep            what is stuck
-//	pass DURATION    time passes; what was begun and did not end goes on
-//	plugin CALL ok|fails|refuses|hangs|is-deaf|panics
-//	fire ID CALL by=ACTOR    past the methods, by the manager of leases
+//	process
+//	sweep
+//	plugin CALL ok|fails|refuses|hangs|ignores-context|panics
+//	fire ID CALL by=ACTOR    by the manager of leases
 //
-// A command with "aside" is not waited for; what it came to is printed once it
-// has ended. A plugin that hangs looks at its context, one that is deaf does not.
+// A command with "async" does not wait; the result is printed once it has ended. A plugin
+// that hangs ends with its context, one that ignores its context does not.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.story.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".story.txt"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStory()
-				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-					t.Helper()
-					return s.run(t, d)
-				})
-				close(s.wake)
-				synctest.Wait()
-				s.store.ends(t)
-			})
-		})
-	}
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+		s := &script{store: newChecked(t), began: time.Now(), wake: make(chan struct{}), behaviour: map[string]string{}}
+		s.service = newService(t, s.store, &blazar.Config{Plugins: map[string]blazar.Plugin{
+			"host": s.plugin("host"), "network": s.plugin("network"),
+		}})
+		w := scripttest.World{Trace: s.trace, Commands: map[string]scripttest.Command{}, Close: func(t *testing.T) {
+			close(s.wake)
+			s.store.requireNoFaults(t)
+		}}
+		for name, prepare := range map[string]func(context.Context, *testing.T, *scripttest.Args) func() string{
+			"create": s.create, "update": s.update, "start": s.start, "end": s.end, "delete": s.delete, "show": s.show,
+			"flag": s.flag, "process": s.process, "sweep": s.sweep, "plugin": s.setPlugin, "fire": s.fire,
+		} {
+			w.Commands[name] = func(t *testing.T, a *scripttest.Args) string {
+				async := a.Flag("async")
+				do := prepare(t.Context(), t, a)
+				if !async {
+					return do()
+				}
+				go func() {
+					text := a.Command() + " ended: " + do()
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.async = append(s.async, text+"\n")
+				}()
+				return ""
+			}
+		}
+		return w
+	})
 }
 
-type story struct {
-	store   *watched
+// script is the world of one file.
+type script struct {
+	store   *checked
 	service *blazar.Service
 	began   time.Time
 	wake    chan struct{} // closed at the end
 
-	mu     sync.Mutex
-	does   map[string]string // by call of the plugin
-	called []string
-	aside  []string // what commands came to that nobody waited for
+	mu        sync.Mutex
+	behaviour map[string]string // by call of the plugin
+	calls     []string
+	async     []string // results of async commands
 }
 
 var errBroken = errors.New("it is broken")
 
-func newStory() *story {
-	s := &story{store: watch(), began: time.Now(), wake: make(chan struct{}), does: map[string]string{}}
-	plugin := func(kind string) blazar.Plugin {
-		call := func(name string) func(context.Context, blazar.Allocation) error {
-			return func(ctx context.Context, a blazar.Allocation) error { return s.plugin(ctx, kind, name, a) }
-		}
-		return blazar.Plugin{
-			Reserve: func(ctx context.Context, a blazar.Allocation) (string, error) {
-				err := s.plugin(ctx, kind, "reserve", a)
-				return "", err
-			},
-			Update: call("update"), OnStart: call("on-start"), BeforeEnd: call("before-end"), OnEnd: call("on-end"),
-		}
+func (s *script) plugin(kind string) blazar.Plugin {
+	call := func(name string) func(context.Context, blazar.Allocation) error {
+		return func(ctx context.Context, a blazar.Allocation) error { return s.call(ctx, kind, name, a) }
 	}
-	s.service = blazar.New(s.store, &blazar.Config{Plugins: map[string]blazar.Plugin{
-		"host": plugin("host"), "network": plugin("network"),
-	}})
-	return s
+	return blazar.Plugin{
+		Reserve: func(ctx context.Context, a blazar.Allocation) (string, error) { return "", call("reserve")(ctx, a) },
+		Update:  call("update"), OnStart: call("on-start"), OnEnd: call("on-end"),
+	}
 }
 
-func (s *story) plugin(ctx context.Context, kind, name string, a blazar.Allocation) error {
+func (s *script) call(ctx context.Context, kind, name string, a blazar.Allocation) error {
 	s.mu.Lock()
-	does := or(s.does[name+" of "+kind], s.does[name])
-	s.called = append(s.called, fmt.Sprintf("%s: %s %s of %d", a.Lease, name, shortName(a.Reservation), a.Amount))
+	behaviour := cmp.Or(s.behaviour[name+"_of_"+kind], s.behaviour[name])
+	s.calls = append(s.calls, fmt.Sprintf("%s: %s %s of %d", a.Lease, name, shortName(a.Reservation), a.Amount))
 	s.mu.Unlock()
-	switch does {
+	switch behaviour {
 	case "fails":
 		return errBroken
 	case "refuses":
@@ -108,7 +109,7 @@ func (s *story) plugin(ctx context.Context, kind, name string, a blazar.Allocati
 			return context.Cause(ctx)
 		case <-s.wake:
 		}
-	case "is-deaf":
+	case "ignores-context":
 		<-s.wake
 	case "panics":
 		panic(errBroken)
@@ -116,226 +117,181 @@ func (s *story) plugin(ctx context.Context, kind, name string, a blazar.Allocati
 	return nil
 }
 
-func (s *story) run(t *testing.T, d *datadriven.TestData) string {
-	t.Helper()
-	ctx := t.Context()
-	id := ""
-	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
-		id = d.CmdArgs[0].Key
-	}
-	var do func() string
-	show := func(lease blazar.LeaseInfo, err error) string {
-		if err != nil {
-			return s.say(err)
-		}
-		return fmt.Sprintf("%s is %s\n", id, lease.Status)
-	}
-	switch d.Cmd {
-	case "create":
-		spec := blazar.LeaseSpec{Name: id, Start: s.at(t, d, "start"), End: s.at(t, d, "end"), BeforeEnd: s.at(t, d, "before")}
-		spec.Reservations = requests(t, d)
-		do = func() string { return show(s.service.CreateLease(ctx, id, spec)) }
-	case "update":
-		update := blazar.LeaseUpdate{Start: s.at(t, d, "start"), End: s.at(t, d, "end"), BeforeEnd: s.at(t, d, "before")}
-		d.MaybeScanArgs(t, "name", &update.Name)
-		update.Amounts = s.amounts(t, d, id)
-		do = func() string { return show(s.service.UpdateLease(ctx, id, update)) }
-	case "start":
-		do = func() string { return show(s.service.StartLease(ctx, id)) }
-	case "end":
-		do = func() string { return show(s.service.EndLease(ctx, id)) }
-	case "delete":
-		do = func() string {
-			if err := s.service.DeleteLease(ctx, id); err != nil {
-				return s.say(err)
-			}
-			return id + " is gone\n"
-		}
-	case "show":
-		do = func() string { return s.show(ctx, id) }
-	case "flag":
-		do = func() string {
-			lease, err := s.service.GetLease(ctx, id)
-			require.NoError(t, err)
-			n, err := strconv.Atoi(d.CmdArgs[1].Key)
-			require.NoError(t, err)
-			return s.say(s.service.Flag(ctx, lease.Reservations[n-1].ID, blazar.Flags{
-				MissingResources: d.HasArg("missing"), ResourcesChanged: d.HasArg("changed"),
-			}))
-		}
-	case "process":
-		do = func() string {
-			handled, err := s.service.Process(ctx)
-			text := s.say(err)
-			for _, h := range handled {
-				text += fmt.Sprintf("%s of %s: %s", h.Type, h.Lease, h.Status)
-				if h.Err != nil {
-					text += ": " + h.Err.Error()
-				}
-				text += "\n"
-			}
-			return text
-		}
-	case "sweep":
-		do = func() string {
-			cases, err := s.service.Sweep(ctx)
-			text := s.say(err)
-			for _, c := range cases {
-				text += fmt.Sprintf("%s in %s: %v %s\n", c.ID, c.From, c.Resolution, c.To)
-			}
-			return text
-		}
-	case "pass":
-		passes, err := time.ParseDuration(id)
-		require.NoError(t, err)
-		do = func() string { time.Sleep(passes); return "" }
-	case "plugin":
-		do = func() string {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			name := strings.Join(strings.Fields(strings.ReplaceAll(id, "_", " ")), " ")
-			s.does[name] = d.CmdArgs[1].Key
-			return ""
-		}
-	case "fire":
-		var actor string
-		d.ScanArgs(t, "by", &actor)
-		do = func() string {
-			rec, err := s.service.Leases.Fire(ctx, id, blazar.Call(d.CmdArgs[1].Key), fsm.Actor(actor), nil)
-			return show(blazar.LeaseInfo{Status: rec.State}, err)
-		}
-	default:
-		t.Fatalf("no command %q", d.Cmd)
-	}
-	return s.perform(d, do)
-}
-
-// perform does a command and tells what happened.
-func (s *story) perform(d *datadriven.TestData, do func() string) string {
-	result := ""
-	if d.HasArg("aside") {
-		what := d.Cmd + " " + d.CmdArgs[0].Key
-		go func() {
-			text := what + " came to: " + do()
-			s.mu.Lock()
-			s.aside = append(s.aside, text)
-			s.mu.Unlock()
-		}()
-	} else {
-		result = do()
-	}
-	synctest.Wait() // for what goes on
+// trace returns the commits, the calls of plugins and the results of async commands.
+// Those of leases that are at work at the same time are sorted by lease.
+func (s *script) trace() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	calls, aside := s.called, s.aside
-	s.called, s.aside = nil, nil
-	var out strings.Builder
-	commits := s.store.take()
-	// Leases that are at work side by side are told one after the other.
 	byLease := func(a, b string) int {
 		a, _, _ = strings.Cut(a, ":")
 		b, _, _ = strings.Cut(b, ":")
 		return strings.Compare(a, b)
 	}
-	slices.SortStableFunc(commits, byLease)
-	slices.SortStableFunc(calls, byLease)
-	for _, c := range commits {
+	var out strings.Builder
+	for _, c := range slices.SortedStableFunc(slices.Values(s.store.take()), byLease) {
 		fmt.Fprintf(&out, "  %s\n", c)
 	}
-	for _, c := range calls {
+	for _, c := range slices.SortedStableFunc(slices.Values(s.calls), byLease) {
 		fmt.Fprintf(&out, "  plugin for %s\n", c)
 	}
-	out.WriteString(strings.Join(aside, ""))
-	out.WriteString(result)
+	out.WriteString(strings.Join(s.async, ""))
+	s.calls, s.async = nil, nil
 	return out.String()
 }
 
-// say tells an error, with its status code.
-func (s *story) say(err error) string {
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf("HTTP %d: %s\n", lifecycle.HTTPStatus(err), strings.ReplaceAll(err.Error(), "\n", "; "))
-}
-
-func (s *story) show(ctx context.Context, id string) string {
-	lease, err := s.service.GetLease(ctx, id)
+func status(lease blazar.LeaseDetails, err error) string {
 	if err != nil {
-		return s.say(err)
+		return scripttest.Error(err)
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s %q", lease.Status, lease.Spec.Name)
-	if lease.Degraded {
-		out.WriteString(", degraded")
-	}
-	if lease.Reason != "" {
-		fmt.Fprintf(&out, " (%s)", strings.ReplaceAll(lease.Reason, "\n", "; "))
-	}
-	if len(lease.Never) > 0 {
-		fmt.Fprintf(&out, ", never to %v", lease.Never)
-	}
-	out.WriteString("\n")
-	for _, r := range lease.Reservations {
-		fmt.Fprintf(&out, "  %s of %d %s: %s", shortName(r.ID), r.Amount, r.Resource, r.Status)
-		if r.MissingResources {
-			out.WriteString(", missing resources")
-		}
-		if r.ResourcesChanged {
-			out.WriteString(", resources changed")
-		}
-		out.WriteString("\n")
-	}
-	for _, e := range lease.Events {
-		fmt.Fprintf(&out, "  %s at %v: %s\n", e.Type, e.Time.Sub(s.began), e.Status)
-	}
-	return out.String()
+	return fmt.Sprintf("%s is %s", lease.ID, lease.Status)
 }
 
-// at reads a time.
-func (s *story) at(t *testing.T, d *datadriven.TestData, name string) (at time.Time) {
-	var text string
-	if d.MaybeScanArgs(t, name, &text); text == "" {
-		return at
+// at returns the time of a key; zero if the key is missing.
+func (s *script) at(a *scripttest.Args, key string) time.Time {
+	if a.Value(key) == "" {
+		return time.Time{}
 	}
-	after, err := time.ParseDuration(text)
-	require.NoError(t, err)
-	return s.began.Add(after)
+	return s.began.Add(a.Duration(key))
 }
 
-func requests(t *testing.T, d *datadriven.TestData) (list []blazar.Request) {
-	arg, ok := d.Arg("reserve")
-	if !ok {
-		return nil
-	}
-	for _, text := range arg.Vals {
+func (s *script) create(ctx context.Context, t *testing.T, a *scripttest.Args) func() string {
+	id := a.Word()
+	spec := blazar.LeaseSpec{Name: id, Start: s.at(a, "start"), End: s.at(a, "end")}
+	for _, text := range a.Values("reserve") {
 		kind, amount, _ := strings.Cut(text, ":")
-		n, err := strconv.Atoi(or(amount, "1"))
+		n, err := strconv.Atoi(cmp.Or(amount, "1"))
 		require.NoError(t, err)
-		list = append(list, blazar.Request{Resource: kind, Amount: n})
+		spec.Reservations = append(spec.Reservations, blazar.Request{Resource: kind, Amount: n})
 	}
-	return list
+	return func() string { return status(s.service.CreateLease(ctx, id, spec)) }
 }
 
-// amounts reads which reservations are to be of another amount.
-func (s *story) amounts(t *testing.T, d *datadriven.TestData, id string) map[string]int {
-	arg, ok := d.Arg("amount")
-	if !ok {
-		return nil
-	}
-	lease, err := s.service.GetLease(t.Context(), id)
-	require.NoError(t, err)
-	list := map[string]int{}
-	for _, text := range arg.Vals {
+func (s *script) update(ctx context.Context, t *testing.T, a *scripttest.Args) func() string {
+	id := a.Word()
+	update := blazar.LeaseUpdate{Name: a.Value("name"), Start: s.at(a, "start"), End: s.at(a, "end"), Amounts: map[string]int{}}
+	for _, text := range a.Values("amount") {
+		lease, err := s.service.GetLease(ctx, id)
+		require.NoError(t, err)
 		n, amount, _ := strings.Cut(text, ":")
 		i, err := strconv.Atoi(n)
 		require.NoError(t, err)
-		a, err := strconv.Atoi(amount)
-		require.NoError(t, err)
-		if i > len(lease.Reservations) {
-			list["unknown"] = a
-			continue
+		reservation := "unknown"
+		if i <= len(lease.Reservations) {
+			reservation = lease.Reservations[i-1].ID
 		}
-		list[lease.Reservations[i-1].ID] = a
+		update.Amounts[reservation], err = strconv.Atoi(amount)
+		require.NoError(t, err)
 	}
-	return list
+	return func() string { return status(s.service.UpdateLease(ctx, id, update)) }
+}
+
+func (s *script) start(ctx context.Context, _ *testing.T, a *scripttest.Args) func() string {
+	id := a.Word()
+	return func() string { return status(s.service.StartLease(ctx, id)) }
+}
+
+func (s *script) end(ctx context.Context, _ *testing.T, a *scripttest.Args) func() string {
+	id := a.Word()
+	return func() string { return status(s.service.EndLease(ctx, id)) }
+}
+
+func (s *script) delete(ctx context.Context, _ *testing.T, a *scripttest.Args) func() string {
+	id := a.Word()
+	return func() string {
+		if err := s.service.DeleteLease(ctx, id); err != nil {
+			return scripttest.Error(err)
+		}
+		return id + " is deleted"
+	}
+}
+
+func (s *script) flag(ctx context.Context, t *testing.T, a *scripttest.Args) func() string {
+	flags := blazar.Flags{MissingResources: a.Flag("missing"), ResourcesChanged: a.Flag("changed")}
+	lease, err := s.service.GetLease(ctx, a.Word())
+	require.NoError(t, err)
+	n, err := strconv.Atoi(a.Word())
+	require.NoError(t, err)
+	return func() string {
+		if err := s.service.Flag(ctx, lease.Reservations[n-1].ID, flags); err != nil {
+			return scripttest.Error(err)
+		}
+		return ""
+	}
+}
+
+func (s *script) process(ctx context.Context, t *testing.T, _ *scripttest.Args) func() string {
+	return func() string {
+		handled, err := s.service.Process(ctx)
+		require.NoError(t, err)
+		var out strings.Builder
+		for _, h := range handled {
+			fmt.Fprintf(&out, "%s of %s: %s", h.Type, h.Lease, h.Status)
+			if h.Err != nil {
+				fmt.Fprintf(&out, ": %v", h.Err)
+			}
+			out.WriteString("\n")
+		}
+		return out.String()
+	}
+}
+
+func (s *script) sweep(ctx context.Context, t *testing.T, _ *scripttest.Args) func() string {
+	return func() string {
+		results, err := s.service.Sweep(ctx)
+		require.NoError(t, err)
+		var out strings.Builder
+		for _, r := range results {
+			fmt.Fprintf(&out, "%s in %s: %v to %s\n", r.ID, r.From, r.Resolution, r.To)
+		}
+		return out.String()
+	}
+}
+
+func (s *script) setPlugin(_ context.Context, _ *testing.T, a *scripttest.Args) func() string {
+	call, behaviour := a.Word(), a.Word()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behaviour[call] = behaviour
+	return func() string { return "" }
+}
+
+func (s *script) fire(ctx context.Context, _ *testing.T, a *scripttest.Args) func() string {
+	id, call, actor := a.Word(), blazar.Call(a.Word()), fsm.Actor(a.Value("by"))
+	return func() string {
+		rec, err := s.service.Leases.Fire(ctx, id, call, actor, nil)
+		return status(blazar.LeaseDetails{ID: id, Status: rec.State}, err)
+	}
+}
+
+func (s *script) show(ctx context.Context, _ *testing.T, a *scripttest.Args) func() string {
+	id := a.Word()
+	return func() string {
+		lease, err := s.service.GetLease(ctx, id)
+		if err != nil {
+			return scripttest.Error(err)
+		}
+		var out strings.Builder
+		fmt.Fprintf(&out, "%s %q", lease.Status, lease.Spec.Name)
+		if lease.Degraded {
+			out.WriteString(", degraded")
+		}
+		if lease.Reason != "" {
+			fmt.Fprintf(&out, " (%s)", strings.ReplaceAll(lease.Reason, "\n", "; "))
+		}
+		out.WriteString("\n")
+		for _, r := range lease.Reservations {
+			fmt.Fprintf(&out, "  %s of %d %s: %s", shortName(r.ID), r.Amount, r.Resource, r.Status)
+			if r.MissingResources {
+				out.WriteString(", missing resources")
+			}
+			if r.ResourcesChanged {
+				out.WriteString(", resources changed")
+			}
+			out.WriteString("\n")
+		}
+		for _, e := range lease.Events {
+			fmt.Fprintf(&out, "  %s at %v: %s\n", e.Type, e.Time.Sub(s.began), e.Status)
+		}
+		return out.String()
+	}
 }

@@ -2,12 +2,8 @@ package blazar
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -15,13 +11,10 @@ import (
 type Config struct {
 	// Plugins are the types of resources that can be reserved. Default: none.
 	Plugins map[string]Plugin
-	// Notice is how long before its end a lease without BeforeEnd has the event
-	// before_end_lease. Default: such a lease has none.
-	Notice time.Duration
 	// Patience is how long [Service.Process] waits for one batch of events before
-	// it goes on with the next. Default: a minute.
+	// it continues with the next. Default: a minute.
 	Patience time.Duration
-	// Now is the time by which events are due. Default: [time.Now].
+	// Now is the clock by which events are due. Default: [time.Now].
 	Now func() time.Time
 
 	// Owner, Queue and Observer are those of the managers, see
@@ -31,36 +24,34 @@ type Config struct {
 	Observer lifecycle.Observer
 }
 
-// Service is the manager of leases: it has the methods that create, update and
-// delete them, starts and ends them in time, and keeps the statuses of lease,
-// reservations and events in step, in one commit each. [New] makes one; the zero
-// Service is not usable. It is safe for concurrent use and needs no closing.
-// Several services, in several processes, may work on one store.
+// Service is the manager of leases: its methods create, update and delete them, it starts
+// and ends them in time, and it changes the statuses of a lease, its reservations and its
+// events that belong together in one commit. [New] makes one; the zero Service is not
+// usable. It is safe for concurrent use and needs no closing. Several services, in several
+// processes, may work on one store.
 //
 // The managers give access to the records, to their history, and to explanations of
 // objects that are stuck. A lease that is moved by them has to obey the table of
 // relationships too, except by [lifecycle.Manager.Override]. The ids of the
-// reservations and events of a lease begin with its own id and a slash. The store
-// also has a record of the machine "calendar" for every event that is UNDONE, by
-// which Process finds the events that are due.
+// reservations and events of a lease begin with its own id and a slash.
 type Service struct {
 	Leases       *lifecycle.Manager[LeaseState, Call, LeaseSpec]
 	Reservations *lifecycle.Manager[ReservationState, Call, ReservationSpec]
 	Events       *lifecycle.Manager[EventState, Call, EventSpec]
 
-	calendar *lifecycle.Manager[noteState, noteEvent, Due]
-	looked   atomic.Pointer[time.Time] // when all events were read the last time
-	config   Config
+	config Config
 }
 
-// New returns a service of the leases in a store. It panics without a store.
-func New(store lifecycle.Store, config *Config) *Service {
+// New returns a service of the leases in a store. The error is that of [lifecycle.New].
+func New(store lifecycle.Store, config *Config) (*Service, error) {
 	s := newService(config)
-	s.Leases = lifecycle.Must(Lease, store, s.leases())
+	var err error
+	if s.Leases, err = lifecycle.New(Lease, store, s.leases()); err != nil {
+		return nil, err
+	}
 	s.Reservations = lifecycle.Must(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
-	s.Events = lifecycle.Must(EventRecord, store, s.events())
-	s.calendar = lifecycle.Must(calendar, store, nil)
-	return s
+	s.Events = lifecycle.Must(EventRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	return s, nil
 }
 
 // newService returns a service without managers.
@@ -86,42 +77,9 @@ func (s *Service) leases() *lifecycle.Config[Call] {
 	}
 }
 
-func (s *Service) events() *lifecycle.Config[Call] {
-	return &lifecycle.Config[Call]{
-		WorkerActor: Manager, Done: []Call{Done}, Failed: []Call{Fail},
-		BeforeCommit: s.moveNote, Observe: s.observe,
-		Owner: s.config.Owner, Queue: s.config.Queue, Observer: s.config.Observer,
-	}
-}
-
-// observe keeps the sweep from moving an event whose lease is in an operation: the
-// commit that ends the operation of the lease moves the event too.
-func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Call, fsm.Actor, error) {
-	event, err := s.Events.Get(ctx, stuck.ID)
-	if err != nil || event.Payload.Type == BeforeEndLease {
-		return "", "", err
-	}
-	lease, err := s.Leases.Get(ctx, event.Payload.Lease)
-	switch {
-	case errors.Is(err, lifecycle.ErrNotFound):
-		return "", "", nil
-	case err != nil:
-		return "", "", err
-	case lease.State.IsTransitional():
-		return "", "", fmt.Errorf("%w: the lease is %s", lifecycle.ErrBusy, lease.State)
-	}
-	return "", "", nil
-}
-
-// Sweep acts on leases and events that are stuck, see [lifecycle.Manager.Sweep]. It
-// sweeps the leases first, because their commits move their events too. Call it at
-// the start of a process that has [Config].Owner: it finds what an earlier process of
-// the same name has left, without waiting for deadlines.
+// Sweep acts on leases that are stuck, see [lifecycle.Manager.Sweep]; the commit moves
+// their events too. Call it at the start of a process that has [Config].Owner: it finds
+// the operations of an earlier process of the same name without waiting for deadlines.
 func (s *Service) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
-	results, err := s.Leases.Sweep(ctx)
-	if err != nil {
-		return results, err
-	}
-	more, err := s.Events.Sweep(ctx)
-	return append(results, more...), err
+	return s.Leases.Sweep(ctx)
 }

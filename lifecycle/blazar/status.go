@@ -8,19 +8,15 @@ import (
 
 // IsStable reports whether a lease rests in this status until a method of the
 // manager is called: PENDING, ACTIVE, TERMINATED and ERROR.
-func (s LeaseState) IsStable() bool { return leaseKind(s) != fsm.Absent && leaseKind(s).Resting() }
+func (s LeaseState) IsStable() bool { return Lease.Kind(s) != fsm.Absent && Lease.Kind(s).Resting() }
 
 // IsTransitional reports whether a method is at work on a lease in this status:
 // CREATING, STARTING, UPDATING, TERMINATING and DELETING.
-func (s LeaseState) IsTransitional() bool { return leaseKind(s) == fsm.Transitional }
-
-// leaseKind is Absent for what is no status.
-func leaseKind(s LeaseState) fsm.Kind { return Lease.Kind(s) }
+func (s LeaseState) IsTransitional() bool { return Lease.Kind(s) == fsm.Transitional }
 
 // Next returns the statuses that can follow this one, in the order of the
-// declaration, as the document has it: deadlines and what else goes beyond its
-// figure are not counted. From UPDATING a lease gets to where it was, which may be
-// any stable status.
+// declaration, by the rows of the document's figure. From UPDATING a lease returns to
+// its origin, which may be any stable status.
 func (s LeaseState) Next() []LeaseState { return next(Lease, len(leaseFigure()), s) }
 
 // IsValidTransition reports whether a status can follow this one, as in
@@ -30,7 +26,7 @@ func (s LeaseState) IsValidTransition(to LeaseState) bool { return slices.Contai
 // Next returns the statuses that can follow this one, in the order of the
 // declaration.
 func (s ReservationState) Next() []ReservationState {
-	return next(Reservation, len(ReservationTable().Rows), s)
+	return next(Reservation, len(reservationTable().Rows), s)
 }
 
 // IsValidTransition reports whether a status can follow this one.
@@ -40,12 +36,12 @@ func (s ReservationState) IsValidTransition(to ReservationState) bool {
 
 // Next returns the statuses that can follow this one, in the order of the
 // declaration.
-func (s EventState) Next() []EventState { return next(Event, len(EventTable().Rows), s) }
+func (s EventState) Next() []EventState { return next(Event, len(eventTable().Rows), s) }
 
 // IsValidTransition reports whether a status can follow this one.
 func (s EventState) IsValidTransition(to EventState) bool { return slices.Contains(s.Next(), to) }
 
-// next returns where the first rows of a machine lead from a status.
+// next returns the statuses that the first rows of a machine lead to from a status.
 func next[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from S) (list []S) {
 	found := make(map[S]bool)
 	rows := slices.Collect(m.Rows())[:first]
@@ -68,7 +64,7 @@ func next[S ~string, T any](m *fsm.Machine[S, Call, T], first int, from S) (list
 	return list
 }
 
-// origins returns where an object can have been before a transitional status.
+// origins returns the origins that an object in a transitional status can have.
 func origins[S ~string, T any](m *fsm.Machine[S, Call, T], s S) (list []S) {
 	t := m.Table()
 	for _, i := range t.Origins()[m.StateIndex(s)] {

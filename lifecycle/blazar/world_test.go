@@ -1,6 +1,7 @@
 package blazar_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,85 +13,90 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched is a memory store that writes down every commit, and looks after each
-// whether the statuses of the lease, its reservations and its events go together.
-type watched struct {
-	*lifecycle.MemoryStore
-	look *blazar.Service // a service on the store itself
+func newService(t testing.TB, store lifecycle.Store, config *blazar.Config) *blazar.Service {
+	t.Helper()
+	s, err := blazar.New(store, config)
+	require.NoError(t, err)
+	return s
+}
+
+// createLease creates the lease l, which starts now.
+func createLease(t testing.TB, s *blazar.Service, spec blazar.LeaseSpec) blazar.LeaseDetails {
+	t.Helper()
+	lease, err := s.CreateLease(t.Context(), "l", spec)
+	require.NoError(t, err)
+	return lease
+}
+
+func requireLease(t testing.TB, s *blazar.Service, id string, status blazar.LeaseState) blazar.LeaseDetails {
+	t.Helper()
+	lease, err := s.GetLease(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, status, lease.Status, lease.Reason)
+	return lease
+}
+
+// checked is a store that records every commit, and checks after each one that the
+// statuses of the lease, its reservations and its events match.
+type checked struct {
+	scripttest.Process
+	service *blazar.Service // on the store itself
 
 	mu      sync.Mutex
 	commits []string
-	wrong   []string
+	faults  []string
 }
 
-func watch() *watched {
-	store := &lifecycle.MemoryStore{KeepHistory: -1}
-	return &watched{MemoryStore: store, look: blazar.New(store, nil)}
+func newChecked(t testing.TB) *checked {
+	c := &checked{Process: scripttest.Process{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}}
+	c.service = newService(t, c.MemoryStore, nil)
+	c.Committed = c.record
+	return c
 }
 
-func (w *watched) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.MemoryStore.Commit(ctx, c); err != nil {
-		return err
-	}
+func (c *checked) record(commit *lifecycle.Commit) {
 	var texts []string
-	for _, ch := range c.Changes {
-		if ch.MetadataOnly || ch.To.Machine == "interlock.owner" || ch.To.Machine == "calendar" {
+	for _, ch := range commit.Changes {
+		if ch.MetadataOnly || ch.To.Machine == "interlock.owner" {
 			continue
 		}
-		texts = append(texts, fmt.Sprintf("%s %s -> %s", shortName(ch.To.ID), or(ch.From, "-"), ch.To.State))
-		w.check(ch.To.ID)
-	}
-	if got, want := w.calendar(); !slices.Equal(got, want) {
-		w.wrong = append(w.wrong, fmt.Sprintf("the calendar has %v, and UNDONE are %v", got, want))
+		texts = append(texts, fmt.Sprintf("%s %s -> %s", shortName(ch.To.ID), cmp.Or(ch.From, "-"), ch.To.State))
+		c.check(ch.To.ID)
 	}
 	if len(texts) > 0 {
-		lease, _, _ := strings.Cut(c.Changes[0].To.ID, "/")
-		w.commits = append(w.commits, lease+": "+strings.Join(texts, ", "))
+		lease, _, _ := strings.Cut(commit.Changes[0].To.ID, "/")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.commits = append(c.commits, lease+": "+strings.Join(texts, ", "))
 	}
-	return nil
 }
 
-// calendar returns what is in it, and what should be: what is UNDONE, by time.
-func (w *watched) calendar() (got, want []string) {
-	notes, err := w.MemoryStore.List(context.Background(), lifecycle.Query{Machine: "calendar", Limit: lifecycle.MaxPage})
-	if err != nil {
-		return []string{err.Error()}, nil
+// check compares one lease with the document's table, as the tests have it.
+func (c *checked) check(id string) {
+	fault := func(format string, args ...any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.faults = append(c.faults, fmt.Sprintf(format, args...))
 	}
-	for _, n := range notes {
-		got = append(got, n.ID)
-	}
-	undone := lifecycle.Select[blazar.EventState]{States: []blazar.EventState{blazar.EventUndone}}
-	for e, err := range w.look.Events.All(context.Background(), undone) {
-		if err != nil {
-			return got, []string{err.Error()}
-		}
-		want = append(want, e.Payload.Time.UTC().Format("2006-01-02T15:04:05.000000000Z/")+e.ID)
-	}
-	slices.Sort(want)
-	return got, want
-}
-
-// check looks at one lease, by the document's table as the tests have it.
-func (w *watched) check(id string) {
 	id, _, _ = strings.Cut(id, "/")
-	lease, err := w.look.GetLease(context.Background(), id)
+	lease, err := c.service.GetLease(context.Background(), id)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		if list, err := w.look.Reservations.List(context.Background(), lifecycle.Select[blazar.ReservationState]{After: id + "/"}); err != nil ||
-			len(list) > 0 && strings.HasPrefix(list[0].ID, id+"/") {
-			w.wrong = append(w.wrong, fmt.Sprintf("%s is gone, and %v is not: %v", id, list, err))
+		after := lifecycle.Select[blazar.ReservationState]{After: id + "/"}
+		list, err := c.service.Reservations.List(context.Background(), after)
+		if err != nil || len(list) > 0 && strings.HasPrefix(list[0].ID, id+"/") {
+			fault("%s is deleted, and %v exists: %v", id, list, err)
 		}
 		return
 	case err != nil:
-		w.wrong = append(w.wrong, err.Error())
+		fault("%v", err)
 		return
 	case lease.Status == blazar.LeaseError:
 		return // the document has no line for it
@@ -98,36 +104,36 @@ func (w *watched) check(id string) {
 	cells := documentLine(string(lease.Status))
 	for _, r := range lease.Reservations {
 		if !satisfies(cells[0], string(r.Status)) {
-			w.wrong = append(w.wrong, fmt.Sprintf("%s is %s, and %s is %s", id, lease.Status, r.ID, r.Status))
+			fault("%s is %s, and %s is %s", id, lease.Status, r.ID, r.Status)
 		}
 	}
 	for _, e := range lease.Events {
 		cell := map[string]string{blazar.StartLease: cells[1], blazar.EndLease: cells[2]}[e.Type]
-		if cell != "" && !satisfies(cell, string(e.Status)) {
-			w.wrong = append(w.wrong, fmt.Sprintf("%s is %s, and %s is %s", id, lease.Status, e.ID, e.Status))
+		if !satisfies(cell, string(e.Status)) {
+			fault("%s is %s, and %s is %s", id, lease.Status, e.ID, e.Status)
 		}
 	}
 }
 
-// ends fails the test if anything was wrong at any time.
-func (w *watched) ends(t *testing.T) {
+// requireNoFaults requires that no commit had a fault.
+func (c *checked) requireNoFaults(t testing.TB) {
 	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	require.Empty(t, w.wrong)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.Empty(t, c.faults)
 }
 
-// take returns the commits since the last time.
-func (w *watched) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := w.commits
-	w.commits = nil
+// take returns the commits since the last call.
+func (c *checked) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.commits
+	c.commits = nil
 	return list
 }
 
-// documentLine is a line of the document's table: what it says of reservations,
-// of start_lease and of end_lease.
+// documentLine returns the cells of a line of the document's table: reservations,
+// start_lease and end_lease.
 func documentLine(status string) []string {
 	for line := range strings.Lines(strings.TrimSpace(relationships)) {
 		var cells []string
@@ -138,15 +144,19 @@ func documentLine(status string) []string {
 			return cells[1:]
 		}
 	}
-	return []string{"", "", ""}
+	return nil
 }
 
-// shortName is the last part of an id.
-func shortName(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
-
-func or(text, other string) string {
-	if text == "" {
-		return other
+// satisfies reports whether a cell of the document's table allows a status.
+func satisfies(cell, status string) bool {
+	if _, after, found := strings.Cut(cell, ": "); found {
+		cell = after
 	}
-	return text
+	if unwanted, ok := strings.CutPrefix(cell, "other than "); ok {
+		return status != unwanted
+	}
+	return cell == "Any status" || slices.Contains(strings.Split(cell, " or "), status)
 }
+
+// shortName returns the last part of an id.
+func shortName(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

@@ -6,9 +6,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// CloudletState is the state of a cloudlet, in its creation as in its upgrade.
-// It is a type of its own: a cloudlet that is Ready or Updating has nothing to
-// do with an instance that is.
+// CloudletState is the state of a cloudlet, in its creation and in its upgrade. It is
+// a type of its own, because some of its names are those of instance states.
 type CloudletState string
 
 // The states of cloudlets. CloudletOffline and CloudletInit belong to the
@@ -17,10 +16,10 @@ type CloudletState string
 const (
 	CloudletOffline         CloudletState = "Offline"
 	CloudletInit            CloudletState = "Init"   // a CRM has started and waits for the controller
-	CloudletInitOk          CloudletState = "InitOk" // the controller has answered, the CRM gathers data
+	CloudletInitOk          CloudletState = "InitOk" // the controller has acknowledged, the CRM gathers data
 	CloudletReady           CloudletState = "Ready"
 	CloudletUpdateRequested CloudletState = "UpdateRequested"
-	CloudletUpdating        CloudletState = "Updating" // the old CRM is starting the new one
+	CloudletUpdating        CloudletState = "Updating" // the old CRM starts the new one
 	CloudletUpdateError     CloudletState = "UpdateError"
 )
 
@@ -31,20 +30,20 @@ type CloudletEvent string
 const (
 	Launch       CloudletEvent = "Launch"       // the user requests a cloudlet
 	StartUp      CloudletEvent = "StartUp"      // a CRM has started, under a new notify id
-	AckStart     CloudletEvent = "AckStart"     // the controller answers it
-	Gathered     CloudletEvent = "Gathered"     // the CRM has its data; an upgrade's new CRM has ended the old one too
-	GatherFailed CloudletEvent = "GatherFailed" // the CRM could not get its data, and exits
-	Disconnected CloudletEvent = "Disconnected" // the connection of the recorded notify id is gone
+	AckStart     CloudletEvent = "AckStart"     // the controller acknowledges the start
+	Gathered     CloudletEvent = "Gathered"     // the CRM has its data; the new CRM of an upgrade has ended the old one
+	GatherFailed CloudletEvent = "GatherFailed" // the CRM could not gather its data, and exits
+	Disconnected CloudletEvent = "Disconnected" // the connection of the recorded notify id has dropped
 
-	// OldDisconnected: the connection of the CRM that another one has replaced is gone.
+	// OldDisconnected: the connection of the CRM before the current one has dropped.
 	OldDisconnected CloudletEvent = "OldDisconnected"
 
 	Upgrade       CloudletEvent = "Upgrade"       // the user requests another version
-	Replacing     CloudletEvent = "Replacing"     // the controller, in the same commit: it is this CRM that the upgrade replaces
-	AckUpgrade    CloudletEvent = "AckUpgrade"    // the old CRM has begun
-	Connected     CloudletEvent = "Connected"     // the new CRM has connected and the controller answered it
-	BringUpFailed CloudletEvent = "BringUpFailed" // the old CRM could not bring up the new one, and has removed it
-	KeepOld       CloudletEvent = "KeepOld"       // the old CRM goes on and sends all its data again
+	Replacing     CloudletEvent = "Replacing"     // the same commit fixes which CRM the upgrade replaces
+	AckUpgrade    CloudletEvent = "AckUpgrade"    // the old CRM has started the upgrade
+	Connected     CloudletEvent = "Connected"     // the new CRM has connected, and the controller has acknowledged
+	BringUpFailed CloudletEvent = "BringUpFailed" // the old CRM could not start the new one, and has removed it
+	KeepOld       CloudletEvent = "KeepOld"       // the old CRM continues and sends all its data again
 	Repaired      CloudletEvent = "Repaired"      // an operator has repaired the cloudlet
 
 	NoAnswer CloudletEvent = "NoAnswer" // the deadline has passed
@@ -59,33 +58,28 @@ const (
 // Cloudlet is the content of a cloudlet. The zero value has never been
 // connected. A Cloudlet is a plain value.
 //
-// In the record of its creation it is what connects: NotifyID and Version of the
-// CRM that started last, and of the one before it if that has another version and
-// may still run: once its connection has dropped there is no OldVersion. In the
-// record of its upgrades it is what is to run: Version, and OldVersion while that
-// one is being replaced.
+// The record of the creation has the CRM that started last, and the CRM before it if
+// that one has another version and may still run. The record of the upgrades has the
+// Version that is requested, and OldVersion while an upgrade replaces that one.
 type Cloudlet struct {
-	NotifyID    int64  // of the CRM connection that counts; a greater one with every start of a CRM
+	NotifyID    int64  // of the current connection; it grows with every start of a CRM
 	Version     string // of the CRM
-	OldNotifyID int64  // also of one that has dropped, if it is greater
-	OldVersion  string
+	OldNotifyID int64  // of the connection before, or of a dropped one that is greater than NotifyID
+	OldVersion  string // empty once the connection before has dropped
 }
 
-// CloudletCreate is the machine of a cloudlet that comes up, from its creation
-// or from a crash of its CRM, with the payload [Cloudlet]. It is immutable and
-// safe for concurrent use.
-var CloudletCreate = fsm.Must[Cloudlet](CloudletCreateTable())
+// CloudletCreate is the machine of a cloudlet that starts, after its creation or after
+// a crash of its CRM, with the payload [Cloudlet]. It is immutable and safe for
+// concurrent use.
+var CloudletCreate = fsm.Must[Cloudlet](cloudletCreateTable())
 
 // CloudletUpgrade is the machine of a cloudlet whose CRM is replaced while it
 // runs, with the payload [Cloudlet]. It is immutable and safe for concurrent
 // use.
-var CloudletUpgrade = fsm.Must[Cloudlet](CloudletUpgradeTable())
+var CloudletUpgrade = fsm.Must[Cloudlet](cloudletUpgradeTable())
 
-const oldDisconnected = "beyond the document: nothing is said any more, and no place taken back, under a connection that has dropped"
-
-// CloudletCreateTable returns the specification of [CloudletCreate], for a
-// machine with a payload of your own.
-func CloudletCreateTable() fsm.Spec[CloudletState, CloudletEvent] {
+func cloudletCreateTable() fsm.Spec[CloudletState, CloudletEvent] {
+	const oldDisconnected = "beyond the document: messages of a dropped connection are refused"
 	return fsm.Spec[CloudletState, CloudletEvent]{
 		Name: "cloudlet-create", Title: "Edge cloud: creation of a cloudlet", Initial: CloudletOffline,
 		Actors: []fsm.Actor{User, CRM, Controller},
@@ -97,31 +91,29 @@ func CloudletCreateTable() fsm.Spec[CloudletState, CloudletEvent] {
 		},
 		Rows: fsm.Rows(
 			fsm.Move(CloudletOffline, Launch, CloudletInit).By(User),
-			fsm.Move(CloudletOffline, StartUp, CloudletInit).By(CRM).Note("started by hand"),
+			fsm.Move(CloudletOffline, StartUp, CloudletInit).By(CRM).Note("an operator started the CRM"),
 			fsm.Move(CloudletReady, StartUp, CloudletInit).AlsoFrom(CloudletInit, CloudletInitOk).By(CRM).Superseding().
-				Note("a new notify id: the CRM crashed, and what its predecessor still says is stale"),
+				Note("a new notify id: the CRM crashed, and later messages of the CRM before are stale"),
 			fsm.Move(CloudletInit, AckStart, CloudletInitOk).By(Controller),
 			fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRM),
 			fsm.Move(CloudletInitOk, GatherFailed, CloudletOffline).By(CRM),
 
 			// Beyond the document's rows.
 			fsm.Move(CloudletReady, Replacing, CloudletReady).By(Controller).OnlyForced().
-				Note("beyond the document: an upgrade begins in the same commit, of the CRM that runs at that moment"),
+				Note("beyond the document: the same commit starts an upgrade of the CRM that runs now"),
 			fsm.Move(CloudletReady, Disconnected, CloudletOffline).AlsoFrom(CloudletInit, CloudletInitOk).By(Controller).
-				Note("beyond the document's rows, in its text: reported under the operation of the connection that dropped; a CRM that has reconnected has made it stale"),
+				Note("beyond the document's rows, in its text: only if the dropped notify id is still the recorded one"),
 			fsm.Move(CloudletOffline, OldDisconnected, CloudletOffline).By(Controller).OnlyForced().Note(oldDisconnected),
 			fsm.Move(CloudletInit, OldDisconnected, CloudletInit).By(Controller).OnlyForced().Note(oldDisconnected),
 			fsm.Move(CloudletInitOk, OldDisconnected, CloudletInitOk).By(Controller).OnlyForced().Note(oldDisconnected),
 			fsm.Move(CloudletReady, OldDisconnected, CloudletReady).By(Controller).OnlyForced().Note(oldDisconnected),
 			fsm.Move(CloudletInit, NoAnswer, CloudletOffline).AlsoFrom(CloudletInitOk).After(StartTimeout).
-				Note("beyond the document: CRM or controller is silent"),
+				Note("beyond the document: the CRM or the controller does not answer"),
 		),
 	}
 }
 
-// CloudletUpgradeTable returns the specification of [CloudletUpgrade], for a
-// machine with a payload of your own.
-func CloudletUpgradeTable() fsm.Spec[CloudletState, CloudletEvent] {
+func cloudletUpgradeTable() fsm.Spec[CloudletState, CloudletEvent] {
 	return fsm.Spec[CloudletState, CloudletEvent]{
 		Name: "cloudlet-upgrade", Title: "Edge cloud: upgrade of a cloudlet", Initial: CloudletReady,
 		Actors: []fsm.Actor{User, Controller, CRMv1, CRMv2},
@@ -130,28 +122,28 @@ func CloudletUpgradeTable() fsm.Spec[CloudletState, CloudletEvent] {
 			{Name: CloudletUpdateRequested, Kind: fsm.Transitional, Target: new(CloudletReady)},
 			{Name: CloudletUpdating, Kind: fsm.Transitional, Target: new(CloudletReady)},
 			{Name: CloudletInitOk, Kind: fsm.Transitional, Target: new(CloudletReady)},
-			{Name: CloudletUpdateError, Kind: fsm.Failed, Doc: "left as it is for a person to look at"},
+			{Name: CloudletUpdateError, Kind: fsm.Failed, Doc: "stays until an operator repairs the cloudlet"},
 		},
 		Rows: fsm.Rows(
 			fsm.Move(CloudletReady, Upgrade, CloudletUpdateRequested).By(User),
 			fsm.Move(CloudletUpdateRequested, AckUpgrade, CloudletUpdating).By(CRMv1),
 			fsm.Move(CloudletUpdateRequested, Connected, CloudletInitOk).By(Controller).
-				Note("the old CRM's acknowledgement was missed"),
+				Note("the acknowledgement of the old CRM was missed"),
 			fsm.Move(CloudletUpdateRequested, BringUpFailed, CloudletUpdateError).By(CRMv1),
 			fsm.Move(CloudletUpdating, Connected, CloudletInitOk).By(Controller),
 			fsm.Move(CloudletUpdating, Gathered, CloudletReady).By(CRMv2).
-				Note("the controller's acknowledgement was missed; all data is sent"),
+				Note("the acknowledgement of the controller was missed; the CRM sends all data"),
 			fsm.Move(CloudletUpdating, BringUpFailed, CloudletUpdateError).By(CRMv1),
-			fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRMv2).Note("all data is sent"),
+			fsm.Move(CloudletInitOk, Gathered, CloudletReady).By(CRMv2).Note("the CRM sends all data"),
 			fsm.Move(CloudletInitOk, BringUpFailed, CloudletUpdateError).By(CRMv1),
 			fsm.Move(CloudletUpdateError, KeepOld, CloudletUpdateError).By(CRMv1).
-				Note("the old CRM serves on; the error stays until a person has looked"),
+				Note("the old CRM continues; the error stays until an operator repairs the cloudlet"),
 
 			// Beyond the document.
 			fsm.Move(CloudletUpdateRequested, NoAnswer, CloudletUpdateError).AlsoFrom(CloudletUpdating, CloudletInitOk).
-				After(UpgradeTimeout).Note("beyond the document: both CRMs are silent"),
+				After(UpgradeTimeout).Note("beyond the document: neither CRM answers"),
 			fsm.Move(CloudletUpdateError, Repaired, CloudletReady).By(User).OnlyForced().
-				Note("the document's manual repair, which has no row there"),
+				Note("beyond the document's rows, in its text: the manual repair"),
 		),
 	}
 }

@@ -12,10 +12,10 @@ import (
 // Cloudlets are the cloudlets of a [Coordinator], which makes them. It is safe
 // for concurrent use and must not be copied.
 //
-// A cloudlet has two records. That of its creation is the document's
-// CloudletState: whether a CRM is connected and has gathered its data. That of
-// its upgrades is the controller's own state. It alone decides about an upgrade,
-// because a CRM can crash and reconnect. Instances are changed while both records
+// A cloudlet has two records. The record of the creation has the document's
+// CloudletState: whether a CRM is connected and has gathered its data. The record of
+// the upgrades has the document's TrackedState. Only the latter decides about an
+// upgrade, because a CRM can crash and reconnect. Instances change while both records
 // are Ready.
 //
 // A CRM is identified by the notify id of its connection. Notify ids grow. A message
@@ -108,24 +108,29 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 	})
 }
 
-// fire fires what decide returns for the present record. It decides again if the
-// record has moved.
-func (c *Cloudlets) fire(ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange)) (CloudletRecord, error) {
-	for {
+// fire fires the event that decide returns for the present record of the creation. It
+// decides again if the record has moved.
+func (c *Cloudlets) fire(
+	ctx context.Context, id string, actor fsm.Actor, decide func(*CloudletRecord) (CloudletEvent, *cloudletChange),
+) (CloudletRecord, error) {
+	var fired *lifecycle.TxResult[CloudletState, Cloudlet]
+	err := commit(ctx, func(tx *lifecycle.Tx) error {
 		now, err := c.start.Get(ctx, id)
 		if err != nil {
-			return now, err
+			return err
 		}
 		e, change := decide(&now)
 		change.Expect = now.Revision
-		now, err = c.start.Fire(ctx, id, e, actor, change)
-		if !errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrUnknownOutcome) || ctx.Err() != nil {
-			return now, err
-		}
+		fired = c.start.In(tx).Fire(id, e, actor, change)
+		return nil
+	})
+	if err != nil {
+		return CloudletRecord{}, err
 	}
+	return fired.Record(), nil
 }
 
-// connect notes a CRM that has started. A connected CRM of another version may run
+// connect records a CRM that has started. A connected CRM of another version may run
 // beside it, as in an upgrade.
 func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
 	if at.Version != "" && at.Version != version {
@@ -137,11 +142,11 @@ func (at *Cloudlet) connect(now CloudletState, notifyID int64, version string) {
 	}
 }
 
-// back returns an edit that makes the old CRM the current one again.
-func back(now CloudletState, notifyID int64) func(*Cloudlet) error {
+// makeCurrent returns an edit that makes the old CRM the current one again.
+func makeCurrent(now CloudletState, notifyID int64) func(*Cloudlet) error {
 	return func(at *Cloudlet) error {
 		if !at.old(notifyID) {
-			return fmt.Errorf("%w: notify id %d is none of the cloudlet's", lifecycle.ErrStale, notifyID)
+			return errNotConnected(notifyID)
 		}
 		at.connect(now, at.OldNotifyID, at.OldVersion)
 		return nil
@@ -154,7 +159,7 @@ func (at *Cloudlet) old(notifyID int64) bool {
 	return at.OldVersion != "" && at.OldNotifyID == notifyID
 }
 
-// drop notes that the CRM before the current one, or its connection, has ended. Its
+// drop records that the CRM before the current one, or its connection, has ended. Its
 // notify id stays recorded while it is the greatest, so that it is never new again.
 func (at *Cloudlet) drop() {
 	at.OldVersion = ""
@@ -163,15 +168,19 @@ func (at *Cloudlet) drop() {
 	}
 }
 
-// of returns an edit that changes nothing and fails unless this connection is the
-// current one.
-func of(notifyID int64) func(*Cloudlet) error {
+// requireCurrent returns an edit that changes nothing and fails unless this connection
+// is the current one.
+func requireCurrent(notifyID int64) func(*Cloudlet) error {
 	return func(at *Cloudlet) error {
 		if at.NotifyID != notifyID {
-			return fmt.Errorf("%w: notify id %d is not that of the cloudlet's CRM, which is %d", lifecycle.ErrStale, notifyID, at.NotifyID)
+			return fmt.Errorf("%w: notify id %d is not current, %d is", lifecycle.ErrStale, notifyID, at.NotifyID)
 		}
 		return nil
 	}
+}
+
+func errNotConnected(notifyID int64) error {
+	return fmt.Errorf("%w: the cloudlet has no connection with notify id %d", lifecycle.ErrStale, notifyID)
 }
 
 // Acknowledge records the controller's answer to a CRM that has started: Init to
@@ -182,13 +191,13 @@ func of(notifyID int64) func(*Cloudlet) error {
 // [lifecycle.ErrBusy] or [fsm.ErrNotAllowed] in another state than Init, those of
 // [lifecycle.Manager.Fire].
 func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) error {
-	return c.retry(ctx, func(tx *lifecycle.Tx) error {
-		now, speaker, err := c.speaker(ctx, id, notifyID)
+	return commit(ctx, func(tx *lifecycle.Tx) error {
+		now, sender, err := c.sender(ctx, id, notifyID)
 		if err != nil {
 			return c.refused(id, AckStart, Controller, err)
 		}
-		c.start.In(tx).Fire(id, AckStart, Controller, &cloudletChange{Edit: of(notifyID)})
-		if speaker == CRMv2 && (now.State == CloudletUpdateRequested || now.State == CloudletUpdating) {
+		c.start.In(tx).Fire(id, AckStart, Controller, &cloudletChange{Edit: requireCurrent(notifyID)})
+		if sender == CRMv2 && (now.State == CloudletUpdateRequested || now.State == CloudletUpdating) {
 			c.upgrade.In(tx).Fire(id, Connected, Controller, &cloudletChange{Operation: now.Operation})
 		}
 		return nil
@@ -208,7 +217,7 @@ func (c *Cloudlets) Acknowledge(ctx context.Context, id string, notifyID int64) 
 // an upgrade that failed meanwhile: then it may be reported again after the repair;
 // [fsm.ErrNotAllowed], those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) error {
-	if err := c.finishes(ctx, id, notifyID); err != nil {
+	if err := c.resumeUpgrade(ctx, id, notifyID); err != nil {
 		return err
 	}
 	rec, err := c.start.Get(ctx, id)
@@ -221,23 +230,21 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 			return err
 		}
 	}
-	return c.retry(ctx, func(tx *lifecycle.Tx) error {
-		now, speaker, err := c.speaker(ctx, id, notifyID)
+	return commit(ctx, func(tx *lifecycle.Tx) error {
+		now, sender, err := c.sender(ctx, id, notifyID)
 		switch {
 		case err != nil:
 			return c.refused(id, Gathered, CRM, err)
-		case speaker != CRMv2:
-			c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: of(notifyID)})
+		case sender != CRMv2:
+			c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: requireCurrent(notifyID)})
 			return nil
 		case now.State == CloudletUpdateError:
 			return c.refused(id, Gathered, CRMv2, fmt.Errorf("%w: the upgrade has failed", lifecycle.ErrStale))
 		}
 		c.start.In(tx).Fire(id, Gathered, CRM, &cloudletChange{Edit: func(at *Cloudlet) error {
-			if err := of(notifyID)(at); err != nil {
-				return err
-			}
+			err := requireCurrent(notifyID)(at)
 			at.drop() // the new CRM has ended the old one
-			return nil
+			return err
 		}})
 		c.upgrade.In(tx).Fire(id, Gathered, CRMv2, &cloudletChange{Operation: now.Operation, Edit: func(u *Cloudlet) error {
 			u.OldNotifyID, u.OldVersion = 0, ""
@@ -247,24 +254,23 @@ func (c *Cloudlets) Gathered(ctx context.Context, id string, notifyID int64) err
 	})
 }
 
-// finishes makes the new CRM of an upgrade the current one again if the old one has
+// resumeUpgrade makes the new CRM of an upgrade the current one again if the old one has
 // started since and the upgrade is not over.
-func (c *Cloudlets) finishes(ctx context.Context, id string, notifyID int64) error {
+func (c *Cloudlets) resumeUpgrade(ctx context.Context, id string, notifyID int64) error {
 	for {
 		at, err := c.start.Get(ctx, id)
 		if err != nil || !at.Payload.old(notifyID) {
 			return err
 		}
-		now, speaker, err := c.speaker(ctx, id, notifyID)
-		if err != nil || speaker != CRMv2 || CloudletUpgrade.Kind(now.State) != fsm.Transitional {
-			return nil // the caller's commit is refused with the better reason
+		now, sender, err := c.sender(ctx, id, notifyID)
+		if err != nil || sender != CRMv2 || CloudletUpgrade.Kind(now.State) != fsm.Transitional {
+			return nil // the commit of the caller is refused with the better reason
 		}
 		_, err = c.start.Fire(ctx, id, StartUp, CRM, &cloudletChange{
-			Expect: at.Revision, Edit: back(at.State, notifyID),
+			Expect: at.Revision, Edit: makeCurrent(at.State, notifyID),
 			Require: []lifecycle.Precondition{c.upgrade.Require(id, now.State)},
 		})
-		overtaken := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition)
-		if !overtaken || errors.Is(err, lifecycle.ErrUnknownOutcome) || ctx.Err() != nil {
+		if !overtaken(err) && !errors.Is(err, lifecycle.ErrPrecondition) || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -277,7 +283,7 @@ func (c *Cloudlets) finishes(ctx context.Context, id string, notifyID int64) err
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) GatherFailed(ctx context.Context, id string, notifyID int64, reason string) error {
 	_, err := c.fire(ctx, id, CRM, func(*CloudletRecord) (CloudletEvent, *cloudletChange) {
-		return GatherFailed, &cloudletChange{Edit: of(notifyID), Reason: reason}
+		return GatherFailed, &cloudletChange{Edit: requireCurrent(notifyID), Reason: reason}
 	})
 	return err
 }
@@ -294,7 +300,7 @@ func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64)
 	moves := true
 	_, err := c.fire(ctx, id, Controller, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
 		if moves = !now.Payload.old(notifyID); moves {
-			return Disconnected, &cloudletChange{Edit: of(notifyID)}
+			return Disconnected, &cloudletChange{Edit: requireCurrent(notifyID)}
 		}
 		return OldDisconnected, &cloudletChange{Force: true, Edit: func(at *Cloudlet) error { at.drop(); return nil }}
 	})
@@ -304,10 +310,10 @@ func (c *Cloudlets) Disconnected(ctx context.Context, id string, notifyID int64)
 	return moves && err == nil, err
 }
 
-// speaker returns the record of the upgrades and the actor with a notify id: [CRMv1]
-// or [CRMv2] in an upgrade, else [CRM]. The error is [lifecycle.ErrStale] for a
+// sender returns the record of the upgrades and the actor that sends under a notify id:
+// [CRMv1] or [CRMv2] in an upgrade, else [CRM]. The error is [lifecycle.ErrStale] for a
 // connection that is not one of the cloudlet's.
-func (c *Cloudlets) speaker(ctx context.Context, id string, notifyID int64) (CloudletRecord, fsm.Actor, error) {
+func (c *Cloudlets) sender(ctx context.Context, id string, notifyID int64) (CloudletRecord, fsm.Actor, error) {
 	at, err := c.start.Get(ctx, id)
 	if err != nil {
 		return CloudletRecord{}, "", err
@@ -316,16 +322,15 @@ func (c *Cloudlets) speaker(ctx context.Context, id string, notifyID int64) (Clo
 	if err != nil {
 		return now, "", err
 	}
-	var version string
+	version := at.Payload.Version
 	switch {
 	case notifyID == 0:
 		return now, "", fmt.Errorf("%w: no notify id", lifecycle.ErrInvalid)
 	case notifyID == at.Payload.NotifyID:
-		version = at.Payload.Version
 	case at.Payload.old(notifyID):
 		version = at.Payload.OldVersion
 	default:
-		return now, "", fmt.Errorf("%w: notify id %d is none of the cloudlet's", lifecycle.ErrStale, notifyID)
+		return now, "", errNotConnected(notifyID)
 	}
 	switch {
 	case now.Payload.OldVersion == "":
@@ -338,27 +343,6 @@ func (c *Cloudlets) speaker(ctx context.Context, id string, notifyID int64) (Clo
 	return now, CRM, nil
 }
 
-// retry commits the transaction that build fills. It builds and commits another one
-// while other writers move one of the two records, because what was decided on a
-// record that has moved must be decided again.
-func (c *Cloudlets) retry(ctx context.Context, build func(*lifecycle.Tx) error) error {
-	for {
-		var tx lifecycle.Tx
-		err := build(&tx)
-		if err == nil {
-			err = tx.Commit(ctx)
-		}
-		if !errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrUnknownOutcome) || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
 func (c *Cloudlets) refused(id string, e CloudletEvent, actor fsm.Actor, err error) error {
-	if _, ok := errors.AsType[*lifecycle.Error](err); ok {
-		return err
-	}
-	return &lifecycle.Error{
-		Verb: "fire", Machine: CloudletCreate.Name(), ID: id, Event: string(e), Actor: actor, Err: err,
-	}
+	return refusal("fire", CloudletCreate.Name(), id, string(e), actor, err)
 }

@@ -7,22 +7,23 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
 // Coordinator is the controller of the document: it takes the requests of users and
-// the reports of CRMs, and refuses those that are out of turn. [NewCoordinator] makes
-// one; the zero Coordinator is not usable. It is safe for concurrent use and must not
-// be copied. In memory it keeps only counts: several of them, in several processes,
-// may work on one store, and a new one continues after a crash.
+// the reports of CRMs, and refuses those that the tables or the dependencies do not
+// permit. [NewCoordinator] makes one; the zero Coordinator is not usable. It is safe
+// for concurrent use and must not be copied. In memory it keeps only counts: several
+// coordinators, in several processes, may work on one store, and a new one continues
+// after a crash.
 type Coordinator struct {
 	Clusters  *Instances[ClusterSpec]
 	Apps      *Instances[AppSpec]
 	Cloudlets *Cloudlets
 
-	store                     lifecycle.Store
-	undoAfter                 time.Duration
-	cloudletRefs, clusterRefs *refsManager
+	undoAfter                         time.Duration
+	cloudletCounters, clusterCounters *noteManager
 }
 
 // Config refines a [Coordinator]. The zero Config and nil are the defaults.
@@ -36,42 +37,43 @@ type Config struct {
 	UndoAfter time.Duration
 }
 
-// NewCoordinator returns a coordinator of the objects in a store. It panics without
-// a store. If the store does not take commits of at least eight changes and
+// NewCoordinator returns a coordinator of the objects in a store. The error is that of
+// [lifecycle.New]. If the store does not take commits of at least eight changes and
 // conditions, every request is refused with [errors.ErrUnsupported].
-func NewCoordinator(store lifecycle.Store, config *Config) *Coordinator {
+func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error) {
+	counters, err := lifecycle.New(cloudletCounter, store, nil)
+	if err != nil {
+		return nil, err
+	}
 	if config == nil {
 		config = &Config{}
 	}
-	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c := &Coordinator{
-		store: store, undoAfter: cmp.Or(config.UndoAfter, time.Minute),
-		cloudletRefs: lifecycle.Must(cloudletRefs, store, nil),
-		clusterRefs:  lifecycle.Must(clusterRefs, store, nil),
+		undoAfter: cmp.Or(config.UndoAfter, time.Minute), cloudletCounters: counters,
+		clusterCounters: lifecycle.Must(clusterCounter, store, nil),
 	}
+	cloudlets := &lifecycle.Config[CloudletEvent]{Observer: config.Observer}
 	c.Cloudlets = &Cloudlets{
 		c:       c,
 		start:   lifecycle.Must(CloudletCreate, store, cloudlets),
 		upgrade: lifecycle.Must(CloudletUpgrade, store, cloudlets),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
-		c: c, machine: ClusterInst, refs: lifecycle.Must(clusterRef, store, nil),
+		c: c, machine: ClusterInst, entries: lifecycle.Must(clusterEntry, store, nil), check: (*ClusterSpec).check,
 		parent: func(s *ClusterSpec) string { return s.Cloudlet },
 		place:  func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
-		check:  (*ClusterSpec).check, same: (*ClusterSpec).same,
 	}
 	c.Apps = &Instances[AppSpec]{
-		c: c, machine: AppInst, refs: lifecycle.Must(appRef, store, nil),
+		c: c, machine: AppInst, entries: lifecycle.Must(appEntry, store, nil), check: (*AppSpec).check,
 		parent: func(s *AppSpec) string { return s.ClusterInst },
 		place:  c.placeOfApp,
-		check:  (*AppSpec).check, same: (*AppSpec).same,
 	}
 	insts := ManagerConfig()
 	insts.Observer, insts.BeforeCommit = config.Observer, c.Clusters.beforeCommit
 	c.Clusters.m = lifecycle.Must(ClusterInst, store, insts)
 	insts.BeforeCommit = c.Apps.beforeCommit
 	c.Apps.m = lifecycle.Must(AppInst, store, insts)
-	return c
+	return c, nil
 }
 
 // place is what an instance depends on.
@@ -108,48 +110,76 @@ func (s *AppSpec) check() error {
 	return nil
 }
 
-// same refuses a change of the place of an instance.
-func (s *ClusterSpec) same(before *ClusterSpec) error {
-	if s.Cloudlet != before.Cloudlet {
-		return fmt.Errorf("%w: a ClusterInst stays on its cloudlet", lifecycle.ErrInvalid)
-	}
-	return nil
-}
-
-func (s *AppSpec) same(before *AppSpec) error {
-	if s.ClusterInst != before.ClusterInst {
-		return fmt.Errorf("%w: an AppInst stays in its ClusterInst", lifecycle.ErrInvalid)
-	}
-	return nil
-}
-
-// Sweep looks once at every object whose deadline has passed, as
+// Sweep acts once on every object whose deadline has passed, as
 // [lifecycle.Manager.Sweep] does: operations without an answer, deletes whose
-// controller died while it prepared them, cloudlets whose CRM is silent. Then it
-// undoes operations that failed longer than [Config.UndoAfter] ago. It records them
-// as done if they were requested with [IgnoreCRMErrors], and leaves them if they were
-// requested with KeepError. A process has to call Sweep from time to time.
+// controller died while it prepared them, cloudlets whose CRM does not answer. Then it
+// undoes operations that failed longer than [Config.UndoAfter] ago, except those that
+// were requested with KeepError. A process has to call Sweep from time to time; see
+// [lifecycle.Run].
 func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
-	var cases []lifecycle.SweepResult
+	var results []lifecycle.SweepResult
 	for _, sweep := range []func(context.Context) ([]lifecycle.SweepResult, error){
 		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.start.Sweep, c.Cloudlets.upgrade.Sweep,
+		c.Apps.undoFailed, c.Clusters.undoFailed, // AppInsts first, as they are deleted
 	} {
 		found, err := sweep(ctx)
-		cases = append(cases, found...)
+		results = append(results, found...)
 		if err != nil {
-			return cases, err
+			return results, err
 		}
 	}
-	if c.undoAfter < 0 {
-		return cases, nil
+	return results, nil
+}
+
+// undoFailed undoes operations that failed and that no caller has undone: the caller
+// has died, or does not wait.
+func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult, error) {
+	if in.c.undoAfter < 0 {
+		return nil, nil
 	}
-	// AppInsts first, as they are deleted.
-	for _, undo := range []func(context.Context) ([]lifecycle.SweepResult, error){c.Apps.undoLeft, c.Clusters.undoLeft} {
-		found, err := undo(ctx)
-		cases = append(cases, found...)
+	var results []lifecycle.SweepResult
+	failed := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.c.undoAfter}
+	for rec, err := range in.m.All(ctx, failed) {
 		if err != nil {
-			return cases, err
+			return results, err
 		}
+		entry, err := in.entry(ctx, &rec)
+		if err != nil {
+			return results, err
+		}
+		if entry.KeepError {
+			continue
+		}
+		after, err := in.Undo(ctx, rec.ID, rec.Operation, in.failure(ctx, &rec).Error())
+		result := lifecycle.SweepResult{
+			Key: in.key(rec.ID), Resolution: lifecycle.Moved, From: string(rec.State), To: string(cmp.Or(after.State, NotPresent)),
+			Operation: rec.Operation, Event: string(Undo), Actor: Controller,
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, ErrNeverCreated):
+			result.Resolution, result.To, result.Err = lifecycle.NotMoved, "", err
+		case moved(err):
+			result.Resolution, result.To = lifecycle.Overtaken, ""
+		default:
+			return results, err
+		}
+		results = append(results, result)
 	}
-	return cases, nil
+	return results, nil
+}
+
+// moved reports whether a change of an operation was refused because another caller
+// has moved the object.
+func moved(err error) bool {
+	return !errors.Is(err, lifecycle.ErrUnknownOutcome) && (errors.Is(err, lifecycle.ErrConflict) ||
+		errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, fsm.ErrNotAllowed))
+}
+
+// refusal returns the error of a request that was refused before its commit.
+func refusal(verb, machine, id, event string, actor fsm.Actor, err error) error {
+	if _, ok := errors.AsType[*lifecycle.Error](err); ok {
+		return err
+	}
+	return &lifecycle.Error{Verb: verb, Machine: machine, ID: id, Event: event, Actor: actor, Err: err}
 }

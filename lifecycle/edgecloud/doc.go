@@ -1,34 +1,47 @@
-// Package edgecloud is an edge cloud. A user requests clusters and apps from a
-// controller, and a remote resource manager (CRM) creates them on cloudlets. The
-// package has the tables and the behaviour of the design document "State Transitions
-// for ClusterInst/AppInst", with its chapters on the upgrade and the creation of
-// cloudlets.
+// Package edgecloud coordinates clusters and apps on cloudlets: users request them from a
+// controller, and a remote resource manager (CRM) creates them on its cloudlet. It has the
+// tables and the behaviour of the design document "State Transitions for
+// ClusterInst/AppInst", with its chapters on the upgrade and the creation of cloudlets.
 //
 //	 user ──Create, Update, Delete──▶ ┌─────────────┐ ──Orders──▶ ┌─────────────────┐
 //	      ◀──────────Wait──────────── │ Coordinator │             │ ResourceManager │
 //	admin ──Upgrade, Repaired───────▶ │  (a store)  │ ◀──Answer── │   (a platform)  │
 //	                                  └─────────────┘ ◀─Reconnect └─────────────────┘
 //
+// The controller:
+//
+//	c, err := edgecloud.NewCoordinator(store, nil)
+//	rec, err := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
+//	orders, err := c.Orders(ctx, "berlin")        // send them to the CRM of berlin
+//	verdict, err := c.Answer(ctx, key, report)    // for every report of the CRM
+//	rec, err = c.Clusters.Wait(ctx, rec, 0)       // Ready, or undone after a failure
+//	results, err := c.Sweep(ctx)                  // from time to time
+//
+// The CRM:
+//
+//	crm, err := edgecloud.NewResourceManager(platform, send)
+//	err = crm.Handle(ctx, order)                  // for every order
+//	account, err := crm.Account(ctx)              // for Coordinator.Reconnect
+//
 // [ClusterInst] and [AppInst] have the same rows; [CloudletCreate] and
-// [CloudletUpgrade] are the document's other tables. A [Coordinator] is the
-// controller: [Instances] takes the requests and reports about ClusterInsts and
-// AppInsts, [Cloudlets] those about cloudlets. A [ResourceManager] is the side of the
-// CRM. Each can be used without the other.
+// [CloudletUpgrade] are the document's other tables. [Instances] takes the requests and
+// reports about ClusterInsts and AppInsts, [Cloudlets] those about cloudlets. Controller
+// and CRM can be used without each other.
 //
 // # Guarantees
 //
 // Of the tables:
-//   - Every row of the document is in the machine, with its actor. A test compares
-//     them. Every further row is named in this text.
+//   - Every row of the document is in the machine, with its actor. Every further row is
+//     named in this text.
 //   - While an instance is in transition, one actor owes the next move, and the
 //     sweeper moves the instance if that actor does not.
-//   - The error state follows from the operation: a failed update ends in UpdateError,
+//   - The operation determines the error state: a failed update ends in UpdateError,
 //     whichever actor reports it and however late.
-//   - Working may be lost: Done is accepted without it.
+//   - The report Working may be lost: Done is accepted without it.
 //
 // Of the coordinator:
-//   - A message of a CRM moves an object only in the operation that it is about. A
-//     late, repeated or wrong message changes nothing and is counted.
+//   - A report of a CRM moves an object only in the operation that it is about. A
+//     late, repeated or wrong report changes nothing and is counted.
 //   - Objects that depend on each other do not change at the same time. A change of
 //     an AppInst needs its ClusterInst Ready, or at rest for a delete. An update of a
 //     ClusterInst needs its AppInsts at rest, a delete needs them removed. Changes of
@@ -36,51 +49,47 @@
 //     one. An upgrade needs all of them at rest. All of this holds at the moment of
 //     the commit, for concurrent requests of any number of processes.
 //   - Error states keep the errors, every other state has none. Undo restores the
-//     content that the object had before the failed operation. A caller that waits for
-//     an operation undoes it if it fails; if the caller has died, a sweep does.
+//     content from before the failed operation. A caller that waits for an operation
+//     undoes it if it fails; if the caller has died, a sweep does.
 //   - Of two concurrent deletes one wins, and no later step of the other affects it.
-//   - A CRM is identified by its connection. Messages under a connection that is not
-//     current are refused.
-//   - The options of a request are in its [Call], and nowhere else.
+//   - The notify id of a connection identifies a CRM. Reports under a connection that is
+//     not current are refused.
 //   - After a crash of any side at any moment, the other side, the sweeper or a new
-//     process completes or undoes every operation. A test kills the controller at
-//     every write.
+//     process completes or undoes every operation.
 //
-// # No guarantees
+// # Limits
 //
-//   - The tables cannot distinguish a late message from a new one, nor an object that
+//   - The tables cannot distinguish a late report from a new one, nor an object that
 //     was never created from one that was. The Coordinator can. A program that moves
 //     objects by a manager of these machines has neither that nor any condition on
 //     other objects.
-//   - A process has to call [Coordinator.Sweep] from time to time, and to send orders:
-//     the package has no goroutine and no network.
+//   - The package has no goroutine and no network: a process calls [Coordinator.Sweep]
+//     and sends orders and reports.
 //   - After an override the record may differ from what the cloudlet has.
 //   - The CRM receives no message if the sweeper ends an operation or if it is undone.
-//     If the CRM completes it nevertheless, the cloudlet has what was undone. The
-//     CRM's answer is then [lifecycle.Refused], also in an account, where it is among
-//     the outcomes of [Reconnected]. An update to the recorded content, or a delete,
-//     makes record and cloudlet equal again. The deadlines have to be longer than any
-//     work of the CRM.
-//   - A CRM that has crashed knows no operations, and takes an earlier order for a new
+//     If the CRM completes it nevertheless, the cloudlet has the undone content. The
+//     CRM's answer is then [lifecycle.Refused], also in an account. An update to the
+//     recorded content, or a delete, makes record and cloudlet equal again. The
+//     deadlines have to be longer than any work of the CRM.
+//   - A CRM that has crashed has no operations, and takes an earlier order for a new
 //     one. Unless a connection keeps the order of messages, drop the orders that were
 //     sent to a CRM when its connection ends: [Coordinator.Orders] has the valid ones.
-//   - A CRM remembers the last [RemembersGone] removed objects. It takes an order from
+//   - A CRM remembers the last [MaxRemembered] removed objects. It takes an order from
 //     before an earlier removal for a new one.
 //
 // # Beyond the document
 //
 // The document names the target Deleted once, beside a row for the same outcome that
-// leads to NotPresent. Here both lead to NotPresent, and a CRM may report either.
+// leads to NotPresent. Here both lead to NotPresent, and a CRM may report either. A CRM's
+// response is one of two events: [Working] and [Done].
 //
-// A CRM's response is one of two events: [Working] and [Done].
-//
-// [Replacing] is the event of a CRM's record at the start of an upgrade, so that both
-// records are in one commit. Further rows, each marked in its Doc:
+// Further rows, each marked in its Doc:
 //   - deadlines: [CreateTimeout], [UpdateTimeout], [DeleteTimeout], [PrepareTimeout],
 //     [StartTimeout], [UpgradeTimeout];
 //   - [PrepareFailed], for the delete of an object that other objects need;
 //   - by force, a user's update from UpdateError and delete from every error state;
 //   - [Repaired], for the manual repair that the document leaves to an administrator;
+//   - [Replacing], so that both records of a cloudlet are in the commit of an upgrade;
 //   - [Disconnected], which the document has in its text and not in its table, and
 //     [OldDisconnected], the same for the other CRM of an upgrade.
 //
@@ -88,14 +97,14 @@
 // to three in its upgrade table. Its rows are kept.
 //
 // The document accepts Ready from a crashed CRM as the answer to any request. Here
-// messages carry operations. The existence of an object completes a creation, its
+// reports carry operations. The existence of an object completes a creation, its
 // absence a delete, and neither an update: the order is sent again (see [Resolve]). It
 // counts only before the CRM has gathered its data, because later an account may be
 // older than the operation. An error state that a crashed CRM finds counts likewise, if
 // it is that of the operation.
 //
-// An object that was never created, and whose delete failed, is not undone to Ready
-// ([ErrNeverMade]). The document undoes every DeleteError to Ready.
+// The document undoes every DeleteError to Ready. Here an object that was never created,
+// and whose delete failed, is not undone ([ErrNeverCreated]).
 //
 // A cloudlet has two records, because the document has two states of it: the CRM's
 // state, and the controller's decision. Notify ids grow, because an id that is only
@@ -108,12 +117,10 @@
 // No upgrade and no change starts before.
 //
 // The document does not define an upgrade whose old CRM starts again after the new one
-// has connected. By its rows the current connection is then the old CRM's. Here the new
-// CRM completes the upgrade nevertheless: it has ended the old CRM for good before it
-// reports that it has gathered its data, and it becomes the current one again. If only a
-// process of the old CRM was ended, and a supervisor starts another one, there are two
-// CRMs. A CRM whose connection has dropped does not become the current one again, and
-// its later messages are refused: it starts up again.
+// has connected. Here the new CRM completes the upgrade nevertheless: it has ended the
+// old CRM for good before it reports that it has gathered its data, and it becomes the
+// current one again. A CRM whose connection has dropped does not become the current one
+// again, and its later reports are refused: it starts up again.
 //
 // # Rejected
 //
@@ -121,7 +128,7 @@
 //     and a request that waits would be one more object in transition.
 //   - A mark on a ClusterInst while its AppInsts are read: a process that dies leaves
 //     the mark. A small record that every change writes makes one of two concurrent
-//     requests fail instead, and that one is tried again.
+//     requests fail instead, and that one is decided again.
 //   - A list of the instances in the record of a cloudlet: the cost of a request would
 //     grow with it. Each instance has a record of its own, under the id of its parent.
 //   - An undo in the commit that reports the failure: the errors would be visible to no
@@ -181,13 +188,13 @@
 //
 //	[1] the message Creating was missed
 //	[2] the message Updating was missed
-//	[3] the previous content comes back
+//	[3] restores the previous content
 //	[4] the message Deleting was missed
-//	[5] beyond the document: the CRM is silent
-//	[6] beyond the document: something still needs the object, and nothing was asked of the CRM
-//	[7] beyond the document: the controller died; nothing was asked of the CRM
-//	[8] beyond the document: try again instead of undoing
-//	[9] beyond the document: give the object up instead of undoing
+//	[5] beyond the document: the CRM does not answer
+//	[6] beyond the document: another object needs this one; the CRM has no order yet
+//	[7] beyond the document: the controller died; the CRM has no order yet
+//	[8] beyond the document: update again instead of an undo
+//	[9] beyond the document: delete instead of an undo
 //
 // As a picture, in Mermaid:
 //
@@ -270,15 +277,13 @@
 //	| Ready               | OldDisconnected | controller | Ready   | forced [5]     |
 //	| Init, InitOk        | NoAnswer        | sweeper    | Offline | after 10m [6]  |
 //
-//	[1] started by hand
-//	[2] a new notify id: the CRM crashed, and what its predecessor still says is stale
-//	[3] beyond the document: an upgrade begins in the same commit, of the CRM that runs at that
-//	    moment
-//	[4] beyond the document's rows, in its text: reported under the operation of the connection that
-//	    dropped; a CRM that has reconnected has made it stale
-//	[5] beyond the document: nothing is said any more, and no place taken back, under a connection
-//	    that has dropped
-//	[6] beyond the document: CRM or controller is silent
+//	[1] an operator started the CRM
+//	[2] a new notify id: the CRM crashed, and later messages of the CRM before are stale
+//	[3] beyond the document: the same commit starts an upgrade of the CRM that runs now
+//	[4] beyond the document's rows, in its text: only if the dropped notify id is still the recorded
+//	    one
+//	[5] beyond the document: messages of a dropped connection are refused
+//	[6] beyond the document: the CRM or the controller does not answer
 //
 // As a picture, in Mermaid:
 //
@@ -332,13 +337,13 @@
 //	| InitOk                        |               |            |                 |               |
 //	| UpdateError                   | Repaired      | user       | Ready           | forced [7]    |
 //
-//	[1] left as it is for a person to look at
-//	[2] the old CRM's acknowledgement was missed
-//	[3] the controller's acknowledgement was missed; all data is sent
-//	[4] all data is sent
-//	[5] the old CRM serves on; the error stays until a person has looked
-//	[6] beyond the document: both CRMs are silent
-//	[7] the document's manual repair, which has no row there
+//	[1] stays until an operator repairs the cloudlet
+//	[2] the acknowledgement of the old CRM was missed
+//	[3] the acknowledgement of the controller was missed; the CRM sends all data
+//	[4] the CRM sends all data
+//	[5] the old CRM continues; the error stays until an operator repairs the cloudlet
+//	[6] beyond the document: neither CRM answers
+//	[7] beyond the document's rows, in its text: the manual repair
 //
 // As a picture, in Mermaid:
 //

@@ -1,11 +1,12 @@
 package edgecloud
 
-// Remember changes how many deletes a CRM remembers. It has done nothing yet.
-func Remember(r *ResourceManager, n int) { r.remember = n }
+// SetRemembered changes how many removals a ResourceManager remembers. Call it before the
+// first order.
+func SetRemembered(r *ResourceManager, n int) { r.remember = n }
 
-// Known is how many objects a CRM knows an order of.
+// Known returns the number of objects with a known order.
 func Known(r *ResourceManager) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.known)
+	return len(r.last)
 }

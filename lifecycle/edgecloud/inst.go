@@ -7,11 +7,19 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
+// The actors of the document. During an upgrade a cloudlet has two CRMs.
+const (
+	User       fsm.Actor = "user"       // requests changes: an operator or a program
+	CRM        fsm.Actor = "crm"        // the cloudlet resource manager: does the work and reports its progress
+	Controller fsm.Actor = "controller" // the coordinator: prepares, acknowledges, undoes
+	CRMv1      fsm.Actor = "crm-v1"     // the CRM that an upgrade replaces
+	CRMv2      fsm.Actor = "crm-v2"     // the CRM that an upgrade starts
+)
+
 // State is the tracked state of a ClusterInst or AppInst.
 type State string
 
-// The states of ClusterInsts and AppInsts. The document writes Deleted for the
-// target of one row; it is NotPresent: the record is gone.
+// The states of ClusterInsts and AppInsts. In NotPresent the record does not exist.
 const (
 	NotPresent      State = "NotPresent"
 	CreateRequested State = "CreateRequested"
@@ -27,6 +35,10 @@ const (
 	DeleteError     State = "DeleteError"
 )
 
+// Deleted is what a CRM may report instead of [NotPresent]. It is no state of the
+// machine. The outcome is the same: the record is removed.
+const Deleted State = "Deleted"
+
 // Event is a request for a ClusterInst or AppInst, or a report about it.
 type Event string
 
@@ -41,9 +53,9 @@ const (
 	Done    Event = "Done"    // the CRM has completed the work
 	Fail    Event = "Fail"    // the work of the CRM has failed
 
-	Prepared      Event = "Prepared"      // the controller has found no object that needs this one
-	PrepareFailed Event = "PrepareFailed" // the controller has found one, or could not read them
-	Undo          Event = "Undo"          // the controller takes the failed operation back
+	Prepared      Event = "Prepared"      // no object needs this one: the controller orders the delete
+	PrepareFailed Event = "PrepareFailed" // an object needs this one, or the controller could not read the objects
+	Undo          Event = "Undo"          // the controller undoes the failed operation
 
 	TimedOut Event = "TimedOut" // the deadline has passed
 )
@@ -54,22 +66,22 @@ const (
 	CreateTimeout  = 30 * time.Minute
 	UpdateTimeout  = 20 * time.Minute
 	DeleteTimeout  = 20 * time.Minute
-	PrepareTimeout = time.Minute // DeletePrepare: a look-up in the controller's own data
+	PrepareTimeout = time.Minute // DeletePrepare: the controller reads its own records
 )
 
 // ClusterSpec is the content of a ClusterInst, as the user requests it. It is a plain
 // value.
 type ClusterSpec struct {
 	Cloudlet string // key of the cloudlet on which the cluster runs
-	Flavor   string // size of its nodes
-	Nodes    int    // how many
+	Flavor   string // size of the nodes
+	Nodes    int    // number of nodes
 }
 
 // AppSpec is the content of an AppInst, as the user requests it. It is a plain value.
 type AppSpec struct {
 	ClusterInst string // key of the ClusterInst in which the app runs
-	Image       string // what runs
-	Replicas    int    // how often
+	Image       string // container image
+	Replicas    int    // number of replicas
 }
 
 // ManagerConfig returns the configuration of a manager of ClusterInsts or AppInsts
@@ -77,33 +89,19 @@ type AppSpec struct {
 // and [lifecycle.Manager.Do] does the work of the CRM. The caller may modify it, for
 // example to add an owner or an observer.
 //
-//	clusters := lifecycle.Must(edgecloud.ClusterInst, store, edgecloud.ManagerConfig())
+//	clusters, err := lifecycle.New(edgecloud.ClusterInst, store, edgecloud.ManagerConfig())
 func ManagerConfig() *lifecycle.Config[Event] {
 	return &lifecycle.Config[Event]{WorkerActor: CRM, Done: []Event{Done}, Failed: []Event{Fail}, Undo: []Event{Undo}}
 }
 
 // ClusterInst is the machine of ClusterInsts with the payload [ClusterSpec]. Use
 // [ManagerConfig] for a manager of it. It is immutable and safe for concurrent use.
-var ClusterInst = fsm.Must[ClusterSpec](ClusterInstTable())
+var ClusterInst = fsm.Must[ClusterSpec](instTable("clusterinst", "Edge cloud: ClusterInst"))
 
 // AppInst is the machine of AppInsts with the payload [AppSpec]. Its rows are
 // those of [ClusterInst]. Use [ManagerConfig] for a manager of it. It is immutable and
 // safe for concurrent use.
-var AppInst = fsm.Must[AppSpec](AppInstTable())
-
-// ClusterInstTable returns the specification of [ClusterInst], for a machine
-// with a payload of your own:
-//
-//	var clusters = fsm.Must[MyCluster](edgecloud.ClusterInstTable())
-func ClusterInstTable() fsm.Spec[State, Event] {
-	return instTable("clusterinst", "Edge cloud: ClusterInst")
-}
-
-// AppInstTable returns the specification of [AppInst], for a machine with a
-// payload of your own.
-func AppInstTable() fsm.Spec[State, Event] {
-	return instTable("appinst", "Edge cloud: AppInst")
-}
+var AppInst = fsm.Must[AppSpec](instTable("appinst", "Edge cloud: AppInst"))
 
 func instTable(name, title string) fsm.Spec[State, Event] {
 	working := func(s, target State) fsm.State[State] {
@@ -142,7 +140,7 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 			fsm.Move(UpdateRequested, Fail, UpdateError).By(CRM),
 			fsm.Move(Updating, Done, Ready).By(CRM),
 			fsm.Move(Updating, Fail, UpdateError).By(CRM),
-			fsm.Move(UpdateError, Undo, Ready).By(Controller).Note("the previous content comes back"),
+			fsm.Move(UpdateError, Undo, Ready).By(Controller).Note("restores the previous content"),
 			// Delete.
 			fsm.Move(Ready, Delete, DeletePrepare).By(User),
 			fsm.Move(DeletePrepare, Prepared, DeleteRequested).By(Controller),
@@ -153,22 +151,26 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 			fsm.Move(Deleting, Fail, DeleteError).By(CRM),
 			fsm.Move(DeleteError, Undo, Ready).By(Controller),
 
-			// Beyond the document: deadlines, preparation that fails, forced ways out of
-			// the error states.
+			// Beyond the document: deadlines, a failed preparation, forced rows out of the
+			// error states.
 			fsm.Move(CreateRequested, TimedOut, CreateError).AlsoFrom(Creating).After(CreateTimeout).
-				Note("beyond the document: the CRM is silent"),
+				Note("beyond the document: the CRM does not answer"),
 			fsm.Move(UpdateRequested, TimedOut, UpdateError).AlsoFrom(Updating).After(UpdateTimeout).
-				Note("beyond the document: the CRM is silent"),
+				Note("beyond the document: the CRM does not answer"),
 			fsm.Move(DeleteRequested, TimedOut, DeleteError).AlsoFrom(Deleting).After(DeleteTimeout).
-				Note("beyond the document: the CRM is silent"),
+				Note("beyond the document: the CRM does not answer"),
 			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).
-				Note("beyond the document: something still needs the object, and nothing was asked of the CRM"),
+				Note("beyond the document: another object needs this one; the CRM has no order yet"),
 			fsm.Return(DeletePrepare, TimedOut).After(PrepareTimeout).
-				Note("beyond the document: the controller died; nothing was asked of the CRM"),
+				Note("beyond the document: the controller died; the CRM has no order yet"),
 			fsm.Move(UpdateError, Update, UpdateRequested).By(User).OnlyForced().
-				Note("beyond the document: try again instead of undoing"),
+				Note("beyond the document: update again instead of an undo"),
 			fsm.Move(CreateError, Delete, DeletePrepare).AlsoFrom(UpdateError, DeleteError).By(User).OnlyForced().
-				Note("beyond the document: give the object up instead of undoing"),
+				Note("beyond the document: delete instead of an undo"),
 		),
 	}
 }
+
+func inTransition(s State) bool { return !ClusterInst.Kind(s).Resting() }
+
+func isError(s State) bool { return ClusterInst.Kind(s) == fsm.Failed }

@@ -10,105 +10,99 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ErrInUse: other objects need the object, or are in transition in it. Delete them, or
-// wait until they are at rest. [InUseError] names them.
+// ErrInUse: another object needs the object, or is in transition in it. Delete that one,
+// or wait until it is at rest. [InUseError] names it.
 var ErrInUse = errors.New("edgecloud: in use")
 
-// MaxReferrers is how many instances an [InUseError] names at most.
-const MaxReferrers = 100
-
-// InUseError has the instances that prevent the change of an object. It matches
+// InUseError has an instance that prevents the change of an object. It matches
 // [ErrInUse] and [lifecycle.ErrPrecondition]. It is a plain value.
 type InUseError struct {
-	Key  lifecycle.Key // of the object
-	Verb Event         // or "Upgrade", for a cloudlet
-	By   []Referrer    // at most [MaxReferrers]: ClusterInsts, then AppInsts, each in the order of their ids
+	Key   lifecycle.Key // of the object
+	Verb  string        // Update, Delete or Upgrade
+	By    lifecycle.Key // of the instance
+	State State         // of the instance
 }
 
-// Referrer is an instance and its state.
-type Referrer struct {
-	Key   lifecycle.Key
-	State State
-}
-
-// Error returns one line with the instances.
+// Error returns one line.
 func (e *InUseError) Error() string {
-	by := make([]string, len(e.By))
-	for i, r := range e.By {
-		by[i] = fmt.Sprintf("%s %q is %s", r.Key.Machine, r.Key.ID, r.State)
-	}
-	return fmt.Sprintf("%v: %s %q: %s: %s", ErrInUse, e.Key.Machine, e.Key.ID, e.Verb, strings.Join(by, ", "))
+	return fmt.Sprintf("%v: %s %q: %s: %s %q is %s", ErrInUse, e.Key.Machine, e.Key.ID, e.Verb, e.By.Machine, e.By.ID, e.State)
 }
 
 // Unwrap returns [ErrInUse] and [lifecycle.ErrPrecondition].
 func (e *InUseError) Unwrap() []error { return []error{ErrInUse, lifecycle.ErrPrecondition} }
 
-// movingOn refuses an upgrade of a cloudlet while an instance there is in
+// checkCloudletAtRest refuses an upgrade of a cloudlet while an instance there is in
 // transition.
-func (c *Coordinator) movingOn(ctx context.Context, cloudlet string) error {
-	clusters, err := c.Clusters.moving(ctx, func(s *ClusterSpec) (bool, error) { return s.Cloudlet == cloudlet, nil })
-	if err != nil {
+func (c *Coordinator) checkCloudletAtRest(ctx context.Context, cloudlet string) error {
+	key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
+	if err := c.Clusters.checkAtRest(ctx, key, string(Upgrade), c.Clusters.on(ctx, cloudlet)); err != nil {
 		return err
 	}
-	apps, err := c.Apps.moving(ctx, c.appsOn(ctx, cloudlet))
-	if by := slices.Concat(clusters, apps); err == nil && len(by) > 0 {
-		key := lifecycle.Key{Machine: CloudletUpgrade.Name(), ID: cloudlet}
-		err = &InUseError{key, Event(Upgrade), by[:min(len(by), MaxReferrers)]}
-	}
-	return err
+	return c.Apps.checkAtRest(ctx, key, string(Upgrade), c.Apps.on(ctx, cloudlet))
 }
 
-// movingIn refuses an update of a ClusterInst while an AppInst in it is in
+// checkAppsAtRest refuses an update of a ClusterInst while an AppInst in it is in
 // transition.
-func (c *Coordinator) movingIn(ctx context.Context, cluster string) error {
-	by, err := c.Apps.moving(ctx, func(s *AppSpec) (bool, error) { return s.ClusterInst == cluster, nil })
-	if err == nil && len(by) > 0 {
-		err = &InUseError{c.Clusters.key(cluster), Update, by}
-	}
-	return err
+func (c *Coordinator) checkAppsAtRest(ctx context.Context, cluster string) error {
+	return c.Apps.checkAtRest(ctx, c.Clusters.key(cluster), string(Update), func(s *AppSpec) (bool, error) {
+		return s.ClusterInst == cluster, nil
+	})
 }
 
-// moving returns the instances in transition for which its returns true, at most
-// [MaxReferrers].
-func (in *Instances[T]) moving(ctx context.Context, its func(*T) (bool, error)) (by []Referrer, err error) {
+// checkAtRest refuses the change of an object while an instance that matches is in
+// transition.
+func (in *Instances[T]) checkAtRest(ctx context.Context, key lifecycle.Key, verb string, match func(*T) (bool, error)) error {
 	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: transitional}) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		here, err := its(&rec.Payload)
-		if err != nil {
-			return nil, err
-		}
-		if here {
-			if by = append(by, Referrer{in.key(rec.ID), rec.State}); len(by) == MaxReferrers {
-				break
-			}
+		if matches, err := match(&rec.Payload); err != nil {
+			return err
+		} else if matches {
+			return &InUseError{key, verb, in.key(rec.ID), rec.State}
 		}
 	}
-	return by, nil
+	return nil
 }
 
-var transitional = slices.Collect(func(yield func(State) bool) {
-	for s := range ClusterInst.States() {
-		if inTransition(s) && !yield(s) {
-			return
+// checkNoApps refuses a delete of a ClusterInst while an AppInst is in it.
+func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
+	prefix := entryID(cluster, "")
+	for entry, err := range c.Apps.entries.All(ctx, lifecycle.Select[noteState]{After: prefix, Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(entry.ID, prefix) {
+			break
+		}
+		app, err := c.Apps.m.Get(ctx, entry.Payload.ID)
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound):
+		case err != nil:
+			return err
+		case app.Payload.ClusterInst == cluster:
+			return &InUseError{c.Clusters.key(cluster), string(Delete), c.Apps.key(app.ID), app.State}
 		}
 	}
-})
+	return nil
+}
 
-// appsOn returns a function that reports whether an AppInst is on a cloudlet. It reads
-// the place of each ClusterInst once.
-func (c *Coordinator) appsOn(ctx context.Context, cloudlet string) func(*AppSpec) (bool, error) {
-	places := map[string]bool{}
-	return func(s *AppSpec) (bool, error) {
-		here, known := places[s.ClusterInst]
-		if known {
+var transitional = slices.DeleteFunc(slices.Collect(ClusterInst.States()), func(s State) bool { return !inTransition(s) })
+
+// on returns a function that reports whether an instance is on a cloudlet. It reads the
+// place of each parent once.
+func (in *Instances[T]) on(ctx context.Context, cloudlet string) func(*T) (bool, error) {
+	places := map[string]bool{} // by parent
+	return func(spec *T) (bool, error) {
+		parent := in.parent(spec)
+		if here, known := places[parent]; known {
 			return here, nil
 		}
-		at, err := c.placeOfApp(ctx, s)
-		if err == nil {
-			places[s.ClusterInst] = at.cloudlet == cloudlet
+		at, err := in.place(ctx, spec)
+		if err != nil {
+			return false, err
 		}
-		return at.cloudlet == cloudlet, err
+		places[parent] = at.cloudlet == cloudlet
+		return places[parent], nil
 	}
 }

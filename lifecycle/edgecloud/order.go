@@ -1,9 +1,13 @@
 package edgecloud
 
 import (
+	"cmp"
 	"context"
+	"net/url"
+	"slices"
 
 	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
 )
 
 // Order is a request to a CRM about one instance. It is a plain value.
@@ -23,54 +27,38 @@ type Order struct {
 //
 // Errors: those of [lifecycle.Manager.List].
 func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, error) {
-	var orders []Order
-	asked := lifecycle.Select[State]{States: []State{
-		CreateRequested, Creating, UpdateRequested, Updating, DeleteRequested, Deleting,
-	}}
-	for rec, err := range c.Clusters.m.All(ctx, asked) {
-		if err != nil {
-			return nil, err
-		}
-		if rec.Payload.Cloudlet == cloudlet {
-			orders = append(orders, Order{
-				Key: c.Clusters.key(rec.ID), Operation: rec.Operation, Verb: verb(rec.State), In: rec.ID, Cluster: rec.Payload,
-			})
-		}
+	clusters, err := ordersOf(ctx, c.Clusters, cloudlet, func(o *Order, s ClusterSpec) { o.In, o.Cluster = o.Key.ID, s })
+	if err != nil {
+		return nil, err
 	}
-	for rec, err := range c.Apps.m.All(ctx, asked) {
+	apps, err := ordersOf(ctx, c.Apps, cloudlet, func(o *Order, s AppSpec) { o.In, o.App = s.ClusterInst, s })
+	return slices.Concat(clusters, apps), err
+}
+
+func ordersOf[T any](ctx context.Context, in *Instances[T], cloudlet string, fill func(*Order, T)) ([]Order, error) {
+	var orders []Order
+	here := in.on(ctx, cloudlet)
+	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: ordered}) {
 		if err != nil {
 			return nil, err
 		}
-		at, err := c.placeOfApp(ctx, &rec.Payload)
+		mine, err := here(&rec.Payload)
 		if err != nil {
 			return nil, err
 		}
-		if at.cloudlet == cloudlet {
-			orders = append(orders, Order{
-				Key: c.Apps.key(rec.ID), Operation: rec.Operation, Verb: verb(rec.State), In: at.cluster, App: rec.Payload,
-			})
+		if mine {
+			o := Order{Key: in.key(rec.ID), Operation: rec.Operation, Verb: verb(rec.State)}
+			fill(&o, rec.Payload)
+			orders = append(orders, o)
 		}
 	}
 	return orders, nil
 }
 
-// Answer takes a message of a CRM about an instance of either kind, see
-// [Instances.Receive]. The error is [lifecycle.ErrInvalid] for a key of another
-// machine.
-func (c *Coordinator) Answer(ctx context.Context, key lifecycle.Key, info Info) (lifecycle.Verdict, error) {
-	info.ID = key.ID
-	switch key.Machine {
-	case c.Clusters.key("").Machine:
-		return c.Clusters.Receive(ctx, info)
-	case c.Apps.key("").Machine:
-		return c.Apps.Receive(ctx, info)
-	}
-	return lifecycle.Refused, &lifecycle.Error{
-		Verb: "report", Machine: key.Machine, ID: key.ID, Actor: CRM, Err: lifecycle.ErrInvalid,
-	}
-}
+// ordered are the states of objects that a CRM has an order for.
+var ordered = slices.DeleteFunc(slices.Clone(transitional), func(s State) bool { return s == DeletePrepare })
 
-// verb returns the request that an object in a state is in.
+// verb returns the request that an object in a transitional state is in.
 func verb(s State) Event {
 	switch s {
 	case CreateRequested, Creating:
@@ -81,18 +69,25 @@ func verb(s State) Event {
 	return Delete
 }
 
-// working, done and failed return the states that the CRM reports about an order.
-func (o *Order) working() State {
-	return map[Event]State{Create: Creating, Update: Updating, Delete: Deleting}[o.Verb]
+// The states that a CRM reports about an order, by its verb.
+var (
+	workingStates = map[Event]State{Create: Creating, Update: Updating, Delete: Deleting}
+	doneStates    = map[Event]State{Create: Ready, Update: Ready, Delete: NotPresent}
+	failedStates  = map[Event]State{Create: CreateError, Update: UpdateError, Delete: DeleteError}
+)
+
+func (o *Order) report(states map[Event]State) Report {
+	return Report{ID: o.Key.ID, Operation: o.Operation, State: states[o.Verb]}
 }
 
-func (o *Order) done() State {
-	if o.Verb == Delete {
-		return NotPresent
+// path returns the path that the work locks: a ClusterInst with all AppInsts in it, or
+// one AppInst in it.
+func (o *Order) path() (lock.Path, error) {
+	path, err := lock.Root().Child("c" + url.PathEscape(o.In))
+	if err == nil && o.Key.Machine != ClusterInst.Name() {
+		path, err = path.Child("a" + url.PathEscape(o.Key.ID))
 	}
-	return Ready
+	return path, err
 }
 
-func (o *Order) failed() State {
-	return map[Event]State{Create: CreateError, Update: UpdateError, Delete: DeleteError}[o.Verb]
-}
+func byID(a, b Report) int { return cmp.Compare(a.ID, b.ID) }

@@ -1,112 +1,117 @@
 package edgecloud_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/fsmtest"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// TestScripts runs the stories of testdata/story-*.txt: requests and messages in,
-// states and answers out. All objects of a file live in one memory store, and time
-// is that of a bubble. The commands:
+// TestScripts runs testdata/*.script: requests and reports in, states and results out.
+// All objects of a file are in one memory store. The commands:
 //
 //	cloudlet ID create version=V | start notify=N version=V | ack notify=N | gathered notify=N |
-//	            gather-failed notify=N | disconnected notify=N |
+//	            gather-failed notify=N | disconnected notify=N | up |
 //	            upgrade version=V | ack-upgrade notify=N | bringup-failed notify=N [reason=(TEXT)] |
 //	            keep-old notify=N | repaired version=V reason=(TEXT)
 //	cluster ID create on=CLOUDLET nodes=N | app ID create in=CLUSTER replicas=N
 //	cluster|app ID update n=N | delete | undo [op=N] | get | history |
-//	            says STATE [op=N] [errors=(TEXT, ...)] | wait | verdicts
-//	            each with [force] [override=NAME] [reason=(TEXT)] [patience=DURATION] [keep-error]
+//	            report STATE [op=N] [errors=(TEXT, ...)] | wait [patience=DURATION] | verdicts
+//	            requests with [force] [ignore-transient] [keep-error] [reason=(TEXT)]
 //	reconnect CLOUDLET notify=N        with lines: cluster|app ID STATE [OPERATION]
 //	sweep
-//	advance DURATION
 //	restart                            another coordinator on the same store
+//
+// The files together take every row of the tables, except those that the test names.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/story-*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	seen := covers(t)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{store: &lifecycle.MemoryStore{KeepHistory: -1}, begun: map[string]any{}, seen: seen}
-				s.start()
-				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-					t.Helper()
-					s.t, s.d, s.out = t, d, &strings.Builder{}
-					s.run(t.Context())
-					return s.out.String()
-				})
-			})
-		})
-	}
-}
-
-type script struct {
-	t     *testing.T
-	d     *datadriven.TestData
-	out   *strings.Builder
-	store lifecycle.Store
-	c     *edgecloud.Coordinator
-	seen  lifecycle.Observer
-	begun map[string]any // what a request has returned last, for wait
-}
-
-func (s *script) start() {
-	s.c = edgecloud.NewCoordinator(s.store, &edgecloud.Config{Observer: s.seen})
-}
-
-func (s *script) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
-
-func (s *script) run(ctx context.Context) {
-	switch s.d.Cmd {
-	case "cloudlet":
-		s.cloudlet(ctx, s.word(0), s.word(1))
-	case "cluster":
-		instance(s, ctx, s.c.Clusters, edgecloud.ClusterSpec{Cloudlet: s.value("on"), Nodes: s.number("nodes")},
-			func(c *edgecloud.ClusterSpec) { c.Nodes = s.number("n") })
-	case "app":
-		instance(s, ctx, s.c.Apps, edgecloud.AppSpec{ClusterInst: s.value("in"), Replicas: s.number("replicas")},
-			func(a *edgecloud.AppSpec) { a.Replicas = s.number("n") })
-	case "reconnect":
-		s.reconnect(ctx, s.word(0))
-	case "sweep":
-		cases, err := s.c.Sweep(ctx)
-		for _, c := range cases {
-			s.say("%v", c)
+	covered := covers(t)
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+		store := &lifecycle.MemoryStore{KeepHistory: -1}
+		s := &script{begun: map[string]any{}}
+		restart := func() {
+			var err error
+			s.c, err = edgecloud.NewCoordinator(store, &edgecloud.Config{Observer: covered})
+			require.NoError(t, err)
 		}
-		s.answer("", err)
-	case "advance":
-		d, err := time.ParseDuration(s.word(0))
-		require.NoError(s.t, err)
-		time.Sleep(d) // of the bubble
-		s.say("later")
-	case "restart":
-		s.start()
-		s.say("restarted")
-	default:
-		s.t.Fatalf("no command %q", s.d.Cmd)
-	}
+		restart()
+		return scripttest.World{Commands: map[string]scripttest.Command{
+			"cloudlet": s.cloudlet,
+			"cluster": func(t *testing.T, a *scripttest.Args) string {
+				n := a.Number("n")
+				return instance(t, s, a, s.c.Clusters, edgecloud.ClusterSpec{Cloudlet: a.Value("on"), Nodes: a.Number("nodes")},
+					func(c *edgecloud.ClusterSpec) { c.Nodes = n })
+			},
+			"app": func(t *testing.T, a *scripttest.Args) string {
+				n := a.Number("n")
+				return instance(t, s, a, s.c.Apps, edgecloud.AppSpec{ClusterInst: a.Value("in"), Replicas: a.Number("replicas")},
+					func(spec *edgecloud.AppSpec) { spec.Replicas = n })
+			},
+			"reconnect": s.reconnect,
+			"sweep": func(t *testing.T, _ *scripttest.Args) string {
+				results, err := s.c.Sweep(t.Context())
+				require.NoError(t, err)
+				return lines(results)
+			},
+			"restart": func(*testing.T, *scripttest.Args) string { restart(); return "" },
+		}}
+	})
 }
 
-func (s *script) cloudlet(ctx context.Context, id, verb string) {
-	c, n, version, reason := s.c.Cloudlets, int64(s.number("notify")), s.value("version"), s.value("reason")
+// covers returns an observer that counts the rows that objects take. When the test
+// ends, it demands all of them but the exceptions.
+func covers(t *testing.T) lifecycle.Observer {
+	const same, dies = "as from UpdateError", "a controller dies in DeletePrepare: see the crash tests"
+	// AppInst has the same rows and the same code.
+	_, insts := fsmtest.Watch(edgecloud.ClusterInst, &fsmtest.CoverConfig{Except: map[string]string{
+		"DeletePrepare -PrepareFailed-> CreateError": same, "DeletePrepare -PrepareFailed-> DeleteError": same,
+		"DeletePrepare -TimedOut-> Ready": dies, "DeletePrepare -TimedOut-> UpdateError": dies,
+		"DeletePrepare -TimedOut-> CreateError": dies, "DeletePrepare -TimedOut-> DeleteError": dies,
+	}})
+	_, created := fsmtest.Watch(edgecloud.CloudletCreate, nil)
+	_, upgraded := fsmtest.Watch(edgecloud.CloudletUpgrade, &fsmtest.CoverConfig{Except: map[string]string{
+		"Updating -Gathered-> Ready": "Cloudlets sends the missed acknowledgement first",
+	}})
+	all := map[string]*fsmtest.Coverage{
+		edgecloud.ClusterInst.Name(): insts, edgecloud.AppInst.Name(): insts,
+		edgecloud.CloudletCreate.Name(): created, edgecloud.CloudletUpgrade.Name(): upgraded,
+	}
+	t.Cleanup(func() {
+		for _, c := range []*fsmtest.Coverage{insts, created, upgraded} {
+			c.Judge(t)
+		}
+	})
+	return lifecycle.Observer{Changed: func(_ context.Context, h lifecycle.HistoryRow) {
+		all[h.Machine].Saw(fsm.Moved{From: h.From, Origin: h.FromOrigin, To: h.To, Event: h.Event, Actor: h.Actor, Row: -1})
+	}}
+}
+
+// script is the world of one file.
+type script struct {
+	c     *edgecloud.Coordinator
+	begun map[string]any // the records that requests have returned, for wait
+}
+
+func (s *script) cloudlet(t *testing.T, a *scripttest.Args) string {
+	ctx, c := t.Context(), s.c.Cloudlets
+	id, verb := a.Word(), a.Word()
+	n, version, reason := int64(a.Number("notify")), a.Value("version"), a.Value("reason")
 	var err error
-	extra := ""
+	result := ""
 	switch verb {
+	case "up":
+		up(t, s.c, id)
 	case "create":
 		_, err = c.Create(ctx, id, version)
 	case "start":
@@ -120,7 +125,7 @@ func (s *script) cloudlet(ctx context.Context, id, verb string) {
 	case "disconnected":
 		var moved bool
 		moved, err = c.Disconnected(ctx, id, n)
-		extra = fmt.Sprintf("moved: %v; ", moved)
+		result = fmt.Sprintf("moved: %v; ", moved)
 	case "upgrade":
 		_, err = c.Upgrade(ctx, id, version, reason)
 	case "ack-upgrade":
@@ -133,71 +138,80 @@ func (s *script) cloudlet(ctx context.Context, id, verb string) {
 		err = c.Repaired(ctx, id, version, reason)
 	case "get":
 	default:
-		s.t.Fatalf("no verb %q", verb)
+		a.Fatalf("unknown verb %q", verb)
 	}
-	at, gone := c.Creation(ctx, id)
+	start, gone := c.Creation(ctx, id)
 	up, _ := c.Upgrading(ctx, id)
 	if gone != nil {
-		s.answer("", errors.Join(err, gone))
-		return
+		return scripttest.Error(errors.Join(err, gone))
 	}
-	why := ""
+	result += fmt.Sprintf("creation %s, CRM %s notify %d; upgrade %s to %s",
+		start.State, cmp.Or(start.Payload.Version, "none"), start.Payload.NotifyID, up.State, up.Payload.Version)
 	if up.Reason != "" {
-		why = fmt.Sprintf(" (%s)", up.Reason)
+		result += " (" + up.Reason + ")"
 	}
-	s.answer(fmt.Sprintf("%screation %s, CRM %s notify %d; upgrade %s to %s%s", extra,
-		at.State, orNone(at.Payload.Version), at.Payload.NotifyID, up.State, up.Payload.Version, why), err)
+	if err != nil {
+		return scripttest.Error(err) + "\n" + result
+	}
+	return result
 }
 
-func orNone(text string) string {
-	if text == "" {
-		return "none"
+func instance[T any](t *testing.T, s *script, a *scripttest.Args, in *edgecloud.Instances[T], spec T, edit func(*T)) string {
+	ctx := t.Context()
+	call := &edgecloud.Call{
+		Force: a.Flag("force"), IgnoreTransientState: a.Flag("ignore-transient"),
+		KeepError: a.Flag("keep-error"), Reason: a.Value("reason"),
 	}
-	return text
-}
-
-func instance[T any](s *script, ctx context.Context, in *edgecloud.Instances[T], spec T, edit func(*T)) {
-	id, verb := s.word(0), s.word(1)
-	key := s.d.Cmd + id
-	request := func(rec edgecloud.Record[T], err error) {
+	id, verb := a.Word(), a.Word()
+	key := a.Command() + id
+	result := func(rec edgecloud.Record[T], err error) string {
+		if err != nil {
+			return scripttest.Error(err)
+		}
+		return text(rec)
+	}
+	request := func(rec edgecloud.Record[T], err error) string {
 		if err == nil {
 			s.begun[key] = rec
 		}
-		s.answer(text(rec), err)
+		return result(rec, err)
 	}
+	op := lifecycle.OpID(a.Number("op"))
 	switch verb {
 	case "create":
-		request(in.Create(ctx, id, spec, s.call()))
+		return request(in.Create(ctx, id, spec, call))
 	case "update":
-		request(in.Update(ctx, id, func(t *T) error { edit(t); return nil }, s.call()))
+		return request(in.Update(ctx, id, func(t *T) error { edit(t); return nil }, call))
 	case "delete":
-		request(in.Delete(ctx, id, s.call()))
+		return request(in.Delete(ctx, id, call))
 	case "undo":
-		rec, err := in.Undo(ctx, id, lifecycle.OpID(s.number("op")), s.value("reason"))
-		s.answer(text(rec), err)
+		return result(in.Undo(ctx, id, op, call.Reason))
 	case "get":
-		rec, err := in.Get(ctx, id)
-		s.answer(text(rec), err)
+		return result(in.Get(ctx, id))
 	case "wait":
 		start := time.Now()
-		rec, err := in.Wait(ctx, s.begun[key].(edgecloud.Record[T]), s.call())
-		s.answer(fmt.Sprintf("after %v: %s", time.Since(start), text(rec)), err)
-	case "says":
-		op := lifecycle.OpID(s.number("op"))
-		v, err := in.Receive(ctx, edgecloud.Info{ID: id, Operation: op, State: edgecloud.State(s.word(2)), Errors: s.values("errors")})
+		rec, err := in.Wait(ctx, s.begun[key].(edgecloud.Record[T]), a.Duration("patience"))
+		out := fmt.Sprintf("after %v: %s", time.Since(start), text(rec))
+		if err != nil {
+			return scripttest.Error(err) + "\n" + out
+		}
+		return out
+	case "report":
+		v, err := in.Receive(ctx, edgecloud.Report{ID: id, Operation: op, State: edgecloud.State(a.Word()), Errors: a.Values("errors")})
+		if err != nil {
+			return scripttest.Error(err)
+		}
 		now, _ := in.Get(ctx, id)
-		s.answer(fmt.Sprintf("%v: %s", v, text(now)), err)
+		return fmt.Sprintf("%v: %s", v, text(now))
 	case "verdicts":
-		s.say("%+v", in.Verdicts())
+		return fmt.Sprintf("%+v", in.Verdicts())
 	case "history":
 		rows, err := in.Manager().History(ctx, id, 0, 0)
-		for _, row := range rows {
-			s.say("%v", row)
-		}
-		s.answer("", err)
-	default:
-		s.t.Fatalf("no verb %q", verb)
+		require.NoError(t, err)
+		return lines(rows)
 	}
+	a.Fatalf("unknown verb %q", verb)
+	return ""
 }
 
 func text[T any](rec edgecloud.Record[T]) string {
@@ -219,103 +233,50 @@ func text[T any](rec edgecloud.Record[T]) string {
 	return out
 }
 
-func (s *script) reconnect(ctx context.Context, cloudlet string) {
+func (s *script) reconnect(t *testing.T, a *scripttest.Args) string {
 	var all edgecloud.Account
-	for line := range strings.Lines(s.d.Input) {
-		f := strings.Fields(line)
-		info := edgecloud.Info{ID: f[1], State: edgecloud.State(f[2])}
+	for _, f := range a.Lines() {
+		report := edgecloud.Report{ID: f[1], State: edgecloud.State(f[2])}
 		if len(f) > 3 {
 			n, err := strconv.Atoi(f[3])
-			require.NoError(s.t, err)
-			info.Operation = lifecycle.OpID(n)
+			require.NoError(t, err)
+			report.Operation = lifecycle.OpID(n)
 		}
 		if f[0] == "cluster" {
-			all.Clusters = append(all.Clusters, info)
+			all.Clusters = append(all.Clusters, report)
 		} else {
-			all.Apps = append(all.Apps, info)
+			all.Apps = append(all.Apps, report)
 		}
 	}
-	r, err := s.c.Reconnect(ctx, cloudlet, int64(s.number("notify")), all)
-	reconciled(s, "cluster", r.Clusters)
-	reconciled(s, "app", r.Apps)
-	s.answer("", err)
+	r, err := s.c.Reconnect(t.Context(), a.Word(), int64(a.Number("notify")), all)
+	out := reconciled("cluster", r.Clusters) + reconciled("app", r.Apps)
+	if err != nil {
+		out += scripttest.Error(err)
+	}
+	return out
 }
 
-func reconciled[T any](s *script, kind string, r lifecycle.ReconcileResult[edgecloud.State, T]) {
+func reconciled[T any](kind string, r lifecycle.ReconcileResult[edgecloud.State, T]) string {
+	var out strings.Builder
 	for _, x := range r.Outcomes {
-		s.say("%s %s: operation %d %v", kind, x.ID, x.Operation, x.Verdict)
+		fmt.Fprintf(&out, "%s %s: operation %d %v\n", kind, x.ID, x.Operation, x.Verdict)
 	}
 	for _, rec := range r.Resend {
-		s.say("%s %s: to be sent again: %s", kind, rec.ID, text(rec))
+		fmt.Fprintf(&out, "%s %s: send again: %s\n", kind, rec.ID, text(rec))
 	}
 	for _, rec := range r.Missing {
-		s.say("%s %s: missing: %s", kind, rec.ID, text(rec))
+		fmt.Fprintf(&out, "%s %s: missing: %s\n", kind, rec.ID, text(rec))
 	}
 	for _, id := range r.Extra {
-		s.say("%s %s: nobody has asked for it", kind, id)
+		fmt.Fprintf(&out, "%s %s: no record\n", kind, id)
 	}
+	return out.String()
 }
 
-// answer prints an answer, or the error with its status code.
-func (s *script) answer(what string, err error) {
-	if err != nil {
-		s.say("%d: %s", lifecycle.HTTPStatus(err), strings.ReplaceAll(err.Error(), "\n", "; "))
+func lines[T fmt.Stringer](list []T) string {
+	var out strings.Builder
+	for _, x := range list {
+		fmt.Fprintln(&out, x)
 	}
-	if err == nil && what == "" && s.out.Len() == 0 {
-		s.say("nothing")
-	}
-	if what != "" && (err == nil || s.d.Cmd == "cloudlet" || s.word(1) == "wait") {
-		s.say("%s", what)
-	}
-}
-
-func (s *script) call() *edgecloud.Call {
-	call := &edgecloud.Call{Reason: s.value("reason"), Force: s.d.HasArg("force"), KeepError: s.d.HasArg("keep-error")}
-	if p := s.value("patience"); p != "" {
-		d, err := time.ParseDuration(p)
-		require.NoError(s.t, err)
-		call.Patience = d
-	}
-	if name := s.value("override"); name != "" {
-		for o := range edgecloud.Override(8) {
-			if o.String() == name {
-				call.Override = o
-			}
-		}
-		require.NotZero(s.t, call.Override, name)
-	}
-	return call
-}
-
-func (s *script) word(i int) string {
-	for _, arg := range s.d.CmdArgs {
-		if len(arg.Vals) == 0 {
-			if i == 0 {
-				return arg.Key
-			}
-			i--
-		}
-	}
-	return ""
-}
-
-func (s *script) values(key string) []string {
-	for _, arg := range s.d.CmdArgs {
-		if arg.Key == key {
-			return arg.Vals
-		}
-	}
-	return nil
-}
-
-func (s *script) value(key string) string { return strings.Join(s.values(key), ", ") }
-
-func (s *script) number(key string) int {
-	v := s.value(key)
-	if v == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(v)
-	require.NoError(s.t, err)
-	return n
+	return out.String()
 }

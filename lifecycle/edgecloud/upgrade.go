@@ -1,8 +1,8 @@
 package edgecloud
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -23,34 +23,27 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 		return CloudletRecord{}, c.refusedUpgrade(id, Upgrade, User, fmt.Errorf("%w: no version", lifecycle.ErrInvalid))
 	}
 	var upgraded *lifecycle.TxResult[CloudletState, Cloudlet]
-	err := together(ctx, func(tx *lifecycle.Tx) error {
+	err := commit(ctx, func(tx *lifecycle.Tx) error {
 		at, err := c.start.Get(ctx, id)
 		if err != nil {
 			return err
 		}
 		if at.State != CloudletReady {
 			needed := c.start.Require(id, CloudletReady)
-			now, err := c.c.store.Get(ctx, needed.Key)
-			if err == nil {
-				err = c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
-			}
-			return err
+			now := lifecycle.StoredRecord{Key: needed.Key, State: string(at.State)}
+			return c.refusedUpgrade(id, Upgrade, User, &lifecycle.PreconditionError{Precondition: needed, Current: now})
 		}
-		edit := func(u *Cloudlet) error {
-			runs := at.Payload.Version
-			if runs == "" {
-				runs = u.Version
-			}
+		upgraded = c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Reason: reason, Edit: func(u *Cloudlet) error {
+			runs := cmp.Or(at.Payload.Version, u.Version)
 			if version == runs {
 				return fmt.Errorf("%w: the CRM has version %s", lifecycle.ErrInvalid, version)
 			}
 			u.Version, u.OldVersion = version, runs
 			return nil
-		}
-		upgraded = c.upgrade.In(tx).Fire(id, Upgrade, User, &cloudletChange{Edit: edit, Reason: reason})
+		}})
 		// If another CRM has started since, the upgrade is decided again.
 		c.start.In(tx).Fire(id, Replacing, Controller, &cloudletChange{Expect: at.Revision, Force: true})
-		return touch(ctx, tx, c.c.cloudletRefs, id, func() error { return c.c.movingOn(ctx, id) })
+		return write(ctx, tx, c.c.cloudletCounters, id, func(*note) error { return c.c.checkCloudletAtRest(ctx, id) })
 	})
 	if err != nil {
 		return CloudletRecord{}, err
@@ -65,7 +58,7 @@ func (c *Cloudlets) Upgrade(ctx context.Context, id, version, reason string) (Cl
 // [fsm.ErrWrongActor] for one that is not the old CRM's, [fsm.ErrNotAllowed],
 // those of [lifecycle.Manager.Fire].
 func (c *Cloudlets) AckUpgrade(ctx context.Context, id string, notifyID int64) error {
-	return c.report(ctx, id, notifyID, AckUpgrade, nil)
+	return c.report(ctx, id, notifyID, AckUpgrade, "")
 }
 
 // BringUpFailed records that the old CRM could not bring up the new one and has removed
@@ -74,26 +67,23 @@ func (c *Cloudlets) AckUpgrade(ctx context.Context, id string, notifyID int64) e
 //
 // Errors: those of AckUpgrade.
 func (c *Cloudlets) BringUpFailed(ctx context.Context, id string, notifyID int64, reason string) error {
-	return c.report(ctx, id, notifyID, BringUpFailed, &cloudletChange{Reason: reason})
+	return c.report(ctx, id, notifyID, BringUpFailed, reason)
 }
 
 // report fires an event by the CRM with a notify id. The table refuses it for a CRM that
 // takes part in no upgrade.
-func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, change *cloudletChange) error {
-	if change == nil {
-		change = &cloudletChange{}
-	}
-	for {
-		now, speaker, err := c.speaker(ctx, id, notifyID)
+func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e CloudletEvent, reason string) error {
+	return commit(ctx, func(tx *lifecycle.Tx) error {
+		now, sender, err := c.sender(ctx, id, notifyID)
 		if err != nil {
 			return c.refusedUpgrade(id, e, "", err)
 		}
-		change.Operation = now.Operation
-		_, err = c.upgrade.Fire(ctx, id, e, speaker, change)
-		if !errors.Is(err, lifecycle.ErrConflict) || ctx.Err() != nil {
-			return err
+		if e == KeepOld && now.State == CloudletUpdateError {
+			reason = now.Reason // of the failure
 		}
-	}
+		c.upgrade.In(tx).Fire(id, e, sender, &cloudletChange{Operation: now.Operation, Reason: reason})
+		return nil
+	})
 }
 
 // KeepOld records that the old CRM continues after a failed upgrade and sends all its
@@ -102,46 +92,28 @@ func (c *Cloudlets) report(ctx context.Context, id string, notifyID int64, e Clo
 //
 // Errors: those of AckUpgrade.
 func (c *Cloudlets) KeepOld(ctx context.Context, id string, notifyID int64) error {
-	reason := ""
-	if now, err := c.upgrade.Get(ctx, id); err == nil && now.State == CloudletUpdateError {
-		reason = now.Reason // of the failure
-	}
 	// A CRM whose connection has dropped does not continue: it has to start up.
 	if at, err := c.start.Get(ctx, id); err == nil && at.State == CloudletOffline && at.Payload.NotifyID == notifyID {
-		return c.refusedUpgrade(id, KeepOld, CRMv1, fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID))
+		return c.refusedUpgrade(id, KeepOld, CRMv1, errDropped(notifyID))
 	}
-	if err := c.report(ctx, id, notifyID, KeepOld, &cloudletChange{Reason: reason}); err != nil {
+	if err := c.report(ctx, id, notifyID, KeepOld, ""); err != nil {
 		return err
 	}
-	for {
-		at, err := c.start.Get(ctx, id)
-		if err != nil || at.State == CloudletReady && at.Payload.NotifyID == notifyID {
-			return err
-		}
-		change := &cloudletChange{Operation: at.Operation}
-		if at.Payload.NotifyID == notifyID {
-			switch at.State {
-			case CloudletInit:
-				_, err = c.start.Fire(ctx, id, AckStart, Controller, change)
-			case CloudletInitOk:
-				_, err = c.start.Fire(ctx, id, Gathered, CRM, change)
-			default: // it has dropped meanwhile
-				return c.refusedUpgrade(id, KeepOld, CRMv1, fmt.Errorf("%w: notify id %d has dropped", lifecycle.ErrStale, notifyID))
-			}
-		} else {
-			change.Expect, change.Edit = at.Revision, back(at.State, notifyID)
-			_, err = c.start.Fire(ctx, id, StartUp, CRM, change)
-		}
-		overtaken := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, fsm.ErrNotAllowed)
-		if err != nil && (!overtaken || ctx.Err() != nil) {
-			return err
-		}
+	at, err := c.start.Get(ctx, id)
+	if err == nil && at.Payload.NotifyID != notifyID {
+		at, err = c.fire(ctx, id, CRM, func(now *CloudletRecord) (CloudletEvent, *cloudletChange) {
+			return StartUp, &cloudletChange{Edit: makeCurrent(now.State, notifyID)}
+		})
 	}
+	if err != nil || at.State == CloudletReady {
+		return err
+	}
+	return c.Gathered(ctx, id, notifyID)
 }
 
-// Repaired is an operator's way out of UpdateError, by force: the cloudlet runs a CRM
-// of this version, and its instances may be changed again. It does not move the
-// record of the creation. A CRM that connected in the upgrade, and whose
+// Repaired records that an operator has repaired a cloudlet in UpdateError, by force:
+// the cloudlet runs a CRM of this version, and its instances may be changed again. It
+// does not move the record of the creation. A CRM that connected in the upgrade, and whose
 // [Cloudlets.Gathered] was refused, reports that again, or starts up again after
 // [StartTimeout]; until then changes of instances and upgrades are refused. An old CRM
 // that is to continue reports [Cloudlets.KeepOld] before.
@@ -160,9 +132,5 @@ func (c *Cloudlets) Repaired(ctx context.Context, id, version, reason string) er
 }
 
 func (c *Cloudlets) refusedUpgrade(id string, e CloudletEvent, actor fsm.Actor, err error) error {
-	err = c.refused(id, e, actor, err)
-	if le, ok := err.(*lifecycle.Error); ok && le.Machine == CloudletCreate.Name() && le.Verb == "fire" {
-		le.Machine = CloudletUpgrade.Name()
-	}
-	return err
+	return refusal("fire", CloudletUpgrade.Name(), id, string(e), actor, err)
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// upgrading brings cloudlet b up under notify id 1, and begins an upgrade to v2, whose
-// CRM has connected under 2 and was answered.
+// upgrading starts an upgrade of cloudlet b to v2. The old CRM has notify id 1; the new
+// one has connected under 2 and was acknowledged.
 func upgrading(t *testing.T, store lifecycle.Store) *edgecloud.Cloudlets {
 	t.Helper()
-	c := edgecloud.NewCoordinator(store, nil)
-	up(t, c, "b")
+	c := newCoordinator(t, store)
 	_, err := c.Cloudlets.Upgrade(t.Context(), "b", "v2", "")
 	require.NoError(t, err)
 	require.NoError(t, c.Cloudlets.AckUpgrade(t.Context(), "b", 1))
@@ -33,9 +32,9 @@ func requireCloudlet(t *testing.T, c *edgecloud.Cloudlets, creation, upgrade edg
 	require.Equal(t, []any{creation, upgrade, at}, []any{start.State, up.State, start.Payload})
 }
 
-// The old CRM that crashes and starts again is in nobody's way: the new one, which has
-// ended it, finishes the upgrade, however far the old one has come.
-func TestTheOldCRMStartsAgainInAnUpgrade(t *testing.T) {
+// The old CRM crashes and starts again. The new one, which has ended it, completes the
+// upgrade in every state of the old one.
+func TestOldCRMStartsAgain(t *testing.T) {
 	ctx := t.Context()
 	for _, far := range []func(c *edgecloud.Cloudlets) error{
 		func(*edgecloud.Cloudlets) error { return nil },
@@ -51,15 +50,15 @@ func TestTheOldCRMStartsAgainInAnUpgrade(t *testing.T) {
 		requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletReady,
 			edgecloud.Cloudlet{NotifyID: 2, Version: "v2", OldNotifyID: 3})
 		_, err = c.StartUp(ctx, "b", 3, "v1")
-		require.ErrorIs(t, err, lifecycle.ErrStale, "what it said comes twice")
-		require.ErrorIs(t, c.AckUpgrade(ctx, "b", 3), lifecycle.ErrStale, "it is ended")
+		require.ErrorIs(t, err, lifecycle.ErrStale, "a repeated start")
+		require.ErrorIs(t, c.AckUpgrade(ctx, "b", 3), lifecycle.ErrStale, "the new CRM has ended it")
 		_, err = c.StartUp(ctx, "b", 4, "v2")
 		require.NoError(t, err)
 	}
 }
 
-// The new CRM has dropped, and what it said comes after that.
-func TestTheNewCRMDropsWhileTheOldOneStartsAgain(t *testing.T) {
+// The connection of the new CRM has dropped, and its report arrives after that.
+func TestNewCRMDrops(t *testing.T) {
 	ctx := t.Context()
 	for _, first := range []bool{true, false} {
 		c := upgrading(t, lifecycle.NewMemoryStore())
@@ -85,37 +84,34 @@ func TestTheNewCRMDropsWhileTheOldOneStartsAgain(t *testing.T) {
 	}
 }
 
-// The upgrade fails, and the old CRM that has started again goes on, while the new one
-// is about to take its place: it does not.
-func TestTheOldCRMGoesOnWhileTheNewOneFinishes(t *testing.T) {
+// The upgrade fails and the old CRM continues, while a report of the new CRM is being
+// committed: the report is refused.
+func TestOldCRMContinues(t *testing.T) {
 	ctx := t.Context()
-	s := &meddling{MemoryStore: lifecycle.NewMemoryStore()}
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 	c := upgrading(t, s)
 	_, err := c.StartUp(ctx, "b", 3, "v1")
 	require.NoError(t, err)
 	require.NoError(t, c.Gathered(ctx, "b", 3))
-	s.before = func() {
+	s.once("commit", "", func() {
 		require.NoError(t, c.BringUpFailed(ctx, "b", 3, "no image"))
 		require.NoError(t, c.KeepOld(ctx, "b", 3))
-	}
+	})
 	require.ErrorIs(t, c.Gathered(ctx, "b", 2), lifecycle.ErrStale)
 	requireCloudlet(t, c, edgecloud.CloudletReady, edgecloud.CloudletUpdateError,
 		edgecloud.Cloudlet{NotifyID: 3, Version: "v1", OldNotifyID: 2, OldVersion: "v2"})
 }
 
-// The old CRM's connection drops after or before the new one's start takes its place: it
-// does not serve on under it.
-func TestTheOldConnectionDropsInAnUpgrade(t *testing.T) {
+// The connection of the old CRM drops after or before the start of the new one: the old
+// CRM does not continue under it.
+func TestOldConnectionDrops(t *testing.T) {
 	ctx := t.Context()
 	states := []edgecloud.CloudletState{
 		edgecloud.CloudletOffline, edgecloud.CloudletInit, edgecloud.CloudletInitOk, edgecloud.CloudletReady,
 	}
 	for _, at := range states {
-		c := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil).Cloudlets
-		_, err := c.StartUp(ctx, "b", 1, "v1")
-		require.NoError(t, err)
-		require.NoError(t, c.Gathered(ctx, "b", 1))
-		_, err = c.Upgrade(ctx, "b", "v2", "")
+		c := newCoordinator(t, lifecycle.NewMemoryStore()).Cloudlets
+		_, err := c.Upgrade(ctx, "b", "v2", "")
 		require.NoError(t, err)
 		_, err = c.StartUp(ctx, "b", 2, "v2")
 		require.NoError(t, err)
@@ -127,7 +123,7 @@ func TestTheOldConnectionDropsInAnUpgrade(t *testing.T) {
 			require.True(t, moved)
 		case edgecloud.CloudletInitOk:
 			require.NoError(t, c.Acknowledge(ctx, "b", 2))
-		case edgecloud.CloudletReady: // of the one that was the old one, in its place again
+		case edgecloud.CloudletReady: // the old CRM is the current one again
 			require.NoError(t, c.BringUpFailed(ctx, "b", 1, ""))
 			require.NoError(t, c.KeepOld(ctx, "b", 1))
 			old, others = 2, edgecloud.Cloudlet{NotifyID: 1, Version: "v1", OldNotifyID: 2}
@@ -144,13 +140,12 @@ func TestTheOldConnectionDropsInAnUpgrade(t *testing.T) {
 		require.ErrorIs(t, c.KeepOld(ctx, "b", old), lifecycle.ErrStale)
 		requireCloudlet(t, c, at, upgrade.State, others)
 		_, err = c.StartUp(ctx, "b", 2, "v2")
-		require.ErrorIs(t, err, lifecycle.ErrStale, "it is not new, dropped or not")
+		require.ErrorIs(t, err, lifecycle.ErrStale, "the notify id is not new")
 		_, err = c.StartUp(ctx, "b", 3, "v1")
 		require.NoError(t, err)
 	}
 
-	c := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), nil)
-	up(t, c, "b")
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
 	_, err := c.Cloudlets.Upgrade(ctx, "b", "v2", "")
 	require.NoError(t, err)
 	require.NoError(t, c.Cloudlets.BringUpFailed(ctx, "b", 1, ""))
@@ -158,24 +153,23 @@ func TestTheOldConnectionDropsInAnUpgrade(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v2")
 	require.NoError(t, err)
-	require.ErrorIs(t, c.Cloudlets.KeepOld(ctx, "b", 1), lifecycle.ErrStale, "it dropped before the other came")
+	require.ErrorIs(t, c.Cloudlets.KeepOld(ctx, "b", 1), lifecycle.ErrStale, "it dropped before the new CRM connected")
 }
 
-// Another CRM takes the place while the drop of the one that had it is noted: it is
-// noted as that of the old one.
-func TestTheConnectionIsOvertakenWhileItDrops(t *testing.T) {
+// A new CRM connects while the drop of the current connection is being committed: it is
+// recorded as the drop of the old connection.
+func TestStartUpDuringDisconnect(t *testing.T) {
 	ctx := t.Context()
-	s := &meddling{MemoryStore: lifecycle.NewMemoryStore()}
-	c := edgecloud.NewCoordinator(s, nil)
-	up(t, c, "b")
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	c := newCoordinator(t, s)
 	_, err := c.Cloudlets.Upgrade(ctx, "b", "v2", "")
 	require.NoError(t, err)
-	s.before = func() {
+	s.once("commit", "", func() {
 		_, err := c.Cloudlets.StartUp(ctx, "b", 2, "v2")
 		require.NoError(t, err)
 		_, err = c.Cloudlets.Disconnected(ctx, "b", 2)
 		require.NoError(t, err)
-	}
+	})
 	moved, err := c.Cloudlets.Disconnected(ctx, "b", 1)
 	require.NoError(t, err)
 	require.False(t, moved)

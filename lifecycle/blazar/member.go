@@ -1,0 +1,117 @@
+package blazar
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// ReservationSpec is the content of a reservation. The zero value reserves
+// nothing. A ReservationSpec is a plain value.
+type ReservationSpec struct {
+	Lease      string // id of the lease that it is part of
+	Resource   string // type of the resources, such as "physical:host"
+	Amount     int    // number of resources
+	ResourceID string // result of Plugin.Reserve; may be empty
+
+	// The flags of the document for a lease that is short of resources.
+	MissingResources bool // resources are missing, and there are no others
+	ResourcesChanged bool // resources were replaced by others
+}
+
+// EventSpec is the content of an event. The zero value belongs to no event. An
+// EventSpec is a plain value.
+type EventSpec struct {
+	Lease string    // id of the lease
+	Type  string    // StartLease or EndLease
+	Time  time.Time // when it is due
+}
+
+// Reservation is the document's machine of reservations with the payload
+// [ReservationSpec]. It is immutable and safe for concurrent use.
+var Reservation = fsm.Must[ReservationSpec](reservationTable())
+
+// Event is the document's machine of events with the payload [EventSpec]. It is
+// immutable and safe for concurrent use.
+var Event = fsm.Must[EventSpec](eventTable())
+
+// ReservationRecord is the machine of the reservations of a [Service]: [Reservation],
+// and rows that change the content or remove the record with its lease. It is immutable
+// and safe for concurrent use.
+var ReservationRecord = fsm.Must[ReservationSpec](reservationRecordTable())
+
+// EventRecord is the machine of the events of a [Service]: [Event], and rows that change
+// the content or remove the record with its lease. It is immutable and safe for
+// concurrent use.
+var EventRecord = fsm.Must[EventSpec](eventRecordTable())
+
+func reservationTable() fsm.Spec[ReservationState, Call] {
+	return fsm.Spec[ReservationState, Call]{
+		Name: "reservation", Title: "Blazar: reservation", Initial: ReservationPending,
+		Actors: []fsm.Actor{Manager},
+		States: []fsm.State[ReservationState]{
+			{Name: ReservationPending, Doc: "created, waits for the start of its lease"},
+			{Name: ReservationActive},
+			{Name: ReservationDeleted, Kind: fsm.Final, Doc: "the resources are released"},
+			{Name: ReservationError, Kind: fsm.Failed, Doc: "an unrecoverable failure happened to the resources"},
+		},
+		Rows: fsm.Rows(
+			fsm.Move(ReservationPending, Start, ReservationActive).By(Manager),
+			fsm.Move(ReservationPending, Delete, ReservationDeleted).AlsoFrom(ReservationActive, ReservationError).By(Manager),
+			fsm.Move(ReservationPending, Fail, ReservationError).AlsoFrom(ReservationActive).By(Manager),
+		),
+	}
+}
+
+func eventTable() fsm.Spec[EventState, Call] {
+	return fsm.Spec[EventState, Call]{
+		Name: "event", Title: "Blazar: event of a lease", Initial: EventUndone,
+		Actors: []fsm.Actor{Manager},
+		States: []fsm.State[EventState]{
+			{Name: EventUndone, Doc: "waits until it is due"},
+			{Name: EventInProgress, Kind: fsm.Transitional, Target: new(EventDone)},
+			{Name: EventDone, Kind: fsm.Final},
+			{Name: EventError, Kind: fsm.Final, Doc: "failed; it is not tried again"},
+		},
+		Rows: fsm.Rows(
+			fsm.Move(EventUndone, Start, EventInProgress).By(Manager),
+			fsm.Move(EventInProgress, Done, EventDone).By(Manager),
+			fsm.Move(EventInProgress, Fail, EventError).By(Manager),
+
+			fsm.Move(EventInProgress, TimedOut, EventError).After(MethodTimeout).
+				Note("beyond the document: the manager died"),
+		),
+	}
+}
+
+// The notes of rows that change the content but no status, and of removals.
+const (
+	updated = "beyond the document: the content changes with that of the lease, the status does not"
+	removed = "beyond the document: removed with the lease"
+)
+
+func reservationRecordTable() fsm.Spec[ReservationState, Call] {
+	spec := reservationTable()
+	spec.Actors = append(spec.Actors, Observer)
+	spec.States = append(spec.States, fsm.State[ReservationState]{Name: ReservationAbsent, Kind: fsm.Absent})
+	for _, s := range []ReservationState{ReservationPending, ReservationActive, ReservationError} {
+		spec.Rows = append(spec.Rows,
+			fsm.Move(s, Observe, s).By(Observer).Note("beyond the document: the flags change, the status does not"),
+			fsm.Move(s, Update, s).By(Manager).OnlyForced().Note(updated),
+		)
+	}
+	spec.Rows = append(spec.Rows, fsm.Move(ReservationPending, Remove, ReservationAbsent).
+		AlsoFrom(ReservationActive, ReservationDeleted, ReservationError).By(Manager).OnlyForced().Note(removed))
+	return spec
+}
+
+func eventRecordTable() fsm.Spec[EventState, Call] {
+	spec := eventTable()
+	spec.States = append(spec.States, fsm.State[EventState]{Name: EventAbsent, Kind: fsm.Absent})
+	spec.Rows = append(spec.Rows,
+		fsm.Move(EventUndone, Update, EventUndone).By(Manager).OnlyForced().Note(updated),
+		fsm.Move(EventUndone, Remove, EventAbsent).AlsoFrom(EventInProgress, EventDone, EventError).
+			By(Manager).OnlyForced().Note(removed),
+	)
+	return spec
+}

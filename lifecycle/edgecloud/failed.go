@@ -1,0 +1,109 @@
+package edgecloud
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// The sentinels of operations.
+var (
+	// ErrFailed: the operation failed. [FailedError] has the reason.
+	ErrFailed error = &statusError{"edgecloud: failed", http.StatusUnprocessableEntity}
+	// ErrNoAnswer: the CRM has not reported that it has started. The operation has
+	// failed. [lifecycle.HTTPStatus] is 504.
+	ErrNoAnswer error = &statusError{"edgecloud: no answer", http.StatusGatewayTimeout}
+	// ErrStillWorking: the time is over, but the CRM has started. The operation
+	// continues; wait again later. [lifecycle.HTTPStatus] is 409, as for
+	// [lifecycle.ErrBusy], the error of other requests meanwhile.
+	ErrStillWorking error = &statusError{"edgecloud: still working", http.StatusConflict}
+)
+
+// statusError is a sentinel with a status code.
+type statusError struct {
+	text string
+	code int
+}
+
+func (e *statusError) Error() string   { return e.text }
+func (e *statusError) HTTPStatus() int { return e.code }
+
+// FailedError is an operation that failed. It matches [ErrFailed], and also
+// [ErrNoAnswer] if the CRM has not answered. Its status code is 504 after a timeout,
+// and 422 if the CRM has reported errors. It is a plain value.
+type FailedError struct {
+	Key       lifecycle.Key
+	Operation lifecycle.OpID
+	State     State    // CreateError, UpdateError or DeleteError
+	Errors    []string // of the CRM
+	TimedOut  bool     // the CRM has not reported the end in time
+	Silent    bool     // the CRM has not reported the start either
+	Undone    bool     // the object is as before the operation
+}
+
+// Error returns one line with the errors of the CRM.
+func (e *FailedError) Error() string {
+	text := fmt.Sprintf("edgecloud: operation %d of %s %q failed: %s", e.Operation, e.Key.Machine, e.Key.ID, e.State)
+	if len(e.Errors) > 0 {
+		text += ": " + strings.Join(e.Errors, "; ")
+	}
+	if e.Undone {
+		text += " (undone)"
+	}
+	return text
+}
+
+// HTTPStatus returns the status code, see [lifecycle.HTTPStatus].
+func (e *FailedError) HTTPStatus() int {
+	if e.TimedOut {
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusUnprocessableEntity
+}
+
+// Is matches [ErrFailed], and [ErrNoAnswer] if the CRM has not answered.
+func (e *FailedError) Is(target error) bool {
+	return target == ErrFailed || e.Silent && target == ErrNoAnswer
+}
+
+const (
+	noAnswer    = "the CRM has not answered in time"
+	notFinished = "the CRM has not finished in time"
+)
+
+// Errors returns the errors of an object in an error state; nil in any other state.
+func Errors[T any](rec Record[T]) []string {
+	switch {
+	case !isError(rec.State):
+		return nil
+	case rec.Event == string(TimedOut) && rec.Reason == "":
+		return []string{notFinished}
+	}
+	return strings.Split(rec.Reason, "\n")
+}
+
+// failure returns the error of an object in an error state.
+func (in *Instances[T]) failure(ctx context.Context, rec *Record[T]) *FailedError {
+	row := lifecycle.HistoryRow{Operation: rec.Operation, To: string(rec.State), Event: rec.Event, Reason: rec.Reason}
+	if rows, err := in.m.History(ctx, rec.ID, rec.Sequence-1, 1); err == nil && len(rows) == 1 {
+		row = rows[0]
+	}
+	return in.failedBy(rec.ID, &row)
+}
+
+// failedBy returns the error of the operation that a history row has ended.
+func (in *Instances[T]) failedBy(id string, row *lifecycle.HistoryRow) *FailedError {
+	e := &FailedError{Key: in.key(id), Operation: row.Operation, State: State(row.To)}
+	switch from := State(row.From); {
+	case row.Event != string(TimedOut):
+		e.Errors = strings.Split(row.Reason, "\n")
+	case from == CreateRequested || from == UpdateRequested || from == DeleteRequested || row.Reason == noAnswer:
+		e.TimedOut, e.Silent, e.Errors = true, true, []string{noAnswer}
+	default:
+		e.TimedOut, e.Errors = true, []string{notFinished}
+	}
+	return e
+}

@@ -1,0 +1,140 @@
+package edgecloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Report is a CRM's message about one instance: the state in which the CRM has it. It is
+// a plain value.
+type Report struct {
+	ID string
+	// Operation is that of the last order for the instance. 0: the CRM has started
+	// since and has no order for it.
+	Operation lifecycle.OpID
+	// State is Creating, Updating or Deleting while the CRM works, Ready or
+	// NotPresent after success, and an error state after a failure.
+	State  State
+	Errors []string // of an error state
+}
+
+// event returns the event that the state reports; false for a state that no CRM has.
+func (r *Report) event() (e Event, ok bool) {
+	switch r.State {
+	case Creating, Updating, Deleting:
+		return Working, true
+	case Ready, NotPresent, Deleted:
+		return Done, true
+	case CreateError, UpdateError, DeleteError:
+		return Fail, true
+	}
+	return "", false
+}
+
+// machineState returns the state as the machine has it.
+func (r *Report) machineState() State {
+	if r.State == Deleted {
+		return NotPresent
+	}
+	return r.State
+}
+
+// reason returns the errors of an error state as a record keeps them: one line each.
+func (r *Report) reason() string {
+	if !isError(r.State) {
+		return ""
+	}
+	lines := make([]string, len(r.Errors))
+	for i, e := range r.Errors {
+		lines[i] = strings.ReplaceAll(e, "\n", " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Verdicts counts reports of CRMs by their verdict.
+type Verdicts struct{ Applied, Repeated, Stale, Refused uint64 }
+
+// Verdicts returns the counts since the coordinator was made.
+func (in *Instances[T]) Verdicts() Verdicts {
+	return Verdicts{
+		Applied: in.counts[lifecycle.Applied].Load(), Repeated: in.counts[lifecycle.Repeated].Load(),
+		Stale: in.counts[lifecycle.Stale].Load(), Refused: in.counts[lifecycle.Refused].Load(),
+	}
+}
+
+// Answer takes a report of a CRM about an instance of either kind, see
+// [Instances.Receive]. The error is [lifecycle.ErrInvalid] for a key of another
+// machine.
+func (c *Coordinator) Answer(ctx context.Context, key lifecycle.Key, report Report) (lifecycle.Verdict, error) {
+	report.ID = key.ID
+	switch key.Machine {
+	case ClusterInst.Name():
+		return c.Clusters.Receive(ctx, report)
+	case AppInst.Name():
+		return c.Apps.Receive(ctx, report)
+	}
+	return lifecycle.Refused, refusal("report", key.Machine, key.ID, "", CRM, lifecycle.ErrInvalid)
+}
+
+// Receive takes a report of a CRM. It changes the object only if the report is about
+// the present operation and the operation can lead to the state: an update leads to
+// Updating, Ready or UpdateError, never to DeleteError. Every other report, late,
+// repeated or wrong, changes nothing, is counted and is no error: the CRM may drop it.
+// An error state keeps the errors, every other accepted state clears them.
+//
+// The error is [fsm.ErrUnknownState] for an unknown state, or that of
+// [lifecycle.Manager.Report]; the report may then be sent again.
+func (in *Instances[T]) Receive(ctx context.Context, report Report) (lifecycle.Verdict, error) {
+	verdict, err := in.receive(ctx, &report)
+	if err == nil {
+		in.counts[verdict].Add(1)
+	}
+	return verdict, err
+}
+
+func (in *Instances[T]) receive(ctx context.Context, report *Report) (lifecycle.Verdict, error) {
+	state := report.machineState()
+	if in.machine.StateIndex(state) < 0 {
+		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q",
+			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
+	}
+	e, ok := report.event()
+	if !ok {
+		return lifecycle.Refused, nil
+	}
+	// The states that an operation can lead to do not change between this read and
+	// the report, which compares the operation.
+	rec, err := in.m.Get(ctx, report.ID)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		rec = Record[T]{}
+		rec.Status = in.machine.At(NotPresent)
+	case err != nil:
+		return lifecycle.Refused, err
+	case rec.Operation == report.Operation && !in.mayLeadTo(ctx, &rec, state):
+		return lifecycle.Refused, nil
+	}
+	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, report.reason())
+	if verdict == lifecycle.Repeated && rec.State == NotPresent && state != NotPresent && e == Done {
+		verdict = lifecycle.Refused // no report that the object exists has removed it
+	}
+	return verdict, err
+}
+
+// mayLeadTo reports whether a CRM can report a state, or can have reported it, in the
+// operation that the object is in.
+func (in *Instances[T]) mayLeadTo(ctx context.Context, rec *Record[T], reported State) bool {
+	if reported == rec.State {
+		return true
+	}
+	if !inTransition(rec.State) {
+		return inTransition(reported) // it is late; Report determines whether it is repeated
+	}
+	_, err := in.machine.NextTo(ctx, rec.Status, reported, CRM, &rec.Payload)
+	return err == nil
+}
