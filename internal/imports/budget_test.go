@@ -133,6 +133,10 @@ var budget = []line{
 		why: "tests that compare a machine with the published document of its table",
 	},
 	{
+		pkg: "internal/scripttest", kit: true, may: []string{"lifecycle", "github.com/cockroachdb/datadriven"},
+		why: "one harness for the script tests of the five systems",
+	},
+	{
 		pkg: "internal/ratio",
 		why: "benchmarks of every package call it, so it stands on nothing",
 	},

@@ -1,0 +1,59 @@
+package scripttest_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+var note = fsm.Must[int](fsm.Spec[string, string]{
+	Name: "note", Initial: "open", Actors: []fsm.Actor{"user"},
+	States: []fsm.State[string]{{Name: "open"}, {Name: "closed", Kind: fsm.Final}},
+	Rows:   fsm.Rows(fsm.Move("open", "close", "closed").By("user")),
+})
+
+func TestRun(t *testing.T) {
+	scripttest.Run(t, "testdata/*.script", func(t *testing.T) scripttest.World {
+		start := time.Now()
+		var trace strings.Builder
+		var notes *lifecycle.Manager[string, string, int]
+		process := &scripttest.Process{MemoryStore: lifecycle.NewMemoryStore(), Committed: func(c *lifecycle.Commit) {
+			trace.WriteString("committed " + c.Changes[0].To.ID + " at +" + time.Since(start).String())
+		}}
+		notes = lifecycle.Must(note, process, nil)
+		result := func(rec lifecycle.Record[string, int], err error) string {
+			if err != nil {
+				return scripttest.Error(err)
+			}
+			return rec.State + " " + strconv.Itoa(rec.Payload)
+		}
+		return scripttest.World{
+			Commands: map[string]scripttest.Command{
+				"add": func(t *testing.T, a *scripttest.Args) string {
+					return result(notes.Add(t.Context(), a.Word(), "user", a.Number("n")))
+				},
+				"close": func(t *testing.T, a *scripttest.Args) string {
+					return result(notes.Fire(t.Context(), a.Word(), "close", "user", nil))
+				},
+				"get": func(t *testing.T, a *scripttest.Args) string { return result(notes.Get(t.Context(), a.Word())) },
+				"die": func(_ *testing.T, a *scripttest.Args) string { process.Die(a.Number("after")); return "" },
+				"arguments": func(_ *testing.T, a *scripttest.Args) string {
+					flag, d := a.Flag("flag"), a.Duration("for")
+					return strings.Join([]string{
+						a.Command(), strconv.FormatBool(flag), d.String(), a.Word(), strings.Join(a.Words(), "+"),
+						a.Value("list"), a.Value("missing"), strconv.Itoa(len(a.Lines())),
+					}, "|")
+				},
+			},
+			Trace: func() string { defer trace.Reset(); return trace.String() },
+			Close: func(t *testing.T) { require.NotNil(t, notes) },
+		}
+	})
+}
