@@ -24,8 +24,7 @@ Terminated     | no      | no     | no     | no
 Failed         | no      | no     | no     | force
 `
 
-// targets are the statuses under way to the target statuses of the document's
-// actions.
+// targets are the transitional states of the document's actions.
 var targets = map[tumblebug.Event]tumblebug.State{
 	tumblebug.Suspend:   tumblebug.Suspending,
 	tumblebug.Resume:    tumblebug.Resuming,
@@ -41,8 +40,7 @@ func row(line string) []string {
 	return cells
 }
 
-// allowed returns the cell of the matrix; the document has no line for some
-// statuses, in which nothing is allowed.
+// allowed returns the cell of the matrix. Nothing is allowed in a state without a line.
 func allowed(t *testing.T) func(tumblebug.State, tumblebug.Event) string {
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	head := row(lines[0])
@@ -107,9 +105,8 @@ func TestActionMatrix(t *testing.T) {
 	}
 }
 
-// Force interrupts what is under way by a new operation, so that the old one
-// cannot end it.
-func TestForceSupersedesWhatIsUnderWay(t *testing.T) {
+// Force starts a new operation during an action, so reports of the old one are stale.
+func TestForceSupersedes(t *testing.T) {
 	for _, table := range []*fsm.Table{tumblebug.VM.Table(), tumblebug.MCI.Table()} {
 		for i := range table.Rows {
 			r := &table.Rows[i]
@@ -125,7 +122,7 @@ func TestForceSupersedesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// One sighting that says nothing ends no action, and neither does any other.
+// No event of the observer ends an action.
 func TestObserverEndsNoAction(t *testing.T) {
 	for s := range tumblebug.VM.States() {
 		if tumblebug.VM.Kind(s) != fsm.Transitional {
