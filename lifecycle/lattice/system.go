@@ -10,7 +10,7 @@ import (
 type State string
 
 // The states of a system. Stable, Updating, Scaling and Degraded follow from its
-// services as they were last seen, see [Aggregate].
+// services as they were last seen.
 const (
 	DoesNotExist State = "does-not-exist"
 	Pending      State = "pending" // the backend validates it and makes its resources
@@ -66,7 +66,7 @@ var System = fsm.Must[struct{}](SystemTable())
 //
 //	var systems = fsm.Must[MySystem](lattice.SystemTable())
 func SystemTable() fsm.Spec[State, Event] {
-	const derived = "left when the services say so"
+	const derived = "the services determine when it ends"
 	return fsm.Spec[State, Event]{
 		Name: "lattice-system", Title: "Lattice: system", Initial: DoesNotExist,
 		Actors: []fsm.Actor{User, Backend, Aggregator},

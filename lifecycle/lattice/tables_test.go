@@ -15,11 +15,10 @@ func TestSystemIsTheDiagramOfTheDocument(t *testing.T) {
 	conform.Check(t, lattice.System.Table(), "testdata/system.json", "testdata/system.map.txt")
 }
 
-// The document draws no deploys and teardowns. What is known of them: a deploy
-// goes from pending to accepted to in progress and from there to succeeded or
-// failed; pending and accepted may fail as well. A teardown goes from pending
-// to in progress and from there to succeeded or failed; pending may fail as
-// well.
+// The document has no diagram of deploys and teardowns. Their rows are: a deploy goes from
+// pending to accepted to in progress, and from there to succeeded or failed; pending and
+// accepted may fail as well. A teardown goes from pending to in progress, and from there to
+// succeeded or failed; pending may fail as well.
 
 func TestDeployIsAsDescribed(t *testing.T) {
 	conform.CheckDocument(t, lattice.Deploy.Table(), &conform.Document{
@@ -40,7 +39,7 @@ func TestDeployIsAsDescribed(t *testing.T) {
 			"accepted --fail by backend--> failed",
 		),
 	}, conform.MustMapping(`
-additions: a backend that dies leaves the deploy behind; nothing is said of it
+additions: a backend that dies leaves the deploy in its state; the document has no row for that
     pending --timed out by sweeper--> failed
     accepted --timed out by sweeper--> failed
     in progress --timed out by sweeper--> failed
@@ -63,7 +62,7 @@ func TestTeardownIsAsDescribed(t *testing.T) {
 			"pending --fail by backend--> failed",
 		),
 	}, conform.MustMapping(`
-additions: a backend that dies leaves the teardown behind; nothing is said of it
+additions: a backend that dies leaves the teardown in its state; the document has no row for that
     pending --timed out by sweeper--> failed
     in progress --timed out by sweeper--> failed
 `))
@@ -90,8 +89,7 @@ func TestASystemMayBeDeletedFromEveryState(t *testing.T) {
 	}
 }
 
-// Whatever the services come to, the system gets there from any other derived
-// state, and from no other state.
+// A system enters a derived state from every other derived state, and from no other state.
 func TestDerivedStatesFollowTheServices(t *testing.T) {
 	derived := []lattice.State{lattice.Stable, lattice.Updating, lattice.Scaling, lattice.Degraded}
 	isDerived := func(s lattice.State) bool {
