@@ -137,7 +137,7 @@ func (i interval) overlaps(j interval) bool {
 	return !i.from.IsZero() && !j.from.IsZero() && i.from.Before(j.to) && j.from.Before(i.to)
 }
 
-// has reports whether the action had its lock at a moment, the bounds excluded.
+// has reports whether the action had its lock at a moment, the bounds included.
 func (i interval) has(at time.Time) bool {
 	return !at.Before(i.from) && !at.After(i.to) && !i.from.IsZero()
 }

@@ -104,8 +104,8 @@ func TestEveryRowOfTheDocumentLeadsToItsDesiredState(t *testing.T) {
 	}
 }
 
-// All pairs of states of all kinds, those that are no static states of the kind
-// included: the document's rows are true and nothing else is.
+// All pairs of states of all kinds, transition states and unknown ones included: exactly the
+// rows of the document give true.
 func TestValidateTransitionOverAllPairs(t *testing.T) {
 	want := make(map[row]bool)
 	for _, r := range documentRows() {
@@ -163,7 +163,7 @@ func TestTransitionStatesAreTheCallersOwn(t *testing.T) {
 	require.Equal(t, ovc.PuttingInMaintenance, ovc.TransitionStates(ovc.KindNode)[0])
 }
 
-func TestNobodyBeginsAnActionDuringAnother(t *testing.T) {
+func TestNoActionDuringAnother(t *testing.T) {
 	for kind := range ovc.Kinds() {
 		m := kind.Machine()
 		for _, s := range ovc.TransitionStates(kind) {

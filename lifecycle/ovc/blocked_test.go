@@ -13,16 +13,14 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// deaf is a method that does not listen: it ends when it is let, whatever its
-// context says.
+// deaf returns a method that ignores its context.
 func deaf(until <-chan struct{}) *ovc.Options {
 	return &ovc.Options{Run: func(context.Context) error { <-until; return nil }}
 }
 
-// A method that is told to end and does not keeps the object's queue. What waits
-// behind it does not wait for its turn: it is stuck as well, is reported, and put
-// back.
-func TestHeldUp(t *testing.T) {
+// A canceled method that does not end keeps the object's queue. An action that waits behind it
+// is stuck as well: it is reported, and its object returns to its origin.
+func TestBlockedActionIsStuck(t *testing.T) {
 	type step struct {
 		kind    ovc.Kind
 		id      string
@@ -44,24 +42,24 @@ func TestHeldUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := attached(t)
 				before := map[ovc.Kind]ovc.Record{
-					ovc.KindVM: must(s.Get(t.Context(), ovc.KindVM, "m"))(t), ovc.KindDisk: must(s.Get(t.Context(), ovc.KindDisk, "d"))(t),
+					ovc.KindVM: get(t, s, ovc.KindVM, "m"), ovc.KindDisk: get(t, s, ovc.KindDisk, "d"),
 				}
 				end := make(chan struct{})
-				first := must(s.Do(t.Context(), c.hangs.kind, c.hangs.id, c.hangs.action, deaf(end)))(t)
+				first := begin(t, s, c.hangs.kind, c.hangs.id, c.hangs.action, deaf(end))
 				time.Sleep(ovc.StuckAfter + time.Second)
-				require.NotEmpty(t, must(s.SelfHeal(t.Context()))(t).Stuck)
-				second := must(s.Do(t.Context(), c.waits.kind, c.waits.id, c.waits.action, &c.waits.options))(t)
+				require.NotEmpty(t, heal(t, s).Stuck)
+				second := begin(t, s, c.waits.kind, c.waits.id, c.waits.action, &c.waits.options)
 				var stuck []string
 				for range 7 {
 					time.Sleep(5 * time.Minute)
-					for _, found := range must(s.SelfHeal(t.Context()))(t).Stuck {
+					for _, found := range heal(t, s).Stuck {
 						require.Equal(t, lifecycle.Moved, found.Resolution)
 						stuck = append(stuck, found.ID)
 					}
 				}
 				require.ElementsMatch(t, c.moved, stuck)
 				for kind, was := range before {
-					now := must(s.Get(t.Context(), kind, was.ID))(t)
+					now := get(t, s, kind, was.ID)
 					require.Equal(t, was.Status, now.Status)
 					require.Equal(t, was.Payload, now.Payload)
 				}
@@ -70,29 +68,29 @@ func TestHeldUp(t *testing.T) {
 					_, err := h.Wait(t.Context())
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 				}
-				wait(t)(s.Do(t.Context(), c.waits.kind, c.waits.id, c.waits.action, &c.waits.options))
+				perform(t, s, c.waits.kind, c.waits.id, c.waits.action, &c.waits.options)
 			})
 		})
 	}
 }
 
-// What is held up itself holds up what waits behind it.
-func TestHeldUpByWhatIs(t *testing.T) {
+// A blocked action blocks the actions behind it.
+func TestBlockedByBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := attached(t)
 		heal := func() (stuck []string) {
 			time.Sleep(ovc.StuckAfter + time.Second)
-			for _, found := range must(s.SelfHeal(t.Context()))(t).Stuck {
+			for _, found := range heal(t, s).Stuck {
 				stuck = append(stuck, found.ID)
 			}
 			return stuck
 		}
 		end := make(chan struct{})
-		first := must(s.Do(t.Context(), ovc.KindDisk, "e", ovc.Destroy, deaf(end)))(t)
+		first := begin(t, s, ovc.KindDisk, "e", ovc.Destroy, deaf(end))
 		require.Equal(t, []string{"e"}, heal())
-		second := must(s.Do(t.Context(), ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "e"}))(t)
+		second := begin(t, s, ovc.KindVM, "n", ovc.AttachDisk, &ovc.Options{With: "e"})
 		require.Equal(t, []string{"n", "e"}, heal())
-		third := must(s.Do(t.Context(), ovc.KindVM, "n", ovc.Pause, nil))(t)
+		third := begin(t, s, ovc.KindVM, "n", ovc.Pause, nil)
 		require.Equal(t, []string{"n"}, heal())
 		close(end)
 		for _, h := range []*ovc.Handle{first, second, third} {
@@ -103,61 +101,60 @@ func TestHeldUpByWhatIs(t *testing.T) {
 	})
 }
 
-// What waits behind a migration, and what waits behind that, waits for its turn,
-// also if somebody has put the object back by hand meanwhile.
-func TestNotHeldUp(t *testing.T) {
+// An action that waits behind a migration is not stuck, nor are the actions behind it, also
+// if its object was moved back by hand.
+func TestWaitsForMigration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := attached(t)
-		migration := must(s.Migrate(t.Context(), "m", &ovc.Options{Run: func(context.Context) error {
+		migration := migrate(t, s, "m", &ovc.Options{Run: func(context.Context) error {
 			time.Sleep(5 * ovc.StuckAfter)
 			return nil
-		}}))(t)
-		first := must(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Delete, nil))(t)
-		must(s.UpdateStatus(t.Context(), ovc.KindDisk, "d", ovc.Deleting, ovc.Assigned))(t)
-		second := must(s.Do(t.Context(), ovc.KindDisk, "d", ovc.Destroy, nil))(t)
+		}})
+		first := begin(t, s, ovc.KindDisk, "d", ovc.Delete, nil)
+		update(t, s, ovc.KindDisk, "d", ovc.Deleting, ovc.Assigned)
+		second := begin(t, s, ovc.KindDisk, "d", ovc.Destroy, nil)
 		for range 4 {
 			time.Sleep(ovc.StuckAfter + time.Second)
-			require.Empty(t, must(s.SelfHeal(t.Context()))(t).Stuck)
+			require.Empty(t, heal(t, s).Stuck)
 		}
 		require.NoError(t, migration.Wait(t.Context()))
 		_, err := first.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrStale)
-		require.Equal(t, ovc.Destroyed, wait(t)(second, nil).State)
+		require.Equal(t, ovc.Destroyed, outcome(t, second).State)
 	})
 }
 
-// A queue that a method does not leave goes on when somebody abandons it.
+// Abandon releases the queue of a method that does not end.
 func TestAbandon(t *testing.T) {
 	for name, healed := range map[string]bool{"before it is stuck": false, "put back": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := attached(t)
 				q := s.Queuer()
-				require.False(t, q.Abandon(ovc.KindVM, "m"))
-				require.False(t, q.Abandon("server", "m"))
+				require.False(t, q.Abandon(ovc.KindVM.Key("m")))
 				end := make(chan struct{})
 				options := deaf(end)
 				options.With = "d"
-				hangs := must(s.Do(t.Context(), ovc.KindVM, "m", ovc.DetachDisk, options))(t)
+				hangs := begin(t, s, ovc.KindVM, "m", ovc.DetachDisk, options)
 				why := queue.ErrAbandoned
 				if healed {
 					time.Sleep(ovc.StuckAfter + time.Second)
-					require.Len(t, must(s.SelfHeal(t.Context()))(t).Stuck, 2)
+					require.Len(t, heal(t, s).Stuck, 2)
 					why = lifecycle.ErrStale
 				}
-				migration := must(s.Migrate(t.Context(), "n", nil))(t)
-				require.NoError(t, migration.Wait(t.Context()), "others do not wait for it")
-				require.True(t, q.Abandon(ovc.KindDisk, "d"))
+				migration := migrate(t, s, "n", nil)
+				require.NoError(t, migration.Wait(t.Context()), "other objects do not wait")
+				require.True(t, q.Abandon(ovc.KindDisk.Key("d")))
 				rec, err := hangs.Wait(t.Context())
 				require.ErrorIs(t, err, why)
 				if !healed {
 					require.Equal(t, ovc.Running, rec.State)
 				}
-				require.Equal(t, ovc.Model{VM: "m"}, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).Payload)
-				wait(t)(s.Do(t.Context(), ovc.KindVM, "m", ovc.Pause, nil))
+				require.Equal(t, ovc.Model{VM: "m"}, get(t, s, ovc.KindDisk, "d").Payload)
+				perform(t, s, ovc.KindVM, "m", ovc.Pause, nil)
 				close(end)
 				synctest.Wait()
-				require.Equal(t, ovc.Paused, must(s.Get(t.Context(), ovc.KindVM, "m"))(t).State)
+				require.Equal(t, ovc.Paused, get(t, s, ovc.KindVM, "m").State)
 				require.Zero(t, q.Stats().Abandoned)
 			})
 		})
