@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -159,41 +157,4 @@ func TestTokensGrow(t *testing.T) {
 	}
 	require.Greater(t, last, lock.Token(7<<32))
 	require.Empty(t, slices.Collect(m.Systems()), "an idle system is not kept")
-}
-
-// At most one of several concurrent deploys holds a path.
-func TestActionsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var m lattice.LifecycleActionManager
-		var in [3]int // deploys at each path; its lock guards it, and the race detector checks that
-		parts := []string{"/a", "/b/c", "/b/d"}
-		for i := range 12 {
-			go func() {
-				id := lattice.DeployID(fmt.Sprint(i))
-				for n := range 200 {
-					part := (i + n) % len(parts)
-					if m.AcquireDeploy("s", id, lock.MustParse(parts[part])) != nil {
-						time.Sleep(time.Millisecond)
-						continue
-					}
-					in[part]++
-					if in[part] != 1 {
-						t.Errorf("%d deploys hold %s", in[part], parts[part])
-					}
-					in[part]--
-					m.ReleaseDeploy("s", id)
-				}
-			}()
-		}
-		for range 50 {
-			if m.AcquireTeardown("s", "t") == nil {
-				if in != [3]int{} {
-					t.Errorf("a teardown beside %v", in)
-				}
-				m.ReleaseTeardown("s", "t")
-			}
-			time.Sleep(time.Millisecond)
-		}
-		synctest.Wait()
-	})
 }

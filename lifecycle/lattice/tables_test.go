@@ -112,17 +112,3 @@ func TestDerivedStatesFollowTheServices(t *testing.T) {
 		}
 	}
 }
-
-func TestSpecsAreTheCallersOwn(t *testing.T) {
-	spec := lattice.SystemTable()
-	for i := range spec.Rows {
-		spec.Rows[i].Doc = "changed"
-		spec.Rows[i].From[0] = "changed"
-		if len(spec.Rows[i].Actors) > 0 {
-			spec.Rows[i].Actors[0] = "changed"
-		}
-	}
-	spec.States[0].Name = "changed"
-	_, err := fsm.New[string](lattice.SystemTable())
-	require.NoError(t, err)
-}

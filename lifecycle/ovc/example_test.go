@@ -138,17 +138,3 @@ func ExampleService_UpdateStatus() {
 	// 409 Conflict: Other action currently happening on vm ID: m1
 	// true true
 }
-
-func ExampleKinds() {
-	for kind := range ovc.Kinds() {
-		m := kind.Machine()
-		fmt.Println(kind, m.Name(), "begins in", m.Start().State)
-	}
-	// Output:
-	// vm ovc-vm begins in VIRTUAL
-	// cloudspace ovc-cloudspace begins in VIRTUAL
-	// account ovc-account begins in CONFIRMED
-	// disk ovc-disk begins in MODELED
-	// image ovc-image begins in VIRTUAL
-	// node ovc-node begins in ENABLED
-}

@@ -3,9 +3,7 @@ package ovc_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -343,88 +341,4 @@ func TestWaitingAcrossProcesses(t *testing.T) {
 		require.Equal(t, ovc.Model{Disks: []string{"d"}}, get(t, alpha, ovc.KindVM, "m").Payload)
 		require.Equal(t, ovc.Model{VM: "m"}, get(t, alpha, ovc.KindDisk, "d").Payload)
 	})
-}
-
-// Concurrent users of machines and disks: at most one method runs for each object.
-func TestConcurrentUsers(t *testing.T) {
-	var mu sync.Mutex
-	at := map[string]string{}
-	s := ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
-		names := []string{string(c.Kind) + c.ID}
-		for _, d := range c.Disks {
-			names = append(names, "disk"+d)
-		}
-		mu.Lock()
-		for _, name := range names {
-			if at[name] != "" {
-				t.Errorf("%s and %s are at %s", at[name], c.Method, name)
-			}
-			at[name] = string(c.Method)
-		}
-		mu.Unlock()
-		mu.Lock()
-		defer mu.Unlock()
-		for _, name := range names {
-			delete(at, name)
-		}
-		if c.Method == ovc.Pause && c.ID == "1" {
-			return errors.New("it never works")
-		}
-		return nil
-	}})
-	ctx := t.Context()
-	for i := range 3 {
-		running(t, s, fmt.Sprint(i))
-		add(t, s, ovc.KindDisk, fmt.Sprint(i), ovc.Model{})
-		perform(t, s, ovc.KindDisk, fmt.Sprint(i), ovc.Create, nil)
-	}
-	actions := []struct {
-		kind   ovc.Kind
-		action ovc.Event
-	}{
-		{ovc.KindVM, ovc.Pause},
-		{ovc.KindVM, ovc.Resume},
-		{ovc.KindVM, ovc.Reboot},
-		{ovc.KindVM, ovc.Reset},
-		{ovc.KindVM, ovc.AttachDisk},
-		{ovc.KindVM, ovc.DetachDisk},
-		{ovc.KindVM, ovc.AttachDisk},
-		{ovc.KindDisk, ovc.Detach},
-		{ovc.KindVM, ovc.Migrate},
-		{ovc.KindDisk, ovc.Attach},
-	}
-	var all sync.WaitGroup
-	for user := range 6 {
-		all.Go(func() {
-			for i := range 60 {
-				a := actions[(user*7+i*3+i*i)%len(actions)]
-				id, other := fmt.Sprint((i+user)%3), fmt.Sprint((i/2+user)%3)
-				var err error
-				switch {
-				case a.action == ovc.Migrate:
-					_, err = s.Migrate(ctx, id, nil)
-				case a.action == ovc.AttachDisk, a.action == ovc.DetachDisk, a.action == ovc.Attach:
-					_, err = s.Do(ctx, a.kind, id, a.action, &ovc.Options{With: other})
-				default:
-					_, err = s.Do(ctx, a.kind, id, a.action, nil)
-				}
-				for _, refusal := range []error{ovc.ErrBusy, ovc.ErrOtherAction, fsm.ErrNotAllowed, lifecycle.ErrPrecondition} {
-					if errors.Is(err, refusal) {
-						err = nil
-					}
-				}
-				if err != nil {
-					t.Errorf("%s of %s: %v", a.action, id, err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	require.NoError(t, s.Queuer().Terminate(ctx))
-	require.NoError(t, consistent(ctx, s))
-	for kind := range ovc.Kinds() {
-		left, err := s.Objects(kind).List(ctx, lifecycle.Select[ovc.State]{States: ovc.TransitionStates(kind)})
-		require.NoError(t, err)
-		require.Empty(t, left)
-	}
 }

@@ -1,9 +1,6 @@
 package tumblebug_test
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -58,50 +55,6 @@ func allowed(t *testing.T) func(tumblebug.State, tumblebug.Event) string {
 			return cell
 		}
 		return "no"
-	}
-}
-
-func TestActionMatrix(t *testing.T) {
-	cell := allowed(t)
-	check := func(t *testing.T, at tumblebug.State, e tumblebug.Event,
-		next func(force bool) (fsm.Step[tumblebug.State], error),
-	) {
-		plain, err := next(false)
-		if cell(at, e) == "yes" {
-			require.NoError(t, err)
-			require.Equal(t, targets[e], plain.State)
-		} else {
-			require.Error(t, err)
-		}
-		forced, err := next(true)
-		if at == tumblebug.Terminated || at == tumblebug.Removed {
-			require.ErrorIs(t, err, fsm.ErrNotAllowed)
-			return
-		}
-		require.NoError(t, err, "force skips the matrix")
-		require.Equal(t, targets[e], forced.State)
-	}
-	for _, e := range slices.Sorted(maps.Keys(targets)) {
-		for s := range tumblebug.VM.States() {
-			t.Run("VM/"+string(s)+"/"+string(e), func(t *testing.T) {
-				check(t, s, e, func(force bool) (fsm.Step[tumblebug.State], error) {
-					if force {
-						return tumblebug.VM.NextForced(context.Background(), tumblebug.VM.At(s), e, tumblebug.User, nil)
-					}
-					return tumblebug.VM.Next(context.Background(), tumblebug.VM.At(s), e, tumblebug.User, nil)
-				})
-			})
-		}
-		for s := range tumblebug.MCI.States() {
-			t.Run("MCI/"+string(s)+"/"+string(e), func(t *testing.T) {
-				check(t, s, e, func(force bool) (fsm.Step[tumblebug.State], error) {
-					if force {
-						return tumblebug.MCI.NextForced(context.Background(), tumblebug.MCI.At(s), e, tumblebug.User, nil)
-					}
-					return tumblebug.MCI.Next(context.Background(), tumblebug.MCI.At(s), e, tumblebug.User, nil)
-				})
-			})
-		}
 	}
 }
 
