@@ -76,7 +76,7 @@ func (h *healer) Sweep(ctx context.Context) (_ []lifecycle.SweepResult, err erro
 }
 
 // keepWaiting extends the deadlines of actions that have waited here for a while, so that
-// other processes do not consider them stuck.
+// neither this process nor another one considers them stuck.
 func (s *Service) keepWaiting(ctx context.Context) (err error) {
 	for key := range s.queuer.All() {
 		kind, _ := kindOf(key.Machine)
@@ -118,38 +118,10 @@ func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Ev
 	if !IsTransition(State(stuck.State)) {
 		return "", "", fmt.Errorf("%w: SelfHeal destroys the objects of the recycle bin", errNotStuck)
 	}
-	if s.waits(&stuck) {
-		return "", "", fmt.Errorf("%w: it waits for its turn", errNotStuck)
-	}
 	if s.config.Observe != nil {
 		return s.config.Observe(ctx, stuck)
 	}
 	return "", "", nil
-}
-
-// waits reports whether the action of an object waits for its turn in this process.
-func (s *Service) waits(r *lifecycle.StoredRecord) bool {
-	if o := s.config.Owner; o != nil && (r.Owner != o.Name() || r.Epoch != o.Epoch()) {
-		return false
-	}
-	return slices.ContainsFunc(s.queuer.Inspect(r.Key), func(i queue.Info[lifecycle.Key]) bool {
-		return i.State == queue.Waiting && moves(&i, r) && !s.blocked(&i)
-	})
-}
-
-// moves reports whether an action in the queue of an object is that of the object's last
-// event: its own, or one of another object in which it takes part.
-func moves(i *queue.Info[lifecycle.Key], r *lifecycle.StoredRecord) bool {
-	event := Event(r.Event)
-	switch first := i.Keys[0]; {
-	case first == r.Key:
-		return i.Name == r.Event
-	case r.Machine == KindVM.Machine().Name():
-		return ofDisk[event] != "" && i.Name == string(ofDisk[event])
-	case first.Machine == KindVM.Machine().Name():
-		return i.Name == string(cmp.Or(ofVM[event], event))
-	}
-	return false
 }
 
 // empty destroys the objects that have been in the recycle bin for the retention
