@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -13,6 +14,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 )
+
+// A canceled program returns an error and leaves no goroutine.
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, run(ctx, io.Discard))
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -47,5 +55,20 @@ func TestVerify(t *testing.T) {
 	require.NoError(t, check())
 	require.NoError(t, d.Actions().AcquireDeploy("shop", "d", lock.MustParse("/a")))
 	require.EqualError(t, check(), "system shop has locks")
+	require.NoError(t, d.Close(t.Context()))
+}
+
+// Every step returns the error of its request.
+func TestErrors(t *testing.T) {
+	b, err := newBackend(t.Context(), lifecycle.NewMemoryStore(), "held")
+	require.NoError(t, err)
+	d := &demo{io.Discard, b}
+	require.ErrorIs(t, d.remove(t.Context(), "none"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, d.services(t.Context()), lifecycle.ErrNotFound)
+	require.ErrorIs(t, d.deploy(t.Context(), "none", "d", "/a"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, d.tearDown(t.Context(), "none", "t"), lifecycle.ErrNotFound)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, d.answer(ctx, "held", nil), context.Canceled)
 	require.NoError(t, d.Close(t.Context()))
 }

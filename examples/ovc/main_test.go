@@ -36,6 +36,14 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, run(ctx, io.Discard, time.Hour), context.Canceled)
+	require.ErrorIs(t, run(ctx, io.Discard, -time.Hour), lifecycle.ErrInvalid)
+	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil), timeout: time.Hour}
+	defer d.end(ctx)
+	require.ErrorIs(t, d.maintenance(ctx), context.Canceled)
+	require.ErrorIs(t, d.unanswered(ctx), context.Canceled)
+	require.ErrorIs(t, d.method(ctx, ovc.Call{Method: ovc.PutInMaintenance}), context.Canceled)
+	_, err := d.heal(ctx)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // The checks make the program fail, so they must find every fault.

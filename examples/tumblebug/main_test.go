@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,6 +17,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
+
+// A canceled program returns an error and leaves no goroutine.
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, run(ctx, io.Discard))
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -50,6 +58,8 @@ func TestUnexpectedResults(t *testing.T) {
 	require.EqualError(t, d.perform(t.Context(), []step{rests("m", "Suspended:1 (R:0/1)")}),
 		"m: status is Running:1 (R:1/1), want Suspended:1 (R:0/1)")
 	require.ErrorContains(t, d.perform(t.Context(), []step{post("m?action=resume", 200)}), "HTTP 403, want 200")
+	require.ErrorIs(t, d.perform(t.Context(), []step{rests("none", "Failed")}), lifecycle.ErrNotFound)
+	require.ErrorContains(t, (&demo{url: "http://%"}).request(t.Context(), http.MethodGet, "m", 200, nil), "invalid URL")
 	d.clouds.statuses = 0
 	require.EqualError(t, d.perform(t.Context(), []step{verify}), "0 requests for a cached status, 3 resources left")
 }
