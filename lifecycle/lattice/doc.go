@@ -61,7 +61,7 @@
 //     over calls it again.
 //
 // [SystemTable], [DeployTable] and [TeardownTable] return the tables as data, for
-// machines with a payload or deadlines of your own.
+// machines with a payload or deadlines of the caller's own.
 //
 // # What is stored, and what is derived
 //

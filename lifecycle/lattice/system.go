@@ -13,7 +13,7 @@ type State string
 // services as they were last seen.
 const (
 	DoesNotExist State = "does-not-exist"
-	Pending      State = "pending" // the backend validates it and makes its resources
+	Pending      State = "pending" // the backend validates it and creates its resources
 	Failed       State = "failed"  // the backend could not
 	Stable       State = "stable"
 	Updating     State = "updating"
@@ -49,9 +49,7 @@ const (
 	Aggregator fsm.Actor = "aggregate" // derives the state from the services
 )
 
-// How long the backend may take with a system. The document gives no figures,
-// so these are this package's own; a service with others sets Timeout of the rows
-// on [TimedOut] in the specification.
+// The time that the backend may take with a system. The document has no figures.
 const (
 	InitTimeout     = 10 * time.Minute // in pending
 	DeletionTimeout = 30 * time.Minute // in deleting: services end gracefully
@@ -62,7 +60,7 @@ const (
 var System = fsm.Must[struct{}](SystemTable())
 
 // SystemTable returns the specification of [System], for a machine with a payload
-// of your own:
+// of the caller's own:
 //
 //	var systems = fsm.Must[MySystem](lattice.SystemTable())
 func SystemTable() fsm.Spec[State, Event] {

@@ -33,9 +33,9 @@
 //
 //   - Every machine has all rows of the document. Its additions are listed below. A test
 //     compares them arrow by arrow.
-//   - In a transition state no other action can begin.
+//   - In a transition state no other action can start.
 //   - The status changes by a compare-and-set only. Of several requests at once, one
-//     begins its action. The others are refused because of that action, and change
+//     starts its action. The others are refused because of that action, and change
 //     nothing.
 //   - A refused request is in no queue. An accepted action is performed, or the object
 //     returns to its origin.
@@ -55,11 +55,11 @@
 //
 // # No guarantees
 //
-//   - An object that was put back may differ from its record: a method that failed, or
+//   - An object that was moved back may differ from its record: a method that failed, or
 //     whose process died, may have done half of its work. [Config.Observe] may look.
 //   - Queues do not keep actions of different processes apart: see below.
 //   - A method that ignores its context does not end. It keeps the queue of its
-//     objects, and an action that is requested meanwhile is put back after StuckAfter
+//     objects, and an action that is requested meanwhile is moved back after StuckAfter
 //     too. Its handle has the outcome when the method ends, or after
 //     [queue.Queuer.Abandon]. A migration is never considered stuck: see [Options.Timeout].
 //   - Self-healing does not start by itself: the program calls [Service.SelfHeal] or
@@ -76,7 +76,7 @@
 //     If that process dies, the self-healing of another one moves the object back:
 //     after StuckAfter, or with [Config.Owner] as soon as the process is considered
 //     dead. A later result of the dead process is stale, and its handle reports that.
-//   - An action that waits in one process for longer than StuckAfter is put back by
+//   - An action that waits in one process for longer than StuckAfter is moved back by
 //     the others if its own process does not heal.
 //   - An object whose retention is over is destroyed by the first process that finds
 //     it.
