@@ -189,7 +189,8 @@ func (d *demo) begin(ctx context.Context, system lattice.SystemID, id lattice.De
 
 func (d *demo) wait(ctx context.Context, system lattice.SystemID, id lattice.DeployID) error {
 	rec, err := d.WaitDeploy(ctx, system, id)
-	d.printf("  deploy %s of %s%s: %s%s", id, system, strings.TrimSuffix(rec.Payload.Path.String(), "/"), rec.State, suffix(rec.Reason))
+	path := strings.TrimSuffix(rec.Payload.Path.String(), "/")
+	d.printf("  deploy %s of %s%s: %s%s", id, system, path, rec.State, suffix(rec.Reason))
 	return err
 }
 

@@ -220,7 +220,8 @@ func rests(mci, want string) step {
 		if status.Status != want {
 			return fmt.Errorf("%s: status is %s, want %s", mci, status.Status, want)
 		}
-		fmt.Fprintf(d.out, "  %s: status %s, target action %s, reason %q\n", mci, status.Status, status.TargetAction, status.SystemMessage)
+		fmt.Fprintf(d.out, "  %s: status %s, target action %s, reason %q\n",
+			mci, status.Status, status.TargetAction, status.SystemMessage)
 		return nil
 	}
 }

@@ -124,7 +124,9 @@ func (c *Controller) servicesOf(ctx context.Context, system SystemID) iter.Seq2[
 
 // recordsOf yields the records whose ids begin with a system and a slash. They are
 // adjacent, because lists are in order of ids.
-func recordsOf[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], system SystemID) iter.Seq2[lifecycle.Record[S, T], error] {
+func recordsOf[S, E comparable, T any](
+	ctx context.Context, m *lifecycle.Manager[S, E, T], system SystemID,
+) iter.Seq2[lifecycle.Record[S, T], error] {
 	return func(yield func(lifecycle.Record[S, T], error) bool) {
 		prefix := string(system) + "/"
 		for rec, err := range m.All(ctx, lifecycle.Select[S]{After: prefix}) {

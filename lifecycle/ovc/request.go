@@ -68,10 +68,11 @@ type job struct {
 // Errors: [ErrBusy] if the object, or another one that takes part, is in a
 // transition state; [ErrOtherAction] if another action was faster;
 // [fsm.ErrNotAllowed] if the state has no such action, [fsm.ErrUnknownEvent] if
-// the kind has none; [fsm.ErrWrongActor] for an action of administrators or workers; [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another
-// machine; [lifecycle.ErrInvalid]; [queue.ErrStopping], [queue.ErrTerminated]
-// and the store's. Nothing is written then, and nothing
-// queued, but for [lifecycle.ErrUnknownOutcome].
+// the kind has none; [fsm.ErrWrongActor] for an action of administrators or workers;
+// [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another machine;
+// [lifecycle.ErrInvalid]; [queue.ErrStopping], [queue.ErrTerminated] and the store's.
+// Nothing is written and nothing is queued then, except after
+// [lifecycle.ErrUnknownOutcome].
 func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, options *Options) (*Handle, error) {
 	if _, err := s.manager(kind); err != nil {
 		return nil, err

@@ -99,7 +99,8 @@ func checkName(what, name string) error {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c))
 	}
 	if !ok {
-		return fmt.Errorf("%w: %s name %q: use at most %d letters, digits, dots, dashes and underscores", lifecycle.ErrInvalid, what, name, maxName)
+		return fmt.Errorf("%w: %s name %q: use at most %d letters, digits, dots, dashes and underscores",
+			lifecycle.ErrInvalid, what, name, maxName)
 	}
 	return nil
 }

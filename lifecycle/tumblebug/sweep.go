@@ -60,7 +60,8 @@ func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycl
 	if err := s.adopt(ctx); err != nil {
 		return results, err
 	}
-	for mci, err := range s.mcis.All(ctx, lifecycle.Select[State]{States: transitional(MCI.StateIndex), UnchangedFor: unchanged}) {
+	waiting := lifecycle.Select[State]{States: transitional(MCI.StateIndex), UnchangedFor: unchanged}
+	for mci, err := range s.mcis.All(ctx, waiting) {
 		if err == nil && !onHold(&mci) {
 			err = s.order(ctx, &mci, queue.NoPreempt)
 		}
@@ -127,7 +128,9 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 
 // observe looks at a VM without work. Until the deadline it requests the action from the
 // provider again, because the process that died may not have done so.
-func (s *System) observe(ctx context.Context, id string, operation lifecycle.OpID, deadline time.Time) (Event, fsm.Actor, error) {
+func (s *System) observe(
+	ctx context.Context, id string, operation lifecycle.OpID, deadline time.Time,
+) (Event, fsm.Actor, error) {
 	vm, err := s.subject(ctx, id)
 	switch {
 	case errors.Is(err, errStray):

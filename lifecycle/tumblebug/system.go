@@ -79,7 +79,10 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if err != nil {
 		return nil, err
 	}
-	s := &System{provider: provider, owner: config.Owner, poll: config.Poll, limited: map[string]bool{}, known: map[string]*evidence{}}
+	s := &System{
+		provider: provider, owner: config.Owner, poll: config.Poll,
+		limited: map[string]bool{}, known: map[string]*evidence{},
+	}
 	if s.poll == 0 {
 		s.poll = 5 * time.Second
 	}
