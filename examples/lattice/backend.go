@@ -9,38 +9,38 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 )
 
-// backend is what one process does to the world. It does everything at once, but
-// for the jobs that are held: those take until the story answers.
+// backend is one process: a controller and its simulated infrastructure. Work ends at
+// once, except for held jobs, which end when they are answered.
 type backend struct {
 	*lattice.Controller
 
 	mu   sync.Mutex
-	jobs map[string]*job // by what is done, such as "deploy shop/d1"
+	jobs map[string]*job // by name, such as "deploy shop/d1"
 }
 
-// job is something that the backend is at, or will be.
+// job is work that is held.
 type job struct {
-	begun  chan struct{} // closed when it is
-	once   sync.Once
-	answer chan error
+	started chan struct{} // closed when it starts
+	once    sync.Once
+	answer  chan error
 }
 
-var errNoDefinition = errors.New("there is no such definition")
-
-// start begins a process, which holds these jobs.
-func start(ctx context.Context, store lifecycle.Store, hold ...string) (*backend, error) {
+// newBackend starts a process that holds these jobs.
+func newBackend(ctx context.Context, store lifecycle.Store, hold ...string) (*backend, error) {
 	b := &backend{jobs: map[string]*job{}}
-	b.hold(hold...)
+	for _, name := range hold {
+		b.jobs[name] = &job{started: make(chan struct{}), answer: make(chan error, 1)}
+	}
 	action := func(verb string) func(context.Context, lattice.Running) error {
 		return func(ctx context.Context, r lattice.Running) error {
-			return b.do(ctx, verb+" "+string(r.System)+"/"+r.ID)
+			return b.perform(ctx, verb+" "+string(r.System)+"/"+r.ID)
 		}
 	}
 	var err error
 	b.Controller, err = lattice.Start(ctx, store, lattice.Infrastructure{
 		Initialize: func(_ context.Context, s lattice.SystemID) error {
 			if s == "park" {
-				return errNoDefinition
+				return errors.New("the definition is invalid")
 			}
 			return nil
 		},
@@ -49,28 +49,18 @@ func start(ctx context.Context, store lifecycle.Store, hold ...string) (*backend
 	return b, err
 }
 
-// hold makes jobs take until they are answered.
-func (b *backend) hold(jobs ...string) {
+func (b *backend) job(name string) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, what := range jobs {
-		b.jobs[what] = &job{begun: make(chan struct{}), answer: make(chan error, 1)}
-	}
+	return b.jobs[name]
 }
 
-func (b *backend) job(what string) *job {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.jobs[what]
-}
-
-// do is the work itself.
-func (b *backend) do(ctx context.Context, what string) error {
-	j := b.job(what)
+func (b *backend) perform(ctx context.Context, name string) error {
+	j := b.job(name)
 	if j == nil {
 		return nil
 	}
-	j.once.Do(func() { close(j.begun) })
+	j.once.Do(func() { close(j.started) })
 	select {
 	case err := <-j.answer:
 		return err
@@ -79,14 +69,23 @@ func (b *backend) do(ctx context.Context, what string) error {
 	}
 }
 
-// begun waits until the backend is at held jobs.
-func (b *backend) begun(ctx context.Context, jobs ...string) error {
-	for _, what := range jobs {
+// await waits until held jobs have started.
+func (b *backend) await(ctx context.Context, names ...string) error {
+	for _, name := range names {
 		select {
-		case <-b.job(what).begun:
+		case <-b.job(name).started:
 		case <-ctx.Done():
 			return lifecycle.Ended(ctx)
 		}
 	}
+	return nil
+}
+
+// answer ends a held job.
+func (b *backend) answer(ctx context.Context, name string, result error) error {
+	if err := b.await(ctx, name); err != nil {
+		return err
+	}
+	b.job(name).answer <- result
 	return nil
 }

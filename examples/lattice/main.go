@@ -1,14 +1,14 @@
-// Lattice runs three systems of Lattice. Users deploy to parts of them at once and
-// are refused where they are in each other's way, services come and go, a process
-// stands still while the next one takes over, and a system is deleted under a
-// deploy that runs.
+// Lattice runs three systems of Lattice: deploys of separate and of conflicting paths,
+// observations of services, a process that stalls while the next one continues, a
+// teardown, and the deletion of a system during a deploy.
 //
-// It prints the story, and fails if anything ends where it should not, if a lock is
-// left, or if a history is not a path of its table.
+// It prints every result. It fails if a record ends in a wrong state, or if a lock is
+// left.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,19 +29,68 @@ func main() {
 	}
 }
 
-// run tells the whole story.
+// run performs all steps on one store.
 func run(ctx context.Context, out io.Writer) error {
-	s := &story{ctx: ctx, out: out, store: &lifecycle.MemoryStore{KeepHistory: -1}}
-	defer s.end()
-	b := s.process("build shop/d1", "deploy shop/d2")
-
-	s.say("three systems are created; one of them has a definition that is none")
-	for _, id := range []lattice.SystemID{"shop", "bank", "park"} {
-		s.system(b, id)
+	store := lifecycle.NewMemoryStore()
+	b, err := newBackend(ctx, store, "build shop/d1", "deploy shop/d2")
+	if err != nil {
+		return err
 	}
-	s.delete(b, "park")
+	first := &demo{out, b}
+	defer func() { _ = first.Close(ctx) }() // it is closed already if all steps succeed
+	if err := errors.Join(first.systems(ctx), first.services(ctx), first.deploys(ctx)); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "the process stalls; the next one acquires its locks and continues")
+	b, err = newBackend(ctx, store, "deploy shop/d1", "deploy shop/d2", "deploy bank/d2", "teardown shop/t2")
+	if err != nil {
+		return err
+	}
+	second := &demo{out, b}
+	if err := errors.Join(second.takeOver(ctx, first), second.teardown(ctx), second.deletion(ctx)); err != nil {
+		return err
+	}
+	if err := verify(ctx, store, second); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "all records are in the expected states, and no lock is left")
+	return second.Close(ctx)
+}
 
-	s.say("the services of the shop come up, one is updated while another is scaled, one fails")
+// demo performs steps in one process.
+type demo struct {
+	out io.Writer
+	*backend
+}
+
+func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+// systems creates three systems, one of them with an invalid definition.
+func (d *demo) systems(ctx context.Context) error {
+	d.printf("create three systems")
+	for _, id := range []lattice.SystemID{"shop", "bank", "park"} {
+		h, err := d.CreateSystem(ctx, id)
+		if err != nil {
+			return err
+		}
+		rec, _ := h.Wait(ctx) // the record has the reason of a failure
+		d.printf("  %s: %s%s", id, rec.State, suffix(rec.Reason))
+	}
+	return d.remove(ctx, "park")
+}
+
+func (d *demo) remove(ctx context.Context, id lattice.SystemID) error {
+	h, err := d.DeleteSystem(ctx, id)
+	if err == nil {
+		_, err = h.Wait(ctx)
+	}
+	d.printf("  %s: deleted", id)
+	return err
+}
+
+// services reports observations of services.
+func (d *demo) services(ctx context.Context) error {
+	d.printf("the system follows its services")
 	for _, x := range []struct {
 		path  string
 		state lattice.ServiceState
@@ -55,206 +104,164 @@ func run(ctx context.Context, out io.Writer) error {
 		{"/db", "stable"},
 		{"/web/search", "stable"},
 	} {
-		s.service(b, "shop", x.path, x.state)
-	}
-
-	s.say("two deploys run side by side, and all that is in their way is refused")
-	s.deploy(b, "shop", "d1", "/web/cart")
-	s.deploy(b, "shop", "d2", "/web/search")
-	s.begun(b, "build shop/d1", "deploy shop/d2")
-	s.held(b, "shop")
-	s.deployed(b, "shop", "d3", "/web")
-	s.deployed(b, "shop", "d4", "/web/cart/buttons")
-	s.tornDown(b, "shop", "t1")
-	s.deployed(b, "bank", "d1", "/")
-
-	s.say("the process stands still; the next one has the locks before anything else, and goes on")
-	next := s.process("deploy shop/d1", "deploy shop/d2", "deploy bank/d2", "teardown shop/t2")
-	s.held(next, "shop")
-	s.deployed(next, "shop", "d5", "/web")
-	s.say("the first one comes back, and says that it is done with d2")
-	s.late(b, "deploy shop/d2", "shop", "d2")
-	s.answer(next, "deploy shop/d2", nil)
-	s.waited(next, "shop", "d2")
-	s.answer(next, "deploy shop/d1", fmt.Errorf("the cart does not start"))
-	s.waited(next, "shop", "d1")
-
-	s.say("a teardown runs alone")
-	s.teardown(next, "shop", "t2")
-	s.begun(next, "teardown shop/t2")
-	s.deployed(next, "shop", "d6", "/db")
-	s.tornDown(next, "shop", "t3")
-	for _, path := range []string{"/web/cart", "/web/search", "/db"} {
-		s.note(next.RemoveService(ctx, "shop", lock.MustParse(path)))
-	}
-	s.answer(next, "teardown shop/t2", nil)
-	s.waitedTeardown(next, "shop", "t2")
-	s.deployed(next, "shop", "d7", "/db")
-
-	s.say("the bank is deleted while a deploy runs")
-	s.deploy(next, "bank", "d2", "/ledger")
-	s.begun(next, "deploy bank/d2")
-	s.delete(next, "bank")
-	s.waited(next, "bank", "d2")
-	return s.verify(next)
-}
-
-// story tells steps until one goes wrong.
-type story struct {
-	ctx       context.Context // of one run, which is one call
-	out       io.Writer
-	store     *lifecycle.MemoryStore
-	processes []*backend
-	err       error
-}
-
-func (s *story) say(format string, args ...any) {
-	if s.err == nil {
-		fmt.Fprintf(s.out, format+"\n", args...)
-	}
-}
-
-// note keeps the first error.
-func (s *story) note(err error) {
-	if s.err == nil {
-		s.err = err
-	}
-}
-
-func (s *story) process(hold ...string) *backend {
-	b, err := start(s.ctx, s.store, hold...)
-	s.note(err)
-	s.processes = append(s.processes, b)
-	return b
-}
-
-// end ends what the processes still do.
-func (s *story) end() {
-	for _, b := range s.processes {
-		if b.Controller != nil {
-			_ = b.Close(s.ctx)
+		err := d.SetService(ctx, "shop", lock.MustParse(x.path), x.state)
+		rec, getErr := d.Systems().Get(ctx, "shop")
+		if err := errors.Join(err, getErr); err != nil {
+			return err
 		}
+		d.printf("  %s: %s, shop: %s", x.path, x.state, rec.State)
 	}
+	return nil
 }
 
-// system creates a system and waits for what becomes of it.
-func (s *story) system(b *backend, id lattice.SystemID) {
-	if s.err != nil {
-		return
-	}
-	h, err := b.CreateSystem(s.ctx, id)
-	if s.note(err); err != nil {
-		return
-	}
-	rec, _ := h.Wait(s.ctx) // the record tells of the failure
-	s.say("  %s is %s%s", id, rec.State, because(rec.Reason))
+// deploys runs two deploys of separate paths. All conflicting actions are refused.
+func (d *demo) deploys(ctx context.Context) error {
+	d.printf("two deploys run at once; conflicting actions fail")
+	return errors.Join(
+		d.begin(ctx, "shop", "d1", "/web/cart"),
+		d.begin(ctx, "shop", "d2", "/web/search"),
+		d.await(ctx, "build shop/d1", "deploy shop/d2"),
+		d.holders(ctx, "shop"),
+		d.deploy(ctx, "shop", "d3", "/web"),
+		d.deploy(ctx, "shop", "d4", "/web/cart/buttons"),
+		d.tearDown(ctx, "shop", "t1"),
+		d.deploy(ctx, "bank", "d1", "/"),
+	)
 }
 
-func (s *story) delete(b *backend, id lattice.SystemID) {
-	if s.err != nil {
-		return
+// takeOver ends the deploys that the first process has started.
+func (d *demo) takeOver(ctx context.Context, first *demo) error {
+	err := errors.Join(d.holders(ctx, "shop"), d.deploy(ctx, "shop", "d5", "/web"))
+	d.printf("the first process continues, and its result of d2 is refused")
+	if err := errors.Join(err, first.answer(ctx, "deploy shop/d2", nil)); err != nil {
+		return err
 	}
-	h, err := b.DeleteSystem(s.ctx, id)
-	if err == nil {
-		_, err = h.Wait(s.ctx)
+	_, stale := first.Sweep(ctx)
+	d.printf("  %d: %v", lifecycle.HTTPStatus(stale), stale)
+	rec, err := d.Deploys().Get(ctx, "shop/d2")
+	d.printf("  deploy d2 of shop: %s", rec.State)
+	return errors.Join(
+		err,
+		first.Close(ctx),
+		d.answer(ctx, "deploy shop/d2", nil),
+		d.wait(ctx, "shop", "d2"),
+		d.answer(ctx, "deploy shop/d1", errors.New("the cart does not start")),
+		d.wait(ctx, "shop", "d1"),
+	)
+}
+
+// teardown runs alone.
+func (d *demo) teardown(ctx context.Context) error {
+	d.printf("a teardown runs alone")
+	_, err := d.Teardown(ctx, "shop", "t2")
+	err = errors.Join(
+		err,
+		d.await(ctx, "teardown shop/t2"),
+		d.deploy(ctx, "shop", "d6", "/db"),
+		d.tearDown(ctx, "shop", "t3"),
+	)
+	for _, path := range []string{"/web/cart", "/web/search", "/db"} {
+		err = errors.Join(err, d.SetService(ctx, "shop", lock.MustParse(path), lattice.ServiceAbsent))
 	}
-	s.note(err)
-	s.say("  %s is deleted", id)
+	return errors.Join(
+		err,
+		d.answer(ctx, "teardown shop/t2", nil),
+		d.waitTeardown(ctx, "shop", "t2"),
+		d.deploy(ctx, "shop", "d7", "/db"),
+	)
 }
 
-func (s *story) service(b *backend, system lattice.SystemID, path string, state lattice.ServiceState) {
-	if s.err != nil {
-		return
+// deletion deletes a system during a deploy.
+func (d *demo) deletion(ctx context.Context) error {
+	d.printf("delete a system during a deploy")
+	return errors.Join(
+		d.begin(ctx, "bank", "d2", "/ledger"),
+		d.await(ctx, "deploy bank/d2"),
+		d.remove(ctx, "bank"),
+		d.wait(ctx, "bank", "d2"),
+	)
+}
+
+func (d *demo) begin(ctx context.Context, system lattice.SystemID, id lattice.DeployID, path string) error {
+	_, err := d.Deploy(ctx, system, id, lock.MustParse(path))
+	return err
+}
+
+func (d *demo) wait(ctx context.Context, system lattice.SystemID, id lattice.DeployID) error {
+	rec, err := d.WaitDeploy(ctx, system, id)
+	path := strings.TrimSuffix(rec.Payload.Path.String(), "/")
+	d.printf("  deploy %s of %s%s: %s%s", id, system, path, rec.State, suffix(rec.Reason))
+	return err
+}
+
+// deploy deploys and waits for the outcome.
+func (d *demo) deploy(ctx context.Context, system lattice.SystemID, id lattice.DeployID, path string) error {
+	if err := d.begin(ctx, system, id, path); err != nil {
+		return err
 	}
-	s.note(b.SetService(s.ctx, system, lock.MustParse(path), state))
-	rec, err := b.Systems().Get(s.ctx, string(system))
-	s.note(err)
-	s.say("  %s is %s, so %s is %s", path, state, system, rec.State)
+	return d.wait(ctx, system, id)
 }
 
-func (s *story) deploy(b *backend, system lattice.SystemID, id lattice.DeployID, path string) {
-	if s.err == nil {
-		_, err := b.Deploy(s.ctx, system, id, lock.MustParse(path))
-		s.note(err)
+func (d *demo) waitTeardown(ctx context.Context, system lattice.SystemID, id lattice.TeardownID) error {
+	rec, err := d.WaitTeardown(ctx, system, id)
+	d.printf("  teardown %s of %s: %s%s", id, system, rec.State, suffix(rec.Reason))
+	return err
+}
+
+func (d *demo) tearDown(ctx context.Context, system lattice.SystemID, id lattice.TeardownID) error {
+	if _, err := d.Teardown(ctx, system, id); err != nil {
+		return err
 	}
+	return d.waitTeardown(ctx, system, id)
 }
 
-func (s *story) teardown(b *backend, system lattice.SystemID, id lattice.TeardownID) {
-	if s.err == nil {
-		_, err := b.Teardown(s.ctx, system, id)
-		s.note(err)
+// holders prints the locks of a system.
+func (d *demo) holders(ctx context.Context, system lattice.SystemID) error {
+	holders, err := d.Actions().Holders(ctx, system, lock.Root())
+	for _, h := range holders {
+		d.printf("  %s holds %v of %s", h.Owner, h.Path, system)
 	}
+	return err
 }
 
-// deployed deploys and waits for what becomes of it.
-func (s *story) deployed(b *backend, system lattice.SystemID, id lattice.DeployID, path string) {
-	s.deploy(b, system, id, path)
-	s.waited(b, system, id)
-}
-
-func (s *story) tornDown(b *backend, system lattice.SystemID, id lattice.TeardownID) {
-	s.teardown(b, system, id)
-	s.waitedTeardown(b, system, id)
-}
-
-func (s *story) waited(b *backend, system lattice.SystemID, id lattice.DeployID) {
-	if s.err == nil {
-		rec, err := b.WaitDeploy(s.ctx, system, id)
-		s.note(err)
-		s.say("  deploy %s of %s%s has %s%s", id, system, strings.TrimSuffix(rec.Payload.Path.String(), "/"), rec.State, because(rec.Reason))
-	}
-}
-
-func (s *story) waitedTeardown(b *backend, system lattice.SystemID, id lattice.TeardownID) {
-	if s.err == nil {
-		rec, err := b.WaitTeardown(s.ctx, system, id)
-		s.note(err)
-		s.say("  teardown %s of %s has %s%s", id, system, rec.State, because(rec.Reason))
-	}
-}
-
-func because(reason string) string {
+func suffix(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + reason
+	return ", " + reason
 }
 
-func (s *story) begun(b *backend, jobs ...string) {
-	if s.err == nil {
-		s.note(b.begun(s.ctx, jobs...))
-	}
+// ends are the states that all records must end in.
+var ends = map[string]string{
+	"lattice-system shop": "stable",
+
+	"lattice-deploy shop/d1": "failed", "lattice-deploy shop/d2": "succeeded", "lattice-deploy shop/d3": "failed",
+	"lattice-deploy shop/d4": "failed", "lattice-deploy shop/d5": "failed", "lattice-deploy shop/d6": "failed",
+	"lattice-deploy shop/d7": "succeeded", "lattice-deploy bank/d1": "succeeded", "lattice-deploy bank/d2": "failed",
+
+	"lattice-teardown shop/t1": "failed", "lattice-teardown shop/t2": "succeeded", "lattice-teardown shop/t3": "failed",
 }
 
-func (s *story) answer(b *backend, what string, err error) {
-	s.begun(b, what)
-	if s.err == nil {
-		b.job(what).answer <- err
+// verify returns an error if a record is in a wrong state, or a lock is left.
+func verify(ctx context.Context, store lifecycle.Store, d *demo) error {
+	found := 0
+	for _, machine := range []string{"lattice-system", "lattice-service", "lattice-deploy", "lattice-teardown"} {
+		records, err := store.List(ctx, lifecycle.Query{Machine: machine, Limit: lifecycle.MaxPage})
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			found++
+			if want := ends[machine+" "+r.ID]; r.State != want {
+				return fmt.Errorf("%s %s: state is %s, want %q", machine, r.ID, r.State, want)
+			}
+		}
 	}
-}
-
-// late lets a process answer that does not count any more, and end.
-func (s *story) late(b *backend, what string, system lattice.SystemID, id lattice.DeployID) {
-	s.answer(b, what, nil)
-	if s.err != nil {
-		return
+	if found != len(ends) {
+		return fmt.Errorf("%d records exist, want %d", found, len(ends))
 	}
-	err := b.Sweep(s.ctx)
-	s.say("  HTTP %d: %v", lifecycle.HTTPStatus(err), err)
-	s.note(b.Close(s.ctx))
-	rec, err := b.Deploys().Get(s.ctx, string(system)+"/"+string(id))
-	s.note(err)
-	s.say("  deploy %s of %s is %s", id, system, rec.State)
-}
-
-// held tells who has which part.
-func (s *story) held(b *backend, system lattice.SystemID) {
-	if s.err != nil {
-		return
+	for system := range d.Actions().Systems() {
+		return fmt.Errorf("system %s has locks", system)
 	}
-	holders, err := b.Actions().Holders(s.ctx, system, lock.Root())
-	s.note(err)
-	for _, h := range holders {
-		s.say("  %s has %v of %s", h.Owner, h.Path, system)
-	}
+	return nil
 }

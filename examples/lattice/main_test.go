@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -10,76 +11,64 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
 )
 
+// A canceled program returns an error and leaves no goroutine.
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, run(ctx, io.Discard))
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The story, told in virtual time, so that nothing is too slow for it.
-func TestStory(t *testing.T) {
-	want, err := os.ReadFile("testdata/story.txt")
-	require.NoError(t, err)
+func TestOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		require.NoError(t, run(t.Context(), &out))
+		if os.Getenv("UPDATE_DOCS") != "" {
+			require.NoError(t, os.WriteFile("testdata/output.txt", []byte(out.String()), 0o666))
+		}
+		want, err := os.ReadFile("testdata/output.txt")
+		require.NoError(t, err)
 		require.Equal(t, string(want), out.String())
 	})
 }
 
-// verify is what makes the program fail, so it must see what is wrong.
-func TestVerifySeesWhatIsWrong(t *testing.T) {
-	s := &story{ctx: t.Context(), out: io.Discard, store: &lifecycle.MemoryStore{KeepHistory: -1}}
-	b := s.process()
-	require.NoError(t, s.err)
-	require.ErrorContains(t, s.verify(b), "0 objects are left, not 13")
-	s.system(b, "bank")
-	require.ErrorContains(t, s.verify(b), "lattice-system bank ended in stable")
-	s.delete(b, "bank")
-	s.system(b, "shop")
-	require.ErrorContains(t, s.verify(b), "1 objects are left")
-
-	s.deployed(b, "shop", "d1", "/a")
-	require.ErrorContains(t, s.verify(b), "lattice-deploy shop/d1 ended in succeeded")
-	_, err := b.Deploys().Override(t.Context(), "shop/d1", lattice.ActionFailed, "somebody", "to see whether it is seen", nil)
+// verify makes the program fail, so it must find every fault.
+func TestVerify(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	b, err := newBackend(t.Context(), store)
 	require.NoError(t, err)
-	require.ErrorContains(t, s.verify(b), "(override)")
+	d := &demo{io.Discard, b}
+	check := func() error { return verify(t.Context(), store, d) }
+	require.EqualError(t, check(), "0 records exist, want 13")
+	_, err = d.CreateSystem(t.Context(), "bank")
+	require.NoError(t, err)
+	require.ErrorContains(t, check(), "lattice-system bank: state is")
+	require.NoError(t, d.remove(t.Context(), "bank"))
 
-	table := lattice.System.Table()
-	require.NoError(t, path(table, history(lattice.Delete, lattice.User, "stable", "deleting")))
-	require.ErrorIs(t, path(table, history(lattice.Delete, lattice.Backend, "stable", "deleting")), fsm.ErrWrongActor)
-	require.ErrorContains(t, path(table, history(lattice.Delete, lattice.User, "stable", "failed")), "is no row of the table")
-}
-
-// A lock that nobody gives back makes the program fail.
-func TestVerifySeesALock(t *testing.T) {
-	var out strings.Builder
-	s := &story{ctx: t.Context(), out: &out, store: &lifecycle.MemoryStore{KeepHistory: -1}}
-	b := s.process()
-	require.NoError(t, s.err)
-	defer func(before map[lifecycle.Key]string) { ends = before }(ends)
+	defer func(before map[string]string) { ends = before }(ends)
 	ends = nil
-	require.NoError(t, s.verify(b))
-	require.NoError(t, b.Actions().AcquireDeploy("shop", "d", lock.MustParse("/a")))
-	require.ErrorContains(t, s.verify(b), "locks of shop are left")
+	require.NoError(t, check())
+	require.NoError(t, d.Actions().AcquireDeploy("shop", "d", lock.MustParse("/a")))
+	require.EqualError(t, check(), "system shop has locks")
+	require.NoError(t, d.Close(t.Context()))
 }
 
-// A story that goes wrong ends there, with the first error.
-func TestStoryEndsAtTheFirstError(t *testing.T) {
-	var out strings.Builder
-	s := &story{ctx: t.Context(), out: &out, store: &lifecycle.MemoryStore{}}
-	b := s.process()
-	s.delete(b, "nobody")
-	require.ErrorIs(t, s.err, lifecycle.ErrNotFound)
-	s.system(b, "shop")
-	s.deployed(b, "shop", "d1", "/a")
-	require.ErrorIs(t, s.verify(b), lifecycle.ErrNotFound)
-	require.Empty(t, out.String())
-}
-
-// history is a history of one row.
-func history(e lattice.Event, actor fsm.Actor, from, to string) []lifecycle.HistoryRow {
-	return []lifecycle.HistoryRow{{From: from, FromOrigin: from, To: to, Event: string(e), Actor: actor}}
+// Every step returns the error of its request.
+func TestErrors(t *testing.T) {
+	b, err := newBackend(t.Context(), lifecycle.NewMemoryStore(), "held")
+	require.NoError(t, err)
+	d := &demo{io.Discard, b}
+	require.ErrorIs(t, d.remove(t.Context(), "none"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, d.services(t.Context()), lifecycle.ErrNotFound)
+	require.ErrorIs(t, d.deploy(t.Context(), "none", "d", "/a"), lifecycle.ErrNotFound)
+	require.ErrorIs(t, d.tearDown(t.Context(), "none", "t"), lifecycle.ErrNotFound)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, d.answer(ctx, "held", nil), context.Canceled)
+	require.NoError(t, d.Close(t.Context()))
 }

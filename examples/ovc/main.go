@@ -2,8 +2,8 @@
 // request actions on its machines. A disk is detached, attached, and deleted with its
 // machine. A hypervisor does not answer. Objects in the recycle bin are destroyed.
 //
-// It prints what happens, with the text of every refusal. It fails if an object ends
-// in a wrong state.
+// It prints the states and the text of every refusal. It fails if an object ends in a wrong
+// state.
 package main
 
 import (
@@ -29,118 +29,129 @@ func main() {
 	}
 }
 
-// run runs the program. An action that takes longer than long is stuck, and objects
-// stay in the recycle bin as long.
-func run(ctx context.Context, out io.Writer, long time.Duration) error {
-	s := newStory(ctx, out, long)
-	defer s.end()
-	s.say("m1, m2 and m3 run on node n1, and d1 is attached to m2")
-	s.must(s.cloud.Add(ctx, ovc.KindNode, "n1", ovc.Model{}))
-	for _, vm := range []string{"m1", "m2", "m3"} {
-		s.must(s.cloud.Add(ctx, ovc.KindVM, vm, ovc.Model{Labels: map[string]string{"customer": "acme"}}))
-		s.done(ovc.KindVM, vm, ovc.Deploy, "")
+// run performs all steps. The timeout of actions and the retention period are equal.
+func run(ctx context.Context, out io.Writer, timeout time.Duration) error {
+	h := newHypervisor()
+	d := &demo{out: out, hypervisor: h, timeout: timeout}
+	var err error
+	d.cloud, err = ovc.New(lifecycle.NewMemoryStore(), &ovc.Config{Method: d.method, StuckAfter: timeout, Retention: timeout})
+	if err != nil {
+		return err
 	}
-	s.must(s.cloud.Add(ctx, ovc.KindDisk, "d1", ovc.Model{}))
-	s.done(ovc.KindVM, "m2", ovc.AddDisk, "d1")
-
-	s.say("n1 is put in maintenance: its machines are migrated, with their status unchanged")
-	s.hypervisor.hold(ovc.Migrate)
-	maintenance := s.begin(ovc.KindNode, "n1", ovc.PutInMaintenance, "")
-	s.hypervisor.await(ctx, 3)
-	s.show()
-	s.say("destroy m1 and detach d1: both are accepted, and wait")
-	destroyed := s.begin(ovc.KindVM, "m1", ovc.Destroy, "")
-	detached := s.begin(ovc.KindVM, "m2", ovc.DetachDisk, "d1")
-	s.show()
-	s.say("stop m1 and delete m2: both are refused")
-	s.refused(ovc.KindVM, "m1", ovc.Stop)
-	s.refused(ovc.KindVM, "m2", ovc.Delete)
-
-	s.say("the migrations end, and then the accepted actions are done")
-	s.hypervisor.let(ovc.Migrate)
-	for _, h := range []*ovc.Handle{maintenance, destroyed, detached} {
-		s.wait(h)
-	}
-	s.say("  done to m1: %s", strings.Join(s.hypervisor.done("m1"), ", "))
-	s.show()
-	if s.err == nil && s.cloud.Queuer().Exists(ovc.KindVM, "m1") {
-		s.err = errors.New("m1 is destroyed and has a queue")
-	}
-
-	s.say("stop m3 and attach d1: m3 is halted again")
-	s.done(ovc.KindVM, "m3", ovc.Stop, "")
-	s.done(ovc.KindVM, "m3", ovc.AttachDisk, "d1")
-	s.show()
-	s.unanswered(long)
-	s.byHand()
-
-	s.say("delete m3 with its disk; after the retention period both are destroyed")
-	s.done(ovc.KindVM, "m3", ovc.Delete, "")
-	s.show()
-	s.sleep(long + long/4)
-	for _, h := range s.heal().Expired {
-		s.wait(h)
-	}
-	s.show()
-	return s.verify()
-}
-
-// unanswered is a reboot whose answer comes too late.
-func (s *story) unanswered(long time.Duration) {
-	s.say("reboot m2: the hypervisor does not answer")
-	s.hypervisor.hold(ovc.Reboot)
-	reboot := s.begin(ovc.KindVM, "m2", ovc.Reboot, "")
-	s.hypervisor.await(s.ctx, 1)
-	s.sleep(long + long/4)
-	for _, c := range s.heal().Stuck {
-		s.say("  %s was stuck in %s and is %s again", c.ID, c.From, c.To)
-	}
-	s.hypervisor.let(ovc.Reboot)
-	if s.err == nil {
-		_, err := reboot.Wait(s.ctx)
-		failed, ok := errors.AsType[*lifecycle.OutcomeError](err)
-		if !ok || failed.Outcome != lifecycle.Lost {
-			s.err = fmt.Errorf("the late answer was written: %w", err)
-			return
+	defer d.end(ctx)
+	for _, step := range []func(context.Context) error{
+		d.setUp, d.maintenance, d.attach, d.unanswered, d.updates, d.retention, d.verify,
+	} {
+		if err := step(ctx); err != nil {
+			return err
 		}
-		s.say("  the late answer has no effect")
 	}
+	return nil
 }
 
-// byHand changes statuses like an agent that does the work elsewhere.
-func (s *story) byHand() {
-	s.say("two agents pause m2 at once, and one deploys any machine of acme")
-	s.must(s.cloud.UpdateStatus(s.ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing))
-	_, err := s.cloud.UpdateStatus(s.ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing)
-	s.refusal(err)
-	s.must(s.cloud.UpdateStatus(s.ctx, ovc.KindVM, "m2", ovc.Pausing, ovc.Paused))
-	s.must(s.cloud.Add(s.ctx, ovc.KindVM, "m4", ovc.Model{Labels: map[string]string{"customer": "acme"}}))
-	s.must(s.cloud.Add(s.ctx, ovc.KindVM, "m5", ovc.Model{Labels: map[string]string{"customer": "acme"}}))
-	ofAcme := func(vm ovc.Record) bool { return vm.Payload.Labels["customer"] == "acme" }
-	_, err = s.cloud.UpdateSearch(s.ctx, ovc.KindVM, ofAcme, ovc.Virtual, ovc.Deploying)
-	s.refusal(err)
+func (d *demo) setUp(ctx context.Context) error {
+	d.printf("machines m1, m2 and m3 run on node n1, and disk d1 is attached to m2")
+	err := errors.Join(d.add(ctx, ovc.KindNode, "n1"), d.add(ctx, ovc.KindDisk, "d1"))
+	for _, vm := range machines {
+		err = errors.Join(err, d.add(ctx, ovc.KindVM, vm), d.perform(ctx, ovc.KindVM, vm, ovc.Deploy, ""))
+	}
+	return errors.Join(err, d.perform(ctx, ovc.KindVM, "m2", ovc.AddDisk, "d1"))
+}
+
+// maintenance migrates the machines of the node while users request actions.
+func (d *demo) maintenance(ctx context.Context) error {
+	d.printf("n1 is put in maintenance: its machines are migrated, and keep their status")
+	d.hypervisor.hold(ovc.Migrate)
+	n1, err := d.cloud.Do(ctx, ovc.KindNode, "n1", ovc.PutInMaintenance, nil)
+	if err := errors.Join(err, d.hypervisor.await(ctx, len(machines)), d.show(ctx)); err != nil {
+		return err
+	}
+	d.printf("destroy m1 and detach d1: both are accepted, and wait")
+	m1, err1 := d.cloud.Do(ctx, ovc.KindVM, "m1", ovc.Destroy, nil)
+	m2, err2 := d.cloud.Do(ctx, ovc.KindVM, "m2", ovc.DetachDisk, &ovc.Options{With: "d1"})
+	if err := errors.Join(err1, err2, d.show(ctx)); err != nil {
+		return err
+	}
+	d.printf("stop m1 and delete m2: both are refused")
+	_, err1 = d.cloud.Do(ctx, ovc.KindVM, "m1", ovc.Stop, nil)
+	_, err2 = d.cloud.Do(ctx, ovc.KindVM, "m2", ovc.Delete, nil)
+	err = errors.Join(d.refused(err1), d.refused(err2))
+	d.printf("the migrations end, and the accepted actions are performed")
+	d.hypervisor.release(ovc.Migrate)
+	for _, h := range []*ovc.Handle{n1, m1, m2} {
+		_, failed := h.Wait(ctx)
+		err = errors.Join(err, failed)
+	}
+	d.printf("  methods of m1: %s", strings.Join(d.hypervisor.methods("m1"), ", "))
+	if n := len(d.cloud.Queuer().Inspect(ovc.KindVM.Key("m1"))); n > 0 {
+		err = errors.Join(err, fmt.Errorf("m1 is destroyed and has %d actions in its queue", n))
+	}
+	return errors.Join(err, d.show(ctx))
+}
+
+func (d *demo) attach(ctx context.Context) error {
+	d.printf("stop m3 and attach d1: m3 is halted again")
+	return errors.Join(
+		d.perform(ctx, ovc.KindVM, "m3", ovc.Stop, ""),
+		d.perform(ctx, ovc.KindVM, "m3", ovc.AttachDisk, "d1"),
+		d.show(ctx),
+	)
+}
+
+// unanswered is a reboot whose answer comes after its timeout.
+func (d *demo) unanswered(ctx context.Context) error {
+	d.printf("reboot m2: the hypervisor does not answer")
+	d.hypervisor.hold(ovc.Reboot)
+	reboot, err := d.cloud.Do(ctx, ovc.KindVM, "m2", ovc.Reboot, nil)
+	if err := errors.Join(err, d.hypervisor.await(ctx, 1)); err != nil {
+		return err
+	}
+	healing, err := d.heal(ctx)
+	for _, r := range healing.Stuck {
+		d.printf("  %s: stuck in %s, moved to %s", r.ID, r.From, r.To)
+	}
+	d.hypervisor.release(ovc.Reboot)
+	_, late := reboot.Wait(ctx)
+	if !errors.Is(late, lifecycle.ErrStale) {
+		return errors.Join(err, fmt.Errorf("the late answer of m2 was written: %w", late))
+	}
+	d.printf("  the late answer has no effect")
+	return err
+}
+
+// updates changes a status like an agent that performs actions elsewhere.
+func (d *demo) updates(ctx context.Context) error {
+	d.printf("two agents set m2 to PAUSING, and one of them to PAUSED")
+	_, first := d.cloud.UpdateStatus(ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing)
+	_, second := d.cloud.UpdateStatus(ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing)
+	_, last := d.cloud.UpdateStatus(ctx, ovc.KindVM, "m2", ovc.Pausing, ovc.Paused)
+	return errors.Join(first, d.refused(second), last)
+}
+
+func (d *demo) retention(ctx context.Context) error {
+	d.printf("delete m3 with its disk; after the retention period both are destroyed")
+	err := errors.Join(d.perform(ctx, ovc.KindVM, "m3", ovc.Delete, ""), d.show(ctx))
+	healing, failed := d.heal(ctx)
+	err = errors.Join(err, failed)
+	for _, h := range healing.Expired {
+		_, failed := h.Wait(ctx)
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, d.show(ctx))
 }
 
 // ends are the states that the objects must end in.
-var ends = []string{
-	"m1 DESTROYED", "m2 PAUSED", "m3 DESTROYED", "m4 VIRTUAL", "m5 VIRTUAL", "d1 DESTROYED", "n1 MAINTENANCE",
-}
+var ends = []string{"m1 DESTROYED", "m2 PAUSED", "m3 DESTROYED", "d1 DESTROYED", "n1 MAINTENANCE"}
 
-// verify ends all queues and returns an error if an object is in a wrong state.
-func (s *story) verify() error {
-	if s.err != nil {
-		return s.err
-	}
-	if err := s.cloud.Queuer().Terminate(s.ctx); err != nil {
-		return err
-	}
-	list, err := s.states()
+// verify returns an error if an object is in a wrong state.
+func (d *demo) verify(ctx context.Context) error {
+	list, err := d.states(ctx)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(list, ends) {
-		return fmt.Errorf("it ends with %s", strings.Join(list, ", "))
+		return fmt.Errorf("the states are %s", strings.Join(list, ", "))
 	}
-	fmt.Fprintln(s.out, "end: every object is in the expected state")
+	d.printf("every object is in the expected state")
 	return nil
 }

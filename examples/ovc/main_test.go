@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -11,36 +12,46 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The output is compared in virtual time, so that nothing is stuck because the
-// computer is busy.
-func TestStory(t *testing.T) {
+// The test runs in virtual time, so that a busy computer causes no timeout.
+func TestOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		require.NoError(t, run(t.Context(), &out, time.Hour))
 		if os.Getenv("UPDATE_DOCS") != "" {
-			require.NoError(t, os.WriteFile("testdata/story.txt", []byte(out.String()), 0o666))
+			require.NoError(t, os.WriteFile("testdata/output.txt", []byte(out.String()), 0o666))
 		}
-		want, err := os.ReadFile("testdata/story.txt")
+		want, err := os.ReadFile("testdata/output.txt")
 		require.NoError(t, err)
 		require.Equal(t, string(want), out.String())
 	})
 }
 
-// verify and refusal make the program fail, so they must find every fault.
-func TestVerifySeesWhatIsWrong(t *testing.T) {
-	s := newStory(t.Context(), io.Discard, time.Hour)
-	defer s.end()
-	s.must(s.cloud.Add(t.Context(), ovc.KindVM, "m1", ovc.Model{}))
-	require.EqualError(t, s.verify(), "it ends with m1 VIRTUAL")
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard, time.Hour), context.Canceled)
+	require.ErrorIs(t, run(ctx, io.Discard, -time.Hour), lifecycle.ErrInvalid)
+	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil), timeout: time.Hour}
+	defer d.end(ctx)
+	require.ErrorIs(t, d.maintenance(ctx), context.Canceled)
+	require.ErrorIs(t, d.unanswered(ctx), context.Canceled)
+	require.ErrorIs(t, d.method(ctx, ovc.Call{Method: ovc.PutInMaintenance}), context.Canceled)
+	_, err := d.heal(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
 
-	s = newStory(t.Context(), io.Discard, time.Hour)
-	defer s.end()
-	s.must(s.cloud.Add(t.Context(), ovc.KindVM, "m1", ovc.Model{}))
-	s.refused(ovc.KindVM, "m1", ovc.Deploy)
-	require.EqualError(t, s.verify(), "a request was not refused")
+// The checks make the program fail, so they must find every fault.
+func TestChecks(t *testing.T) {
+	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil)}
+	defer d.end(t.Context())
+	_, err := d.cloud.Add(t.Context(), ovc.KindVM, "m1", ovc.Model{})
+	require.NoError(t, err)
+	require.EqualError(t, d.verify(t.Context()), "the states are m1 VIRTUAL")
+	require.EqualError(t, d.refused(nil), "a request was not refused")
 }

@@ -1,10 +1,10 @@
-// Tumblebug serves the three endpoints of CB-Tumblebug's document over simulated
-// clouds that take their time, fail, do not answer and lie, and asks for things
-// over HTTP like any other client: an MCI of which a VM cannot be made, actions
-// while another one is under way, a reboot that looks done before it has begun,
-// creations that are held, taken back and rolled back, force, and a cache.
+// Tumblebug serves the three endpoints of CB-Tumblebug's document over simulated clouds,
+// and is its own HTTP client. The clouds reject requests, lose answers and show wrong
+// states. The requests create, suspend, resume, reboot and terminate MCIs, collide with
+// running actions, and use force, hold, withdraw and refine.
 //
-// It prints the story, and fails if anything ends where it should not.
+// It prints every request with its answer. It fails if an MCI has another status than
+// expected, or if a resource is left in the clouds.
 package main
 
 import (
@@ -16,6 +16,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
@@ -32,11 +34,10 @@ func main() {
 
 const ns = "default"
 
-// run serves, tells the story, and ends the server.
+// run starts the server, performs all steps, and ends the server.
 func run(ctx context.Context, out io.Writer) error {
-	s := &story{ctx: ctx, out: out, cloud: newCloud(30 * time.Millisecond)}
-	var err error
-	s.system, err = tumblebug.New(lifecycle.NewMemoryStore(), s.cloud, &tumblebug.Config{Poll: 10 * time.Millisecond})
+	clouds := newCloud(30 * time.Millisecond)
+	system, err := tumblebug.New(lifecycle.NewMemoryStore(), clouds, &tumblebug.Config{Poll: 10 * time.Millisecond})
 	if err != nil {
 		return err
 	}
@@ -44,186 +45,195 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.url = "http://" + listener.Addr().String() + "/tumblebug/ns/" + ns + "/mci/"
-	server := &http.Server{Handler: serve(s.system), ReadHeaderTimeout: time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }() // until Shutdown, below
-	s.client = &http.Client{Transport: &http.Transport{}}
-	s.tell()
-	s.client.CloseIdleConnections()
-	s.note(server.Shutdown(ctx))
-	<-ended
-	s.note(s.system.Close(ctx))
-	return s.err
-}
-
-// story tells steps until one goes wrong.
-type story struct {
-	ctx    context.Context // of one run, which is one call
-	out    io.Writer
-	cloud  *cloud
-	system *tumblebug.System
-	client *http.Client
-	url    string
-	err    error
-}
-
-func (s *story) tell() {
-	s.say("an MCI of five VMs at two providers; one VM cannot be made")
-	s.cloud.change(func() { s.cloud.reject["Create web-3"] = true })
-	s.create(tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{group("web", 3, "aws", "ap-northeast-2"), group("db", 2, "azure", "koreacentral")}})
-	s.rests("shop", "Partial-Running:4 (R:4/5)")
-	s.post("shop?action=refine", 200)
-	s.rests("shop", "Running:4 (R:4/4)")
-
-	s.say("somebody suspends it; somebody else is too early, then too late, then wrong")
-	open := s.cloud.close()
-	s.post("shop?action=suspend", 200)
-	s.post("shop?action=resume", 409)
-	s.post("shop/vm/db-1?action=terminate", 409)
-	open()
-	s.rests("shop", "Suspended:4 (R:0/4)")
-	s.post("shop?action=suspend", 403)
-	s.post("shop?action=explode", 400)
-	s.post("shop?action=resume", 200)
-	s.rests("shop", "Running:4 (R:4/4)")
-
-	s.say("one VM is suspended alone, and a provider does not answer, but does it")
-	s.cloud.change(func() { s.cloud.mute["Suspend db-2"] = true })
-	s.post("shop/vm/db-2?action=suspend", 200)
-	s.rests("shop", "Partial-Running:3 (R:3/4)")
-	s.post("shop/vm/db-2?action=resume", 200)
-	s.rests("shop", "Running:4 (R:4/4)")
-
-	s.say("a provider says that a reboot is done when it has not begun, and then that the VM is gone")
-	s.cloud.change(func() {
-		s.cloud.lies["web-1"] = []tumblebug.State{tumblebug.Running, tumblebug.Terminated}
+	server := &http.Server{Handler: newHandler(system), ReadHeaderTimeout: time.Second}
+	var group errgroup.Group
+	group.Go(func() error {
+		if err := server.Serve(listener); err != http.ErrServerClosed {
+			return err
+		}
+		return nil
 	})
-	s.post("shop?action=reboot", 200)
-	s.rests("shop", "Running:4 (R:4/4)")
+	d := &demo{out: out, clouds: clouds, system: system, url: "http://" + listener.Addr().String()}
+	group.Go(func() error {
+		defer server.Close()
+		if err := d.perform(ctx, steps); err != nil {
+			return err
+		}
+		return system.Close(ctx)
+	})
+	return group.Wait()
+}
 
-	s.say("a creation is held, and taken back; another one is rolled back; a third has no network")
-	s.create(tumblebug.MciReq{Name: "later", Hold: true, SubGroups: []tumblebug.SubGroup{group("a", 2, "gcp", "asia-northeast3")}})
-	s.held("later")
-	s.post("later?action=withdraw", 200)
-	s.get("later", 404)
-	s.cloud.change(func() { s.cloud.reject["Create a-2"] = true })
-	s.create(tumblebug.MciReq{Name: "all", Policy: tumblebug.Rollback, SubGroups: []tumblebug.SubGroup{group("a", 2, "gcp", "asia-northeast3")}})
-	s.rests("all", "Failed")
-	s.cloud.change(func() { s.cloud.reject[string(tumblebug.SSHKey)] = true })
-	s.create(tumblebug.MciReq{Name: "none", SubGroups: []tumblebug.SubGroup{group("a", 2, "ncp", "kr")}})
-	s.rests("none", "Failed")
+// step is one line of the program. It fails if the result is not the expected one.
+type step func(ctx context.Context, d *demo) error
 
-	s.say("a suspend hangs, and is interrupted by force; then all is terminated")
-	open = s.cloud.close()
-	s.post("shop?action=suspend", 200)
-	s.post("shop?action=terminate", 409)
-	s.post("shop?action=terminate&force=true", 200)
-	open()
-	s.rests("shop", "Terminated:4 (R:0/4)")
-	s.post("shop?action=resume&force=true", 409)
+var steps = []step{
+	section("create an MCI of five VMs; the cloud rejects web-3"),
+	change(func(c *cloud) { c.reject["Create web-3"] = true }),
+	create("shop", false, group("web", 3, "aws", "ap-northeast-2"), group("db", 2, "azure", "koreacentral")),
+	rests("shop", "Partial-Running:4 (R:4/5)"),
+	post("shop?action=refine", 200),
+	rests("shop", "Running:4 (R:4/4)"),
 
-	before := s.system.Stats()
-	s.get("shop", 200)
-	after := s.system.Stats()
-	s.say("what is Terminated is not asked about: %d calls, %d saved", after.Fetched-before.Fetched, after.Saved-before.Saved)
-	if after.Fetched != before.Fetched || after.Saved-before.Saved != 4 {
-		s.note(fmt.Errorf("the cache has %+v after %+v", after, before))
+	section("suspend the MCI; requests during the action, and requests that the matrix excludes"),
+	change(func(c *cloud) { c.pause(true) }),
+	post("shop?action=suspend", 200),
+	post("shop?action=resume", 409),
+	post("shop/vm/db-1?action=terminate", 409),
+	change(func(c *cloud) { c.pause(false) }),
+	rests("shop", "Suspended:4 (R:0/4)"),
+	post("shop?action=suspend", 403),
+	post("shop?action=explode", 400),
+	post("shop?action=resume", 200),
+	rests("shop", "Running:4 (R:4/4)"),
+
+	section("suspend one VM; the cloud does it and does not answer"),
+	change(func(c *cloud) { c.silent["Suspend db-2"] = true }),
+	post("shop/vm/db-2?action=suspend", 200),
+	rests("shop", "Partial-Running:3 (R:3/4)"),
+	post("shop/vm/db-2?action=resume", 200),
+	rests("shop", "Running:4 (R:4/4)"),
+
+	section("reboot the MCI; the cloud shows web-1 as Running, then as Terminated, during the reboot"),
+	change(func(c *cloud) { c.shows["web-1"] = []tumblebug.State{tumblebug.Running, tumblebug.Terminated} }),
+	post("shop?action=reboot", 200),
+	rests("shop", "Running:4 (R:4/4)"),
+
+	section("withdraw a creation on hold; another MCI cannot be prepared"),
+	create("later", true, group("a", 2, "gcp", "asia-northeast3")),
+	rests("later", "Prepared"),
+	post("later?action=withdraw", 200),
+	get("later", 404),
+	change(func(c *cloud) { c.reject[string(tumblebug.SSHKey)] = true }),
+	create("none", false, group("a", 2, "ncp", "kr")),
+	rests("none", "Failed"),
+
+	section("terminate by force during a suspend"),
+	change(func(c *cloud) { c.pause(true) }),
+	post("shop?action=suspend", 200),
+	post("shop?action=terminate", 409),
+	post("shop?action=terminate&force=true", 200),
+	change(func(c *cloud) { c.pause(false) }),
+	rests("shop", "Terminated:4 (R:0/4)"),
+	post("shop?action=resume&force=true", 409),
+
+	section("the status of a terminated MCI is cached"),
+	change(func(c *cloud) { c.statuses = 0 }),
+	get("shop", 200),
+	verify,
+}
+
+// demo performs the steps.
+type demo struct {
+	out    io.Writer
+	clouds *cloud
+	system *tumblebug.System
+	client http.Client
+	url    string
+}
+
+func (d *demo) perform(ctx context.Context, steps []step) error {
+	defer d.client.CloseIdleConnections()
+	for _, do := range steps {
+		if err := do(ctx, d); err != nil {
+			return err
+		}
 	}
-	if n := s.cloud.resources(); n != 0 {
-		s.note(fmt.Errorf("%d networks, security groups and keys are left", n))
+	return nil
+}
+
+// request sends a request. The error is that of an unexpected status code.
+func (d *demo) request(ctx context.Context, method, path string, code int, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, d.url+"/tumblebug/ns/"+ns+"/mci/"+path, nil)
+	if err != nil {
+		return err
 	}
-	s.say("no network, security group or key is left")
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return err
+	}
+	if resp.StatusCode != code {
+		return fmt.Errorf("%s %s: HTTP %d, want %d: %+v", method, path, resp.StatusCode, code, into)
+	}
+	return nil
+}
+
+func section(title string) step {
+	return func(_ context.Context, d *demo) error {
+		_, err := fmt.Fprintln(d.out, title)
+		return err
+	}
+}
+
+func change(f func(c *cloud)) step {
+	return func(_ context.Context, d *demo) error {
+		d.clouds.mu.Lock()
+		defer d.clouds.mu.Unlock()
+		f(d.clouds)
+		return nil
+	}
+}
+
+func create(name string, hold bool, groups ...tumblebug.SubGroup) step {
+	return func(ctx context.Context, d *demo) error {
+		_, err := d.system.CreateMci(ctx, ns, tumblebug.MciReq{Name: name, Hold: hold, SubGroups: groups})
+		return err
+	}
 }
 
 func group(name string, size int, provider, region string) tumblebug.SubGroup {
 	return tumblebug.SubGroup{Name: name, Size: size, Provider: provider, Region: region, Spec: "2 vCPU", Image: "ubuntu22.04"}
 }
 
-func (s *story) say(format string, args ...any) {
-	if s.err == nil {
-		fmt.Fprintf(s.out, format+"\n", args...)
+func post(path string, code int) step {
+	return func(ctx context.Context, d *demo) error {
+		var m message
+		err := d.request(ctx, http.MethodPost, path, code, &m)
+		fmt.Fprintf(d.out, "  POST %s: HTTP %d %s\n", path, code, m.Message)
+		return err
 	}
 }
 
-// note keeps the first error.
-func (s *story) note(err error) {
-	if s.err == nil {
-		s.err = err
+func get(mci string, code int) step {
+	return func(ctx context.Context, d *demo) error {
+		var status tumblebug.MciStatus
+		err := d.request(ctx, http.MethodGet, mci+"?option=status", code, &status)
+		fmt.Fprintf(d.out, "  GET %s: HTTP %d %s\n", mci, code, status.Status)
+		return err
 	}
 }
 
-func (s *story) create(req tumblebug.MciReq) {
-	if s.err == nil {
-		_, err := s.system.CreateMci(s.ctx, ns, req)
-		s.note(err)
+// rests waits until the MCI and its VMs are at rest or the MCI is on hold.
+func rests(mci, want string) step {
+	return func(ctx context.Context, d *demo) error {
+		if _, err := d.system.Wait(ctx, ns, mci); err != nil {
+			return err
+		}
+		var status tumblebug.MciStatus
+		if err := d.request(ctx, http.MethodGet, mci+"?option=status", http.StatusOK, &status); err != nil {
+			return err
+		}
+		if status.Status != want {
+			return fmt.Errorf("%s: status is %s, want %s", mci, status.Status, want)
+		}
+		fmt.Fprintf(d.out, "  %s: status %s, target action %s, reason %q\n",
+			mci, status.Status, status.TargetAction, status.SystemMessage)
+		return nil
 	}
 }
 
-// ask sends a request, and fails if its code is not the wanted one.
-func (s *story) ask(method, path string, code int, into any) {
-	if s.err != nil {
-		return
+// verify checks that the last status was cached, and that no resource is left.
+func verify(_ context.Context, d *demo) error {
+	d.clouds.mu.Lock()
+	defer d.clouds.mu.Unlock()
+	fmt.Fprintf(d.out, "  %d requests to the clouds\n", d.clouds.statuses)
+	if d.clouds.statuses > 0 || len(d.clouds.resources) > 0 {
+		return fmt.Errorf("%d requests for a cached status, %d resources left", d.clouds.statuses, len(d.clouds.resources))
 	}
-	req, err := http.NewRequestWithContext(s.ctx, method, s.url+path, nil)
-	if err != nil {
-		s.err = err
-		return
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		s.err = err
-		return
-	}
-	defer resp.Body.Close()
-	s.note(json.NewDecoder(resp.Body).Decode(into))
-	if resp.StatusCode != code {
-		s.note(fmt.Errorf("%s %s: HTTP %d, not %d: %+v", method, path, resp.StatusCode, code, into))
-	}
-}
-
-func (s *story) post(path string, code int) {
-	var m message
-	s.ask(http.MethodPost, path, code, &m)
-	s.say("  POST %s: HTTP %d %s", path, code, m.Message)
-}
-
-func (s *story) get(mci string, code int) (status tumblebug.MciStatus) {
-	s.ask(http.MethodGet, mci+"?option=status", code, &status)
-	if code != http.StatusOK {
-		s.say("  GET %s: HTTP %d", mci, code)
-	}
-	return status
-}
-
-// rests waits until the MCI and its VMs rest, and fails if its status is then
-// another one.
-func (s *story) rests(mci, want string) {
-	if s.err != nil {
-		return
-	}
-	_, err := s.system.Wait(s.ctx, ns, mci)
-	s.note(err)
-	status := s.get(mci, http.StatusOK)
-	if s.err == nil && (status.Status != want || status.TargetAction != tumblebug.ActionComplete) {
-		s.err = fmt.Errorf("%s is %s, not %s", mci, status.Status, want)
-	}
-	why := ""
-	if status.SystemMessage != "" {
-		why = ", because " + status.SystemMessage
-	}
-	s.say("  %s is %s%s", mci, status.Status, why)
-}
-
-// held waits until the MCI is on hold.
-func (s *story) held(mci string) {
-	if s.err != nil {
-		return
-	}
-	status, err := s.system.Wait(s.ctx, ns, mci)
-	s.note(err)
-	if s.err == nil && status.State != tumblebug.Prepared {
-		s.err = fmt.Errorf("%s is %s, and not on hold", mci, status.State)
-	}
-	s.say("  %s is %s, %s to %s", mci, status.Status, status.TargetAction, status.TargetStatus)
+	_, err := fmt.Fprintln(d.out, "no network, security group or key is left")
+	return err
 }

@@ -10,30 +10,32 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// serve returns the three endpoints of the document.
-func serve(system *tumblebug.System) http.Handler {
+// message is the answer to a request for an action.
+type message struct {
+	Message string `json:"message"`
+}
+
+// newHandler returns the three endpoints of the document.
+func newHandler(system *tumblebug.System) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /tumblebug/ns/{nsId}/mci/{mciId}", func(w http.ResponseWriter, r *http.Request) {
-		force, err := forced(r)
-		if err != nil {
-			answer(w, nil, err)
-			return
+	control := func(w http.ResponseWriter, r *http.Request) {
+		nsID, mciID, vmID, action := r.PathValue("nsId"), r.PathValue("mciId"), r.PathValue("vmId"), r.FormValue("action")
+		force, err := forceOf(r)
+		var text string
+		switch {
+		case err != nil:
+		case vmID == "":
+			text, err = system.HandleMciAction(r.Context(), nsID, mciID, action, force)
+		default:
+			text, err = system.HandleMciVmAction(r.Context(), nsID, mciID, vmID, action, force)
 		}
-		said, err := system.HandleMciAction(r.Context(), r.PathValue("nsId"), r.PathValue("mciId"), r.FormValue("action"), force)
-		answer(w, message{said}, err)
-	})
-	mux.HandleFunc("POST /tumblebug/ns/{nsId}/mci/{mciId}/vm/{vmId}", func(w http.ResponseWriter, r *http.Request) {
-		force, err := forced(r)
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		said, err := system.HandleMciVmAction(r.Context(), r.PathValue("nsId"), r.PathValue("mciId"), r.PathValue("vmId"), r.FormValue("action"), force)
-		answer(w, message{said}, err)
-	})
+		answer(w, message{text}, err)
+	}
+	mux.HandleFunc("POST /tumblebug/ns/{nsId}/mci/{mciId}", control)
+	mux.HandleFunc("POST /tumblebug/ns/{nsId}/mci/{mciId}/vm/{vmId}", control)
 	mux.HandleFunc("GET /tumblebug/ns/{nsId}/mci/{mciId}", func(w http.ResponseWriter, r *http.Request) {
 		if option := r.FormValue("option"); option != "" && option != "status" {
-			answer(w, nil, fmt.Errorf("%w: option %q", lifecycle.ErrInvalid, option))
+			answer(w, nil, fmt.Errorf("%w: option %q is not supported", lifecycle.ErrInvalid, option))
 			return
 		}
 		status, err := system.GetMciStatus(r.Context(), r.PathValue("nsId"), r.PathValue("mciId"))
@@ -42,19 +44,14 @@ func serve(system *tumblebug.System) http.Handler {
 	return mux
 }
 
-// message is what requests answer that have no other result.
-type message struct {
-	Message string `json:"message"`
-}
-
-func forced(r *http.Request) (bool, error) {
+func forceOf(r *http.Request) (bool, error) {
 	text := r.FormValue("force")
 	if text == "" {
 		return false, nil
 	}
 	force, err := strconv.ParseBool(text)
 	if err != nil {
-		err = fmt.Errorf("%w: force %q", lifecycle.ErrInvalid, text)
+		err = fmt.Errorf("%w: force %q is neither true nor false", lifecycle.ErrInvalid, text)
 	}
 	return force, err
 }
@@ -65,5 +62,5 @@ func answer(w http.ResponseWriter, result any, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(lifecycle.HTTPStatus(err))
-	_ = json.NewEncoder(w).Encode(result) // the client may have gone
+	_ = json.NewEncoder(w).Encode(result) // the client may have disconnected
 }

@@ -50,6 +50,17 @@ func count[S comparable](states []S) map[S]int {
 	return counts
 }
 
+// pseudocode is the rule of the Lattice document for the state of a system.
+func pseudocode(services []lattice.ServiceState) lattice.State {
+	counted := map[lattice.ServiceState]lattice.ServiceState{"failed": "degraded", "pending": "updating", "deleting": "updating"}
+	for _, s := range []lattice.ServiceState{"degraded", "updating", "scaling"} {
+		if slices.ContainsFunc(services, func(x lattice.ServiceState) bool { return x == s || counted[x] == s }) {
+			return lattice.State(s)
+		}
+	}
+	return "stable"
+}
+
 // The rule gives the state of the document for every list of up to four services.
 func TestPriority(t *testing.T) {
 	rule := aggregate.Must(systemState())
@@ -60,7 +71,7 @@ func TestPriority(t *testing.T) {
 		for _, list := range lists {
 			got, err := rule.Of(count(list))
 			require.NoError(t, err)
-			require.Equal(t, lattice.Aggregate(slices.Values(list)), got.State, "%q", list)
+			require.Equal(t, pseudocode(list), got.State, "%q", list)
 			require.Equal(t, n, got.Total)
 			require.Equal(t, got.Count < n, got.Partial)
 			for _, s := range services {

@@ -7,11 +7,10 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Action is what a deploy or a teardown is about. The zero value names nothing.
-// An Action is a plain value.
+// Action is the content of a deploy or a teardown. It is a plain value.
 type Action struct {
 	System SystemID  `json:"system"`
-	Path   lock.Path `json:"path,omitzero"` // of the tree that is deployed; zero: the whole system, as of every teardown
+	Path   lock.Path `json:"path,omitzero"` // that is deployed; zero: the whole system, as for every teardown
 }
 
 // ActionState is the state of a deploy or a teardown.
@@ -20,14 +19,14 @@ type ActionState string
 // The states of deploys and teardowns. A teardown is never accepted: it goes
 // from pending to in progress.
 const (
-	ActionPending    ActionState = "pending"     // asked for; may not run yet
-	ActionAccepted   ActionState = "accepted"    // may run
+	ActionPending    ActionState = "pending"     // requested
+	ActionAccepted   ActionState = "accepted"    // has its lock
 	ActionInProgress ActionState = "in progress" // runs
 	ActionSucceeded  ActionState = "succeeded"
 	ActionFailed     ActionState = "failed"
 )
 
-// ActionEvent is what is reported about a deploy or a teardown.
+// ActionEvent is a report about a deploy or a teardown.
 type ActionEvent string
 
 // The events of deploys and teardowns.
@@ -39,11 +38,10 @@ const (
 	Overdue ActionEvent = "timed out" // by [fsm.Sweeper]: the backend has not answered in time
 )
 
-// How long the backend may take with a deploy or a teardown. The document gives
-// no figures, so these are this package's own; a service with others sets Timeout
-// of the rows on [Overdue] in the specification.
+// The time that the backend may take with a deploy or a teardown. The document has no
+// figures.
 const (
-	AcceptTimeout = 5 * time.Minute  // until it is accepted, or a teardown begins; the locks never wait, so there is little to wait for
+	AcceptTimeout = 5 * time.Minute  // until it is accepted, or a teardown begins
 	BuildTimeout  = 30 * time.Minute // accepted
 	RunTimeout    = time.Hour        // in progress
 )
@@ -59,7 +57,7 @@ var Teardown = fsm.Must[Action](TeardownTable())
 const overdue = "beyond the document: a backend that does not answer has failed"
 
 // DeployTable returns the specification of [Deploy], for a machine with a payload
-// of your own.
+// of the caller's own.
 func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 	return fsm.Spec[ActionState, ActionEvent]{
 		Name: "lattice-deploy", Title: "Lattice: deploy", Initial: ActionPending,
@@ -85,7 +83,7 @@ func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 }
 
 // TeardownTable returns the specification of [Teardown], for a machine with a
-// payload of your own.
+// payload of the caller's own.
 func TeardownTable() fsm.Spec[ActionState, ActionEvent] {
 	return fsm.Spec[ActionState, ActionEvent]{
 		Name: "lattice-teardown", Title: "Lattice: teardown", Initial: ActionPending,

@@ -17,58 +17,39 @@ import (
 // failed.
 type ActionRecord = lifecycle.Record[ActionState, Action]
 
-// kind is deploys or teardowns: what differs between them.
+// kind is deploys or teardowns.
 type kind struct {
-	m       *lifecycle.Manager[ActionState, ActionEvent, Action]
-	machine string // its name
-	action  func(id string) action
-	// next has the events that lead to success, and the work before each.
-	next map[ActionState]step
+	m        *lifecycle.Manager[ActionState, ActionEvent, Action]
+	machine  string // its name
+	teardown bool
+	steps    map[ActionState]step // by the state before the step
 }
 
 // step is the work in one state of an action, and the event that ends it.
 type step struct {
-	work func(context.Context, Running) error // nil: nothing
+	work func(context.Context, Running) error // nil: none
 	then ActionEvent
 }
 
-func (c *Controller) deployKind(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action]) *kind {
-	k := &kind{
-		machine: m.Name(),
-		action:  func(id string) action { return action{id: id} },
-		next: map[ActionState]step{
-			ActionPending:    {nil, Accept},
-			ActionAccepted:   {c.infra.Build, Begin},
-			ActionInProgress: {c.infra.Deploy, Succeed},
-		},
-	}
-	k.m = c.manage(store, m, k)
-	return k
-}
-
-func (c *Controller) teardownKind(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action]) *kind {
-	k := &kind{
-		machine: m.Name(),
-		action:  func(id string) action { return action{teardown: true, id: id} },
-		next: map[ActionState]step{
-			ActionPending:    {nil, Begin},
-			ActionInProgress: {c.infra.Teardown, Succeed},
-		},
-	}
-	k.m = c.manage(store, m, k)
-	return k
-}
-
-func (c *Controller) manage(store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], k *kind) *lifecycle.Manager[ActionState, ActionEvent, Action] {
-	return lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
-		Observer: lifecycle.Observer{Changed: func(ctx context.Context, row lifecycle.HistoryRow) {
-			c.tell(ctx, row)
+func (c *Controller) newKind(
+	store lifecycle.Store, m *fsm.Machine[ActionState, ActionEvent, Action], teardown bool, steps map[ActionState]step,
+) *kind {
+	k := &kind{machine: m.Name(), teardown: teardown, steps: steps}
+	k.m = lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
+		Observer: c.observing(func(row lifecycle.HistoryRow) {
 			if ActionState(row.To).ended() {
 				c.ended(k, row.Key)
 			}
-		}},
+		}),
 	})
+	return k
 }
+
+// action returns the holder of the lock of an action.
+func (k *kind) action(id string) action { return action{teardown: k.teardown, id: id} }
+
+// kinds returns deploys and teardowns.
+func (c *Controller) kinds() []*kind { return []*kind{c.deploys, c.teardowns} }
 
 // ended reports whether an action in this state has ended. The empty state is that
 // of a record that does not exist.
@@ -87,13 +68,13 @@ func (s ActionState) ended() bool {
 // deleting; [lifecycle.ErrExists] if the system had a deploy of that name;
 // [lifecycle.ErrInvalid] for the names; and the store's.
 func (c *Controller) Deploy(ctx context.Context, system SystemID, deploy DeployID, path lock.Path) (ActionRecord, error) {
-	return c.ask(ctx, c.deploys, system, string(deploy), Action{System: system, Path: pathOf(Action{Path: path})})
+	return c.request(ctx, c.deploys, system, string(deploy), Action{System: system, Path: pathOf(Action{Path: path})})
 }
 
 // Teardown requests a teardown of a system. It is like Deploy, except that a
 // teardown that has its lock is in progress at once.
 func (c *Controller) Teardown(ctx context.Context, system SystemID, teardown TeardownID) (ActionRecord, error) {
-	return c.ask(ctx, c.teardowns, system, string(teardown), Action{System: system, Path: lock.Root()})
+	return c.request(ctx, c.teardowns, system, string(teardown), Action{System: system, Path: lock.Root()})
 }
 
 // WaitDeploy waits until a deploy has succeeded or failed, and has released its
@@ -108,7 +89,8 @@ func (c *Controller) WaitTeardown(ctx context.Context, system SystemID, teardown
 	return c.wait(ctx, c.teardowns, string(system)+"/"+string(teardown))
 }
 
-func (c *Controller) ask(ctx context.Context, k *kind, system SystemID, id string, a Action) (ActionRecord, error) {
+// request stores an action as pending and starts its run.
+func (c *Controller) request(ctx context.Context, k *kind, system SystemID, id string, a Action) (ActionRecord, error) {
 	if err := system.check(); err != nil {
 		return ActionRecord{}, err
 	}
@@ -124,7 +106,7 @@ func (c *Controller) ask(ctx context.Context, k *kind, system SystemID, id strin
 	rec := added.Record()
 	// The action is stored: if the queue refuses it now, the next sweep or the next
 	// process runs it.
-	_, _ = c.submitFirst(k, rec.ID, &rec)
+	_, _ = c.submit(k, rec.ID, &rec)
 	return rec, nil
 }
 
@@ -132,31 +114,21 @@ func (c *Controller) ask(ctx context.Context, k *kind, system SystemID, id strin
 // If the queue accepts no runs any more, or a failing store has ended the run, wait
 // waits for the stored end only.
 func (c *Controller) wait(ctx context.Context, k *kind, id string) (ActionRecord, error) {
-	for {
-		rec, err := k.m.Get(ctx, id)
-		if err != nil {
-			return rec, err
-		}
-		run, err := c.submit(k, id)
-		if err == nil {
-			err = run.Wait(ctx)
-		}
-		switch {
-		case errors.Is(err, queue.ErrPending) || errors.Is(err, queue.ErrWouldDeadlock):
-			return rec, err
-		case rec.State.ended():
-			return rec, nil
-		case err != nil:
-			rec, err = k.m.Await(ctx, id, func(r ActionRecord) bool { return r.State.ended() })
-			if err != nil {
-				return rec, err
-			}
-		}
+	if rec, err := k.m.Get(ctx, id); err != nil {
+		return rec, err
 	}
+	run, err := c.submit(k, id, nil)
+	if err == nil {
+		err = run.Wait(ctx)
+	}
+	if errors.Is(err, queue.ErrPending) || errors.Is(err, queue.ErrWouldDeadlock) {
+		return ActionRecord{}, err
+	}
+	return k.m.Await(ctx, id, func(r ActionRecord) bool { return r.State.ended() })
 }
 
 // unended returns the states of actions that have not ended.
-func (k *kind) unended() []ActionState { return slices.Collect(maps.Keys(k.next)) }
+func (k *kind) unended() []ActionState { return slices.Collect(maps.Keys(k.steps)) }
 
 // relock takes the locks of the actions that another process has left accepted or in
 // progress, before anything runs: no pending action may be faster. Actions in
@@ -164,8 +136,8 @@ func (k *kind) unended() []ActionState { return slices.Collect(maps.Keys(k.next)
 // each other are left by an override only, not by a controller.
 func (c *Controller) relock(ctx context.Context) error {
 	for _, state := range []ActionState{ActionInProgress, ActionAccepted} {
-		for _, k := range []*kind{c.deploys, c.teardowns} {
-			if _, ok := k.next[state]; !ok {
+		for _, k := range c.kinds() {
+			if _, ok := k.steps[state]; !ok {
 				continue
 			}
 			for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: []ActionState{state}}) {
@@ -184,38 +156,32 @@ func (c *Controller) relock(ctx context.Context) error {
 // those that have ended and still have a lock. It counts the services of every system
 // again and moves the system to the result. It changes nothing else.
 func (c *Controller) resume(ctx context.Context) error {
-	type asked struct {
+	type request struct {
 		*kind
 		ActionRecord
 	}
-	var all []asked
-	for _, k := range []*kind{c.deploys, c.teardowns} {
+	var all []request
+	for _, k := range c.kinds() {
 		for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: k.unended()}) {
 			if err != nil {
 				return err
 			}
-			all = append(all, asked{k, rec})
+			all = append(all, request{k, rec})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b asked) int { return a.ChangedAt.Compare(b.ChangedAt) })
+	slices.SortStableFunc(all, func(a, b request) int { return a.ChangedAt.Compare(b.ChangedAt) })
 	for _, a := range all {
-		var pending *ActionRecord
-		if a.State == ActionPending {
-			pending = &a.ActionRecord
-		}
-		if _, err := c.submitFirst(a.kind, a.ID, pending); err != nil {
+		if _, err := c.submit(a.kind, a.ID, &a.ActionRecord); err != nil {
 			return err
 		}
 	}
 	for system := range c.locks.Systems() {
-		deploys, teardown := c.locks.InProgressActions(system)
-		for _, id := range deploys {
-			if _, err := c.submit(c.deploys, string(system)+"/"+string(id)); err != nil {
-				return err
+		for _, a := range c.locks.holders(system) {
+			k := c.deploys
+			if a.teardown {
+				k = c.teardowns
 			}
-		}
-		if teardown != "" {
-			if _, err := c.submit(c.teardowns, string(system)+"/"+string(teardown)); err != nil {
+			if _, err := c.submit(k, string(system)+"/"+a.id, nil); err != nil {
 				return err
 			}
 		}

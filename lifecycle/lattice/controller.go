@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
@@ -32,7 +31,7 @@ type Infrastructure struct {
 	Build func(ctx context.Context, d Running) error
 	// Deploy changes the desired definition of the system at and below the path,
 	// and nothing else, and waits until the services have followed: see
-	// [Controller.Settled].
+	// [lifecycle.Manager.Await] of [Controller.Systems].
 	Deploy func(ctx context.Context, d Running) error
 	// Teardown makes the desired definition empty, and waits until the services
 	// are gone.
@@ -57,14 +56,9 @@ type Config struct {
 	// [Controller.Close]. Default: a queue of the controller with the queue's
 	// defaults, which Close ends.
 	Queue lifecycle.Queue
-	// Systems, Deploys and Teardowns are machines of [SystemTable], [DeployTable]
-	// and [TeardownTable] with other deadlines. Default: [System], [Deploy] and
-	// [Teardown].
-	Systems            *fsm.Machine[State, Event, struct{}]
-	Deploys, Teardowns *fsm.Machine[ActionState, ActionEvent, Action]
-	// Changed receives every change of a system, service, deploy or teardown by
-	// this controller, see [lifecycle.Observer]. Default: none.
-	Changed func(context.Context, lifecycle.HistoryRow)
+	// Observer receives what happens to systems, services, deploys and teardowns by this
+	// controller. Default: none.
+	Observer lifecycle.Observer
 }
 
 // Controller runs systems, and their deploys and teardowns, on a store. [Start]
@@ -75,11 +69,11 @@ type Config struct {
 // not dead stores nothing more about them. A [lock.Fence] with [Running].Token
 // refuses its late changes of the outside world.
 type Controller struct {
-	infra   Infrastructure
-	queue   lifecycle.Queue
-	own     *queue.Queuer[lifecycle.Key] // the queue, if it is the controller's own
-	changed func(context.Context, lifecycle.HistoryRow)
-	locks   LifecycleActionManager
+	infra    Infrastructure
+	queue    lifecycle.Queue
+	own      *queue.Queuer[lifecycle.Key] // the queue, if it is the controller's own
+	observer lifecycle.Observer
+	locks    LifecycleActionManager
 
 	systems   *lifecycle.Manager[State, Event, struct{}]
 	services  *lifecycle.Manager[ServiceState, ServiceEvent, struct{}]
@@ -110,7 +104,7 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		cfg = *config
 	}
 	c := &Controller{
-		infra: infra, queue: cfg.Queue, changed: cfg.Changed,
+		infra: infra, queue: cfg.Queue, observer: cfg.Observer,
 		rosters: map[SystemID]*roster{}, runs: map[lifecycle.Key]*run{}, closed: make(chan struct{}),
 	}
 	if c.queue == nil {
@@ -122,18 +116,24 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 		return nil, err
 	}
 	c.locks.FirstToken = lock.Token(c.term.number) << 32
-	c.systems = lifecycle.Must(orElse(cfg.Systems, System), store, &lifecycle.Config[Event]{
+	c.systems = lifecycle.Must(System, store, &lifecycle.Config[Event]{
 		WorkerActor: Backend, Done: []Event{Initialized, TornDown}, Failed: []Event{InitFailed},
 		Handlers: map[string]lifecycle.Handler{"initialize": c.initialize, "remove": c.remove},
 		Owner:    cfg.Owner, Queue: c.queue,
-		Observer: lifecycle.Observer{Changed: c.systemChanged},
+		Observer: c.observing(c.systemChanged),
 	})
 	c.services = lifecycle.Must(Service, store, &lifecycle.Config[ServiceEvent]{
-		Observer: lifecycle.Observer{Changed: c.serviceChanged},
+		Observer: c.observing(c.serviceChanged),
 	})
-	c.deploys = c.deployKind(store, orElse(cfg.Deploys, Deploy))
-	c.teardowns = c.teardownKind(store, orElse(cfg.Teardowns, Teardown))
-
+	c.deploys = c.newKind(store, Deploy, false, map[ActionState]step{
+		ActionPending:    {nil, Accept},
+		ActionAccepted:   {infra.Build, Begin},
+		ActionInProgress: {infra.Deploy, Succeed},
+	})
+	c.teardowns = c.newKind(store, Teardown, true, map[ActionState]step{
+		ActionPending:    {nil, Begin},
+		ActionInProgress: {infra.Teardown, Succeed},
+	})
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close(ctx))
 	}
@@ -154,11 +154,16 @@ func (c *Controller) start(ctx context.Context) error {
 	return c.resume(ctx)
 }
 
-func orElse[T any](p, def *T) *T {
-	if p == nil {
-		return def
+// observing returns the caller's observer, after a function of the controller.
+func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Observer {
+	o := c.observer
+	o.Changed = func(ctx context.Context, row lifecycle.HistoryRow) {
+		if c.observer.Changed != nil {
+			c.observer.Changed(ctx, row)
+		}
+		changed(row)
 	}
-	return p
+	return o
 }
 
 // Systems returns the manager of systems: to get, list, explain, or override.
@@ -187,50 +192,45 @@ func (c *Controller) Actions() *LifecycleActionManager { return &c.locks }
 // Sweep looks once at everything that is stuck: systems, deploys and teardowns past
 // their deadlines, actions that a failing store has kept from running, locks of
 // actions that have ended, and systems whose state does not follow from their
-// services.
+// services. It returns the results of [lifecycle.Manager.Sweep].
 //
 // The error is [lifecycle.ErrStale] if another controller was started on the store:
 // this one does nothing more, and the caller closes it. Otherwise it is the store's,
 // and the next sweep tries again.
-func (c *Controller) Sweep(ctx context.Context) error {
+func (c *Controller) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	if err := c.term.lasts(ctx); err != nil {
 		if errors.Is(err, lifecycle.ErrStale) {
 			c.end()
 		}
-		return err
+		return nil, err
 	}
-	_, err := c.systems.Sweep(ctx)
-	for _, k := range []*kind{c.deploys, c.teardowns} {
-		_, e := k.m.Sweep(ctx)
-		err = errors.Join(err, e)
+	var results []lifecycle.SweepResult
+	var errs []error
+	for _, m := range []lifecycle.Sweeper{c.systems, c.deploys.m, c.teardowns.m} {
+		more, err := m.Sweep(ctx)
+		results, errs = append(results, more...), append(errs, err)
 	}
-	return errors.Join(err, c.resume(ctx))
+	return results, errors.Join(append(errs, c.resume(ctx))...)
 }
 
 // Run sweeps at this interval until ctx ends, and then returns nil. It returns
 // [lifecycle.ErrStale] if another controller is started on the store. The function
-// report, if it is not nil, receives every other error of a sweep; the next sweep
-// tries again. An interval of 0 is 10 seconds. Run starts no goroutine.
-func (c *Controller) Run(ctx context.Context, every time.Duration, report func(error)) error {
-	if every == 0 {
-		every = 10 * time.Second
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		err := c.Sweep(ctx)
+// report, if it is not nil, receives the results and the error of every other sweep; the
+// next sweep tries again. An interval of 0 is 10 seconds; a negative one is
+// [lifecycle.ErrInvalid]. Run starts no goroutine.
+func (c *Controller) Run(ctx context.Context, every time.Duration, report func([]lifecycle.SweepResult, error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var stale error
+	err := lifecycle.Run(ctx, every, func(results []lifecycle.SweepResult, err error) {
 		if errors.Is(err, lifecycle.ErrStale) {
-			return err
+			stale = err
+			stop()
+		} else if report != nil {
+			report(results, err)
 		}
-		if err != nil && report != nil && ctx.Err() == nil {
-			report(err)
-		}
-	}
+	}, c)
+	return errors.Join(err, stale)
 }
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for
@@ -245,7 +245,7 @@ func (c *Controller) Close(ctx context.Context) error {
 	return c.own.Terminate(ctx)
 }
 
-// end cancels the runs of deploys and teardowns, and lets none begin.
+// end cancels the runs of deploys and teardowns. No run starts after that.
 func (c *Controller) end() {
 	c.mu.Lock()
 	if !c.closing {

@@ -4,147 +4,128 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
 )
 
-// TestStories runs the stories of testdata/story: users, the backend and services
-// on one side, every change of a record on the other, sorted by record. All
-// objects of a file live in one memory store, and time is that of a bubble. What
-// the backend does takes until it is answered. An empty name is written as
-// nothing. The commands:
+// TestController runs testdata/controller/*.script. The trace has every change of a
+// record, sorted by record. The backend's work takes until it is answered. The word
+// "nothing" is an empty name. The commands beside those of scripttest:
 //
 //	create SYSTEM             delete SYSTEM
 //	deploy SYSTEM ID [PATH]   teardown SYSTEM ID
-//	service SYSTEM PATH STATE (STATE "gone": it is not there any more)
-//	answer WORK [fail=(TEXT)] the backend has done it, such as "deploy shop/d1"
-//	advance DURATION          time passes, and the controller sweeps
+//	service SYSTEM PATH STATE
+//	answer WORK [fail=(TEXT)] ends work of the backend, such as "deploy shop/d1"
+//	advance DURATION          virtual time passes, and the controller sweeps
 //	sweep
-//	crash                     the process dies, and the next one begins
-//	stop                      the process ends in good order, and the next one begins
+//	crash                     the process dies, and the next one starts
+//	stop                      the controller closes, and the next one starts
 //	store down | up           the store refuses every commit, or works again
-//	show                      what there is
-func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/story/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				datadriven.RunTest(t, file, w.run)
-				w.end()
-			})
-		})
-	}
+//	show                      all records, locks and running work
+func TestController(t *testing.T) {
+	scripttest.Run(t, "testdata/controller/*.script", func(t *testing.T) scripttest.World {
+		w := &world{store: &lifecycle.MemoryStore{KeepHistory: -1}}
+		w.start(t)
+		return scripttest.World{Commands: w.commands(), Trace: w.trace, Close: func(t *testing.T) { w.kill(t) }}
+	})
 }
 
-// world is the store, the process that there is now, and the backend's work.
+// world is the store, the present process and the work of its backend.
 type world struct {
-	t       *testing.T
 	store   *lifecycle.MemoryStore
 	process *process
 
-	mu    sync.Mutex
-	lines []string
+	mu      sync.Mutex
+	changes []string
 }
 
 // process is one life of the controller.
 type process struct {
 	*lattice.Controller
-	link *link
-	work map[string]chan error // what the backend is at; guarded by world.mu
-	life context.Context       // ends when it dies
-	die  context.CancelFunc
+	store *refusingStore
+	work  map[string]chan error // running work; guarded by world.mu
+	ended context.Context
+	end   context.CancelFunc
 }
 
-// link is a process' way to the store.
-type link struct {
-	*lifecycle.MemoryStore
-	mu   sync.Mutex
-	down error
+// refusingStore is the store of one process. It can refuse commits.
+type refusingStore struct {
+	scripttest.Process
+	down atomic.Bool
 }
 
-func (l *link) set(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = err
-}
-
-func (l *link) up() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.down
-}
-
-func (l *link) Commit(ctx context.Context, c *lifecycle.Commit) error {
-	if err := l.up(); err != nil {
-		return err
+func (s *refusingStore) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if s.down.Load() {
+		return errors.New("the store is down")
 	}
-	return l.MemoryStore.Commit(ctx, c)
+	return s.Process.Commit(ctx, c)
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: &lifecycle.MemoryStore{KeepHistory: -1}}
-	w.begin()
-	return w
-}
-
-// begin starts a process.
-func (w *world) begin() {
-	life, die := context.WithCancel(w.t.Context())
-	p := &process{link: &link{MemoryStore: w.store}, work: map[string]chan error{}, life: life, die: die}
-	owner, err := lifecycle.Join(w.t.Context(), p.link, "backend", time.Hour)
-	require.NoError(w.t, err)
+func (w *world) start(t *testing.T) {
+	p := &process{store: &refusingStore{}, work: map[string]chan error{}}
+	p.store.MemoryStore = w.store
+	p.ended, p.end = context.WithCancel(t.Context())
+	owner, err := lifecycle.Join(t.Context(), p.store, "backend", time.Hour)
+	require.NoError(t, err)
 	w.process = p
-	p.Controller, err = lattice.Start(life, p.link, lattice.Infrastructure{
-		Initialize: func(ctx context.Context, s lattice.SystemID) error { return w.at(ctx, p, "initialize "+string(s)) },
-		Remove:     func(ctx context.Context, s lattice.SystemID) error { return w.at(ctx, p, "remove "+string(s)) },
-		Build:      func(ctx context.Context, r lattice.Running) error { return w.at(ctx, p, "build "+name(r)) },
-		Deploy:     func(ctx context.Context, r lattice.Running) error { return w.at(ctx, p, "deploy "+name(r)) },
-		Teardown:   func(ctx context.Context, r lattice.Running) error { return w.at(ctx, p, "teardown "+name(r)) },
-	}, &lattice.Config{
-		Owner: owner,
-		Changed: func(_ context.Context, row lifecycle.HistoryRow) {
-			text := fmt.Sprintf("%s %s: %s -> %s", strings.TrimPrefix(row.Machine, "lattice-"), row.ID, orNone(row.From), row.To)
-			if row.Reason != "" {
-				text += ", " + row.Reason
-			}
-			w.say("%s", text)
-		},
-	})
-	require.NoError(w.t, err)
-}
-
-func name(r lattice.Running) string { return string(r.System) + "/" + r.ID }
-
-func orNone(state string) string {
-	if state == "" {
-		return "none"
+	system := func(verb string) func(context.Context, lattice.SystemID) error {
+		return func(ctx context.Context, s lattice.SystemID) error { return w.perform(ctx, p, verb+" "+string(s)) }
 	}
-	return state
+	action := func(verb string) func(context.Context, lattice.Running) error {
+		return func(ctx context.Context, r lattice.Running) error {
+			return w.perform(ctx, p, verb+" "+string(r.System)+"/"+r.ID)
+		}
+	}
+	p.Controller, err = lattice.Start(p.ended, p.store, lattice.Infrastructure{
+		Initialize: system("initialize"), Remove: system("remove"),
+		Build: action("build"), Deploy: action("deploy"), Teardown: action("teardown"),
+	}, &lattice.Config{Owner: owner, Observer: lifecycle.Observer{Changed: w.changed}})
+	require.NoError(t, err)
 }
 
-func (w *world) say(format string, args ...any) {
+func (w *world) changed(_ context.Context, row lifecycle.HistoryRow) {
+	from := row.From
+	if from == "" {
+		from = "none"
+	}
+	text := fmt.Sprintf("%s %s: %s -> %s", strings.TrimPrefix(row.Machine, "lattice-"), row.ID, from, row.To)
+	if row.Reason != "" {
+		text += ", " + row.Reason
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lines = append(w.lines, fmt.Sprintf(format, args...))
+	w.changes = append(w.changes, text)
 }
 
-// at is work of the backend: it takes until somebody answers.
-func (w *world) at(ctx context.Context, p *process, what string) error {
+// trace returns the changes since its last call.
+func (w *world) trace() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slices.SortStableFunc(w.changes, func(a, b string) int {
+		a, _, _ = strings.Cut(a, ":")
+		b, _, _ = strings.Cut(b, ":")
+		return strings.Compare(a, b)
+	})
+	text := strings.Join(w.changes, "\n")
+	w.changes = nil
+	return text
+}
+
+// perform is work of the backend. It takes until it is answered.
+func (w *world) perform(ctx context.Context, p *process, what string) error {
 	answer := make(chan error)
 	w.mu.Lock()
 	p.work[what] = answer
@@ -159,159 +140,139 @@ func (w *world) at(ctx context.Context, p *process, what string) error {
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-p.life.Done():
-		return p.life.Err()
+	case <-p.ended.Done():
+		return p.ended.Err()
 	}
 }
 
-// kill ends a process: nothing of it reaches the store any more.
-func (w *world) kill() {
-	p := w.process
-	p.link.set(errors.New("the process is dead"))
-	p.die()
-	require.NoError(w.t, p.Close(context.WithoutCancel(w.t.Context())))
-}
-
-func (w *world) end() {
-	w.kill()
+// kill ends the process. Nothing of it reaches the store after that.
+func (w *world) kill(t *testing.T) {
+	w.process.store.Die(0)
+	w.process.end()
+	require.NoError(t, w.process.Close(context.WithoutCancel(t.Context())))
 	synctest.Wait()
 }
 
-func (w *world) run(t *testing.T, d *datadriven.TestData) string {
-	t.Helper()
-	w.mu.Lock()
-	w.lines = nil
-	w.mu.Unlock()
-	var words []string
-	for _, arg := range d.CmdArgs {
-		if len(arg.Vals) == 0 {
-			words = append(words, arg.Key)
-		}
+// nameOf returns the next word; "nothing" is an empty name.
+func nameOf(a *scripttest.Args) string {
+	word := a.Word()
+	if word == "nothing" {
+		return ""
 	}
-	err := w.do(t, d, words)
-	synctest.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if d.Cmd != "show" {
-		slices.SortStableFunc(w.lines, func(a, b string) int {
-			a, _, _ = strings.Cut(a, ":")
-			b, _, _ = strings.Cut(b, ":")
-			return strings.Compare(a, b)
-		})
-	}
-	if err != nil {
-		w.lines = append(w.lines, fmt.Sprintf("HTTP %d: %v", lifecycle.HTTPStatus(err), err))
-	}
-	if len(w.lines) == 0 {
-		return "nothing\n"
-	}
-	return strings.Join(w.lines, "\n") + "\n"
+	return word
 }
 
-func (w *world) do(t *testing.T, d *datadriven.TestData, words []string) error {
-	t.Helper()
-	ctx, p := t.Context(), w.process
-	arg := func(i int) string {
-		require.Greater(t, len(words), i, "%s: %q", d.Pos, words)
-		if words[i] == "nothing" {
+func (w *world) commands() map[string]scripttest.Command {
+	command := func(f func(ctx context.Context, p *process, a *scripttest.Args) error) scripttest.Command {
+		return func(t *testing.T, a *scripttest.Args) string {
+			if err := f(t.Context(), w.process, a); err != nil {
+				synctest.Wait()
+				return scripttest.Error(err)
+			}
 			return ""
 		}
-		return words[i]
 	}
-	var err error
-	switch d.Cmd {
-	case "create":
-		_, err = p.CreateSystem(ctx, lattice.SystemID(arg(0)))
-	case "delete":
-		_, err = p.DeleteSystem(ctx, lattice.SystemID(arg(0)))
-	case "deploy":
-		path := lock.Path{}
-		if len(words) > 2 {
-			path = lock.MustParse(arg(2))
-		}
-		_, err = p.Deploy(ctx, lattice.SystemID(arg(0)), lattice.DeployID(arg(1)), path)
-	case "teardown":
-		_, err = p.Teardown(ctx, lattice.SystemID(arg(0)), lattice.TeardownID(arg(1)))
-	case "service":
-		system, path := lattice.SystemID(arg(0)), lock.MustParse(arg(1))
-		if arg(2) == "gone" {
-			return p.RemoveService(ctx, system, path)
-		}
-		err = p.SetService(ctx, system, path, lattice.ServiceState(arg(2)))
-	case "answer":
-		w.mu.Lock()
-		answer := p.work[strings.Join(words, " ")]
-		w.mu.Unlock()
-		require.NotNil(t, answer, "%s: the backend is not at %q", d.Pos, words)
-		var text string
-		d.MaybeScanArgs(t, "fail", &text)
-		if text == "" {
-			answer <- nil
-		} else {
-			answer <- errors.New(text)
-		}
-	case "advance":
-		pause, e := time.ParseDuration(arg(0))
-		require.NoError(t, e)
-		time.Sleep(pause)
-		err = p.Sweep(ctx)
-	case "sweep":
-		err = p.Sweep(ctx)
-	case "crash":
-		w.kill()
-		w.begin()
-	case "stop":
-		require.NoError(t, p.Close(ctx))
-		w.begin()
-	case "store":
-		if arg(0) == "down" {
-			p.link.set(errors.New("the store is down"))
-		} else {
-			p.link.set(nil)
-		}
-	case "show":
-		w.show(t)
-	default:
-		t.Fatalf("%s: no command %q", d.Pos, d.Cmd)
+	return map[string]scripttest.Command{
+		"create": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
+			_, err := p.CreateSystem(ctx, lattice.SystemID(nameOf(a)))
+			return err
+		}),
+		"delete": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
+			_, err := p.DeleteSystem(ctx, lattice.SystemID(nameOf(a)))
+			return err
+		}),
+		"deploy": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
+			system, id, path := nameOf(a), nameOf(a), lock.Path{}
+			for _, word := range a.Words() {
+				path = lock.MustParse(word)
+			}
+			_, err := p.Deploy(ctx, lattice.SystemID(system), lattice.DeployID(id), path)
+			return err
+		}),
+		"teardown": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
+			_, err := p.Teardown(ctx, lattice.SystemID(nameOf(a)), lattice.TeardownID(nameOf(a)))
+			return err
+		}),
+		"service": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
+			return p.SetService(ctx, lattice.SystemID(nameOf(a)), lock.MustParse(a.Word()), lattice.ServiceState(nameOf(a)))
+		}),
+		"advance": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
+			d, err := time.ParseDuration(a.Word())
+			if err == nil {
+				time.Sleep(d)
+				_, err = p.Sweep(ctx)
+			}
+			return err
+		}),
+		"sweep": command(func(ctx context.Context, p *process, _ *scripttest.Args) error {
+			_, err := p.Sweep(ctx)
+			return err
+		}),
+		"store": command(func(_ context.Context, p *process, a *scripttest.Args) error {
+			p.store.down.Store(a.Word() == "down")
+			return nil
+		}),
+		"answer": w.answer,
+		"crash": func(t *testing.T, _ *scripttest.Args) string {
+			w.kill(t)
+			w.start(t)
+			return ""
+		},
+		"stop": func(t *testing.T, _ *scripttest.Args) string {
+			require.NoError(t, w.process.Close(t.Context()))
+			w.start(t)
+			return ""
+		},
+		"show": w.show,
 	}
-	return err
 }
 
-// show tells all there is: the records, the locks, and what the backend is at.
-func (w *world) show(t *testing.T) {
-	t.Helper()
+func (w *world) answer(_ *testing.T, a *scripttest.Args) string {
+	what := strings.Join(a.Words(), " ")
+	w.mu.Lock()
+	answer := w.process.work[what]
+	w.mu.Unlock()
+	if answer == nil {
+		a.Fatalf("the backend has no work %q", what)
+	}
+	if text := a.Value("fail"); text != "" {
+		answer <- errors.New(text)
+	} else {
+		answer <- nil
+	}
+	return ""
+}
+
+func (w *world) show(t *testing.T, _ *scripttest.Args) string {
 	p, ctx := w.process, t.Context()
+	var out strings.Builder
 	for r, err := range p.Systems().All(ctx, lifecycle.Select[lattice.State]{}) {
 		require.NoError(t, err)
-		w.say("system %s is %s", r.ID, r.State)
+		fmt.Fprintf(&out, "system %s is %s\n", r.ID, r.State)
 	}
 	for r, err := range p.Services().All(ctx, lifecycle.Select[lattice.ServiceState]{}) {
 		require.NoError(t, err)
-		w.say("service %s is %s", r.ID, r.State)
+		fmt.Fprintf(&out, "service %s is %s\n", r.ID, r.State)
 	}
 	for r, err := range p.Deploys().All(ctx, lifecycle.Select[lattice.ActionState]{}) {
 		require.NoError(t, err)
-		w.say("deploy %s of %v is %s", r.ID, r.Payload.Path, r.State)
+		fmt.Fprintf(&out, "deploy %s of %v is %s\n", r.ID, r.Payload.Path, r.State)
 	}
 	for r, err := range p.Teardowns().All(ctx, lifecycle.Select[lattice.ActionState]{}) {
 		require.NoError(t, err)
-		w.say("teardown %s is %s", r.ID, r.State)
+		fmt.Fprintf(&out, "teardown %s is %s\n", r.ID, r.State)
 	}
 	for system := range p.Actions().Systems() {
 		holders, err := p.Actions().Holders(ctx, system, lock.Root())
 		require.NoError(t, err)
 		for _, h := range holders {
-			w.say("%s: %v at %v is held by %s", system, h.Mode, h.Path, h.Owner)
+			fmt.Fprintf(&out, "%s: %s holds %v at %v\n", system, h.Owner, h.Mode, h.Path)
 		}
 	}
 	w.mu.Lock()
-	var at []string
-	for what := range p.work {
-		at = append(at, what)
+	defer w.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(p.work)) {
+		fmt.Fprintf(&out, "running: %s\n", what)
 	}
-	w.mu.Unlock()
-	slices.Sort(at)
-	for _, what := range at {
-		w.say("the backend is at %q", what)
-	}
+	return out.String()
 }

@@ -17,8 +17,8 @@ import (
 
 type backend = *lattice.Controller
 
-// startBackend makes a process with a controller. What the backend does takes a
-// while, so that faults of other writes come in between.
+// startBackend starts a process with a controller. Work takes longer than a second, so that
+// faults occur during it.
 func startBackend(ctx context.Context, p *crashtest.Process) (backend, error) {
 	if err := p.Join(ctx, time.Minute); err != nil {
 		return nil, err
@@ -52,17 +52,16 @@ func startBackend(ctx context.Context, p *crashtest.Process) (backend, error) {
 	crashtest.Manage(p, lattice.Service, nil)
 	crashtest.Manage(p, lattice.Deploy, nil)
 	crashtest.Manage(p, lattice.Teardown, nil)
-	p.Every(c.Sweep)
+	p.Every(func(ctx context.Context) error { _, err := c.Sweep(ctx); return err })
 	return c, nil
 }
 
-// insist asks until it is done.
+// insist repeats a request until it succeeds.
 func insist(w *crashtest.Clients[backend], what string, f func(context.Context, backend) error) error {
 	return w.Insist("backend", what, f)
 }
 
-// system brings a system into being. A process that dies fails the initialization,
-// and the system is made anew.
+// system creates a system, again if the process dies during the initialization.
 func system(w *crashtest.Clients[backend], id lattice.SystemID) error {
 	return insist(w, "create", func(ctx context.Context, c backend) error {
 		rec, err := c.Systems().Get(ctx, string(id))
@@ -98,7 +97,7 @@ func remove(ctx context.Context, c backend, id lattice.SystemID) error {
 	return err
 }
 
-// deploy asks for a deploy, until it has its lock, or not.
+// deploy requests a deploy, until it is accepted or has ended.
 func deploy(w *crashtest.Clients[backend], id lattice.DeployID, path string) error {
 	return insist(w, "deploy "+string(id), func(ctx context.Context, c backend) error {
 		_, err := c.Deploy(ctx, "shop", id, lock.MustParse(path))
@@ -111,8 +110,7 @@ func deploy(w *crashtest.Clients[backend], id lattice.DeployID, path string) err
 	})
 }
 
-// ended waits until a deploy has ended, and returns an error if it did so
-// otherwise than it must.
+// ended waits until a deploy has ended, and returns an error for a wrong outcome.
 func ended(w *crashtest.Clients[backend], id lattice.DeployID, want lattice.ActionState) error {
 	return insist(w, "wait for "+string(id), func(ctx context.Context, c backend) error {
 		rec, err := c.WaitDeploy(ctx, "shop", id)
@@ -131,16 +129,15 @@ func nothingIsLeft(c backend) error {
 	return nil
 }
 
-// interval is when an action had its lock, as the store has it: from its
-// acceptance to its end. Without a from, it was refused at to.
+// interval is the time of an action with its lock by its history: from its acceptance to its
+// end. Without a from, it was refused at to.
 type interval struct{ from, to time.Time }
 
 func (i interval) overlaps(j interval) bool {
 	return !i.from.IsZero() && !j.from.IsZero() && i.from.Before(j.to) && j.from.Before(i.to)
 }
 
-// has reports whether it had its lock at a moment; it may have taken or given it
-// back in the same.
+// has reports whether the action had its lock at a moment, the bounds included.
 func (i interval) has(at time.Time) bool {
 	return !at.Before(i.from) && !at.After(i.to) && !i.from.IsZero()
 }
@@ -160,8 +157,8 @@ func heldBy(ctx context.Context, m *lifecycle.Manager[lattice.ActionState, latti
 	return i, err
 }
 
-// A day of one system. Whatever write fails, nothing is left half done: every
-// deploy and teardown ends as without the fault, and every lock is given back.
+// A fault at every write during deploys and teardowns of one system. Every action ends as
+// without the fault, and every lock is released.
 func TestCrashes(t *testing.T) {
 	key := func(machine, id string) lifecycle.Key { return lifecycle.Key{Machine: "lattice-" + machine, ID: id} }
 	s := crashtest.Scenario[backend]{
@@ -227,7 +224,7 @@ func TestCrashes(t *testing.T) {
 			}
 			// Nobody is refused for nothing.
 			if t1.from.IsZero() && !d1.has(t1.to) && !d2.has(t1.to) {
-				return fmt.Errorf("the teardown was refused, and nobody was in its way: %v, %v, %v", d1, d2, t1)
+				return fmt.Errorf("the teardown was refused without a conflict: %v, %v, %v", d1, d2, t1)
 			}
 			return nil
 		},
@@ -236,7 +233,7 @@ func TestCrashes(t *testing.T) {
 	require.Equal(t, coverage.Found, coverage.Covered)
 }
 
-// A system that is deleted while something is deployed to it.
+// A fault at every write during the deletion of a system with a running deploy.
 func TestCrashesOfADeletion(t *testing.T) {
 	s := crashtest.Scenario[backend]{
 		Processes: []string{"backend"}, Tick: 20 * time.Second, Start: startBackend,

@@ -15,14 +15,14 @@
 //	in progress ── Deploy fails ────────────────┘
 //	   │
 //	   ▼
-//	succeeded         stored first, and then the lock is given back
+//	succeeded         stored before the lock is released
 //
 // A [Controller] keeps systems, services, deploys and teardowns in a
 // [lifecycle.Store] and changes the outside world through an [Infrastructure].
 // [LifecycleActionManager] is the locks alone. [System], [Deploy] and [Teardown] are
 // the tables alone, as machines of package fsm.
 //
-// It guarantees:
+// # Guarantees
 //
 //   - [System] has every state and every arrow of the document's diagram. The
 //     additions are listed below. A test compares the table with the diagram, arrow
@@ -30,9 +30,9 @@
 //   - The backend never moves a system because of its services, and services never
 //     move it in any other way: only [Aggregator] enters stable, updating, scaling
 //     and degraded, the first stable excepted.
-//   - [Aggregate] is a pure function of the services and does not depend on their
-//     order. When [Controller.SetService] has returned, the state of the system
-//     follows from its services as they were then or later.
+//   - The state of a live system is the first of degraded, updating, scaling and stable
+//     that one of its services has. When [Controller.SetService] has returned, the state
+//     of the system follows from its services as they were then or later.
 //   - No two deploys of a system run at once if their paths are equal or one is
 //     above the other. Nothing runs beside a teardown. A deploy or teardown that is
 //     refused fails at once, and its reason names the holders of the locks.
@@ -49,7 +49,7 @@
 //   - A process may die at every write, and a write may fail or its answer be lost:
 //     everything ends, and every lock is released. A test covers all writes.
 //
-// It does not guarantee:
+// # No guarantees
 //
 //   - That several controllers share a store: the locks are in memory. The outside
 //     world refuses late changes of an earlier controller by [Running].Token.
@@ -61,7 +61,7 @@
 //     over calls it again.
 //
 // [SystemTable], [DeployTable] and [TeardownTable] return the tables as data, for
-// machines with a payload or deadlines of your own.
+// machines with a payload or deadlines of the caller's own.
 //
 // # What is stored, and what is derived
 //
@@ -134,10 +134,10 @@
 //	| pending        | transitional    | 10m, timed out                   | towards stable         |
 //	| failed         | failed          |                                  |                        |
 //	| stable         | stable          |                                  |                        |
-//	| updating       | transitional    | manual: left when the services   |                        |
-//	|                |                 | say so                           |                        |
-//	| scaling        | transitional    | manual: left when the services   |                        |
-//	|                |                 | say so                           |                        |
+//	| updating       | transitional    | manual: the services determine   |                        |
+//	|                |                 | when it ends                     |                        |
+//	| scaling        | transitional    | manual: the services determine   |                        |
+//	|                |                 | when it ends                     |                        |
 //	| degraded       | failed          |                                  |                        |
 //	| deleting       | transitional    | 30m, timed out                   | towards does-not-exist |
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -44,7 +43,7 @@ func Example() {
 	// system degraded
 }
 
-// Disjoint deploys run side by side. Who is refused is told who is in the way.
+// Deploys of unrelated paths run at once. A refusal names the holders.
 func ExampleLifecycleActionManager() {
 	var actions lattice.LifecycleActionManager
 	fmt.Println(actions.AcquireDeploy("shop", "d1", lock.MustParse("/a/b")))
@@ -78,7 +77,7 @@ func ExampleSystemTable_instance() {
 		fmt.Println(e, "->", system.State())
 	}
 	fire(lattice.Create, lattice.User)
-	fire(lattice.Initialized, lattice.User) // only the backend knows
+	fire(lattice.Initialized, lattice.User) // the actor must be the backend
 	fire(lattice.Initialized, lattice.Backend)
 	fire(lattice.ServicesScaling, lattice.Aggregator)
 	fire(lattice.Delete, lattice.User)
@@ -94,17 +93,7 @@ func ExampleSystemTable_instance() {
 	// torn down -> does-not-exist
 }
 
-func ExampleAggregate() {
-	ctx := context.Background()
-	status := lattice.System.At(lattice.Stable)
-	services := []lattice.ServiceState{lattice.ServiceStable, lattice.ServiceScaling, lattice.ServiceFailed}
-	seen := lattice.Aggregate(slices.Values(services))
-	step, err := lattice.System.NextTo(ctx, status, seen, lattice.Aggregator, nil)
-	fmt.Println(seen, step.State, err)
-	// Output: degraded degraded <nil>
-}
-
-// What was asked for may run, runs, and ends for good.
+// A deploy with a payload of the caller: accepted, in progress, succeeded.
 func ExampleDeployTable() {
 	type rollout struct{ Path, Version string }
 	deploys := fsm.Must[rollout](lattice.DeployTable())
@@ -122,7 +111,7 @@ func ExampleDeployTable() {
 	// fail -> succeeded true
 }
 
-// A teardown that its backend forgot ends by itself.
+// The sweeper ends a teardown at its deadline.
 func ExampleTeardownTable() {
 	teardown := fsm.Must[lattice.Action](lattice.TeardownTable()).Instance()
 	what := lattice.Action{System: "shop", Path: lock.Root()}

@@ -89,14 +89,8 @@ func (m *LifecycleActionManager) ReleaseTeardown(system SystemID, teardown Teard
 // the order of their grants, or the teardown, never both. An empty TeardownID means
 // that there is none.
 func (m *LifecycleActionManager) InProgressActions(system SystemID) ([]DeployID, TeardownID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.systems[system]
-	if s == nil {
-		return nil, ""
-	}
 	var deploys []DeployID
-	for _, a := range s.inOrder() {
+	for _, a := range m.holders(system) {
 		if a.teardown {
 			return nil, TeardownID(a.id)
 		}
@@ -190,8 +184,14 @@ func (m *LifecycleActionManager) release(system SystemID, a action) bool {
 	return true
 }
 
-// inOrder returns the holders in the order of their grants.
-func (s *actions) inOrder() []action {
+// holders returns the actions that hold a lock in a system, in the order of their grants.
+func (m *LifecycleActionManager) holders(system SystemID) []action {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.systems[system]
+	if s == nil {
+		return nil
+	}
 	return slices.SortedFunc(maps.Values(s.held), func(a, b action) int {
 		return cmp.Compare(a.lock.Token(), b.lock.Token())
 	})

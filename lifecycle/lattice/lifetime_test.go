@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/lattice"
 	"github.com/interlock-go/interlock/lock"
@@ -44,11 +43,11 @@ func TestClose(t *testing.T) {
 		require.ErrorIs(t, c.Close(short), queue.ErrNotDrained)
 		require.NoError(t, c.Close(t.Context()))
 		rec, err := slow.Wait(t.Context())
-		require.NoError(t, err, "what is done to systems is waited for")
+		require.NoError(t, err, "Close waits for the work on systems")
 		require.Equal(t, lattice.Stable, rec.State)
 		d, err := c.Deploys().Get(t.Context(), "s/d")
 		require.NoError(t, err)
-		require.Equal(t, lattice.ActionInProgress, d.State, "deploys stay for who comes next")
+		require.Equal(t, lattice.ActionInProgress, d.State, "deploys stay for the next controller")
 
 		_, err = c.CreateSystem(t.Context(), "late")
 		require.ErrorIs(t, err, queue.ErrTerminated)
@@ -58,10 +57,11 @@ func TestClose(t *testing.T) {
 	})
 }
 
-func TestWorkThatIsDoneWhileClosing(t *testing.T) {
+// Work that ends during Close is stored.
+func TestWorkEndsDuringClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := func(context.Context, lattice.Running) error {
-			time.Sleep(time.Minute) // whatever the context says
+			time.Sleep(time.Minute) // ignores the context
 			return nil
 		}
 		store := lifecycle.NewMemoryStore()
@@ -85,34 +85,49 @@ func TestWorkThatIsDoneWhileClosing(t *testing.T) {
 	})
 }
 
-func TestRunSweepsUntilItIsToldToEnd(t *testing.T) {
+// Run ends actions at their deadlines, and reports errors until its context ends.
+func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		l := &link{MemoryStore: lifecycle.NewMemoryStore()}
-		c := live(t, l, infra, "s")
+		store := lifecycle.NewMemoryStore()
+		c := live(t, store, infra, "s")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		var told atomic.Int32
-		go func() { ended <- c.Run(ctx, 0, func(error) { told.Add(1) }) }()
+		var failed atomic.Int32
+		go func() {
+			ended <- c.Run(ctx, 0, func(_ []lifecycle.SweepResult, err error) {
+				if err != nil {
+					failed.Add(1)
+				}
+			})
+		}()
 		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
 		require.NoError(t, err)
 		rec, err := c.WaitDeploy(t.Context(), "s", "d")
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionFailed, rec.State)
 		require.Equal(t, lattice.Overdue, lattice.ActionEvent(rec.Event))
-		require.Zero(t, told.Load())
-		require.NoError(t, l.Close())
+		require.Zero(t, failed.Load())
+		require.NoError(t, store.Close())
 		time.Sleep(time.Minute)
-		require.NotZero(t, told.Load())
+		require.NotZero(t, failed.Load())
 		cancel()
 		require.NoError(t, <-ended)
+		require.ErrorIs(t, c.Run(t.Context(), -1, nil), lifecycle.ErrInvalid)
 	})
 }
 
-func TestTheLastControllerCounts(t *testing.T) {
+// sweep returns the error of a sweep.
+func sweep(ctx context.Context, c *lattice.Controller) error {
+	_, err := c.Sweep(ctx)
+	return err
+}
+
+// The controller that was started last is in charge. An earlier one moves nothing.
+func TestLastControllerIsInCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		answer := make(chan error)
@@ -130,9 +145,9 @@ func TestTheLastControllerCounts(t *testing.T) {
 			require.Len(t, all, 1)
 			return all[0].Token
 		}
-		require.Greater(t, holders(c), holders(old), "a fence refuses what the old one still does")
+		require.Greater(t, holders(c), holders(old), "a fence refuses late changes of the earlier one")
 
-		answer <- nil // to the old one, which was first
+		answer <- nil // to the earlier controller
 		synctest.Wait()
 		d, err := c.Deploys().Get(t.Context(), "s/d")
 		require.NoError(t, err)
@@ -142,16 +157,16 @@ func TestTheLastControllerCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionSucceeded, d.State)
 
-		// What is asked of the old one is stored, and done by the new one.
+		// A request to the earlier controller is stored. The last one performs it.
 		d, err = old.Deploy(t.Context(), "s", "e", lock.MustParse("/a"))
 		require.NoError(t, err)
 		synctest.Wait()
 		d, err = c.Deploys().Get(t.Context(), "s/e")
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionPending, d.State)
-		require.ErrorIs(t, old.Sweep(t.Context()), lifecycle.ErrStale)
+		require.ErrorIs(t, sweep(t.Context(), old), lifecycle.ErrStale)
 		require.ErrorIs(t, old.Run(t.Context(), time.Second, nil), lifecycle.ErrStale)
-		require.NoError(t, c.Sweep(t.Context()))
+		require.NoError(t, sweep(t.Context(), c))
 		answer <- nil
 		d, err = c.WaitDeploy(t.Context(), "s", "e")
 		require.NoError(t, err)
@@ -161,7 +176,8 @@ func TestTheLastControllerCounts(t *testing.T) {
 	})
 }
 
-func TestControllersThatAreStartedAtOnce(t *testing.T) {
+// Of several controllers that are started at once, one is in charge.
+func TestConcurrentStarts(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	controllers := make([]*lattice.Controller, 8)
 	var all sync.WaitGroup
@@ -174,42 +190,15 @@ func TestControllersThatAreStartedAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	lasts := 0
+	inCharge := 0
 	for _, c := range controllers {
-		if err := c.Sweep(t.Context()); err == nil {
-			lasts++
+		if err := sweep(t.Context(), c); err == nil {
+			inCharge++
 		} else {
 			require.ErrorIs(t, err, lifecycle.ErrStale)
 		}
 	}
-	require.Equal(t, 1, lasts)
-}
-
-func TestOtherDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		spec := lattice.DeployTable()
-		for i := range spec.Rows {
-			spec.Rows[i].Timeout /= 60
-		}
-		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		c, err := lattice.Start(t.Context(), lifecycle.NewMemoryStore(), infra, &lattice.Config{Deploys: fsm.Must[lattice.Action](spec)})
-		require.NoError(t, err)
-		h, err := c.CreateSystem(t.Context(), "s")
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
-		_, err = c.Deploy(t.Context(), "s", "d", lock.Path{})
-		require.NoError(t, err)
-		time.Sleep(61 * time.Second)
-		require.NoError(t, c.Sweep(t.Context()))
-		d, err := c.WaitDeploy(t.Context(), "s", "d")
-		require.NoError(t, err)
-		require.Equal(t, lattice.ActionFailed, d.State)
-		require.NoError(t, c.Close(t.Context()))
-	})
+	require.Equal(t, 1, inCharge)
 }
 
 func TestStartNeedsTheStore(t *testing.T) {
@@ -221,6 +210,7 @@ func TestStartNeedsTheStore(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 }
 
+// small is a store whose commits are too small.
 type small struct{ *lifecycle.MemoryStore }
 
 func (small) Capabilities() lifecycle.Capabilities { return lifecycle.Capabilities{Changes: 2} }

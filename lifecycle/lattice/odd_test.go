@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// overtaking is a store in which somebody else is faster than the first delete.
+// overtaking is a store in which another writer is faster than the first delete.
 type overtaking struct {
 	*lifecycle.MemoryStore
 	faster func()
@@ -29,8 +29,8 @@ func (o *overtaking) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	return o.MemoryStore.Commit(ctx, c)
 }
 
-// A system may be deleted at any point, and so also while its services move it.
-func TestADeleteThatWasOvertaken(t *testing.T) {
+// A delete is repeated if the services move the system at the same moment.
+func TestDeleteIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &overtaking{MemoryStore: lifecycle.NewMemoryStore()}
 		c := live(t, store, lattice.Infrastructure{}, "s")
@@ -46,10 +46,9 @@ func TestADeleteThatWasOvertaken(t *testing.T) {
 	})
 }
 
-// A controller finds records that no controller leaves behind: a person has put
-// them there, or an earlier version. Every one of them ends, what can be done is
-// done, of those that exclude each other one runs at a time, and no lock is left.
-func TestOddRecordsAfterARestart(t *testing.T) {
+// A controller starts with records that no controller leaves, but an override or another
+// program may. Every action ends, conflicting ones do not run at once, and no lock is left.
+func TestOddRecordsAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		old := live(t, store, lattice.Infrastructure{}, "live", "other", "torn", "failed", "pending", "deleting")
@@ -74,13 +73,13 @@ func TestOddRecordsAfterARestart(t *testing.T) {
 			return lattice.Action{System: "live", Path: lock.MustParse(path)}
 		}
 		put(deploys, "live/a-b", at("/a/b"), lattice.ActionAccepted)
-		put(deploys, "live/z", at("/a"), lattice.ActionInProgress) // in its way
+		put(deploys, "live/z", at("/a"), lattice.ActionInProgress) // conflicts
 		put(deploys, "live/late", at("/a/b/c"), lattice.ActionPending)
 		put(deploys, "live/with/a/slash", at("/c"), lattice.ActionAccepted)
 		put(deploys, "live/nowhere", lattice.Action{}, lattice.ActionAccepted) // all of it
 		put(deploys, "live/over", at("/"), lattice.ActionSucceeded)
 		put(teardowns, "live/t", lattice.Action{System: "live"}, lattice.ActionInProgress)
-		put(deploys, "other/of-another", at("/x"), lattice.ActionInProgress) // its content says so
+		put(deploys, "other/of-another", at("/x"), lattice.ActionInProgress) // the id decides
 		put(teardowns, "torn/t", lattice.Action{}, lattice.ActionInProgress)
 		put(deploys, "torn/d", at("/"), lattice.ActionAccepted)
 		for _, s := range []string{"failed", "pending", "deleting", "none", ""} {
@@ -98,7 +97,7 @@ func TestOddRecordsAfterARestart(t *testing.T) {
 				mu.Lock()
 				for _, other := range running[r.System] {
 					if other.Path.Covers(r.Path) || r.Path.Covers(other.Path) {
-						t.Errorf("%s runs beside %s", r.ID, other.ID)
+						t.Errorf("%s and %s run at once", r.ID, other.ID)
 					}
 				}
 				running[r.System] = append(running[r.System], r)
@@ -119,7 +118,7 @@ func TestOddRecordsAfterARestart(t *testing.T) {
 		c := live(t, store, lattice.Infrastructure{Deploy: work("deployed"), Teardown: work("torn down")})
 		for range 5 {
 			time.Sleep(10 * time.Second)
-			require.NoError(t, c.Sweep(t.Context()))
+			require.NoError(t, sweep(t.Context(), c))
 		}
 		synctest.Wait()
 		for system := range c.Actions().Systems() {

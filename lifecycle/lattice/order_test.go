@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Of several that want the same, who asked first comes first; also if nobody could
-// run them, and the next controller does.
-func TestWhoAskedFirstComesFirst(t *testing.T) {
+// Of several conflicting requests the first one gets the lock, also if the next controller
+// runs them.
+func TestFirstRequestIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, _ lattice.Running) error {
@@ -27,7 +27,7 @@ func TestWhoAskedFirstComesFirst(t *testing.T) {
 			return ctx.Err()
 		}}
 		c := live(t, store, infra, "s")
-		ask := func(round int) {
+		request := func(round int) {
 			for i := range 5 {
 				// Names are no order: the first is the greatest.
 				_, err := c.Deploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(round, 9-i)), lock.MustParse("/a"))
@@ -47,11 +47,11 @@ func TestWhoAskedFirstComesFirst(t *testing.T) {
 			}
 		}
 		for round := range 20 {
-			ask(round)
+			request(round)
 			check(round)
 		}
 		require.NoError(t, c.Close(t.Context()))
-		ask(20) // stored only
+		request(20) // stored only
 		c = live(t, store, infra)
 		check(20)
 		require.NoError(t, c.Close(t.Context()))

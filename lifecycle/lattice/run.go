@@ -33,16 +33,11 @@ func (c *Controller) running(of func(*run) bool) []*run {
 	return found
 }
 
-// submit starts the run of an action, unless it runs already.
-func (c *Controller) submit(k *kind, id string) (*queue.Ticket[lifecycle.Key], error) {
-	return c.submitFirst(k, id, nil)
-}
-
-// submitFirst is submit for a pending action, and tries to acquire its lock at once,
-// so that the first one of two conflicting requests gets it. The run acquires the
-// lock again, which is idempotent, and releases it at the end. If no run starts, no
-// lock is acquired.
-func (c *Controller) submitFirst(k *kind, id string, pending *ActionRecord) (*queue.Ticket[lifecycle.Key], error) {
+// submit starts the run of an action, unless it runs already. A pending action tries to
+// acquire its lock at once, so that the first one of two conflicting requests gets it.
+// The run acquires the lock again, which is idempotent, and releases it at the end. If no
+// run starts, no lock is acquired.
+func (c *Controller) submit(k *kind, id string, rec *ActionRecord) (*queue.Ticket[lifecycle.Key], error) {
 	key := lifecycle.Key{Machine: k.machine, ID: id}
 	// With the id, repeated requests start one run. The run reads its record until
 	// the action has ended, so that later requests need no run of their own.
@@ -50,9 +45,9 @@ func (c *Controller) submitFirst(k *kind, id string, pending *ActionRecord) (*qu
 		Name: "run", ID: key.Machine + "/" + id,
 		Run: func(ctx context.Context) error { return c.run(ctx, k, key) },
 	}
-	if pending != nil {
+	if rec != nil && rec.State == ActionPending {
 		act.Admit = func(context.Context) error {
-			_, _ = c.acquire(k, *pending)
+			_, _ = c.acquire(k, *rec)
 			return nil
 		}
 	}
@@ -70,7 +65,7 @@ func (c *Controller) ended(k *kind, key lifecycle.Key) {
 		return
 	}
 	// If the queue refuses the run, the next sweep starts it.
-	_, _ = c.submit(k, key.ID)
+	_, _ = c.submit(k, key.ID, nil)
 }
 
 var errEnded = errors.New("lattice: the action has ended")
@@ -124,7 +119,7 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 	if closing(ctx, r) {
 		return errClosing
 	}
-	next, ok := k.next[rec.State]
+	next, ok := k.steps[rec.State]
 	if !ok {
 		return fmt.Errorf("lattice: %s: %w: %s", rec.ID, fsm.ErrUnknownState, rec.State)
 	}
@@ -146,7 +141,7 @@ func (c *Controller) step(ctx context.Context, k *kind, r *run, rec ActionRecord
 		return c.fail(ctx, k, rec, err.Error())
 	}
 	if next.work != nil {
-		err = c.work(ctx, k, next.work, r, rec, token)
+		err = c.work(next.work, r, rec, token)
 	}
 	switch {
 	case err != nil && closing(ctx, r):
@@ -169,21 +164,15 @@ func closing(ctx context.Context, r *run) bool {
 	return ctx.Err() != nil || errors.Is(context.Cause(r.work), errClosing)
 }
 
-// work calls a function of the user. A panic is a failure, and so is runtime.Goexit,
-// which ends this run too: the next run releases the lock.
-func (c *Controller) work(ctx context.Context, k *kind, f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) (err error) {
-	returned := false
+// work calls a function of the user. A panic is a failure of the action.
+func (c *Controller) work(f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		} else if !returned {
-			_ = c.fail(ctx, k, rec, "the work called runtime.Goexit")
 		}
 	}()
 	_, id := splitID(rec.ID)
-	err = f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
-	returned = true
-	return err
+	return f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
 }
 
 // fail ends an action.
@@ -191,29 +180,27 @@ func (c *Controller) fail(ctx context.Context, k *kind, rec ActionRecord, reason
 	return c.write(ctx, k, rec.ID, Fail, &lifecycle.Change[Action]{Reason: storable(reason)})
 }
 
-// mayPass reports whether another attempt may succeed after an error.
-func mayPass(err error) bool {
-	for _, lasts := range []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed, errors.ErrUnsupported} {
-		if errors.Is(err, lasts) {
+// retryable reports whether another attempt to write may succeed after an error.
+func retryable(err error) bool {
+	for _, lasting := range []error{lifecycle.ErrPrecondition, lifecycle.ErrInvalid, lifecycle.ErrForeign, lifecycle.ErrClosed} {
+		if errors.Is(err, lasting) {
 			return false
 		}
 	}
-	return true
+	return !overtaken(err)
 }
 
-// maxReason is how much of a reason is kept, in bytes.
+// maxReason is the greatest length of a reason in bytes.
 const maxReason = 4 << 10
 
-// storable returns the part of a text that every store accepts. The text of an error
-// is arbitrary and must not keep its action from failing.
+// storable returns the part of an error text that every store accepts.
 func storable(text string) string {
 	text = strings.ReplaceAll(text[:min(len(text), maxReason)], "\x00", "")
 	return strings.ToValidUTF8(text, "")
 }
 
-// write moves an action. After an error of the store it tries again, so that the work
-// need not be repeated. Its error is that of the table, of the system's state, or of
-// the end of this controller.
+// write moves an action, if the term of this controller lasts. After an error of the
+// store it tries again, so that the work need not be repeated.
 func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEvent, change *lifecycle.Change[Action]) error {
 	change.Require = append(change.Require, c.term.require())
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
@@ -222,7 +209,7 @@ func (c *Controller) write(ctx context.Context, k *kind, id string, e ActionEven
 			c.end()
 			return c.term.stale()
 		}
-		if err == nil || overtaken(err) || !mayPass(err) {
+		if err == nil || !retryable(err) {
 			return err
 		}
 		select {

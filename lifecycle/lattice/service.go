@@ -41,7 +41,7 @@ const Observer fsm.Actor = "observer"
 var seen = map[ServiceState]ServiceEvent{
 	ServicePending: SeenPending, ServiceStable: SeenStable, ServiceUpdating: SeenUpdating,
 	ServiceScaling: SeenScaling, ServiceDegraded: SeenDegraded, ServiceFailed: SeenFailed,
-	ServiceDeleting: SeenDeleting,
+	ServiceDeleting: SeenDeleting, ServiceAbsent: SeenGone,
 }
 
 // Service is the machine of services, as a [Controller] keeps them. Services are
@@ -52,7 +52,7 @@ var Service = fsm.Must[struct{}](ServiceTable())
 // ServiceTable returns the specification of [Service]. The document refers to
 // another document for services; this table is this package's own.
 func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
-	const elsewhere = "moved elsewhere, and only seen here"
+	const elsewhere = "the observer reports when it ends"
 	s := fsm.Spec[ServiceState, ServiceEvent]{
 		Name: "lattice-service", Title: "Lattice: service", Initial: ServiceAbsent,
 		Actors: []fsm.Actor{Observer},
@@ -76,7 +76,9 @@ func ServiceTable() fsm.Spec[ServiceState, ServiceEvent] {
 	return s
 }
 
-// fromServices is the rule of [Aggregate] for a roster.
+// fromServices is the rule for the state of a system that is neither pending, failed nor
+// deleting: the first of degraded, updating, scaling and stable that one of its services
+// has. A system without services is stable.
 var fromServices = aggregate.Must(aggregate.Spec[ServiceState, State]{
 	Name: "lattice-system-state", Rule: aggregate.Priority, Children: Service,
 	Classes: []aggregate.Class[ServiceState, State]{

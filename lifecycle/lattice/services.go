@@ -18,9 +18,9 @@ import (
 const maxTries = 16
 
 // SetService reports the state in which a service of a system was seen, and moves the
-// system to the state that follows from its services. A system that is pending,
-// failed or deleting keeps its state. The caller reports the observations of one
-// service one after the other, the newest last.
+// system to the state that follows from its services. [ServiceAbsent] removes the
+// service. A system that is pending, failed or deleting keeps its state. The caller
+// reports the observations of one service one after the other, the newest last.
 //
 // Errors, with nothing changed: [fsm.ErrUnknownState] for a state that services do
 // not have, and [lifecycle.ErrInvalid] for the system's id and for a path that is
@@ -31,61 +31,45 @@ func (c *Controller) SetService(ctx context.Context, system SystemID, service lo
 	if _, ok := seen[state]; !ok {
 		return fmt.Errorf("lattice: service %s of %s: %w: %q", service, system, fsm.ErrUnknownState, string(state))
 	}
-	return c.observe(ctx, system, service, state)
-}
-
-// RemoveService reports that a service of a system is gone, and moves the system as
-// SetService does. It returns nil for a service that does not exist.
-func (c *Controller) RemoveService(ctx context.Context, system SystemID, service lock.Path) error {
-	return c.observe(ctx, system, service, ServiceAbsent)
-}
-
-func (c *Controller) observe(ctx context.Context, system SystemID, service lock.Path, state ServiceState) error {
 	if err := system.check(); err != nil {
 		return err
 	}
 	if !service.Valid() || service.IsRoot() {
-		return fmt.Errorf("lattice: %w: a service of %s is below the root, not at %q", lifecycle.ErrInvalid, system, service)
+		return fmt.Errorf("lattice: %w: the path of a service of %s is below the root, not %q", lifecycle.ErrInvalid, system, service)
 	}
-	there, err := c.saw(ctx, string(system)+service.String(), state)
-	if err != nil || !there {
+	if err := c.saw(ctx, string(system)+service.String(), state); err != nil {
 		return err
 	}
 	return c.follow(ctx, system)
 }
 
-// saw moves the record of a service to the observed state. It reports whether the
-// service exists or has existed until now.
-func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (there bool, err error) {
+// saw moves the record of a service to the observed state.
+func (c *Controller) saw(ctx context.Context, id string, state ServiceState) (err error) {
 	for range maxTries {
 		var rec lifecycle.Record[ServiceState, struct{}]
 		rec, err = c.services.Get(ctx, id)
 		absent := errors.Is(err, lifecycle.ErrNotFound)
 		switch {
-		case absent && state == ServiceAbsent:
-			return false, nil
-		case err == nil && rec.State == state:
-			return true, nil
-		case absent:
+		case absent && state == ServiceAbsent, err == nil && rec.State == state:
+			return nil
+		case err == nil:
+			_, err = c.services.Fire(ctx, id, seen[state], Observer, nil)
+		case !absent:
+			return err
+		default:
 			var tx lifecycle.Tx
 			c.services.In(&tx).Create(id, seen[state], Observer, struct{}{}, nil)
 			// The deletion of a system would leave a service that is created now.
 			tx.Require(c.systems.Require(string(systemOf(id)), Pending, Failed, Stable, Updating, Scaling, Degraded))
 			if err = tx.Commit(ctx); errors.Is(err, lifecycle.ErrPrecondition) {
-				return false, noSystem(err)
+				return noSystem(err)
 			}
-		case err != nil:
-			return false, err
-		case state == ServiceAbsent:
-			_, err = c.services.Fire(ctx, id, SeenGone, Observer, nil)
-		default:
-			_, err = c.services.Fire(ctx, id, seen[state], Observer, nil)
 		}
 		if !overtaken(err) {
-			return err == nil, err
+			return err
 		}
 	}
-	return false, err
+	return err
 }
 
 // overtaken reports whether a change was decided on a record that has moved since.
@@ -100,7 +84,7 @@ type roster struct {
 	counted atomic.Bool // it has counted all services that the store had
 }
 
-func (c *Controller) serviceChanged(ctx context.Context, row lifecycle.HistoryRow) {
+func (c *Controller) serviceChanged(row lifecycle.HistoryRow) {
 	c.mu.Lock()
 	r := c.rosters[systemOf(row.ID)]
 	c.mu.Unlock()
@@ -108,7 +92,6 @@ func (c *Controller) serviceChanged(ctx context.Context, row lifecycle.HistoryRo
 		// Its errors are about rows of other machines and tables.
 		_, _ = r.Apply(row)
 	}
-	c.tell(ctx, row)
 }
 
 // rosterOf returns the roster of a system, with all its services in it.
@@ -141,7 +124,9 @@ func (c *Controller) servicesOf(ctx context.Context, system SystemID) iter.Seq2[
 
 // recordsOf yields the records whose ids begin with a system and a slash. They are
 // adjacent, because lists are in order of ids.
-func recordsOf[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], system SystemID) iter.Seq2[lifecycle.Record[S, T], error] {
+func recordsOf[S, E comparable, T any](
+	ctx context.Context, m *lifecycle.Manager[S, E, T], system SystemID,
+) iter.Seq2[lifecycle.Record[S, T], error] {
 	return func(yield func(lifecycle.Record[S, T], error) bool) {
 		prefix := string(system) + "/"
 		for rec, err := range m.All(ctx, lifecycle.Select[S]{After: prefix}) {
@@ -189,7 +174,7 @@ func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err
 func (c *Controller) forgetServices(ctx context.Context, system SystemID) error {
 	for rec, err := range c.servicesOf(ctx, system) {
 		if err == nil {
-			_, err = c.saw(ctx, rec.ID, ServiceAbsent)
+			err = c.saw(ctx, rec.ID, ServiceAbsent)
 		}
 		if err != nil {
 			return err

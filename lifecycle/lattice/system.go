@@ -10,10 +10,10 @@ import (
 type State string
 
 // The states of a system. Stable, Updating, Scaling and Degraded follow from its
-// services as they were last seen, see [Aggregate].
+// services as they were last seen.
 const (
 	DoesNotExist State = "does-not-exist"
-	Pending      State = "pending" // the backend validates it and makes its resources
+	Pending      State = "pending" // the backend validates it and creates its resources
 	Failed       State = "failed"  // the backend could not
 	Stable       State = "stable"
 	Updating     State = "updating"
@@ -49,9 +49,7 @@ const (
 	Aggregator fsm.Actor = "aggregate" // derives the state from the services
 )
 
-// How long the backend may take with a system. The document gives no figures,
-// so these are this package's own; a service with others sets Timeout of the rows
-// on [TimedOut] in the specification.
+// The time that the backend may take with a system. The document has no figures.
 const (
 	InitTimeout     = 10 * time.Minute // in pending
 	DeletionTimeout = 30 * time.Minute // in deleting: services end gracefully
@@ -62,11 +60,11 @@ const (
 var System = fsm.Must[struct{}](SystemTable())
 
 // SystemTable returns the specification of [System], for a machine with a payload
-// of your own:
+// of the caller's own:
 //
 //	var systems = fsm.Must[MySystem](lattice.SystemTable())
 func SystemTable() fsm.Spec[State, Event] {
-	const derived = "left when the services say so"
+	const derived = "the services determine when it ends"
 	return fsm.Spec[State, Event]{
 		Name: "lattice-system", Title: "Lattice: system", Initial: DoesNotExist,
 		Actors: []fsm.Actor{User, Backend, Aggregator},

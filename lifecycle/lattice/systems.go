@@ -68,22 +68,6 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 	return h, err
 }
 
-// Settled waits until the services of a system are at rest, and returns the state
-// that follows from them: stable or degraded. A deploy calls it to wait for the
-// services. If the system does not follow its services or does not exist, Settled
-// returns its state at once.
-//
-// The error is the store's, or the context's.
-func (c *Controller) Settled(ctx context.Context, system SystemID) (State, error) {
-	rec, err := c.systems.Await(ctx, string(system), func(r lifecycle.Record[State, struct{}]) bool {
-		return r.State != Updating && r.State != Scaling
-	})
-	if err == nil && rec.State == "" {
-		rec.State = DoesNotExist
-	}
-	return rec.State, err
-}
-
 // initialize is the work of a system that is pending.
 func (c *Controller) initialize(ctx context.Context, _ []byte) error {
 	if c.infra.Initialize == nil {
@@ -124,7 +108,7 @@ func (c *Controller) endActions(ctx context.Context, system SystemID) error {
 	}
 	// Actions that have not begun, or that a failing store has left, must not
 	// continue in another system of this name.
-	for _, k := range []*kind{c.deploys, c.teardowns} {
+	for _, k := range c.kinds() {
 		for rec, err := range recordsOf(ctx, k.m, system) {
 			if err == nil && !rec.State.ended() {
 				err = c.fail(ctx, k, rec, errDeleted.Error())
@@ -162,8 +146,7 @@ func noSystem(err error) error {
 	return err
 }
 
-func (c *Controller) systemChanged(ctx context.Context, row lifecycle.HistoryRow) {
-	c.tell(ctx, row)
+func (c *Controller) systemChanged(row lifecycle.HistoryRow) {
 	system := SystemID(row.ID)
 	switch {
 	case row.To == string(Deleting):
@@ -179,12 +162,6 @@ func (c *Controller) systemChanged(ctx context.Context, row lifecycle.HistoryRow
 		_, _ = c.queue.Submit(context.Background(), lifecycle.Key{Machine: "lattice-follow", ID: row.ID}, &queue.Action{
 			Name: "follow the services", Run: func(ctx context.Context) error { return c.follow(ctx, system) },
 		})
-	}
-}
-
-func (c *Controller) tell(ctx context.Context, row lifecycle.HistoryRow) {
-	if c.changed != nil {
-		c.changed(ctx, row)
 	}
 }
 

@@ -7,7 +7,7 @@ import "github.com/interlock-go/interlock/fsm"
 var Account = fsm.Must[struct{}](AccountTable())
 
 // AccountTable returns the specification of [Account], for a machine with a
-// payload of your own.
+// payload of the caller's own.
 func AccountTable() fsm.Spec[State, Event] {
 	states := []fsm.State[State]{
 		{Name: Confirmed},

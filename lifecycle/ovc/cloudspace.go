@@ -7,7 +7,7 @@ import "github.com/interlock-go/interlock/fsm"
 var Cloudspace = fsm.Must[struct{}](CloudspaceTable())
 
 // CloudspaceTable returns the specification of [Cloudspace], for a machine with
-// a payload of your own.
+// a payload of the caller's own.
 func CloudspaceTable() fsm.Spec[State, Event] {
 	states := []fsm.State[State]{
 		{Name: Virtual},
@@ -15,7 +15,7 @@ func CloudspaceTable() fsm.Spec[State, Event] {
 		{Name: Disabled},
 		{Name: Deleted},
 		{Name: Destroyed, Kind: fsm.Final},
-		{Name: Paused, Doc: "an administrator stopped the virtual firewall; users cannot"},
+		{Name: Paused, Doc: "an administrator stopped the virtual firewall"},
 		{Name: Deploying, Kind: fsm.Transitional},
 		{Name: Disabling, Kind: fsm.Transitional},
 		{Name: Enabling, Kind: fsm.Transitional},

@@ -13,15 +13,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
-// startService makes a process that does the methods of a service: each counts
-// once for the object that it is about, and for the disks that take part.
+// startService starts a process with a service. Each method counts once for its object, and for
+// the disks that take part.
 func startService(ctx context.Context, p *crashtest.Process) (*ovc.Service, error) {
 	if err := p.Join(ctx, 12*time.Minute); err != nil {
 		return nil, err
 	}
-	config := &ovc.Config{Owner: p.Owner(), Method: func(ctx context.Context, call ovc.Call) error {
+	s, err := ovc.New(p.Store(), &ovc.Config{Owner: p.Owner(), Method: func(ctx context.Context, call ovc.Call) error {
 		task := lifecycle.TaskOf(ctx)
-		if task == nil { // hidden
+		if task == nil { // a migration
 			select {
 			case <-time.After(7 * time.Second):
 				return nil
@@ -30,18 +30,24 @@ func startService(ctx context.Context, p *crashtest.Process) (*ovc.Service, erro
 			}
 		}
 		if call.Kind == ovc.KindVM && (call.Method == ovc.Stop || call.Method == ovc.Delete) {
-			return nil // destroy is to come
+			return nil // destroy follows
 		}
 		if err := applyOthers(ctx, p, task, call); err != nil {
 			return err
 		}
 		return p.Effect(ctx)
-	}}
-	s := ovc.NewManaged(p.Store(), config, func(m *fsm.Machine[ovc.State, ovc.Event, ovc.Model], _ lifecycle.Store, c *lifecycle.Config[ovc.Event]) *ovc.Manager {
-		// In the queue of the process, which the harness looks at.
-		c.Queue = p.Queue()
-		return crashtest.Manage(p, m, c)
-	})
+	}})
+	if err != nil {
+		return nil, err
+	}
+	// The harness needs the tables. The service handles stuck objects itself.
+	for kind := range ovc.Kinds() {
+		crashtest.Manage(p, kind.Machine(), &lifecycle.Config[ovc.Event]{
+			Observe: func(context.Context, lifecycle.StoredRecord) (ovc.Event, fsm.Actor, error) {
+				return "", "", errors.New("the service handles it")
+			},
+		})
+	}
 	p.Every(func(ctx context.Context) error {
 		_, err := s.SelfHeal(ctx)
 		return err
@@ -51,9 +57,9 @@ func startService(ctx context.Context, p *crashtest.Process) (*ovc.Service, erro
 
 // applyOthers applies the operations of the other objects that take part in a call.
 func applyOthers(ctx context.Context, p *crashtest.Process, task *lifecycle.Task, call ovc.Call) error {
-	objects := []lifecycle.Key{keyOf(call.Kind, call.ID)}
+	objects := []lifecycle.Key{call.Kind.Key(call.ID)}
 	for _, disk := range call.Disks {
-		objects = append(objects, keyOf(ovc.KindDisk, disk))
+		objects = append(objects, ovc.KindDisk.Key(disk))
 	}
 	for _, key := range objects {
 		if key == task.Key {
@@ -64,7 +70,7 @@ func applyOthers(ctx context.Context, p *crashtest.Process, task *lifecycle.Task
 			return err
 		}
 		if rec.Owner != task.Owner || rec.Epoch != task.Epoch {
-			continue // another process has taken it away
+			continue // another process owns it
 		}
 		if err := p.Apply(key, rec.Operation); err != nil {
 			return err
@@ -73,11 +79,7 @@ func applyOthers(ctx context.Context, p *crashtest.Process, task *lifecycle.Task
 	return nil
 }
 
-func keyOf(kind ovc.Kind, id string) lifecycle.Key {
-	return lifecycle.Key{Machine: kind.Machine().Name(), ID: id}
-}
-
-// goal is an action that is asked for until the object is where it is to be.
+// goal is an action that is requested until the object has a state.
 type goal struct {
 	role   string
 	kind   ovc.Kind
@@ -97,7 +99,7 @@ func (g goal) reach(w *crashtest.Clients[*ovc.Service]) error {
 			return err
 		}
 		if g.action == ovc.Destroy && g.kind == ovc.KindVM {
-			// The node is emptied at this moment: nobody sees it.
+			// A migration at the same moment is in no status.
 			_, _ = s.Migrate(ctx, g.id, nil)
 		}
 		h, err := s.Do(ctx, g.kind, g.id, g.action, &ovc.Options{With: g.with})
@@ -108,10 +110,9 @@ func (g goal) reach(w *crashtest.Clients[*ovc.Service]) error {
 	})
 }
 
-// A machine with two disks, from its deployment to its destruction, with a
-// process that dies, a store that fails or an answer that is lost at every write.
-// Whatever happens, machine and disks end together, each action was done once,
-// and nobody is stuck.
+// A machine with two disks, from its deployment to its destruction, with a process that
+// dies, a store that fails or a lost answer at every write. Machine and disks end together,
+// each action is performed once, and no object is stuck.
 func TestCrashes(t *testing.T) {
 	harness := crashtest.Harness{
 		New: func(testing.TB) lifecycle.Store { return lifecycle.NewMemoryStore() },
@@ -139,15 +140,15 @@ func TestCrashes(t *testing.T) {
 			return nil
 		},
 		Ends: map[lifecycle.Key][]string{
-			keyOf(ovc.KindVM, "m"):   {"DESTROYED"},
-			keyOf(ovc.KindDisk, "d"): {"DELETED"},
-			keyOf(ovc.KindDisk, "e"): {"DESTROYED"},
+			ovc.KindVM.Key("m"):   {"DESTROYED"},
+			ovc.KindDisk.Key("d"): {"DELETED"},
+			ovc.KindDisk.Key("e"): {"DESTROYED"},
 		},
 		Check: func(ctx context.Context, s *ovc.Service) error { return consistent(ctx, s) },
 	})
 }
 
-// consistent says where machines and disks do not know the same of each other.
+// consistent returns the differences between the records of machines and disks.
 func consistent(ctx context.Context, s *ovc.Service) error {
 	holds := map[string]string{}
 	for vm, err := range s.Objects(ovc.KindVM).All(ctx, lifecycle.Select[ovc.State]{}) {

@@ -6,20 +6,18 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// The timeouts of every table. The document requires both and gives no figures, so
-// these are this package's own. A service with others sets Timeout
-// of the rows on [Stuck] and [Expire] in the specification before it builds a
-// machine from it.
+// The timeouts of every table. The document requires both without figures. [Config]
+// changes them for a [Service].
 const (
-	// StuckAfter is how long an object may be in a transition state before
-	// self-healing puts it back. It is meant to exceed what any action takes.
+	// StuckAfter is the time in a transition state after which self-healing moves an
+	// object back. It must exceed the duration of every action.
 	StuckAfter = 30 * time.Minute
-	// Retention is how long an object stays in the recycle bin.
+	// Retention is the time of an object in the recycle bin.
 	Retention = 7 * 24 * time.Hour
 )
 
-// selfHealing is the row by which an object that is stuck in any transition
-// state gets back to where it was.
+// selfHealing returns the row that moves an object from a transition state to its
+// origin.
 func selfHealing(states []fsm.State[State]) fsm.Row[State, Event] {
 	var stuck []State
 	for _, s := range states {
@@ -31,10 +29,9 @@ func selfHealing(states []fsm.State[State]) fsm.Row[State, Event] {
 		Note("beyond the document's rows, in its notes: self-healing recovers the previous state")
 }
 
-// retention is the row by which the recycle bin empties itself. It leads
-// through DESTROYING: destroying is work, and in every row of the document
-// DESTROYED is reached through it. If the work gets stuck, the object is back in
-// the bin, for another retention period.
+// retention returns the row that destroys an object of the recycle bin. It leads to
+// DESTROYING, like every row into DESTROYED of the document. If the destruction fails, the
+// object stays in the bin for another retention period.
 func retention(bin State) fsm.Row[State, Event] {
 	return fsm.Move(bin, Expire, Destroying).After(Retention).
 		Note("beyond the document's rows, in its text: permanently deleted after the retention period")

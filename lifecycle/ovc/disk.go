@@ -6,7 +6,7 @@ import "github.com/interlock-go/interlock/fsm"
 var Disk = fsm.Must[struct{}](DiskTable())
 
 // DiskTable returns the specification of [Disk], for a machine with a payload of
-// your own.
+// the caller's own.
 func DiskTable() fsm.Spec[State, Event] {
 	states := []fsm.State[State]{
 		{Name: Modeled},

@@ -86,7 +86,7 @@ func (r *request) disk(ctx context.Context) (*Handle, error) {
 	// machine keeps it.
 	change.Expect = rec.Revision
 	if vm != "" && rec.State == Assigned {
-		work.Also = []lifecycle.Key{KindVM.key(vm)}
+		work.Also = []lifecycle.Key{KindVM.Key(vm)}
 	}
 	return m.Do(ctx, r.id, r.action, API, work, change)
 }

@@ -13,7 +13,7 @@
 // desired state is set. A request meanwhile is refused with "Cannot execute action
 // at this time".
 //
-//	s := ovc.New(store, &ovc.Config{Method: hypervisor})
+//	s, err := ovc.New(store, &ovc.Config{Method: hypervisor})
 //	h, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Pause, nil) // PAUSING
 //	vm, err := h.Wait(ctx)                                // PAUSED
 //
@@ -21,50 +21,49 @@
 //
 //	TRANSITION_STATES          [TransitionStates], [IsTransition]
 //	validate_transition()      [ValidateTransition]
-//	chained transitions        [Chain]
-//	update_status()            [Service.UpdateStatus], [Service.UpdateSearch]
-//	queuer                     [Queuer]: [Queuer.Queue], [Queuer.Stop], [Queuer.Terminate]
+//	update_status()            [Service.UpdateStatus]
+//	queuer                     [Service.Queuer]
+//	queue()                    the first accepted action of an object creates its queue
+//	stop(), terminate()        [queue.Queuer.Stop], [queue.Queuer.Terminate]
 //	migrate()                  [Service.Migrate]
 //	destroy_vm()               [Service.Do] with [Destroy]: stop(), delete(), destroy()
 //	selfhealing script         [Service.SelfHeal], [Service.Run]
 //
 // # Guarantees
 //
-//   - Every machine has the rows of the document, all of them, and what it has
-//     beyond them is listed below. A test compares them arrow by arrow.
-//   - In a transition state no other action can begin.
+//   - Every machine has all rows of the document. Its additions are listed below. A test
+//     compares them arrow by arrow.
+//   - In a transition state no other action can start.
 //   - The status changes by a compare-and-set only. Of several requests at once, one
-//     begins its action. The others are refused because of that action, and change
+//     starts its action. The others are refused because of that action, and change
 //     nothing.
-//   - A request that is refused is not in a queue. An action that was accepted is
-//     done, or leads back to where it began.
+//   - A refused request is in no queue. An accepted action is performed, or the object
+//     returns to its origin.
 //   - A migration is in no status and no model. It occupies the machine's queue: one
-//     action of a user is accepted meanwhile, and done after it.
+//     action of a user is accepted meanwhile, and performed after it.
 //   - An action ends in the state that its own row names: a deleted disk that was
 //     attached is TOBEDELETED, a halted machine that got a disk is halted. The status
 //     keeps the origin for that.
 //   - A machine and a disk that is attached to it or detached, and a machine and
 //     the disks that are deleted with it, move in one commit, at the beginning and at
 //     the end.
-//   - Actions on one machine and on its disks are done one at a time, in one
-//     process.
-//   - Every transition state has a deadline. An object that is stuck goes back to
-//     where it was, status and model, never to another state with the same action.
-//     An action that waits for its turn is not stuck. It is stuck if it waits for a
-//     method that is considered stuck and does not end.
+//   - Actions on one machine and on its disks run one at a time, in one process.
+//   - Every transition state has a deadline. An object that is stuck returns to its
+//     origin, status and model. An action that waits for its turn is not stuck, unless
+//     it waits for a method that has run for longer than StuckAfter.
 //   - [TransitionStates] and [ValidateTransition] are derived from the machines.
 //
 // # No guarantees
 //
-//   - An object that was put back may differ from its record: a method that failed, or
+//   - An object that was moved back may differ from its record: a method that failed, or
 //     whose process died, may have done half of its work. [Config.Observe] may look.
 //   - Queues do not keep actions of different processes apart: see below.
 //   - A method that ignores its context does not end. It keeps the queue of its
-//     objects, and an action that is requested meanwhile is put back after StuckAfter
+//     objects, and an action that is requested meanwhile is moved back after StuckAfter
 //     too. Its handle has the outcome when the method ends, or after
-//     [Queuer.Abandon]. A migration is never considered stuck: see [Options.Timeout].
-//   - Self-healing does not start by itself: call [Service.SelfHeal] from time to time,
-//     or [Service.Run].
+//     [queue.Queuer.Abandon]. A migration is never considered stuck: see [Options.Timeout].
+//   - Self-healing does not start by itself: the program calls [Service.SelfHeal] or
+//     [Service.Run].
 //
 // # Several processes
 //
@@ -73,26 +72,24 @@
 //
 //   - Of several requests at once one is accepted, in whichever process it was made.
 //     The others get [ErrBusy] or [ErrOtherAction], and change nothing.
-//   - The process that has accepted an action does it, once, and writes its outcome.
-//     If that process dies, the self-healing of another one puts the object back:
+//   - The process that has accepted an action performs it, once, and writes its outcome.
+//     If that process dies, the self-healing of another one moves the object back:
 //     after StuckAfter, or with [Config.Owner] as soon as the process is considered
 //     dead. A later result of the dead process is stale, and its handle reports that.
-//   - An action that waits in one process for longer than StuckAfter is put back by
+//   - An action that waits in one process for longer than StuckAfter is moved back by
 //     the others if its own process does not heal.
 //   - An object whose retention is over is destroyed by the first process that finds
 //     it.
 //
 // Other processes see only the status: a migration does not delay actions of another
-// process, and an action on an attached disk does not delay those on its machine. A
-// queue of an object that another process has destroyed stays until it is stopped.
+// process, and an action on an attached disk does not delay those on its machine.
 // If that matters, route the requests for a machine and its disks to one process.
 //
 // # The machines alone
 //
 // [VM], [Cloudspace], [Account], [Disk], [Image] and [Node] are the bare machines,
-// for services that keep the model of an object elsewhere and need its status
-// moved; [VMTable] and its like give the tables as data, for machines with a
-// payload or deadlines of your own.
+// for services that keep the model of an object elsewhere. [VMTable] and its like return
+// the tables as data, for machines with a payload or deadlines of the caller's own.
 //
 // # Beyond the document
 //
@@ -111,9 +108,9 @@
 // administrator may reset its firewall: the tables have no such rows.
 //
 // The document has one lock for a collection; here a compare-and-set on the object
-// does the same for every store. The document's listing detects that several objects
-// match after it has updated them; here nothing was updated then. Its listing calls a
-// refusal a bad request, and its text 409; here it is 409.
+// does the same for every store. An id names one object, so the error "More than one
+// object was updated" of the document's listing cannot occur. The listing returns a bad
+// request for a refusal, and the text 409; here it is 409.
 //
 // "Actions on a disk are scheduled in the queue where the disk is attached to":
 // they are in the disk's own queue as well, so that their order is kept when it is
@@ -121,15 +118,15 @@
 // disk. It is one action here, which may be requested for either. A request without
 // the other object moves one object alone.
 //
-// TOBEDELETED "was deleted together with VM": therefore a machine that is deleted
-// or destroyed takes its attached disks along. It is refused while one of them is
+// TOBEDELETED "was deleted together with VM": therefore a machine is deleted or destroyed
+// together with its attached disks. It is refused while one of them is
 // busy. Such a disk is still attached: at the end of its retention it is destroyed in
 // the queue of its machine.
 //
-// A queue is created by the first action that is accepted, not by one that is
-// refused. Destroying a halted machine begins with stop() too. The state is checked
-// first: a request during another action is refused because of that action, even if
-// the queue is full or is being stopped.
+// A queue exists while an action waits or runs there. The first accepted action creates
+// it, not a refused one. Destroying a halted machine begins with stop() too. The state is
+// checked before the queue: a request during another action is refused because of that
+// action, even if the queue is being stopped.
 //
 // Pausing is "an administrative action": [Options.Administrator] is needed to
 // pause, resume and reset cloudspaces.
@@ -335,7 +332,7 @@
 //	| DELETING, DESTROYING, RESTORING,   |         |         |                    |                |
 //	| PAUSING, RESUMING, RESETTING       |         |         |                    |                |
 //
-//	[1] an administrator stopped the virtual firewall; users cannot
+//	[1] an administrator stopped the virtual firewall
 //	[2] beyond the document's rows, in its text: permanently deleted after the retention period
 //	[3] beyond the document's rows, in its notes: self-healing recovers the previous state
 //

@@ -4,18 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// text is an error whose words are the document's.
+// text is an error with a text of the document.
 type text string
 
 func (t text) Error() string { return string(t) }
 
-// The refusals of the document. [RefusedError] is what is returned, and matches
-// one of them, and the sentinel of package lifecycle for the same reaction.
+// The refusals of the document. A [RefusedError] matches one of them, and the sentinel of
+// package lifecycle for the same reaction.
 var (
 	// ErrBusy: the object is in a transition state; repeat the request when it is in
 	// a static one. It goes with [lifecycle.ErrBusy].
@@ -24,19 +23,15 @@ var (
 	// with [lifecycle.ErrConflict], or with [lifecycle.ErrNotFound] if the object does
 	// not exist: the document has one answer for both.
 	ErrOtherAction error = text("Other action currently happening")
-	// ErrMoreThanOne: a search for one object finds several. Nothing was
-	// changed. It goes with [lifecycle.ErrInvalid].
-	ErrMoreThanOne error = text("More than one object was updated")
 )
 
-// RefusedError is a refusal in the words of the document. Its status code is 409,
-// and 400 for ErrMoreThanOne, see [lifecycle.HTTPStatus].
+// RefusedError is a refusal with the text of the document. Its status code is 409, see
+// [lifecycle.HTTPStatus].
 type RefusedError struct {
-	Reason error    // ErrBusy, ErrOtherAction or ErrMoreThanOne
-	Kind   Kind     // of the object in the way
-	ID     string   // of that object; empty after a search
-	Found  []string // by a search that found several
-	Err    error    // the refusal in detail
+	Reason error  // ErrBusy or ErrOtherAction
+	Kind   Kind   // of the conflicting object
+	ID     string // of that object
+	Err    error  // the refusal in detail
 }
 
 // Error returns the text of the document. The text of ErrOtherAction begins with the
@@ -45,27 +40,18 @@ func (e *RefusedError) Error() string {
 	if e.Reason != ErrOtherAction {
 		return e.Reason.Error()
 	}
-	line := fmt.Sprintf("%d %s: %v on %s", http.StatusConflict, http.StatusText(http.StatusConflict), e.Reason, e.Kind)
-	if e.ID != "" {
-		line += " ID: " + e.ID
-	}
-	return line
+	return fmt.Sprintf("409 Conflict: %v on %s ID: %s", e.Reason, e.Kind, e.ID)
 }
 
 // HTTPStatus is for [lifecycle.HTTPStatus].
-func (e *RefusedError) HTTPStatus() int {
-	if e.Reason == ErrMoreThanOne {
-		return http.StatusBadRequest
-	}
-	return http.StatusConflict
-}
+func (e *RefusedError) HTTPStatus() int { return http.StatusConflict }
 
 // Unwrap returns Reason and Err.
 func (e *RefusedError) Unwrap() []error { return []error{e.Reason, e.Err} }
 
-// words translates a refusal by package lifecycle into the words of the document. It
-// returns every other error unchanged.
-func words(kind Kind, id string, err error) error {
+// refusal converts a refusal of package lifecycle to a [RefusedError]. It returns every
+// other error unchanged.
+func refusal(kind Kind, id string, err error) error {
 	var reason error
 	switch {
 	case err == nil, errors.Is(err, lifecycle.ErrUnknownOutcome):
@@ -79,7 +65,7 @@ func words(kind Kind, id string, err error) error {
 	default:
 		return err
 	}
-	// Of an action on several objects it may be another one that is in the way.
+	// An action on several objects may conflict at another one.
 	if detail, ok := errors.AsType[*lifecycle.Error](err); ok {
 		if other, ok := kindOf(detail.Machine); ok {
 			kind, id = other, detail.ID
@@ -88,9 +74,7 @@ func words(kind Kind, id string, err error) error {
 	return &RefusedError{Reason: reason, Kind: kind, ID: id, Err: err}
 }
 
-// invalid is a request that is bad whatever the objects are.
+// invalid returns the error of a malformed request.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("ovc: %w: "+format, append([]any{lifecycle.ErrInvalid}, args...)...)
 }
-
-func quoted(names []string) string { return strings.Join(names, ", ") }

@@ -10,12 +10,12 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
-// A machine is migrated, which nobody sees. A user destroys it meanwhile: that is
-// accepted, and done after the migration. The next user is too late.
+// A machine is migrated. A user destroys it meanwhile: the request is accepted and performed
+// after the migration. Another request is refused.
 func Example() {
 	ctx := context.Background()
 	migrated := make(chan struct{})
-	s := ovc.New(lifecycle.NewMemoryStore(), &ovc.Config{Method: func(_ context.Context, call ovc.Call) error {
+	s := ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{Method: func(_ context.Context, call ovc.Call) error {
 		if call.Method == ovc.Migrate {
 			<-migrated
 		}
@@ -42,8 +42,7 @@ func Example() {
 	// destroy m1
 }
 
-// A halted machine gets a disk and is halted again; a second action meanwhile
-// is refused.
+// A halted machine gets a disk and is halted again. A second action is refused meanwhile.
 func Example_machine() {
 	ctx := context.Background()
 	vm, err := ovc.VM.InstanceAt(ovc.VM.At(ovc.Halted))
@@ -59,7 +58,7 @@ func Example_machine() {
 	fire(ovc.Destroy, ovc.API)
 	fire(ovc.Done, ovc.Worker)
 	fire(ovc.Destroy, ovc.API)
-	fire(ovc.Stuck, fsm.Sweeper) // its worker died
+	fire(ovc.Stuck, fsm.Sweeper) // the deadline has passed
 	// Output:
 	// add_disk -> ADDING_DISK <nil>
 	// destroy -> ADDING_DISK fsm: not allowed: ovc-vm: destroy in ADDING_DISK by api
@@ -68,7 +67,7 @@ func Example_machine() {
 	// stuck -> HALTED <nil>
 }
 
-// A disk that is deleted goes to one of two bins, by where it came from.
+// The origin of a deleted disk determines its state in the recycle bin.
 func ExampleDiskTable() {
 	type disk struct{ SizeGB int }
 	disks := fsm.Must[disk](ovc.DiskTable())
@@ -88,7 +87,7 @@ func ExampleDiskTable() {
 	// ASSIGNED DELETING TOBEDELETED <nil>
 }
 
-// A service with a recycle bin of a day.
+// A machine with a retention period of a day.
 func ExampleVMTable() {
 	spec := ovc.VMTable()
 	for i := range spec.Rows {
@@ -105,7 +104,7 @@ func ExampleVMTable() {
 
 func ExampleValidateTransition() {
 	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Paused))
-	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Running)) // it reboots
+	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Running, ovc.Running)) // by a reboot
 	fmt.Println(ovc.ValidateTransition(ovc.KindVM, ovc.Halted, ovc.Running))
 	fmt.Println(ovc.ValidateTransition(ovc.KindDisk, ovc.Assigned, ovc.Deleted)) // TOBEDELETED
 	fmt.Println(ovc.ValidateTransition(ovc.KindVM, "ON", "OFF"))
@@ -122,11 +121,10 @@ func ExampleTransitionStates() {
 	// Output: [PUTTING_IN_MAINTENANCE ENABLING DECOMMISSIONING]
 }
 
-// The one way to change a status by hand: it is what is expected, or nothing is
-// changed.
+// UpdateStatus changes the status only if it is the expected one.
 func ExampleService_UpdateStatus() {
 	ctx := context.Background()
-	s := ovc.New(lifecycle.NewMemoryStore(), nil)
+	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 	vm, err := s.Add(ctx, ovc.KindVM, "m1", ovc.Model{})
 	fmt.Println(vm.State, err)
 	vm, err = s.UpdateStatus(ctx, ovc.KindVM, "m1", ovc.Virtual, ovc.Deploying)
@@ -139,18 +137,4 @@ func ExampleService_UpdateStatus() {
 	// DEPLOYING <nil>
 	// 409 Conflict: Other action currently happening on vm ID: m1
 	// true true
-}
-
-func ExampleKinds() {
-	for kind := range ovc.Kinds() {
-		m := kind.Machine()
-		fmt.Println(kind, m.Name(), "begins in", m.Start().State)
-	}
-	// Output:
-	// vm ovc-vm begins in VIRTUAL
-	// cloudspace ovc-cloudspace begins in VIRTUAL
-	// account ovc-account begins in CONFIRMED
-	// disk ovc-disk begins in MODELED
-	// image ovc-image begins in VIRTUAL
-	// node ovc-node begins in ENABLED
 }

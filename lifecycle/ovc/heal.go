@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -15,30 +15,29 @@ import (
 
 // Healing is the result of self-healing.
 type Healing struct {
-	// Stuck are the objects that were stuck in a transition state, each with its
-	// resolution.
+	// Stuck are the objects that were stuck in a transition state, with their
+	// resolutions.
 	Stuck []lifecycle.SweepResult
-	// Expired are the objects whose retention is over, which are destroyed now.
+	// Expired are the destructions of objects at the end of their retention.
 	Expired []*Handle
 }
 
 // SelfHeal looks once at all objects. An object that has been in a transition state
-// for longer than StuckAfter, or whose process is dead, goes back to the state that
-// it came from. An object that has been in the recycle bin for the retention period
-// is destroyed. An action that waits for its turn in this process is not stuck,
-// however long it waits.
+// for longer than StuckAfter, or whose process is dead, returns to its origin. An object
+// that has been in the recycle bin for the retention period is destroyed. An action that
+// waits for its turn in this process is not stuck, unless it waits for one that is.
 //
 // Several processes may call it at once. Call it at the start of a process that has
-// [Config.Owner]: it finds what an earlier process of the same name has left,
-// without waiting for deadlines.
+// [Config.Owner]: it finds the actions of an earlier process of the same name without
+// waiting for deadlines. An object that takes part in the action of another one may
+// return to its origin at the end of that action, without an entry in the result;
+// [Config.Observer] receives its change.
 //
-// An error is that of the store, or of a queue that refuses a destruction, such as
-// [queue.ErrTerminated]. What was found nevertheless is returned, and the next call
+// The error is that of the store, or of a queue that refuses a destruction, such as
+// [queue.ErrTerminated]. The results until then are returned too, and the next call
 // looks again.
 func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
-	err = s.wait(ctx)
-	taking, failed := s.takingPart(ctx)
-	err = errors.Join(err, failed)
+	err = s.keepWaiting(ctx)
 	for kind := range Kinds() {
 		results, failed := s.managers[kind].Sweep(ctx)
 		err = errors.Join(err, failed)
@@ -50,122 +49,43 @@ func (s *Service) SelfHeal(ctx context.Context) (h Healing, err error) {
 		expired, failed := s.empty(ctx, kind)
 		h.Expired, err = append(h.Expired, expired...), errors.Join(err, failed)
 	}
-	return h, errors.Join(err, s.putBack(ctx, &h, taking))
+	return h, err
 }
 
-// part is an object that takes part in an action on another one, which runs here.
-type part struct {
-	of lifecycle.Key
-	lifecycle.SweepResult
-}
-
-// takingPart finds the objects that take part in the actions of this process.
-//
-// The bad schedule without it: a machine and its disk are stuck, and the sweep
-// takes the machine away from the action. That ends, and puts the disk back before
-// the sweep of the disks finds it: without takingPart no result would report the disk.
-func (s *Service) takingPart(ctx context.Context) (parts []part, err error) {
-	lanes := s.queuer.lanes
-	for key := range lanes.All() {
-		for _, i := range lanes.Inspect(key) {
-			if i.State == queue.Waiting || i.Keys[0] != key {
-				continue
-			}
-			for _, k := range i.Keys[1:] {
-				rec, failed := s.store.Get(ctx, k)
-				if failed != nil {
-					return parts, failed
-				}
-				if IsTransition(State(rec.State)) && moves(&i, &rec) {
-					parts = append(parts, part{key, lifecycle.SweepResult{Key: k, From: rec.State, Operation: rec.Operation, Owner: rec.Owner}})
-				}
-			}
-		}
-	}
-	return parts, nil
-}
-
-// putBack reports the objects that an action has put back itself, because it was
-// stuck.
-func (s *Service) putBack(ctx context.Context, h *Healing, parts []part) (err error) {
-	at := map[lifecycle.Key]int{}
-	for i, c := range h.Stuck {
-		at[c.Key] = i
-	}
-	for _, p := range parts {
-		i, found := at[p.of]
-		if !found || h.Stuck[i].Resolution != lifecycle.Moved {
-			continue
-		}
-		i, found = at[p.Key]
-		if found && h.Stuck[i].Resolution != lifecycle.Overtaken {
-			continue
-		}
-		now, failed := s.store.Get(ctx, p.Key)
-		if failed != nil {
-			err = errors.Join(err, failed)
-			continue
-		}
-		if now.Operation != p.Operation || now.Event != string(Stuck) {
-			continue // another writer has moved it, or its operation is not over yet
-		}
-		p.Resolution, p.To, p.Event, p.Actor = lifecycle.Moved, now.State, now.Event, now.Actor
-		if found {
-			h.Stuck[i] = p.SweepResult
-		} else {
-			h.Stuck = append(h.Stuck, p.SweepResult)
-		}
-	}
-	return err
-}
-
-// Run calls SelfHeal until ctx ends, and then returns nil: at random times around
-// every, up to a fifth earlier or later, so that several processes do not look at
-// the same moment. The function report, if it is not nil, receives what SelfHeal
-// returns. An interval of 0 is a tenth of StuckAfter; a negative one is
-// [lifecycle.ErrInvalid]. Run starts no goroutine.
+// Run calls SelfHeal until ctx ends, and then returns nil, see [lifecycle.Run]. The
+// function report, if it is not nil, receives the results of SelfHeal. An interval of 0 is
+// a tenth of StuckAfter; a negative one is [lifecycle.ErrInvalid]. Run starts no goroutine.
 func (s *Service) Run(ctx context.Context, every time.Duration, report func(Healing, error)) error {
-	switch {
-	case every < 0:
-		return invalid("every %v", every)
-	case every == 0:
-		every = s.config.StuckAfter / 10
-	}
-	for {
-		pause := time.NewTimer(every - every/5 + rand.N(every*2/5+1))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return nil
-		case <-pause.C:
-		}
-		h, err := s.SelfHeal(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
+	healer := &healer{s: s}
+	return lifecycle.Run(ctx, cmp.Or(every, s.config.StuckAfter/10), func(_ []lifecycle.SweepResult, err error) {
 		if report != nil {
-			report(h, err)
+			report(healer.last, err)
 		}
-	}
+	}, healer)
 }
 
-// wait extends the deadlines of actions that have waited here for a while, so that
-// other processes do not consider them stuck.
-func (s *Service) wait(ctx context.Context) (err error) {
-	lanes := s.queuer.lanes
-	for key := range lanes.All() {
-		for _, i := range lanes.Inspect(key) {
+// healer is a service as a [lifecycle.Sweeper]. It keeps the last result.
+type healer struct {
+	s    *Service
+	last Healing
+}
+
+func (h *healer) Sweep(ctx context.Context) (_ []lifecycle.SweepResult, err error) {
+	h.last, err = h.s.SelfHeal(ctx)
+	return h.last.Stuck, err
+}
+
+// keepWaiting extends the deadlines of actions that have waited here for a while, so that
+// neither this process nor another one considers them stuck.
+func (s *Service) keepWaiting(ctx context.Context) (err error) {
+	for key := range s.queuer.All() {
+		kind, _ := kindOf(key.Machine)
+		for _, i := range s.queuer.Inspect(key) {
 			long := i.State == queue.Waiting && time.Since(i.Accepted) >= s.config.StuckAfter/4
-			kind, _ := kindOf(key.Machine)
-			if !long || i.Keys[0] != key || i.Name == string(Migrate) {
+			if !long || i.Keys[0] != key || i.Name == string(Migrate) || s.blocked(&i) {
 				continue
 			}
-			held, failed := s.heldUp(ctx, &i)
-			if held || failed != nil {
-				err = errors.Join(err, failed)
-				continue
-			}
-			// A stale action was taken away meanwhile. Its turn ends it.
+			// The turn of a stale action ends it.
 			if failed := s.managers[kind].Heartbeat(ctx, key.ID); !errors.Is(failed, lifecycle.ErrStale) {
 				err = errors.Join(err, failed)
 			}
@@ -174,56 +94,34 @@ func (s *Service) wait(ctx context.Context) (err error) {
 	return err
 }
 
-// errNotStuck keeps a sweep from what only looks stuck.
+// blocked reports whether an action waits for one that is stuck: its method has run for
+// longer than StuckAfter, although its context has ended.
+func (s *Service) blocked(i *queue.Info[lifecycle.Key]) bool {
+	return slices.ContainsFunc(i.Keys, func(key lifecycle.Key) bool {
+		lane := s.queuer.Inspect(key)
+		if len(lane) == 0 || lane[0].Seq >= i.Seq {
+			return false
+		}
+		first := &lane[0]
+		if first.State == queue.Waiting { // for its turn at another object
+			return s.blocked(first)
+		}
+		return first.Name != string(Migrate) && time.Since(first.Started) >= s.config.StuckAfter
+	})
+}
+
+// errNotStuck keeps a sweep from moving an object.
 var errNotStuck = errors.New("ovc: not stuck")
 
-// observe decides about an object that a sweep is about to put back.
+// observe returns the event for an object that a sweep is about to move back.
 func (s *Service) observe(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
 	if !IsTransition(State(stuck.State)) {
-		return "", "", fmt.Errorf("%w: the recycle bin is emptied by destroying", errNotStuck)
+		return "", "", fmt.Errorf("%w: SelfHeal destroys the objects of the recycle bin", errNotStuck)
 	}
-	switch waits, err := s.waits(ctx, &stuck); {
-	case err != nil:
-		return "", "", err
-	case waits:
-		return "", "", fmt.Errorf("%w: it waits for its turn", errNotStuck)
-	case s.config.Observe != nil:
+	if s.config.Observe != nil {
 		return s.config.Observe(ctx, stuck)
 	}
 	return "", "", nil
-}
-
-// waits reports whether the action of an object waits for its turn in this process.
-func (s *Service) waits(ctx context.Context, r *lifecycle.StoredRecord) (bool, error) {
-	if o := s.config.Owner; o != nil && (r.Owner != o.Name() || r.Epoch != o.Epoch()) {
-		return false, nil
-	}
-	for _, i := range s.queuer.lanes.Inspect(r.Key) {
-		if i.State != queue.Waiting || !moves(&i, r) {
-			continue
-		}
-		held, err := s.heldUp(ctx, &i)
-		if !held || err != nil {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
-// moves reports whether an action in the queue of an object is the one that the
-// object's last event began: its own, or one of another object in which it takes
-// part.
-func moves(i *queue.Info[lifecycle.Key], r *lifecycle.StoredRecord) bool {
-	event := Event(r.Event)
-	switch first := i.Keys[0]; {
-	case first == r.Key:
-		return i.Name == r.Event
-	case r.Machine == KindVM.Machine().Name():
-		return ofDisk[event] != "" && i.Name == string(ofDisk[event])
-	case first.Machine == KindVM.Machine().Name():
-		return i.Name == string(cmp.Or(ofVM[event], event))
-	}
-	return false
 }
 
 // empty destroys the objects that have been in the recycle bin for the retention
@@ -275,5 +173,5 @@ func (s *Service) attachedTo(ctx context.Context, disk Record) ([]lifecycle.Key,
 		}
 		return nil, err
 	}
-	return []lifecycle.Key{KindVM.key(vm.ID)}, nil
+	return []lifecycle.Key{KindVM.Key(vm.ID)}, nil
 }

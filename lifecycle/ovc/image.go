@@ -6,7 +6,7 @@ import "github.com/interlock-go/interlock/fsm"
 var Image = fsm.Must[struct{}](ImageTable())
 
 // ImageTable returns the specification of [Image], for a machine with a payload
-// of your own.
+// of the caller's own.
 func ImageTable() fsm.Spec[State, Event] {
 	const printed = "kept as the document prints it; ENABLING is probably meant"
 	states := []fsm.State[State]{

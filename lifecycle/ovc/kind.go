@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Kind is a kind of object. Values other than the constants name no kind:
-// nothing is allowed to them, and they have no states.
+// Kind is a kind of object. A value other than the constants has no states and no actions.
 type Kind string
 
 // The kinds of objects.
@@ -22,53 +22,54 @@ const (
 	KindNode       Kind = "node"
 )
 
+// kinds are the kinds in the order of the document, with their tables.
+var kinds = []struct {
+	kind    Kind
+	machine *fsm.Machine[State, Event, struct{}]
+	table   func() fsm.Spec[State, Event]
+}{
+	{KindVM, VM, VMTable},
+	{KindCloudspace, Cloudspace, CloudspaceTable},
+	{KindAccount, Account, AccountTable},
+	{KindDisk, Disk, DiskTable},
+	{KindImage, Image, ImageTable},
+	{KindNode, Node, NodeTable},
+}
+
 // Kinds returns the kinds in the order of the document.
 func Kinds() iter.Seq[Kind] {
 	return slices.Values([]Kind{KindVM, KindCloudspace, KindAccount, KindDisk, KindImage, KindNode})
 }
 
-// Machine returns the machine of the kind, nil for a value that names none.
+// Machine returns the machine of the kind, nil for a value that is not a kind.
 func (k Kind) Machine() *fsm.Machine[State, Event, struct{}] {
-	switch k {
-	case KindVM:
-		return VM
-	case KindCloudspace:
-		return Cloudspace
-	case KindAccount:
-		return Account
-	case KindDisk:
-		return Disk
-	case KindImage:
-		return Image
-	case KindNode:
-		return Node
+	for _, x := range kinds {
+		if x.kind == k {
+			return x.machine
+		}
 	}
 	return nil
 }
 
-// table returns the specification of the machine of the kind, which has to be one.
-func (k Kind) table() fsm.Spec[State, Event] {
-	switch k {
-	case KindVM:
-		return VMTable()
-	case KindCloudspace:
-		return CloudspaceTable()
-	case KindAccount:
-		return AccountTable()
-	case KindDisk:
-		return DiskTable()
-	case KindImage:
-		return ImageTable()
-	case KindNode:
-		return NodeTable()
+// Key returns the key of an object of this kind in stores and queues. It panics for a
+// value that is not a kind.
+func (k Kind) Key(id string) lifecycle.Key {
+	return lifecycle.Key{Machine: k.Machine().Name(), ID: id}
+}
+
+// kindOf returns the kind of a machine's objects.
+func kindOf(machine string) (Kind, bool) {
+	for _, x := range kinds {
+		if x.machine.Name() == machine {
+			return x.kind, true
+		}
 	}
-	panic("ovc: no kind of object is called " + string(k))
+	return "", false
 }
 
 // TransitionStates returns the transition states of the objects of these kinds,
 // each once, in the order in which their machines declare them; without kinds,
-// those of all. All other states are static. The slice is the caller's own; a
-// value that names no kind has none.
+// those of all. All other states are static. The slice is the caller's own.
 func TransitionStates(objects ...Kind) []State {
 	if len(objects) == 0 {
 		objects = slices.Collect(Kinds())
@@ -114,35 +115,4 @@ func ValidateTransition(object Kind, initial, desired State) bool {
 		}
 	}
 	return false
-}
-
-// Chain returns the actions that lead an object of this kind from one static state
-// to another, one after another, as few as there are: none from a state to
-// itself. It is false if no chain of actions leads there, for names that the kind
-// does not have, and for transition states.
-func Chain(object Kind, from, to State) (actions []Event, ok bool) {
-	m := object.Machine()
-	if m == nil || m.StateIndex(from) < 0 || m.StateIndex(to) < 0 || IsTransition(from) || IsTransition(to) {
-		return nil, false
-	}
-	ctx := context.Background()
-	chains := map[State][]Event{from: nil}
-	for reached := []State{from}; len(reached) > 0; reached = reached[1:] {
-		at := reached[0]
-		if at == to {
-			return chains[at], true
-		}
-		for row := range m.Permitted(m.At(at), API) {
-			begun, err := m.Next(ctx, m.At(at), row.Event, API, nil)
-			if err != nil {
-				continue
-			}
-			ended, err := m.Next(ctx, begun.Status, Done, Worker, nil)
-			if _, known := chains[ended.State]; err == nil && !known {
-				chains[ended.State] = append(slices.Clone(chains[at]), row.Event)
-				reached = append(reached, ended.State)
-			}
-		}
-	}
-	return nil, false
 }

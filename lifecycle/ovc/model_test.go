@@ -3,7 +3,6 @@ package ovc_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -16,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// transitionOf is the transition state of every action, as one reads them in the
-// document.
+// transitionOf has the transition state of every action of the document.
 var transitionOf = map[ovc.Event]ovc.State{
 	"deploy": "DEPLOYING", "create": "CREATING", "pause": "PAUSING", "resume": "RESUMING", "stop": "STOPPING",
 	"reboot": "REBOOTING", "reset": "RESETTING", "add_disk": "ADDING_DISK", "attach_disk": "ATTACHING_DISK",
@@ -26,8 +24,8 @@ var transitionOf = map[ovc.Event]ovc.State{
 	"destroy": "DESTROYING", "put_in_maintenance": "PUTTING_IN_MAINTENANCE", "decommission": "DECOMMISSIONING",
 }
 
-// reference is a service as one would write it for one user and no failures: a
-// map of objects, and the tables of the document.
+// reference is a simple service for one user: a map of objects, and the tables of the
+// document.
 type reference struct {
 	rows    map[row]ovc.State // by kind, initial and transition state
 	objects map[string]*refObject
@@ -40,7 +38,7 @@ type refObject struct {
 	desired ovc.State // in transition only
 	vm, was string    // of a disk: where it is attached, and was before the action
 	action  ovc.Event
-	with    []string // that move together with it
+	with    []string // that take part
 }
 
 func newReference() *reference {
@@ -51,7 +49,7 @@ func newReference() *reference {
 	return r
 }
 
-// may says why an action cannot begin, nil if it can.
+// may returns the error of an action that cannot start.
 func (r *reference) may(id string, action ovc.Event) error {
 	o := r.objects[id]
 	switch _, ok := r.rows[row{o.kind, o.state, transitionOf[action], ""}]; {
@@ -133,12 +131,12 @@ func (r *reference) end(id string, ok bool) {
 	}
 }
 
-// TestModel: whatever a user does, the service does what the reference does.
+// The service and the reference accept and refuse the same requests.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		gates := map[string]chan error{}
-		s := ovc.New(lifecycle.NewMemoryStore(), nil)
+		s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 		ref := newReference()
 		add := func(kind ovc.Kind, id string) {
 			rec, err := s.Add(ctx, kind, id, ovc.Model{})
@@ -157,10 +155,9 @@ func TestModel(t *testing.T) {
 		}
 		slices.Sort(ids)
 		handles := map[string]*ovc.Handle{}
-		// Those whose turn has come: an action on an attached disk may wait for one
-		// on its machine, and the other way round.
+		// An action on an attached disk may wait for one on its machine, and vice versa.
 		running := func(kind ovc.Kind, id string) bool {
-			first := s.Queuer().Actions(kind, id)[0]
+			first := s.Queuer().Inspect(kind.Key(id))[0]
 			return first.State == queue.Running && first.Keys[0] == lifecycle.Key{Machine: kind.Machine().Name(), ID: id}
 		}
 		run := func() (list []string) {
@@ -212,7 +209,7 @@ func TestModel(t *testing.T) {
 				with := ""
 				switch {
 				case action == ovc.Detach && o.state == ovc.Assigned:
-					with = o.vm // found by itself
+					with = o.vm // the service finds it
 				case o.kind == ovc.KindDisk && (action == ovc.Attach || action == ovc.Assign):
 					with = rapid.SampledFrom([]string{"", "vm1", "vm2"}).Draw(t, "vm")
 				case action == ovc.AddDisk || action == ovc.AttachDisk:
@@ -249,30 +246,4 @@ func TestModel(t *testing.T) {
 			},
 		})
 	})
-}
-
-func TestChain(t *testing.T) {
-	for _, c := range []struct {
-		kind     ovc.Kind
-		from, to ovc.State
-		want     string
-	}{
-		{ovc.KindVM, ovc.Virtual, ovc.Destroyed, "[deploy destroy] true"},
-		{ovc.KindVM, ovc.Virtual, ovc.Halted, "[deploy stop] true"},
-		{ovc.KindVM, ovc.Running, ovc.Running, "[] true"},
-		{ovc.KindVM, ovc.Halted, ovc.Running, "[] false"},
-		{ovc.KindVM, ovc.Deleted, ovc.Destroyed, "[] false"},
-		{ovc.KindCloudspace, ovc.Paused, ovc.Destroyed, "[resume delete destroy] true"},
-		{ovc.KindCloudspace, ovc.Deleted, ovc.Disabled, "[restore disable] true"},
-		{ovc.KindDisk, ovc.Modeled, ovc.ToBeDeleted, "[assign delete] true"},
-		{ovc.KindNode, ovc.Maintenance, ovc.Decommissioned, "[decommission] true"},
-		{ovc.KindVM, ovc.Pausing, ovc.Paused, "[] false"},
-		{ovc.KindVM, ovc.Running, ovc.Pausing, "[] false"},
-		{ovc.KindVM, "ON", ovc.Running, "[] false"},
-		{ovc.KindVM, ovc.Running, ovc.Confirmed, "[] false"},
-		{"server", ovc.Running, ovc.Running, "[] false"},
-	} {
-		actions, ok := ovc.Chain(c.kind, c.from, c.to)
-		require.Equal(t, c.want, fmt.Sprint(actions, " ", ok), "%s from %s to %s", c.kind, c.from, c.to)
-	}
 }

@@ -7,7 +7,7 @@ import "github.com/interlock-go/interlock/fsm"
 var Node = fsm.Must[struct{}](NodeTable())
 
 // NodeTable returns the specification of [Node], for a machine with a payload of
-// your own.
+// the caller's own.
 func NodeTable() fsm.Spec[State, Event] {
 	states := []fsm.State[State]{
 		{Name: Enabled},

@@ -20,40 +20,38 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestPutBackByAnother: another process takes what is stuck here for stuck. What
-// the method says later counts for nothing, whatever it is, and who asked is told
-// that somebody else has ended the action.
-func TestPutBackByAnother(t *testing.T) {
+// Another process moves a stuck object back. The late result of the method is stale, and the
+// handle reports that.
+func TestMovedBackByAnother(t *testing.T) {
 	for name, outcome := range map[string]error{"done": nil, "failed": errors.New("no such node")} {
 		for kind, with := range map[ovc.Kind]string{ovc.KindVM: "m", ovc.KindDisk: "d"} {
 			t.Run(name+" "+string(kind), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, store := attached(t)
-					other := ovc.New(store, nil)
+					other := ovc.Must(store, nil)
 					end := make(chan struct{})
-					h := must(s.Do(t.Context(), kind, with, ovc.Delete, &ovc.Options{Run: func(context.Context) error {
+					h := begin(t, s, kind, with, ovc.Delete, &ovc.Options{Run: func(context.Context) error {
 						<-end
 						return outcome
-					}}))(t)
+					}})
 					time.Sleep(ovc.StuckAfter + time.Second)
-					require.NotEmpty(t, must(other.SelfHeal(t.Context()))(t).Stuck)
+					require.NotEmpty(t, heal(t, other).Stuck)
 					close(end)
 					_, err := h.Wait(t.Context())
 					require.ErrorIs(t, err, lifecycle.ErrStale)
 					failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 					require.Equal(t, lifecycle.Lost, failed.Outcome)
 					require.NoError(t, failed.Unwritten)
-					require.Equal(t, ovc.Running, must(s.Get(t.Context(), ovc.KindVM, "m"))(t).State)
-					require.Equal(t, ovc.Assigned, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+					require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+					require.Equal(t, ovc.Assigned, get(t, s, ovc.KindDisk, "d").State)
 				})
 			})
 		}
 	}
 }
 
-// TestPartPutBackByAnother: somebody else puts back one of two objects that an
-// action moves. The action ends for the other one all the same.
-func TestPartPutBackByAnother(t *testing.T) {
+// Another writer moves one of two objects back. The action ends for the other one.
+func TestPartMovedBackByAnother(t *testing.T) {
 	for name, part := range map[string]struct {
 		kind ovc.Kind
 		id   string
@@ -63,30 +61,31 @@ func TestPartPutBackByAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, store := attached(t)
-			other := ovc.New(store, nil)
+			other := ovc.Must(store, nil)
 			begun, end := make(chan struct{}), make(chan struct{})
-			h := must(s.Do(t.Context(), ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: func(context.Context) error {
+			h := begin(t, s, ovc.KindVM, "m", ovc.DetachDisk, &ovc.Options{With: "d", Run: func(context.Context) error {
 				close(begun)
 				<-end
 				return errors.New("no such node")
-			}}))(t)
+			}})
 			<-begun
-			must(other.Objects(part.kind).Fire(t.Context(), part.id, ovc.Stuck, fsm.Sweeper, nil))(t)
+			_, err := other.Objects(part.kind).Fire(t.Context(), part.id, ovc.Stuck, fsm.Sweeper, nil)
+			require.NoError(t, err)
 			close(end)
-			_, err := h.Wait(t.Context())
+			_, err = h.Wait(t.Context())
 			failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 			require.NotNil(t, failed)
 			require.NoError(t, failed.Unwritten)
-			require.Equal(t, ovc.Running, must(s.Get(t.Context(), ovc.KindVM, "m"))(t).State)
-			require.Equal(t, ovc.Assigned, must(s.Get(t.Context(), ovc.KindDisk, "d"))(t).State)
+			require.Equal(t, ovc.Running, get(t, s, ovc.KindVM, "m").State)
+			require.Equal(t, ovc.Assigned, get(t, s, ovc.KindDisk, "d").State)
 			require.NoError(t, consistent(t.Context(), s))
 		})
 	}
 }
 
-// TestTwoProcesses: two processes with queues of their own on one store. What one
-// has accepted, the other refuses as its own would; every action that was accepted
-// is done once, by who has accepted it; no two methods are at one object.
+// Two processes with queues of their own on one store. Each refuses what the other one has
+// accepted. Every accepted action is performed once, by the process that has accepted it. No two
+// methods run for one object.
 func TestTwoProcesses(t *testing.T) {
 	type done struct {
 		by  int
@@ -98,7 +97,7 @@ func TestTwoProcesses(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	processes := make([]*ovc.Service, 2)
 	for p := range processes {
-		processes[p] = ovc.New(store, &ovc.Config{Method: func(ctx context.Context, c ovc.Call) error {
+		processes[p] = ovc.Must(store, &ovc.Config{Method: func(ctx context.Context, c ovc.Call) error {
 			objects := []string{string(c.Kind) + c.ID}
 			for _, d := range c.Disks {
 				objects = append(objects, "disk"+d)
@@ -108,7 +107,7 @@ func TestTwoProcesses(t *testing.T) {
 				defer mu.Unlock()
 				for _, o := range objects {
 					if at[o] += by; at[o] > 1 {
-						t.Errorf("%s of %s is not alone", c.Method, o)
+						t.Errorf("%s of %s runs beside another method", c.Method, o)
 					}
 				}
 			}
@@ -126,8 +125,8 @@ func TestTwoProcesses(t *testing.T) {
 	ids := []string{"a", "b"}
 	for i, id := range ids {
 		running(t, processes[i], id)
-		must(processes[i].Add(ctx, ovc.KindDisk, id, ovc.Model{}))(t)
-		wait(t)(processes[i].Do(ctx, ovc.KindDisk, id, ovc.Create, nil))
+		add(t, processes[i], ovc.KindDisk, id, ovc.Model{})
+		perform(t, processes[i], ovc.KindDisk, id, ovc.Create, nil)
 	}
 	clear(effects)
 	actions := []struct {
@@ -158,8 +157,8 @@ func TestTwoProcesses(t *testing.T) {
 	for user := range 6 {
 		all.Go(func() {
 			p := user % 2
-			// Until both have done something: the users of one process may get
-			// through all of theirs while the other one is inside of an action.
+			// Until both processes have performed actions: the users of one process may
+			// finish while the other one is inside of an action.
 			for i := 0; i < 60 || served(p) < 6; i++ {
 				a := actions[(user*5+i)%len(actions)]
 				options := &ovc.Options{}
@@ -181,7 +180,7 @@ func TestTwoProcesses(t *testing.T) {
 				accepted[done{p, lifecycle.Key{Machine: a.kind.Machine().Name(), ID: ids[i%2]}, h.Operation()}] = true
 				mu.Unlock()
 				if found, err := processes[1-p].SelfHeal(ctx); err != nil || len(found.Stuck) > 0 {
-					t.Errorf("the other one heals %v: %v", found.Stuck, err)
+					t.Errorf("the other process heals %v: %v", found.Stuck, err)
 				}
 			}
 		})
@@ -194,15 +193,14 @@ func TestTwoProcesses(t *testing.T) {
 	require.NoError(t, consistent(ctx, processes[0]))
 }
 
-// TestMigrationElsewhere: a migration is in no status, so another process does not
-// know of it: what is asked there does not wait for it. Nothing is lost by that, and
-// the first process knows of the other's action.
+// A migration is in no status: an action in another process does not wait for it. The first
+// process sees the status of that action.
 func TestMigrationElsewhere(t *testing.T) {
 	s, store := attached(t)
-	other := ovc.New(store, nil)
+	other := ovc.Must(store, nil)
 	migrated, stopped := make(chan struct{}), make(chan struct{})
-	migration := must(s.Migrate(t.Context(), "m", deaf(migrated)))(t)
-	h := must(other.Do(t.Context(), ovc.KindVM, "m", ovc.Stop, deaf(stopped)))(t)
+	migration := migrate(t, s, "m", deaf(migrated))
+	h := begin(t, other, ovc.KindVM, "m", ovc.Stop, deaf(stopped))
 	for _, process := range []*ovc.Service{s, other} {
 		_, err := process.Do(t.Context(), ovc.KindVM, "m", ovc.Pause, nil)
 		require.ErrorIs(t, err, ovc.ErrBusy)
@@ -210,21 +208,21 @@ func TestMigrationElsewhere(t *testing.T) {
 		require.ErrorIs(t, err, ovc.ErrBusy)
 	}
 	close(stopped)
-	require.Equal(t, ovc.Halted, wait(t)(h, nil).State)
+	require.Equal(t, ovc.Halted, outcome(t, h).State)
 	require.Equal(t, queue.Pending, migration.Outcome())
 	close(migrated)
 	require.NoError(t, migration.Wait(t.Context()))
 }
 
-// TestOneHealer: what is stuck, and what expires, is one process' business, however
-// many look.
+// Of several processes that heal at once, one moves each stuck object and destroys each
+// expired one.
 func TestOneHealer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		var destroyed atomic.Int32
 		var processes []*ovc.Service
 		for range 3 {
-			processes = append(processes, ovc.New(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
+			processes = append(processes, ovc.Must(store, &ovc.Config{Method: func(_ context.Context, c ovc.Call) error {
 				if c.Method == ovc.Destroy {
 					destroyed.Add(1)
 				}
@@ -235,12 +233,12 @@ func TestOneHealer(t *testing.T) {
 		for i := range n {
 			bin, stuck := fmt.Sprint("bin", i), fmt.Sprint("stuck", i)
 			running(t, processes[0], bin)
-			wait(t)(processes[0].Do(t.Context(), ovc.KindVM, bin, ovc.Delete, nil))
+			perform(t, processes[0], ovc.KindVM, bin, ovc.Delete, nil)
 			running(t, processes[0], stuck)
 		}
 		time.Sleep(ovc.Retention - ovc.StuckAfter)
 		for i := range n {
-			must(processes[i%3].UpdateStatus(t.Context(), ovc.KindVM, fmt.Sprint("stuck", i), ovc.Running, ovc.Pausing))(t)
+			update(t, processes[i%3], ovc.KindVM, fmt.Sprint("stuck", i), ovc.Running, ovc.Pausing)
 		}
 		time.Sleep(ovc.StuckAfter + time.Second)
 		var all sync.WaitGroup

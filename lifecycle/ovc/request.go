@@ -19,8 +19,8 @@ type Options struct {
 	// [AttachDisk] and [DetachDisk], the machine of [Assign] and [Attach].
 	// Default: none; then the object alone is moved.
 	With string
-	// Run does the action, instead of [Config.Method]. It is a function of this
-	// process and dies with it.
+	// Run performs the action instead of [Config.Method]. It is a function of this
+	// process and is lost with it. Default: none.
 	Run func(context.Context) error
 	// Timeout is how long the action may take once it has begun. Default: no
 	// limit but that of self-healing.
@@ -32,21 +32,21 @@ type Options struct {
 	Administrator bool
 }
 
-// Call is one method to do on an object.
+// Call is one method on an object.
 type Call struct {
 	Kind   Kind
 	ID     string
-	Method Event    // such as [Stop]; of [Destroy] it is stop, delete and destroy, one after another
-	Disks  []string // those that take part: what is attached or detached, or goes with its machine
+	Method Event    // such as [Stop]; [Destroy] of a machine is stop, delete and destroy in sequence
+	Disks  []string // that are attached, detached, or deleted with the machine
 }
 
-// Migrate is the method of [Service.Migrate]. No table has it: it is hidden.
+// Migrate is the method of [Service.Migrate]. No table has it.
 const Migrate Event = "migrate"
 
-// methods is the handler by which records name the work of actions.
+// methods is the name of the handler of actions.
 const methods = "methods"
 
-// job is what records keep of the work of an action.
+// job is the work of an action in its record.
 type job struct {
 	Kind    Kind     `json:"kind"`
 	ID      string   `json:"id"`
@@ -55,7 +55,7 @@ type job struct {
 }
 
 // Do requests an action on an object and returns as soon as it is accepted: the
-// object is in the transition state of the action then, and the action is in the
+// object has the transition state of the action then, and the action is in the
 // object's queue. [Handle.Wait] returns the outcome: the desired state, or, if a
 // method failed, the state where the action began.
 //
@@ -66,13 +66,13 @@ type job struct {
 // in the queue of its machine too.
 //
 // Errors: [ErrBusy] if the object, or another one that takes part, is in a
-// transition state, whatever waits in its queue; [ErrOtherAction] if another action was faster;
+// transition state; [ErrOtherAction] if another action was faster;
 // [fsm.ErrNotAllowed] if the state has no such action, [fsm.ErrUnknownEvent] if
-// the kind has none; [fsm.ErrWrongActor] for what only administrators or workers
-// may; [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another
-// machine; [lifecycle.ErrInvalid]; [queue.ErrStopping], [queue.ErrTerminated]
-// and [queue.ErrFull]; and the store's. Nothing is written then, and nothing
-// queued, but for [lifecycle.ErrUnknownOutcome].
+// the kind has none; [fsm.ErrWrongActor] for an action of administrators or workers;
+// [lifecycle.ErrNotFound]; [lifecycle.ErrPrecondition] for a disk of another machine;
+// [lifecycle.ErrInvalid]; [queue.ErrStopping], [queue.ErrTerminated] and the store's.
+// Nothing is written and nothing is queued then, except after
+// [lifecycle.ErrUnknownOutcome].
 func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, options *Options) (*Handle, error) {
 	if _, err := s.manager(kind); err != nil {
 		return nil, err
@@ -90,29 +90,13 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	}
 	r := &request{s: s, kind: kind, id: id, action: action, options: options}
 	h, err := r.do(ctx)
-	if errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrStopping) {
-		err = r.busy(ctx, err)
-	}
-	return h, words(kind, id, err)
-}
-
-// busy returns the error of a request that a queue has refused. In the document the
-// state is checked before the queue: a request during another action is refused
-// because of that action, not because the queue is full.
-func (r *request) busy(ctx context.Context, refused error) error {
-	objects := []Ref{{r.kind, r.id}}
-	if with := r.options.With; with != "" && r.kind == KindVM {
-		objects = append(objects, Ref{KindDisk, with})
-	} else if with != "" {
-		objects = append(objects, Ref{KindVM, with})
-	}
-	for _, o := range objects {
-		if rec, err := r.s.Get(ctx, o.Kind, o.ID); err == nil && IsTransition(rec.State) {
-			err := fmt.Errorf("%w: %s %q is %s: %w", lifecycle.ErrBusy, o.Kind, o.ID, rec.State, refused)
-			return &RefusedError{Reason: ErrBusy, Kind: o.Kind, ID: o.ID, Err: err}
+	if errors.Is(err, queue.ErrStopping) {
+		// In the document the state is checked before the queue.
+		if rec, failed := s.Get(ctx, kind, id); failed == nil && IsTransition(rec.State) {
+			err = fmt.Errorf("%w: %s %q is %s: %w", lifecycle.ErrBusy, kind, id, rec.State, err)
 		}
 	}
-	return refused
+	return h, refusal(kind, id, err)
 }
 
 // administrative are the actions on the virtual firewall of a cloudspace.
@@ -169,16 +153,15 @@ func (r *request) work(j job) lifecycle.Work {
 	return work
 }
 
-// Migrate moves a machine to another node, which users do not see: it changes neither
-// status nor model. It waits for its turn in the
-// machine's queue. Meanwhile one action of a user is accepted, and done after it.
-// A machine that is gone when its turn comes is not migrated: the ticket's outcome
-// is [queue.Skipped].
+// Migrate moves a machine to another node. It changes neither status nor model. It waits
+// for its turn in the machine's queue. Meanwhile one action of a user is accepted, and
+// performed after it. A machine that does not exist when its turn comes is not migrated:
+// the ticket's outcome is [queue.Skipped].
 //
 // Errors: [ErrBusy] for a machine in a transition state, [fsm.ErrNotAllowed] for
 // one that is not running, paused or halted; [lifecycle.ErrNotFound],
-// [lifecycle.ErrInvalid], [queue.ErrStopping], [queue.ErrTerminated],
-// [queue.ErrFull], and the store's.
+// [lifecycle.ErrInvalid], [queue.ErrStopping], [queue.ErrTerminated], and the
+// store's.
 func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*queue.Ticket[lifecycle.Key], error) {
 	if options == nil {
 		options = &Options{}
@@ -201,19 +184,18 @@ func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*qu
 		}
 	}
 	r := &request{s: s, kind: KindVM, id: vm, action: Migrate, options: options}
-	// An action that is accepted in between waits behind it, or runs before it.
 	ticket, err := m.Occupy(ctx, vm, string(Migrate), r.work(r.job()), migrates...)
-	return ticket, words(KindVM, vm, err)
+	return ticket, refusal(KindVM, vm, err)
 }
 
-// migrates are the states in which there is a machine to migrate. In a transition
-// state its action waits behind the migration.
+// migrates are the states in which a machine can be migrated. In a transition state the
+// action of the machine waits behind the migration.
 var migrates = []State{
 	Running, Paused, Halted, Pausing, Resuming, Stopping, Rebooting, Resetting,
 	AddingDisk, AttachingDisk, DetachingDisk, Deleting, Destroying,
 }
 
-// handle is the work of an action by its record.
+// handle performs the work of an action.
 func (s *Service) handle(ctx context.Context, args []byte) error {
 	var j job
 	if err := json.Unmarshal(args, &j); err != nil {
@@ -252,7 +234,7 @@ func (s *Service) begins(ctx context.Context) error {
 func (j *job) encode() []byte {
 	data, err := json.Marshal(j)
 	if err != nil {
-		panic("ovc: " + err.Error()) // strings always can be
+		panic("ovc: " + err.Error()) // strings can be encoded
 	}
 	return data
 }

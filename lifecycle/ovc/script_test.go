@@ -5,114 +5,86 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 	"github.com/interlock-go/interlock/queue"
 )
 
-// TestScripts runs the stories of testdata/*.story: what is asked for, and all that
-// happens, in virtual time. Every method takes a minute, unless it is said
-// otherwise. The commands:
+// TestScripts runs testdata/*.script. The trace has every change and every method, with the
+// virtual time since the start. A method takes a minute by default. The commands beside
+// those of scripttest:
 //
-//	add KIND ID [label=TEXT]
-//	run KIND ID ACTION [with=ID]            a request, and wait until it is done
-//	do KIND ID ACTION [with=ID] [admin]     a request
+//	add KIND ID
+//	run KIND ID ACTION [with=ID]            requests an action and waits for its end, without a trace
+//	do KIND ID ACTION [with=ID] [admin]     requests an action
 //	migrate VM
 //	method KIND ID ACTION [takes=DURATION] [fails=(TEXT)]
 //	update KIND ID STATUS NEW
-//	search KIND LABEL STATUS NEW            of the object with the label
 //	validate KIND STATUS NEW
-//	queue KIND ID | stop KIND ID | terminate
+//	stop KIND ID | terminate
 //	heal
-//	advance DURATION
 //	states | queues
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.story")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".story"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newScript()
-				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-					t.Helper()
-					return s.run(t, d)
-				})
-				require.NoError(t, s.service.Queuer().Terminate(t.Context()))
-			})
+	scripttest.Run(t, "testdata/*.script", func(*testing.T) scripttest.World {
+		s := &script{start: time.Now(), takes: map[string]time.Duration{}, fails: map[string]string{}}
+		s.service = ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{
+			Method: s.method, Observer: lifecycle.Observer{Changed: s.changed},
 		})
-	}
+		return scripttest.World{
+			Commands: s.commands(), Trace: s.trace,
+			Close: func(t *testing.T) { require.NoError(t, s.service.Queuer().Terminate(t.Context())) },
+		}
+	})
 }
 
-// script is the world of one file.
 type script struct {
 	service *ovc.Service
 	start   time.Time
 
-	mu    sync.Mutex
-	quiet bool
-	// healing: reasons are left out. The sweep of the disks and the action that the
-	// sweep of the machines has ended race to put a disk back, each with its reason.
-	healing bool
-	out     []told
+	mu      sync.Mutex
+	quiet   bool // no trace
+	healing bool // no reasons: two writers may move a disk back, each with a reason of its own
+	lines   []traceLine
 	takes   map[string]time.Duration
 	fails   map[string]string
 }
 
-// told is a line. What a method's goroutine says by itself has no order with what
-// others say at the same moment: it comes last there, by name.
-type told struct {
-	at   time.Duration
-	late string
-	text string
+// traceLine is a line of the trace. Lines of concurrent goroutines have a sort key: they
+// follow the others of the same time, in its order.
+type traceLine struct {
+	at        time.Duration
+	key, text string
 }
 
-func inOrder(a, b told) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.late, b.late)) }
-
-func newScript() *script {
-	s := &script{start: time.Now(), takes: map[string]time.Duration{}, fails: map[string]string{}}
-	s.service = ovc.New(lifecycle.NewMemoryStore(), &ovc.Config{
-		Method: s.method,
-		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) {
-			if row.From == "" {
-				return
-			}
-			// A sweep takes an action away, and that puts back what took part in it.
-			say := s.printf
-			if row.Event == string(ovc.Stuck) {
-				say = s.late
-			}
-			say("%s %s: %s -> %s%s", kind(row.Machine), row.ID, row.From, row.To, s.because(row))
-		}},
-	})
-	return s
-}
-
-func (s *script) because(row lifecycle.HistoryRow) string {
-	if row.Actor != fsm.Sweeper {
-		return ""
+func (s *script) changed(_ context.Context, row lifecycle.HistoryRow) {
+	if row.From == "" {
+		return
 	}
+	text := fmt.Sprintf("%s %s: %s -> %s", kindName(row.Machine), row.ID, row.From, row.To)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if row.Reason == "" || s.healing {
-		return ", " + row.Event
+	healing := s.healing
+	s.mu.Unlock()
+	if row.Actor == fsm.Sweeper {
+		text += ", " + row.Event
+		if row.Reason != "" && !healing {
+			text += ": " + row.Reason
+		}
 	}
-	return ", " + row.Event + ": " + row.Reason
+	// A sweep cancels an action, and the end of the action moves other objects.
+	s.print(text, row.Event == string(ovc.Stuck))
 }
 
-func kind(machine string) string { return strings.TrimPrefix(machine, "ovc-") }
+func kindName(machine string) string { return strings.TrimPrefix(machine, "ovc-") }
 
 func (s *script) method(ctx context.Context, call ovc.Call) error {
 	name := fmt.Sprintf("%s %s %s", call.Kind, call.ID, call.Method)
@@ -127,171 +99,154 @@ func (s *script) method(ctx context.Context, call ovc.Call) error {
 	if len(call.Disks) > 0 {
 		with = " with disk " + strings.Join(call.Disks, ", ")
 	}
-	s.late("%s() of %s %s%s begins", call.Method, call.Kind, call.ID, with)
+	text := fmt.Sprintf("%s() of %s %s", call.Method, call.Kind, call.ID)
+	s.print(text+with+" starts", true)
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
-		s.late("%s() of %s %s is told to end", call.Method, call.Kind, call.ID)
+		s.print(text+" is canceled", true)
 		return context.Cause(ctx)
 	}
 	if fails != "" {
-		s.printf("%s() of %s %s fails", call.Method, call.Kind, call.ID)
+		s.print(text+" fails", false)
 		return errors.New(fails)
 	}
-	s.printf("%s() of %s %s ends", call.Method, call.Kind, call.ID)
+	s.print(text+" ends", false)
 	return nil
 }
 
-func (s *script) printf(format string, args ...any) { s.tell("", format, args...) }
-
-func (s *script) late(format string, args ...any) {
-	s.tell(fmt.Sprintf(format, args...), format, args...)
-}
-
-func (s *script) tell(late, format string, args ...any) {
-	now := time.Since(s.start)
+func (s *script) print(text string, concurrent bool) {
+	line := traceLine{at: time.Since(s.start), text: text}
+	if concurrent {
+		line.key = text
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.quiet {
-		s.out = append(s.out, told{now, late, fmt.Sprintf("%8s  ", "+"+now.String()) + fmt.Sprintf(format, args...)})
+		s.lines = append(s.lines, line)
 	}
 }
 
-func (s *script) say(format string, args ...any) {
+func (s *script) trace() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out = append(s.out, told{time.Since(s.start), "", fmt.Sprintf(format, args...)})
-}
-
-func (s *script) run(t *testing.T, d *datadriven.TestData) string {
-	t.Helper()
-	var words []string
-	values := map[string]string{}
-	for _, a := range d.CmdArgs {
-		if len(a.Vals) == 0 {
-			words = append(words, a.Key)
-		}
-		values[a.Key] = strings.Join(a.Vals, ", ")
-	}
-	word := func(i int) string {
-		require.Less(t, i, len(words), "%s: a word is missing", d.Pos)
-		return words[i]
-	}
-	s.command(t, d.Cmd, word, values)
-	synctest.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slices.SortStableFunc(s.out, inOrder)
+	slices.SortStableFunc(s.lines, func(a, b traceLine) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
 	var out strings.Builder
-	for _, line := range s.out {
-		out.WriteString(line.text + "\n")
+	for _, line := range s.lines {
+		fmt.Fprintf(&out, "%8s  %s\n", "+"+line.at.String(), line.text)
 	}
-	s.out, s.quiet, s.healing = nil, false, false
-	return cmp.Or(out.String(), "nothing\n")
+	s.lines, s.quiet, s.healing = nil, false, false
+	return out.String()
 }
 
-func (s *script) command(t *testing.T, cmd string, word func(int) string, values map[string]string) {
-	ctx := t.Context()
-	object := func() (ovc.Kind, string) { return ovc.Kind(word(0)), word(1) }
-	switch cmd {
-	case "add":
-		k, id := object()
-		rec, err := s.service.Add(ctx, k, id, ovc.Model{Labels: map[string]string{"label": values["label"]}})
-		s.answer(string(rec.State), err)
-	case "do", "run":
-		_, admin := values["admin"]
-		k, id := object()
-		s.mu.Lock()
-		s.quiet = cmd == "run"
-		s.mu.Unlock()
-		h, err := s.service.Do(ctx, k, id, ovc.Event(word(2)), &ovc.Options{With: values["with"], Administrator: admin})
-		if err == nil && cmd == "run" {
-			_, err = h.Wait(ctx)
-			require.NoError(t, err)
-		}
-		rec, _ := s.service.Get(ctx, k, id)
-		s.answer(string(rec.State), err)
-	case "migrate":
-		_, err := s.service.Migrate(ctx, word(0), nil)
-		s.answer("accepted", err)
-	case "method":
-		name := strings.Join([]string{word(0), word(1), word(2)}, " ")
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if text, ok := values["takes"]; ok {
-			takes, err := time.ParseDuration(text)
-			require.NoError(t, err)
-			s.takes[name] = takes
-		}
-		s.fails[name] = values["fails"]
-	case "update":
-		k, id := object()
-		rec, err := s.service.UpdateStatus(ctx, k, id, ovc.State(word(2)), ovc.State(word(3)))
-		s.answer(string(rec.State), err)
-	case "search":
-		match := func(r ovc.Record) bool { return r.Payload.Labels["label"] == word(1) }
-		rec, err := s.service.UpdateSearch(ctx, ovc.Kind(word(0)), match, ovc.State(word(2)), ovc.State(word(3)))
-		s.answer(rec.ID+" "+string(rec.State), err)
-	case "validate":
-		s.say("%v", ovc.ValidateTransition(ovc.Kind(word(0)), ovc.State(word(1)), ovc.State(word(2))))
-	case "heal":
-		s.mu.Lock()
-		s.healing = true
-		s.mu.Unlock()
-		h, err := s.service.SelfHeal(ctx)
-		for _, c := range h.Stuck {
-			s.say("stuck: %s %s was %s, %v to %s", kind(c.Machine), c.ID, c.From, c.Resolution, c.To)
-		}
-		s.answer(fmt.Sprintf("%d stuck, %d expired", len(h.Stuck), len(h.Expired)), err)
-	case "advance":
-		d, err := time.ParseDuration(word(0))
-		require.NoError(t, err)
-		time.Sleep(d) // of the bubble
-	case "states":
-		s.states(t)
-	default:
-		s.queues(t, cmd, object)
-	}
-}
-
-func (s *script) queues(t *testing.T, cmd string, object func() (ovc.Kind, string)) {
+func (s *script) commands() map[string]scripttest.Command {
 	q := s.service.Queuer()
-	switch cmd {
-	case "queue":
-		created, err := q.Queue(object())
-		s.answer(fmt.Sprintf("created: %v", created), err)
-	case "stop":
-		k, id := object()
-		go func() { s.printf("the queue of %s %s is stopped: %v", k, id, q.Stop(context.Background(), k, id)) }()
-	case "terminate":
-		go func() { s.printf("all queues are terminated: %v", q.Terminate(context.Background())) }()
-	case "queues":
-		for _, ref := range q.All() {
-			var names []string
-			for _, a := range q.Actions(ref.Kind, ref.ID) {
-				names = append(names, fmt.Sprintf("%s %v", a.Name, a.State))
+	return map[string]scripttest.Command{
+		"add": func(t *testing.T, a *scripttest.Args) string {
+			rec, err := s.service.Add(t.Context(), ovc.Kind(a.Word()), a.Word(), ovc.Model{})
+			return answer(string(rec.State), err)
+		},
+		"do":  s.do,
+		"run": s.do,
+		"migrate": func(t *testing.T, a *scripttest.Args) string {
+			_, err := s.service.Migrate(t.Context(), a.Word(), nil)
+			return answer("accepted", err)
+		},
+		"method": func(_ *testing.T, a *scripttest.Args) string {
+			name := strings.Join(a.Words(), " ")
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if d := a.Duration("takes"); d > 0 {
+				s.takes[name] = d
 			}
-			s.say("%s %s: %s", ref.Kind, ref.ID, strings.Join(names, ", "))
-		}
-	default:
-		t.Fatalf("no command %q", cmd)
+			s.fails[name] = a.Value("fails")
+			return ""
+		},
+		"update": func(t *testing.T, a *scripttest.Args) string {
+			rec, err := s.service.UpdateStatus(t.Context(), ovc.Kind(a.Word()), a.Word(), ovc.State(a.Word()), ovc.State(a.Word()))
+			return answer(string(rec.State), err)
+		},
+		"validate": func(_ *testing.T, a *scripttest.Args) string {
+			return fmt.Sprint(ovc.ValidateTransition(ovc.Kind(a.Word()), ovc.State(a.Word()), ovc.State(a.Word())))
+		},
+		"heal": s.heal,
+		"stop": func(_ *testing.T, a *scripttest.Args) string {
+			kind, id := ovc.Kind(a.Word()), a.Word()
+			go func() {
+				err := q.Stop(context.Background(), kind.Key(id))
+				s.print(fmt.Sprintf("the queue of %s %s is stopped: %v", kind, id, err), false)
+			}()
+			return ""
+		},
+		"terminate": func(*testing.T, *scripttest.Args) string {
+			go func() {
+				s.print(fmt.Sprintf("all queues are terminated: %v", q.Terminate(context.Background())), false)
+			}()
+			return ""
+		},
+		"queues": func(*testing.T, *scripttest.Args) string {
+			var lines []string
+			for key := range q.All() {
+				var names []string
+				for _, a := range q.Inspect(key) {
+					names = append(names, fmt.Sprintf("%s %v", a.Name, a.State))
+				}
+				lines = append(lines, fmt.Sprintf("%s %s: %s", kindName(key.Machine), key.ID, strings.Join(names, ", ")))
+			}
+			slices.Sort(lines)
+			return strings.Join(lines, "\n")
+		},
+		"states": s.states,
 	}
 }
 
-func (s *script) states(t *testing.T) {
-	for k := range ovc.Kinds() {
-		for rec, err := range s.service.Objects(k).All(t.Context(), lifecycle.Select[ovc.State]{}) {
+// do is the command do, and run.
+func (s *script) do(t *testing.T, a *scripttest.Args) string {
+	options := &ovc.Options{Administrator: a.Flag("admin"), With: a.Value("with")}
+	kind, id := ovc.Kind(a.Word()), a.Word()
+	s.mu.Lock()
+	s.quiet = a.Command() == "run"
+	s.mu.Unlock()
+	h, err := s.service.Do(t.Context(), kind, id, ovc.Event(a.Word()), options)
+	if err == nil && a.Command() == "run" {
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+	}
+	rec, _ := s.service.Get(t.Context(), kind, id)
+	return answer(string(rec.State), err)
+}
+
+func (s *script) heal(t *testing.T, _ *scripttest.Args) string {
+	s.mu.Lock()
+	s.healing = true
+	s.mu.Unlock()
+	h, err := s.service.SelfHeal(t.Context())
+	out := ""
+	for _, r := range h.Stuck {
+		if r.Machine == ovc.Disk.Name() {
+			continue // the end of its machine's action may be faster than the sweep; the trace has the change
+		}
+		out += fmt.Sprintf("stuck: %s %s was %s, %v to %s\n", kindName(r.Machine), r.ID, r.From, r.Resolution, r.To)
+	}
+	return out + answer(fmt.Sprintf("%d expired", len(h.Expired)), err)
+}
+
+func (s *script) states(t *testing.T, _ *scripttest.Args) string {
+	var out strings.Builder
+	for kind := range ovc.Kinds() {
+		for rec, err := range s.service.Objects(kind).All(t.Context(), lifecycle.Select[ovc.State]{}) {
 			require.NoError(t, err)
-			line := fmt.Sprintf("%s %s: %s", k, rec.ID, rec.State)
+			fmt.Fprintf(&out, "%s %s: %s", kind, rec.ID, rec.State)
 			if rec.Payload.VM != "" {
-				line += " at vm " + rec.Payload.VM
+				fmt.Fprintf(&out, " at vm %s", rec.Payload.VM)
 			}
 			if len(rec.Payload.Disks) > 0 {
-				line += " with disk " + strings.Join(rec.Payload.Disks, ", ")
+				fmt.Fprintf(&out, " with disk %s", strings.Join(rec.Payload.Disks, ", "))
 			}
-			s.say("%s", line)
+			out.WriteString("\n")
 		}
 	}
+	return out.String()
 }
 
 var sentinels = []struct {
@@ -300,7 +255,6 @@ var sentinels = []struct {
 }{
 	{"ErrBusy", ovc.ErrBusy},
 	{"ErrOtherAction", ovc.ErrOtherAction},
-	{"ErrMoreThanOne", ovc.ErrMoreThanOne},
 	{"lifecycle.ErrNotFound", lifecycle.ErrNotFound},
 	{"lifecycle.ErrExists", lifecycle.ErrExists},
 	{"lifecycle.ErrInvalid", lifecycle.ErrInvalid},
@@ -313,20 +267,18 @@ var sentinels = []struct {
 	{"queue.ErrTerminated", queue.ErrTerminated},
 }
 
-// answer says what came back: of a refusal its text, what it matches, and the
-// status code.
-func (s *script) answer(text string, err error) {
+// answer returns the result of a request; of a refusal the text, the sentinels that it
+// matches, and the status code.
+func answer(text string, err error) string {
 	if err == nil {
-		s.say("= %s", text)
-		return
+		return "= " + text
 	}
-	var is []string
+	var matches []string
 	for _, of := range sentinels {
 		if errors.Is(err, of.err) {
-			is = append(is, of.name)
+			matches = append(matches, of.name)
 		}
 	}
-	slices.Sort(is)
-	s.say("! %v", err)
-	s.say("! %s, status %d", strings.Join(is, ", "), lifecycle.HTTPStatus(err))
+	slices.Sort(matches)
+	return fmt.Sprintf("! %v\n! %s, status %d", err, strings.Join(matches, ", "), lifecycle.HTTPStatus(err))
 }

@@ -6,7 +6,7 @@ import "github.com/interlock-go/interlock/fsm"
 // The machine of a kind has the states of its objects.
 type State string
 
-// The static states: an object stays in them until an action begins.
+// The static states: an object has them until an action starts.
 const (
 	Virtual        State = "VIRTUAL"   // a machine, cloudspace or image that is only described
 	Modeled        State = "MODELED"   // a disk that is only described
@@ -51,7 +51,7 @@ const (
 )
 
 // Event is a request to an object, or a report about it. Every action of the document
-// is one event, which begins it; [Done] ends all of them.
+// is one event, which starts it; [Done] ends all of them.
 type Event string
 
 // The actions, by [API].
@@ -87,6 +87,6 @@ const (
 
 // The actors.
 const (
-	API    fsm.Actor = "api"    // takes requests of users and administrators and begins actions
-	Worker fsm.Actor = "worker" // carries them out
+	API    fsm.Actor = "api"    // starts actions for users and administrators
+	Worker fsm.Actor = "worker" // performs them
 )

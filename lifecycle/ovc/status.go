@@ -31,66 +31,19 @@ func (s *Service) UpdateStatus(ctx context.Context, kind Kind, id string, status
 		return Record{}, err
 	}
 	rec, err := m.Get(ctx, id)
-	switch {
-	case errors.Is(err, lifecycle.ErrNotFound):
+	if err == nil && rec.State != status {
+		err = fmt.Errorf("ovc: %w: %s %q is %s, not %s", lifecycle.ErrConflict, kind, id, rec.State, status)
+	}
+	if errors.Is(err, lifecycle.ErrNotFound) || errors.Is(err, lifecycle.ErrConflict) {
 		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: id, Err: err}
-	case err != nil:
+	}
+	if err != nil {
 		return Record{}, err
-	}
-	return s.update(ctx, kind, rec, status, newStatus)
-}
-
-// UpdateSearch is UpdateStatus for the one object of the kind that is in the
-// expected state and matches. It reads all objects in that state.
-//
-// Errors: those of UpdateStatus; [ErrOtherAction] if none matches,
-// [ErrMoreThanOne] if several do: none of them is changed.
-func (s *Service) UpdateSearch(ctx context.Context, kind Kind, match func(Record) bool, status, newStatus State) (Record, error) {
-	m, err := s.manager(kind)
-	switch {
-	case err != nil:
-		return Record{}, err
-	case match == nil:
-		return Record{}, invalid("a search for nothing")
-	}
-	var found Record
-	var ids []string
-	in := m.All(ctx, lifecycle.Select[State]{States: []State{status}})
-	if kind.Machine().StateIndex(status) < 0 {
-		in = func(func(Record, error) bool) {} // no object is in it, and All would refuse it
-	}
-	for rec, err := range in {
-		switch {
-		case err != nil:
-			return Record{}, err
-		case match(rec):
-			found, ids = rec, append(ids, rec.ID)
-		}
-	}
-	switch len(ids) {
-	case 0:
-		err := fmt.Errorf("ovc: %w: no matching %s is %s", lifecycle.ErrConflict, kind, status)
-		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, Err: err}
-	case 1:
-		return s.update(ctx, kind, found, status, newStatus)
-	}
-	return Record{}, &RefusedError{
-		Reason: ErrMoreThanOne, Kind: kind, Found: ids,
-		Err: invalid("%d of kind %s match: %s", len(ids), kind, quoted(ids)),
-	}
-}
-
-// update moves an object as it was read.
-func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, newStatus State) (Record, error) {
-	m := s.managers[kind]
-	if rec.State != status {
-		err := fmt.Errorf("ovc: %w: %s %q is %s, not %s", lifecycle.ErrConflict, kind, rec.ID, rec.State, status)
-		return Record{}, &RefusedError{Reason: ErrOtherAction, Kind: kind, ID: rec.ID, Err: err}
 	}
 	for _, actor := range []fsm.Actor{API, Worker, fsm.Sweeper} {
 		for row := range kind.Machine().Permitted(rec.Status, actor) {
 			if row.Event == Expire {
-				continue // Service.SelfHeal destroys the objects in the bin, with the work for it
+				continue // Service.SelfHeal destroys the objects in the bin, with work
 			}
 			step, err := kind.Machine().Next(ctx, rec.Status, row.Event, actor, nil)
 			if err != nil || step.State != newStatus {
@@ -101,7 +54,7 @@ func (s *Service) update(ctx context.Context, kind Kind, rec Record, status, new
 				change.Edit = func(d *Model) error { d.VM = ""; return nil }
 			}
 			after, err := m.Fire(ctx, rec.ID, row.Event, actor, change)
-			return after, words(kind, rec.ID, err)
+			return after, refusal(kind, rec.ID, err)
 		}
 	}
 	return Record{}, &fsm.TransitionError{

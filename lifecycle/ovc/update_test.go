@@ -14,13 +14,12 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 )
 
-// Every status that an object can have, and every other that it could be given: what
-// the document's tables have is done, everything else is refused and changes
-// nothing. A transition state is left for the desired state, or for the one in which
-// the action began, as self-healing does.
+// Every status of an object with every other one: UpdateStatus does what the document's tables
+// have and refuses everything else. A transition state leads to the desired state and to the
+// origin.
 func TestUpdateStatusOverAllPairs(t *testing.T) {
 	ctx := t.Context()
-	s := ovc.New(lifecycle.NewMemoryStore(), nil)
+	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 	n := 0
 	// put makes an object that is in a state, by way of another one.
 	put := func(kind ovc.Kind, states ...ovc.State) string {
@@ -70,11 +69,10 @@ func TestUpdateStatusOverAllPairs(t *testing.T) {
 	}
 }
 
-// Whatever the object is, and whatever it was taken for: if it is something else,
-// the words are the document's.
+// An unexpected status is refused with the text of the document.
 func TestUpdateStatusOfAnotherStatus(t *testing.T) {
 	ctx := t.Context()
-	s := ovc.New(lifecycle.NewMemoryStore(), nil)
+	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 	for kind := range ovc.Kinds() {
 		rec, err := s.Add(ctx, kind, "7", ovc.Model{})
 		require.NoError(t, err)

@@ -7,7 +7,7 @@ import "github.com/interlock-go/interlock/fsm"
 var VM = fsm.Must[struct{}](VMTable())
 
 // VMTable returns the specification of [VM], for a machine with a payload of
-// your own:
+// the caller's own:
 //
 //	var machines = fsm.Must[MyMachine](ovc.VMTable())
 func VMTable() fsm.Spec[State, Event] {

@@ -9,11 +9,11 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Action is what a user asks of an MCI or a VM, and what is under way.
+// Action is an action on an MCI or a VM.
 type Action string
 
 // The actions of the document: those of its table, and the two that its API adds.
-// An action that is complete is None.
+// ActionComplete is the target action while no action is running.
 const (
 	ActionCreate    Action = "Create"
 	ActionSuspend   Action = "Suspend"
@@ -26,12 +26,11 @@ const (
 	ActionComplete  Action = "None"
 )
 
-// StatusComplete is the target status where no action is under way.
+// StatusComplete is the target status while no action is running.
 const StatusComplete State = "None"
 
-// ParseAction reads an action as requests name it, in any case. It knows what
-// can be asked of an MCI: not Create, which is a request of its own. The error
-// is [lifecycle.ErrInvalid].
+// ParseAction parses the action of a request, in any case. Create is not among them:
+// see [System.CreateMci]. The error is [lifecycle.ErrInvalid].
 func ParseAction(text string) (Action, error) {
 	for _, a := range []Action{
 		ActionSuspend, ActionResume, ActionReboot, ActionTerminate, ActionRefine, ActionContinue, ActionWithdraw,
@@ -43,8 +42,14 @@ func ParseAction(text string) (Action, error) {
 	return "", fmt.Errorf("%w: action %q is not supported", lifecycle.ErrInvalid, text)
 }
 
-// Target returns the status that the action leads to, by the document's table of
-// actions; StatusComplete for those that lead nowhere in particular.
+// during are the transitional states of the actions that have one.
+var during = map[Action]State{
+	ActionCreate: Creating, ActionSuspend: Suspending, ActionResume: Resuming,
+	ActionReboot: Rebooting, ActionTerminate: Terminating,
+}
+
+// Target returns the target status of the action by the document's table, and
+// StatusComplete for an action that has none.
 func (a Action) Target() State {
 	switch a {
 	case ActionCreate, ActionResume, ActionReboot:
@@ -57,52 +62,30 @@ func (a Action) Target() State {
 	return StatusComplete
 }
 
-// controls reports whether the action goes to the provider of a VM.
-func (a Action) controls() bool {
-	return a == ActionSuspend || a == ActionResume || a == ActionReboot || a == ActionTerminate
-}
+// controls reports whether the action is a request to the provider of an existing VM.
+func (a Action) controls() bool { return a != ActionCreate && during[a] != "" }
 
-// ing is the action in words: Suspending.
-func (a Action) ing() State {
-	switch a {
-	case ActionSuspend:
-		return Suspending
-	case ActionResume:
-		return Resuming
-	case ActionReboot:
-		return Rebooting
-	case ActionTerminate:
-		return Terminating
-	}
-	return State(a)
-}
-
-// Doing returns TargetAction and TargetStatus of an MCI or a VM in this status:
-// what is under way and where it leads, or None and None. They follow from the
-// status, so that they cannot contradict it, and completing an action clears
-// both.
+// Doing returns TargetAction and TargetStatus of an MCI or a VM in this state: the
+// running action and its target, or None and None. Both follow from the state, so they
+// cannot contradict it, and the end of an action clears both.
 func Doing(status State) (Action, State) {
 	action := ActionComplete
-	switch status {
-	case Preparing, Prepared, Creating:
+	if status == Preparing || status == Prepared {
 		action = ActionCreate
-	case Suspending:
-		action = ActionSuspend
-	case Resuming:
-		action = ActionResume
-	case Rebooting:
-		action = ActionReboot
-	case Terminating:
-		action = ActionTerminate
+	}
+	for a, s := range during {
+		if s == status {
+			action = a
+		}
 	}
 	return action, action.Target()
 }
 
-// Allowed asks the document's matrix of allowed transitions, for an MCI as for a
-// VM. With force it is skipped, but for what is Terminated: nothing is left
-// there. The error is [fsm.ErrForcedOnly] if force would help, else
-// [fsm.ErrNotAllowed]; for a status or an action that the matrix does not know,
-// [fsm.ErrUnknownState] or [fsm.ErrUnknownEvent].
+// Allowed evaluates the document's matrix of allowed transitions, which is the same for
+// MCIs and VMs. Force skips the matrix in every state except Terminated. The error is
+// [fsm.ErrForcedOnly] if force would help, else [fsm.ErrNotAllowed]. It is
+// [fsm.ErrUnknownState] or [fsm.ErrUnknownEvent] if the matrix has no such state or
+// action.
 func Allowed(status State, action Action, force bool) error {
 	event := Event(action)
 	if !action.controls() {
@@ -116,8 +99,8 @@ func Allowed(status State, action Action, force bool) error {
 	return err
 }
 
-// Cached reports whether the status of a VM is answered without asking its
-// provider: it does not change any more, or by our doing only.
+// Cached reports whether the state of a VM is returned without a request to its
+// provider: only this package changes it.
 func Cached(status State) bool {
 	return status == Terminated || status == Failed || status == Suspended
 }

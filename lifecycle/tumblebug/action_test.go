@@ -1,9 +1,6 @@
 package tumblebug_test
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +21,7 @@ Terminated     | no      | no     | no     | no
 Failed         | no      | no     | no     | force
 `
 
-// targets are the statuses under way to the target statuses of the document's
-// actions.
+// targets are the transitional states of the document's actions.
 var targets = map[tumblebug.Event]tumblebug.State{
 	tumblebug.Suspend:   tumblebug.Suspending,
 	tumblebug.Resume:    tumblebug.Resuming,
@@ -41,8 +37,7 @@ func row(line string) []string {
 	return cells
 }
 
-// allowed returns the cell of the matrix; the document has no line for some
-// statuses, in which nothing is allowed.
+// allowed returns the cell of the matrix. Nothing is allowed in a state without a line.
 func allowed(t *testing.T) func(tumblebug.State, tumblebug.Event) string {
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	head := row(lines[0])
@@ -63,53 +58,8 @@ func allowed(t *testing.T) func(tumblebug.State, tumblebug.Event) string {
 	}
 }
 
-func TestActionMatrix(t *testing.T) {
-	cell := allowed(t)
-	check := func(t *testing.T, at tumblebug.State, e tumblebug.Event,
-		next func(force bool) (fsm.Step[tumblebug.State], error),
-	) {
-		plain, err := next(false)
-		if cell(at, e) == "yes" {
-			require.NoError(t, err)
-			require.Equal(t, targets[e], plain.State)
-		} else {
-			require.Error(t, err)
-		}
-		forced, err := next(true)
-		if at == tumblebug.Terminated || at == tumblebug.Removed {
-			require.ErrorIs(t, err, fsm.ErrNotAllowed)
-			return
-		}
-		require.NoError(t, err, "force skips the matrix")
-		require.Equal(t, targets[e], forced.State)
-	}
-	for _, e := range slices.Sorted(maps.Keys(targets)) {
-		for s := range tumblebug.VM.States() {
-			t.Run("VM/"+string(s)+"/"+string(e), func(t *testing.T) {
-				check(t, s, e, func(force bool) (fsm.Step[tumblebug.State], error) {
-					if force {
-						return tumblebug.VM.NextForced(context.Background(), tumblebug.VM.At(s), e, tumblebug.User, nil)
-					}
-					return tumblebug.VM.Next(context.Background(), tumblebug.VM.At(s), e, tumblebug.User, nil)
-				})
-			})
-		}
-		for s := range tumblebug.MCI.States() {
-			t.Run("MCI/"+string(s)+"/"+string(e), func(t *testing.T) {
-				check(t, s, e, func(force bool) (fsm.Step[tumblebug.State], error) {
-					if force {
-						return tumblebug.MCI.NextForced(context.Background(), tumblebug.MCI.At(s), e, tumblebug.User, nil)
-					}
-					return tumblebug.MCI.Next(context.Background(), tumblebug.MCI.At(s), e, tumblebug.User, nil)
-				})
-			})
-		}
-	}
-}
-
-// Force interrupts what is under way by a new operation, so that the old one
-// cannot end it.
-func TestForceSupersedesWhatIsUnderWay(t *testing.T) {
+// Force starts a new operation during an action, so reports of the old one are stale.
+func TestForceSupersedes(t *testing.T) {
 	for _, table := range []*fsm.Table{tumblebug.VM.Table(), tumblebug.MCI.Table()} {
 		for i := range table.Rows {
 			r := &table.Rows[i]
@@ -125,7 +75,7 @@ func TestForceSupersedesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// One sighting that says nothing ends no action, and neither does any other.
+// No event of the observer ends an action.
 func TestObserverEndsNoAction(t *testing.T) {
 	for s := range tumblebug.VM.States() {
 		if tumblebug.VM.Kind(s) != fsm.Transitional {

@@ -8,28 +8,27 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/aggregate"
 )
 
-// classes are the statuses of VMs in the order of preference between equal counts.
+// classes are the states of VMs in the order of preference between equal counts.
 var classes = []State{
 	Failed, Suspended, Running, Terminated, Creating, Suspending, Resuming, Rebooting, Terminating, Undefined,
 }
 
-// dominant is the rule for the status of an MCI: the status that most of its VMs
-// have.
+// dominant is the rule for the status of an MCI: the state that most of its VMs have.
 var dominant = aggregate.Must(aggregate.Spec[State, State]{
 	Name: "mci-status", Rule: aggregate.Dominant, Children: VM, Classes: aggregate.Each(classes...), Empty: Undefined,
 })
 
-// Status is the status of an MCI as its VMs make it up. Decisions are made on the
-// fields, people read the String. It is a plain value.
+// Status is the status of an MCI that follows from its VMs. Decisions use its fields,
+// and never its String. It is a plain value.
 type Status struct {
-	State   State // the dominant status
+	State   State // the dominant state
 	Partial bool  // not all VMs have it
 	Count   int   // VMs that have it
-	Running int   // VMs that run
-	Total   int   // VMs there are, or that are being created if these are more
+	Running int   // VMs that are Running
+	Total   int   // VMs of the MCI, or expected VMs if these are more
 }
 
-// String renders the status as the document does: Partial-Running:3 (R:3/5).
+// String renders the status in the format of the document: Partial-Running:3 (R:3/5).
 func (s Status) String() string {
 	partial := ""
 	if s.Partial {
@@ -38,43 +37,45 @@ func (s Status) String() string {
 	return fmt.Sprintf("%s%s:%d (R:%d/%d)", partial, s.State, s.Count, s.Running, s.Total)
 }
 
-// StatusCountInfo are the eleven counts of the document. It is a plain value.
+// StatusCountInfo has the eleven counts of the document. It is a plain value.
 type StatusCountInfo struct {
-	CountTotal       int `json:"countTotal"`       // VMs in the MCI, or expected
-	CountCreating    int `json:"countCreating"`    // being created
-	CountRunning     int `json:"countRunning"`     // running
-	CountFailed      int `json:"countFailed"`      // failed
-	CountSuspended   int `json:"countSuspended"`   // suspended
-	CountRebooting   int `json:"countRebooting"`   // rebooting
-	CountTerminated  int `json:"countTerminated"`  // terminated
-	CountSuspending  int `json:"countSuspending"`  // being suspended
-	CountResuming    int `json:"countResuming"`    // being resumed
-	CountTerminating int `json:"countTerminating"` // being terminated
-	CountUndefined   int `json:"countUndefined"`   // of undefined status
+	CountTotal       int `json:"countTotal"` // VMs of the MCI, or expected VMs if these are more
+	CountCreating    int `json:"countCreating"`
+	CountRunning     int `json:"countRunning"`
+	CountFailed      int `json:"countFailed"`
+	CountSuspended   int `json:"countSuspended"`
+	CountRebooting   int `json:"countRebooting"`
+	CountTerminated  int `json:"countTerminated"`
+	CountSuspending  int `json:"countSuspending"`
+	CountResuming    int `json:"countResuming"`
+	CountTerminating int `json:"countTerminating"`
+	CountUndefined   int `json:"countUndefined"`
 }
 
-// Summarize makes the status of an MCI from those of its VMs. While members are
-// being created, the total is expected, if that is more than there are. No VMs
-// at all are Undefined. The error is [fsm.ErrUnknownState] for what is no status
-// of a VM, and [lifecycle.ErrInvalid] for a negative number.
+// Summarize returns the status of an MCI from the states of its VMs. While members are
+// being created, expected is their number, and the total if it is greater. The status of
+// an MCI without VMs is Undefined. The error is [fsm.ErrUnknownState] for a state that
+// VMs do not have, and [lifecycle.ErrInvalid] for a negative number.
 func Summarize(vms []State, expected int) (Status, StatusCountInfo, error) {
 	if expected < 0 {
 		return Status{}, StatusCountInfo{}, fmt.Errorf("tumblebug: summarize VMs: %w: %d VMs expected", lifecycle.ErrInvalid, expected)
 	}
-	counts := count(vms)
-	now, err := dominant.Of(counts)
+	n := count(vms)
+	now, err := dominant.Of(n)
 	if err != nil {
 		return Status{}, StatusCountInfo{}, err
 	}
 	total := max(now.Total, expected)
-	info := StatusCountInfo{CountTotal: total}
-	for _, s := range classes {
-		*info.of(s) = counts[s]
+	info := StatusCountInfo{
+		CountTotal: total, CountCreating: n[Creating], CountRunning: n[Running], CountFailed: n[Failed],
+		CountSuspended: n[Suspended], CountRebooting: n[Rebooting], CountTerminated: n[Terminated],
+		CountSuspending: n[Suspending], CountResuming: n[Resuming], CountTerminating: n[Terminating],
+		CountUndefined: n[Undefined],
 	}
-	return Status{State: now.State, Partial: now.Count < total, Count: now.Count, Running: info.CountRunning, Total: total}, info, nil
+	return Status{State: now.State, Partial: now.Count < total, Count: now.Count, Running: n[Running], Total: total}, info, nil
 }
 
-// count returns the number of VMs in each status.
+// count returns the number of VMs in each state.
 func count(vms []State) map[State]int {
 	counts := make(map[State]int)
 	for _, s := range vms {
@@ -83,38 +84,29 @@ func count(vms []State) map[State]int {
 	return counts
 }
 
-// of returns the count of a status of VMs.
-func (i *StatusCountInfo) of(s State) *int {
-	return []*int{
-		&i.CountFailed, &i.CountSuspended, &i.CountRunning, &i.CountTerminated, &i.CountCreating,
-		&i.CountSuspending, &i.CountResuming, &i.CountRebooting, &i.CountTerminating, &i.CountUndefined,
-	}[slices.Index(classes, s)]
-}
-
-// Conclude returns the status in which an MCI ends when the action under way has
-// ended for all of its VMs, in these statuses: by the document's diagram the
-// target of the action if some VMs have got there, of Terminate if all have; and
-// Failed if none has, as the diagram has it for Create, or Undefined if nobody
-// knows of one. It is false while a VM is in transition, and for what is no action
-// that goes to the VMs.
+// Conclude returns the final state of an MCI when the action has ended for all of its
+// VMs, which have these states. By the document's diagram it is the target of the
+// action if some VMs have reached it; Terminate requires all VMs. Otherwise it is
+// Undefined if a VM is Undefined, and Failed if none is. Conclude returns false while a
+// VM is in transition, and for an action that VMs do not have.
 func Conclude(action Action, vms []State) (State, bool) {
-	if action != ActionCreate && !action.controls() {
+	if during[action] == "" {
 		return "", false
 	}
-	there, unknown := 0, 0
+	reached, unknown := 0, 0
 	for _, s := range vms {
 		switch {
 		case VM.StateIndex(s) < 0 || s == Removed || !atRest(s):
 			return "", false
 		case s == action.Target():
-			there++
+			reached++
 		case s == Undefined:
 			unknown++
 		}
 	}
-	enough := there > 0 || len(vms) == 0 && action != ActionCreate
+	enough := reached > 0 || len(vms) == 0 && action != ActionCreate
 	if action == ActionTerminate {
-		enough = there == len(vms)
+		enough = reached == len(vms)
 	}
 	switch {
 	case enough:
@@ -125,33 +117,49 @@ func Conclude(action Action, vms []State) (State, bool) {
 	return Failed, true
 }
 
-// settled returns the status in which an MCI rests because of its VMs, and false
-// if they do not say. VMs that are Failed or Terminated count only if there are
-// no others: an MCI is Terminated if all of its VMs are, and Failed if the VMs
-// that are left to do something about are. What is in transition is left out.
+// settled returns the state of an MCI at rest that follows from its VMs, and false if
+// none follows. VMs that are Failed or Terminated count only if there are no others: an
+// MCI is Terminated if all of its VMs are, and Failed if all others have failed. VMs in
+// transition do not count.
 func settled(vms []State) (State, bool) {
 	var resting []State
-	ended, failed := true, false
 	for _, s := range vms {
-		switch s {
-		case Running, Suspended, Undefined:
+		if s == Running || s == Suspended || s == Undefined {
 			resting = append(resting, s)
-			ended = false
-		case Failed:
-			failed = true
-		case Terminated:
-		default:
-			ended = false
 		}
 	}
+	n := count(vms)
 	switch {
 	case len(resting) > 0:
 		now, err := dominant.Of(count(resting))
 		return now.State, err == nil
-	case !ended || len(vms) == 0:
+	case len(vms) == 0 || n[Failed]+n[Terminated] < len(vms):
 		return "", false
-	case failed:
+	case n[Failed] > 0:
 		return Failed, true
 	}
 	return Terminated, true
+}
+
+// atRest reports whether an MCI or a VM in this state has no running action. The empty
+// state is that of a record that does not exist.
+func atRest(s State) bool { return s == "" || MCI.Kind(s).Resting() }
+
+func restless(vm vmRecord) bool { return !atRest(vm.State) }
+
+// resting are the states of an MCI at rest, for preconditions.
+var resting = []State{Running, Suspended, Terminated, Failed, Undefined}
+
+func states(vms []vmRecord) []State {
+	list := make([]State, 0, len(vms))
+	for i := range vms {
+		list = append(list, vms[i].State)
+	}
+	return list
+}
+
+// transitional returns the transitional states of MCIs or VMs.
+func transitional(of func(State) int) []State {
+	all := []State{Preparing, Prepared, Creating, Suspending, Resuming, Rebooting, Terminating}
+	return slices.DeleteFunc(all, func(s State) bool { return of(s) < 0 })
 }

@@ -12,42 +12,48 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// cloud is a provider for scripts. Everything takes its delay, and goes wrong
-// where a fault says so:
+// cloud is a simulated provider. Every action takes its delay. The kinds of faults:
 //
-//	reject: it says no                   drop: no answer, nothing happens
-//	break: it agrees, and the VM breaks  lose: no answer, and it happens
-//	hang: it agrees, and never gets there
+//	reject: refuses the request          drop: no answer, no effect
+//	break:  accepts, and the VM fails    lose: no answer, and the effect
+//	hang:   accepts, and never ends
 type cloud struct {
 	mu        sync.Mutex
 	delay     time.Duration
 	vms       map[string]*machine
 	resources map[tumblebug.Resource]bool
-	lives     map[string][]string          // by MCI, in the order in which they were seen
+	lives     map[string][]string          // by MCI, in the order of their first request
 	faults    map[string]string            // by "create web-1", "prepare vNet", "validate web"
-	lies      map[string][]tumblebug.State // answers about a VM before the true ones
-	calls     []string                     // all but those for a status
-	asked     int                          // and the number of these
+	shows     map[string][]tumblebug.State // answers about a VM before the true ones
+	calls     []string                     // all requests except those for a status
+	statuses  int                          // requests for a status
 }
 
-// machine is a VM as the provider has it.
+// machine is a VM at the provider.
 type machine struct {
 	during, then tumblebug.State
-	at           time.Time // when it gets there; zero: never
+	at           time.Time // end of the action; zero: never
 }
 
 func newCloud() *cloud {
 	return &cloud{
 		delay: 10 * time.Second, vms: map[string]*machine{}, resources: map[tumblebug.Resource]bool{}, lives: map[string][]string{},
-		faults: map[string]string{}, lies: map[string][]tumblebug.State{},
+		faults: map[string]string{}, shows: map[string][]tumblebug.State{},
 	}
 }
 
-// quickCloud is one for examples, in which nobody waits long.
-func quickCloud() *cloud {
+// newFastCloud returns a cloud for examples, which run in real time.
+func newFastCloud() *cloud {
 	c := newCloud()
 	c.delay = 5 * time.Millisecond
 	return c
+}
+
+// change changes how the cloud behaves.
+func (c *cloud) change(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
 }
 
 var errNoAnswer = errors.New("no answer")
@@ -79,7 +85,7 @@ func (c *cloud) Release(_ context.Context, r tumblebug.Resource) error {
 	return nil
 }
 
-// name is the name of a resource: a life of its MCI is told by its number, after the
+// name returns the name of a resource, with the number of the life of its MCI after the
 // first. REQUIRES: c.mu.
 func (c *cloud) name(r tumblebug.Resource) string {
 	mci := r.NsID + "/" + r.MciID
@@ -94,12 +100,12 @@ func (c *cloud) name(r tumblebug.Resource) string {
 	return fmt.Sprintf("%s %s %s/%s", mci, r.Kind, r.Provider, r.Region)
 }
 
-// fault is the answer of what is simple. REQUIRES: c.mu.
-func (c *cloud) fault(what string) error {
-	c.calls = append(c.calls, what)
-	switch c.faults[what] {
+// fault records a request and returns the error of its fault. REQUIRES: c.mu.
+func (c *cloud) fault(request string) error {
+	c.calls = append(c.calls, request)
+	switch c.faults[request] {
 	case "reject":
-		return fmt.Errorf("%w: %s", tumblebug.ErrRejected, what)
+		return fmt.Errorf("%w: %s", tumblebug.ErrRejected, request)
 	case "drop":
 		return errNoAnswer
 	}
@@ -121,21 +127,18 @@ func (c *cloud) Control(_ context.Context, vm tumblebug.VMRef, a tumblebug.Actio
 func (c *cloud) act(vm tumblebug.VMRef, a tumblebug.Action, during tumblebug.State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	what := strings.ToLower(string(a)) + " " + vm.VMID
-	if err := c.fault(what); err != nil {
+	request := strings.ToLower(string(a)) + " " + vm.VMID
+	if err := c.fault(request); err != nil {
 		return err
 	}
-	m := &machine{during: during, then: a.Target()}
-	switch c.faults[what] {
+	m := &machine{during: during, then: a.Target(), at: time.Now().Add(c.delay)}
+	c.vms[vm.VMID] = m
+	switch c.faults[request] {
 	case "hang":
+		m.at = time.Time{}
 	case "break":
 		m.then = tumblebug.Failed
-		fallthrough
-	default:
-		m.at = time.Now().Add(c.delay)
-	}
-	c.vms[vm.VMID] = m
-	if c.faults[what] == "lose" {
+	case "lose":
 		return errNoAnswer
 	}
 	return nil
@@ -144,16 +147,16 @@ func (c *cloud) act(vm tumblebug.VMRef, a tumblebug.Action, during tumblebug.Sta
 func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked++
-	if lies := c.lies[vm.VMID]; len(lies) > 0 {
-		c.lies[vm.VMID] = lies[1:]
-		switch lies[0] {
+	c.statuses++
+	if shows := c.shows[vm.VMID]; len(shows) > 0 {
+		c.shows[vm.VMID] = shows[1:]
+		switch shows[0] {
 		case "silence":
 			return "", errNoAnswer
 		case "nothing":
 			return "", tumblebug.ErrNoVM
 		}
-		return lies[0], nil
+		return shows[0], nil
 	}
 	m := c.vms[vm.VMID]
 	switch {
@@ -165,13 +168,7 @@ func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, 
 	return m.during, nil
 }
 
-// set makes the VM so, behind everybody's back.
-func (c *cloud) set(vm string, s tumblebug.State) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.vms[vm] = &machine{then: s, at: time.Now()}
-}
-
+// list returns the names of the resources that exist.
 func (c *cloud) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,12 +180,22 @@ func (c *cloud) list() []string {
 	return names
 }
 
-// told returns what the cloud was asked for since the last time.
-func (c *cloud) told() []string {
+// newCalls returns the requests since its last call, sorted because VMs are requested
+// concurrently.
+func (c *cloud) newCalls() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	calls := c.calls
 	c.calls = nil
-	slices.Sort(calls) // VMs are asked side by side
+	slices.Sort(calls)
 	return calls
+}
+
+// newStatuses returns the number of requests for a status since its last call.
+func (c *cloud) newStatuses() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.statuses
+	c.statuses = 0
+	return fmt.Sprintf("%d requests for a status", n)
 }

@@ -12,27 +12,26 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// HandleMciAction does what a user asks of an MCI, and returns what it is at:
-// suspend, resume, reboot and terminate go on to all of its VMs; refine removes
-// its VMs that are Failed or Undefined; continue and withdraw answer a creation
-// that was asked to hold. Actions are named in any case. If what was prepared for
-// an MCI that is withdrawn cannot be released, that is the error; sweeps try it
-// again, and until then the MCI is there.
+// HandleMciAction starts an action on an MCI and returns a text for the user: suspend,
+// resume, reboot and terminate go to all of its VMs; refine removes its VMs that are
+// Failed or Undefined; continue and withdraw answer a creation on hold. The action may
+// be in any case.
 //
-// An action is admitted by the document's matrix, on the status that the MCI has
-// because of its VMs, and not while another one is under way. Force skips that,
-// never the history: what it interrupts is over, and reports in vain. It returns
-// as soon as the action is admitted; how it ends is in the status. Without VMs there
-// is nothing to do an action about, by force either, but for terminate.
+// The document's matrix admits an action by the state that follows from the VMs, and
+// only while no other action is running. Force skips both, but never the history: it
+// starts a new operation, and reports of the superseded one are stale. HandleMciAction
+// returns as soon as the action is admitted; the status shows how it ends. On an MCI
+// without VMs, terminate is the only control action.
 //
-// Errors: [lifecycle.ErrInvalid] for names and actions, [lifecycle.ErrNotFound];
-// [*UnderActionError] and [ErrTransitional], which match [lifecycle.ErrBusy];
-// [fsm.ErrForcedOnly] for what the matrix does not allow and force does,
-// [fsm.ErrNotAllowed] for what force does not do either; [ErrNotHeld];
-// [lifecycle.ErrConflict] if somebody was faster; those of the store. The MCI is
-// as it was then.
+// Errors, with the MCI unchanged: [lifecycle.ErrInvalid] for names and actions,
+// [lifecycle.ErrNotFound]; [*UnderActionError] and [ErrTransitional], which match
+// [lifecycle.ErrBusy]; [fsm.ErrForcedOnly] for what only force can do,
+// [fsm.ErrNotAllowed] for what force cannot do either; [ErrNotHeld];
+// [lifecycle.ErrConflict] if another writer was faster; those of the store. If withdraw
+// cannot release a resource, its error is the provider's: the MCI is Failed then, and
+// [System.DelMci] releases and removes it.
 func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string, force bool) (string, error) {
-	if err := checkNames(nsID, mciID); err != nil {
+	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
 		return "", err
 	}
 	a, err := ParseAction(action)
@@ -43,34 +42,22 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 	if err != nil {
 		return "", err
 	}
-	switch a {
-	case ActionContinue:
-		return s.goOn(ctx, &mci)
-	case ActionWithdraw:
+	switch {
+	case a == ActionContinue:
+		return s.resumeHeld(ctx, &mci)
+	case a == ActionWithdraw:
 		return s.withdraw(ctx, &mci)
-	}
-	if !force {
-		if err := idle(&mci); err != nil {
-			return "", err
-		}
+	case force:
+	case idle(&mci) != nil:
+		return "", idle(&mci)
 	}
 	if a == ActionRefine {
-		return s.refineMci(ctx, &mci, vms, force)
+		return s.refine(ctx, &mci, vms, force)
 	}
-	if !force {
-		now, _, err := Summarize(states(vms), 0)
-		if err != nil {
-			return "", err
-		}
-		if !atRest(now.State) {
-			return "", fmt.Errorf("%w: %s", ErrTransitional, now)
-		}
+	if err := admissible(&mci, vms, a, force); err != nil {
+		return "", err
 	}
-	if len(vms) == 0 && a != ActionTerminate && Allowed(mci.State, a, force) == nil {
-		// It would be Running, and nothing runs.
-		return "", fmt.Errorf("%w: there is no VM in the MCI to %s", fsm.ErrNotAllowed, strings.ToLower(string(a)))
-	}
-	mci, err = s.mcis.Fire(ctx, mci.ID, Event(a), User, &lifecycle.Change[MCISpec]{
+	mci, err = s.mcis.Fire(ctx, mci.ID, Event(a), User, &mciChange{
 		Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
 	})
 	if err != nil {
@@ -78,22 +65,39 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 	}
 	preempt := queue.NoPreempt
 	if force {
-		preempt = queue.PreemptRunning // what it interrupts waits for nothing any more
+		preempt = queue.PreemptRunning // the superseded operation waits for nothing
 	}
-	if err := s.order(ctx, &mci, action, preempt); err != nil {
+	if err := s.order(ctx, &mci, preempt); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s the MCI", a.ing()), nil
+	return fmt.Sprintf("%s the MCI", during[a]), nil
 }
 
-// HandleMciVmAction does what a user asks of one VM: suspend, resume, reboot or
-// terminate. It is admitted by the document's matrix, and not while an action of
-// its MCI is under way; with force it always is, unless the VM is Terminated.
+// admissible refuses a control action because of the VMs of an MCI.
+func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
+	if !force {
+		now, _, err := Summarize(states(vms), 0)
+		if err != nil {
+			return err
+		}
+		if !atRest(now.State) {
+			return fmt.Errorf("%w: %s", ErrTransitional, now)
+		}
+	}
+	if len(vms) == 0 && a != ActionTerminate && Allowed(mci.State, a, force) == nil {
+		return fmt.Errorf("%w: the MCI has no VM to %s", fsm.ErrNotAllowed, strings.ToLower(string(a)))
+	}
+	return nil
+}
+
+// HandleMciVmAction starts an action on one VM and returns a text for the user:
+// suspend, resume, reboot or terminate. The document's matrix admits it, and only while
+// no action of its MCI is running. Force skips both, except for a Terminated VM.
 //
-// Errors: those of [System.HandleMciAction]; [lifecycle.ErrBusy] while an action
-// of the VM itself is under way. The VM is as it was then.
+// Errors, with the VM unchanged: those of [System.HandleMciAction], and
+// [lifecycle.ErrPrecondition] if an action of the MCI starts at the same moment.
 func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, action string, force bool) (string, error) {
-	if err := checkNames(nsID, mciID, vmID); err != nil {
+	if err := checkNames("namespace", nsID, "MCI", mciID, "VM", vmID); err != nil {
 		return "", err
 	}
 	a, err := ParseAction(action)
@@ -111,17 +115,16 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if err != nil {
 		return "", err
 	}
-	change := &lifecycle.Change[VMSpec]{Force: force}
+	change := &vmChange{Force: force}
 	if !force {
 		if err := idle(&mci); err != nil {
 			return "", err
 		}
-		// And at the moment of the commit.
 		change.Require = []lifecycle.Precondition{s.mcis.Require(mci.ID, resting...)}
 	}
-	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.workOf(&vm), change)
+	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.work(&vm.Payload), change)
 	if !force && (errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrBusy) || errors.Is(err, lifecycle.ErrConflict)) {
-		// Maybe because the MCI was asked at the same moment, and that says more.
+		// A simultaneous action of the MCI may have won, and is then the reason.
 		if now, again := s.mcis.Get(ctx, mci.ID); again == nil && idle(&now) != nil {
 			err = idle(&now)
 		}
@@ -129,84 +132,61 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s the VM", a.ing()), nil
+	return fmt.Sprintf("%s the VM", during[a]), nil
 }
 
-// idle refuses what has to wait for the action of an MCI.
+// idle refuses a request while an action of the MCI is running.
 func idle(mci *mciRecord) error {
-	if under, _ := Doing(mci.State); under != ActionComplete {
-		return &UnderActionError{last(mci.ID), under}
+	if running, _ := Doing(mci.State); running != ActionComplete {
+		return &UnderActionError{last(mci.ID), running}
 	}
 	return nil
 }
 
-func notHeld(mci *mciRecord) error {
-	if withdrawn(mci) {
-		return fmt.Errorf("%w: it is being withdrawn", ErrNotHeld)
+func onHold(mci *mciRecord) bool { return mci.State == Prepared && mci.Payload.Hold }
+
+// answerHeld moves an MCI that is on hold.
+func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor) (mciRecord, error) {
+	if !onHold(mci) {
+		return *mci, fmt.Errorf("%w: its state is %s", ErrNotHeld, mci.State)
 	}
-	return fmt.Errorf("%w: it is %s", ErrNotHeld, mci.State)
+	return s.mcis.Fire(ctx, mci.ID, e, by, &mciChange{Expect: mci.Revision})
 }
 
-// goOn is continue.
-func (s *System) goOn(ctx context.Context, mci *mciRecord) (string, error) {
-	if !onHold(mci) {
-		return "", notHeld(mci)
+// resumeHeld is the action continue.
+func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) (string, error) {
+	now, err := s.answerHeld(ctx, mci, Provision, Tumblebug)
+	if err == nil {
+		err = s.order(ctx, &now, queue.NoPreempt)
 	}
-	now, err := s.mcis.Fire(ctx, mci.ID, Provision, Tumblebug, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
 	if err != nil {
-		return "", err
-	}
-	if err := s.order(ctx, &now, "continue", queue.NoPreempt); err != nil {
 		return "", err
 	}
 	return "Continue the holding MCI", nil
 }
 
-// withdraw takes a creation back. First of all it says so, so that nobody can say
-// continue while what was prepared goes, and so that who finds the MCI half
-// withdrawn goes on.
+// withdraw is the action withdraw. The MCI is Failed before its resources are released,
+// so that a concurrent continue is refused.
 func (s *System) withdraw(ctx context.Context, mci *mciRecord) (string, error) {
-	const done = "Withdraw the holding MCI"
-	now := *mci
-	if !withdrawn(mci) {
-		if !onHold(mci) {
-			return "", notHeld(mci)
-		}
-		var err error
-		if now, err = s.mcis.Fire(ctx, mci.ID, Release, User, &lifecycle.Change[MCISpec]{
-			Force: true, Expect: mci.Revision, Edit: func(m *MCISpec) error { m.Withdrawn = true; return nil },
-		}); err != nil {
-			return "", err
-		}
+	now, err := s.answerHeld(ctx, mci, Withdraw, User)
+	if err == nil {
+		err = s.discard(ctx, &now, nil)
 	}
-	if err := s.takeBack(ctx, &now); err != nil {
-		return done, fmt.Errorf("tumblebug: the MCI is withdrawn, but %w", err)
+	if err != nil {
+		return "", err
 	}
-	return done, nil
+	return "Withdraw the holding MCI", nil
 }
 
-// takeBack is the rest of withdraw, which several processes may do at once.
-func (s *System) takeBack(ctx context.Context, mci *mciRecord) error {
-	if err := s.release(ctx, mci); err != nil {
-		return err // it is tried again, until the MCI is over its deadline
-	}
-	_, err := s.mcis.Fire(ctx, mci.ID, Withdraw, User, &lifecycle.Change[MCISpec]{Expect: mci.Revision})
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// refineMci removes the VMs that are Failed or Undefined, after a look at those
-// of which nobody knew. What only this look could not see is not removed: whoever
-// asked for it has not seen that.
-func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
+// refine removes the VMs that are Failed or Undefined, and still are after another look.
+// It keeps a VM that only this look has found so: the user has not seen that.
+func (s *System) refine(ctx context.Context, mci *mciRecord, vms []vmRecord, force bool) (string, error) {
 	if len(vms) == 0 {
 		return "No VM in the MCI", nil
 	}
-	asked := map[string]bool{}
+	before := map[string]bool{}
 	for i := range vms {
-		asked[vms[i].ID] = refinable(vms[i].State)
+		before[vms[i].ID] = refinable(vms[i].State)
 	}
 	vms, err := s.refresh(ctx, vms)
 	if err != nil {
@@ -216,8 +196,8 @@ func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, 
 	if !force {
 		require = append(require, s.mcis.Require(mci.ID, resting...))
 	}
-	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return !asked[vm.ID] || !refinable(vm.State) })
-	if err = s.remove(ctx, vms, require...); err != nil {
+	vms = slices.DeleteFunc(vms, func(vm vmRecord) bool { return !before[vm.ID] || !refinable(vm.State) })
+	if err = s.remove(ctx, vms, Refine, require...); err != nil {
 		return "", err
 	}
 	if _, _, err := s.follow(ctx, mci.ID); err != nil {
@@ -226,16 +206,13 @@ func (s *System) refineMci(ctx context.Context, mci *mciRecord, vms []vmRecord, 
 	return "Refined the MCI", nil
 }
 
-// refinable reports whether the document's refine removes a VM in this status.
+// refinable reports whether the document's refine removes a VM in this state.
 func refinable(s State) bool { return s == Failed || s == Undefined }
 
-// remove removes VMs, as far as they are still what they were.
-func (s *System) remove(ctx context.Context, vms []vmRecord, require ...lifecycle.Precondition) error {
-	for _, vm := range vms {
-		_, err := s.vms.Fire(ctx, vm.ID, removal(&vm), User, &lifecycle.Change[VMSpec]{
-			Force: true, Expect: vm.Revision, Require: require,
-		})
-		// Else somebody does something about it, or has removed it.
+// remove removes the VMs that have not moved since they were read.
+func (s *System) remove(ctx context.Context, vms []vmRecord, by Event, require ...lifecycle.Precondition) error {
+	for i := range vms {
+		_, err := s.vms.Fire(ctx, vms[i].ID, by, User, &vmChange{Force: true, Expect: vms[i].Revision, Require: require})
 		if err != nil && !errors.Is(err, lifecycle.ErrConflict) && !errors.Is(err, lifecycle.ErrNotFound) {
 			return err
 		}
@@ -243,15 +220,15 @@ func (s *System) remove(ctx context.Context, vms []vmRecord, require ...lifecycl
 	return nil
 }
 
-// DelMci removes an MCI that is Terminated or Failed, with its VMs and what they
-// shared, so that its name is free again. VMs that may still run at a provider
-// keep it from that: terminate them first, or refine the MCI.
+// DelMci removes an MCI that is Terminated or Failed, with its VMs and resources, so
+// that its name can be used again. It refuses an MCI with a VM that is not Terminated:
+// terminate it first, or refine the MCI.
 //
-// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound]; [fsm.ErrNotAllowed] for
-// an MCI or a VM in another state; those of the store and of the provider. The MCI
-// is still there then, and the request may be repeated.
+// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound]; [fsm.ErrNotAllowed] for an
+// MCI or a VM in another state; those of the store and of the provider. The MCI exists
+// then, and the request may be repeated.
 func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
-	if err := checkNames(nsID, mciID); err != nil {
+	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
 		return err
 	}
 	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
@@ -266,43 +243,20 @@ func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
 	}
 	for _, vm := range vms {
 		if vm.State != Terminated {
-			return fmt.Errorf("%w: VM %s is %s", fsm.ErrNotAllowed, last(vm.ID), vm.State)
+			return fmt.Errorf("%w: VM %q is %s", fsm.ErrNotAllowed, last(vm.ID), vm.State)
 		}
 	}
-	if err := s.release(ctx, &mci); err != nil {
-		return err
-	}
-	if err := s.remove(ctx, vms); err != nil {
-		return err
-	}
-	_, err = s.mcis.Fire(ctx, mci.ID, Remove, User, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Force: true})
-	return err
+	return s.discard(ctx, &mci, vms)
 }
 
-// follow brings an MCI at rest to the status that it has because of its VMs, and
-// returns it with them. It looks again after it has written: of several who
-// follow at once, the last to write is the last to look.
-func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
-	for {
-		mci, err := s.mcis.Get(ctx, id)
-		if err != nil {
-			return mci, nil, err
-		}
-		vms, err := s.members(ctx, id)
-		if err != nil {
-			return mci, nil, err
-		}
-		now, ok := settled(states(vms))
-		if !ok || now == mci.State || !atRest(mci.State) {
-			return mci, vms, nil
-		}
-		_, err = s.mcis.Fire(ctx, id, seen[now], Observer, &lifecycle.Change[MCISpec]{Expect: mci.Revision, Force: true})
-		switch {
-		case errors.Is(err, fsm.ErrNotAllowed):
-			return mci, vms, nil // what is Terminated stays so
-		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrNotFound):
-		case err != nil:
-			return mci, nil, err
-		}
+// discard releases the resources of an MCI and removes it and its VMs.
+func (s *System) discard(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
+	if err := s.release(ctx, mci); err != nil {
+		return err
 	}
+	if err := s.remove(ctx, vms, Remove); err != nil {
+		return err
+	}
+	_, err := s.mcis.Fire(ctx, mci.ID, Remove, User, &mciChange{Expect: mci.Revision, Force: true})
+	return err
 }

@@ -1,91 +1,95 @@
-// Package tumblebug is a multi-cloud infrastructure manager: VMs at many
-// providers, and the infrastructures (MCIs) that they make up.
+// Package tumblebug is a multi-cloud infrastructure manager: VMs at many providers, and
+// the infrastructures (MCIs) that consist of them. Its source is the document "MCI and VM
+// Lifecycle Management" of CB-Tumblebug.
 //
-// Tables and behaviour are those of "MCI and VM Lifecycle Management" of
-// CB-Tumblebug.
+//	s, err := tumblebug.New(store, provider, nil)
+//	go s.Run(ctx, 0, nil)
+//	_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{
+//		{Name: "web", Size: 3, Provider: "aws", Region: "ap-northeast-2"},
+//	}})
+//	status, err := s.Wait(ctx, "ns", "shop")                         // Running:3 (R:3/3)
+//	_, err = s.HandleMciAction(ctx, "ns", "shop", "suspend", false)  // Suspending the MCI
+//	status, err = s.GetMciStatus(ctx, "ns", "shop")                  // Suspending:3 (R:0/3)
 //
-//	CreateMci ─────────▶ ┌────────┐   brings MCIs forward    ┌──────────┐
+// A [System] performs requests over a [Provider]:
+//
+//	CreateMci ─────────▶ ┌────────┐   continues MCIs         ┌──────────┐
 //	HandleMciAction ───▶ │        │ ── Prepare, Release ───▶ │          │
 //	HandleMciVmAction ─▶ │ System │ ── Create, Control ────▶ │ Provider │
 //	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
 //	                     └────────┘   VMs, under the limits  └──────────┘
 //
-// A [System] does what users ask for over a [Provider]. [MCI] and [VM] are the
-// machines alone. [Allowed], [Summarize], [Correct], [Cached] and [Doing] are the
-// rules of the document as functions.
+// [MCI] and [VM] are the machines alone. [Allowed], [Summarize], [Correct], [Cached] and
+// [Doing] are the rules of the document as functions.
 //
 // # Guarantees
 //
-//   - Every row of the document's two diagrams is in the machines, with its
-//     actor, and every cell of its matrix of allowed actions: a test compares
-//     them one by one.
-//   - Force skips the matrix, and nothing else: a forced action is a row, with
-//     an actor and an operation of its own, and what it interrupts reports in
-//     vain. In Terminated, no action moves anything, by force either.
-//   - What a process that stood still asks of a provider late is about the life of
-//     the MCI that it was asked for, and spares a later MCI of the same name.
-//   - An action on an MCI asks each of its VMs once, whoever dies meanwhile, and
-//     waits for a VM that is at something of its own. While it is under way, no
-//     action of a VM is admitted without force: that is a condition of the commit.
-//   - One look that could mean something else ends no action: neither a rebooted
-//     VM that looks Running, nor a terminated one that nobody can see, nor one
-//     that is shown as Failed. Such looks are confirmed by others.
-//   - What is not answered is not taken for a failure: only what a provider
-//     rejects fails at once.
-//   - The limits of providers and regions hold for all requests of the process
-//     together, and the time of a VM begins when its turn comes.
-//   - Target action and target status follow from the status, and are None when
-//     an action is complete.
-//   - No action lasts for ever: the sweeper ends it, and because nobody knows
-//     how, it ends in Undefined.
+//   - The machines have every row of the document's two diagrams, with its actor, and
+//     every cell of its matrix of allowed actions. A test compares them one by one.
+//   - Force skips the matrix and nothing else. A forced action is a row, with an actor and
+//     an operation of its own; reports of the superseded operation are stale. No action
+//     leads out of Terminated, forced or not.
+//   - An action of an MCI requests each of its VMs once, also if processes die. It waits
+//     for a VM that is in an action of its own. During the action of an MCI, an action of
+//     a VM is admitted by force only; the commit checks that.
+//   - A late request of a stalled process carries the life of its MCI. So a provider can
+//     tell it from a request for a later MCI of the same name.
+//   - An ambiguous status ends no action: neither Running during a reboot, nor a missing
+//     VM during a termination, nor Failed. Three equal answers, one in each interval,
+//     confirm it.
+//   - Silence is not a failure. Only a rejection by the provider fails at once.
+//   - The limits of providers and regions hold for all requests of the process together.
+//     The deadline of a VM begins when its turn comes.
+//   - Target action and target status follow from the status. Both are None when an action
+//     is complete.
+//   - Every action ends. After the deadline the sweeper moves the VM to Undefined, because
+//     the outcome is unknown.
 //
-// # No guarantees
+// # Limits
 //
-//   - Force can make a mess, as the document says: a VM that is suspended by
-//     force while it is created may be left behind at the provider.
-//   - The state of an MCI follows actions of single VMs when somebody asks for its
-//     status or for an action, not before.
-//   - What is Suspended is answered from the cache, as in the document: that
-//     somebody has resumed it at the provider is not seen.
-//   - Deadlines are the business of whoever calls [System.Sweep]. Where several
-//     processes share a store, one takes a VM that waits for its turn in another
-//     one for longer than its deadline for lost.
+//   - Force can lead to inconsistent states, as the document states: a VM that is suspended
+//     by force during its creation may be left at the provider.
+//   - The state of an MCI follows actions of single VMs at the next request for its status
+//     or for an action.
+//   - A Suspended VM is cached, as in the document: a resume at the provider is not noticed.
+//   - Deadlines need [System.Run] or [System.Sweep]. If several processes share a store,
+//     one of them considers a VM lost that waits for its turn in another one for longer
+//     than its deadline.
+//   - A resource that cannot be released, or whose process dies before the release, exists
+//     until [System.DelMci] removes the MCI. A process that stalls in [Provider].Prepare
+//     until its MCI is removed releases what it has created, once: if that fails, the
+//     resource is left behind.
 //
 // # Beyond the document
 //
-// The document's action Create is the addition of the object: an MCI begins in
-// Preparing, a VM in Creating, and [Create] is its event for the same.
+// The document's action Create adds the object: an MCI begins in Preparing, a VM in
+// Creating. For a VM, [Create] is also an event.
 //
-// Failed is final, as in the document, and so only force leads out: Terminate,
-// as drawn there, and every other action. [Refine] is an action of the document
-// that its diagrams lack. It removes a VM that is Failed or Undefined, after a
-// look at those of which nobody knew. [Withdraw] removes an MCI on hold; the
-// document lists it and continue without a word, and here they answer a creation
-// that was asked to hold when it is Prepared, however long that takes. What was
-// prepared is released first, and [Release] is the note that it is to be, for
-// whoever takes over; so it is for an MCI that cannot be prepared. [Remove] and [System.DelMci] make a name free again.
+// Failed is final, as in the document. Forced rows lead out of it: Terminate, which the
+// diagram has, and every other action. [Refine] is an action of the document outside its
+// diagrams. It removes a VM that is Failed or Undefined, both before the request and
+// after another look. So it may leave a running VM at a provider that does not answer.
 //
-// Undefined is declared in the document, and nothing leads there. Here the
-// observer does, who looked at a VM that rests and could not tell, and the
-// sweeper; and the observer leads out, as soon as it can tell. What it sees
-// otherwise, it writes down: somebody has stopped the VM behind our back. Failed
-// and Terminated are confirmed first, because nobody asks about them again.
+// The document lists continue and withdraw without a definition. Here they answer a
+// creation on hold, which stops in Prepared without a deadline. [Withdraw] moves the MCI
+// to Failed, releases its resources and removes it. [Remove] and [System.DelMci] make a
+// name available again.
 //
-// The document's aggregation names one dominant status, and its diagram lets an
-// MCI run of which some VMs do. Where they differ, the text has the first, and the
-// matrix is asked about the second, which [Conclude] gives: VMs that are Failed or Terminated decide what
-// an MCI is only if there are no others. While most VMs are in transition by
-// actions of their own, the MCI is refused an action of its own.
+// The document declares Undefined and has no row into it. Here two actors lead there: the
+// sweeper, and the observer, if a VM at rest has no usable status. The observer also
+// leads out, and records other changes at the provider.
 //
-// An MCI of which all VMs fail in an action ends in Failed, and one of which a VM
-// could not be terminated too; the diagram has that for the creation only. Networks,
-// security groups and keys are made for each MCI and region, and released when
-// it is terminated or deleted, or its creation fails without any VM, is rolled back
-// or withdrawn. A provider that is not in the document's table has no limits.
+// The document's aggregation has one dominant status, and by its diagram an MCI is Running
+// if some of its VMs are. Where these differ, the rendered status has the first, and the
+// matrix uses the second, see [Conclude]: Failed and Terminated VMs decide about an MCI
+// only if there are no others. An action of an MCI is refused while most of its VMs are
+// in transition by actions of their own.
 //
-// Refine forgets a VM of which nobody knows, as the document says, and so one that
-// runs may be left at a provider that has not answered. It is one that was Failed or
-// Undefined already when refine was asked for, and is so after another look.
+// An MCI is Failed if all VMs fail in an action, or if a VM cannot be terminated; the
+// diagram has that for the creation only. Each MCI has networks, security groups and keys
+// of its own in every region. They are released when all VMs are terminated, when the MCI
+// cannot be prepared, and when it is withdrawn or deleted. A provider that is not in the
+// document's table has no limits.
 //
 // # Table of mci
 //
@@ -113,86 +117,81 @@
 //	| Preparing                | Fail          | tumblebug | Failed      |                         |
 //	| Prepared                 | Provision     | tumblebug | Creating    |                         |
 //	| Prepared                 | Fail          | tumblebug | Failed      |                         |
-//	| Prepared                 | Withdraw      | user      | Removed     | [5]                     |
-//	| Prepared                 | Release       | user      | Prepared    | forced [6]              |
-//	| Preparing                | Release       | tumblebug | Preparing   | forced [7]              |
-//	| Creating                 | Succeed       | aggregate | Running     | [8]                     |
-//	| Creating                 | Fail          | aggregate | Failed      | [9]                     |
+//	| Prepared                 | Withdraw      | user      | Failed      | [5]                     |
+//	| Creating                 | Succeed       | aggregate | Running     | [6]                     |
+//	| Creating                 | Fail          | aggregate | Failed      | [7]                     |
 //	| Running                  | Suspend       | user      | Suspending  |                         |
 //	| Suspended                | Resume        | user      | Resuming    |                         |
 //	| Running                  | Reboot        | user      | Rebooting   |                         |
 //	| Running, Suspended       | Terminate     | user      | Terminating |                         |
 //	| Failed                   | Terminate     | user      | Terminating | forced                  |
-//	| Suspending               | Succeed       | aggregate | Suspended   | [10]                    |
-//	| Resuming                 | Succeed       | aggregate | Running     | [8]                     |
+//	| Suspending               | Succeed       | aggregate | Suspended   | [8]                     |
+//	| Resuming                 | Succeed       | aggregate | Running     | [6]                     |
 //	| Rebooting                | Succeed       | aggregate | Running     |                         |
-//	| Terminating              | Succeed       | aggregate | Terminated  | [11]                    |
-//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [12]                    |
+//	| Terminating              | Succeed       | aggregate | Terminated  | [9]                     |
+//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [10]                    |
 //	| Rebooting, Terminating   |               |           |             |                         |
-//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [13] |
+//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [11] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Suspended, Resuming,     |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [13] |
+//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [11] |
 //	| Creating, Running,       |               |           |             |                         |
 //	| Suspending, Resuming,    |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [13] |
+//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [11] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Suspended, Resuming,     |               |           |             |                         |
 //	| Rebooting, Terminating,  |               |           |             |                         |
 //	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [13] |
+//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [11] |
 //	| Creating, Suspending,    |               |           |             |                         |
 //	| Resuming, Rebooting,     |               |           |             |                         |
 //	| Terminating, Undefined   |               |           |             |                         |
-//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [14]                    |
-//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [15]                    |
-//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [16]                    |
+//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [12]                    |
+//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [13]                    |
+//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [14]                    |
 //	| Undefined                |               |           |             |                         |
-//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [17]                    |
+//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [15]                    |
 //	| Undefined                |               |           |             |                         |
-//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [18]                    |
-//	| Failed                   | SeeRunning    | observer  | Running     | forced [19]             |
-//	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [20]             |
-//	| Failed                   | SeeTerminated | observer  | Terminated  | forced [21]             |
-//	| Failed                   | SeeNothing    | observer  | Undefined   | forced [22]             |
-//	| Terminated, Failed       | Remove        | user      | Removed     | forced [23]             |
-//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [24]          |
-//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [25]           |
-//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [25]           |
+//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [16]                    |
+//	| Failed                   | SeeRunning    | observer  | Running     | forced [17]             |
+//	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [18]             |
+//	| Failed                   | SeeTerminated | observer  | Terminated  | forced [19]             |
+//	| Failed                   | SeeNothing    | observer  | Undefined   | forced [20]             |
+//	| Terminated, Failed       | Remove        | user      | Removed     | forced [21]             |
+//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [22]          |
+//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [23]           |
+//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [23]           |
 //	| Rebooting, Terminating   |               |           |             |                         |
 //
-//	[1] networks, security groups and keys are made
+//	[1] networks, security groups and keys are created
 //	[2] its VMs can be started
-//	[3] only force leads out
-//	[4] nobody knows what it is
-//	[5] the document's action outside its diagram; the answer to a creation that was asked to hold
-//	[6] beyond the document: withdraw was said; whoever takes over releases what was prepared, and
-//	    withdraws
-//	[7] beyond the document: it cannot be prepared; whoever takes over releases what was, and says
-//	    that it failed
-//	[8] all or some VMs run
-//	[9] all VMs failed
-//	[10] all or some VMs are suspended
-//	[11] all VMs are terminated
-//	[12] beyond the document's diagram, in its text: the status follows the VMs, and all of them
+//	[3] only forced rows lead out
+//	[4] the provider's state is unknown
+//	[5] the document's action outside its diagram: ends a creation on hold, before its resources are
+//	    released
+//	[6] all or some VMs are running
+//	[7] all VMs failed
+//	[8] all or some VMs are suspended
+//	[9] all VMs are terminated
+//	[10] beyond the document's diagram, in its text: the status follows the VMs, and all of them
 //	     failed
-//	[13] the force flag; what it interrupts reports in vain
-//	[14] beyond the document: somebody else resumed it
-//	[15] beyond the document: somebody else suspended it
-//	[16] beyond the document: somebody else terminated it
-//	[17] beyond the document: it broke by itself
-//	[18] beyond the document, which declares Undefined and enters it nowhere
-//	[19] beyond the document: what had failed is refined away or was forced, and some VMs run
-//	[20] beyond the document: as above, and some VMs are suspended
-//	[21] beyond the document: as above, and all VMs that are left are terminated
-//	[22] beyond the document: as above, and nobody knows what the VMs are
-//	[23] beyond the document: its name is free again
-//	[24] beyond the document: nobody works on it, and no VM was asked for
-//	[25] beyond the document: nobody says what became of the VMs
+//	[11] the force flag; reports of the superseded operation are stale
+//	[12] beyond the document: resumed at the provider
+//	[13] beyond the document: suspended at the provider
+//	[14] beyond the document: terminated at the provider
+//	[15] beyond the document: failed without an action
+//	[16] beyond the document, which declares Undefined and has no row into it
+//	[17] beyond the document: failed VMs were refined or forced, and some VMs are running
+//	[18] beyond the document: as above, and some VMs are suspended
+//	[19] beyond the document: as above, and all remaining VMs are terminated
+//	[20] beyond the document: as above, and the state of the VMs is unknown
+//	[21] beyond the document: the name can be used again
+//	[22] beyond the document: no process continues it, and no VM was requested
+//	[23] beyond the document: the outcome of its VMs is unknown
 //
 // As a picture, in Mermaid:
 //
@@ -215,10 +214,7 @@
 //	    s0 --> s1 : Succeed by tumblebug
 //	    s0 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
 //	    s1 --> s2 : Provision by tumblebug
-//	    s1 --> s10 : Fail by tumblebug<br/>TimedOut by sweeper after 30m
-//	    s1 --> s12 : Withdraw by user
-//	    s1 --> s1 : Release by user, forced
-//	    s0 --> s0 : Release by tumblebug, forced
+//	    s1 --> s10 : Fail by tumblebug<br/>Withdraw by user<br/>TimedOut by sweeper after 30m
 //	    s2 --> s3 : Succeed by aggregate
 //	    s2 --> s10 : Fail by aggregate
 //	    s3 --> s4 : Suspend by user
@@ -355,8 +351,7 @@
 //	| Resuming, Rebooting,       |               |          |             |                        |
 //	| Terminating, Undefined     |               |          |             |                        |
 //	| Failed, Undefined          | Refine        | user     | Removed     | forced [5]             |
-//	| Terminated, Failed,        | Remove        | user     | Removed     | forced [6]             |
-//	| Undefined                  |               |          |             |                        |
+//	| Terminated                 | Remove        | user     | Removed     | forced [6]             |
 //	| Suspended, Undefined       | SeeRunning    | observer | Running     | [7]                    |
 //	| Running, Undefined         | SeeSuspended  | observer | Suspended   | [8]                    |
 //	| Running, Suspended,        | SeeTerminated | observer | Terminated  | [9]                    |
@@ -368,19 +363,19 @@
 //	| Suspending, Resuming,      | TimedOut      | sweeper  | Undefined   | after 15m [13]         |
 //	| Rebooting, Terminating     |               |          |             |                        |
 //
-//	[1] only force leads out
-//	[2] nobody knows what it is
-//	[3] the document's Create Action, for the one who starts the VM as he adds it
-//	[4] the force flag; what it interrupts reports in vain
-//	[5] the document's action outside its diagram; the provider is not asked
-//	[6] beyond the document: with its MCI, or rolled back
-//	[7] beyond the document: somebody else resumed it
-//	[8] beyond the document: somebody else suspended it
-//	[9] beyond the document: somebody else terminated it
-//	[10] beyond the document: it broke by itself
-//	[11] beyond the document, which declares Undefined and enters it nowhere
-//	[12] beyond the document: the provider is silent, and there may be a VM
-//	[13] beyond the document: the provider is silent
+//	[1] only forced rows lead out
+//	[2] the provider's state is unknown
+//	[3] the document's Create Action: adds and starts the VM in one step
+//	[4] the force flag; reports of the superseded operation are stale
+//	[5] the document's action outside its diagram; sends no request to the provider
+//	[6] beyond the document: removed with its MCI
+//	[7] beyond the document: resumed at the provider
+//	[8] beyond the document: suspended at the provider
+//	[9] beyond the document: terminated at the provider
+//	[10] beyond the document: failed without an action
+//	[11] beyond the document, which declares Undefined and has no row into it
+//	[12] beyond the document: the provider does not answer, and the VM may exist
+//	[13] beyond the document: the provider does not answer
 //
 // As a picture, in Mermaid:
 //
@@ -445,8 +440,8 @@
 //	    s5 --> s6 : Terminate by user, forced, supersedes
 //	    s6 --> s6 : Terminate by user, forced, supersedes
 //	    s9 --> s6 : Terminate by user, forced, supersedes
-//	    s8 --> s10 : Refine by user, forced<br/>Remove by user, forced
-//	    s9 --> s10 : Refine by user, forced<br/>Remove by user, forced
+//	    s8 --> s10 : Refine by user, forced
+//	    s9 --> s10 : Refine by user, forced
 //	    s7 --> s10 : Remove by user, forced
 //	    s3 --> s1 : SeeRunning by observer
 //	    s9 --> s1 : SeeRunning by observer

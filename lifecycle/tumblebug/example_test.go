@@ -11,10 +11,10 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// An MCI is made, suspended and refused a reboot. Somebody else asks too early.
+// An MCI is created and suspended. A request during the suspension is refused.
 func Example() {
 	ctx := context.Background()
-	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), quickCloud(), &tumblebug.Config{Poll: time.Millisecond})
+	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), newFastCloud(), &tumblebug.Config{Poll: time.Millisecond})
 	defer system.Close(ctx)
 	_, err := system.CreateMci(ctx, "default", tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{
 		{Name: "web", Size: 3, Provider: "aws", Region: "ap-northeast-2"},
@@ -24,8 +24,8 @@ func Example() {
 	status, _ := system.Wait(ctx, "default", "shop")
 	fmt.Println(status.Status)
 
-	said, _ := system.HandleMciAction(ctx, "default", "shop", "suspend", false)
-	fmt.Println(said)
+	text, _ := system.HandleMciAction(ctx, "default", "shop", "suspend", false)
+	fmt.Println(text)
 	_, err = system.HandleMciAction(ctx, "default", "shop", "terminate", false)
 	fmt.Println(err)
 	status, _ = system.Wait(ctx, "default", "shop")
@@ -42,22 +42,23 @@ func Example() {
 	// true
 }
 
-// A VM whose reboot nobody reports: it is looked up, and found running.
+// The reboot of a VM is not reported before its deadline. Then the observer finds the VM
+// running.
 func ExampleVMTable() {
 	vm := tumblebug.VM.Instance()
-	for _, say := range []struct {
+	for _, r := range []struct {
 		event tumblebug.Event
 		by    fsm.Actor
 	}{
 		{tumblebug.Succeed, tumblebug.CSP},
-		{tumblebug.Resume, tumblebug.User}, // it runs
+		{tumblebug.Resume, tumblebug.User}, // not allowed
 		{tumblebug.Reboot, tumblebug.User},
-		{tumblebug.SeeRunning, tumblebug.Observer}, // says nothing about the reboot
+		{tumblebug.SeeRunning, tumblebug.Observer}, // does not end a reboot
 		{tumblebug.TimedOut, fsm.Sweeper},
 		{tumblebug.SeeRunning, tumblebug.Observer},
 	} {
-		_, err := vm.Fire(context.Background(), say.event, say.by, nil)
-		fmt.Println(say.event, vm.State(), err)
+		_, err := vm.Fire(context.Background(), r.event, r.by, nil)
+		fmt.Println(r.event, vm.State(), err)
 	}
 
 	// Output:
@@ -69,7 +70,7 @@ func ExampleVMTable() {
 	// SeeRunning Running <nil>
 }
 
-// What a user may ask of an MCI, without force.
+// The permitted actions of an MCI without force.
 func ExampleMCITable() {
 	for _, s := range []tumblebug.State{tumblebug.Running, tumblebug.Suspended, tumblebug.Failed} {
 		fmt.Print(s, ":")

@@ -8,15 +8,14 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Limit bounds what is asked of one provider at a time, by all requests of the
-// process together. 0: no bound.
+// Limit bounds the concurrent requests to one provider, by all MCIs of the process
+// together. 0 is no bound.
 type Limit struct {
-	Regions int // regions in which something is under way
-	VMs     int // VMs of one region about which something is under way
+	Regions int // regions with a running request
+	VMs     int // running requests in one region
 }
 
-// DefaultLimits returns the document's table of limits, by provider in lower
-// case.
+// DefaultLimits returns the document's table of limits, by provider in lower case.
 func DefaultLimits() map[string]Limit {
 	return map[string]Limit{
 		"aws":     {Regions: 10, VMs: 30},
@@ -27,10 +26,10 @@ func DefaultLimits() map[string]Limit {
 	}
 }
 
-// maxRunning bounds what no limit of a provider bounds.
+// maxRunning bounds requests to providers without a limit.
 const maxRunning = 1 << 20
 
-// limited makes the queue in which VMs wait for their turn.
+// limited returns the configuration of the queue in which VMs wait for their turn.
 func limited(limits map[string]Limit) (*queue.Config[lifecycle.Key], error) {
 	config := &queue.Config[lifecycle.Key]{MaxRunning: maxRunning, Classes: map[string]queue.Limit{}}
 	for provider, limit := range limits {
@@ -38,11 +37,11 @@ func limited(limits map[string]Limit) (*queue.Config[lifecycle.Key], error) {
 			return nil, err
 		}
 		if limit.Regions < 0 || limit.VMs < 0 {
-			return nil, fmt.Errorf("%w: a negative limit of %s", lifecycle.ErrInvalid, provider)
+			return nil, fmt.Errorf("%w: negative limit of provider %q", lifecycle.ErrInvalid, provider)
 		}
 		name := strings.ToLower(provider)
 		if _, twice := config.Classes[name]; twice {
-			return nil, fmt.Errorf("%w: two limits of %s", lifecycle.ErrInvalid, name)
+			return nil, fmt.Errorf("%w: two limits of provider %q", lifecycle.ErrInvalid, name)
 		}
 		config.Classes[name] = queue.Limit{MaxChildren: limit.Regions}
 		config.Classes[name+"/*"] = queue.Limit{MaxRunning: limit.VMs}
@@ -50,12 +49,12 @@ func limited(limits map[string]Limit) (*queue.Config[lifecycle.Key], error) {
 	return config, nil
 }
 
-// class returns the class of the queue for a VM: its region, or none if its
-// provider has no limits.
-func (s *System) class(vm *VMSpec) string {
-	provider := strings.ToLower(vm.Provider)
-	if !s.limited[provider] {
-		return ""
+// work returns the work of an action on a VM. Its class in the queue is the region, or
+// none if the provider has no limits.
+func (s *System) work(vm *VMSpec) lifecycle.Work {
+	w := lifecycle.Named(handler, nil)
+	if provider := strings.ToLower(vm.Provider); s.limited[provider] {
+		w.Class = provider + "/" + vm.Region
 	}
-	return provider + "/" + vm.Region
+	return w
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -13,50 +14,40 @@ import (
 // handler is the name of the work of VMs.
 const handler = "provider"
 
-// evidence is what was seen of the action of a VM since the provider has accepted
-// it. What was seen before says nothing, and what an earlier process saw is lost.
-type evidence struct {
-	operation lifecycle.OpID
-	moved     bool // the VM was seen on its way
-	verdict   verdict
-	count     int       // looks that said so, one after another
-	at        time.Time // of the last that counts
-}
-
-// control is the work of an operation of a VM: it requests the action from the
-// provider and asks for the status until the action has ended. It ends with its
-// context, at the deadline of the VM.
+// control is the work of an operation of a VM: it requests the action from the provider
+// and then the status, until the action has ended. It ends with its context, at the
+// deadline of the VM.
 func (s *System) control(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
 	// The operation may have waited for its turn past its deadline.
 	if err := t.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
 		return err
 	}
-	vm, stray, err := s.subject(ctx, t.ID)
-	for err != nil {
-		// The provider was not asked, so nothing has failed.
+	vm, err := s.subject(ctx, t.ID)
+	for err != nil && !errors.Is(err, errStray) {
+		// Without a request to the provider nothing has failed.
 		if err := s.pause(ctx); err != nil {
 			return err
 		}
-		vm, stray, err = s.subject(ctx, t.ID)
+		vm, err = s.subject(ctx, t.ID)
 	}
-	if stray {
-		return errStray
+	if err == nil && vm.Operation != t.Operation {
+		err = lifecycle.ErrStale
 	}
-	ref := refOf(&vm)
-	ref.Operation = t.Operation
-	action, _ := Doing(vm.State)
-	if err = s.begin(ctx, ref, t.ID, action); errors.Is(err, ErrRejected) {
+	if err != nil {
 		return err
 	}
-	defer s.forget(t.ID, t.Operation)
+	accepted := s.begin(ctx, &vm)
+	if errors.Is(accepted, ErrRejected) {
+		return accepted
+	}
+	defer s.forget(&vm)
 	for {
-		said, answered := s.ask(ctx, ref, action)
-		switch s.weigh(t.ID, t.Operation, action, said, answered) {
+		switch v, shown := s.look(ctx, &vm); v {
 		case succeeded:
 			return nil
 		case failed:
-			return errors.Join(fmt.Errorf("tumblebug: %s has ended: the VM is %s", action, said), err)
+			return errors.Join(fmt.Errorf("tumblebug: %s failed: the provider shows the VM as %s", Event(vm.Event), shown), accepted)
 		case pending:
 		}
 		if err := s.pause(ctx); err != nil {
@@ -65,19 +56,22 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 	}
 }
 
-// subject returns a VM about which a provider is to be asked, and whether that is a
-// stray that is not to be made. The bad schedule: a process that makes the VMs of an
-// MCI stands still; the MCI is terminated and deleted, and another one of its name is
-// made; the process goes on while that one is Creating too.
-func (s *System) subject(ctx context.Context, id string) (vm vmRecord, stray bool, err error) {
-	if vm, err = s.vms.Get(ctx, id); err != nil || vm.State != Creating {
-		return vm, false, err
+// subject returns a VM for a request to its provider. The error is errStray for a VM
+// that must not be created.
+//
+// The bad schedule: a process that creates the VMs of an MCI stalls; the MCI is
+// terminated and deleted, and another one of its name is created; the process continues
+// while that one is Creating too.
+func (s *System) subject(ctx context.Context, id string) (vmRecord, error) {
+	vm, err := s.vms.Get(ctx, id)
+	if err != nil || vm.State != Creating {
+		return vm, err
 	}
 	mci, err := s.mcis.Get(ctx, vm.Payload.MCI)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return vm, true, nil
+	if errors.Is(err, lifecycle.ErrNotFound) || err == nil && mci.Payload.Life != vm.Payload.Life {
+		return vm, errStray
 	}
-	return vm, mci.Payload.Life != vm.Payload.Life, err
+	return vm, err
 }
 
 // pause waits for the time of the next look.
@@ -92,189 +86,193 @@ func (s *System) pause(ctx context.Context) error {
 	}
 }
 
-// begin asks the provider for an action, and notes that it was accepted.
-func (s *System) begin(ctx context.Context, ref VMRef, vm string, action Action) error {
-	var err error
-	if action == ActionCreate {
-		err = s.provider.Create(ctx, ref)
+// begin requests the action of a VM from its provider, and records the acceptance.
+func (s *System) begin(ctx context.Context, vm *vmRecord) (err error) {
+	if action, _ := Doing(vm.State); action == ActionCreate {
+		err = s.provider.Create(ctx, refOf(vm))
 	} else {
-		err = s.provider.Control(ctx, ref, action)
+		err = s.provider.Control(ctx, refOf(vm), action)
 	}
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.known[vm] = &evidence{operation: ref.Operation}
+		s.known[vm.ID] = &evidence{operation: vm.Operation}
 	}
 	return err
 }
 
-// begun reports whether the provider has accepted an operation in this process.
-func (s *System) begun(vm string, operation lifecycle.OpID) bool {
+// begun reports whether the provider has accepted the operation of a VM in this
+// process.
+func (s *System) begun(vm *vmRecord) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.known[vm]
-	return e != nil && e.operation == operation
+	return s.evidenceOf(vm) != nil
 }
 
-func (s *System) forget(vm string, operation lifecycle.OpID) {
+// forget drops the evidence about the operation of a VM.
+func (s *System) forget(vm *vmRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A later operation may have been accepted while this one was ending.
-	if e := s.known[vm]; e != nil && e.operation == operation {
-		delete(s.known, vm)
+	if s.evidenceOf(vm) != nil {
+		delete(s.known, vm.ID)
 	}
 }
 
-// weigh adds a look to what is known of an action, and says what it comes to. A
-// look that is not enough by itself has to be confirmed by others, one in each
-// interval: who asks more often does not learn more.
-//
-// What is not answered says nothing, however often: a provider that is out of reach
-// while a VM is terminated must not count as one that no longer has it.
-func (s *System) weigh(vm string, operation lifecycle.OpID, action Action, said State, answered bool) verdict {
-	if !answered {
-		return pending
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.known[vm]
-	if e == nil || e.operation != operation {
-		e = nil
-	}
-	v, sure := judge(action, said, e != nil && e.moved)
-	switch {
-	case sure:
-		return v
-	case e == nil:
-		return pending
-	}
-	if said != Undefined && Correct(action, said) == action.ing() {
-		e.moved = true
-	}
-	if s.add(e, v) && v != pending {
-		return v
-	}
-	return pending
+// evidence is what the looks at a VM have shown since the provider has accepted its
+// action, or since it is at rest. It is lost with the process.
+type evidence struct {
+	operation lifecycle.OpID
+	moved     bool      // a look has shown the VM in the transition of its action
+	state     State     // of the last look
+	looks     int       // equal ones in sequence
+	at        time.Time // of the last look that counts
 }
 
-// add adds a look, and reports whether there are enough that say the same.
+// evidenceOf returns the evidence about the operation of a VM, nil if there is none.
 // REQUIRES: s.mu.
-func (s *System) add(e *evidence, v verdict) bool {
-	if v != e.verdict {
-		e.verdict, e.count = v, 0
+func (s *System) evidenceOf(vm *vmRecord) *evidence {
+	if e := s.known[vm.ID]; e != nil && e.operation == vm.Operation {
+		return e
 	}
-	if now := time.Now(); e.count == 0 || now.Sub(e.at) >= s.poll {
-		e.count, e.at = e.count+1, now
-	}
-	return e.count >= s.confirm
+	return nil
 }
 
-// look asks the provider about a VM, writes down what it says, and returns the VM
-// as it is then. What rests in a status that is cached is not asked about.
-func (s *System) look(ctx context.Context, vm vmRecord) (vmRecord, error) {
-	if Cached(vm.State) {
-		s.saved.Add(1)
-		return vm, nil
+// confirmed adds a look and reports whether enough of them, one in each interval, have
+// shown this state.
+func (e *evidence) confirmed(state State, interval time.Duration) bool {
+	if state != e.state {
+		e.state, e.looks = state, 0
+	}
+	if now := time.Now(); e.looks == 0 || now.Sub(e.at) >= interval {
+		e.looks, e.at = e.looks+1, now
+	}
+	return e.looks >= confirmations
+}
+
+// look requests the state of a VM in an action from its provider, and returns what
+// follows from all looks so far. A look without an answer shows nothing: a provider that
+// is out of reach during a termination is not one that has deleted the VM. A look that
+// is not sufficient counts only after the provider has accepted the action.
+func (s *System) look(ctx context.Context, vm *vmRecord) (verdict, State) {
+	shown, answered := s.status(ctx, vm)
+	if !answered {
+		return pending, shown
 	}
 	action, _ := Doing(vm.State)
-	said, answered := s.ask(ctx, refOf(&vm), action)
-	if ctx.Err() != nil {
-		return vm, lifecycle.Ended(ctx) // whose silence says nothing about the VM
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.evidenceOf(vm)
+	v, sufficient := judge(action, shown, e != nil && e.moved)
+	if sufficient {
+		return v, shown
 	}
-	var err error
-	if action != ActionComplete {
-		event := Succeed
-		switch s.weigh(vm.ID, vm.Operation, action, said, answered) {
-		case pending:
-			return vm, nil
-		case failed:
-			event = Fail
-		case succeeded:
-		}
-		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, "seen "+string(said))
-		s.forget(vm.ID, vm.Operation)
-	} else {
-		event, ok := seen[said]
-		if !s.credible(&vm, said) || !ok {
-			return vm, nil
-		}
-		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &lifecycle.Change[VMSpec]{Expect: vm.Revision})
-		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
-			err = nil // somebody else has moved it: it is looked at next time
-		}
+	if e == nil {
+		return pending, shown
 	}
-	if err != nil {
-		return vm, err
+	is := Correct(action, shown)
+	if shown != Undefined && is == vm.State {
+		e.moved = true
 	}
-	return s.vms.Get(ctx, vm.ID)
+	if !e.confirmed(is, s.poll) {
+		return pending, shown
+	}
+	return v, shown
 }
 
-// credible reports whether what is said about a VM at rest is to be written down.
-// It is, at once, but for what nobody would ask about again: that is confirmed
-// like the end of an action.
-func (s *System) credible(vm *vmRecord, said State) bool {
+// credible reports whether the state that a provider shows of a VM at rest is to be
+// recorded. Failed and Terminated need confirmation, because they are cached.
+func (s *System) credible(vm *vmRecord, shown State) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.known[vm.ID]
 	if e != nil && e.operation > vm.Operation {
-		return false // an action has begun since
+		return false // an action has started since the VM was read
 	}
-	if said == vm.State || said != Failed && said != Terminated {
+	if shown != Failed && shown != Terminated {
 		delete(s.known, vm.ID)
-		return said != vm.State
-	}
-	v := succeeded
-	if said == Failed {
-		v = failed
+		return shown != vm.State
 	}
 	if e == nil {
 		e = &evidence{}
 		s.known[vm.ID] = e
 	}
 	e.operation = vm.Operation
-	if s.add(e, v) {
-		delete(s.known, vm.ID)
-		return true
+	if !e.confirmed(shown, s.poll) {
+		return false
 	}
-	return false
+	delete(s.known, vm.ID)
+	return true
 }
 
-// seen are the events of what is seen of an object at rest.
-var seen = map[State]Event{
+// observed are the events of states that a provider shows of a VM at rest.
+var observed = map[State]Event{
 	Running: SeeRunning, Suspended: SeeSuspended, Terminated: SeeTerminated, Failed: SeeFailed, Undefined: SeeNothing,
 }
 
-// refresh looks at the VMs of an MCI, a few at a time, and returns those that are
-// there then.
-func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error) {
-	var (
-		now   = make([]vmRecord, len(vms))
-		errs  = make([]error, len(vms))
-		slots = make(chan struct{}, s.looks)
-		all   sync.WaitGroup
-	)
-	for i := range vms {
-		slots <- struct{}{}
-		all.Go(func() {
-			now[i], errs[i] = s.look(ctx, vms[i])
-			<-slots
-		})
-	}
-	all.Wait()
-	there := now[:0]
-	for i, err := range errs {
-		switch {
-		case errors.Is(err, lifecycle.ErrNotFound): // refined meanwhile
-		case err != nil:
-			return nil, err
-		default:
-			there = append(there, now[i])
+// update looks at a VM, records what its provider shows, and returns the VM after that.
+// It makes no request about a VM whose state is cached.
+func (s *System) update(ctx context.Context, vm *vmRecord) (vmRecord, error) {
+	var event Event
+	var shown State
+	switch {
+	case Cached(vm.State):
+		return *vm, nil
+	case restless(*vm):
+		var v verdict
+		v, shown = s.look(ctx, vm)
+		event = map[verdict]Event{succeeded: Succeed, failed: Fail}[v]
+	default:
+		shown, _ = s.status(ctx, vm)
+		if ctx.Err() == nil && s.credible(vm, shown) {
+			event = observed[shown]
 		}
 	}
-	return there, nil
+	if ctx.Err() != nil {
+		return *vm, lifecycle.Ended(ctx)
+	}
+	if event == "" {
+		return *vm, nil
+	}
+	var err error
+	if restless(*vm) {
+		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, "the provider shows "+string(shown))
+		s.forget(vm)
+	} else {
+		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision})
+		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {
+			err = nil // another writer has moved it; the next look shows the rest
+		}
+	}
+	if err != nil {
+		return *vm, err
+	}
+	return s.vms.Get(ctx, vm.ID)
 }
 
-func refOf(vm *vmRecord) VMRef {
-	nsID, mciID := place(vm.Payload.MCI)
-	return VMRef{NsID: nsID, MciID: mciID, VMID: last(vm.ID), Operation: vm.Operation, VMSpec: vm.Payload}
+// refresh updates the VMs of an MCI, a few at a time, and returns those that exist
+// after that.
+func (s *System) refresh(ctx context.Context, vms []vmRecord) ([]vmRecord, error) {
+	var group errgroup.Group
+	group.SetLimit(maxLooks)
+	now, exists := make([]vmRecord, len(vms)), make([]bool, len(vms))
+	for i := range vms {
+		group.Go(func() (err error) {
+			now[i], err = s.update(ctx, &vms[i])
+			exists[i] = err == nil
+			if errors.Is(err, lifecycle.ErrNotFound) {
+				return nil // removed meanwhile
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var list []vmRecord
+	for i := range now {
+		if exists[i] {
+			list = append(list, now[i])
+		}
+	}
+	return list, nil
 }

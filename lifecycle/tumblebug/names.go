@@ -6,17 +6,17 @@ import "github.com/interlock-go/interlock/fsm"
 const (
 	User      fsm.Actor = "user"
 	Tumblebug fsm.Actor = "tumblebug" // prepares an MCI and starts its VMs
-	CSP       fsm.Actor = "csp"       // the cloud provider: how an action on a VM ended
-	Aggregate fsm.Actor = "aggregate" // how an action on an MCI ended, told from its VMs
-	Observer  fsm.Actor = "observer"  // what was seen outside, without an action of ours
+	CSP       fsm.Actor = "csp"       // the cloud provider: reports how an action on a VM ended
+	Aggregate fsm.Actor = "aggregate" // reports how an action on an MCI ended, from the states of its VMs
+	Observer  fsm.Actor = "observer"  // reports states that no action of this package has caused
 )
 
-// State is the status of an MCI or a VM, without the prefix and the counts that
-// the document renders it with.
+// State is the status of an MCI or a VM, without the prefix and the counts of the
+// document's rendering.
 type State string
 
-// The states. Preparing and Prepared are for MCIs only. Removed is no status of
-// the document, but what Refine leaves of a VM and Withdraw of an MCI.
+// The states. Preparing and Prepared are states of MCIs only. Removed is not in the
+// document: it is the absent state, in which no record exists.
 const (
 	Preparing   State = "Preparing"
 	Prepared    State = "Prepared"
@@ -33,33 +33,31 @@ const (
 	Removed     State = "Removed"
 )
 
-// Event is what is asked of an MCI or a VM, or reported about it.
+// Event is a request to an MCI or a VM, or a report about it.
 type Event string
 
-// The events. The first six are actions of the document. Its action Create is the
-// addition of the object, and for a VM also an event, with which [lifecycle.Manager.Do]
-// adds it and starts it at once.
+// The events. The first six are actions of the document. The document's action Create
+// adds an MCI without an event, and a VM with the event Create.
 const (
-	Create    Event = "Create" // of a VM
+	Create    Event = "Create" // VM only
 	Suspend   Event = "Suspend"
 	Resume    Event = "Resume"
 	Reboot    Event = "Reboot"
 	Terminate Event = "Terminate"
-	Refine    Event = "Refine" // of a VM: forget it
+	Refine    Event = "Refine" // VM only: removes the record
 
-	Remove Event = "Remove" // forget what has ended
+	Remove Event = "Remove" // removes the record of an MCI or a VM that has ended
 
-	Provision Event = "Provision" // of an MCI: its VMs are started
-	Withdraw  Event = "Withdraw"  // of an MCI that was asked to hold: forget it
-	Release   Event = "Release"   // of the same, or of one that cannot be prepared, before that: what was prepared for it goes
-	Succeed   Event = "Succeed"   // what was under way has succeeded, for an MCI in some of its VMs
-	Fail      Event = "Fail"      // what was under way has failed, for an MCI in all of its VMs
+	Provision Event = "Provision" // MCI only: its VMs are started
+	Withdraw  Event = "Withdraw"  // MCI only: ends a creation on hold
+	Succeed   Event = "Succeed"   // the operation succeeded; for an MCI, on some of its VMs
+	Fail      Event = "Fail"      // the operation failed; for an MCI, on all of its VMs
 
 	SeeRunning    Event = "SeeRunning"
 	SeeSuspended  Event = "SeeSuspended"
 	SeeTerminated Event = "SeeTerminated"
 	SeeFailed     Event = "SeeFailed"
-	SeeNothing    Event = "SeeNothing" // looked, and cannot tell
+	SeeNothing    Event = "SeeNothing" // the provider gives no usable status
 
-	TimedOut Event = "TimedOut" // nobody has said in time how it ended
+	TimedOut Event = "TimedOut" // the deadline has passed without a report
 )

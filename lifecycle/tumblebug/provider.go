@@ -7,43 +7,44 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Provider is the way to the clouds. It is called by many goroutines at once.
+// Provider is the driver interface to the clouds. Many goroutines call it at once.
 //
-// What is asked twice, about the same resource or for the same operation of a VM,
-// is one request: a process that takes over does not know whether the one before
-// it has asked. Where a provider has no tokens for that, the name of the VM is
-// enough to create it once, and all but Reboot are the same if done twice.
+// A provider treats repeated requests for the same resource, or for the same operation
+// of a VM, as one request: a process that continues an operation repeats the requests
+// of the process before it. A provider without request tokens can use the name of the
+// VM for Create; all other actions except Reboot have the same effect when repeated.
 //
-// Life belongs into the names that a provider gives: what is asked of it late, by a
-// process that stood still, is about an MCI that was deleted meanwhile, and must
-// not hit another one of the same name.
+// The names at a provider contain Life. A request that a stalled process sends late is
+// about an MCI that was deleted meanwhile, and must not reach another MCI of the same
+// name.
 type Provider interface {
-	// Validate says whether spec and image of the group are to be had there.
+	// Validate checks that spec and image of the group are available there.
 	Validate(ctx context.Context, group SubGroup) error
-	// Prepare makes a resource, or finds it made; Release is the opposite.
+	// Prepare creates a resource, or finds it created. Release deletes it, or finds
+	// it deleted.
 	Prepare(ctx context.Context, r Resource) error
 	Release(ctx context.Context, r Resource) error
-	// Create and Control begin something and need not wait for its end: nil is
-	// that the provider has accepted it. An error that is [ErrRejected] is
-	// final. After any other error nobody knows, and only Status can tell.
+	// Create and Control start an action and need not wait for its end. They return
+	// nil if the provider has accepted the action, and [ErrRejected] if it has
+	// refused it. After any other error, only Status shows the outcome.
 	Create(ctx context.Context, vm VMRef) error
 	Control(ctx context.Context, vm VMRef, action Action) error
-	// Status is what the provider says about the VM, in our words. [ErrNoVM] is
-	// that there is none, or none yet; any other error, that there was no answer. Undefined, or a
-	// status that VMs do not have, is that it cannot tell.
+	// Status returns the state of the VM, and [ErrNoVM] if there is none, or none
+	// yet. After any other error the state is unknown. Undefined, and a state that
+	// VMs do not have, means that the provider cannot determine it.
 	Status(ctx context.Context, vm VMRef) (State, error)
 }
 
-// VMRef is a VM as its provider is asked about it. Operation is new with every
-// action, for providers that tell a repeated request by that.
+// VMRef names a VM in a request to its provider. Operation is another one for every
+// action; it identifies a repeated request.
 type VMRef struct {
 	NsID, MciID, VMID string
 	Operation         lifecycle.OpID
 	VMSpec            // with the Life of the MCI
 }
 
-// Resource is what the VMs of an MCI share in one region of a provider. Two of
-// them are the same if they are equal.
+// Resource is what the VMs of an MCI share in one region of a provider. It is
+// comparable; equal values name the same resource.
 type Resource struct {
 	Kind             ResourceKind
 	NsID, MciID      string
@@ -54,36 +55,47 @@ type Resource struct {
 // ResourceKind is a kind of resource.
 type ResourceKind string
 
-// The resources that are made for an MCI, in this order.
+// The resources of an MCI, in the order of their creation.
 const (
 	VNet          ResourceKind = "vNet"
 	SecurityGroup ResourceKind = "securityGroup"
 	SSHKey        ResourceKind = "sshKey"
 )
 
-// resources are those of an MCI, in the order in which they are made.
+// resources returns those of an MCI, in the order of their creation.
 func resources(mci *mciRecord) (list []Resource) {
-	type where struct{ provider, region string }
 	nsID, mciID := place(mci.ID)
+	seen := map[Resource]bool{}
 	for _, kind := range []ResourceKind{VNet, SecurityGroup, SSHKey} {
-		seen := map[where]bool{}
 		for _, g := range mci.Payload.SubGroups {
-			at := where{g.Provider, g.Region}
-			if !seen[at] {
-				seen[at] = true
-				list = append(list, Resource{kind, nsID, mciID, mci.Payload.Life, g.Provider, g.Region})
+			r := Resource{kind, nsID, mciID, mci.Payload.Life, g.Provider, g.Region}
+			if !seen[r] {
+				seen[r] = true
+				list = append(list, r)
 			}
 		}
 	}
 	return list
 }
 
-// Correct returns what the status of a VM is during an action, from what its
-// provider says: many providers show a VM that is rebooted as suspended for a
-// while, one that is suspended as running, or do not know a VM that they have just
-// been asked to make. What is not in this table is what the provider says:
+// corrections are the states that providers show during an action instead of the
+// transitional state.
+var corrections = map[Action]map[State]State{
+	ActionCreate:  {Undefined: Creating},
+	ActionSuspend: {Undefined: Suspending, Running: Suspending, Resuming: Suspending},
+	ActionResume:  {Undefined: Resuming, Creating: Resuming, Suspended: Resuming},
+	ActionReboot: {
+		Undefined: Rebooting, Suspending: Rebooting, Suspended: Rebooting, Creating: Rebooting, Resuming: Rebooting,
+	},
+	ActionTerminate: {Undefined: Terminated, Suspending: Terminating},
+}
+
+// Correct returns the state of a VM during an action, from the state that its provider
+// shows. Many providers show a VM that is rebooted as suspended for a while, one that is
+// suspended as running, or have no state of a VM that they were just requested to
+// create:
 //
-//	action     said                                                  is
+//	action     shown                                                 is
 //	Create     Undefined                                             Creating
 //	Suspend    Undefined, Running, Resuming                          Suspending
 //	Resume     Undefined, Creating, Suspended                        Resuming
@@ -91,36 +103,16 @@ func resources(mci *mciRecord) (list []Resource) {
 //	Terminate  Undefined                                             Terminated
 //	Terminate  Suspending                                            Terminating
 //
-// The document has no such table; this is what CB-Tumblebug does. What is said and is
-// neither the target of the action nor a failure moves no VM: it stays in transition.
-func Correct(action Action, said State) State {
-	of := func(during State, by ...State) State {
-		for _, s := range by {
-			if said == s {
-				return during
-			}
-		}
-		return said
+// Every other state is returned unchanged. The document has no such table; this is the
+// behaviour of CB-Tumblebug.
+func Correct(action Action, shown State) State {
+	if is, ok := corrections[action][shown]; ok {
+		return is
 	}
-	switch action {
-	case ActionCreate:
-		return of(Creating, Undefined)
-	case ActionSuspend:
-		return of(Suspending, Undefined, Running, Resuming)
-	case ActionResume:
-		return of(Resuming, Undefined, Creating, Suspended)
-	case ActionReboot:
-		return of(Rebooting, Undefined, Suspending, Suspended, Creating, Resuming)
-	case ActionTerminate:
-		if said == Undefined {
-			return Terminated // which one look does not make sure
-		}
-		return of(Terminating, Suspending)
-	}
-	return said
+	return shown
 }
 
-// verdict is what a look at a VM says about the action under way.
+// verdict is what the evidence shows about an action.
 type verdict uint8
 
 const (
@@ -129,17 +121,17 @@ const (
 	failed
 )
 
-// judge says what a look means for an action, and whether one look is enough.
-// Enough are only those that nothing but the action itself explains. A VM that is
-// rebooted and Running may not have begun, one that is terminated and unknown may
-// be unreachable, and one that is Failed may be so since before the action.
-func judge(action Action, said State, moved bool) (v verdict, sure bool) {
-	is := Correct(action, said)
+// judge returns the verdict of one look at a VM during an action, and whether one look
+// is sufficient. It is sufficient if only the action itself explains it. A reboot whose
+// VM is Running may not have started. A terminated VM without a state may be out of
+// reach. A Failed VM may have failed before the action.
+func judge(action Action, shown State, moved bool) (v verdict, sufficient bool) {
+	is := Correct(action, shown)
 	switch {
 	case action == ActionReboot && is == Running:
 		return succeeded, moved
 	case is == action.Target():
-		return succeeded, said == is
+		return succeeded, shown == is
 	case is == Failed:
 		return failed, action == ActionCreate
 	case is == Terminated:
@@ -148,21 +140,25 @@ func judge(action Action, said State, moved bool) (v verdict, sure bool) {
 	return pending, false
 }
 
-// ask asks the provider about a VM, and says whether there was an answer; without,
-// the VM is Undefined. One that is being made is not Terminated because it is not
-// there: it is not there yet.
-func (s *System) ask(ctx context.Context, vm VMRef, action Action) (said State, answered bool) {
-	s.fetched.Add(1)
-	said, err := s.provider.Status(ctx, vm)
+// status requests the state of a VM from its provider, and reports whether there was an
+// answer. A VM that is being created and does not exist has no state yet; it is not
+// Terminated.
+func (s *System) status(ctx context.Context, vm *vmRecord) (shown State, answered bool) {
+	shown, err := s.provider.Status(ctx, refOf(vm))
 	switch {
-	case errors.Is(err, ErrNoVM) && action == ActionCreate:
+	case errors.Is(err, ErrNoVM) && vm.State == Creating:
 		return Undefined, true
 	case errors.Is(err, ErrNoVM):
 		return Terminated, true
 	case err != nil:
 		return Undefined, false
-	case VM.StateIndex(said) < 0 || said == Removed:
+	case VM.StateIndex(shown) < 0 || shown == Removed:
 		return Undefined, true
 	}
-	return said, true
+	return shown, true
+}
+
+func refOf(vm *vmRecord) VMRef {
+	nsID, mciID := place(vm.Payload.MCI)
+	return VMRef{NsID: nsID, MciID: mciID, VMID: last(vm.ID), Operation: vm.Operation, VMSpec: vm.Payload}
 }

@@ -7,30 +7,16 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Policy says what becomes of a creation of which some VMs have failed. If all
-// have, the MCI is Failed in any case.
-type Policy string
-
-const (
-	// Continue keeps what there is, the failed VMs too. The default.
-	Continue Policy = "continue"
-	// RefineFailed removes the failed VMs from the MCI.
-	RefineFailed Policy = "refine"
-	// Rollback terminates the others and removes the failed: the MCI is Failed.
-	Rollback Policy = "rollback"
-)
-
 // MciReq is the request for an MCI.
 type MciReq struct {
 	Name        string
 	Description string
 	SubGroups   []SubGroup
-	Policy      Policy // empty: Continue
-	Hold        bool   // stop when it is prepared, until continue or withdraw
+	Hold        bool // stop in Prepared until continue or withdraw
 }
 
-// SubGroup is a number of equal VMs at one place. Its VMs are called after it:
-// web-1, web-2 and so on.
+// SubGroup is a number of equal VMs in one region. The names of its VMs are web-1,
+// web-2 and so on.
 type SubGroup struct {
 	Name     string
 	Size     int // 0: 1
@@ -43,29 +29,22 @@ type SubGroup struct {
 // MaxVMs is the greatest number of VMs of one request.
 const MaxVMs = 10_000
 
-// check refuses what is wrong with a request whatever there is. The error is
-// [lifecycle.ErrInvalid].
+// check returns [lifecycle.ErrInvalid] for a malformed request.
 func (r *MciReq) check() error {
 	if err := checkName("MCI", r.Name); err != nil {
 		return err
 	}
-	switch r.Policy {
-	case "", Continue, RefineFailed, Rollback:
-	default:
-		return fmt.Errorf("%w: policy %q", lifecycle.ErrInvalid, r.Policy)
-	}
 	if len(r.SubGroups) == 0 {
-		return fmt.Errorf("%w: an MCI without VMs", lifecycle.ErrInvalid)
+		return fmt.Errorf("%w: MCI %q has no SubGroup", lifecycle.ErrInvalid, r.Name)
 	}
 	seen, total := map[string]bool{}, 0
-	for _, g := range r.SubGroups {
-		for _, n := range []struct{ what, name string }{{"SubGroup", g.Name}, {"provider", g.Provider}, {"region", g.Region}} {
-			if err := checkName(n.what, n.name); err != nil {
-				return err
-			}
+	for i := range r.SubGroups {
+		g := &r.SubGroups[i]
+		if err := checkNames("SubGroup", g.Name, "provider", g.Provider, "region", g.Region); err != nil {
+			return err
 		}
 		if g.Size < 0 || g.Size > MaxVMs || total+g.size() > MaxVMs {
-			return fmt.Errorf("%w: SubGroup %s of %d VMs, at most %d are in an MCI", lifecycle.ErrInvalid, g.Name, g.Size, MaxVMs)
+			return fmt.Errorf("%w: SubGroup %q of %d VMs: an MCI has at most %d", lifecycle.ErrInvalid, g.Name, g.Size, MaxVMs)
 		}
 		total += g.size()
 		for _, name := range g.vms() {
@@ -73,7 +52,7 @@ func (r *MciReq) check() error {
 				return err
 			}
 			if seen[name] {
-				return fmt.Errorf("%w: two VMs %s", lifecycle.ErrInvalid, name)
+				return fmt.Errorf("%w: two VMs %q", lifecycle.ErrInvalid, name)
 			}
 			seen[name] = true
 		}
@@ -83,7 +62,7 @@ func (r *MciReq) check() error {
 
 func (g *SubGroup) size() int { return max(g.Size, 1) }
 
-// vms are the names of the VMs of the group.
+// vms returns the names of the VMs of the group.
 func (g *SubGroup) vms() []string {
 	names := make([]string, g.size())
 	for i := range names {
@@ -92,12 +71,15 @@ func (g *SubGroup) vms() []string {
 	return names
 }
 
-// spec is the content of a VM of the group.
+// spec returns the content of a VM of the group.
 func (g *SubGroup) spec(mci *mciRecord) VMSpec {
-	return VMSpec{MCI: mci.ID, Life: mci.Payload.Life, SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image}
+	return VMSpec{
+		MCI: mci.ID, Life: mci.Payload.Life, Asked: mci.Operation,
+		SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image,
+	}
 }
 
-// size is how many VMs the MCI was asked for with.
+// size returns the number of VMs that the MCI was requested with.
 func (m *MCISpec) size() (n int) {
 	for i := range m.SubGroups {
 		n += m.SubGroups[i].size()
@@ -105,32 +87,30 @@ func (m *MCISpec) size() (n int) {
 	return n
 }
 
-// maxName is the longest name in bytes: three of them and two slashes are an id.
+// maxName is the greatest length of a name in bytes: three names and two slashes are
+// an id.
 const maxName = 63
 
-// checkName refuses what cannot be a part of an id or of a path of limits.
+// checkName returns [lifecycle.ErrInvalid] for a name that cannot be a part of an id or
+// of a path of limits.
 func checkName(what, name string) error {
 	ok := name != "" && len(name) <= maxName && strings.Trim(name, ".") != ""
 	for _, c := range name {
 		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c))
 	}
 	if !ok {
-		return fmt.Errorf("%w: %s name %q: letters, digits, and -_. in between are allowed, at most %d of them",
+		return fmt.Errorf("%w: %s name %q: use at most %d letters, digits, dots, dashes and underscores",
 			lifecycle.ErrInvalid, what, name, maxName)
 	}
 	return nil
 }
 
-// checkNames refuses what cannot be the id of an MCI or a VM.
-func checkNames(nsID, mciID string, vmID ...string) error {
-	err := checkName("namespace", nsID)
-	if err == nil {
-		err = checkName("MCI", mciID)
-	}
-	for _, id := range vmID {
-		if err == nil {
-			err = checkName("VM", id)
+// checkNames is checkName for pairs of what and name.
+func checkNames(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if err := checkName(pairs[i], pairs[i+1]); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }

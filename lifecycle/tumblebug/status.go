@@ -2,20 +2,23 @@ package tumblebug
 
 import (
 	"context"
+	"errors"
+	"slices"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// MciStatus is what the document's request for the status of an MCI answers. It
-// is a plain value.
+// MciStatus is the document's answer to the request for the status of an MCI. It is a
+// plain value.
 type MciStatus struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
-	Status        string          `json:"status"` // rendered; for decisions there is State
+	Status        string          `json:"status"` // rendered; decisions use State
 	StatusCount   StatusCountInfo `json:"statusCount"`
 	TargetStatus  State           `json:"targetStatus"`
 	TargetAction  Action          `json:"targetAction"`
-	SystemMessage string          `json:"systemMessage,omitempty"` // why the last operation ended as it did
+	SystemMessage string          `json:"systemMessage,omitempty"` // reason of the last change
 	Vm            []VmStatus      `json:"vm"`
 
 	State   State  `json:"-"` // of the MCI itself
@@ -35,16 +38,16 @@ type VmStatus struct {
 	SystemMessage string `json:"systemMessage,omitempty"`
 }
 
-// GetMciStatus says how an MCI is. Providers are asked about the VMs whose status
-// is not cached, what they say is written down, and the MCI follows its VMs: its
-// action is over as soon as theirs are, and what they shared is released then if they
-// were terminated. An MCI that has no VMs so far has a status without counts.
+// GetMciStatus returns the status of an MCI. It requests the state of the VMs that are
+// not cached from their providers and records what they show. Then it moves the MCI to
+// the state that follows from its VMs: an action ends with that of its last VM. The
+// status of an MCI that has no VMs yet has no counts.
 //
-// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound], those of the store and
-// of the context. That a provider does not answer is no error, but a VM whose
-// status is Undefined, or stays what it was while an action is under way.
+// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound], those of the store and of
+// the context. A provider that does not answer is no error: the VM is Undefined then,
+// or keeps its state during an action.
 func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatus, error) {
-	if err := checkNames(nsID, mciID); err != nil {
+	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
 		return MciStatus{}, err
 	}
 	id := mciKey(nsID, mciID)
@@ -54,10 +57,10 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 	}
 	vms, err := s.members(ctx, id)
 	if err == nil {
-		_, err = s.refresh(ctx, vms)
+		vms, err = s.refresh(ctx, vms)
 	}
 	if err == nil && !atRest(mci.State) {
-		err = s.finish(ctx, id)
+		err = s.finish(ctx, &mci, vms)
 	}
 	if err != nil {
 		return MciStatus{}, err
@@ -69,45 +72,66 @@ func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatu
 	return statusOf(&mci, vms)
 }
 
-// Wait waits until an MCI and all of its VMs rest, or it is on hold, and returns
-// its status as it is recorded: no provider is asked.
+// Wait waits until an MCI and all of its VMs are at rest, or the MCI is on hold. It
+// returns the recorded status, without a request to a provider.
 //
-// Errors: those of [System.GetMciStatus]; [lifecycle.ErrNotFound] also if the MCI
-// is withdrawn meanwhile.
+// Errors: those of [System.GetMciStatus]; [lifecycle.ErrNotFound] also if the MCI is
+// removed meanwhile.
 func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error) {
-	if err := checkNames(nsID, mciID); err != nil {
+	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
 		return MciStatus{}, err
 	}
-	id := mciKey(nsID, mciID)
+	rests := func(mci mciRecord) bool { return atRest(mci.State) || onHold(&mci) }
 	for {
-		_, err := s.mcis.Await(ctx, id, func(mci mciRecord) bool { return atRest(mci.State) || onHold(&mci) })
+		if _, err := s.mcis.Await(ctx, mciKey(nsID, mciID), rests); err != nil {
+			return MciStatus{}, err
+		}
+		mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
 		if err != nil {
 			return MciStatus{}, err
 		}
-		mci, vms, err := s.follow(ctx, id)
-		if err != nil {
-			return MciStatus{}, err
-		}
-		var ids []string
-		for _, vm := range vms {
-			if !atRest(vm.State) {
-				ids = append(ids, vm.ID)
-			}
-		}
-		if len(ids) == 0 && (atRest(mci.State) || onHold(&mci)) {
+		if rests(mci) && !slices.ContainsFunc(vms, restless) {
 			return statusOf(&mci, vms)
 		}
-		if err := s.awaitRest(ctx, ids); err != nil {
+		if err := s.awaitRest(ctx, vms); err != nil {
 			return MciStatus{}, err
+		}
+	}
+}
+
+// follow moves an MCI at rest to the state that follows from its VMs, and returns it
+// with them. It reads both again after it has moved the MCI: of several concurrent
+// calls, the last one to write is the last one to read.
+func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
+	for {
+		mci, err := s.mcis.Get(ctx, id)
+		if err != nil {
+			return mci, nil, err
+		}
+		vms, err := s.members(ctx, id)
+		if err != nil {
+			return mci, nil, err
+		}
+		now, ok := settled(states(vms))
+		if !ok || now == mci.State || !atRest(mci.State) {
+			return mci, vms, nil
+		}
+		_, err = s.mcis.Fire(ctx, id, observed[now], Observer, &mciChange{Expect: mci.Revision, Force: true})
+		switch {
+		case errors.Is(err, fsm.ErrNotAllowed):
+			return mci, vms, nil // Terminated is final
+		case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrNotFound):
+		case err != nil:
+			return mci, nil, err
 		}
 	}
 }
 
 // statusOf renders an MCI and its VMs.
 func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
-	// The total is remembered while members are being created.
+	action, target := Doing(mci.State)
 	expected := 0
-	if under, _ := Doing(mci.State); under == ActionCreate {
+	if action == ActionCreate {
 		expected = mci.Payload.size()
 	}
 	now, counts, err := Summarize(states(vms), expected)
@@ -116,31 +140,20 @@ func statusOf(mci *mciRecord, vms []vmRecord) (MciStatus, error) {
 	}
 	status := MciStatus{
 		ID: last(mci.ID), Name: mci.Payload.Name, Status: now.String(), StatusCount: counts,
-		SystemMessage: mci.Reason, Vm: []VmStatus{}, State: mci.State, Summary: now,
+		TargetStatus: target, TargetAction: action, SystemMessage: mci.Reason,
+		Vm: []VmStatus{}, State: mci.State, Summary: now,
 	}
-	status.TargetAction, status.TargetStatus = Doing(mci.State)
 	if len(vms) == 0 {
 		status.Status = string(mci.State)
 	}
 	for i := range vms {
-		status.Vm = append(status.Vm, vmStatus(&vms[i]))
+		vm := &vms[i]
+		action, target := Doing(vm.State)
+		status.Vm = append(status.Vm, VmStatus{
+			ID: last(vm.ID), Name: last(vm.ID), SubGroupID: vm.Payload.SubGroup,
+			Provider: vm.Payload.Provider, Region: vm.Payload.Region,
+			Status: vm.State, TargetStatus: target, TargetAction: action, SystemMessage: vm.Reason,
+		})
 	}
 	return status, nil
-}
-
-func vmStatus(vm *vmRecord) VmStatus {
-	action, target := Doing(vm.State)
-	return VmStatus{
-		ID: last(vm.ID), Name: last(vm.ID), SubGroupID: vm.Payload.SubGroup, Provider: vm.Payload.Provider, Region: vm.Payload.Region,
-		Status: vm.State, TargetStatus: target, TargetAction: action, SystemMessage: vm.Reason,
-	}
-}
-
-// Explain says about a VM who owes the next move and what is in the way, see
-// [lifecycle.Manager.Explain].
-func (s *System) Explain(ctx context.Context, nsID, mciID, vmID string) (lifecycle.Explanation, error) {
-	if err := checkNames(nsID, mciID, vmID); err != nil {
-		return lifecycle.Explanation{}, err
-	}
-	return s.vms.Explain(ctx, vmKey(nsID, mciID, vmID))
 }

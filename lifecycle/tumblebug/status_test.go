@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// many is n VMs in each of these statuses.
+// many returns n VMs in each of these states.
 func many(n int, states ...tumblebug.State) (vms []tumblebug.State) {
 	for _, s := range states {
 		vms = append(vms, slices.Repeat([]tumblebug.State{s}, n)...)
@@ -41,7 +41,7 @@ func TestStatusText(t *testing.T) {
 		{many(2, running), 5, "Partial-Running:2 (R:2/5)"},
 		{many(2, running), 1, "Running:2 (R:2/2)"},
 		{nil, 0, "Undefined:0 (R:0/0)"},
-		// Of equals, the first in this order.
+		// Of equal counts, the first in the order of preference.
 		{many(1, tumblebug.Undefined, tumblebug.Terminating, tumblebug.Rebooting), 0, "Partial-Rebooting:1 (R:0/3)"},
 		{many(2, tumblebug.Resuming, tumblebug.Suspending, tumblebug.Creating), 0, "Partial-Creating:2 (R:0/6)"},
 		{many(1, tumblebug.Creating, terminated), 0, "Partial-Terminated:1 (R:0/2)"},
@@ -100,8 +100,8 @@ func TestStatusCounts(t *testing.T) {
 	})
 }
 
-// The matrix of the document, as a function: the statuses of MCIs are more than
-// those of VMs, and nothing is allowed in these.
+// The matrix of the document, as a function. Nothing is allowed in the states that only
+// MCIs have.
 func TestAllowed(t *testing.T) {
 	cell := allowed(t)
 	actions := []tumblebug.Action{
@@ -156,8 +156,8 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TargetAction and TargetStatus are None exactly where nothing is under way, and
-// the target is that of the table.
+// TargetAction and TargetStatus are None in the states without a running action. The
+// target is that of the table.
 func TestDoing(t *testing.T) {
 	table := tumblebug.MCI.Table()
 	for s := range tumblebug.MCI.States() {
@@ -183,8 +183,7 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// What a provider says is corrected by what is under way, and by nothing else:
-// every action, and everything that can be said.
+// The action alone decides how a shown state is corrected: every action, with every state.
 func TestCorrect(t *testing.T) {
 	corrected := map[tumblebug.Action]map[tumblebug.State]tumblebug.State{
 		tumblebug.ActionCreate:  {"Undefined": "Creating"},
@@ -199,18 +198,18 @@ func TestCorrect(t *testing.T) {
 		tumblebug.ActionComplete, tumblebug.ActionCreate, tumblebug.ActionSuspend, tumblebug.ActionResume, tumblebug.ActionReboot,
 		tumblebug.ActionTerminate, tumblebug.ActionRefine, tumblebug.ActionContinue, tumblebug.ActionWithdraw,
 	} {
-		for said := range tumblebug.VM.States() {
-			want, ok := corrected[a][said]
+		for shown := range tumblebug.VM.States() {
+			want, ok := corrected[a][shown]
 			if !ok {
-				want = said
+				want = shown
 			}
-			require.Equal(t, want, tumblebug.Correct(a, said), "%s says %s", a, said)
+			require.Equal(t, want, tumblebug.Correct(a, shown), "%s shows %s", a, shown)
 		}
 	}
 }
 
-// Where the document's diagram lets an action on an MCI end, over every list of up
-// to four VMs.
+// The end of an action on an MCI by the document's diagram, for every list of up to four
+// VMs.
 func TestConclude(t *testing.T) {
 	type state = tumblebug.State
 	some := func(vms []state, s state) bool { return slices.Contains(vms, s) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,22 +30,72 @@ func TestNewRefuses(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	for name, config := range map[string]*tumblebug.Config{
 		"Poll":     {Poll: -1},
-		"Confirm":  {Confirm: -1},
-		"one look": {Confirm: 1},
-		"Looks":    {Looks: -1},
 		"limit":    {Limits: map[string]tumblebug.Limit{"aws": {VMs: -1}}},
 		"provider": {Limits: map[string]tumblebug.Limit{"a/b": {}}},
 		"twice":    {Limits: map[string]tumblebug.Limit{"aws": {}, "AWS": {}}},
 	} {
 		_, err := tumblebug.New(store, newCloud(), config)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		require.Panics(t, func() { tumblebug.Must(store, newCloud(), config) }, name)
 	}
-	require.Panics(t, func() { _, _ = tumblebug.New(nil, newCloud(), nil) })
-	require.Panics(t, func() { _, _ = tumblebug.New(store, nil, nil) })
+	_, err := tumblebug.New(nil, newCloud(), nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	_, err = tumblebug.New(store, nil, nil)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
 
-// crowd counts what is asked of providers at the same time.
-type crowd struct {
+func TestNamesAreChecked(t *testing.T) {
+	s := tumblebug.Must(lifecycle.NewMemoryStore(), newCloud(), nil)
+	ctx, group := t.Context(), tumblebug.SubGroup{Name: "a", Provider: "aws", Region: "r"}
+	long := strings.Repeat("n", 64)
+	create := func(ns, mci string, g tumblebug.SubGroup) error {
+		_, err := s.CreateMci(ctx, ns, tumblebug.MciReq{Name: mci, SubGroups: []tumblebug.SubGroup{g}})
+		return err
+	}
+	for name, call := range map[string]func() error{
+		"CreateMci, namespace": func() error { return create("a/b", "m", group) },
+		"CreateMci, MCI":       func() error { return create("ns", "", group) },
+		"CreateMci, VM": func() error {
+			return create("ns", "m", tumblebug.SubGroup{Name: long[1:], Provider: "aws", Region: "r"})
+		},
+		"CreateMci, number of VMs": func() error {
+			return create("ns", "m", tumblebug.SubGroup{Name: "a", Size: 10_001, Provider: "aws", Region: "r"})
+		},
+		"GetMciStatus, namespace": func() error { _, err := s.GetMciStatus(ctx, "..", "m"); return err },
+		"Wait, MCI":               func() error { _, err := s.Wait(ctx, "ns", long); return err },
+		"DelMci, MCI":             func() error { return s.DelMci(ctx, "ns", "a b") },
+		"HandleMciAction, MCI":    func() error { _, err := s.HandleMciAction(ctx, "ns", "m\x00", "suspend", false); return err },
+		"HandleMciVmAction, VM":   func() error { _, err := s.HandleMciVmAction(ctx, "ns", "m", "", "suspend", false); return err },
+	} {
+		t.Run(name, func(t *testing.T) { require.ErrorIs(t, call(), lifecycle.ErrInvalid) })
+	}
+	require.NoError(t, s.Close(ctx))
+	require.ErrorIs(t, create("ns", "m", group), queue.ErrTerminated)
+}
+
+// The reason of a record is cut at a character and has no NUL.
+func TestReasonIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &verboseCloud{newCloud()}
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), c, nil)
+		_, err := s.CreateMci(t.Context(), "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}})
+		require.NoError(t, err)
+		status := wait(t.Context(), t, s)
+		require.Equal(t, tumblebug.Failed, status.State)
+		require.Regexp(t, "^validate SubGroup a: ä+$", status.SystemMessage)
+		require.Less(t, len(status.SystemMessage), 501)
+		require.NoError(t, s.Close(t.Context()))
+	})
+}
+
+type verboseCloud struct{ *cloud }
+
+func (c *verboseCloud) Validate(context.Context, tumblebug.SubGroup) error {
+	return errors.New(strings.Repeat("ä\x00", 1000))
+}
+
+// countingCloud counts the concurrent requests of each provider.
+type countingCloud struct {
 	*cloud
 	mu       sync.Mutex
 	now, max map[string]int // by provider, and by provider/region
@@ -52,7 +103,7 @@ type crowd struct {
 	most     map[string]int // regions of a provider
 }
 
-func (c *crowd) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Action) error {
+func (c *countingCloud) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Action) error {
 	c.mu.Lock()
 	at := vm.Provider + "/" + vm.Region
 	c.now[at]++
@@ -73,12 +124,12 @@ func (c *crowd) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Act
 	return c.cloud.Control(ctx, vm, a)
 }
 
-// The limits hold for all requests of a process together, of several MCIs in two
-// namespaces, and a provider without limits has none.
+// The limits hold for all requests of a process together, for several MCIs in two
+// namespaces. A provider without limits has none.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		c := &crowd{
+		c := &countingCloud{
 			cloud: newCloud(), now: map[string]int{}, max: map[string]int{}, regions: map[string]map[string]int{}, most: map[string]int{},
 		}
 		s, err := tumblebug.New(lifecycle.NewMemoryStore(), c, &tumblebug.Config{Limits: map[string]tumblebug.Limit{
@@ -124,7 +175,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// Of several users who ask at the same moment, one is admitted.
+// Of several concurrent requests, one is admitted.
 func TestOneActionWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -153,15 +204,13 @@ func TestOneActionWins(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, 1, admitted)
-		status, err := wait(ctx, t, s)
-		require.NoError(t, err)
-		require.False(t, status.Summary.Partial)
+		require.False(t, wait(ctx, t, s).Summary.Partial)
 		require.NoError(t, s.Close(ctx))
 	})
 }
 
-// An MCI and one of its VMs are asked at the same moment: whatever wins, the VM is
-// not at two things, and both end.
+// An action of an MCI and one of its VM start concurrently. The VM has one action at a
+// time, and both end.
 func TestMciAndVm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -179,25 +228,21 @@ func TestMciAndVm(t *testing.T) {
 			all.Wait()
 			require.NoError(t, mci)
 			if vm != nil {
-				under, ok := errors.AsType[*tumblebug.UnderActionError](vm)
-				require.True(t, ok, "%v", vm)
-				require.EqualError(t, under, "MCI is under Reboot, please try later")
+				require.Equal(t, 409, lifecycle.HTTPStatus(vm), "%v", vm)
 			}
-			status, err := wait(ctx, t, s)
-			require.NoError(t, err)
-			require.Equal(t, "Running:3 (R:3/3)", status.Status)
+			require.Equal(t, "Running:3 (R:3/3)", wait(ctx, t, s).Status)
 		}
 		require.NoError(t, s.Close(ctx))
 	})
 }
 
-// Whoever asks often never sees an MCI that is where its action leads to and yet on its
-// way, also in another process: the next action is admitted then.
+// An MCI with the target status of its action has no target action, also for a request in
+// another process.
 func TestTargetIsClearedWhenReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		store, c := lifecycle.NewMemoryStore(), newCloud()
-		c.delay = 12 * time.Second // not when somebody else looks
+		c.delay = 12 * time.Second // no multiple of Poll
 		s, err := tumblebug.New(store, c, nil)
 		require.NoError(t, err)
 		other, err := tumblebug.New(store, c, nil)
@@ -233,10 +278,12 @@ func TestTargetIsClearedWhenReached(t *testing.T) {
 	})
 }
 
-// wait is [tumblebug.System.Wait] for an MCI that comes to rest soon.
-func wait(ctx context.Context, t *testing.T, s *tumblebug.System) (tumblebug.MciStatus, error) {
+// wait waits for an hour at most until the MCI ns/m rests.
+func wait(ctx context.Context, t *testing.T, s *tumblebug.System) tumblebug.MciStatus {
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, time.Hour)
 	defer stop()
-	return s.Wait(ctx, "ns", "m")
+	status, err := s.Wait(ctx, "ns", "m")
+	require.NoError(t, err)
+	return status
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// What MCIs and VMs have in common: after its creation, an MCI goes through the
-// states of its VMs.
+// This file has the states and rows that MCIs and VMs share: after its creation, an
+// MCI has the states of its VMs.
 
 func operating() []fsm.State[State] {
 	return []fsm.State[State]{
@@ -19,12 +19,12 @@ func operating() []fsm.State[State] {
 		{Name: Rebooting, Kind: fsm.Transitional, Target: new(Running)},
 		{Name: Terminating, Kind: fsm.Transitional, Target: new(Terminated)},
 		{Name: Terminated, Kind: fsm.Final},
-		{Name: Failed, Kind: fsm.Final, Doc: "only force leads out"},
-		{Name: Undefined, Doc: "nobody knows what it is"},
+		{Name: Failed, Kind: fsm.Final, Doc: "only forced rows lead out"},
+		{Name: Undefined, Doc: "the provider's state is unknown"},
 	}
 }
 
-// actions are the rows that begin what a user asks for.
+// actions returns the rows of the document's control actions.
 func actions() []fsm.Row[State, Event] {
 	return fsm.Rows(
 		fsm.Move(Running, Suspend, Suspending).By(User),
@@ -35,8 +35,8 @@ func actions() []fsm.Row[State, Event] {
 	)
 }
 
-// force are the rows of the force flag: in every state but Terminated, whatever
-// the actions say. The states are those of the machine.
+// force returns the rows of the force flag: every action in every state except
+// Terminated. The argument has the states of the machine.
 func force(states []fsm.State[State]) []fsm.Row[State, Event] {
 	without := func(action Event, to State, allowed ...State) fsm.Row[State, Event] {
 		row := fsm.Row[State, Event]{Event: action, To: to}
@@ -45,7 +45,7 @@ func force(states []fsm.State[State]) []fsm.Row[State, Event] {
 				row.From = append(row.From, s.Name)
 			}
 		}
-		return row.By(User).OnlyForced().Superseding().Note("the force flag; what it interrupts reports in vain")
+		return row.By(User).OnlyForced().Superseding().Note("the force flag; reports of the superseded operation are stale")
 	}
 	return fsm.Rows(
 		without(Suspend, Suspending, Running),
@@ -55,20 +55,19 @@ func force(states []fsm.State[State]) []fsm.Row[State, Event] {
 	)
 }
 
-// sightings are the rows of what was seen while nothing was under way. They
-// never end an action: a provider that shows a VM Running while it is being
-// rebooted says nothing about the reboot.
-func sightings() []fsm.Row[State, Event] {
+// observations returns the rows of the observer. They never end an action: a provider
+// that shows a VM as Running during a reboot does not report the end of the reboot.
+func observations() []fsm.Row[State, Event] {
 	return fsm.Rows(
 		fsm.Move(Suspended, SeeRunning, Running).AlsoFrom(Undefined).By(Observer).
-			Note("beyond the document: somebody else resumed it"),
+			Note("beyond the document: resumed at the provider"),
 		fsm.Move(Running, SeeSuspended, Suspended).AlsoFrom(Undefined).By(Observer).
-			Note("beyond the document: somebody else suspended it"),
+			Note("beyond the document: suspended at the provider"),
 		fsm.Move(Running, SeeTerminated, Terminated).AlsoFrom(Suspended, Undefined).By(Observer).
-			Note("beyond the document: somebody else terminated it"),
+			Note("beyond the document: terminated at the provider"),
 		fsm.Move(Running, SeeFailed, Failed).AlsoFrom(Suspended, Undefined).By(Observer).
-			Note("beyond the document: it broke by itself"),
+			Note("beyond the document: failed without an action"),
 		fsm.Move(Running, SeeNothing, Undefined).AlsoFrom(Suspended).By(Observer).
-			Note("beyond the document, which declares Undefined and enters it nowhere"),
+			Note("beyond the document, which declares Undefined and has no row into it"),
 	)
 }

@@ -8,34 +8,33 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// How long an action on a VM may take before the sweeper says that nobody knows
-// how it ended.
+// The time that an action on a VM may take. After it the sweeper moves the VM to
+// Undefined, unless the provider shows how the action ended.
 const (
 	VMCreateTimeout  = 30 * time.Minute
 	VMControlTimeout = 15 * time.Minute // Suspending, Resuming, Rebooting, Terminating
 )
 
-// VMSpec is the content of a VM. The zero value asks for nothing in particular.
-// A VMSpec is a plain value.
+// VMSpec is the content of a VM. It is a plain value.
 type VMSpec struct {
-	MCI      string // id of the MCI that it is part of
-	Life     string // of that MCI
+	MCI      string // id of its MCI
+	Life     string // of that MCI, see [MCISpec]
 	SubGroup string // name of its group of equal VMs
 	Provider string
 	Region   string
 	Spec     string // size
 	Image    string
-	// Asked is the operation of the MCI in which it was asked for its present
-	// action, or the last one: a process that takes over asks nobody twice.
+	// Asked is the operation of the MCI that has requested the present or the last
+	// action of the VM. A process that continues the operation requests nothing twice.
 	Asked lifecycle.OpID
 }
 
-// VM is the machine of VMs with the payload [VMSpec]. It is immutable and safe
-// for concurrent use.
+// VM is the machine of VMs with the payload [VMSpec]. It is immutable and safe for
+// concurrent use.
 var VM = fsm.Must[VMSpec](VMTable())
 
-// VMTable returns the specification of [VM], for a machine with a payload of
-// your own. A VM comes into being Creating.
+// VMTable returns the specification of [VM], for a machine with a payload of the
+// caller's own. The initial state is Creating.
 func VMTable() fsm.Spec[State, Event] {
 	states := append(operating(), fsm.State[State]{Name: Removed, Kind: fsm.Absent})
 	return fsm.Spec[State, Event]{
@@ -45,7 +44,7 @@ func VMTable() fsm.Spec[State, Event] {
 		Rows: slices.Concat(
 			fsm.Rows(
 				fsm.Move(Removed, Create, Creating).By(User).
-					Note("the document's Create Action, for the one who starts the VM as he adds it"),
+					Note("the document's Create Action: adds and starts the VM in one step"),
 				fsm.Move(Creating, Succeed, Running).By(CSP),
 				fsm.Move(Creating, Fail, Failed).By(CSP),
 			),
@@ -63,16 +62,16 @@ func VMTable() fsm.Spec[State, Event] {
 			force(states),
 			fsm.Rows(
 				fsm.Move(Failed, Refine, Removed).AlsoFrom(Undefined).By(User).OnlyForced().
-					Note("the document's action outside its diagram; the provider is not asked"),
-				fsm.Move(Terminated, Remove, Removed).AlsoFrom(Failed, Undefined).By(User).OnlyForced().
-					Note("beyond the document: with its MCI, or rolled back"),
+					Note("the document's action outside its diagram; sends no request to the provider"),
+				fsm.Move(Terminated, Remove, Removed).By(User).OnlyForced().
+					Note("beyond the document: removed with its MCI"),
 			),
-			sightings(),
+			observations(),
 			fsm.Rows(
 				fsm.Move(Creating, TimedOut, Undefined).After(VMCreateTimeout).
-					Note("beyond the document: the provider is silent, and there may be a VM"),
+					Note("beyond the document: the provider does not answer, and the VM may exist"),
 				fsm.Move(Suspending, TimedOut, Undefined).AlsoFrom(Resuming, Rebooting, Terminating).After(VMControlTimeout).
-					Note("beyond the document: the provider is silent"),
+					Note("beyond the document: the provider does not answer"),
 			),
 		),
 	}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/ovc"
+)
+
+// machines are those of node n1.
+var machines = []string{"m1", "m2", "m3"}
+
+// demo performs the steps of main.go.
+type demo struct {
+	out        io.Writer
+	cloud      *ovc.Service
+	hypervisor *hypervisor
+	timeout    time.Duration
+}
+
+func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+// end releases all held methods and waits until nothing runs.
+func (d *demo) end(ctx context.Context) {
+	d.hypervisor.release(ovc.Migrate)
+	d.hypervisor.release(ovc.Reboot)
+	_ = d.cloud.Queuer().Terminate(context.WithoutCancel(ctx)) // it waits for all actions
+}
+
+// method performs one method. To put a node in maintenance, it migrates the machines; the
+// hypervisor performs all other methods.
+func (d *demo) method(ctx context.Context, call ovc.Call) error {
+	if call.Method != ovc.PutInMaintenance {
+		d.hypervisor.perform(call)
+		return nil
+	}
+	var group errgroup.Group
+	for _, vm := range machines {
+		migration, err := d.cloud.Migrate(ctx, vm, nil)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return migration.Wait(ctx) })
+	}
+	return group.Wait()
+}
+
+func (d *demo) add(ctx context.Context, kind ovc.Kind, id string) error {
+	_, err := d.cloud.Add(ctx, kind, id, ovc.Model{})
+	return err
+}
+
+// perform requests an action and waits for its outcome.
+func (d *demo) perform(ctx context.Context, kind ovc.Kind, id string, action ovc.Event, with string) error {
+	h, err := d.cloud.Do(ctx, kind, id, action, &ovc.Options{With: with})
+	if err == nil {
+		_, err = h.Wait(ctx)
+	}
+	return err
+}
+
+// refused prints the error of a request that must be refused.
+func (d *demo) refused(err error) error {
+	if err == nil {
+		return errors.New("a request was not refused")
+	}
+	d.printf("  %d: %v", lifecycle.HTTPStatus(err), err)
+	return nil
+}
+
+// heal waits for the timeout, and heals.
+func (d *demo) heal(ctx context.Context) (ovc.Healing, error) {
+	select {
+	case <-time.After(d.timeout + d.timeout/4):
+		return d.cloud.SelfHeal(ctx)
+	case <-ctx.Done():
+		return ovc.Healing{}, lifecycle.Ended(ctx)
+	}
+}
+
+func (d *demo) states(ctx context.Context) (list []string, err error) {
+	for kind := range ovc.Kinds() {
+		for rec, err := range d.cloud.Objects(kind).All(ctx, lifecycle.Select[ovc.State]{}) {
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, rec.ID+" "+string(rec.State))
+		}
+	}
+	return list, nil
+}
+
+// show prints all states.
+func (d *demo) show(ctx context.Context) error {
+	list, err := d.states(ctx)
+	d.printf("  %s", strings.Join(list, ", "))
+	return err
+}
+
+// hypervisor performs methods: held methods after their release, all others at once.
+type hypervisor struct {
+	started chan ovc.Event // held methods, as they start
+
+	mu    sync.Mutex
+	held  map[ovc.Event]chan struct{} // closed at the release
+	calls []ovc.Call                  // that have ended
+}
+
+func newHypervisor() *hypervisor {
+	return &hypervisor{started: make(chan ovc.Event, 100), held: map[ovc.Event]chan struct{}{}}
+}
+
+// perform has no context, like many clients of remote services.
+func (h *hypervisor) perform(call ovc.Call) {
+	h.mu.Lock()
+	held := h.held[call.Method]
+	h.mu.Unlock()
+	if held != nil {
+		h.started <- call.Method
+		<-held
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, call)
+}
+
+// hold delays a method until its release.
+func (h *hypervisor) hold(method ovc.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held[method] = make(chan struct{})
+}
+
+func (h *hypervisor) release(method ovc.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if held := h.held[method]; held != nil {
+		close(held)
+		h.held[method] = nil
+	}
+}
+
+// await returns when n held methods have started.
+func (h *hypervisor) await(ctx context.Context, n int) error {
+	for range n {
+		select {
+		case <-h.started:
+		case <-ctx.Done():
+			return lifecycle.Ended(ctx)
+		}
+	}
+	return nil
+}
+
+// methods returns the methods that have ended for a machine.
+func (h *hypervisor) methods(vm string) (list []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.calls {
+		if c.ID == vm {
+			list = append(list, string(c.Method))
+		}
+	}
+	return list
+}
