@@ -19,7 +19,7 @@ func measured(sys *explore.System, workers, times int) (each time.Duration, v *e
 	for range times {
 		start := time.Now()
 		var err error
-		v, err = sys.Explore(context.Background(), &explore.Options{Workers: workers})
+		v, err = sys.Explore(context.Background(), &explore.Config{Workers: workers})
 		if err != nil || v.Outcome != explore.Holds {
 			panic(fmt.Sprint(v, err))
 		}

@@ -83,27 +83,3 @@ func ExampleModel() {
 	// big to small {Small:3 Big:4}
 	// <nil>
 }
-
-// The alternating bit protocol without its bit.
-func ExampleTrace_Mermaid() {
-	verdict, err := alternatingBit(true, false).Explore(context.Background(), nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Print(verdict.Trace.Mermaid())
-	// Output:
-	// sequenceDiagram
-	//     actor p0 as sender
-	//     participant p1 as frames
-	//     actor p2 as receiver
-	//     participant p3 as acks
-	//     Note over p0: {Bit:false Value:0}
-	//     Note over p2: {Bit:false Value:0}
-	//     p0-)p1: frame: {Bit:false Value:0}
-	//     p1->>p2: take: {Bit:false Value:0}
-	//     Note over p2: {Bit:true Value:1}
-	//     p0-)p1: frame: {Bit:false Value:0}
-	//     p1->>p2: take: {Bit:false Value:0}
-	//     Note over p2: {Bit:false Value:2}
-}

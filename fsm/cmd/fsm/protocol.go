@@ -43,7 +43,6 @@ type protocolResult struct {
 	Depth    int      `json:"depth"`
 	Unused   []string `json:"unused,omitempty"`
 	Trace    string   `json:"trace,omitempty"` // for people
-	Mermaid  string   `json:"mermaid,omitempty"`
 }
 
 // protocol explores the table as a protocol. Whatever does not hold is a finding:
@@ -67,7 +66,7 @@ func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bo
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
-	v, err := sys.Explore(context.Background(), &explore.Options{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
+	v, err := sys.Explore(context.Background(), &explore.Config{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
@@ -83,7 +82,7 @@ func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bo
 		r.Problem = err.Error()
 	}
 	if v.Trace != nil {
-		r.Trace, r.Mermaid = v.Trace.String(), v.Trace.Mermaid()
+		r.Trace = v.Trace.String()
 	}
 	return findings, c.json(r)
 }
