@@ -14,8 +14,6 @@ import (
 type TourConfig struct {
 	// EveryActor: every row is taken by every actor who may, not by one of them.
 	EveryActor bool
-	// Restart is what a new object costs, in steps. Default: as few as possible.
-	Restart int
 	// NoNegatives: nothing is asked that has to be refused.
 	NoNegatives bool
 	// Stranger is an actor whom the table does not declare, who asks for
@@ -43,7 +41,7 @@ func Tour(t testing.TB, table *fsm.Table, d Driver, config *TourConfig) {
 		config = &TourConfig{}
 	}
 	r := &run{t: t, table: table, d: d, refused: make(map[status][]tour.Negative)}
-	plan, err := tour.New(table, &tour.Config{EveryActor: config.EveryActor, Restart: config.Restart})
+	plan, err := tour.New(table, &tour.Config{EveryActor: config.EveryActor})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ type toured struct {
 	Name        string         `json:"name"`
 	Transitions int            `json:"transitions"` // to take: pairs of a row and a status
 	Steps       int            `json:"steps"`       // of all sequences
-	Bound       int            `json:"bound"`       // no tour has fewer steps
 	Sequences   [][]tourStep   `json:"sequences"`
 	Missed      []missed       `json:"missed"` // rows that no object can take
 	Negatives   []negativeCell `json:"negatives"`
@@ -57,14 +56,10 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
 	only := oneOf(flags, "only", "what to list", "all", "tour", "negatives")
 	every := flags.Bool("every-actor", false, "take each row by every actor who may")
-	restart := flags.Int("restart", 0, "what a new sequence costs, in `steps` (default: as few sequences as possible)")
 	stranger := flags.String("stranger", "", "an `actor` that the table does not declare, and who is to be refused everything")
 	return func(c *call, files []string) (bool, error) {
 		if len(files) != 1 {
 			return false, misused("want one table, found %d", len(files))
-		}
-		if *restart < 0 {
-			return false, misused("-restart %d: want 0 or more", *restart)
 		}
 		t, err := c.table(files[0])
 		if err != nil {
@@ -76,7 +71,7 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		var plan *tour.Tour
 		var negatives iter.Seq[tour.Negative]
 		if only.value != "negatives" {
-			if plan, err = tour.New(t, &tour.Config{EveryActor: *every, Restart: *restart}); err != nil {
+			if plan, err = tour.New(t, &tour.Config{EveryActor: *every}); err != nil {
 				return false, fmt.Errorf("%s: %w", called(files[0]), err)
 			}
 		}
@@ -123,7 +118,7 @@ const maxNegatives = 1 << 18
 func inJSON(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negative]) (toured, error) {
 	out := toured{Name: t.Name, Sequences: [][]tourStep{}, Missed: []missed{}, Negatives: []negativeCell{}}
 	if plan != nil {
-		out.Transitions, out.Steps, out.Bound = plan.Transitions, plan.Steps, plan.Bound
+		out.Transitions, out.Steps = plan.Transitions, plan.Steps
 		for _, steps := range plan.Sequences {
 			sequence := []tourStep{}
 			for _, s := range steps {
