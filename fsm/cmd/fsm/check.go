@@ -23,7 +23,6 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above", "error", "warning", "info", "never")
 	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
 	facts := flags.Bool("facts", false, "list the facts that are computed, too")
-	exclusive := flags.Bool("exclusive", false, "also look for states that several actors can leave")
 	var skip list
 	flags.Var(&skip, "skip", "leave out a finding that is meant, `ID or ID:STATE`; may be given several times")
 	return func(c *call, files []string) (bool, error) {
@@ -37,7 +36,7 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 				return false, err
 			}
 			r := checked{File: called(file), Name: t.Name, Facts: check.Analyze(t)}
-			r.Findings = check.Lint(t, &check.LintConfig{Exclusive: *exclusive, Skip: skip})
+			r.Findings = check.Lint(t, &check.LintConfig{Skip: skip})
 			if least, ok := severities[failOn.value]; ok {
 				failed = failed || len(r.Findings.AtLeast(least)) > 0
 			}
