@@ -27,10 +27,9 @@ var halfNames = [2]string{"old", "new"}
 
 // ids numbers the names of both tables.
 type ids struct {
-	what  string
-	in    [2][]int // index in the table by number, -1 if it is not there
-	of    [2][]int // number by index in the table
-	guess map[int]bool
+	what string
+	in   [2][]int // index in the table by number, -1 if it is not there
+	of   [2][]int // number by index in the table
 }
 
 // half is one of the tables in the numbering of both.
@@ -82,9 +81,6 @@ func join(old, new *fsm.Table, config *Config) (*joint, error) {
 	if err := checkGuards(config.Guards, tables); err != nil {
 		return nil, err
 	}
-	if !config.NoGuess {
-		j.guess(tables, names)
-	}
 	for h, t := range tables {
 		j.halves[h] = j.half(t, h)
 	}
@@ -98,17 +94,16 @@ func (l *ids) pair(old, new []string, given map[string]string) error {
 	for _, from := range slices.Sorted(maps.Keys(given)) {
 		to := given[from]
 		if _, ok := at[oldHalf][from]; !ok {
-			return diffError("the old table has no %s %q to rename", l.what, from)
+			return mappingError("the old table has no %s %q to rename", l.what, from)
 		}
 		if _, ok := at[newHalf][to]; !ok {
-			return diffError("the new table has no %s %q, which %q is to be", l.what, to, from)
+			return mappingError("the new table has no %s %q, which %q is to be", l.what, to, from)
 		}
 		if other, ok := counterpart[to]; ok {
-			return diffError("both %q and %q are to be the %s %q", other, from, l.what, to)
+			return mappingError("both %q and %q are to be the %s %q", other, from, l.what, to)
 		}
 		counterpart[to] = from
 	}
-	l.guess = make(map[int]bool)
 	l.of[oldHalf], l.of[newHalf] = make([]int, len(old)), make([]int, len(new))
 	for i, name := range old {
 		l.of[oldHalf][i] = i
@@ -139,14 +134,6 @@ func (l *ids) pair(old, new []string, given map[string]string) error {
 	return nil
 }
 
-// merge makes one thing of two that each table alone has.
-func (l *ids) merge(old, new int) {
-	i := l.in[newHalf][new]
-	l.in[newHalf][old], l.of[newHalf][i] = i, old
-	l.in[newHalf][new] = -1 // a number of nothing
-	l.guess[old] = true
-}
-
 func firstIndex(names []string) map[string]int {
 	at := make(map[string]int, len(names))
 	for i, name := range names {
@@ -166,11 +153,11 @@ func checkGuards(given map[string]string, tables [2]*fsm.Table) error {
 		to := given[from]
 		switch other, twice := counterpart[to]; {
 		case from == "" || !has(tables[oldHalf], from):
-			return diffError("the old table has no guard %q to rename", from)
+			return mappingError("the old table has no guard %q to rename", from)
 		case to == "" || !has(tables[newHalf], to):
-			return diffError("the new table has no guard %q, which %q is to be", to, from)
+			return mappingError("the new table has no guard %q, which %q is to be", to, from)
 		case twice:
-			return diffError("both %q and %q are to be the guard %q", other, from, to)
+			return mappingError("both %q and %q are to be the guard %q", other, from, to)
 		}
 		counterpart[to] = from
 	}
@@ -320,7 +307,7 @@ func (j *joint) renamings() []Renaming {
 				continue
 			}
 			if o, n := j.name(l, oldHalf, number), j.name(l, newHalf, number); o != n {
-				list = append(list, Renaming{Subject: l.what, Old: o, New: n, Guess: l.guess[number]})
+				list = append(list, Renaming{Subject: l.what, Old: o, New: n})
 			}
 		}
 	}

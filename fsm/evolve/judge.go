@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// judge finds the hazards, and what it takes to be safe from them.
+// judge finds the hazards, and the states that have to be drained.
 func (j *joint) judge(e *Report, config *Config) error {
 	base, err := j.withheld(config.Hold)
 	if err != nil {
@@ -19,34 +19,14 @@ func (j *joint) judge(e *Report, config *Config) error {
 	if err != nil {
 		return err
 	}
-	look := func(base map[[2]int]bool, avoid bool) (*drains, error) {
-		d := &drains{
-			j: j, strict: config.Strict, avoid: avoid, field: field,
-			base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{},
-		}
-		return d, d.settle()
-	}
-	d, err := look(base, false)
-	if err != nil {
+	d := &drains{j: j, field: field, base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{}}
+	if err := d.settle(); err != nil {
 		return err
 	}
 	e.Drain, e.Hold = d.list()
 	e.Hazards = append(d.hazards(), renamed(e.Mapping)...)
 	slices.SortStableFunc(e.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
 	e.Level = worst(e.Hazards)
-	if e.Level < Unsafe {
-		return nil
-	}
-	if d, err = look(base, true); err != nil {
-		return err
-	}
-	w := &Workaround{Level: max(worst(d.hazards()), worst(renamed(e.Mapping)))}
-	if w.Drain, w.Hold = d.list(); len(w.Drain) > 0 {
-		w.Level = max(w.Level, NeedsDrain)
-	}
-	if w.Level < Unsafe && len(w.Hold) > 0 {
-		e.Workaround = w
-	}
 	return nil
 }
 
@@ -63,27 +43,21 @@ func (d *drains) settle() error {
 	for {
 		m := &mix{j: d.j, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
 		if !m.explore() {
-			return diffError("more than %d pairs of state and origin", maxStatuses)
+			return ErrTooLarge
 		}
-		c := &comparison{mix: m, strict: d.strict, seen: map[[3]string]bool{}}
+		c := &comparison{mix: m, seen: map[[3]string]bool{}}
 		c.all()
 		if err := c.strand(); err != nil {
 			return err
 		}
-		before := len(d.states) + len(d.held)
+		before := len(d.states)
 		for _, f := range c.found {
-			switch {
-			case f.drain >= 0 && (f.Level == NeedsDrain || d.avoid) && (d.states[f.drain] || d.add(f.drain)):
-				if f.Level == NeedsDrain {
-					d.gone = append(d.gone, f.Hazard)
-				}
-			case f.Level == Unsafe && d.avoid && f.hold != noCell:
-				d.held[f.hold] = true
+			if f.drain >= 0 && f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) {
+				d.gone = append(d.gone, f.Hazard)
 			}
 		}
-		// Both only grow, and there are only so many states and cells: it ends.
-		if len(d.states)+len(d.held) > before {
-			continue // what is left now?
+		if len(d.states) > before {
+			continue // it ends, because there are only so many states
 		}
 		for _, f := range c.found {
 			if f.Level == NeedsDrain {
@@ -116,21 +90,17 @@ func distinct(list []Hazard) (out []Hazard) {
 func renamed(mapping []Renaming) (list []Hazard) {
 	for _, r := range mapping {
 		h := Hazard{ID: Renamed, Level: NeedsMapping}
-		how := ""
-		if r.Guess {
-			how = " (a guess: confirm it, or say that these are two)"
-		}
 		switch r.Subject {
 		case "machine":
 			h.Message = fmt.Sprintf("the machine %q is called %q now: records are kept under its name, and each node finds only those of its own", r.Old, r.New)
 		case "state":
 			h.State = r.Old
-			h.Message = fmt.Sprintf("the state %q is called %q now%s: neither node reads the other's records without translation", r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the state %q is called %q now: neither node reads the other's records without translation", r.Old, r.New)
 		case "event":
 			h.Event = r.Old
-			h.Message = fmt.Sprintf("the event %q is called %q now%s: each node refuses what is asked and reported by the other name", r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the event %q is called %q now: each node refuses requests and reports with the other name", r.Old, r.New)
 		default:
-			h.Message = fmt.Sprintf("the %s %q is called %q now%s: each node refuses the other name", r.Subject, r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the %s %q is called %q now: each node refuses the other name", r.Subject, r.Old, r.New)
 		}
 		list = append(list, h)
 	}
@@ -147,7 +117,7 @@ func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 			continue
 		}
 		if len(events) == 0 {
-			return nil, diffError("neither table has an event %q to hold", w.Event)
+			return nil, mappingError("neither table has an event %q to hold", w.Event)
 		}
 		states := j.find(&j.states, w.State)
 		if w.State == "" {
@@ -157,7 +127,7 @@ func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 			}
 		}
 		if len(states) == 0 {
-			return nil, diffError("neither table has a state %q in which to hold %q", w.State, w.Event)
+			return nil, mappingError("neither table has a state %q in which to hold %q", w.State, w.Event)
 		}
 		for _, e := range events {
 			for _, s := range states {
@@ -189,8 +159,6 @@ func (j *joint) find(l *ids, name string) (numbers []int) {
 // from which objects get into a drained one by themselves is drained too.
 type drains struct {
 	j          *joint
-	strict     bool
-	avoid      bool // do without whatever is unsafe, as far as that helps
 	field      []mixStatus
 	base, held map[[2]int]bool // as in mix
 	states     map[int]bool
@@ -320,7 +288,7 @@ func (c *comparison) strand() error {
 			alone[h].field = c.field
 		}
 		if !alone[h].explore() {
-			return diffError("more than %d pairs of state and origin", maxStatuses)
+			return ErrTooLarge
 		}
 	}
 	stuck := func(h int, at mixStatus) bool {
@@ -344,25 +312,10 @@ func (c *comparison) strand() error {
 				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", halfNames[h],
 					c.j.state(h, v.at.state), c.j.state(h, v.at.origin)),
 			}
-			c.add(hz, -1, c.entrance(v.at))
+			c.add(hz, -1)
 		}
 	}
 	return nil
-}
-
-// entrance is the last request of a new node on the way to a status that can be
-// left, or noCell.
-func (c *comparison) entrance(at mixStatus) [2]int {
-	for i := c.index[at]; i >= 0; i = c.visits[i].before {
-		s := &c.visits[i].act
-		if s.half != newHalf || s.row == nil || s.row.within > 0 {
-			continue
-		}
-		if s.from == noObject || c.j.halves[newHalf].kind[s.from.state].Resting() {
-			return [2]int{s.from.state, s.row.event}
-		}
-	}
-	return noCell
 }
 
 // rests reports whether the rows of one half lead to rest from a status.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm/evolve"
@@ -13,14 +12,12 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	failOn := oneOf(flags, "fail-on", "fail if the change is at this `level` or a worse one", "unsafe", "mapping", "drain", "difference", "never")
 	var renames, held list
 	flags.Var(&renames, "map", "a state has a new name, `old=new`; event:, actor: or guard: before it for others; may be given several times")
-	flags.Var(&held, "hold", "nobody asks for this `event` while both versions run, or for \"event in state\"; may be given several times")
-	noGuess := flags.Bool("no-guess", false, "take nothing for renamed that -map does not name")
-	strict := flags.Bool("strict", false, "an event that only the new table takes is unsafe, too")
+	flags.Var(&held, "hold", "no caller fires this `event`, or \"event in state\", while both versions run; may be given several times")
 	return func(c *call, files []string) (bool, error) {
 		if len(files) != 2 {
 			return false, misused("want an old and a new table, found %d", len(files))
 		}
-		config := &evolve.Config{NoGuess: *noGuess, Strict: *strict}
+		config := &evolve.Config{}
 		for _, r := range renames {
 			if err := mapping(config, r); err != nil {
 				return false, err
@@ -52,12 +49,12 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return c.gate(e, failOn.value), nil
+		return gate(e, failOn.value), nil
 	}
 }
 
-// gate reports whether a change fails. A guess is not a reason to let it pass.
-func (c *call) gate(e *evolve.Report, failOn string) bool {
+// gate reports whether a change fails.
+func gate(e *evolve.Report, failOn string) bool {
 	switch failOn {
 	case "never":
 		return false
@@ -65,10 +62,6 @@ func (c *call) gate(e *evolve.Report, failOn string) bool {
 		return len(e.Differences) > 0 || e.Level > evolve.Compatible
 	}
 	least := map[string]evolve.Compatibility{"unsafe": evolve.Unsafe, "mapping": evolve.NeedsMapping, "drain": evolve.NeedsDrain}[failOn]
-	if e.Level < least && e.Guessed() {
-		fmt.Fprintln(c.err, "fsm diff: part of the mapping is a guess: confirm it with -map, or deny it with -no-guess")
-		return true
-	}
 	return e.Level >= least
 }
 

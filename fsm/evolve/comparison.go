@@ -29,28 +29,24 @@ func (r result) same(o result) bool {
 // comparison finds what the halves make of the same requests.
 type comparison struct {
 	*mix
-	strict bool
-	kinds  bool // all states that both have are of one kind
-	seen   map[[3]string]bool
-	found  []find
+	kinds bool // all states that both have are of one kind
+	seen  map[[3]string]bool
+	found []find
 }
 
 // find is a hazard and what it takes to be safe from it.
 type find struct {
 	Hazard
-	drain int    // that no object is in this state; -1: that does not help
-	hold  [2]int // that nobody asks for this: state and event, as in mix; noCell: that cannot be
+	drain int // the state to drain, -1: draining does not help
 }
 
-var noCell = [2]int{-2, -2}
-
-func (c *comparison) add(h Hazard, drain int, hold [2]int) {
+func (c *comparison) add(h Hazard, drain int) {
 	key := [3]string{h.ID, h.State, h.Event}
 	if c.seen[key] {
 		return // of several the nearest, which comes first
 	}
 	c.seen[key] = true
-	c.found = append(c.found, find{h, drain, hold})
+	c.found = append(c.found, find{h, drain})
 }
 
 // all compares at everything that can occur.
@@ -104,7 +100,7 @@ func (c *comparison) unreadable(at mixStatus, h int) {
 		hz.ID, hz.Level = UnknownToNew, NeedsDrain
 		hz.Message = fmt.Sprintf("a new node cannot read what an old one has written: %s; %s", what, then)
 	}
-	c.add(hz, drain, noCell)
+	c.add(hz, drain)
 }
 
 // deadlines compares what the sweepers do.
@@ -119,21 +115,21 @@ func (c *comparison) deadlines(at mixStatus, byOld bool) {
 		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.j.name(&c.j.events, newHalf, b.event)
 		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, and no sweeper will ever fire %s for it", h.State, h.Event)
 		h.Witness = c.way(at)
-		c.add(h, at.state, noCell)
+		c.add(h, at.state)
 	case b == nil:
 		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
 		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	case a.event != b.event:
 		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.j.name(&c.j.events, newHalf, b.event))
 		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	default:
 		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.j.name(&c.j.events, oldHalf, a.event)
 		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	}
 }
 
@@ -177,7 +173,7 @@ func (c *comparison) kind(at mixStatus) {
 		}
 		h.ID, h.Level = Undo, NeedsDrain
 		h.Message = fmt.Sprintf("%s node keeps the payload for an undo when an object fails to %q, %s node drops it there", keeps, h.State, drops)
-		c.add(h, at.state, noCell)
+		c.add(h, at.state)
 	default:
 		h.ID, h.Level = Kind, Unsafe
 		about := "an operation is under way, and where it began"
@@ -185,7 +181,7 @@ func (c *comparison) kind(at mixStatus) {
 			about = "there is an object"
 		}
 		h.Message = fmt.Sprintf("%q is %s to an old node and %s to a new one: they disagree on whether %s", h.State, a, b, about)
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	}
 }
 
@@ -208,7 +204,7 @@ func (c *comparison) entries() {
 				added.actor = actor
 				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.j.name(&c.j.actors, oldHalf, actor))
 				h.Witness = []Act{c.j.act(&added)}
-				c.add(h, -1, noCell)
+				c.add(h, -1)
 				return
 			}
 		}
@@ -216,7 +212,7 @@ func (c *comparison) entries() {
 	}
 	if new.here[old.first] && !c.drained[old.first] {
 		h.Witness = []Act{c.j.act(&added)}
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	}
 }
 
@@ -314,7 +310,7 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 			c.add(Hazard{
 				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.j.name(&c.j.events, oldHalf, event), Witness: c.way(at),
 				Message: fmt.Sprintf("the rows of %s in %q differ, and have too many guards to compare what becomes of it", c.j.name(&c.j.events, oldHalf, event), s),
-			}, -1, noCell)
+			}, -1)
 		}
 		return
 	}
@@ -386,9 +382,6 @@ func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n res
 	switch {
 	case o.row == nil:
 		h.ID, h.Level = RefusedByOld, Compatible
-		if c.strict {
-			h.Level = Unsafe
-		}
 		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", who, c.does(newHalf, at, n))
 	case n.row == nil && o.ignored():
 		h.ID = Ignored
@@ -400,11 +393,7 @@ func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n res
 		h.ID = TwoResults
 		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", who, c.does(acting, at, o), c.does(other, at, n))
 	}
-	hold := [2]int{at.state, event}
-	if at != noObject && !c.j.halves[acting].kind[at.state].Resting() || c.swept(at, event, actor) {
-		hold = noCell
-	}
-	c.add(h, -1, hold)
+	c.add(h, -1)
 }
 
 // place names where an object is, the absent state included.

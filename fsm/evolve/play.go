@@ -161,7 +161,7 @@ func (j *joint) inField() ([]mixStatus, error) {
 		}
 	}
 	if !m.explore() {
-		return nil, diffError("more than %d pairs of state and origin", maxStatuses)
+		return nil, ErrTooLarge
 	}
 	field := make([]mixStatus, len(m.visits))
 	for i := range m.visits {

@@ -11,26 +11,13 @@ func (e *Report) String() string {
 	var b strings.Builder
 	b.WriteString(e.verdict())
 	for _, r := range e.Mapping {
-		guess := ""
-		if r.Guess {
-			guess = " (a guess)"
-		}
-		fmt.Fprintf(&b, "\n  map %s %s -> %s%s", r.Subject, r.Old, r.New, guess)
+		fmt.Fprintf(&b, "\n  map %s %s -> %s", r.Subject, r.Old, r.New)
 	}
 	if len(e.Drain) > 0 {
 		fmt.Fprintf(&b, "\n  drain: %s", strings.Join(e.Drain, ", "))
 	}
 	for _, w := range e.Hold {
 		fmt.Fprintf(&b, "\n  hold: %s in %s", w.Event, w.State)
-	}
-	if w := e.Workaround; w != nil {
-		fmt.Fprintf(&b, "\n  %s if nobody asks for", w.Level)
-		for i, h := range w.Hold {
-			fmt.Fprintf(&b, "%s %s in %s", [...]string{"", ","}[min(i, 1)], h.Event, h.State)
-		}
-		if len(w.Drain) > 0 {
-			fmt.Fprintf(&b, ", once drained: %s", strings.Join(w.Drain, ", "))
-		}
 	}
 	for _, h := range e.Hazards {
 		level := h.Level.String()
