@@ -179,18 +179,18 @@ func TestDiffRefusesNamesThatDoNotFit(t *testing.T) {
 	new := short(t, "A stable, C stable", "A go C user [k]", "C back A user [h]")
 	for want, c := range map[string]evolve.Config{
 		`the old table has no state "X" to rename`:               {States: map[string]string{"X": "C"}},
-		`the new table has no state "X", which "B" is to be`:     {States: map[string]string{"B": "X"}},
-		`both "A" and "B" are to be the state "C"`:               {States: map[string]string{"A": "C", "B": "C"}},
+		`the new table has no state "X", the new name of "B"`:     {States: map[string]string{"B": "X"}},
+		`"A" and "B" have one new name: state "C"`:               {States: map[string]string{"A": "C", "B": "C"}},
 		`the old table has no event "X" to rename`:               {Events: map[string]string{"X": "go"}},
 		`the old table has no actor "X" to rename`:               {Actors: map[string]string{"X": "user"}},
 		`the old table has no guard "X" to rename`:               {Guards: map[string]string{"X": "h"}},
-		`the new table has no guard "X", which "g" is to be`:     {Guards: map[string]string{"g": "X"}},
-		`both "g" and "h" are to be the guard "h"`:               {Guards: map[string]string{"g": "h", "h": "h"}},
+		`the new table has no guard "X", the new name of "g"`:     {Guards: map[string]string{"g": "X"}},
+		`"g" and "h" have one new name: guard "h"`:               {Guards: map[string]string{"g": "h", "h": "h"}},
 		`neither table has an event "X" to hold`:                 {Hold: []evolve.Withheld{{Event: "X"}}},
 		`neither table has a state "X" in which to hold "go"`:    {Hold: []evolve.Withheld{{State: "X", Event: "go"}}},
 		`the old table has no guard "" to rename`:                {Guards: map[string]string{"": "h"}},
-		`the new table has no guard "", which "g" is to be`:      {Guards: map[string]string{"g": ""}},
-		`the new table has no event "back2", which "back" is to`: {Events: map[string]string{"back": "back2"}},
+		`the new table has no guard "", the new name of "g"`:      {Guards: map[string]string{"g": ""}},
+		`the new table has no event "back2", the new name of "back"`: {Events: map[string]string{"back": "back2"}},
 	} {
 		_, err := evolve.Diff(old, new, &c)
 		require.ErrorIs(t, err, evolve.ErrMapping, want)

@@ -105,7 +105,7 @@ func TestVerdictsOfAHistory(t *testing.T) {
 	want := []string{
 		2:  `drain: a new node cannot read what an old one has written: the state "inspectfail" is unknown`,
 		3:  `unsafe: on provide by anybody in "manageable" an old node moves the object to "available", a new node moves`,
-		4:  `unsafe: an old node takes clean by anybody in "clean failed" and moves the object to "cleaning"`,
+		4:  `unsafe: an old node accepts clean by anybody in "clean failed" and moves the object to "cleaning"`,
 		5:  `unsafe: an old node adds objects in "available", a new one in "enroll"`,
 		6:  `unsafe: an old node cannot read what a new one has written: the state "clean wait" is unknown`,
 		7:  `compatible: an old node refuses abort by anybody in "clean wait"`,

@@ -37,8 +37,7 @@ func worst(list []Hazard) (level Compatibility) {
 	return level
 }
 
-// settle looks again and again, each time without the hazards that go away with
-// what was drained.
+// settle compares the versions until draining removes no further hazard.
 func (d *drains) settle() error {
 	for {
 		m := &mix{j: d.j, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
@@ -62,7 +61,7 @@ func (d *drains) settle() error {
 		for _, f := range c.found {
 			if f.Level == NeedsDrain {
 				f.Level = Unsafe
-				f.Message += "; the state cannot be kept empty, because objects begin there or get there by themselves"
+				f.Message += "; the state cannot be kept empty, because objects start there or get there by themselves"
 			}
 			d.left = append(d.left, f.Hazard)
 		}
@@ -71,10 +70,10 @@ func (d *drains) settle() error {
 	}
 }
 
-// hazards are those that are left, and those that went with the drained states.
+// hazards returns the remaining hazards and those that the drained states removed.
 func (d *drains) hazards() []Hazard { return append(slices.Clone(d.left), distinct(d.gone)...) }
 
-// distinct leaves out what an earlier look has found too.
+// distinct removes hazards that appear twice.
 func distinct(list []Hazard) (out []Hazard) {
 	seen := map[[3]string]bool{}
 	for _, h := range list {
@@ -86,13 +85,13 @@ func distinct(list []Hazard) (out []Hazard) {
 	return out
 }
 
-// renamed are the hazards of a mapping.
+// renamed returns the hazards of a mapping.
 func renamed(mapping []Renaming) (list []Hazard) {
 	for _, r := range mapping {
 		h := Hazard{ID: Renamed, Level: NeedsMapping}
 		switch r.Subject {
 		case "machine":
-			h.Message = fmt.Sprintf("the machine %q is called %q now: records are kept under its name, and each node finds only those of its own", r.Old, r.New)
+			h.Message = fmt.Sprintf("the machine %q is called %q now: stores keep records under the name, and each node finds only its own", r.Old, r.New)
 		case "state":
 			h.State = r.Old
 			h.Message = fmt.Sprintf("the state %q is called %q now: neither node reads the other's records without translation", r.Old, r.New)
@@ -107,7 +106,7 @@ func renamed(mapping []Renaming) (list []Hazard) {
 	return list
 }
 
-// withheld resolves names; state -1 is no object, event -1 is adding.
+// withheld resolves names. State -1 is no object, event -1 adds one.
 func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 	held := make(map[[2]int]bool)
 	for _, w := range list {
@@ -153,22 +152,23 @@ func (j *joint) find(l *ids, name string) (numbers []int) {
 	return numbers
 }
 
-// drains are states that are kept empty, and what nobody may ask for so that they
-// stay so. What is asked for out of rest can be left, for that is how operations
-// begin; how an operation goes on cannot, nor when a deadline is over. So a state
-// from which objects get into a drained one by themselves is drained too.
+// drains are the states to keep empty, and the events that no caller may fire so
+// that they stay empty. Callers can hold back an event out of a state of rest, which
+// starts an operation. They cannot hold back how an operation continues or when a
+// deadline passes. So a transitional state that leads into a drained one, and a state
+// with a deadline that does, are drained too.
 type drains struct {
 	j          *joint
 	field      []mixStatus
 	base, held map[[2]int]bool // as in mix
 	states     map[int]bool
-	never      map[int]bool // cannot be drained, because objects begin there
-	gone       []Hazard     // with what is drained
+	never      map[int]bool // cannot be drained, because objects start there
+	gone       []Hazard     // removed by the drained states
 	left       []Hazard
 	last       *mix
 }
 
-// add drains one more state and reports whether that can be done.
+// add drains one more state and reports whether that is possible.
 func (d *drains) add(state int) bool {
 	if d.never[state] {
 		return false
@@ -213,8 +213,8 @@ func (d *drains) add(state int) bool {
 	return true
 }
 
-// swept reports whether the sweeper may take a row: it is a deadline, or one of its
-// cell is and the sweeper, whose event it is then, may be the one to come to it.
+// swept reports whether the sweeper may take a row: the row has a deadline, or a
+// row of the same cell has one and the sweeper may fire this row.
 func (j *joint) swept(arrows []arrow, a *arrow) bool {
 	if a.within > 0 {
 		return true
@@ -227,9 +227,8 @@ func (j *joint) swept(arrows []arrow, a *arrow) bool {
 	return false
 }
 
-// holdOrigins withholds what would make objects whose origin is a drained state:
-// one that means "there is no object" to this half is left without ever being
-// entered.
+// holdOrigins holds the events that create objects with a drained state as their
+// origin: an absent state of this version.
 func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
 	if x.absent < 0 || !drained[x.absent] {
 		return
@@ -242,8 +241,8 @@ func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
 	}
 }
 
-// list names the states that objects have to leave, and the entrances. States that
-// only the new table has are empty to begin with.
+// list names the states that objects have to leave, and the events that lead there.
+// States that only the new table has are empty at the start.
 func (d *drains) list() (drain []string, hold []Withheld) {
 	j, reached := d.j, map[int]bool{}
 	for at := range d.last.index {
@@ -261,7 +260,7 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 			continue
 		}
 		for h := range j.halves {
-			if cell[0] < 0 { // an event that makes objects
+			if cell[0] < 0 { // an event that creates objects
 				cell[0] = j.halves[h].absent
 			}
 		}
@@ -277,9 +276,8 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 	return drain, hold
 }
 
-// strand finds what one kind of nodes alone cannot bring to rest: then nobody can
-// once the other kind is gone. What a table gets itself into and not out of is a
-// fault of that table and not of the change.
+// strand finds objects that one version alone cannot bring to rest. If a version
+// gets there by itself, the fault is in its table and not in the change.
 func (c *comparison) strand() error {
 	var alone [2]*mix
 	for h := range alone {
@@ -318,7 +316,7 @@ func (c *comparison) strand() error {
 	return nil
 }
 
-// rests reports whether the rows of one half lead to rest from a status.
+// rests reports whether the rows of one version lead to rest from a status.
 func (m *mix) rests(h int, from mixStatus) bool {
 	x := &m.j.halves[h]
 	seen := map[mixStatus]bool{from: true}

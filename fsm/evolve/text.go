@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// String returns the verdict with its conditions, then the hazards with their
-// witnesses, the notes, and what differs. The text is for people and may change.
+// String returns the verdict with its conditions, the hazards with their witnesses,
+// the notes, and the differences. Programs must not depend on the text.
 func (e *Report) String() string {
 	var b strings.Builder
 	b.WriteString(e.verdict())
@@ -67,7 +67,7 @@ func (e *Report) verdict() string {
 	return name + ": compatible"
 }
 
-// String returns the difference as a line for people.
+// String returns the difference as one line.
 func (d Difference) String() string {
 	text := d.Subject + " " + d.Change + ": "
 	switch {
@@ -86,7 +86,7 @@ func (d Difference) String() string {
 	return text
 }
 
-// String returns the act as a line for people.
+// String returns the act as one line.
 func (a Act) String() string {
 	where := func(state, origin string) string {
 		switch {
