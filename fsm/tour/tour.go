@@ -38,23 +38,26 @@ type Tour struct {
 
 // Step is one request and its result. States have their names.
 type Step struct {
-	From, Origin string // the status before
-	Event        string
-	Actor        fsm.Actor // empty in a table without actors
-	Force        bool      // the row is forced only
+	From   string    `json:"state"` // From and Origin are the status before
+	Origin string    `json:"origin"`
+	Event  string    `json:"event"`
+	Actor  fsm.Actor `json:"actor,omitempty"`  // empty in a table without actors
+	Force  bool      `json:"forced,omitempty"` // the row is forced only
 	// Agree and Refuse are the guards that have to agree, and to refuse, for Row
 	// to fire. No other guard runs.
-	Agree, Refuse []string
-	To, ToOrigin  string // the status after
-	Row           int    // index in the table
-	Ignored       bool   // the row accepts the event and changes nothing
+	Agree    []string `json:"agree,omitempty"`
+	Refuse   []string `json:"refuse,omitempty"`
+	To       string   `json:"to"` // To and ToOrigin are the status after
+	ToOrigin string   `json:"to_origin"`
+	Row      int      `json:"row"`               // index in the table
+	Ignored  bool     `json:"ignored,omitempty"` // the row accepts the event and changes nothing
 }
 
 // Missed is a row that no object can take from one of its sources.
 type Missed struct {
-	Row    int
-	From   string // empty if the row has no source
-	Reason string // one line
+	Row    int    `json:"row"`
+	From   string `json:"from"`   // empty if the row has no source
+	Reason string `json:"reason"` // one line
 }
 
 // New returns a tour of a table, sound or not. The tour goes on to the nearest row

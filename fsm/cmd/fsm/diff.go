@@ -9,10 +9,10 @@ import (
 
 func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail if the change is at this `level` or a worse one", "unsafe", "mapping", "drain", "difference", "never")
+	failOn := oneOf(flags, "fail-on", "fail at this `level` or a worse one", "unsafe", "mapping", "drain", "difference", "never")
 	var renames, held list
-	flags.Var(&renames, "map", "a state has a new name, `old=new`; event:, actor: or guard: before it for others; may be given several times")
-	flags.Var(&held, "hold", "no caller fires this `event`, or \"event in state\", while both versions run; may be given several times")
+	flags.Var(&renames, "map", "a state has a new name, `old=new`; with event:, actor: or guard: before it another thing; repeatable")
+	flags.Var(&held, "hold", "no caller fires this `event`, or \"event in state\", while both versions run; repeatable")
 	return func(c *call, files []string) (bool, error) {
 		if len(files) != 2 {
 			return false, misused("want an old and a new table, found %d", len(files))
@@ -65,7 +65,7 @@ func gate(e *evolve.Report, failOn string) bool {
 	return e.Level >= least
 }
 
-// mapping adds "old=new", with what it is about before a colon.
+// mapping adds "old=new", with an optional kind and a colon before it.
 func mapping(config *evolve.Config, text string) error {
 	to := &config.States
 	pair := text
@@ -84,13 +84,13 @@ func mapping(config *evolve.Config, text string) error {
 		*to = map[string]string{}
 	}
 	if before, ok := (*to)[old]; ok && before != new {
-		return misused("-map %q: %q is to be %q already", text, old, before)
+		return misused("-map %q: %q has the new name %q already", text, old, before)
 	}
 	(*to)[old] = new
 	return nil
 }
 
-// withheld is "event in state", or "event".
+// withheld reads "event in state", or "event".
 func withheld(text string) evolve.Withheld {
 	if i := strings.LastIndex(text, " in "); i > 0 {
 		return evolve.Withheld{State: text[i+4:], Event: text[:i]}
