@@ -37,7 +37,7 @@ func TestKnownAnomalies(t *testing.T) {
 		},
 		"real/k8s-job.json": {{anomaly: "States are conditions", not: meaning}},
 		"real/openstack-ironic-provision.json": {
-			{anomaly: "30 states / 93 transitions", not: praise + "; owner-no-row would say the opposite"},
+			{anomaly: "30 states / 93 transitions", not: praise + "; owner-no-row would be the opposite"},
 			{anomaly: "Docs drift", not: outside},
 			{anomaly: "Classification gap", id: "owner-unsaid", state: "deploy hold"},
 			{anomaly: "UNSTABLE but not auto-failed", id: "owner-unsaid", state: "inspect wait"},

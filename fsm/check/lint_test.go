@@ -90,7 +90,7 @@ func TestEveryIDIsDocumented(t *testing.T) {
 	slices.Sort(got)
 	require.Equal(t, got, want)
 
-	// No finding has another id, or another severity than the table says.
+	// No finding has another id, or another severity than the documentation has.
 	look := func(table *fsm.Table) {
 		for _, f := range check.Lint(table, nil) {
 			require.Contains(t, strings.Fields(strings.ReplaceAll(lines[f.ID][:min(len(lines[f.ID]), 16)], ",", "")), f.Severity.String(), f.ID)
@@ -155,7 +155,7 @@ func TestLintOfAnything(t *testing.T) {
 		require.Equal(t, found, back)
 		require.True(t, slices.IsSortedFunc(found, func(a, b check.Finding) int { return int(b.Severity) - int(a.Severity) }))
 
-		// The facts and the findings say the same.
+		// The facts and the findings agree.
 		r := check.Analyze(table)
 		of := func(id string) (states []string) {
 			for _, f := range found {

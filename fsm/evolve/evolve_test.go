@@ -178,18 +178,18 @@ func TestDiffRefusesNamesThatDoNotFit(t *testing.T) {
 	old := short(t, "A stable, B stable", "A go B user [g]", "B back A user [h]")
 	new := short(t, "A stable, C stable", "A go C user [k]", "C back A user [h]")
 	for want, c := range map[string]evolve.Config{
-		`the old table has no state "X" to rename`:               {States: map[string]string{"X": "C"}},
-		`the new table has no state "X", the new name of "B"`:     {States: map[string]string{"B": "X"}},
-		`"A" and "B" have one new name: state "C"`:               {States: map[string]string{"A": "C", "B": "C"}},
-		`the old table has no event "X" to rename`:               {Events: map[string]string{"X": "go"}},
-		`the old table has no actor "X" to rename`:               {Actors: map[string]string{"X": "user"}},
-		`the old table has no guard "X" to rename`:               {Guards: map[string]string{"X": "h"}},
-		`the new table has no guard "X", the new name of "g"`:     {Guards: map[string]string{"g": "X"}},
-		`"g" and "h" have one new name: guard "h"`:               {Guards: map[string]string{"g": "h", "h": "h"}},
-		`neither table has an event "X" to hold`:                 {Hold: []evolve.Withheld{{Event: "X"}}},
-		`neither table has a state "X" in which to hold "go"`:    {Hold: []evolve.Withheld{{State: "X", Event: "go"}}},
-		`the old table has no guard "" to rename`:                {Guards: map[string]string{"": "h"}},
-		`the new table has no guard "", the new name of "g"`:      {Guards: map[string]string{"g": ""}},
+		`the old table has no state "X" to rename`:                   {States: map[string]string{"X": "C"}},
+		`the new table has no state "X", the new name of "B"`:        {States: map[string]string{"B": "X"}},
+		`"A" and "B" have one new name: state "C"`:                   {States: map[string]string{"A": "C", "B": "C"}},
+		`the old table has no event "X" to rename`:                   {Events: map[string]string{"X": "go"}},
+		`the old table has no actor "X" to rename`:                   {Actors: map[string]string{"X": "user"}},
+		`the old table has no guard "X" to rename`:                   {Guards: map[string]string{"X": "h"}},
+		`the new table has no guard "X", the new name of "g"`:        {Guards: map[string]string{"g": "X"}},
+		`"g" and "h" have one new name: guard "h"`:                   {Guards: map[string]string{"g": "h", "h": "h"}},
+		`neither table has an event "X" to hold`:                     {Hold: []evolve.Withheld{{Event: "X"}}},
+		`neither table has a state "X" in which to hold "go"`:        {Hold: []evolve.Withheld{{State: "X", Event: "go"}}},
+		`the old table has no guard "" to rename`:                    {Guards: map[string]string{"": "h"}},
+		`the new table has no guard "", the new name of "g"`:         {Guards: map[string]string{"g": ""}},
 		`the new table has no event "back2", the new name of "back"`: {Events: map[string]string{"back": "back2"}},
 	} {
 		_, err := evolve.Diff(old, new, &c)
@@ -198,8 +198,7 @@ func TestDiffRefusesNamesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Two states that change their names with each other are read by the wrong name
-// if nobody translates.
+// Two states that swap their names need a translation.
 func TestDiffOfSwappedNames(t *testing.T) {
 	old := short(t, "A stable, B stable", "A go B user", "B back A user")
 	new := short(t, "B stable, A stable", "B go A user", "A back B user")
@@ -291,8 +290,7 @@ func TestEveryHazardIsDocumented(t *testing.T) {
 	require.Greater(t, len(seen), 6, "%v", seen)
 }
 
-// A row reads the same whatever its table is compared with, so that what several
-// comparisons say can be put together.
+// The text of a row does not depend on the other table.
 func TestDiffReadsARowInOneWay(t *testing.T) {
 	const rows = "A go T user; T done B agent origin=A,B; B go T user"
 	table := short(t, "A stable, B stable, T transitional", strings.Split(rows, "; ")...)
@@ -435,7 +433,7 @@ func TestDiffAtTheLimits(t *testing.T) {
 	require.Equal(t, evolve.Forbidden, e.Hazards[0].ID)
 }
 
-// More pairs of state and origin than are gone through: nothing is said.
+// A table with too many pairs of state and origin is an error.
 func TestDiffEndsWithoutAVerdict(t *testing.T) {
 	if !tabletest.Full {
 		t.Skip("a million pairs")

@@ -22,7 +22,7 @@ func ironicVersions(t *testing.T) (versions []*tabletest.Version, tables []*fsm.
 	require.Len(t, versions, 10)
 	for _, v := range versions {
 		type object = map[string]any
-		doc := object{"name": "ironic", "initial": "available", "actors": []string{"anybody"}}
+		doc := object{"name": "ironic", "initial": "available", "actors": []string{"operator"}}
 		var states, transitions []object
 		for _, s := range v.States {
 			state := object{"name": s.Name, "kind": "stable"}
@@ -48,7 +48,7 @@ func ironicVersions(t *testing.T) (versions []*tabletest.Version, tables []*fsm.
 	return versions, tables
 }
 
-// ironicFacts are the differences in the words of the history.
+// ironicFacts are the differences with the names of the history.
 func ironicFacts(e *evolve.Report) tabletest.VersionDiff {
 	d := tabletest.VersionDiff{
 		StatesAdded: []string{}, StatesRemoved: []string{}, AttrsChanged: []string{},
@@ -104,11 +104,11 @@ func TestVerdictsOfAHistory(t *testing.T) {
 	_, tables := ironicVersions(t)
 	want := []string{
 		2:  `drain: a new node cannot read what an old one has written: the state "inspectfail" is unknown`,
-		3:  `unsafe: on provide by anybody in "manageable" an old node moves the object to "available", a new node moves`,
-		4:  `unsafe: an old node accepts clean by anybody in "clean failed" and moves the object to "cleaning"`,
+		3:  `unsafe: on provide by operator in "manageable" an old node moves the object to "available", a new node moves`,
+		4:  `unsafe: an old node accepts clean by operator in "clean failed" and moves the object to "cleaning"`,
 		5:  `unsafe: an old node adds objects in "available", a new one in "enroll"`,
 		6:  `unsafe: an old node cannot read what a new one has written: the state "clean wait" is unknown`,
-		7:  `compatible: an old node refuses abort by anybody in "clean wait"`,
+		7:  `compatible: an old node refuses abort by operator in "clean wait"`,
 		8:  `compatible: an old node refuses`,
 		9:  `unsafe: an old node cannot read what a new one has written: the state "adopting" is unknown`,
 		10: `unsafe: an old node cannot read what a new one has written: the state "rescuing" is unknown`,

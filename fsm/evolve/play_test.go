@@ -91,7 +91,7 @@ func plain(t *fsm.Table) string {
 	return string(text)
 }
 
-// Every witness happens as it says, and at its end is what the hazard says.
+// Every witness replays and ends with its hazard.
 func TestWitnessesReplay(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {

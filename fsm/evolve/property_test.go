@@ -22,20 +22,20 @@ func rowWords(t *fsm.Table) map[string]int {
 		if r.Then == fsm.ThenMove {
 			to = t.States[r.To].Name
 		}
-		who, origins := []string{}, []string{}
+		actors, origins := []string{}, []string{}
 		for _, a := range r.Actors {
-			who = append(who, string(t.Actors[a]))
+			actors = append(actors, string(t.Actors[a]))
 		}
 		for _, o := range r.Origin {
 			origins = append(origins, t.States[o].Name)
 		}
-		slices.Sort(who) // somebody may be named twice
+		slices.Sort(actors) // a row may name an actor twice
 		slices.Sort(origins)
-		who, origins = slices.Compact(who), slices.Compact(origins)
+		actors, origins = slices.Compact(actors), slices.Compact(origins)
 		for _, from := range r.From {
 			text := t.States[from].Name + " -" + t.Events[r.Event] + "-> " + to
-			if len(who) > 0 && len(who) < len(t.Actors) {
-				text += " by " + strings.Join(who, ", ")
+			if len(actors) > 0 && len(actors) < len(t.Actors) {
+				text += " by " + strings.Join(actors, ", ")
 			}
 			if r.Guard != "" {
 				text += " [" + r.Guard + "]"
@@ -85,7 +85,7 @@ func sum(a, b map[string]int) map[string]int {
 	return out
 }
 
-// What the differences say is what there is: old and differences make new, and
+// The differences are complete: old and differences make new, and
 // the differences of two steps make those of both. That is so for the facts; the
 // verdict of two steps is not bound by those of each, because the second may take
 // back the first.
@@ -108,7 +108,7 @@ func TestDifferencesAddUp(t *testing.T) {
 		}
 		ab, bc, ac, ba := diff(0, 1), diff(1, 2), diff(0, 2), diff(1, 0)
 		if slices.Equal(tables[0].Actors, tables[1].Actors) && slices.Equal(tables[1].Actors, tables[2].Actors) {
-			// A row for anybody means somebody else where the actors change.
+			// A row for every actor changes with the actors.
 			require.Equal(t, rowWords(tables[1]), sum(rowWords(tables[0]), net(ab)))
 			require.Empty(t, cmp.Diff(sum(net(ab), net(bc)), net(ac)))
 			require.Empty(t, sum(net(ab), net(ba)))

@@ -248,7 +248,7 @@ func TestBadModels(t *testing.T) {
 	}
 }
 
-// A function that panics makes an error that says where, with the panic and its
+// A function that panics makes an error with the place, with the panic and its
 // stack; one that ends its goroutine does too.
 func TestPanics(t *testing.T) {
 	broken := errors.New("broken")

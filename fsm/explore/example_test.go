@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// A door is told to open and to close. If messages overtake each other, the last
-// word does not win.
+// A user opens and closes a door. If messages overtake each other, the last order
+// does not win.
 func ExampleSystem() {
 	sys := explore.New("door")
 	user := explore.NewActor(sys, "user", "closed") // what was asked for last
@@ -27,7 +27,7 @@ func ExampleSystem() {
 	explore.Receives(door, orders, func(_, order string, next func(string, string)) {
 		next("obeys", map[string]string{"open": "open", "close": "closed"}[order])
 	})
-	sys.Always("the last word wins", func(v *explore.View) error {
+	sys.Always("the last order wins", func(v *explore.View) error {
 		if user.In(v) == "shut" && door.In(v) == "open" && len(orders.In(v)) == 0 {
 			return errors.New("it stays open")
 		}
@@ -36,7 +36,7 @@ func ExampleSystem() {
 	verdict, err := sys.Explore(context.Background(), nil)
 	fmt.Println(verdict, err)
 	// Output:
-	// door: violated: the last word wins: it stays open (8 states, 8 steps, depth 4)
+	// door: violated: the last order wins: it stays open (8 states, 8 steps, depth 4)
 	//   user: closed
 	//   door: closed
 	//       user   orders  door

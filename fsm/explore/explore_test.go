@@ -105,7 +105,7 @@ var same = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Spri
 // Verdicts are the same for any number of workers, to the byte and to the step of
 // the trace.
 func TestWorkersDoNotMatter(t *testing.T) {
-	lost := func() *explore.System { // as shop, but nobody asks twice
+	lost := func() *explore.System { // as shop, but without a second request
 		sys := explore.New("lost")
 		a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
 		c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 3, Lose: sys.Budget("loss", 1)})
@@ -259,7 +259,7 @@ func TestTooManyInitialStates(t *testing.T) {
 	require.ErrorIs(t, v.Err(), explore.ErrMaxBytes)
 }
 
-// What Bytes says is what was allocated, within the slack of slices that grew.
+// Bytes is what was allocated, within the slack of slices that grew.
 func TestBytesAreAllocated(t *testing.T) {
 	sys := shop(2, 2)
 	var before, after runtime.MemStats
@@ -397,7 +397,7 @@ func TestExploreAllocs(t *testing.T) {
 	require.Less(t, each, 0.1)
 }
 
-// What never came to pass is said.
+// Unused names the parts that took part in no step.
 func TestUnused(t *testing.T) {
 	sys := explore.New("idle")
 	none, some := sys.Budget("none", 0), sys.Budget("some", 1)

@@ -93,7 +93,7 @@ func (r *reference) lost(rests func(string) bool) func(string) bool {
 	}
 }
 
-// agrees fails unless the verdict is what the reference says.
+// agrees fails unless the verdict is that of the reference.
 func (r *reference) agrees(t require.TestingT, v *explore.Verdict, bad, rests func(string) bool) {
 	if rests == nil {
 		rests = func(string) bool { return true }

@@ -50,7 +50,7 @@ func document(t *fsm.Table) *tabletest.Document {
 			e.Origin = append(e.Origin, state(o))
 		}
 		for _, a := range r.Actors {
-			name := "nobody"
+			name := "stranger"
 			if a < len(t.Actors) {
 				name = string(t.Actors[a])
 			}
@@ -72,7 +72,7 @@ func (n *naive) answers(events []string) map[string]string {
 		}
 		seen[at] = true
 		for _, event := range events {
-			for _, actor := range append(slices.Clone(n.actors), "nobody") {
+			for _, actor := range append(slices.Clone(n.actors), "stranger") {
 				for _, force := range []bool{false, true} {
 					for _, agree := range [][]string{nil, {"p"}, {"q"}, {"p", "q"}} {
 						row, to, refusal := n.fire(at, event, actor, force, agree)
@@ -96,8 +96,8 @@ func (n *naive) answers(events []string) map[string]string {
 	return found
 }
 
-// A mutant that is said to be equivalent answers everything as before. Where no
-// guards are, one that is not said to be answers something else.
+// An equivalent mutant answers every request as before. Without guards, another
+// mutant answers some request differently.
 func TestMutantsAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := tabletest.Random.Draw(t, "doc")
