@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -318,8 +319,5 @@ func parallel(ctx context.Context, workers, n int, do func(i int)) error {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return cmp.Or(group.Wait(), ctx.Err())
 }

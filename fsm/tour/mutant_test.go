@@ -168,3 +168,38 @@ func TestDeadlinesAreBehaviour(t *testing.T) {
 	table.Rows[1].Supersede = true
 	require.False(t, equivalent(0), "but only one of them begins an operation")
 }
+
+// Mutants of faulty tables, and the limits of all three functions.
+func TestFaultyTables(t *testing.T) {
+	table := large(4, fsm.Stable, move(0, 0, 1), move(1, 0, 9), move(9, 0, 1), fsm.TableRow{Event: 0, To: 1})
+	table.Rows[0].From = []int{0, 9, 2, 3}
+	all, err := tour.Mutants(table, &tour.MutantConfig{EveryTarget: true})
+	require.NoError(t, err)
+	n := 0
+	for m := range all {
+		require.NotEqual(t, 1, m.Row, "a row without a target has no mutants")
+		if n++; n == 3 {
+			break
+		}
+	}
+	require.Equal(t, 3, n)
+	require.Equal(t, "mutant?", tour.MutantKind(99).String())
+
+	plan, err := tour.New(table, nil)
+	require.NoError(t, err)
+	require.Contains(t, plan.String(), "missed: row 3: it has no source")
+	for range plan.All() {
+		break
+	}
+
+	huge := &fsm.Table{Name: "huge", Actors: []fsm.Actor{"a"}, Events: []string{"e"}}
+	for range 300 {
+		huge.States = append(huge.States, fsm.TableState{Name: "s", Target: -1}, fsm.TableState{Name: "t", Kind: fsm.Transitional, Target: -1})
+	}
+	for i := range 300 {
+		huge.Rows = append(huge.Rows, move(2*i, 0, 2*((i+1)%300)), move(2*i, 1, 1), move(2*i+1, 0, 2*((i+1)%300)+1))
+	}
+	huge.Events = append(huge.Events, "f")
+	_, err = tour.Mutants(huge, nil)
+	require.ErrorIs(t, err, tour.ErrTooLarge)
+}
