@@ -38,9 +38,9 @@ func BenchmarkRatios(*testing.B) {
 	one, _ := measured(sys, 1, 5)
 	two, v := measured(sys, 2, 5)
 	if err := ratio.Print(os.Stdout, []ratio.Figure{
-		{Name: "check/Explore-ns-a-state-1-worker", Value: float64(one), Goal: 6666},
-		{Name: "check/Explore-ns-a-state-2-workers", Value: float64(two), Goal: 3333},
-		{Name: "check/Explore-bytes-a-state", Value: float64(v.Bytes) / float64(v.States), Goal: 120},
+		{Name: "explore/Explore-ns-a-state-1-worker", Value: float64(one), Goal: 6666},
+		{Name: "explore/Explore-ns-a-state-2-workers", Value: float64(two), Goal: 3333},
+		{Name: "explore/Explore-bytes-a-state", Value: float64(v.Bytes) / float64(v.States), Goal: 120},
 	}); err != nil {
 		panic(err)
 	}
