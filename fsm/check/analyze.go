@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
-// Analyze computes the facts of a table. Beside what [fsm.Table.Problems] needs,
-// it takes time for every edge and memory for a bit for every pair of states.
+// Analyze computes the facts of a table, sound or not. It is safe for concurrent use.
+// Its time grows with the edges, and its memory with a bit for every pair of states.
 func Analyze(t *fsm.Table) *Report { return newAnalysis(t).report() }
 
 func (a *analysis) report() *Report {
@@ -26,27 +26,27 @@ func (a *analysis) report() *Report {
 	return r
 }
 
-// analysis is the table as a graph, with what leads out of each state and where
-// the cells lead.
+// analysis is the table as a graph, with the exits of each state and the targets of
+// each cell.
 type analysis struct {
 	t     *fsm.Table
 	graph *graph
 	exits []exit
-	cells map[[2]int]*cell // by state and event: those that move an object
-	order [][2]int         // of the cells, as the rows come to them
-	may   []bitset.Set     // by row: who may fire it
+	cells map[[2]int]*cell // by state and event, without ignored events
+	order [][2]int         // the cells, in order of rows
+	may   []bitset.Set     // by row: the actors that may fire it
 }
 
-// exit is what leads out of a state to another one.
+// exit describes the edges from a state to other states.
 type exit struct {
 	any    bool
 	failed bool       // to a state of kind error
-	actors bitset.Set // by index; an actor that is not declared is nobody
+	actors bitset.Set // declared ones, by index
 }
 
 type cell struct {
 	transitions, unguarded int
-	seen                   bitset.Set // made where there are several transitions
+	seen                   bitset.Set // nil for a single transition
 	to                     []string
 }
 
@@ -70,14 +70,14 @@ func newAnalysis(t *fsm.Table) *analysis {
 			a.enter(row)
 		}
 	}
-	// A return row may have very many edges: they are walked once, and the cell is
-	// looked up once for all edges of a transition, which come together.
+	// A return row may have very many edges. Those of one transition come together,
+	// so one look-up of the cell is enough for them.
 	var c *cell
 	before := fsm.Edge{Row: -1}
 	for e := range t.Edges() {
 		row := &t.Rows[e.Row]
 		if row.Then == fsm.ThenIgnore || row.Then == fsm.ThenReturn && !t.States[e.To].Kind.Resting() {
-			continue // nothing moves, or there is no origin to return to
+			continue // no object moves
 		}
 		a.graph.add(e.From, e.To)
 		if e.Row != before.Row || e.From != before.From {
@@ -113,7 +113,7 @@ func (a *analysis) enter(row *fsm.TableRow) {
 	}
 }
 
-// add notes a state to which the cell leads.
+// add notes a target of the cell.
 func (c *cell) add(to int, t *fsm.Table) {
 	if c.seen == nil {
 		c.seen = bitset.New(len(t.States))
@@ -125,7 +125,7 @@ func (c *cell) add(to int, t *fsm.Table) {
 
 func (a *analysis) declared(state int) bool { return state >= 0 && state < len(a.t.States) }
 
-// hasEvent reports whether the event of a row means something.
+// hasEvent reports whether the table has the event of a row.
 func (a *analysis) hasEvent(row *fsm.TableRow) bool {
 	return row.Event >= 0 && row.Event < len(a.t.Events)
 }
@@ -186,7 +186,7 @@ func (a *analysis) count(r *Report) {
 	r.Events, r.CellsDefined, r.CellsTotal = len(events), len(cells), len(t.States)*len(events)
 }
 
-// kindName is the kind as a lifecycle-table/1 document writes it.
+// kindName returns the name of a kind in a lifecycle-table/1 document.
 func kindName(k fsm.Kind) string {
 	switch k {
 	case fsm.Failed:

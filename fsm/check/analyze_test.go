@@ -81,7 +81,7 @@ func TestDefinitions(t *testing.T) {
 			`{"name":"m","initial":"T",` + abc + `,"transitions":[{"from":"T","event":"e","actor":"a","to":"S"},{"from":"T","event":"late","to":"E","within":"1m"}]}`,
 			`{"transitional_only_one_actor_can_leave":[],"actors":["a","sweeper"]}`,
 		},
-		"states that nobody can leave are not left by one actor": {
+		"a state without exit has no actor that leaves it": {
 			`{"name":"m","initial":"T",` + abc + `,"transitions":[]}`,
 			`{"transitional_only_one_actor_can_leave":[],"cannot_reach_rest":["T"],"cannot_reach_final":["S","T","E"]}`,
 		},
@@ -134,7 +134,7 @@ func TestDefinitions(t *testing.T) {
 			`{"unreachable_from_initial":["E"],"transitions":3}`,
 		},
 		"what is not declared has no edges": {
-			`{"name":"m","initial":"S","initials":["S","ghost"],"actors":["a"],` + abc + `,"transitions":[{"from":"S","event":"e","actor":"nobody","to":"T"},{"from":"ghost","event":"e","actor":"a","to":"F"},{"from":"S","event":"e","actor":"a","to":"ghost"},{"from":"T","event":"f","actor":"nobody","to":"E"}],"illegal":[["S","unheard of"]]}`,
+			`{"name":"m","initial":"S","initials":["S","ghost"],"actors":["a"],` + abc + `,"transitions":[{"from":"S","event":"e","actor":"stranger","to":"T"},{"from":"ghost","event":"e","actor":"a","to":"F"},{"from":"S","event":"e","actor":"a","to":"ghost"},{"from":"T","event":"f","actor":"stranger","to":"E"}],"illegal":[["S","unheard of"]]}`,
 			`{"transitions":4,"cells_defined":2,"events":2,"cells_total":8,"actors":["a"],"initials":["S"],"unreachable_from_initials":["F"],"nondeterministic":[],"transitional_only_one_actor_can_leave":[]}`,
 		},
 	}
@@ -185,7 +185,7 @@ func TestAtTheLimits(t *testing.T) {
 	require.Equal(t, []string{fmt.Sprint(n - 1)}, r.Traps)
 }
 
-// A table that somebody made by hand may have any index.
+// A hand-made table may have any index.
 func TestIndexesOfNothing(t *testing.T) {
 	table := &fsm.Table{
 		Name: "m", Initial: 7, Initials: []int{-1, 9}, Actors: []fsm.Actor{"a"}, Events: []string{"e"},

@@ -73,36 +73,13 @@ func ExampleLint() {
 		fmt.Println(err)
 		return
 	}
-	found := check.Lint(table, &check.LintConfig{Skip: []string{"one-actor:opening"}})
+	found := check.Lint(table, &check.LintConfig{Skip: []string{"owner-death:opening"}})
 	fmt.Println(found.AtLeast(check.Warning))
 
 	f := found[0]
 	text, err := json.Marshal(f)
 	fmt.Println(string(text), err)
 	// Output:
-	// error error-no-exit: nothing leads out of the error state jammed. Add what people do about it: a retry, a repair or a deletion, forced if need be.
-	// {"id":"error-no-exit","severity":"error","states":["jammed"],"events":[],"actors":[],"rows":[],"message":"nothing leads out of the error state jammed","advice":"Add what people do about it: a retry, a repair or a deletion, forced if need be."} <nil>
-}
-
-func ExampleUndefinedCells() {
-	table, err := fsm.ParseTable([]byte(doors))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for state, event := range check.UndefinedCells(table) {
-		if state == "open" {
-			fmt.Println(event, "is illegal when the door is", state)
-		}
-	}
-	// Output:
-	// open is illegal when the door is open
-	// done is illegal when the door is open
-}
-
-func ExampleVocabulary() {
-	words := check.DefaultVocabulary()
-	words.Delete = append(words.Delete, "scrap")
-	fmt.Println(words.RoleOf("scrap"), words.RoleOf("ScrapFailed"), words.RoleOf("scrapped"))
-	// Output: delete fail none
+	// error error-no-exit: no row leads out of the error state jammed. Add a retry, a repair or a deletion, forced if necessary.
+	// {"id":"error-no-exit","severity":"error","states":["jammed"],"events":[],"actors":[],"rows":[],"message":"no row leads out of the error state jammed","advice":"Add a retry, a repair or a deletion, forced if necessary."} <nil>
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// Severity says what a [Finding] asks of people.
+// Severity is the weight of a [Finding].
 type Severity uint8
 
+// The severities, the least first.
 const (
-	Info    Severity = iota // a fact that is good to know
-	Warning                 // probably a gap: look at it, or say why it is meant
-	Error                   // wrong: no machine can be made of it, or objects get lost
+	Info    Severity = iota // a fact about the table
+	Warning                 // probably a gap: correct it, or skip it with a reason
+	Error                   // a fault: fsm.New refuses the table, or objects get lost
 )
 
 var severities = [...]string{"info", "warning", "error"}
@@ -36,24 +37,24 @@ func (s *Severity) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("check: unknown severity %s", clip(string(text)))
+	return fmt.Errorf("check: read severity: unknown name %s", clip(string(text)))
 }
 
-// MaxNamed is how many rows and how many events one [Finding] lists at most: the
-// first ones. A table can be made so that every finding is about all of them.
+// MaxNamed is the number of rows and of events that one [Finding] lists: the first
+// ones.
 const MaxNamed = 64
 
-// Finding is one thing that [Lint] says about a table. It is a plain value; ID is
-// stable and made for programs, the texts are for people and may change.
+// Finding is one result of [Lint]. It is a plain value. ID is stable. The texts may
+// change.
 type Finding struct {
-	ID       string   `json:"id"` // one of those in the table of the package documentation
+	ID       string   `json:"id"` // see the package documentation
 	Severity Severity `json:"severity"`
-	States   []string `json:"states"`  // that it is about, in order of declaration; may be empty
-	Events   []string `json:"events"`  // likewise
-	Actors   []string `json:"actors"`  // likewise
-	Rows     []int    `json:"rows"`    // by index in the table, ascending: what to look at
-	Message  string   `json:"message"` // what is so
-	Advice   string   `json:"advice"`  // what to do, in one sentence
+	States   []string `json:"states"`  // in order of declaration; may be empty
+	Events   []string `json:"events"`  // in order of declaration; may be empty
+	Actors   []string `json:"actors"`  // in order of declaration; may be empty
+	Rows     []int    `json:"rows"`    // by index in the table, ascending
+	Message  string   `json:"message"` // the fact
+	Advice   string   `json:"advice"`  // the remedy, in one sentence
 }
 
 // String returns the finding as one line.
@@ -79,7 +80,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Findings is what [Lint] returns. As JSON it is a list, never null.
+// Findings is the result of [Lint]. As JSON it is a list, never null.
 type Findings []Finding
 
 // String returns a line for each finding.
@@ -91,7 +92,7 @@ func (l Findings) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// AtLeast returns the findings of this severity and of graver ones.
+// AtLeast returns the findings of a severity and of graver ones.
 func (l Findings) AtLeast(s Severity) Findings {
 	graver := Findings{}
 	for _, f := range l {
@@ -102,10 +103,10 @@ func (l Findings) AtLeast(s Severity) Findings {
 	return graver
 }
 
-// few is how many names or rows a text lists.
+// few is the number of names or rows that a text lists.
 const few = 8
 
-// some lists names for a text.
+// some lists names as text.
 func some(names []string, word string) string {
 	if len(names) > few {
 		return strings.Join(names[:few], ", ") + fmt.Sprintf(" %s %d more", word, len(names)-few)
@@ -116,7 +117,7 @@ func some(names []string, word string) string {
 	return strings.Join(names, "")
 }
 
-// clip makes a text from outside fit to be quoted in a line for people.
+// clip quotes a text and shortens it.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

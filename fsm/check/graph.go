@@ -5,9 +5,9 @@ import "github.com/interlock-go/interlock/fsm/internal/bitset"
 // graph holds the edges between n states, each once.
 type graph struct {
 	n    int
-	to   [][]int      // successors, in the order in which they came
+	to   [][]int      // successors, in order of add
 	from [][]int      // predecessors
-	seen []bitset.Set // by source: the successors, made at the first one
+	seen []bitset.Set // by source: the successors as a set; nil without any
 }
 
 func newGraph(n int) *graph {
@@ -24,8 +24,8 @@ func (g *graph) add(from, to int) {
 	}
 }
 
-// distances returns for every node the length of a shortest way from one of the
-// starts along next, -1 where there is none.
+// distances returns for every node the length of a shortest path from one of the
+// starts along next, or -1.
 func distances(next [][]int, starts []int) []int {
 	d := make([]int, len(next))
 	for i := range d {
@@ -51,17 +51,17 @@ func distances(next [][]int, starts []int) []int {
 	return d
 }
 
-// components returns the sizes of the strongly connected components, by the
-// algorithm of Tarjan with a stack of its own instead of recursion.
+// components returns the sizes of the strongly connected components: Tarjan's
+// algorithm without recursion.
 func (g *graph) components() (sizes []int) {
 	const unseen = 0
 	var (
-		order   = make([]int, g.n) // in which the nodes were entered, from 1
-		low     = make([]int, g.n) // the lowest order known to be reached from here and to reach back
+		order   = make([]int, g.n) // in which the search entered the nodes, from 1
+		low     = make([]int, g.n) // the lowest order that is known to be on a cycle with the node
 		stacked = make([]bool, g.n)
-		next    = make([]int, g.n) // successor to look at
-		stack   []int              // entered, component not complete
-		way     []int              // from the root to here
+		next    = make([]int, g.n) // index of the next successor
+		stack   []int              // entered, component incomplete
+		way     []int              // path from the root to here
 		entered int
 	)
 	enter := func(s int) {

@@ -34,8 +34,8 @@ func shipped() []*fsm.Table {
 
 // TestLintScripts runs the scripts in testdata/lint/rules. A case is
 //
-//	lint [id=ID]... [exclusive] [skip=ID]...
-//	lines of parseLines
+//	lint [id=ID]... [skip=ID]...
+//	lines of ParseLines
 //
 // and gives the findings of these ids, of all if there is none, without advice.
 func TestLintScripts(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLintScripts(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
-			config := &check.LintConfig{Exclusive: d.HasArg("exclusive")}
+			config := &check.LintConfig{}
 			var ids []string
 			for _, arg := range d.CmdArgs {
 				switch arg.Key {
@@ -90,9 +90,9 @@ func TestEveryIDIsDocumented(t *testing.T) {
 	slices.Sort(got)
 	require.Equal(t, got, want)
 
-	// No finding has another id, or another severity than the table says.
+	// No finding has another id, or another severity than the documentation has.
 	look := func(table *fsm.Table) {
-		for _, f := range check.Lint(table, &check.LintConfig{Exclusive: true}) {
+		for _, f := range check.Lint(table, nil) {
 			require.Contains(t, strings.Fields(strings.ReplaceAll(lines[f.ID][:min(len(lines[f.ID]), 16)], ",", "")), f.Severity.String(), f.ID)
 			require.NotEmpty(t, f.Message)
 			require.NotEmpty(t, f.Advice, f.ID)
@@ -122,9 +122,8 @@ func TestLintOfTables(t *testing.T) {
 		table := byName[d.CmdArgs[0].Key]
 		require.NotNil(t, table, "%s: used twice, or unknown", d.CmdArgs[0].Key)
 		delete(byName, d.CmdArgs[0].Key)
-		config := &check.LintConfig{Exclusive: d.HasArg("exclusive")}
 		var b strings.Builder
-		all := check.Lint(table, config)
+		all := check.Lint(table, nil)
 		for _, f := range all.AtLeast(check.Warning) {
 			fmt.Fprintf(&b, "%s %s: %s\n", f.Severity, f.ID, f.Message)
 		}
@@ -143,11 +142,10 @@ func TestLintOfAnything(t *testing.T) {
 		require.NoError(t, err)
 		table, err := fsm.ParseTable(data)
 		require.NoError(t, err)
-		all := &check.LintConfig{Exclusive: true}
-		found := check.Lint(table, all)
+		found := check.Lint(table, nil)
 		again, err := fsm.ParseTable(data)
 		require.NoError(t, err)
-		require.Equal(t, found, check.Lint(again, all))
+		require.Equal(t, found, check.Lint(again, nil))
 
 		text, err := json.Marshal(found)
 		require.NoError(t, err)
@@ -157,7 +155,7 @@ func TestLintOfAnything(t *testing.T) {
 		require.Equal(t, found, back)
 		require.True(t, slices.IsSortedFunc(found, func(a, b check.Finding) int { return int(b.Severity) - int(a.Severity) }))
 
-		// The facts and the findings say the same.
+		// The facts and the findings agree.
 		r := check.Analyze(table)
 		of := func(id string) (states []string) {
 			for _, f := range found {
@@ -168,45 +166,29 @@ func TestLintOfAnything(t *testing.T) {
 			return states
 		}
 		require.ElementsMatch(t, r.ErrorWithoutExit, of("error-no-exit"))
-		for _, s := range of("one-actor") {
-			require.Contains(t, r.OneActorCanLeave, s)
-		}
-		empty := 0
-		for range check.UndefinedCells(table) {
-			empty++
-		}
-		require.Equal(t, r.CellsTotal-r.CellsDefined, empty)
-
 		if len(found) == 0 {
 			return
 		}
 		f := rapid.SampledFrom(found).Draw(t, "finding")
-		for _, left := range check.Lint(table, &check.LintConfig{Exclusive: true, Skip: []string{f.ID}}) {
+		for _, left := range check.Lint(table, &check.LintConfig{Skip: []string{f.ID}}) {
 			require.NotEqual(t, f.ID, left.ID)
 		}
 		if len(f.States) > 0 {
 			s := rapid.SampledFrom(f.States).Draw(t, "state")
-			for _, left := range check.Lint(table, &check.LintConfig{Exclusive: true, Skip: []string{f.ID + ":" + s}}) {
+			for _, left := range check.Lint(table, &check.LintConfig{Skip: []string{f.ID + ":" + s}}) {
 				require.False(t, left.ID == f.ID && slices.Contains(left.States, s), "%v", left)
 			}
 		}
 	})
 }
 
-func TestRolesOfEvents(t *testing.T) {
-	v := check.DefaultVocabulary()
-	for event, want := range map[string]check.Role{
-		"abort": check.RoleAbort, "ABORT": check.RoleAbort, "recv RST_STREAM": check.RoleAbort, "CancelRequested": check.RoleAbort,
-		"delete": check.RoleDelete, "start destroying": check.RoleDelete, "Terminate (Force)": check.RoleDelete, "deleteNow": check.RoleDelete,
-		"fail": check.RoleFail, "payment declined": check.RoleFail, "NAK": check.RoleFail, "CRM error": check.RoleFail, "delete failed": check.RoleFail, "all VMs Failed": check.RoleFail,
-		"Timeout=2MSL": check.RoleFail, "abort delete": check.RoleAbort, "delete, aborted": check.RoleAbort,
-		"deleted": check.RoleNone, "failover": check.RoleNone, "done": check.RoleNone, "": check.RoleNone, "löschen": check.RoleNone,
-		"undelete": check.RoleNone, "\xff\xfe": check.RoleNone,
-	} {
-		require.Equal(t, want, v.RoleOf(event), "%q", event)
-	}
-	german := check.DefaultVocabulary()
-	german.Delete = append(german.Delete, "löschen")
-	require.Equal(t, check.RoleDelete, german.RoleOf("Gerät löschen"))
-	require.Equal(t, check.RoleNone, (&check.Vocabulary{}).RoleOf("delete"))
+func TestTextsOfFindings(t *testing.T) {
+	var s check.Severity
+	require.NoError(t, s.UnmarshalText([]byte("warning")))
+	require.Equal(t, check.Warning, s)
+	require.EqualError(t, s.UnmarshalText([]byte("grave")), `check: read severity: unknown name "grave"`)
+	require.ErrorContains(t, s.UnmarshalText([]byte(strings.Repeat("x", 100))), `..."`[:3])
+	require.Equal(t, "severity?", check.Severity(9).String())
+	f := check.Finding{ID: "choice", Severity: check.Info, Rows: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, Message: "m", Advice: "A."}
+	require.Equal(t, "info choice: m (row 0, 1, 2, 3, 4, 5, 6, 7 and 2 more). A.", f.String())
 }

@@ -25,7 +25,7 @@ func TestProblemsOfPublishedTables(t *testing.T) {
 		"real/openstack-octavia-loadbalancer.json": nil,
 		"seeds/seed0-cloudlet-create.json":         nil,
 		"seeds/seed0-cloudlet-upgrade.json": {
-			{fsm.DeadEnd, "UpdateError", "has a self loop only: an administrator is to repair it, and no row says so"},
+			{fsm.DeadEnd, "UpdateError", "has a self loop only: an administrator repairs it, without a row"},
 		},
 		"seeds/seed0-trackedstate.json": {
 			{fsm.AmbiguousRow, "", "CreateRequested: the content of the CRM's response decides, not the event"},
@@ -93,8 +93,8 @@ func TestProblemsOfPublishedTables(t *testing.T) {
 	}
 }
 
-// The structural facts and the problems of the same name say the same about
-// every published table.
+// The structural facts and the problems of the same name agree on every published
+// table.
 func TestFactsAgreeWithProblems(t *testing.T) {
 	files := tabletest.Files(t, "*")
 	for _, file := range files {

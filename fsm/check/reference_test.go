@@ -152,18 +152,18 @@ func facts(d *tabletest.Document) map[string]any {
 		actors = []string{}
 	}
 	leavers := func(s string) map[string]bool {
-		who := map[string]bool{}
+		by := map[string]bool{}
 		for i, e := range d.Transitions {
 			if e.From != s || !slices.ContainsFunc(perTransition[i], func(to string) bool { return to != s }) {
 				continue
 			}
 			for _, a := range actors {
 				if e.Actor == a || slices.Contains(e.Actors, a) || e.Actor == "" && e.Actors == nil {
-					who[a] = true
+					by[a] = true
 				}
 			}
 		}
-		return who
+		return by
 	}
 
 	kinds, events, cells := map[string]int{}, map[string]bool{}, map[pair]bool{}

@@ -1,35 +1,58 @@
-// Package evolve compares two versions of a table.
+// Package evolve compares two versions of a table. It answers whether old and new
+// binaries may run side by side on the same objects during a rolling upgrade.
 //
-// # Evolution
+//	report, err := evolve.Diff(oldTable, newTable, &evolve.Config{
+//		States: map[string]string{"Ready": "Running"}, // renamed
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(report.Level) // compatible, drain, mapping or unsafe
+//	for _, hazard := range report.Hazards {
+//		fmt.Println(hazard.ID, hazard.Message)
+//	}
 //
-// [Diff] compares two versions of a table and plays every object through both at
-// once, as nodes of an old and a new binary would. The worst of the hazards is the
-// verdict:
+// # Verdict
 //
-//	compatible  side by side as long as one likes, and back again
-//	drain       once no object is in some states, and nobody fires what leads there
-//	mapping     once names are translated between old and new
+// The worst hazard is the verdict:
+//
+//	compatible  the versions run side by side for any time, and back again
+//	drain       compatible while some states are empty and no caller fires what leads there
+//	mapping     compatible once names are translated, see [Report.Mapping]
 //	unsafe      an old or a new node would do what is wrong for the other
 //
-// What a drain takes away is unsafe where the state cannot be kept empty.
+// A hazard that a drain removes is unsafe if the state cannot be kept empty.
 //
-//	id               level         what is so
-//	unknown-to-old   unsafe        a new node writes what an old one cannot read
-//	unknown-to-new   drain         an old node writes what a new one cannot read
+//	id               level         meaning
+//	unknown-to-old   unsafe        a new node writes a state that an old one cannot read
+//	unknown-to-new   drain         an old node writes a state that a new one cannot read
 //	forbidden        unsafe        an old node does what the new table forbids
 //	ignored          unsafe        an old node accepts and ignores what the new table forbids
-//	two-results      unsafe        the same request ends in two ways
-//	refused-by-old   note, unsafe  an old node refuses what the new table allows; unsafe with Strict
+//	two-results      unsafe        the same request has two results
+//	refused-by-old   note          an old node refuses what the new table allows
 //	entry-forbidden  unsafe        an old node adds objects as the new table does not
-//	deadline-action  unsafe        the sweepers do different things
+//	deadline-action  unsafe        the sweepers of the two versions do different things
 //	deadline-added   drain         objects that an old node put there have no deadline
-//	deadline-time    note          they do the same after different times
-//	kind             unsafe        transitional, at rest or absent: they do not agree
-//	undo             drain         failed for one, at rest for the other: what undo needs is kept by one of them
-//	stranded         unsafe        one kind of node alone cannot bring the object to rest
-//	renamed          mapping       two names for one thing
-//	too-many-guards  unsafe        a cell differs, and has more guards than are compared one by one
+//	deadline-time    note          the sweepers do the same after different times
+//	kind             unsafe        the versions disagree on transitional, at rest or absent
+//	undo             drain         failed for one version, at rest for the other: one drops what undo needs
+//	stranded         unsafe        one version alone cannot bring the object to rest
+//	renamed          mapping       one thing has two names
+//	too-many-guards  unsafe        a cell differs and has more guards than Diff compares one by one
 //
-// The same table twice gives an empty [Evolution]. Two versions judged one after
-// the other say nothing about both at once: compare what will run side by side.
+// # Guarantees
+//
+//   - Diff accepts every pair of tables, sound or not, and changes none. It is safe
+//     for concurrent use. The same pair gives the same report.
+//   - Equal tables give no differences and no hazards. Titles, notes, sources and the
+//     order of declaration make no difference. The order of trial does.
+//   - Every hazard except a renaming has a shortest way to it as its witness.
+//
+// # Limits
+//
+//   - Guards of one name decide alike, guards of different names independently.
+//   - Diff does not see overrides, payloads, handlers, the configuration of a manager
+//     and the preconditions, relations and aggregates over these states.
+//   - Two verdicts do not add up: compare the versions that run side by side.
+//   - A name that is gone and a new name are two things, unless the Config maps them.
 package evolve

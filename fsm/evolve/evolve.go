@@ -3,26 +3,24 @@ package evolve
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Compatibility says whether old and new binaries may run side by side on the
-// same objects. A greater value is worse.
+// Compatibility is the verdict on two versions that run side by side on the same
+// objects. A greater value is worse.
 type Compatibility uint8
 
 const (
-	// Compatible: as long as one likes, and back again. What an old node does, the
-	// new table does too; what a new node writes, an old node reads. An event that
-	// only the new table takes is refused by old nodes, which is a note (see
-	// [Config.Strict]).
+	// Compatible: for any time, and back again. The new table allows everything that
+	// an old node does, and an old node reads everything that a new one writes. An old
+	// node may refuse an event that only the new table allows, which is a note.
 	Compatible Compatibility = iota
 	// NeedsDrain: compatible while no object is in one of [Report.Drain], or has
-	// one as its origin, and nobody fires what is in [Report.Hold].
+	// one as its origin, and no caller fires an event of [Report.Hold].
 	NeedsDrain
-	// NeedsMapping: compatible (once drained) if the names of [Report.Mapping]
-	// are translated between a node and the records and callers of the other kind.
+	// NeedsMapping: compatible, once drained, if the names of [Report.Mapping] are
+	// translated between a node and the records and callers of the other version.
 	NeedsMapping
 	// Unsafe: an old or a new node would do what is in [Report.Hazards].
 	Unsafe
@@ -30,7 +28,7 @@ const (
 
 var compatibilityNames = [...]string{"compatible", "drain", "mapping", "unsafe"}
 
-// String returns the name in lower case: compatible, drain, mapping, unsafe.
+// String returns compatible, drain, mapping or unsafe.
 func (c Compatibility) String() string {
 	if int(c) < len(compatibilityNames) {
 		return compatibilityNames[c]
@@ -41,87 +39,64 @@ func (c Compatibility) String() string {
 // MarshalText returns the name.
 func (c Compatibility) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Config says what [Diff] may take for granted. The zero Config and nil
-// are the defaults. It is read only while Diff runs.
+// Config refines [Diff]. The zero Config has the defaults.
 type Config struct {
-	// States, Events, Actors and Guards are new names by old ones. Default: what
-	// has the same name is the same. No two old names may have one new name.
+	// States, Events, Actors and Guards map old names to new ones. Default: equal
+	// names are one thing. Two old names cannot have one new name.
 	States, Events, Actors, Guards map[string]string
-	// NoGuess: a name that is gone and a new one that does the same are two things.
-	// Default: they are one that was renamed, as a guess.
-	NoGuess bool
-	// Hold is what nobody asks for while both kinds of binaries run. Default:
-	// everything is asked for. Deadlines cannot be held.
+	// Hold are the events that no caller fires while both versions run. Default:
+	// none. The sweeper fires deadlines nevertheless.
 	Hold []Withheld
-	// Strict makes an event that only the new table takes Unsafe too. Then nothing
-	// happens in a Compatible fleet that either table forbids. Default: what the
-	// new table allows beyond the old one is its purpose, and no more than a note.
-	Strict bool
 }
 
-// Withheld is an event that nobody is to fire in a state. The state is the absent
-// one, or empty, for an event that makes objects; in a [Config], an empty
-// state means every state. The empty event stands for adding an object without
-// one.
+// Withheld is an event that no caller fires in a state. The state is the absent one,
+// or empty, for an event that creates objects. In a [Config], an empty state stands
+// for every state, and the empty event for adding an object without an event.
 type Withheld struct {
 	State string `json:"state,omitempty"`
 	Event string `json:"event"`
 }
 
-// ErrMapping is the error of [Diff]: names to translate that do not fit the tables,
-// or tables with too many pairs of state and origin to go through.
-var ErrMapping = errors.New("check: diff")
+// The errors of Diff.
+var (
+	// ErrMapping reports names in a [Config] that do not fit the tables.
+	ErrMapping = errors.New("evolve: bad mapping")
+	// ErrTooLarge reports tables with more than a million pairs of state and origin.
+	ErrTooLarge = errors.New("evolve: too many pairs of state and origin")
+)
 
-// Report is what [Diff] has found. It is a plain value that nobody else uses.
+// Report is the result of [Diff]. It is a plain value.
 type Report struct {
 	Old         string        `json:"old"` // names of the tables
 	New         string        `json:"new"`
 	Level       Compatibility `json:"level"`       // the worst of Hazards
-	Differences []Difference  `json:"differences"` // empty if nothing that matters to a node differs
+	Differences []Difference  `json:"differences"` // empty if the tables agree in all that matters to a node
 	Hazards     []Hazard      `json:"hazards"`     // the worst first
-	Mapping     []Renaming    `json:"mapping"`     // names that need translation
-	Drain       []string      `json:"drain"`       // states, by their old names where they have one
-	Hold        []Withheld    `json:"hold"`        // the entrances of Drain
-	// Workaround is what would do instead, where Level is Unsafe: features that
-	// nobody uses before the last old node is gone. Nil: nothing was found.
-	Workaround *Workaround `json:"workaround,omitempty"`
+	Mapping     []Renaming    `json:"mapping"`     // the names that need translation
+	Drain       []string      `json:"drain"`       // states to keep empty, by their old names if they have one
+	Hold        []Withheld    `json:"hold"`        // the events that lead into the states of Drain
 }
 
-// Workaround are conditions under which a change is better than [Unsafe].
-type Workaround struct {
-	Level Compatibility `json:"level"`
-	Drain []string      `json:"drain"`
-	Hold  []Withheld    `json:"hold"`
-}
-
-// Renaming is one thing under two names.
+// Renaming is one thing with two names.
 type Renaming struct {
 	Subject string `json:"subject"` // machine, state, event or actor
 	Old     string `json:"old"`
 	New     string `json:"new"`
-	Guess   bool   `json:"guess"` // nobody has said so: it was concluded from the rows
 }
 
-// Guessed reports whether part of the mapping is a guess. Then nothing below
-// Unsafe has been earned before somebody has confirmed it.
-func (e *Report) Guessed() bool {
-	return slices.ContainsFunc(e.Mapping, func(r Renaming) bool { return r.Guess })
-}
-
-// Hazard is something that happens while both kinds of binaries run, and what it
-// takes to be safe from it.
+// Hazard is something that can happen while both versions run.
 type Hazard struct {
 	ID      string        `json:"id"`
 	Level   Compatibility `json:"level"` // Compatible: a note
 	State   string        `json:"state,omitempty"`
 	Event   string        `json:"event,omitempty"`
 	Message string        `json:"message"` // one sentence
-	// Witness is a shortest way there, from no object or from one in the field.
-	// Guards are taken as conditions that may or may not hold.
+	// Witness is a shortest way to the hazard, from no object or from one in the
+	// field. Guards may agree or refuse.
 	Witness []Act `json:"witness,omitempty"`
 }
 
-// The ids of hazards: see the table in the package documentation.
+// The ids of hazards, see the package documentation.
 const (
 	UnknownToOld   = "unknown-to-old"
 	UnknownToNew   = "unknown-to-new"
@@ -140,8 +115,7 @@ const (
 	EntryForbidden = "entry-forbidden"
 )
 
-// IDs returns the ids that hazards of [Diff] may have, in the order of the
-// table in the package documentation.
+// IDs returns the ids of hazards in the order of the package documentation.
 func IDs() []string {
 	return []string{
 		UnknownToOld, UnknownToNew, Forbidden, Ignored, TwoResults, RefusedByOld,
@@ -150,53 +124,33 @@ func IDs() []string {
 	}
 }
 
-// Act is one step of a way through two tables: what a node does to an object. A
-// [TourStep] is the same through one.
+// Act is one step of a witness: what a node does to an object.
 type Act struct {
-	Node  string `json:"node"`            // old or new; empty: the object is in the field as it is
-	Event string `json:"event,omitempty"` // empty: the object is added
+	Node  string `json:"node"`            // old or new; empty: the object is in the field already
+	Event string `json:"event,omitempty"` // empty: the node adds the object
 	Actor string `json:"actor,omitempty"`
 	Force bool   `json:"force,omitempty"` // the row is forced only
-	// The guards that have to agree, and to refuse, so that Row is taken.
+	// Agree and Refuse are the guards that have to agree, and to refuse, for Row to
+	// fire.
 	Agree  []string `json:"agree,omitempty"`
 	Refuse []string `json:"refuse,omitempty"`
 	Row    int      `json:"row"` // of the node's table; -1: none
-	// By the names of the node's table; State is empty where there is no object.
+	// The names are those of the node's table. State is empty if no object exists.
 	State    string `json:"state,omitempty"`
 	Origin   string `json:"origin,omitempty"`
 	To       string `json:"to,omitempty"`
 	ToOrigin string `json:"to_origin,omitempty"`
 }
 
-// Diff compares two versions of a table: what differs, and what that means for a
-// fleet in which old and new binaries run side by side on the objects in the
-// field, in both directions, and for going back.
+// Diff compares two versions of a table: what differs, and what that means for old
+// and new nodes that run side by side on the objects in the field. The error is
+// [ErrMapping] or [ErrTooLarge]. A nil config is the default.
 //
-// It plays every object through both tables at once: each step is taken by an old
-// or a new node, from what the other has written. Objects begin as either table
-// says, or rest in any state of the old one. The hazards are what an old node
-// cannot read or does although the new table says otherwise, what a new node
-// cannot read, and what only one of them can bring to rest.
-//
-// Guards of the same name are taken to decide alike, guards of different names
-// independently, and the sweeper to fire deadlines and what names it. Operation
-// ids count: a row that begins an operation is not the same as one that goes on
-// with it. An override may do anything and is left out. So is what a table does
-// not say: payloads, handlers, the configuration of a manager, and other tables
-// that look at these states, be it in a precondition, a relation or an aggregate.
-//
-// Every table is compared, sound or not. A table without an initial state is
-// taken to begin in any state of rest. Titles, notes, sources, sections, actions
-// and the order of declarations make no difference, the order of trial does.
-//
-// The time is that of every pair of state and origin that can occur, times its
-// rows and their actors.
-//
-// The verdict for two steps says nothing about both at once: the second may take
-// back what the first did, or fall on objects that the first has left behind.
-// Compare what will run side by side.
-//
-// The error matches [ErrMapping].
+// Diff plays every object through both tables at once. An old or a new node takes
+// each step, on the record that any node has written. Objects start as either table
+// allows, or rest in any state of the old one. A table without an initial state may
+// start in any state of rest. The time grows with the pairs of state and origin that
+// can occur, times their rows and actors.
 func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	if config == nil {
 		config = &Config{}
@@ -216,6 +170,6 @@ func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	return e, nil
 }
 
-func diffError(format string, args ...any) error {
+func mappingError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMapping, fmt.Sprintf(format, args...))
 }

@@ -29,7 +29,7 @@ func turbines(inspection bool) *fsm.Table {
 	return fsm.Must[struct{}](spec).Table()
 }
 
-// A new state is safe once no old binary runs: until then nobody may use it.
+// A new state is safe if no caller uses it while an old binary runs.
 func ExampleDiff() {
 	e, err := evolve.Diff(turbines(false), turbines(true), nil)
 	if err != nil {
@@ -40,9 +40,10 @@ func ExampleDiff() {
 	for _, act := range e.Hazards[0].Witness {
 		fmt.Println("-", act)
 	}
-	fmt.Println("hold until then:", e.Workaround.Hold)
 
-	e, err = evolve.Diff(turbines(false), turbines(true), &evolve.Config{Hold: e.Workaround.Hold})
+	e, err = evolve.Diff(turbines(false), turbines(true), &evolve.Config{
+		Hold: []evolve.Withheld{{State: "Still", Event: "Inspect"}},
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -52,11 +53,10 @@ func ExampleDiff() {
 	// an old node cannot read what a new one has written: the state "Inspected" is unknown; it refuses every request about the object, fails to list it, and does not sweep it
 	// - old node adds the object in Still
 	// - new node: Still -Inspect by operator-> Inspected, row 4
-	// hold until then: [{Still Inspect}]
 	// compatible
 }
 
-// The way back of the same change: what is removed has to be empty.
+// The way back of the same change: the removed state has to be empty.
 func ExampleReport() {
 	e, err := evolve.Diff(turbines(true), turbines(false), nil)
 	if err != nil {

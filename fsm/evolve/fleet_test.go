@@ -234,7 +234,7 @@ func (f *fleet) alone(t require.TestingT, h int) map[record]bool {
 }
 
 // field is what may be there before a new node comes: what old nodes make, and
-// whatever somebody has put to rest.
+// whatever an operator has put to rest.
 func (f *fleet) field(t require.TestingT) map[record]bool {
 	records := f.alone(t, 0)
 	for _, s := range f.tables[0].States {

@@ -9,13 +9,13 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
-// joint is two tables under one numbering: a state, event or actor that both have
-// has one number, whatever it is called in either.
+// joint is two tables with one numbering: a state, event or actor of both has one
+// number, whatever its names.
 type joint struct {
 	halves                 [2]half // old, new
 	states, events, actors ids
-	guards                 map[string]string // new name by old name, of those that have another
-	machine                bool              // its name has changed
+	guards                 map[string]string // new names by old names that differ
+	machine                bool              // its name changed
 }
 
 const (
@@ -27,21 +27,20 @@ var halfNames = [2]string{"old", "new"}
 
 // ids numbers the names of both tables.
 type ids struct {
-	what  string
-	in    [2][]int // index in the table by number, -1 if it is not there
-	of    [2][]int // number by index in the table
-	guess map[int]bool
+	what string
+	in   [2][]int // index in the table by number, -1 if it is not there
+	of   [2][]int // number by index in the table
 }
 
-// half is one of the tables in the numbering of both.
+// half is one of the tables in the common numbering.
 type half struct {
 	t      *fsm.Table
-	kind   []fsm.Kind // by number of the state; meaningless where the table lacks it
+	kind   []fsm.Kind // by number of the state; meaningless if the table lacks it
 	here   []bool     // the table has the state
 	from   [][]arrow  // by number of the state, in order of trial
-	absent int        // the state of an object that does not exist, -1 none
-	starts []int      // the states in which objects are added
-	first  int        // that in which a manager adds them, -1 none
+	absent int        // the absent state, -1: none
+	starts []int      // the states in which nodes add objects
+	first  int        // the one in which a manager adds them, -1: none
 	actors bitset.Set // declared
 }
 
@@ -82,33 +81,29 @@ func join(old, new *fsm.Table, config *Config) (*joint, error) {
 	if err := checkGuards(config.Guards, tables); err != nil {
 		return nil, err
 	}
-	if !config.NoGuess {
-		j.guess(tables, names)
-	}
 	for h, t := range tables {
 		j.halves[h] = j.half(t, h)
 	}
 	return j, nil
 }
 
-// pair gives what has one name, or is said to have been renamed, one number.
+// pair gives one number to each old name and its new name.
 func (l *ids) pair(old, new []string, given map[string]string) error {
 	at := [2]map[string]int{firstIndex(old), firstIndex(new)}
 	counterpart := make(map[string]string, len(given)) // old name by new name
 	for _, from := range slices.Sorted(maps.Keys(given)) {
 		to := given[from]
 		if _, ok := at[oldHalf][from]; !ok {
-			return diffError("the old table has no %s %q to rename", l.what, from)
+			return mappingError("the old table has no %s %q to rename", l.what, from)
 		}
 		if _, ok := at[newHalf][to]; !ok {
-			return diffError("the new table has no %s %q, which %q is to be", l.what, to, from)
+			return mappingError("the new table has no %s %q, the new name of %q", l.what, to, from)
 		}
 		if other, ok := counterpart[to]; ok {
-			return diffError("both %q and %q are to be the %s %q", other, from, l.what, to)
+			return mappingError("%q and %q have one new name: %s %q", other, from, l.what, to)
 		}
 		counterpart[to] = from
 	}
-	l.guess = make(map[int]bool)
 	l.of[oldHalf], l.of[newHalf] = make([]int, len(old)), make([]int, len(new))
 	for i, name := range old {
 		l.of[oldHalf][i] = i
@@ -117,7 +112,7 @@ func (l *ids) pair(old, new []string, given map[string]string) error {
 		if !renamed {
 			to = name
 			if _, taken := counterpart[to]; taken {
-				continue // another one has this name now
+				continue // another thing has this name now
 			}
 		}
 		if k, ok := at[newHalf][to]; ok && at[oldHalf][name] == i {
@@ -139,14 +134,6 @@ func (l *ids) pair(old, new []string, given map[string]string) error {
 	return nil
 }
 
-// merge makes one thing of two that each table alone has.
-func (l *ids) merge(old, new int) {
-	i := l.in[newHalf][new]
-	l.in[newHalf][old], l.of[newHalf][i] = i, old
-	l.in[newHalf][new] = -1 // a number of nothing
-	l.guess[old] = true
-}
-
 func firstIndex(names []string) map[string]int {
 	at := make(map[string]int, len(names))
 	for i, name := range names {
@@ -166,18 +153,18 @@ func checkGuards(given map[string]string, tables [2]*fsm.Table) error {
 		to := given[from]
 		switch other, twice := counterpart[to]; {
 		case from == "" || !has(tables[oldHalf], from):
-			return diffError("the old table has no guard %q to rename", from)
+			return mappingError("the old table has no guard %q to rename", from)
 		case to == "" || !has(tables[newHalf], to):
-			return diffError("the new table has no guard %q, which %q is to be", to, from)
+			return mappingError("the new table has no guard %q, the new name of %q", to, from)
 		case twice:
-			return diffError("both %q and %q are to be the guard %q", other, from, to)
+			return mappingError("%q and %q have one new name: guard %q", other, from, to)
 		}
 		counterpart[to] = from
 	}
 	return nil
 }
 
-// half puts a table into the common numbering. What refers to nothing is left out.
+// half returns a table in the common numbering, without undeclared names.
 func (j *joint) half(t *fsm.Table, h int) half {
 	n := len(j.states.in[h])
 	x := half{t: t, kind: make([]fsm.Kind, n), here: make([]bool, n), from: make([][]arrow, n), absent: -1, first: -1}
@@ -201,8 +188,8 @@ func (j *joint) half(t *fsm.Table, h int) half {
 	return x
 }
 
-// begin finds the states in which objects are added. A table that does not say
-// may begin in any state of rest.
+// begin finds the states in which nodes add objects: any state of rest in a table
+// without an initial state.
 func (x *half) begin(t *fsm.Table, of []int) {
 	exists := func(i int) bool { return i >= 0 && i < len(t.States) && t.States[i].Kind != fsm.Absent }
 	if t.Initial >= 0 && t.Initial < len(t.States) {
@@ -273,7 +260,7 @@ func (j *joint) arrows(t *fsm.Table, h, row int) (list []arrow) {
 	return list
 }
 
-// renamedTo reports whether a guard has a name that was another one's.
+// renamedTo reports whether another guard got this name.
 func (j *joint) renamedTo(guard string) bool {
 	for _, to := range j.guards {
 		if to == guard {
@@ -283,7 +270,7 @@ func (j *joint) renamedTo(guard string) bool {
 	return false
 }
 
-// name returns what the table calls a number, or what the other one does.
+// name returns the name of a number in its table, or in the other one.
 func (j *joint) name(l *ids, h, number int) string {
 	for range 2 {
 		if i := l.in[h][number]; i >= 0 {
@@ -308,7 +295,7 @@ func (j *joint) state(h, number int) string {
 	return j.name(&j.states, h, number)
 }
 
-// renamings lists what has two names.
+// renamings lists the things with two names.
 func (j *joint) renamings() []Renaming {
 	list := []Renaming{}
 	if j.machine {
@@ -320,7 +307,7 @@ func (j *joint) renamings() []Renaming {
 				continue
 			}
 			if o, n := j.name(l, oldHalf, number), j.name(l, newHalf, number); o != n {
-				list = append(list, Renaming{Subject: l.what, Old: o, New: n, Guess: l.guess[number]})
+				list = append(list, Renaming{Subject: l.what, Old: o, New: n})
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// judge finds the hazards, and what it takes to be safe from them.
+// judge finds the hazards, and the states that have to be drained.
 func (j *joint) judge(e *Report, config *Config) error {
 	base, err := j.withheld(config.Hold)
 	if err != nil {
@@ -19,34 +19,14 @@ func (j *joint) judge(e *Report, config *Config) error {
 	if err != nil {
 		return err
 	}
-	look := func(base map[[2]int]bool, avoid bool) (*drains, error) {
-		d := &drains{
-			j: j, strict: config.Strict, avoid: avoid, field: field,
-			base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{},
-		}
-		return d, d.settle()
-	}
-	d, err := look(base, false)
-	if err != nil {
+	d := &drains{j: j, field: field, base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{}}
+	if err := d.settle(); err != nil {
 		return err
 	}
 	e.Drain, e.Hold = d.list()
 	e.Hazards = append(d.hazards(), renamed(e.Mapping)...)
 	slices.SortStableFunc(e.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
 	e.Level = worst(e.Hazards)
-	if e.Level < Unsafe {
-		return nil
-	}
-	if d, err = look(base, true); err != nil {
-		return err
-	}
-	w := &Workaround{Level: max(worst(d.hazards()), worst(renamed(e.Mapping)))}
-	if w.Drain, w.Hold = d.list(); len(w.Drain) > 0 {
-		w.Level = max(w.Level, NeedsDrain)
-	}
-	if w.Level < Unsafe && len(w.Hold) > 0 {
-		e.Workaround = w
-	}
 	return nil
 }
 
@@ -57,38 +37,31 @@ func worst(list []Hazard) (level Compatibility) {
 	return level
 }
 
-// settle looks again and again, each time without the hazards that go away with
-// what was drained.
+// settle compares the versions until draining removes no further hazard.
 func (d *drains) settle() error {
 	for {
 		m := &mix{j: d.j, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
 		if !m.explore() {
-			return diffError("more than %d pairs of state and origin", maxStatuses)
+			return ErrTooLarge
 		}
-		c := &comparison{mix: m, strict: d.strict, seen: map[[3]string]bool{}}
+		c := &comparison{mix: m, seen: map[[3]string]bool{}}
 		c.all()
 		if err := c.strand(); err != nil {
 			return err
 		}
-		before := len(d.states) + len(d.held)
+		before := len(d.states)
 		for _, f := range c.found {
-			switch {
-			case f.drain >= 0 && (f.Level == NeedsDrain || d.avoid) && (d.states[f.drain] || d.add(f.drain)):
-				if f.Level == NeedsDrain {
-					d.gone = append(d.gone, f.Hazard)
-				}
-			case f.Level == Unsafe && d.avoid && f.hold != noCell:
-				d.held[f.hold] = true
+			if f.drain >= 0 && f.Level == NeedsDrain && (d.states[f.drain] || d.add(f.drain)) {
+				d.gone = append(d.gone, f.Hazard)
 			}
 		}
-		// Both only grow, and there are only so many states and cells: it ends.
-		if len(d.states)+len(d.held) > before {
-			continue // what is left now?
+		if len(d.states) > before {
+			continue // it ends, because there are only so many states
 		}
 		for _, f := range c.found {
 			if f.Level == NeedsDrain {
 				f.Level = Unsafe
-				f.Message += "; the state cannot be kept empty, because objects begin there or get there by themselves"
+				f.Message += "; the state cannot be kept empty, because objects start there or get there by themselves"
 			}
 			d.left = append(d.left, f.Hazard)
 		}
@@ -97,10 +70,10 @@ func (d *drains) settle() error {
 	}
 }
 
-// hazards are those that are left, and those that went with the drained states.
+// hazards returns the remaining hazards and those that the drained states removed.
 func (d *drains) hazards() []Hazard { return append(slices.Clone(d.left), distinct(d.gone)...) }
 
-// distinct leaves out what an earlier look has found too.
+// distinct removes hazards that appear twice.
 func distinct(list []Hazard) (out []Hazard) {
 	seen := map[[3]string]bool{}
 	for _, h := range list {
@@ -112,32 +85,28 @@ func distinct(list []Hazard) (out []Hazard) {
 	return out
 }
 
-// renamed are the hazards of a mapping.
+// renamed returns the hazards of a mapping.
 func renamed(mapping []Renaming) (list []Hazard) {
 	for _, r := range mapping {
 		h := Hazard{ID: Renamed, Level: NeedsMapping}
-		how := ""
-		if r.Guess {
-			how = " (a guess: confirm it, or say that these are two)"
-		}
 		switch r.Subject {
 		case "machine":
-			h.Message = fmt.Sprintf("the machine %q is called %q now: records are kept under its name, and each node finds only those of its own", r.Old, r.New)
+			h.Message = fmt.Sprintf("the machine %q is called %q now: stores keep records under the name, and each node finds only its own", r.Old, r.New)
 		case "state":
 			h.State = r.Old
-			h.Message = fmt.Sprintf("the state %q is called %q now%s: neither node reads the other's records without translation", r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the state %q is called %q now: neither node reads the other's records without translation", r.Old, r.New)
 		case "event":
 			h.Event = r.Old
-			h.Message = fmt.Sprintf("the event %q is called %q now%s: each node refuses what is asked and reported by the other name", r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the event %q is called %q now: each node refuses requests and reports with the other name", r.Old, r.New)
 		default:
-			h.Message = fmt.Sprintf("the %s %q is called %q now%s: each node refuses the other name", r.Subject, r.Old, r.New, how)
+			h.Message = fmt.Sprintf("the %s %q is called %q now: each node refuses the other name", r.Subject, r.Old, r.New)
 		}
 		list = append(list, h)
 	}
 	return list
 }
 
-// withheld resolves names; state -1 is no object, event -1 is adding.
+// withheld resolves names. State -1 is no object, event -1 adds one.
 func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 	held := make(map[[2]int]bool)
 	for _, w := range list {
@@ -147,7 +116,7 @@ func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 			continue
 		}
 		if len(events) == 0 {
-			return nil, diffError("neither table has an event %q to hold", w.Event)
+			return nil, mappingError("neither table has an event %q to hold", w.Event)
 		}
 		states := j.find(&j.states, w.State)
 		if w.State == "" {
@@ -157,7 +126,7 @@ func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 			}
 		}
 		if len(states) == 0 {
-			return nil, diffError("neither table has a state %q in which to hold %q", w.State, w.Event)
+			return nil, mappingError("neither table has a state %q in which to hold %q", w.State, w.Event)
 		}
 		for _, e := range events {
 			for _, s := range states {
@@ -183,24 +152,23 @@ func (j *joint) find(l *ids, name string) (numbers []int) {
 	return numbers
 }
 
-// drains are states that are kept empty, and what nobody may ask for so that they
-// stay so. What is asked for out of rest can be left, for that is how operations
-// begin; how an operation goes on cannot, nor when a deadline is over. So a state
-// from which objects get into a drained one by themselves is drained too.
+// drains are the states to keep empty, and the events that no caller may fire so
+// that they stay empty. Callers can hold back an event out of a state of rest, which
+// starts an operation. They cannot hold back how an operation continues or when a
+// deadline passes. So a transitional state that leads into a drained one, and a state
+// with a deadline that does, are drained too.
 type drains struct {
 	j          *joint
-	strict     bool
-	avoid      bool // do without whatever is unsafe, as far as that helps
 	field      []mixStatus
 	base, held map[[2]int]bool // as in mix
 	states     map[int]bool
-	never      map[int]bool // cannot be drained, because objects begin there
-	gone       []Hazard     // with what is drained
+	never      map[int]bool // cannot be drained, because objects start there
+	gone       []Hazard     // removed by the drained states
 	left       []Hazard
 	last       *mix
 }
 
-// add drains one more state and reports whether that can be done.
+// add drains one more state and reports whether that is possible.
 func (d *drains) add(state int) bool {
 	if d.never[state] {
 		return false
@@ -245,8 +213,8 @@ func (d *drains) add(state int) bool {
 	return true
 }
 
-// swept reports whether the sweeper may take a row: it is a deadline, or one of its
-// cell is and the sweeper, whose event it is then, may be the one to come to it.
+// swept reports whether the sweeper may take a row: the row has a deadline, or a
+// row of the same cell has one and the sweeper may fire this row.
 func (j *joint) swept(arrows []arrow, a *arrow) bool {
 	if a.within > 0 {
 		return true
@@ -259,9 +227,8 @@ func (j *joint) swept(arrows []arrow, a *arrow) bool {
 	return false
 }
 
-// holdOrigins withholds what would make objects whose origin is a drained state:
-// one that means "there is no object" to this half is left without ever being
-// entered.
+// holdOrigins holds the events that create objects with a drained state as their
+// origin: an absent state of this version.
 func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
 	if x.absent < 0 || !drained[x.absent] {
 		return
@@ -274,8 +241,8 @@ func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
 	}
 }
 
-// list names the states that objects have to leave, and the entrances. States that
-// only the new table has are empty to begin with.
+// list names the states that objects have to leave, and the events that lead there.
+// States that only the new table has are empty at the start.
 func (d *drains) list() (drain []string, hold []Withheld) {
 	j, reached := d.j, map[int]bool{}
 	for at := range d.last.index {
@@ -293,7 +260,7 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 			continue
 		}
 		for h := range j.halves {
-			if cell[0] < 0 { // an event that makes objects
+			if cell[0] < 0 { // an event that creates objects
 				cell[0] = j.halves[h].absent
 			}
 		}
@@ -309,9 +276,8 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 	return drain, hold
 }
 
-// strand finds what one kind of nodes alone cannot bring to rest: then nobody can
-// once the other kind is gone. What a table gets itself into and not out of is a
-// fault of that table and not of the change.
+// strand finds objects that one version alone cannot bring to rest. If a version
+// gets there by itself, the fault is in its table and not in the change.
 func (c *comparison) strand() error {
 	var alone [2]*mix
 	for h := range alone {
@@ -320,7 +286,7 @@ func (c *comparison) strand() error {
 			alone[h].field = c.field
 		}
 		if !alone[h].explore() {
-			return diffError("more than %d pairs of state and origin", maxStatuses)
+			return ErrTooLarge
 		}
 	}
 	stuck := func(h int, at mixStatus) bool {
@@ -344,28 +310,13 @@ func (c *comparison) strand() error {
 				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", halfNames[h],
 					c.j.state(h, v.at.state), c.j.state(h, v.at.origin)),
 			}
-			c.add(hz, -1, c.entrance(v.at))
+			c.add(hz, -1)
 		}
 	}
 	return nil
 }
 
-// entrance is the last request of a new node on the way to a status that can be
-// left, or noCell.
-func (c *comparison) entrance(at mixStatus) [2]int {
-	for i := c.index[at]; i >= 0; i = c.visits[i].before {
-		s := &c.visits[i].act
-		if s.half != newHalf || s.row == nil || s.row.within > 0 {
-			continue
-		}
-		if s.from == noObject || c.j.halves[newHalf].kind[s.from.state].Resting() {
-			return [2]int{s.from.state, s.row.event}
-		}
-	}
-	return noCell
-}
-
-// rests reports whether the rows of one half lead to rest from a status.
+// rests reports whether the rows of one version lead to rest from a status.
 func (m *mix) rests(h int, from mixStatus) bool {
 	x := &m.j.halves[h]
 	seen := map[mixStatus]bool{from: true}

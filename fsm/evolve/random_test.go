@@ -52,7 +52,7 @@ var plans = rapid.Custom(func(t *rapid.T) plan {
 	for i := range n {
 		s := fsm.State[string]{Name: string(rune('A' + i)), Kind: rapid.SampledFrom(planKinds).Draw(t, "kind")}
 		if s.Kind == fsm.Transitional {
-			s.Manual = "somebody"
+			s.Manual = "an operator"
 		}
 		spec.States = append(spec.States, s)
 	}
@@ -113,7 +113,7 @@ func namesOf(spec plan) (names [4][]string) {
 	return names
 }
 
-// changes draws a few changes of a specification, and says what it has renamed.
+// changes draws a few changes of a specification, and returns what it renamed.
 func changes(t *rapid.T, spec plan) (plan, renames) {
 	renamed := renames{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
 	before := namesOf(spec)
@@ -231,7 +231,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 		}
 		return list
 	}
-	who := func() (actors []fsm.Actor) {
+	actorsOf := func() (actors []fsm.Actor) {
 		for _, a := range spec.Actors {
 			if rapid.Bool().Draw(t, string(a)) {
 				actors = append(actors, a)
@@ -246,7 +246,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 			Then: rapid.SampledFrom([]fsm.Then{fsm.ThenMove, fsm.ThenMove, fsm.ThenMove, fsm.ThenReturn, fsm.ThenIgnore}).Draw(t, "then"),
 		}
 		if rapid.Bool().Draw(t, "actor") {
-			r.Actors = who()
+			r.Actors = actorsOf()
 		}
 		if rapid.IntRange(0, 2).Draw(t, "guarded") == 0 {
 			r.Guard = guardNamed(rapid.SampledFrom(planGuards).Draw(t, "guard"))
@@ -272,7 +272,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 		row().Guard = rapid.SampledFrom([]fsm.AnyGuard{nil, guardNamed("p"), guardNamed("q"), guardNamed("r")}).Draw(t, "guard")
 	case "actors":
 		r := row()
-		if r.Actors = who(); rapid.IntRange(0, 4).Draw(t, "sweeper") == 0 && slices.Contains(spec.Actors, fsm.Sweeper) {
+		if r.Actors = actorsOf(); rapid.IntRange(0, 4).Draw(t, "sweeper") == 0 && slices.Contains(spec.Actors, fsm.Sweeper) {
 			r.Actors = append(r.Actors, fsm.Sweeper)
 		}
 	case "declare":
@@ -303,12 +303,12 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 		s := &spec.States[rapid.IntRange(0, len(spec.States)-1).Draw(t, "state")]
 		s.Kind = rapid.SampledFrom(planKinds).Draw(t, "kind")
 		if s.Manual = ""; s.Kind == fsm.Transitional {
-			s.Manual = "somebody"
+			s.Manual = "an operator"
 		}
 	case "state":
 		s := fsm.State[string]{Name: "X", Kind: rapid.SampledFrom(planKinds).Draw(t, "kind")}
 		if s.Kind == fsm.Transitional {
-			s.Manual = "somebody"
+			s.Manual = "an operator"
 		}
 		from, to := state("from"), state("to")
 		spec.States = append(spec.States, s)
@@ -337,7 +337,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 	return spec
 }
 
-// looksAfter says of the transitional states without a deadline that somebody does.
+// looksAfter sets Manual in the transitional states without a deadline.
 func looksAfter(spec *plan) {
 	for i := range spec.States {
 		s := &spec.States[i]
@@ -346,7 +346,7 @@ func looksAfter(spec *plan) {
 				r.Any && !slices.Contains(r.Except, s.Name) && !(r.Then == fsm.ThenMove && r.To == s.Name))
 		})
 		if s.Manual = ""; s.Kind == fsm.Transitional && !late {
-			s.Manual = "somebody"
+			s.Manual = "an operator"
 		}
 	}
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
-// Difference is one thing that differs. Rows stand once for each source.
+// Difference is one difference of two tables. A row counts once for each source.
 type Difference struct {
 	Subject string `json:"subject"` // machine, state, event, actor, guard or row
-	// Change is added, removed, renamed or changed; of rows also retargeted,
-	// reguarded, reactored (of several, the first that applies), or reordered: the
-	// rows of one event, or the deadlines of a state that are over at the same time.
+	// Change is added, removed, renamed or changed. For a row it is retargeted,
+	// reguarded or reactored, the first that applies, else changed. It is reordered
+	// for the rows of one event, or for deadlines of a state with equal timeouts.
 	Change string `json:"change"`
-	Old    string `json:"old,omitempty"` // the name, or the row in words
+	Old    string `json:"old,omitempty"` // the name, or the row as text
 	New    string `json:"new,omitempty"`
-	// Fields are what changed: of states kind, manual, target, owner-death, code,
-	// initial; of rows to, guard, actors, origin, within, forced, supersede.
+	// Fields are the changed fields: kind, manual, target, owner-death, code and
+	// initial of a state; to, guard, actors, origin, within, forced and supersede of a
+	// row.
 	Fields []string `json:"fields,omitempty"`
 
-	// Of rows, by the names of the old table where it has them.
+	// The following fields are those of a row, with old names if there are some.
 	From   string `json:"from,omitempty"`
 	Event  string `json:"event,omitempty"`
 	OldTo  string `json:"old_to,omitempty"` // or (return), (ignore)
@@ -34,7 +35,7 @@ type Difference struct {
 	NewRow int    `json:"new_row"`
 }
 
-// differences lists what differs: the machine, states, events, actors, rows.
+// differences lists the differences: machine, states, events, actors, rows.
 func (j *joint) differences(e *Report) {
 	add := func(d Difference) {
 		if d.Subject != "row" {
@@ -79,7 +80,7 @@ func (j *joint) differences(e *Report) {
 	}
 }
 
-// stateFields lists what differs in a state that both tables have.
+// stateFields lists the changed fields of a state of both tables.
 func (j *joint) stateFields(number int) (fields []string) {
 	o, n := &j.halves[oldHalf], &j.halves[newHalf]
 	a, b := &o.t.States[j.states.in[oldHalf][number]], &n.t.States[j.states.in[newHalf][number]]
@@ -120,8 +121,8 @@ func (j *joint) rowDifferences(state int, add func(Difference)) {
 	}
 }
 
-// reorderedDeadlines returns the first event of the old half that is not the first
-// any more of those that the sweeper fires after the same time, or -1.
+// reorderedDeadlines returns the first event of the old version that another event
+// with the same timeout precedes in the new one, or -1.
 func (j *joint) reorderedDeadlines(state int) int {
 	type deadline struct {
 		within time.Duration
@@ -172,15 +173,15 @@ func eventsOf(lists ...[]arrow) (events []int) {
 	return events
 }
 
-// cellDifferences pairs the rows of one cell, the most alike first, and lists
-// what differs.
+// cellDifferences pairs the rows of one cell, the most alike first, and lists the
+// differences.
 func (j *joint) cellDifferences(olds, news []*arrow, add func(Difference)) {
 	partner := make([]int, len(olds)) // index in news
 	for i := range partner {
 		partner[i] = -1
 	}
 	used := make([]bool, len(news))
-	if len(olds)*len(news) > 1<<20 { // no machine has such a cell: by position will do
+	if len(olds)*len(news) > 1<<20 { // fsm.New refuses such a cell
 		for i := range min(len(olds), len(news)) {
 			partner[i], used[i] = i, true
 		}
@@ -279,8 +280,8 @@ func (j *joint) target(h int, a *arrow) string {
 	return "(" + a.then.String() + ")"
 }
 
-// words is a row for people, by the names of its table. Lists are in the order of
-// the names: a row reads the same whatever its table is compared with.
+// words returns a row as text, with the names of its table. Lists are sorted, so that
+// the text does not depend on the other table.
 func (j *joint) words(h int, a *arrow) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s -%s-> %s", j.state(h, a.from), j.name(&j.events, h, a.event), j.target(h, a))

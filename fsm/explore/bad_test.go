@@ -92,14 +92,14 @@ func TestBadSystems(t *testing.T) {
 				d := explore.NewChannel[int](s, "d", explore.Channel{Capacity: 1})
 				explore.Receives(a, d, func(int, int, func(string, int)) {})
 			},
-			`channel "d": nobody sends into it`,
+			`channel "d": no actor sends into it`,
 		},
 		"channel without receiver": {
 			func(s *explore.System, a *explore.Actor[int], _ *explore.Chan[int]) {
 				d := explore.NewChannel[int](s, "d", explore.Channel{Capacity: 1})
 				explore.Sends(a, d, func(int, func(string, int, int)) {})
 			},
-			`channel "d": nobody receives from it`,
+			`channel "d": no actor receives from it`,
 		},
 		"received twice": {
 			func(_ *explore.System, a *explore.Actor[int], c *explore.Chan[int]) {
@@ -153,7 +153,7 @@ func TestBadSystems(t *testing.T) {
 		},
 		"negative budget": {
 			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.Budget("b", -1) },
-			`budget "b": -1 is not between 0 and 65536`,
+			`budget "b": -1 is not between 0 and 65535`,
 		},
 		"two budgets": {
 			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) {
@@ -209,7 +209,7 @@ func TestBadSystems(t *testing.T) {
 			require.Nil(t, v)
 			require.ErrorIs(t, err, explore.ErrModel)
 			require.ErrorContains(t, err, test.want)
-			require.True(t, strings.HasPrefix(err.Error(), `check: system "s": `))
+			require.True(t, strings.HasPrefix(err.Error(), `explore: system "s": `))
 			var detail *explore.ModelError
 			require.ErrorAs(t, err, &detail)
 			require.Equal(t, "s", detail.System)
@@ -222,13 +222,13 @@ func TestBadSystems(t *testing.T) {
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	_, err := explore.New("s").Explore(context.Background(), nil)
-	require.EqualError(t, err, "check: system \"s\": no actor\n"+
-		"check: system \"s\": nothing to check: no invariant and no resting states")
+	require.EqualError(t, err, "explore: system \"s\": no actor\n"+
+		"explore: system \"s\": nothing to check: no invariant and no resting states")
 	sys := explore.New("s")
 	explore.NewActor(sys, "a", 1)
 	sys.Rests(func(*explore.View) bool { return true })
 	_, err = sys.Explore(context.Background(), nil)
-	require.EqualError(t, err, `check: system "s": no actor ever does anything`)
+	require.EqualError(t, err, `explore: system "s": no actor has an action, sends or receives`)
 }
 
 func TestBadModels(t *testing.T) {
@@ -248,7 +248,7 @@ func TestBadModels(t *testing.T) {
 	}
 }
 
-// A function that panics makes an error that says where, with the panic and its
+// A function that panics makes an error with the place, with the panic and its
 // stack; one that ends its goroutine does too.
 func TestPanics(t *testing.T) {
 	broken := errors.New("broken")
@@ -309,7 +309,7 @@ func TestPanics(t *testing.T) {
 				_, other, _ := sound()
 				s.Always("asks another", func(v *explore.View) error { other.In(v); return nil })
 			},
-			`invariant "asks another": panic: check: view of another system in a 0; c []`,
+			`invariant "asks another": panic: explore: view of another system in a 0; c []`,
 		},
 	}
 	for name, test := range tests {
@@ -318,7 +318,7 @@ func TestPanics(t *testing.T) {
 			test.make(sys, a, c, func() { panic(broken) })
 			v, err := sys.Explore(context.Background(), nil)
 			require.Nil(t, v)
-			require.EqualError(t, err, `check: system "s": `+test.want)
+			require.EqualError(t, err, `explore: system "s": `+test.want)
 			require.ErrorIs(t, err, explore.ErrModel)
 			var detail *explore.ModelError
 			require.ErrorAs(t, err, &detail)
@@ -346,36 +346,6 @@ func TestFunctionsThatEndTheirGoroutine(t *testing.T) {
 	for i := range m.Initial {
 		m.Initial[i] = i
 	}
-	_, err := m.Explore(context.Background(), &explore.Options{Workers: 4})
-	require.EqualError(t, err, `check: system "wide": actor "state" in action 1: ended its goroutine in 3700`)
-}
-
-// An impure function is noticed where it matters: in the trace.
-func TestImpureFunctions(t *testing.T) {
-	calls := 0
-	m := &explore.Model[int]{
-		Name: "moody", Initial: []int{0},
-		Next: func(s int, step func(string, bool, int)) {
-			calls++
-			step("", false, s+calls)
-		},
-		Always: map[string]func(int) error{"small": func(s int) error {
-			if s > 2 {
-				return errors.New("great")
-			}
-			return nil
-		}},
-	}
-	_, err := m.Explore(context.Background(), &explore.Options{Workers: 1})
-	require.EqualError(t, err, `check: system "moody": a function is not pure: asked again, it said something else`)
-}
-
-func TestTooManyActors(t *testing.T) {
-	sys := explore.New("crowd")
-	for i := range 200 {
-		explore.NewActor(sys, strings.Repeat("a", i+1), 0).Acts(func(int, func(string, int)) {})
-	}
-	sys.Rests(func(*explore.View) bool { return true })
-	_, err := sys.Explore(context.Background(), nil)
-	require.EqualError(t, err, `check: system "crowd": its states need more than 1024 bits`)
+	_, err := m.Explore(context.Background(), &explore.Config{Workers: 4})
+	require.EqualError(t, err, `explore: system "wide": actor "state" in action 1: ended its goroutine in 3700`)
 }

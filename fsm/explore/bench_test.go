@@ -19,7 +19,7 @@ func measured(sys *explore.System, workers, times int) (each time.Duration, v *e
 	for range times {
 		start := time.Now()
 		var err error
-		v, err = sys.Explore(context.Background(), &explore.Options{Workers: workers})
+		v, err = sys.Explore(context.Background(), &explore.Config{Workers: workers})
 		if err != nil || v.Outcome != explore.Holds {
 			panic(fmt.Sprint(v, err))
 		}
@@ -38,9 +38,9 @@ func BenchmarkRatios(*testing.B) {
 	one, _ := measured(sys, 1, 5)
 	two, v := measured(sys, 2, 5)
 	if err := ratio.Print(os.Stdout, []ratio.Figure{
-		{Name: "check/Explore-ns-a-state-1-worker", Value: float64(one), Goal: 6666},
-		{Name: "check/Explore-ns-a-state-2-workers", Value: float64(two), Goal: 3333},
-		{Name: "check/Explore-bytes-a-state", Value: float64(v.Bytes) / float64(v.States), Goal: 120},
+		{Name: "explore/Explore-ns-a-state-1-worker", Value: float64(one), Goal: 6666},
+		{Name: "explore/Explore-ns-a-state-2-workers", Value: float64(two), Goal: 3333},
+		{Name: "explore/Explore-bytes-a-state", Value: float64(v.Bytes) / float64(v.States), Goal: 120},
 	}); err != nil {
 		panic(err)
 	}

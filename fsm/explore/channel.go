@@ -5,27 +5,28 @@ import (
 	"slices"
 )
 
-// Channel says how a channel behaves. Faults of a channel are steps of their own
-// and take one from their budget each.
+// Channel describes how a channel behaves. A loss or a duplication is a step of
+// its own and takes one from its budget.
 type Channel struct {
-	// Capacity is how many messages fit in: 1 to [MaxCapacity]. A send into a full
-	// channel is not possible for now; it is not lost.
+	// Capacity is the number of messages that fit in: 1 to [MaxCapacity]. A full
+	// channel delays a send and does not lose it.
 	Capacity int
-	// Ordered: first in, first out. Otherwise any message may come next, so that
-	// late and reordered messages need no fault.
+	// Ordered channels deliver first in, first out. Unordered channels deliver any
+	// message next, so late and reordered messages need no fault.
 	Ordered bool
-	// Lose: any one message disappears.
+	// Lose is the budget for losing any one message.
 	Lose Budget
-	// Duplicate: any one message is there twice, if there is room; in an ordered
-	// channel the copy follows the original at once.
+	// Duplicate is the budget for duplicating any one message while there is room.
+	// In an ordered channel the copy follows the original at once.
 	Duplicate Budget
 }
 
-// MaxCapacity is the greatest capacity of a channel.
+// MaxCapacity is the largest capacity of a channel.
 const MaxCapacity = 64
 
-// Chan is a channel that carries messages of type M, for which the same holds as
-// for the local state of an [Actor]. It is made with [NewChannel].
+// Chan carries messages of type M, to which the rules for the local state of an
+// [Actor] apply. [NewChannel] makes one. A channel has at most 65,535 different
+// messages.
 type Chan[M comparable] struct {
 	sys *System
 	at  int
@@ -33,18 +34,17 @@ type Chan[M comparable] struct {
 
 // channelPart is a channel without its type.
 type channelPart struct {
-	name     string
-	is       Channel
-	filled   bool // has initial messages
-	messages func() messageTable
-	start    func(messageTable) []uint32
+	name   string
+	is     Channel
+	filled bool // it has initial messages
+	table  func() table
+	start  func(table) []uint32
 }
 
-// NewChannel adds a channel with the messages that are in it at the beginning,
-// the oldest first; usually none.
+// NewChannel adds a channel with its initial messages, the oldest first.
 func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) *Chan[M] {
 	part := partName("channel", name)
-	s.nameOf(part, name)
+	s.needName(part, name)
 	if slices.ContainsFunc(s.channels, func(c *channelPart) bool { return c.name == name }) {
 		s.problem(part, "declared twice")
 	}
@@ -65,12 +65,10 @@ func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) 
 	initial = slices.Clone(initial)
 	s.channels = append(s.channels, &channelPart{
 		name: name, is: is, filled: len(initial) > 0,
-		messages: func() messageTable {
-			return &messages[M]{interned: newInterned[M]()}
-		},
-		start: func(t messageTable) (ids []uint32) {
+		table: func() table { return newInterned[M]() },
+		start: func(t table) (ids []uint32) {
 			for _, m := range initial {
-				ids = append(ids, t.(*messages[M]).add(m))
+				ids = append(ids, t.(*interned[M]).add(m))
 			}
 			return ids
 		},
@@ -79,11 +77,19 @@ func NewChannel[M comparable](s *System, name string, is Channel, initial ...M) 
 }
 
 // In returns the messages in flight in a state: of an ordered channel the oldest
-// first, of an unordered one in an order that means nothing. The slice belongs to
-// the exploration and must not be changed.
+// first, of an unordered one in no particular order.
 func (c *Chan[M]) In(v *View) []M {
 	v.mustBeOf(c.sys)
-	return v.t.channels[c.at].messages.(*messages[M]).lists[v.ids[len(v.t.locals)+c.at]]
+	queue := v.t.lay.queue(v.state, c.at)
+	n := queue.len()
+	if n == 0 {
+		return nil
+	}
+	list := make([]M, n)
+	for i := range list {
+		list[i] = v.t.messages[c.at].(*interned[M]).values[queue.at(i)]
+	}
+	return list
 }
 
 func (c *Chan[M]) part() string { return partName("channel", c.sys.channels[c.at].name) }

@@ -31,7 +31,7 @@ func TestAlternatingBit(t *testing.T) {
 	}
 }
 
-// forks is the state of a table: by fork, who holds it, 0 for nobody.
+// forks is the state of a table: by fork, its holder, 0 for none.
 type forks string
 
 func (f forks) with(at, holder int) forks {
@@ -68,7 +68,7 @@ func philosophers(n int, polite bool) *explore.Model[forks] {
 }
 
 // The philosophers of Dijkstra. Each thinks, holds its left fork or eats, and
-// nobody holds a fork to the right of one who eats: the states are the closed
+// no fork to the right of an eating philosopher is held: the states are the closed
 // walks of length n through the matrix 111 111 100, whose trace is the sum of the
 // powers of 1+√2 and 1-√2.
 func TestPhilosophers(t *testing.T) {
@@ -79,7 +79,7 @@ func TestPhilosophers(t *testing.T) {
 		v, err := m.Explore(context.Background(), nil)
 		require.NoError(t, err)
 		require.Equal(t, explore.Stuck, v.Outcome)
-		require.Len(t, v.Trace.Steps, n, "everybody takes the left fork")
+		require.Len(t, v.Trace.Steps, n, "every philosopher takes the left fork")
 
 		m.Rests = nil // to see them all
 		m.Always = map[string]func(forks) error{"any": func(forks) error { return nil }}
@@ -149,13 +149,13 @@ func TestEightPuzzle(t *testing.T) {
 
 // contender is one of two processes that want into the critical section.
 type contender struct {
-	At   int // 0 idle, 1 wants in and has said so, 2 has given way, 3 is in
+	At   int // 0 idle, 1 wants in and has its flag set, 2 has given way, 3 is in
 	Turn int // the process that is let in first; both have the same
-	Said bool
+	Flag bool
 }
 
 // peterson is Peterson's algorithm for two, as one state: the order in which a
-// process says that it wants in and gives way to the other is what matters.
+// process sets its flag and gives way is what matters.
 func peterson(giveWayFirst bool) *explore.Model[[2]contender] {
 	const idle, begun, waits, in = 0, 1, 2, 3
 	type both = [2]contender
@@ -164,11 +164,11 @@ func peterson(giveWayFirst bool) *explore.Model[[2]contender] {
 		Next: func(s both, step func(string, bool, both)) {
 			for i := range 2 {
 				next, me, other := s, &s[i], &s[1-i]
-				say := func() { next[i].Said = true }
+				raise := func() { next[i].Flag = true }
 				giveWay := func() { next[0].Turn, next[1].Turn = 1-i, 1-i }
-				first, second := say, giveWay
+				first, second := raise, giveWay
 				if giveWayFirst {
-					first, second = giveWay, say
+					first, second = giveWay, raise
 				}
 				switch me.At {
 				case idle:
@@ -178,12 +178,12 @@ func peterson(giveWayFirst bool) *explore.Model[[2]contender] {
 					second()
 					next[i].At = waits
 				case waits:
-					if other.Said && me.Turn != i {
+					if other.Flag && me.Turn != i {
 						continue
 					}
 					next[i].At = in
 				case in:
-					next[i].At, next[i].Said = idle, false
+					next[i].At, next[i].Flag = idle, false
 				}
 				step(fmt.Sprint(i), false, next)
 			}
@@ -205,7 +205,7 @@ func TestPeterson(t *testing.T) {
 	v, err = peterson(true).Explore(context.Background(), nil)
 	require.NoError(t, err)
 	require.Equal(t, explore.Violated, v.Outcome)
-	// One gives way, the other gives way, says so and goes in, for nobody else has
-	// said anything; then the first does likewise, for it is its turn.
+	// One gives way; the other gives way, sets its flag and goes in, because no other
+	// flag is set; then the first does the same, because it is its turn.
 	require.Len(t, v.Trace.Steps, 6)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// A door is told to open and to close. If messages overtake each other, the last
-// word does not win.
+// A user opens and closes a door. If messages overtake each other, the last order
+// does not win.
 func ExampleSystem() {
 	sys := explore.New("door")
 	user := explore.NewActor(sys, "user", "closed") // what was asked for last
@@ -27,7 +27,7 @@ func ExampleSystem() {
 	explore.Receives(door, orders, func(_, order string, next func(string, string)) {
 		next("obeys", map[string]string{"open": "open", "close": "closed"}[order])
 	})
-	sys.Always("the last word wins", func(v *explore.View) error {
+	sys.Always("the last order wins", func(v *explore.View) error {
 		if user.In(v) == "shut" && door.In(v) == "open" && len(orders.In(v)) == 0 {
 			return errors.New("it stays open")
 		}
@@ -36,7 +36,7 @@ func ExampleSystem() {
 	verdict, err := sys.Explore(context.Background(), nil)
 	fmt.Println(verdict, err)
 	// Output:
-	// door: violated: the last word wins: it stays open (8 states, 8 steps, depth 4)
+	// door: violated: the last order wins: it stays open (8 states, 8 steps, depth 4)
 	//   user: closed
 	//   door: closed
 	//       user   orders  door
@@ -82,28 +82,4 @@ func ExampleModel() {
 	// fill big {Small:2 Big:5}
 	// big to small {Small:3 Big:4}
 	// <nil>
-}
-
-// The alternating bit protocol without its bit.
-func ExampleTrace_Mermaid() {
-	verdict, err := alternatingBit(true, false).Explore(context.Background(), nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Print(verdict.Trace.Mermaid())
-	// Output:
-	// sequenceDiagram
-	//     actor p0 as sender
-	//     participant p1 as frames
-	//     actor p2 as receiver
-	//     participant p3 as acks
-	//     Note over p0: {Bit:false Value:0}
-	//     Note over p2: {Bit:false Value:0}
-	//     p0-)p1: frame: {Bit:false Value:0}
-	//     p1->>p2: take: {Bit:false Value:0}
-	//     Note over p2: {Bit:true Value:1}
-	//     p0-)p1: frame: {Bit:false Value:0}
-	//     p1->>p2: take: {Bit:false Value:0}
-	//     Note over p2: {Bit:false Value:2}
 }

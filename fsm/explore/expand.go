@@ -1,192 +1,171 @@
 package explore
 
-// expander enumerates the steps of states. Each worker has one.
-type expander[K packed] struct {
+// expander lists the steps that are possible in a state.
+type expander struct {
 	t      *tables
-	ids    []uint32 // of the state, by field
-	out    []successor[K]
+	state  []byte // that is expanded
+	next   []byte
+	emit   func(next []byte, m move)
 	misses []miss
-	record bool
-	moves  []move // beside out, if record is set
-	struck []bool // by fault: whether it has happened
+	// happened marks the losses by channel, then the duplications by channel, then
+	// the faults, that were possible in some state.
+	happened []bool
 }
 
-type successor[K packed] struct {
-	k     K
-	fault bool
-}
-
-// move says which step it was that led to a successor.
+// move is the step that leads to the next state.
 type move struct {
 	kind    StepKind
-	at      int // handler, channel of a loss or duplication, fault
+	at      int // handler; channel of a loss or duplication; fault
 	message uint32
 	label   uint32
 }
 
-func newExpander[K packed](t *tables) *expander[K] {
-	return &expander[K]{t: t, ids: make([]uint32, len(t.lay.fields)), struck: make([]bool, len(t.sys.faults))}
-}
-
-func (x *expander[K]) emit(k K, fault bool, m move) {
-	x.out = append(x.out, successor[K]{k, fault})
-	if x.record {
-		x.moves = append(x.moves, m)
+func newExpander(t *tables) *expander {
+	return &expander{
+		t: t, next: make([]byte, t.lay.size), happened: make([]bool, 2*len(t.sys.channels)+len(t.sys.faults)),
 	}
 }
 
-func (x *expander[K]) miss(what missKind, at int, of, message uint32) {
-	x.misses = append(x.misses, miss{what, at, of, message})
-}
-
-// expand leaves all successors of k in out: handlers in order of declaration,
-// then faults of channels, then other faults. If the tables do not know enough,
-// it leaves in misses what they lack.
-func (x *expander[K]) expand(k K) {
-	x.out, x.moves, x.misses = x.out[:0], x.moves[:0], x.misses[:0]
-	for i, f := range x.t.lay.fields {
-		x.ids[i] = f.of(k[f.word])
-	}
+// expand calls emit for every step that is possible in a state: handlers in order
+// of declaration, then losses and duplications, then other faults. It notes in
+// misses the results that the tables lack.
+func (x *expander) expand(state []byte) {
+	x.state = state
 	for i, h := range x.t.sys.handlers {
 		switch h.kind {
 		case StepAct:
-			x.act(k, i, h)
+			x.act(i, h)
 		case StepSend:
-			x.send(k, i, h)
+			x.send(i, h)
 		case StepDeliver:
-			x.deliver(k, i, h)
+			x.deliver(i, h)
 		}
 	}
-	for i := range x.t.channels {
-		x.disturb(k, i)
+	for i, c := range x.t.sys.channels {
+		x.disturb(i, c)
 	}
 	for i, f := range x.t.sys.faults {
-		x.strike(k, i, f)
+		x.fault(i, f)
 	}
 }
 
-func (x *expander[K]) act(k K, at int, h *handler) {
-	local := x.ids[h.actor]
-	outs := x.t.memo[at].of(local)
-	if outs == nil {
-		x.miss(missHandler, at, local, 0)
+// results returns what a handler allows, nothing if the tables do not have it.
+func (x *expander) results(handler int, h *handler, message uint32) []allowed {
+	local := x.t.lay.local(x.state, h.actor)
+	list := x.t.results[handler].of(local, message)
+	if list == nil {
+		x.misses = append(x.misses, miss{handler, local, message})
 	}
-	for _, o := range outs {
-		k = put(k, x.t.lay.fields[h.actor], o.next)
+	return list
+}
+
+// begin starts the next state as a copy of the present one.
+func (x *expander) begin() { copy(x.next, x.state) }
+
+func (x *expander) act(at int, h *handler) {
+	for _, r := range x.results(at, h, 0) {
+		x.begin()
+		x.t.lay.setLocal(x.next, h.actor, r.next)
 		kind := StepAct
-		if o.fault {
+		if r.fault {
 			kind = StepFault
 		}
-		x.emit(k, o.fault, move{kind: kind, at: at, label: o.label})
+		x.emit(x.next, move{kind: kind, at: at, label: r.label})
 	}
 }
 
-func (x *expander[K]) send(k K, at int, h *handler) {
-	local, place := x.ids[h.actor], x.t.lay.channel(h.channel)
-	c, content := x.t.channels[h.channel], x.ids[place]
-	if c.full(content) {
+func (x *expander) send(at int, h *handler) {
+	is := x.t.sys.channels[h.channel].is
+	n := x.t.lay.queue(x.state, h.channel).len()
+	if n == is.Capacity {
 		return
 	}
-	outs := x.t.memo[at].of(local)
-	if outs == nil {
-		x.miss(missHandler, at, local, 0)
+	for _, r := range x.results(at, h, 0) {
+		x.begin()
+		x.t.lay.setLocal(x.next, h.actor, r.next)
+		q := x.t.lay.queue(x.next, h.channel)
+		q.insert(q.place(n, r.message, is.Ordered), r.message)
+		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label})
 	}
-	for _, o := range outs {
-		next, known := c.after(content, o.message)
-		if !known {
-			x.miss(missPush, h.channel, content, o.message)
+}
+
+func (x *expander) deliver(at int, h *handler) {
+	q := x.t.lay.queue(x.state, h.channel)
+	n := q.len()
+	if x.t.sys.channels[h.channel].is.Ordered {
+		n = min(n, 1)
+	}
+	for i := range n {
+		if q.repeats(i) {
 			continue
 		}
-		k = put(k, x.t.lay.fields[h.actor], o.next)
-		k = put(k, x.t.lay.fields[place], next)
-		x.emit(k, false, move{kind: StepSend, at: at, message: o.message, label: o.label})
-	}
-}
-
-func (x *expander[K]) deliver(k K, at int, h *handler) {
-	local, place := x.ids[h.actor], x.t.lay.channel(h.channel)
-	content := x.ids[place]
-	if content == 0 {
-		return
-	}
-	takes := x.t.channels[h.channel].takes[content]
-	if takes == nil {
-		x.miss(missTake, h.channel, content, 0)
-	}
-	for _, m := range takes {
-		outs := x.t.memo[at].ofMessage(local, m.message)
-		if outs == nil {
-			x.miss(missHandler, at, local, m.message)
-		}
-		k = put(k, x.t.lay.fields[place], m.rest)
-		for _, o := range outs {
-			k = put(k, x.t.lay.fields[h.actor], o.next)
-			x.emit(k, false, move{kind: StepDeliver, at: at, message: m.message, label: o.label})
+		for _, r := range x.results(at, h, q.at(i)) {
+			x.begin()
+			x.t.lay.setLocal(x.next, h.actor, r.next)
+			x.t.lay.queue(x.next, h.channel).remove(i)
+			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label})
 		}
 	}
 }
 
-// disturb is loss and duplication.
-func (x *expander[K]) disturb(k K, at int) {
-	c, place := x.t.channels[at], x.t.lay.channel(at)
-	content := x.ids[place]
-	if content == 0 {
-		return
+// disturb emits losses and duplications.
+func (x *expander) disturb(at int, c *channelPart) {
+	q := x.t.lay.queue(x.state, at)
+	n := q.len()
+	lose := x.left(c.is.Lose) > 0
+	duplicate := n < c.is.Capacity && x.left(c.is.Duplicate) > 0
+	for i := range n {
+		if lose && !q.repeats(i) {
+			x.begin()
+			x.spend(c.is.Lose.at)
+			x.t.lay.queue(x.next, at).remove(i)
+			x.happened[at] = true
+			x.emit(x.next, move{kind: StepLose, at: at, message: q.at(i)})
+		}
 	}
-	if left, can := x.spend(c.part.is.Lose); can {
-		x.each(left, place, missDrop, at, c.drops[content], k, StepLose)
-	}
-	if left, can := x.spend(c.part.is.Duplicate); can {
-		x.each(left, place, missCopy, at, c.copies[content], k, StepDuplicate)
+	for i := range n {
+		if duplicate && !q.repeats(i) {
+			x.begin()
+			x.spend(c.is.Duplicate.at)
+			x.t.lay.queue(x.next, at).insert(i, q.at(i))
+			x.happened[len(x.t.sys.channels)+at] = true
+			x.emit(x.next, move{kind: StepDuplicate, at: at, message: q.at(i)})
+		}
 	}
 }
 
-func (x *expander[K]) each(budget int, place int, what missKind, at int, list []taken, k K, kind StepKind) {
-	if list == nil {
-		x.miss(what, at, x.ids[place], 0)
-		return
-	}
-	k = put(k, x.t.lay.fields[budget], x.ids[budget]-1)
-	for _, m := range list {
-		k = put(k, x.t.lay.fields[place], m.rest)
-		x.emit(k, true, move{kind: kind, at: at, message: m.message})
-	}
-}
-
-// spend returns the field of a budget, and whether something is left in it.
-func (x *expander[K]) spend(b Budget) (place int, left bool) {
+func (x *expander) left(b Budget) int {
 	if b.sys == nil {
-		return 0, false
+		return 0
 	}
-	place = x.t.lay.budget(b.at)
-	return place, x.ids[place] > 0
+	return x.t.lay.budget(x.state, b.at)
 }
 
-func (x *expander[K]) strike(k K, at int, f *Fault) {
-	place := x.t.lay.budget(f.budget)
-	if x.ids[place] == 0 {
+func (x *expander) spend(budget int) {
+	x.t.lay.setBudget(x.next, budget, x.t.lay.budget(x.state, budget)-1)
+}
+
+func (x *expander) fault(at int, f *Fault) {
+	if x.t.lay.budget(x.state, f.budget) == 0 {
 		return
 	}
-	k = put(k, x.t.lay.fields[place], x.ids[place]-1)
+	x.begin()
+	x.spend(f.budget)
 	for _, c := range f.empties {
-		k = put(k, x.t.lay.fields[x.t.lay.channel(c)], 0)
+		clear(x.t.lay.queue(x.next, c))
 	}
-	can := true
+	possible := true
 	for _, i := range f.strikes {
 		h := x.t.sys.handlers[i]
-		local := x.ids[h.actor]
-		switch outs := x.t.memo[i].of(local); {
-		case outs == nil:
-			x.miss(missHandler, i, local, 0)
-			can = false
-		case len(outs) == 0:
-			can = false
-		default:
-			k = put(k, x.t.lay.fields[h.actor], outs[0].next)
+		results := x.results(i, h, 0)
+		if len(results) == 0 {
+			possible = false
+			continue
 		}
+		x.t.lay.setLocal(x.next, h.actor, results[0].next)
 	}
-	if can {
-		x.struck[at] = true
-		x.emit(k, true, move{kind: StepFault, at: at})
+	if possible {
+		x.happened[2*len(x.t.sys.channels)+at] = true
+		x.emit(x.next, move{kind: StepFault, at: at})
 	}
 }

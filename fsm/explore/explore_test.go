@@ -105,7 +105,7 @@ var same = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Spri
 // Verdicts are the same for any number of workers, to the byte and to the step of
 // the trace.
 func TestWorkersDoNotMatter(t *testing.T) {
-	lost := func() *explore.System { // as shop, but nobody asks twice
+	lost := func() *explore.System { // as shop, but without a second request
 		sys := explore.New("lost")
 		a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
 		c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 3, Lose: sys.Budget("loss", 1)})
@@ -132,15 +132,15 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 	tests := map[string]struct {
 		make func() *explore.System
-		o    explore.Options
+		o    explore.Config
 		want explore.Outcome
 	}{
-		"holds":    {func() *explore.System { return shop(2, 2) }, explore.Options{}, explore.Holds},
-		"violated": {func() *explore.System { return shop(3, 2) }, explore.Options{}, explore.Violated},
-		"livelock": {lost, explore.Options{}, explore.Livelock},
-		"outgrown": {func() *explore.System { return counters(2, 130, 8) }, explore.Options{}, explore.Holds},
-		"states":   {func() *explore.System { return shop(2, 2) }, explore.Options{MaxStates: 3000}, explore.Inconclusive},
-		"bytes":    {func() *explore.System { return shop(2, 2) }, explore.Options{MaxBytes: 1 << 20}, explore.Inconclusive},
+		"holds":    {func() *explore.System { return shop(2, 2) }, explore.Config{}, explore.Holds},
+		"violated": {func() *explore.System { return shop(3, 2) }, explore.Config{}, explore.Violated},
+		"livelock": {lost, explore.Config{}, explore.Livelock},
+		"outgrown": {func() *explore.System { return counters(2, 130, 8) }, explore.Config{}, explore.Holds},
+		"states":   {func() *explore.System { return shop(2, 2) }, explore.Config{MaxStates: 3000}, explore.Inconclusive},
+		"bytes":    {func() *explore.System { return shop(2, 2) }, explore.Config{MaxBytes: 1 << 20}, explore.Inconclusive},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	m := philosophers(8, false)
 	var first *explore.Verdict
 	for _, workers := range []int{1, 2, 3, 8} {
-		v, err := m.Explore(context.Background(), &explore.Options{Workers: workers})
+		v, err := m.Explore(context.Background(), &explore.Config{Workers: workers})
 		require.NoError(t, err)
 		if first == nil {
 			first = v
@@ -175,7 +175,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 func TestLongStates(t *testing.T) {
 	const n = 70
 	for _, idle := range []int{0, 8, 18, 28, 38, 50, 70, 100, 150} {
-		v := explored(t, counters(2, n, idle), &explore.Options{Workers: 2})
+		v := explored(t, counters(2, n, idle), &explore.Config{Workers: 2})
 		require.NoError(t, v.Err())
 		require.Equal(t, []int{(n + 1) * (n + 1), 2 * n * (n + 1), 2 * n}, []int{v.States, v.Steps, v.Depth})
 	}
@@ -187,23 +187,23 @@ func TestBounds(t *testing.T) {
 	require.NoError(t, all.Err())
 	require.Equal(t, []int{21 * 21, 2 * 20 * 21, 40}, []int{all.States, all.Steps, all.Depth})
 
-	v := explored(t, counters(2, 20, 0), &explore.Options{MaxStates: 21 * 21})
+	v := explored(t, counters(2, 20, 0), &explore.Config{MaxStates: 21 * 21})
 	require.NoError(t, v.Err(), "as many as it has")
-	v = explored(t, counters(2, 20, 0), &explore.Options{MaxStates: 21*21 - 1})
+	v = explored(t, counters(2, 20, 0), &explore.Config{MaxStates: 21*21 - 1})
 	require.Equal(t, explore.Inconclusive, v.Outcome)
 	require.ErrorIs(t, v.Reason, explore.ErrMaxStates)
 	require.ErrorIs(t, v.Err(), explore.ErrMaxStates)
 	require.Nil(t, v.Trace)
 
-	v = explored(t, counters(2, 20, 0), &explore.Options{MaxBytes: all.Bytes})
+	v = explored(t, counters(2, 20, 0), &explore.Config{MaxBytes: all.Bytes})
 	require.NoError(t, v.Err())
-	v = explored(t, counters(2, 20, 0), &explore.Options{MaxBytes: all.Bytes - 1})
+	v = explored(t, counters(2, 20, 0), &explore.Config{MaxBytes: all.Bytes - 1})
 	require.Equal(t, explore.Inconclusive, v.Outcome)
 	require.ErrorIs(t, v.Reason, explore.ErrMaxBytes)
 	require.Less(t, v.Bytes, 2*all.Bytes)
 
 	// What is wrong before the bound is reached, is wrong.
-	v = explored(t, shop(4, 0), &explore.Options{MaxStates: 2000})
+	v = explored(t, shop(4, 0), &explore.Config{MaxStates: 2000})
 	require.Equal(t, explore.Violated, v.Outcome)
 	require.NoError(t, v.Reason)
 }
@@ -231,7 +231,7 @@ func TestStuckBesideABrokenState(t *testing.T) {
 		Rests: func(s int) bool { return s == 3 },
 	}
 	for range 2 {
-		for _, o := range []*explore.Options{nil, {MaxStates: 3}, {MaxStates: 4}} {
+		for _, o := range []*explore.Config{nil, {MaxStates: 3}, {MaxStates: 4}} {
 			v, err := m.Explore(context.Background(), o)
 			require.NoError(t, err)
 			require.Equal(t, explore.Stuck, v.Outcome)
@@ -254,17 +254,17 @@ func TestTooManyInitialStates(t *testing.T) {
 		a.Acts(func(l int, step func(string, int)) { step("", 0) })
 	}
 	sys.Rests(func(*explore.View) bool { return true })
-	v := explored(t, sys, &explore.Options{MaxBytes: 1 << 20})
+	v := explored(t, sys, &explore.Config{MaxBytes: 1 << 20})
 	require.Equal(t, explore.Inconclusive, v.Outcome)
 	require.ErrorIs(t, v.Err(), explore.ErrMaxBytes)
 }
 
-// What Bytes says is what was allocated, within the slack of slices that grew.
+// Bytes is what was allocated, within the slack of slices that grew.
 func TestBytesAreAllocated(t *testing.T) {
 	sys := shop(2, 2)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	v := explored(t, sys, &explore.Options{Workers: 2})
+	v := explored(t, sys, &explore.Config{Workers: 2})
 	runtime.ReadMemStats(&after)
 	allocated := int64(after.TotalAlloc - before.TotalAlloc)
 	t.Logf("%d states, %d bytes at most, %d bytes allocated", v.States, v.Bytes, allocated)
@@ -297,7 +297,7 @@ func TestHandlersAreAskedOnce(t *testing.T) {
 	})
 	explore.Strikes(sys.Fault("f", sys.Budget("b", 1)), b, func(l int) (int, bool) { struck.Add(1); return l, l == 5 })
 	sys.Rests(func(v *explore.View) bool { return b.In(v) == n })
-	v := explored(t, sys, &explore.Options{Workers: 4})
+	v := explored(t, sys, &explore.Config{Workers: 4})
 	require.NoError(t, v.Err())
 	require.Equal(t, int64(n+1+n), asked.Load())
 	require.Equal(t, int64(n+1), struck.Load())
@@ -322,7 +322,7 @@ func TestCancellation(t *testing.T) {
 			}
 			return nil
 		})
-		v, err := sys.Explore(ctx, &explore.Options{Workers: workers})
+		v, err := sys.Explore(ctx, &explore.Config{Workers: workers})
 		require.NoError(t, err)
 		require.Equal(t, explore.Inconclusive, v.Outcome)
 		require.ErrorIs(t, v.Err(), context.Canceled)
@@ -334,7 +334,7 @@ func TestCancellation(t *testing.T) {
 // However an exploration ends, its goroutines have ended.
 func TestNoGoroutineStays(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	o := &explore.Options{Workers: 8}
+	o := &explore.Config{Workers: 8}
 	explored(t, shop(2, 2), o)
 	explored(t, shop(2, 1), o)
 	sys := shop(2, 2)
@@ -359,7 +359,7 @@ func TestExplorationsAtTheSameTime(t *testing.T) {
 	verdicts := make(chan *explore.Verdict)
 	for range 3 {
 		go func() {
-			v, err := sys.Explore(context.Background(), &explore.Options{Workers: 2})
+			v, err := sys.Explore(context.Background(), &explore.Config{Workers: 2})
 			if err != nil {
 				v = nil
 			}
@@ -382,7 +382,7 @@ func TestExploreAllocs(t *testing.T) {
 	allocs := func(sys *explore.System) (int, float64) {
 		states := 0
 		n := testing.AllocsPerRun(3, func() {
-			v, err := sys.Explore(context.Background(), &explore.Options{Workers: 1})
+			v, err := sys.Explore(context.Background(), &explore.Config{Workers: 1})
 			if err != nil {
 				panic(err)
 			}
@@ -397,7 +397,7 @@ func TestExploreAllocs(t *testing.T) {
 	require.Less(t, each, 0.1)
 }
 
-// What never came to pass is said.
+// Unused names the parts that took part in no step.
 func TestUnused(t *testing.T) {
 	sys := explore.New("idle")
 	none, some := sys.Budget("none", 0), sys.Budget("some", 1)

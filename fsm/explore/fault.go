@@ -1,12 +1,14 @@
 package explore
 
+import "slices"
+
 // Channels are the channels that a fault can empty: values of [Chan].
 type Channels interface{ place() (*System, int) }
 
 func (c *Chan[M]) place() (*System, int) { return c.sys, c.at }
 
-// Fault is something that happens to the system from outside in one step, as a
-// disconnect or a crash does. It is made with [System.Fault].
+// Fault is one step that happens to the system from outside, such as a disconnect
+// or a crash. [System.Fault] makes one.
 type Fault struct {
 	sys     *System
 	name    string
@@ -15,17 +17,15 @@ type Fault struct {
 	strikes []int // handlers
 }
 
-// Fault adds a fault that empties the channels and does to actors what [Strikes]
-// adds. It can happen in every state in which the budget is not used up and
-// every struck actor can be struck.
+// Fault adds a fault that empties the channels and strikes the actors that
+// [Strikes] adds. It is possible in every state in which its budget is not used up
+// and every strike is possible.
 func (s *System) Fault(name string, b Budget, empties ...Channels) *Fault {
 	part := partName("fault", name)
-	s.nameOf(part, name)
+	s.needName(part, name)
 	f := &Fault{sys: s, name: name, budget: -1}
-	for _, other := range s.faults {
-		if other.name == name {
-			s.problem(part, "declared twice")
-		}
+	if slices.ContainsFunc(s.faults, func(other *Fault) bool { return other.name == name }) {
+		s.problem(part, "declared twice")
 	}
 	if b.sys == nil {
 		s.problem(part, "no budget")
@@ -41,8 +41,8 @@ func (s *System) Fault(name string, b Budget, empties ...Channels) *Fault {
 	return f
 }
 
-// Strikes says what a fault makes of an actor in local state l. false: the fault
-// cannot happen now.
+// Strikes adds what a fault does to an actor. strike returns the local state after
+// the fault, or false if the fault is not possible in l.
 func Strikes[L comparable](f *Fault, a *Actor[L], strike func(l L) (L, bool)) {
 	part := partName("fault", f.name) + " striking " + a.part()
 	if strike == nil {
@@ -52,23 +52,14 @@ func Strikes[L comparable](f *Fault, a *Actor[L], strike func(l L) (L, bool)) {
 	if !f.sys.same(part, a.sys) {
 		return
 	}
-	for _, i := range f.strikes {
-		if f.sys.handlers[i].actor == a.at {
-			f.sys.problem(part, "declared twice")
-		}
+	if slices.ContainsFunc(f.strikes, func(i int) bool { return f.sys.handlers[i].actor == a.at }) {
+		f.sys.problem(part, "declared twice")
 	}
 	f.strikes = append(f.strikes, len(f.sys.handlers))
-	f.sys.handlers = append(f.sys.handlers, &handler{
-		kind: StepFault, actor: a.at, name: f.name,
-		call: func(t *tables, local, _ uint32) func() []allowed {
-			locals := t.locals[a.at].(*interned[L])
-			next, can := strike(locals.values[local])
-			return func() []allowed {
-				if !can {
-					return []allowed{}
-				}
-				return []allowed{{next: locals.add(next), fault: true}}
-			}
-		},
+	h := addHandler(a, StepFault, nil, func(l L, _ none, emit func(result[L, none])) {
+		if next, possible := strike(l); possible {
+			emit(result[L, none]{next: next, fault: true})
+		}
 	})
+	h.fault = f.name
 }

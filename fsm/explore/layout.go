@@ -1,118 +1,85 @@
 package explore
 
-import "math/bits"
+import "encoding/binary"
 
-// packed is a packed state of the system. Its size is chosen for the system, so
-// that copies and comparisons are a few instructions without a loop.
-type packed interface {
-	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64 | [6]uint64 | [8]uint64 | [16]uint64
-	comparable
-}
-
-// maxWords is the size of the greatest of packed.
-const maxWords = 16
-
-// layout says where in the words the numbers of a state are: local states by
-// actor, then contents by channel, then what is left of budgets.
+// layout is the place of each part in the bytes of a state: four for a local
+// state, two for each message that fits into a channel, two for a budget.
 type layout struct {
-	fields  []field
-	actors  int
-	budgets int // index of the first
-	words   int
+	queues  []int // by channel: its first byte; the last entry is the end of all
+	budgets int   // first byte
+	size    int
 }
 
-type field struct {
-	word  int
-	shift uint8
-	width uint8
-}
-
-func (l *layout) channel(i int) int { return l.actors + i }
-func (l *layout) budget(i int) int  { return l.budgets + i }
-
-// most is the greatest number that the field holds.
-func (f field) most() uint64 { return 1<<f.width - 1 }
-
-// of returns the number in the field of a word.
-func (f field) of(word uint64) uint32 { return uint32(word >> f.shift & f.most()) }
-
-// in returns the word with the number in the field.
-func (f field) in(word uint64, v uint32) uint64 {
-	return word&^(f.most()<<f.shift) | uint64(v)<<f.shift
-}
-
-// newLayout packs fields that can hold what the tables have by now and some
-// more. Fields never cross words. Space that is over goes to the fields of
-// tables, so that they are outgrown late. nil: there is no room.
-func newLayout(t *tables) *layout {
-	const first = 6 // bits of a table's field, at least
-	var widths []uint8
-	need := func(n int) uint8 { return uint8(max(first, bits.Len(uint(n))+2)) }
-	for _, l := range t.locals {
-		widths = append(widths, min(need(l.size()), 32))
+func newLayout(s *System) layout {
+	l := layout{queues: []int{4 * len(s.actors)}}
+	for i, c := range s.channels {
+		l.queues = append(l.queues, l.queues[i]+2*c.is.Capacity)
 	}
-	for _, c := range t.channels {
-		widths = append(widths, min(need(len(c.lists)), 32))
-	}
-	growing := len(widths)
-	for _, b := range t.sys.budgets {
-		widths = append(widths, uint8(bits.Len(uint(b.most))))
-	}
-	l := &layout{actors: len(t.locals), budgets: growing}
-	if l.fields, l.words = pack(widths); l.words > maxWords {
-		return nil
-	}
-	for grew := true; grew; {
-		grew = false
-		for i := range widths[:growing] {
-			if widths[i] == 32 {
-				continue
-			}
-			widths[i]++
-			if fields, n := pack(widths); n <= l.words {
-				l.fields, grew = fields, true
-			} else {
-				widths[i]--
-			}
-		}
-	}
+	l.budgets = l.queues[len(s.channels)]
+	l.size = l.budgets + 2*len(s.budgets)
 	return l
 }
 
-// pack places fields of these widths, each in the first word with room for it.
-func pack(widths []uint8) (fields []field, n int) {
-	var used []uint8
-	for _, w := range widths {
-		at := 0
-		for at < len(used) && used[at]+w > 64 {
-			at++
-		}
-		if at == len(used) {
-			used = append(used, 0)
-		}
-		fields = append(fields, field{word: at, shift: used[at], width: w})
-		used[at] += w
-	}
-	return fields, max(1, len(used))
+func (l *layout) local(state []byte, actor int) uint32 {
+	return binary.LittleEndian.Uint32(state[4*actor:])
 }
 
-// outgrown reports whether a table has more entries than its field can hold.
-func (t *tables) outgrown() bool {
-	for i, l := range t.locals {
-		if uint64(l.size()) > t.lay.fields[i].most()+1 {
-			return true
-		}
-	}
-	for i, c := range t.channels {
-		if uint64(len(c.lists)) > t.lay.fields[t.lay.channel(i)].most()+1 {
-			return true
-		}
-	}
-	return false
+func (l *layout) setLocal(state []byte, actor int, local uint32) {
+	binary.LittleEndian.PutUint32(state[4*actor:], local)
 }
 
-// put returns the packed state with a number in the field.
-func put[K packed](k K, f field, v uint32) K {
-	k[f.word] = f.in(k[f.word], v)
-	return k
+func (l *layout) budget(state []byte, i int) int {
+	return int(binary.LittleEndian.Uint16(state[l.budgets+2*i:]))
+}
+
+func (l *layout) setBudget(state []byte, i, left int) {
+	binary.LittleEndian.PutUint16(state[l.budgets+2*i:], uint16(left))
+}
+
+func (l *layout) queue(state []byte, channel int) queue {
+	return queue(state[l.queues[channel]:l.queues[channel+1]])
+}
+
+// queue is the content of a channel: a slot of two bytes for each message that
+// fits in, with the number of the message plus one, 0 if it is free. The messages
+// of an ordered channel stand oldest first, those of another in order of numbers,
+// so that equal contents are equal bytes.
+type queue []byte
+
+// maxMessages is the number of different messages that a slot can tell apart.
+const maxMessages = 1<<16 - 1
+
+func (q queue) len() int {
+	n := 0
+	for 2*n < len(q) && (q[2*n] != 0 || q[2*n+1] != 0) {
+		n++
+	}
+	return n
+}
+
+func (q queue) at(i int) uint32 { return uint32(binary.LittleEndian.Uint16(q[2*i:])) - 1 }
+
+// repeats reports whether the message at i equals the one before it.
+func (q queue) repeats(i int) bool { return i > 0 && q.at(i) == q.at(i-1) }
+
+func (q queue) insert(i int, message uint32) {
+	copy(q[2*(i+1):], q[2*i:])
+	binary.LittleEndian.PutUint16(q[2*i:], uint16(message+1))
+}
+
+func (q queue) remove(i int) {
+	copy(q[2*i:], q[2*(i+1):])
+	clear(q[len(q)-2:])
+}
+
+// place returns where a new message goes among the n that are there.
+func (q queue) place(n int, message uint32, ordered bool) int {
+	if ordered {
+		return n
+	}
+	i := 0
+	for i < n && q.at(i) <= message {
+		i++
+	}
+	return i
 }

@@ -6,35 +6,39 @@ import (
 	"slices"
 )
 
-// Model is the low-level form of a system: one state of type S, for which the
-// same holds as for the local state of an [Actor]. It is for what is no protocol
-// of actors and messages. The functions must be pure, and are called from
-// several goroutines at once.
+// Model is one state of type S and its steps: the low-level form of a [System],
+// for what is no protocol of actors and messages. The rules for the local state of
+// an [Actor] apply to S. The functions must be pure. Several goroutines call them
+// at once.
 type Model[S comparable] struct {
-	// Name is for people.
+	// Name appears in verdicts and errors.
 	Name string
-	// Initial are the states in which the system may start, at least one.
+	// Initial are the states in which the model may start: at least one.
 	Initial []S
-	// Next calls step for every step that is possible in s: with a label for
-	// traces, whether it is a fault, and the state after it. How many faults may
-	// happen is for the state to count.
+	// Next calls step for every step that is possible in s, with a label for
+	// traces, whether the step is a fault, and the next state. The state counts how
+	// many faults may happen.
 	Next func(s S, step func(label string, fault bool, next S))
-	// Always has the invariants by name. They are looked at in order of names.
+	// Always has the invariants by name. Explore checks them in order of names.
 	Always map[string]func(s S) error
-	// Rests reports whether a state is a resting one, as in [System.Rests]. nil:
-	// only invariants are looked at.
+	// Rests reports whether a state is a resting one, see [System.Rests]. nil:
+	// Explore checks the invariants only.
 	Rests func(s S) bool
 }
 
-// Explore explores the model as [System.Explore] does a system.
-func (m *Model[S]) Explore(ctx context.Context, o *Options) (*Verdict, error) {
+// Explore explores the model, see [System.Explore].
+func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error) {
 	sys := New(m.Name)
-	sys.once = true
+	sys.model = true
 	state := NewActor(sys, "state", m.Initial...)
 	if m.Next == nil {
 		sys.problem("", "no function Next")
 	} else {
-		state.acts(m.Next)
+		addHandler(state, StepAct, nil, func(s S, _ none, emit func(result[S, none])) {
+			m.Next(s, func(label string, fault bool, next S) {
+				emit(result[S, none]{label: label, fault: fault, next: next})
+			})
+		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Always)) {
 		if holds := m.Always[name]; holds != nil {
@@ -46,5 +50,5 @@ func (m *Model[S]) Explore(ctx context.Context, o *Options) (*Verdict, error) {
 	if m.Rests != nil {
 		sys.Rests(func(v *View) bool { return m.Rests(state.In(v)) })
 	}
-	return sys.Explore(ctx, o)
+	return sys.Explore(ctx, config)
 }

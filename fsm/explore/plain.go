@@ -5,9 +5,7 @@ import (
 	"reflect"
 )
 
-// plain returns why values of T cannot be states or messages, nil if they can:
-// two of them must be equal whenever nobody can tell them apart, and must stay
-// what they are.
+// plain returns an error unless == compares the content of values of T.
 func plain[T any]() error {
 	t := reflect.TypeFor[T]()
 	return plainType(t, t.String())
@@ -30,21 +28,4 @@ func plainType(t reflect.Type, where string) error {
 		return nil
 	}
 	return fmt.Errorf("is not comparable by content: %s is of kind %s", where, t.Kind())
-}
-
-// textBytes is how many bytes the strings in a plain value take.
-func textBytes(v reflect.Value) (n int64) {
-	switch v.Kind() {
-	case reflect.String:
-		return int64(v.Len())
-	case reflect.Array:
-		for i := range v.Len() {
-			n += textBytes(v.Index(i))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			n += textBytes(v.Field(i))
-		}
-	}
-	return n
 }

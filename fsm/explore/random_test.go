@@ -426,7 +426,7 @@ func TestSystemsAgreeWithReference(t *testing.T) {
 	largest := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSketch(t)
-		o := &explore.Options{Workers: rapid.IntRange(1, 3).Draw(t, "workers")}
+		o := &explore.Config{Workers: rapid.IntRange(1, 3).Draw(t, "workers")}
 		v, err := s.system().Explore(context.Background(), o)
 		require.NoError(t, err)
 		r, states := s.refer()
@@ -445,7 +445,7 @@ func TestSystemsAgreeWithReference(t *testing.T) {
 		seen[v.Outcome]++
 		largest = max(largest, v.States)
 
-		// With less room it says the same, or nothing.
+		// With less room the verdict is the same or inconclusive.
 		o.MaxStates = rapid.IntRange(1, len(r.order)).Draw(t, "room")
 		less, err := s.system().Explore(context.Background(), o)
 		require.NoError(t, err)

@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// reference explores a graph of states the naive way: a map, a queue, and a
-// fixpoint where the engine has components.
+// reference explores a graph of states the naive way, with a map and a queue.
 type reference struct {
 	order []string
 	far   map[string]int
@@ -67,12 +66,11 @@ func (r *reference) stuck(rests func(string) bool) func(string) bool {
 	}
 }
 
-// lost returns the states of terminal components without a resting state: those
-// that reach no resting state, and are reached by all that they reach.
+// lost returns the states that reach no resting state and reach themselves.
 func (r *reference) lost(rests func(string) bool) func(string) bool {
 	reach := map[string]map[string]bool{}
 	for _, s := range r.order {
-		seen, queue := map[string]bool{s: true}, []string{s}
+		seen, queue := map[string]bool{}, []string{s}
 		for len(queue) > 0 {
 			at := queue[0]
 			queue = queue[1:]
@@ -87,15 +85,15 @@ func (r *reference) lost(rests func(string) bool) func(string) bool {
 	}
 	return func(s string) bool {
 		for to := range reach[s] {
-			if rests(to) || !reach[to][s] {
+			if rests(to) {
 				return false
 			}
 		}
-		return true
+		return !rests(s) && reach[s][s]
 	}
 }
 
-// agrees fails unless the verdict is what the reference says.
+// agrees fails unless the verdict is that of the reference.
 func (r *reference) agrees(t require.TestingT, v *explore.Verdict, bad, rests func(string) bool) {
 	if rests == nil {
 		rests = func(string) bool { return true }

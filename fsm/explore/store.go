@@ -1,173 +1,116 @@
 package explore
 
 import (
-	"math/bits"
+	"bytes"
+	"hash/maphash"
+	"math"
 	"unsafe"
 )
 
-// States are spread over shards by their hash. The number of shards is fixed, so
-// that the numbers of states do not depend on that of the workers. A state is
-// named by its place in its shard and the shard, in one number.
-const (
-	shardBits = 5
-	shards    = 1 << shardBits
-	placeBits = 24 // places of a shard; the hash table has the rest for a tag
-	maxPlaces = 1<<placeBits - 1
-	nobody    = ^uint32(0) // no state
-)
+// noState is the parent of an initial state.
+const noState = math.MaxUint32
 
-func idOf(shard int, place uint32) uint32 { return place<<shardBits | uint32(shard) }
-func shardOf(id uint32) int               { return int(id % shards) }
-func placeOf(id uint32) uint32            { return id >> shardBits }
-
-// node is a state with what is known about it.
-type node[K packed] struct {
-	k      K
-	parent uint32 // of a shortest way; nobody for initial states
-	edges  uint32 // where its edges begin, plus one; 0: it has none
+// store has the states in the order in which the search finds them. The number of
+// a state is its place in that order.
+type store struct {
+	size    int // bytes of a state
+	states  slab[byte]
+	parents slab[uint32] // the state before, on a shortest way
+	n       int
+	seed    maphash.Seed
+	// slots is a hash table with linear probing: the upper half of the hash, and
+	// the number of the state plus one. 0 is a free slot.
+	slots []uint64
 }
 
-// shard has the states of some hashes. In a phase of the search only one worker
-// writes to it.
-type shard[K packed] struct {
-	nodes slab[node[K]]
-	n     uint32
-	most  uint32 // places
-	// table is open addressing with linear probing: place plus one and, above it,
-	// a tag of the hash that spares most looks at states that are others. 0: free.
-	table []uint32
-	rests []uint64 // by place: whether the state rests
-	full  bool     // a state could not be added, for lack of numbers
+func newStore(size int) *store {
+	return &store{size: size, states: slab[byte]{each: size}, parents: slab[uint32]{each: 1}, seed: maphash.MakeSeed()}
 }
 
-// hash must be the same in every run: numbers of states depend on it.
-func hash[K packed](k K) uint64 {
-	h := uint64(0x9e3779b97f4a7c15)
-	for i := range len(k) {
-		hi, lo := bits.Mul64(h^k[i], 0xd6e8feb86659fd93)
-		h = hi ^ lo + uint64(i)
-	}
-	hi, lo := bits.Mul64(h, 0xa0761d6478bd642f)
-	return hi ^ lo
-}
+func (s *store) hash(state []byte) uint64 { return maphash.Bytes(s.seed, state) }
 
-func shardOfHash(h uint64) int { return int(h >> (64 - shardBits)) }
+func (s *store) state(id uint32) []byte  { return s.states.at(int(id)) }
+func (s *store) parent(id uint32) uint32 { return s.parents.at(int(id))[0] }
 
-func tagOf(h uint64) uint32 { return uint32(h>>(64-shardBits-8)) << placeBits }
-
-// find returns the place of a state, and false if it had to be added. In a shard
-// that is full the place of a new state is that of another: who finds it so must
-// not believe what was explored.
-func (s *shard[K]) find(k K, h uint64, parent uint32) (place uint32, known bool) {
-	if uint64(s.n)*4 >= uint64(len(s.table))*3 {
+// add returns the number of a state, and whether the store did not have it.
+func (s *store) add(state []byte, hash uint64, parent uint32) (id uint32, added bool) {
+	if 3*s.n >= 2*len(s.slots) {
 		s.grow()
 	}
-	mask, tag := uint64(len(s.table)-1), tagOf(h)
-	for i := h & mask; ; i = (i + 1) & mask {
-		switch slot := s.table[i]; {
-		case slot == 0 && s.n == s.most:
-			s.full = true
-			return 0, true
-		case slot == 0:
-			place = s.n
-			s.table[i] = tag | (place + 1)
-			s.nodes.push(node[K]{k: k, parent: parent})
+	mask := uint64(len(s.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		slot := s.slots[i]
+		if slot == 0 {
+			id = uint32(s.n)
+			s.slots[i] = hash>>32<<32 | uint64(id+1)
+			copy(s.states.push(), state)
+			s.parents.push()[0] = parent
 			s.n++
-			return place, false
-		case slot&^maxPlaces == tag:
-			if place = slot&maxPlaces - 1; s.nodes.at(place).k == k {
-				return place, true
+			return id, true
+		}
+		if slot>>32 == hash>>32 {
+			if id = uint32(slot) - 1; bytes.Equal(s.state(id), state) {
+				return id, false
 			}
 		}
 	}
 }
 
-func (s *shard[K]) grow() {
-	s.table = make([]uint32, max(16, 2*len(s.table)))
-	mask := uint64(len(s.table) - 1)
-	for place := range s.n {
-		h := hash(s.nodes.at(place).k)
-		i := h & mask
-		for s.table[i] != 0 {
+func (s *store) grow() {
+	s.slots = make([]uint64, max(64, 2*len(s.slots)))
+	mask := uint64(len(s.slots) - 1)
+	for id := range uint32(s.n) {
+		hash := s.hash(s.state(id))
+		i := hash & mask
+		for s.slots[i] != 0 {
 			i = (i + 1) & mask
 		}
-		s.table[i] = tagOf(h) | (place + 1)
+		s.slots[i] = hash>>32<<32 | uint64(id+1)
 	}
 }
 
-func (s *shard[K]) setRests(place uint32, rests bool) {
-	if int(place/64) == len(s.rests) {
-		s.rests = append(s.rests, 0)
+func (s *store) bytes() int64 { return s.states.bytes() + s.parents.bytes() + 8*int64(len(s.slots)) }
+
+// way returns the states of a shortest way to a state.
+func (s *store) way(id uint32) (states [][]byte) {
+	for ; id != noState; id = s.parent(id) {
+		states = append(states, s.state(id))
 	}
-	if rests {
-		s.rests[place/64] |= 1 << (place % 64)
-	}
+	return states
 }
 
-func (s *shard[K]) resting(place uint32) bool { return s.rests[place/64]&(1<<(place%64)) != 0 }
-
-// slab is a long slice in pieces, which grows without being copied. Its first
-// piece does grow by being copied, so that few entries take little.
-type slab[T any] struct{ pieces [][]T }
-
-const pieceBits = 9
-
-func (s *slab[T]) at(i uint32) *T {
-	return &s.pieces[i>>pieceBits][i&(1<<pieceBits-1)]
+// slab is a list of entries with a fixed number of elements each. It grows in
+// pieces and never copies one.
+type slab[T any] struct {
+	each   int
+	pieces [][]T
+	n      int
 }
 
-func (s *slab[T]) push(v T) {
-	last := len(s.pieces) - 1
-	switch {
-	case last < 0:
-		s.pieces = append(s.pieces, make([]T, 0, 4))
-		last = 0
-	case len(s.pieces[last]) < cap(s.pieces[last]):
-	case last == 0 && cap(s.pieces[0]) < 1<<pieceBits:
-		longer := make([]T, len(s.pieces[0]), 2*cap(s.pieces[0]))
-		copy(longer, s.pieces[0])
-		s.pieces[0] = longer
-	default:
-		s.pieces = append(s.pieces, make([]T, 0, 1<<pieceBits))
-		last++
+const pieceEntries = 1 << 10
+
+// push adds an entry and returns it.
+func (s *slab[T]) push() []T {
+	if s.n == len(s.pieces)*pieceEntries {
+		s.pieces = append(s.pieces, make([]T, pieceEntries*s.each))
 	}
-	s.pieces[last] = append(s.pieces[last], v)
+	s.n++
+	return s.at(s.n - 1)
 }
 
-func (s *slab[T]) bytes() (n int64) {
+func (s *slab[T]) at(i int) []T {
+	from := i % pieceEntries * s.each
+	return s.pieces[i/pieceEntries][from : from+s.each]
+}
+
+func (s *slab[T]) bytes() int64 {
 	var v T
-	if len(s.pieces) > 0 {
-		n = int64(cap(s.pieces[0])) + int64(len(s.pieces)-1)<<pieceBits
-	}
-	return n*int64(unsafe.Sizeof(v)) + 24*int64(cap(s.pieces))
+	return int64(len(s.pieces)) * (int64(pieceEntries*s.each)*int64(unsafe.Sizeof(v)) + 24)
 }
 
-// edgeList has the edges without faults, those of a state one behind the other:
-// names of states, the last of which is marked.
-type edgeList struct {
-	pieces [][]uint32
-	n      uint64
-}
+// bits is a set of states.
+type bits []uint64
 
-const (
-	lastEdge      = 1 << 31
-	edgePieceBits = 12
-)
+func (b bits) has(id uint32) bool { return b[id/64]&(1<<(id%64)) != 0 }
 
-// reserve makes room for n more and returns where it begins.
-func (e *edgeList) reserve(n int) uint64 {
-	at := e.n
-	e.n += uint64(n)
-	for uint64(len(e.pieces))<<edgePieceBits < e.n {
-		e.pieces = append(e.pieces, make([]uint32, 1<<edgePieceBits))
-	}
-	return at
-}
-
-func (e *edgeList) at(i uint64) *uint32 {
-	return &e.pieces[i>>edgePieceBits][i&(1<<edgePieceBits-1)]
-}
-
-func (e *edgeList) bytes() int64 {
-	return int64(len(e.pieces))*(4<<edgePieceBits) + 24*int64(cap(e.pieces))
-}
+func (b bits) add(id uint32) { b[id/64] |= 1 << (id % 64) }

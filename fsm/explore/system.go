@@ -5,29 +5,27 @@ import (
 	"slices"
 )
 
-// System is a protocol to be explored: actors with small local states, bounded
-// channels between them, and faults with budgets. It is made with [New],
-// filled by [NewActor], [NewChannel], [Sends], [Receives], [Strikes] and its own
-// methods, and explored by [System.Explore].
+// System describes a protocol: actors with small local states, bounded channels
+// between them, and faults with budgets. [New] makes one. [NewActor], [NewChannel],
+// [Sends], [Receives], [Strikes] and its methods add the parts.
 //
-// Whatever is wrong with the description is kept and returned by Explore, all of
-// it at once, so that building needs no error handling. A System must not be
-// changed while it is explored; explorations do not change it, and several may
-// run at the same time.
+// A System keeps every fault of its description, and Explore returns all of them
+// at once. Building a System therefore returns no errors. Several explorations of
+// one System may run at the same time. Nothing may change a System meanwhile.
 //
-// Every function that a System is given must be pure: the same arguments give
-// the same result, and nothing else changes. Those of one exploration are called
-// from several goroutines at once, and handlers once for each argument.
+// Every function of a System must be pure: the same arguments give the same
+// result, and the function changes nothing else. One exploration calls them from
+// several goroutines, and calls a handler once for each argument.
 type System struct {
 	name     string
 	actors   []*actorPart
 	channels []*channelPart
 	budgets  []budgetPart
-	handlers []*handler // in order of declaration; strikes among them
+	handlers []*handler // in order of declaration, strikes included
 	faults   []*Fault
 	always   []property
 	rests    func(*View) bool
-	once     bool // a [Model]: what a handler said is needed once
+	model    bool // made by a [Model]
 	problems []error
 }
 
@@ -41,21 +39,21 @@ type property struct {
 	holds func(*View) error
 }
 
-// New makes a system without parts. The name is for people.
+// New returns a system without parts. The name appears in verdicts and errors.
 func New(name string) *System { return &System{name: name} }
 
-// Budget is how often some kind of fault may still happen in one run. The zero
-// Budget is none: what it is given to never happens.
+// Budget limits how often faults happen in one run. [System.Budget] makes one. The
+// zero Budget is empty: its faults never happen.
 type Budget struct {
 	sys *System
 	at  int
 }
 
-// maxBudget bounds what a counter of a state has to hold.
-const maxBudget = 1 << 16
+// maxBudget is the largest number that the two bytes of a budget hold.
+const maxBudget = 1<<16 - 1
 
-// Budget adds a budget: the faults that share it happen at most n times in a
-// run, together. 0 is allowed and takes the faults away.
+// Budget adds a budget. The faults that share it happen at most n times in one
+// run, all together. A budget of 0 turns its faults off.
 func (s *System) Budget(name string, n int) Budget {
 	part := partName("budget", name)
 	if slices.ContainsFunc(s.budgets, func(b budgetPart) bool { return b.name == name }) {
@@ -65,25 +63,26 @@ func (s *System) Budget(name string, n int) Budget {
 		s.problem(part, fmt.Sprintf("%d is not between 0 and %d", n, maxBudget))
 		n = 0
 	}
-	s.nameOf(part, name)
+	s.needName(part, name)
 	s.budgets = append(s.budgets, budgetPart{name: name, most: n})
 	return Budget{sys: s, at: len(s.budgets) - 1}
 }
 
-// Left returns how much of the budget is left in a state; 0 for the zero Budget.
+// Left returns what a state has left of the budget. It returns 0 for the zero
+// Budget.
 func (b Budget) Left(v *View) int {
 	if b.sys == nil {
 		return 0
 	}
 	v.mustBeOf(b.sys)
-	return int(v.ids[v.t.lay.budget(b.at)])
+	return v.t.lay.budget(v.state, b.at)
 }
 
-// Always adds an invariant: a condition on every reachable state. The error says
-// what is wrong with the state; it becomes [Verdict.Problem].
+// Always adds an invariant: a condition on every reachable state. The error of
+// holds describes the violation and becomes [Verdict.Problem].
 func (s *System) Always(name string, holds func(v *View) error) {
 	part := partName("invariant", name)
-	s.nameOf(part, name)
+	s.needName(part, name)
 	if holds == nil {
 		s.problem(part, "no function")
 	}
@@ -93,9 +92,9 @@ func (s *System) Always(name string, holds func(v *View) error) {
 	s.always = append(s.always, property{name: name, holds: holds})
 }
 
-// Rests says which states are resting ones: nothing is owed to anybody. With it
-// a system must be able to come to rest from every reachable state without
-// further faults; without it, only invariants are looked at.
+// Rests declares the resting states: those in which no actor owes anything. With
+// it, the system must be able to come to rest from every reachable state without
+// further faults. Without it, Explore checks the invariants only.
 func (s *System) Rests(rests func(v *View) bool) {
 	switch {
 	case rests == nil:
@@ -106,8 +105,8 @@ func (s *System) Rests(rests func(v *View) bool) {
 	s.rests = rests
 }
 
-// check returns everything that is wrong with the description as a whole,
-// behind what was found while it was made.
+// check returns the faults of the description, those that the methods noticed
+// first.
 func (s *System) check() []error {
 	problems := slices.Clone(s.problems)
 	add := func(part, what string) {
@@ -131,14 +130,14 @@ func (s *System) check() []error {
 		}
 	}
 	if len(s.actors) > 0 && !moves {
-		add("", "no actor ever does anything")
+		add("", "no actor has an action, sends or receives")
 	}
 	for i, c := range s.channels {
 		if !sends[i] && !c.filled {
-			add(partName("channel", c.name), "nobody sends into it")
+			add(partName("channel", c.name), "no actor sends into it")
 		}
 		if !receives[i] {
-			add(partName("channel", c.name), "nobody receives from it")
+			add(partName("channel", c.name), "no actor receives from it")
 		}
 	}
 	for _, f := range s.faults {
@@ -153,10 +152,18 @@ func (s *System) problem(part, what string) {
 	s.problems = append(s.problems, &ModelError{System: s.name, Part: part, Problem: what})
 }
 
-func (s *System) nameOf(part, name string) {
+func (s *System) needName(part, name string) {
 	if name == "" {
 		s.problem(part, "no name")
 	}
+}
+
+// same reports whether a part belongs to this system, and notes a problem if not.
+func (s *System) same(part string, other *System) bool {
+	if s != other {
+		s.problem(part, "the two belong to different systems")
+	}
+	return s == other
 }
 
 func partName(kind, name string) string { return fmt.Sprintf("%s %q", kind, name) }

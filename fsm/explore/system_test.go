@@ -69,7 +69,7 @@ func alternatingBit(ordered, compares bool) *explore.System {
 	return sys
 }
 
-func explored(t *testing.T, sys *explore.System, o *explore.Options) *explore.Verdict {
+func explored(t *testing.T, sys *explore.System, o *explore.Config) *explore.Verdict {
 	t.Helper()
 	v, err := sys.Explore(context.Background(), o)
 	require.NoError(t, err)

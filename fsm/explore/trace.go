@@ -5,28 +5,30 @@ import (
 	"slices"
 )
 
-// StepKind says what kind of step one is.
+// StepKind is the kind of a step.
 type StepKind uint8
 
+// The kinds of steps. The last three are faults.
 const (
 	StepAct       StepKind = iota // a local action
-	StepSend                      // a message is put into a channel
-	StepDeliver                   // a message is taken from a channel
-	StepLose                      // fault: a message disappears
-	StepDuplicate                 // fault: a message is there twice
+	StepSend                      // an actor puts a message into a channel
+	StepDeliver                   // an actor takes a message from a channel
+	StepLose                      // a channel loses a message
+	StepDuplicate                 // a channel duplicates a message
 	StepFault                     // any other fault
 )
 
-var stepKindNames = [...]string{"act", "send", "deliver", "lose", "duplicate", "fault"}
+var stepKindNames = []string{"act", "send", "deliver", "lose", "duplicate", "fault"}
 
-func (k StepKind) String() string { return nameOr(stepKindNames[:], int(k), "StepKind") }
+// String returns act, send, deliver, lose, duplicate or fault.
+func (k StepKind) String() string { return nameOr(stepKindNames, int(k)) }
 
-// MarshalText writes the kind as String does.
-func (k StepKind) MarshalText() ([]byte, error) { return marshalName(stepKindNames[:], int(k)) }
+// MarshalText returns the name.
+func (k StepKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads a name. Its error matches [ErrTrace].
 func (k *StepKind) UnmarshalText(text []byte) error {
-	i, err := unmarshalName(stepKindNames[:], text)
+	i, err := indexOf(stepKindNames, text)
 	*k = StepKind(i)
 	return err
 }
@@ -34,43 +36,36 @@ func (k *StepKind) UnmarshalText(text []byte) error {
 // Fault reports whether steps of the kind are faults.
 func (k StepKind) Fault() bool { return k >= StepLose }
 
-func nameOr(names []string, i int, kind string) string {
+func nameOr(names []string, i int) string {
 	if i < len(names) {
 		return names[i]
 	}
-	return fmt.Sprintf("%s(%d)", kind, i)
+	return fmt.Sprintf("unknown(%d)", i)
 }
 
-func marshalName(names []string, i int) ([]byte, error) {
-	if i >= len(names) {
-		return nil, fmt.Errorf("%w: %d has no name", ErrTrace, i)
-	}
-	return []byte(names[i]), nil
-}
-
-func unmarshalName(names []string, text []byte) (int, error) {
+func indexOf(names []string, text []byte) (int, error) {
 	if i := slices.Index(names, string(text)); i >= 0 {
 		return i, nil
 	}
 	return 0, fmt.Errorf("%w: unknown word %q", ErrTrace, text)
 }
 
-// Trace is a run of a system that shows what is wrong with it. It is a plain
-// value. States and messages are texts: what their String method returns, or %+v.
+// Trace is a run of a system that shows a violation. It is a plain value. States
+// and messages are texts: the result of their String method, or %+v.
 //
-// String draws it as a sequence diagram for terminals, [Trace.Mermaid] as one for
-// documents. [Trace.Fixture] writes it as a file for tests, [ParseTrace] reads it.
+// String draws it as a sequence diagram for terminals. [Trace.Fixture] writes it
+// as a file for tests, which [ParseTrace] reads.
 type Trace struct {
 	System   string  `json:"system"`
 	Outcome  Outcome `json:"outcome"`            // Violated, Stuck or Livelock
-	Property string  `json:"property,omitempty"` // the invariant that is violated
-	Problem  string  `json:"problem,omitempty"`  // what it said about the last state
+	Property string  `json:"property,omitempty"` // the invariant that does not hold
+	Problem  string  `json:"problem,omitempty"`  // its error about the last state
 
 	Actors   []TraceActor   `json:"actors"`   // in order of declaration
-	Channels []TraceChannel `json:"channels"` // likewise
+	Channels []TraceChannel `json:"channels"` // in order of declaration
 	Steps    []TraceStep    `json:"steps"`
-	// Loop is how many of the last steps can be repeated forever, in a livelock. 0
-	// in other traces, and if the shortest such loop is too long to be looked for.
+	// Loop is the number of steps at the end that the system can repeat forever, in
+	// a livelock. It is 0 in other traces.
 	Loop int `json:"loop,omitempty"`
 }
 
@@ -80,8 +75,7 @@ type TraceActor struct {
 	Start string `json:"start"`
 }
 
-// TraceChannel is a channel with the actors at its ends and the messages that are
-// in it at the beginning.
+// TraceChannel is a channel with the actors at its ends and its initial messages.
 type TraceChannel struct {
 	Name      string   `json:"name"`
 	Ordered   bool     `json:"ordered"`
@@ -93,14 +87,14 @@ type TraceChannel struct {
 // TraceStep is one step of a run.
 type TraceStep struct {
 	Kind    StepKind `json:"kind"`
-	Actor   string   `json:"actor,omitempty"`   // who acts, sends or receives; empty for faults
+	Actor   string   `json:"actor,omitempty"`   // that acts, sends or receives; empty for faults
 	Channel string   `json:"channel,omitempty"` // of the message
-	Message string   `json:"message,omitempty"` // that is sent, delivered, lost or duplicated
-	Label   string   `json:"label,omitempty"`   // as the handler says; of a fault its name
-	// Locals are the local states that the step touched: that of the actor, also
-	// if it stays what it is, and those that a fault struck.
+	Message string   `json:"message,omitempty"` // sent, delivered, lost or duplicated
+	Label   string   `json:"label,omitempty"`   // from the handler; of a fault its name
+	// Locals are the local states that the step touched: of the actor, even if its
+	// state stays the same, and of the actors that a fault struck.
 	Locals []TraceLocal `json:"locals,omitempty"`
-	// Emptied are the messages that a fault took from channels.
+	// Emptied are the messages that a fault removed from channels.
 	Emptied []TraceQueue `json:"emptied,omitempty"`
 }
 
@@ -111,7 +105,7 @@ type TraceLocal struct {
 	After  string `json:"after"`
 }
 
-// TraceQueue is a channel with the messages that were in it.
+// TraceQueue is a channel with its messages.
 type TraceQueue struct {
 	Channel  string   `json:"channel"`
 	Messages []string `json:"messages"`

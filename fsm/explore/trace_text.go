@@ -8,11 +8,10 @@ import (
 )
 
 // String draws the trace as a sequence diagram of text: a column for every actor
-// and channel, a line for every step. Initial states are above it; who acts, is
-// struck or touches a message is marked, and what changed is beside it. The text
-// is for people and may change.
+// and channel, a line for every step, with the changes beside it. Initial states
+// stand above it. Programs must not depend on the text. The marks are:
 //
-//   - who acts    o--> sends    <--o receives    x  lost    +  duplicated    #  struck
+//   - acts    o--> sends    -->o receives    x  lost    +  duplicated    #  struck
 func (tr *Trace) String() string {
 	var b strings.Builder
 	for _, a := range tr.Actors {
@@ -34,16 +33,16 @@ func (tr *Trace) String() string {
 	return b.String()
 }
 
-// text says in words what happened.
+// text describes the step in words.
 func (s *TraceStep) text() string {
 	var parts []string
-	switch said := s.said(); {
+	switch what := s.labelled(); {
 	case s.Kind == StepLose:
-		parts = append(parts, said+" is lost")
+		parts = append(parts, what+" is lost")
 	case s.Kind == StepDuplicate:
-		parts = append(parts, said+" is there twice")
-	case said != "":
-		parts = append(parts, said)
+		parts = append(parts, what+" is duplicated")
+	case what != "":
+		parts = append(parts, what)
 	}
 	for _, q := range s.Emptied {
 		parts = append(parts, q.Channel+" loses "+strings.Join(q.Messages, ", "))
@@ -56,8 +55,8 @@ func (s *TraceStep) text() string {
 	return oneLine(strings.Join(parts, "; "))
 }
 
-// said is label and message.
-func (s *TraceStep) said() string {
+// labelled returns label and message.
+func (s *TraceStep) labelled() string {
 	if s.Channel == "" {
 		return s.Label
 	}
@@ -71,7 +70,7 @@ func (s *TraceStep) said() string {
 	return message
 }
 
-// oneLine keeps a text on one line.
+// oneLine replaces control characters by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -81,8 +80,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// columns lists actors and channels as they stand beside each other in a picture:
-// a channel to the right of the first actor that sends into it.
+// columns lists actors and channels from left to right: a channel stands to the
+// right of the first actor that sends into it.
 func (tr *Trace) columns() (names []string) {
 	for _, a := range tr.Actors {
 		names = append(names, a.Name)
@@ -100,12 +99,12 @@ func (tr *Trace) columns() (names []string) {
 	return names
 }
 
-// key tells a channel from an actor of the same name.
+// key distinguishes a channel from an actor of the same name.
 func (c *TraceChannel) key() string { return channelKey(c.Name) }
 
 func channelKey(name string) string { return "\x00" + name }
 
-// diagram is where the columns of the text are.
+// diagram has the places of the columns.
 type diagram struct {
 	names []string
 	at    map[string]int // middle of the column
@@ -131,7 +130,7 @@ func (d *diagram) header() string {
 	return string(row)
 }
 
-// blank is a row with a mark in every column.
+// blank returns a row with a mark in every column.
 func (d *diagram) blank(mark rune) []rune {
 	row := slices.Repeat([]rune{' '}, d.width)
 	for _, at := range d.at {
@@ -169,7 +168,7 @@ func (d *diagram) row(s *TraceStep) string {
 	return string(row)
 }
 
-// arrow draws between two columns, without the places of either.
+// arrow draws an arrow between two columns.
 func (d *diagram) arrow(row []rune, from, to int) {
 	for at := min(from, to) + 1; at < max(from, to); at++ {
 		row[at] = '-'

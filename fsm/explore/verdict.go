@@ -6,77 +6,78 @@ import (
 	"strings"
 )
 
-// Outcome says how an exploration ended.
+// Outcome is how an exploration ended.
 type Outcome uint8
 
 const (
-	// Inconclusive: a bound was reached or the context ended before every state
-	// was seen, and nothing wrong was found until then. It is not a pass. It is the
-	// zero Outcome.
+	// Inconclusive: a bound was reached or the context ended before Explore had
+	// visited every state, and it had found nothing wrong. It is not a pass. It is
+	// the zero Outcome.
 	Inconclusive Outcome = iota
-	// Holds: every reachable state was seen, and nothing is wrong with any.
+	// Holds: Explore visited every reachable state and found nothing wrong.
 	Holds
-	// Violated: a reachable state breaks an invariant.
+	// Violated: an invariant does not hold in a reachable state.
 	Violated
-	// Stuck: a reachable state does not rest, and no step but faults leads out.
+	// Stuck: a reachable state is not a resting one, and only faults lead out of it.
 	Stuck
-	// Livelock: from a reachable state the system goes on forever, and cannot come
+	// Livelock: from a reachable state the system can go on forever and cannot come
 	// to rest without further faults.
 	Livelock
 )
 
-var outcomeNames = [...]string{"inconclusive", "holds", "violated", "stuck", "livelock"}
+var outcomeNames = []string{"inconclusive", "holds", "violated", "stuck", "livelock"}
 
-func (o Outcome) String() string { return nameOr(outcomeNames[:], int(o), "Outcome") }
+// String returns inconclusive, holds, violated, stuck or livelock.
+func (o Outcome) String() string { return nameOr(outcomeNames, int(o)) }
 
-// MarshalText writes the outcome as String does.
-func (o Outcome) MarshalText() ([]byte, error) { return marshalName(outcomeNames[:], int(o)) }
+// MarshalText returns the name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads a name. Its error matches [ErrTrace].
 func (o *Outcome) UnmarshalText(text []byte) error {
-	i, err := unmarshalName(outcomeNames[:], text)
+	i, err := indexOf(outcomeNames, text)
 	*o = Outcome(i)
 	return err
 }
 
-// Reasons of [Inconclusive], beside the error of a context.
+// The reasons for [Inconclusive], beside the error of a context.
 var (
-	// ErrMaxStates: more states than [Options.MaxStates].
-	ErrMaxStates = errors.New("check: more states than MaxStates")
-	// ErrMaxBytes: more memory than [Options.MaxBytes].
-	ErrMaxBytes = errors.New("check: more memory than MaxBytes")
+	// ErrMaxStates reports more states than [Config.MaxStates].
+	ErrMaxStates = errors.New("explore: more states than MaxStates")
+	// ErrMaxBytes reports more memory than [Config.MaxBytes].
+	ErrMaxBytes = errors.New("explore: more memory than MaxBytes")
 )
 
-// Verdict is what was found out about a system. All of it but Bytes and the
-// moment at which a context ends is the same for any number of workers.
+// Verdict is the result of an exploration. It is the same for any number of
+// workers, unless a context ended it.
 type Verdict struct {
 	System  string
 	Outcome Outcome
-	// Property is the invariant that is violated, by name.
+	// Property is the name of the invariant that does not hold.
 	Property string
-	// Problem is what that invariant said about the last state of the trace.
+	// Problem is the error of that invariant about the last state of the trace.
 	Problem error
-	// Reason says why an exploration is inconclusive: it matches [ErrMaxStates],
+	// Reason explains an inconclusive outcome. It matches [ErrMaxStates],
 	// [ErrMaxBytes] or the error of the context.
 	Reason error
 
-	States int   // that were reached
-	Steps  int   // that were taken: pairs of a state and a step possible in it
-	Depth  int   // steps of the longest of the shortest ways to a state
-	Bytes  int64 // that states, edges and tables took at most
+	States int   // reached
+	Steps  int   // taken: pairs of a state and a step that is possible in it
+	Depth  int   // number of steps to the state that is farthest from the start
+	Bytes  int64 // the most memory of states, edges and tables
 
-	// Unused names the parts of a system that holds of which nothing came in any
-	// step, such as a message that is never sent or a fault that never happens. A
-	// model that was meant to have them shows less than it seems to.
+	// Unused names the parts of a system that took part in no step, such as a
+	// message that no actor sends or a fault that never happens. A model that was
+	// meant to have them shows less than it seems to. Only [Holds] has it.
 	Unused []string
 
-	// Trace is a shortest way to a state that is wrong; nil if none was found.
+	// Trace is a shortest way to a state that is wrong, or nil.
 	Trace *Trace
 }
 
-// Err returns nil if the verdict is [Holds], and otherwise an error that says
-// what was found, with the trace: what a test requires to be nil. It matches
-// Problem and Reason.
+// Err returns nil if the outcome is [Holds]. Otherwise it returns an error with
+// the verdict and the trace as text, which matches Problem and Reason. A test
+// requires it to be nil.
 func (v *Verdict) Err() error {
 	if v.Outcome == Holds {
 		return nil
@@ -86,7 +87,7 @@ func (v *Verdict) Err() error {
 
 type verdictError struct{ v *Verdict }
 
-func (e *verdictError) Error() string { return "check: " + e.v.String() }
+func (e *verdictError) Error() string { return "explore: " + e.v.String() }
 
 func (e *verdictError) Unwrap() []error {
 	var list []error
@@ -98,8 +99,8 @@ func (e *verdictError) Unwrap() []error {
 	return list
 }
 
-// String returns the verdict in a line, and the trace below it. The text is for
-// people and may change.
+// String returns the verdict as a line, and the trace below it. Programs must not
+// depend on the text.
 func (v *Verdict) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", v.System, v.Outcome)

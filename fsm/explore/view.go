@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// View is one state of a system, as invariants see it: handed to
-// [Actor.In], [Chan.In] and [Budget.Left]. It is valid during the call only.
+// View is one state of a system. Invariants pass it to [Actor.In], [Chan.In] and
+// [Budget.Left]. It is valid during the call only.
 type View struct {
-	t   *tables
-	ids []uint32 // by field of the layout
+	t     *tables
+	state []byte
 }
 
 // String lists local states, messages in flight and budgets.
@@ -19,26 +19,19 @@ func (v *View) String() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(a.name + " " + v.t.locals[i].text(v.ids[i]))
+		b.WriteString(a.name + " " + v.t.locals[i].text(v.t.lay.local(v.state, i)))
 	}
 	for i, c := range v.t.sys.channels {
-		b.WriteString("; " + c.name + " [")
-		for j, m := range v.t.channels[i].lists[v.ids[v.t.lay.channel(i)]] {
-			if j > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(v.t.channels[i].messages.text(m))
-		}
-		b.WriteString("]")
+		b.WriteString("; " + c.name + " [" + strings.Join(v.t.texts(v.state, i), ", ") + "]")
 	}
-	for i, f := range v.t.sys.budgets {
-		fmt.Fprintf(&b, "; %s %d", f.name, v.ids[v.t.lay.budget(i)])
+	for i, budget := range v.t.sys.budgets {
+		fmt.Fprintf(&b, "; %s %d", budget.name, v.t.lay.budget(v.state, i))
 	}
 	return b.String()
 }
 
 func (v *View) mustBeOf(s *System) {
 	if v.t.sys != s {
-		panic("check: view of another system")
+		panic("explore: view of another system")
 	}
 }

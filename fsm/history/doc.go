@@ -1,26 +1,48 @@
-// Package history judges a history by the tables of its time.
+// Package history judges a history by the tables of its time: rows from a store,
+// or JSON lines, of many objects in one feed.
 //
-// # Conformance
+//	tables := []history.TableVersion{{Table: machine.Table()}}
+//	summary, err := history.Check(history.Read(file), tables, nil)
+//	if err != nil {
+//		return err
+//	}
+//	for _, f := range summary.Findings {
+//		fmt.Println(f) // line 5 "front" #3: wrong-actor: opening -done-> open by user; ...
+//	}
 //
-// [Conform] judges a history by the tables of its time: rows from a store, or JSON
-// lines from anywhere ([ReadHistory]), of many objects in one feed. It takes one
-// pass, and what it keeps grows with the objects that are alive at once.
+// # Guarantees
 //
-//	id                      what is so
-//	unreadable              a line that is not of the documented form
-//	unknown-machine         a row of a machine of which there is no table
-//	unknown-version         a row of a version of which there is no table
-//	unknown-name            a state or an event that the table does not have
-//	wrong-version           the step is of another version than the row is
-//	illegal-step            no row of the table leads there on this event
-//	wrong-actor             a row leads there, for somebody else
-//	no-beginning            the first row of an object is in the middle of its life
-//	created-twice           an object comes into being that is there
-//	broken-chain            a row does not begin where the one before it ended
-//	outcome-without-intent  work ends that was not begun, or of another operation than is under way
-//	wrong-origin            where the object was at rest last is another state
+//   - [Check] makes one pass. Its memory grows with the objects that are alive at
+//     once and not with the length of the history.
+//   - After a finding it continues from what the row states, so that one mistake is
+//     one finding.
+//   - An empty history is an error and never a pass.
+//   - The same history gives the same findings. Their ids are stable; the texts may
+//     change.
+//
+// # Findings
+//
+//	id                      meaning
+//	unreadable              the line does not have the documented form
+//	unknown-machine         the row names a machine without a table
+//	unknown-version         the row names a version without a table
+//	unknown-name            the table does not have a state or an event of the row
+//	wrong-version           another version has the step
+//	illegal-step            no row of the table makes the step
+//	wrong-actor             the table has the step for other actors
+//	no-beginning            the first row of an object does not create it
+//	created-twice           the row creates an object that exists
+//	broken-chain            the row does not start where the row before it ended
+//	outcome-without-intent  work ends that did not start, or a row has the number of another operation
+//	wrong-origin            the origin is not the last state of rest
 //	skipped-sequence        a sequence number is missing
-//	repeated-sequence       a sequence number comes again, or late
-//	repeated-operation      an operation begins with the number of an earlier one
-//	time-backwards          a row is of an earlier time than the one before it
+//	repeated-sequence       a sequence number repeats or comes late
+//	repeated-operation      a new operation has the number of an earlier one
+//	time-backwards          the row is older than the row before it
+//
+// # Limits
+//
+// Check runs no guards. It sees what the rows state and not whether they are true.
+// [Read] follows encoding/json: of a repeated field the last one counts, and the
+// case of letters in field names does not matter.
 package history

@@ -9,31 +9,32 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Row is one accepted change of one object, as a store or a feed tells it.
-// The zero value of a field but ID and To means that the feed does not say. A
-// Row is a plain value.
+// Row is one accepted change of one object. ID and To are mandatory. The zero value
+// of another field means that the feed does not have it. A Row is a plain value.
 type Row struct {
-	Machine   string // name of the table; may be left out where there is only one
-	ID        string // of the object
-	Version   string // of the table; see [TableVersion]
-	Sequence  uint64 // counts the changes of the object without a gap
-	Operation uint64 // numbers its operations: what belongs to one request
+	Machine   string `json:"machine,omitempty"` // name of the table; optional if there is only one
+	ID        string `json:"id"`                // of the object
+	Version   string `json:"version,omitempty"` // of the table, see [TableVersion]
+	Sequence  uint64 `json:"sequence,omitempty"`
+	Operation uint64 `json:"operation,omitempty"`
 
-	From, FromOrigin string // From is empty where the object came into being
-	To, Origin       string
-	Event            string // empty where the object was put into an initial state without one
-	Actor            fsm.Actor
-	At               time.Time
+	From       string    `json:"from,omitempty"` // empty if the row creates the object
+	FromOrigin string    `json:"fromOrigin,omitempty"`
+	To         string    `json:"to"`
+	Origin     string    `json:"origin,omitempty"`
+	Event      string    `json:"event,omitempty"` // empty if the object was added without an event
+	Actor      fsm.Actor `json:"actor,omitempty"`
+	At         time.Time `json:"at,omitzero"`
 
-	Line int // where it was read, counted from 1
+	Line int `json:"-"` // of the text, counted from 1; Read sets it
 }
 
-// String returns the row as a line for people.
+// String returns the row as one line.
 func (h *Row) String() string {
 	return where(h.Line, h.Machine, h.ID, h.Sequence) + ": " + h.step()
 }
 
-// step is what the row says that happened.
+// step returns the change as text.
 func (h *Row) step() string {
 	from := h.From
 	if from == "" {

@@ -8,19 +8,19 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// historyMachine is a machine with its versions. States have one number in all of
-// them, so that an object may go on in another version.
-type historyMachine struct {
+// machine is a machine with its versions. A state has one number in all of them, so
+// that an object may continue in another version.
+type machine struct {
 	name     string
 	states   map[string]int32
 	names    []string           // by number
-	versions []*historyTable    // by since
+	versions []*version         // by since
 	ends     []bool             // by number: no version has a row that leads on
 	objects  map[string]*object // by id
 }
 
-// historyTable is a version of a table, as the conformer looks it up.
-type historyTable struct {
+// version is one version of a table with its indexes.
+type version struct {
 	name    string
 	since   time.Time
 	t       *fsm.Table
@@ -30,12 +30,12 @@ type historyTable struct {
 	cells   map[[2]int][]int // rows by state and event
 	out     [][]int          // rows by state
 	origins [][]int
-	absent  []int // states in which nothing is there
+	absent  []int // the absent states
 }
 
-func newHistoryTable(v TableVersion) *historyTable {
+func newVersion(v TableVersion) *version {
 	t := v.Table
-	h := &historyTable{
+	h := &version{
 		name: v.Name, since: v.Since, t: t, events: make(map[string]int, len(t.Events)),
 		actors: make(map[fsm.Actor]int, len(t.Actors)), cells: make(map[[2]int][]int),
 		out: make([][]int, len(t.States)), origins: t.Origins(),
@@ -68,19 +68,19 @@ func newHistoryTable(v TableVersion) *historyTable {
 	return h
 }
 
-// newHistoryMachines checks the tables and puts those of one machine together.
-func newHistoryMachines(tables []TableVersion) (map[string]*historyMachine, error) {
-	machines := make(map[string]*historyMachine)
+// newMachines checks the tables and groups them by machine.
+func newMachines(tables []TableVersion) (map[string]*machine, error) {
+	machines := make(map[string]*machine)
 	for i, v := range tables {
 		if v.Table == nil || v.Table.Name == "" {
 			return nil, fmt.Errorf("%w: table %d is nil or has no name", fsm.ErrInvalid, i)
 		}
 		m := machines[v.Table.Name]
 		if m == nil {
-			m = &historyMachine{name: v.Table.Name, states: make(map[string]int32), objects: make(map[string]*object)}
+			m = &machine{name: v.Table.Name, states: make(map[string]int32), objects: make(map[string]*object)}
 			machines[m.name] = m
 		}
-		if slices.ContainsFunc(m.versions, func(h *historyTable) bool { return h.name == v.Name }) {
+		if slices.ContainsFunc(m.versions, func(h *version) bool { return h.name == v.Name }) {
 			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, clip(m.name), clip(v.Name))
 		}
 		for s := range v.Table.States {
@@ -90,13 +90,13 @@ func newHistoryMachines(tables []TableVersion) (map[string]*historyMachine, erro
 				m.names = append(m.names, name)
 			}
 		}
-		m.versions = append(m.versions, newHistoryTable(v))
+		m.versions = append(m.versions, newVersion(v))
 	}
 	if len(machines) == 0 {
 		return nil, fmt.Errorf("%w: no table", fsm.ErrInvalid)
 	}
 	for _, m := range machines {
-		slices.SortStableFunc(m.versions, func(a, b *historyTable) int { return a.since.Compare(b.since) })
+		slices.SortStableFunc(m.versions, func(a, b *version) int { return a.since.Compare(b.since) })
 		for _, h := range m.versions {
 			h.local = make([]int32, len(m.names))
 			for i := range h.local {
@@ -107,7 +107,7 @@ func newHistoryMachines(tables []TableVersion) (map[string]*historyMachine, erro
 			}
 		}
 		for n := range m.names {
-			m.ends = append(m.ends, !slices.ContainsFunc(m.versions, func(h *historyTable) bool {
+			m.ends = append(m.ends, !slices.ContainsFunc(m.versions, func(h *version) bool {
 				return h.local[n] >= 0 && !h.over(int(h.local[n]))
 			}))
 		}
@@ -115,8 +115,8 @@ func newHistoryMachines(tables []TableVersion) (map[string]*historyMachine, erro
 	return machines, nil
 }
 
-// of returns the version that a row is of, nil if it names one that is not there.
-func (m *historyMachine) of(row *Row) *historyTable {
+// of returns the version of a row, or nil if the row names an unknown one.
+func (m *machine) of(row *Row) *version {
 	if row.Version == "" {
 		return m.at(row.At)
 	}
@@ -128,9 +128,9 @@ func (m *historyMachine) of(row *Row) *historyTable {
 	return nil
 }
 
-// at returns the version that was in force, the first one before any was, the last
-// one if the time is not known.
-func (m *historyMachine) at(at time.Time) *historyTable {
+// at returns the version that applies at a time: the first one before all, and the
+// last one without a time.
+func (m *machine) at(at time.Time) *version {
 	i := len(m.versions) - 1
 	for i > 0 && !at.IsZero() && m.versions[i].since.After(at) {
 		i--
@@ -138,32 +138,31 @@ func (m *historyMachine) at(at time.Time) *historyTable {
 	return m.versions[i]
 }
 
-// number returns the number of a state, -1 if no version has it.
-func (m *historyMachine) number(state string) int32 {
+// number returns the number of a state, or -1 if no version has it.
+func (m *machine) number(state string) int32 {
 	if n, ok := m.states[state]; ok {
 		return n
 	}
 	return -1
 }
 
-// change is a row in terms of a table: by index, -1 for what the row does not say
-// or the table does not know.
+// change is a row by the indexes of a table. -1 stands for what the row or the table
+// does not have.
 type change struct{ from, origin, to, event, actor int }
 
-// saying is what a table says about a change.
-type saying uint8
+// verdict is the result for a change. A smaller one is better.
+type verdict uint8
 
 const (
-	rowAllowed saying = iota
+	allowed verdict = iota
 	wrongActor
 	refused
 )
 
-// judge looks for a row of the table that makes the change, and returns it, or the
-// one of which only the actor is wrong, or -1. An actor is named, or does not
-// matter; without an event any will do.
-func (h *historyTable) judge(c change, named bool) (says saying, row int) {
-	says, row = refused, -1
+// judge returns the row of the table that makes the change, or one for which only
+// the actor is wrong, or -1. Without an actor or an event in the change, any fits.
+func (h *version) judge(c change, named bool) (result verdict, row int) {
+	result, row = refused, -1
 	rows := h.out[c.from]
 	if c.event >= 0 {
 		rows = h.cells[[2]int{c.from, c.event}]
@@ -174,16 +173,16 @@ func (h *historyTable) judge(c change, named bool) (says saying, row int) {
 			continue
 		}
 		if !named || len(r.Actors) == 0 && c.actor >= 0 || c.actor >= 0 && slices.Contains(r.Actors, c.actor) {
-			return rowAllowed, i
+			return allowed, i
 		}
-		says, row = wrongActor, i
+		result, row = wrongActor, i
 	}
-	return says, row
+	return result, row
 }
 
-// leadsTo reports whether the row leads where the change does. Where a return
-// leads is known only if the origin is; else every possible one will do.
-func (h *historyTable) leadsTo(r *fsm.TableRow, c change) bool {
+// leadsTo reports whether the row leads to the target of the change. If the origin is
+// unknown, a return row leads to every possible origin.
+func (h *version) leadsTo(r *fsm.TableRow, c change) bool {
 	switch r.Then {
 	case fsm.ThenIgnore:
 		return c.to == c.from
@@ -197,8 +196,8 @@ func (h *historyTable) leadsTo(r *fsm.TableRow, c change) bool {
 	return c.to == r.To
 }
 
-// begins reports whether objects may begin in a state without an event.
-func (h *historyTable) begins(state int) bool {
+// begins reports whether objects may start in a state without an event.
+func (h *version) begins(state int) bool {
 	if h.t.States[state].Kind == fsm.Absent {
 		return false
 	}
@@ -208,9 +207,9 @@ func (h *historyTable) begins(state int) bool {
 	return state == h.t.Initial
 }
 
-// over reports whether nothing follows a state: there is no object any more, or no
-// row leads out of a final one.
-func (h *historyTable) over(state int) bool {
+// over reports whether a state ends an object: an absent state, or a final one
+// without rows that lead out.
+func (h *version) over(state int) bool {
 	switch h.t.States[state].Kind {
 	case fsm.Absent:
 		return true
@@ -220,9 +219,9 @@ func (h *historyTable) over(state int) bool {
 	return false
 }
 
-// offers lists what the table allows in a state, for people: on an event, or if it
-// allows nothing on that one, at all.
-func (h *historyTable) offers(state, event int) string {
+// offers lists the rows of a state as text: those of an event, or all if the event
+// has none.
+func (h *version) offers(state, event int) string {
 	rows := h.out[state]
 	if on := h.cells[[2]int{state, event}]; len(on) > 0 {
 		rows = on
@@ -240,7 +239,7 @@ func (h *historyTable) offers(state, event int) string {
 	return some(list, "or")
 }
 
-func (h *historyTable) offer(i int) string {
+func (h *version) offer(i int) string {
 	r := &h.t.Rows[i]
 	text := "to its origin"
 	switch r.Then {
@@ -267,7 +266,7 @@ func (h *historyTable) offer(i int) string {
 	return text
 }
 
-func (h *historyTable) actorsOf(i int) string {
+func (h *version) actorsOf(i int) string {
 	var actors []string
 	for _, a := range h.t.Rows[i].Actors {
 		if a >= 0 && a < len(h.t.Actors) {

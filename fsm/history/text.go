@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// few is how many names or rows a text lists.
+// few is the number of names that a text lists.
 const few = 8
 
-// some lists names for a text.
+// some lists names as text.
 func some(names []string, word string) string {
 	if len(names) > few {
 		return strings.Join(names[:few], ", ") + fmt.Sprintf(" %s %d more", word, len(names)-few)
@@ -20,7 +20,7 @@ func some(names []string, word string) string {
 	return strings.Join(names, "")
 }
 
-// clip makes a text from outside fit to be quoted in a line for people.
+// clip quotes a text and shortens it.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

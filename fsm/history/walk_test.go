@@ -112,7 +112,7 @@ func TestConformOfWalks(t *testing.T) {
 		require.True(t, sum.OK(), "%s\n%v", sum, rows)
 		require.Equal(t, len(rows), sum.Rows)
 
-		// A feed that leaves rows out, says them twice and says less has no fault.
+		// A feed that skips and repeats rows and has fewer fields has no fault.
 		var feed []history.Row
 		for _, row := range rows {
 			switch random.IntN(5) {
@@ -130,7 +130,7 @@ func TestConformOfWalks(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, sum.OK(), "%s\n%v", sum, feed)
 
-			// And one that is broken where the table can tell has that one.
+			// And one that is broken where the table shows it has that one.
 			at := random.IntN(len(feed))
 			row, id := &feed[at], ""
 			switch random.IntN(4) {
@@ -154,7 +154,7 @@ func TestConformOfWalks(t *testing.T) {
 				require.NotEmpty(t, sum.Findings, id)
 				require.Equal(t, id, sum.Findings[0].ID, "%s", sum)
 				require.Equal(t, at+1, sum.Findings[0].Row)
-			case id != "unknown-version": // said twice: the second time it is passed over
+			case id != "unknown-version": // the row comes twice, and the second is skipped
 				require.True(t, sum.OK(), "%s", sum)
 			}
 		}
@@ -193,7 +193,7 @@ func TestConformOfWalks(t *testing.T) {
 			row.At = row.At.Add(-time.Hour)
 			want = []string{"time-backwards"}
 		case 6:
-			if !followed { // nobody can know that there was a last one
+			if !followed { // the history does not show a last one
 				return
 			}
 			broken = slices.Delete(broken, at, at+1)

@@ -9,25 +9,24 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
-// ErrTooLarge: objects of the table can be in more statuses, or move in more
-// ways, than are worth a test each.
-var ErrTooLarge = errors.New("check: too many ways through the table")
+// ErrTooLarge reports a table with too many statuses, or with too many rows that
+// objects can take in them, for a test of each.
+var ErrTooLarge = errors.New("tour: too many ways through the table")
 
-// maxTourPlaces and maxTourWays bound what is walked through: statuses, and rows in each
-// of them. A table of a document has some dozens of both.
+// The bounds of a walk. Published tables have some dozens of statuses and ways.
 const (
-	maxTourPlaces = 1 << 15
-	maxTourWays   = 1 << 16
-	maxTourLooks  = 1 << 26 // at rows
+	maxTourPlaces = 1 << 15 // statuses
+	maxTourWays   = 1 << 16 // rows, in each status
+	maxTourLooks  = 1 << 26 // rows that leave looks at
 )
 
 // place is a status by index.
 type place struct{ state, origin int }
 
-// noActor stands for whoever acts in a table that declares no actors.
+// noActor is the anonymous actor of a table that declares no actors.
 const noActor = -1
 
-// choices answers what a request does in any table, sound or not, by the rules
+// choices computes the result of a request in any table, sound or not, by the rules
 // of package fsm: rows in order of declaration, actor, origin, guard.
 type choices struct {
 	t     *fsm.Table
@@ -61,7 +60,7 @@ func newChoices(t *fsm.Table) *choices {
 	return c
 }
 
-// lost says why a row means nothing, whatever the object; empty if it does.
+// lost returns the reason why a row fires for no object, or an empty text.
 func (c *choices) lost(r *fsm.TableRow) string {
 	switch {
 	case r.Event < 0 || r.Event >= len(c.t.Events):
@@ -74,7 +73,7 @@ func (c *choices) lost(r *fsm.TableRow) string {
 
 func (c *choices) declared(state int) bool { return state >= 0 && state < len(c.t.States) }
 
-// actors lists who may ask, by index.
+// actors lists the actors by index.
 func (c *choices) actors() []int {
 	if len(c.t.Actors) == 0 {
 		return []int{noActor}
@@ -86,7 +85,7 @@ func (c *choices) actors() []int {
 	return list
 }
 
-// actor is the name of one, empty for noActor.
+// actor returns the name of an actor, empty for noActor.
 func (c *choices) actor(i int) fsm.Actor {
 	if i == noActor {
 		return ""
@@ -94,8 +93,8 @@ func (c *choices) actor(i int) fsm.Actor {
 	return c.t.Actors[i]
 }
 
-// may reports whether the row is for an actor. One that is not declared has an
-// index that no row names, and may nothing.
+// may reports whether an actor may fire the row. An undeclared actor has an index
+// beyond those of the table and may fire none.
 func (c *choices) may(r *fsm.TableRow, actor int) bool {
 	return actor < len(c.t.Actors) && (len(r.Actors) == 0 || slices.Contains(r.Actors, actor))
 }
@@ -135,8 +134,8 @@ func (c *choices) after(at place, row int) place {
 	}
 }
 
-// way is a row in a status, asked for by one actor, and what its guards and those
-// of the rows before it have to say so that it is the one that fires.
+// way is a row in a status, fired by one actor, with the results of its guard and of
+// the guards before it that make it fire.
 type way struct {
 	from, to int // places, by number
 	row      int
@@ -159,19 +158,19 @@ func (c *choices) entries() (list []int) {
 	return list
 }
 
-// walk is every status that objects get into, and every way between them.
+// walk has every status that objects get into, and every way between them.
 type walk struct {
 	*choices
 	places  []place
 	number  map[place]int
 	entries []int // places, by number
 	ways    []way
-	first   map[[2]int]int // by row and source, of what was not taken there: the row that goes first
+	first   map[[2]int]int // by row and source that is not taken: the row that goes first
 	looks   int
 }
 
-// newWalk goes through the table from its entries, breadth first. Every row in
-// every status is one way, or one for every actor that may take it.
+// newWalk walks through the table from its entries, breadth first. Every row in
+// every status is one way, or with everyActor one for every actor that may fire it.
 func newWalk(t *fsm.Table, everyActor bool) (*walk, error) {
 	w := &walk{choices: newChoices(t), number: make(map[place]int), first: make(map[[2]int]int)}
 	for _, s := range w.choices.entries() {
@@ -253,7 +252,7 @@ func (w *walk) leave(p, event int, everyActor bool) (ways []way) {
 	return ways
 }
 
-// enter returns the number of a place, -1 if there are too many.
+// enter returns the number of a place, or -1 if there are too many.
 func (w *walk) enter(p place) int {
 	if n, ok := w.number[p]; ok {
 		return n

@@ -32,7 +32,7 @@ func ExampleNew() {
 	plan, err := tour.New(table, nil)
 	fmt.Println(plan, err)
 	// Output:
-	// door: 4 transitions in 5 steps (bound 5) and 1 sequences
+	// door: 4 transitions in 5 steps and 1 sequences
 	// sequence 1
 	//   closed: open by user -> opening (from closed)
 	//   opening (from closed): done by motor, free -> open

@@ -8,18 +8,19 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// MutantKind is the sort of fault that a [Mutant] has.
+// MutantKind is the kind of fault that a [Mutant] has.
 type MutantKind uint8
 
+// The kinds of mutants.
 const (
-	MutantDropped    MutantKind = iota // the row is not there
-	MutantRetargeted                   // it leads to another state
-	MutantActor                        // somebody else may fire it
-	MutantAnybody                      // every declared actor may
-	MutantUnguarded                    // it has no guard
-	MutantOrigin                       // it does not ask for the origin
-	MutantForce                        // it needs force and needed none, or the other way round
-	MutantIgnored                      // it changes nothing, or begins to
+	MutantDropped    MutantKind = iota // the row is missing
+	MutantRetargeted                   // the row leads to another state
+	MutantActor                        // another actor may fire the row
+	MutantAnybody                      // every declared actor may fire the row
+	MutantUnguarded                    // the row has no guard
+	MutantOrigin                       // the row has no origin condition
+	MutantForce                        // the row needs force and needed none, or the reverse
+	MutantIgnored                      // the row ignores the event
 )
 
 var mutantNames = [...]string{"dropped", "retargeted", "actor", "anybody", "unguarded", "origin", "force", "ignored"}
@@ -32,27 +33,26 @@ func (k MutantKind) String() string {
 	return "mutant?"
 }
 
-// MutantConfig refines [Mutants]. The zero value and nil are the defaults.
+// MutantConfig refines [Mutants]. The zero MutantConfig has the defaults.
 type MutantConfig struct {
-	// EveryTarget retargets every row to every other state. Default: to one, of
-	// the same kind where there is one, because that is the hardest to notice.
+	// EveryTarget retargets every row to every other state. Default: to one state,
+	// of the same kind if there is one, because a test notices that least.
 	EveryTarget bool
-	// Kinds are those to make. Default: all.
+	// Kinds are the kinds of mutants to make. Default: all.
 	Kinds []MutantKind
 }
 
-// Mutant is a table with one small fault: what a test of the table should notice.
+// Mutant is a table with one small fault, which a test of the table should notice.
 type Mutant struct {
 	Kind  MutantKind
-	Row   int        // of the table that it was made of
-	Text  string     // what was changed, in one line that is no other mutant's
-	Table *fsm.Table // not compiled; it need not be sound
-	// Rows are the rows of Table by their indexes in the table that it was made of.
+	Row   int        // of the original table
+	Text  string     // the change as one line, different for every mutant of a table
+	Table *fsm.Table // not compiled and not always sound
+	// Rows are the rows of Table by their indexes in the original table.
 	Rows []int
-	// Equivalent: objects behave as before, whatever is asked of them, so that no
-	// test can notice. This is proven: in every status that objects get into,
-	// every request by every actor has the same outcome under the same guards, and
-	// the same deadline.
+	// Equivalent reports that no test can notice the mutant: in every status that
+	// objects get into, every request by every actor has the same outcome under the
+	// same guards, and the deadline is the same.
 	Equivalent bool
 }
 
@@ -60,7 +60,7 @@ type Mutant struct {
 func (m Mutant) String() string { return m.Text }
 
 // Mutants yields the mutants of a table, sound or not, row by row. The error is
-// [ErrTooLarge].
+// [ErrTooLarge]. A nil config is the default.
 func Mutants(t *fsm.Table, config *MutantConfig) (iter.Seq[Mutant], error) {
 	if config == nil {
 		config = &MutantConfig{}
@@ -125,8 +125,8 @@ func (w *walk) faults(i int, everyTarget bool) []fault {
 	return list
 }
 
-// actorFaults lists the changes of who may fire a row. A deadline stays one of the
-// sweeper.
+// actorFaults lists the changes of the actors of a row. The sweeper keeps a row
+// with a deadline.
 func (w *walk) actorFaults(r *fsm.TableRow) (list []fault) {
 	t := w.t
 	sweeper, ok := t.ActorIndex(fsm.Sweeper)
@@ -137,8 +137,8 @@ func (w *walk) actorFaults(r *fsm.TableRow) (list []fault) {
 		}
 		return "is for " + string(t.Actors[a]), func(r *fsm.TableRow) { r.Actors = []int{a} }
 	}
-	everybody := w.actors()
-	other := slices.IndexFunc(everybody, func(a int) bool { return len(r.Actors) > 0 && !slices.Contains(r.Actors, a) })
+	all := w.actors()
+	other := slices.IndexFunc(all, func(a int) bool { return len(r.Actors) > 0 && !slices.Contains(r.Actors, a) })
 	switch {
 	case len(t.Actors) < 2:
 	case len(r.Actors) == 0:
@@ -148,7 +148,7 @@ func (w *walk) actorFaults(r *fsm.TableRow) (list []fault) {
 		text, apply := is(other)
 		list = append(list, fault{MutantActor, text, apply})
 		if len(t.Actors) > 2 || !due {
-			list = append(list, fault{MutantAnybody, "is for anybody", func(r *fsm.TableRow) { r.Actors = everybody }})
+			list = append(list, fault{MutantAnybody, "is for anybody", func(r *fsm.TableRow) { r.Actors = all }})
 		}
 	}
 	return list
@@ -171,7 +171,7 @@ func (w *walk) targets(r *fsm.TableRow, every bool) (list []int) {
 			switch {
 			case r.Then == fsm.ThenMove && s == r.To, same != (near == 0):
 			case r.Then == fsm.ThenIgnore && !slices.Contains(r.From, s):
-				// An event that was ignored moves the object to where it is.
+				// The row moves the object to its own state.
 			default:
 				list = append(list, s)
 			}
@@ -183,8 +183,8 @@ func (w *walk) targets(r *fsm.TableRow, every bool) (list []int) {
 	return list
 }
 
-// mutated is a copy of the table in which one row is changed, and its rows by the
-// indexes that they had.
+// mutated returns a copy of the table with one changed row, and its rows by their
+// original indexes.
 func mutated(t *fsm.Table, row int, apply func(*fsm.TableRow)) (*fsm.Table, []int) {
 	m := &fsm.Table{
 		Name: t.Name, Title: t.Title, Initial: t.Initial, Initials: t.Initials,
@@ -207,7 +207,7 @@ func mutated(t *fsm.Table, row int, apply func(*fsm.TableRow)) (*fsm.Table, []in
 	return m, rows
 }
 
-// describe names a row for people: from -event-> to.
+// describe returns a row as text: from -event-> to.
 func (w *walk) describe(i int) string {
 	r := &w.t.Rows[i]
 	from := "any"

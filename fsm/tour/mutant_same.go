@@ -7,20 +7,21 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// outcome is what a request comes to if a guard agrees and those before it do not.
+// outcome is the result of a request if a guard agrees and the guards before it do
+// not.
 type outcome struct {
 	guard              string
 	to                 place
 	ignored, supersede bool
 }
 
-// behaves reports whether objects of another table behave as those of this one,
-// if nothing differs but one row: in every status of its sources that they get
-// into here, every request has the same outcomes, in order. Then they get into the
+// behaves reports whether objects behave alike under this table and another one that
+// differs in one row: in every status of its sources that objects get into here,
+// every request has the same outcomes in the same order. Then objects get into the
 // same statuses there.
 func (w *walk) behaves(other *fsm.Table, row int) bool {
 	o := newChoices(other)
-	askers := append(w.actors(), len(w.t.Actors)) // and one who is not declared
+	askers := append(w.actors(), len(w.t.Actors)) // and an undeclared one
 	for _, at := range w.places {
 		if !slices.Contains(w.t.Rows[row].From, at.state) {
 			continue
@@ -50,8 +51,8 @@ func (w *walk) behaves(other *fsm.Table, row int) bool {
 	return true
 }
 
-// outcomes lists what a request may come to: nothing after a row without a guard,
-// each guard once, and none that makes no difference.
+// outcomes lists the possible results of a request: none after a row without a
+// guard, each guard once, and no guard that makes no difference.
 func (c *choices) outcomes(at place, event, actor int, force bool) (list []outcome) {
 	for _, i := range c.of(at, event, actor, force) {
 		r := &c.t.Rows[i]
@@ -74,14 +75,14 @@ func (c *choices) outcomes(at place, event, actor int, force bool) (list []outco
 	return list
 }
 
-// deadline is what happens to an object that stays in a status.
+// deadline is the row that the sweeper fires for an object that stays in a status.
 type deadline struct {
 	within time.Duration
-	event  int // -1: nothing
+	event  int // -1: none
 	to     place
 }
 
-// due returns the deadline of a status, as the sweeper chooses it.
+// due returns the deadline that the sweeper chooses in a status.
 func (c *choices) due(at place) deadline {
 	d := deadline{event: -1}
 	for i := range c.t.Rows {

@@ -50,7 +50,7 @@ func document(t *fsm.Table) *tabletest.Document {
 			e.Origin = append(e.Origin, state(o))
 		}
 		for _, a := range r.Actors {
-			name := "nobody"
+			name := "stranger"
 			if a < len(t.Actors) {
 				name = string(t.Actors[a])
 			}
@@ -72,7 +72,7 @@ func (n *naive) answers(events []string) map[string]string {
 		}
 		seen[at] = true
 		for _, event := range events {
-			for _, actor := range append(slices.Clone(n.actors), "nobody") {
+			for _, actor := range append(slices.Clone(n.actors), "stranger") {
 				for _, force := range []bool{false, true} {
 					for _, agree := range [][]string{nil, {"p"}, {"q"}, {"p", "q"}} {
 						row, to, refusal := n.fire(at, event, actor, force, agree)
@@ -96,8 +96,8 @@ func (n *naive) answers(events []string) map[string]string {
 	return found
 }
 
-// A mutant that is said to be equivalent answers everything as before. Where no
-// guards are, one that is not said to be answers something else.
+// An equivalent mutant answers every request as before. Without guards, another
+// mutant answers some request differently.
 func TestMutantsAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := tabletest.Random.Draw(t, "doc")
@@ -167,4 +167,39 @@ func TestDeadlinesAreBehaviour(t *testing.T) {
 	require.True(t, equivalent(0), "the sweeper has a row of its own that does the same")
 	table.Rows[1].Supersede = true
 	require.False(t, equivalent(0), "but only one of them begins an operation")
+}
+
+// Mutants of faulty tables, and the limits of all three functions.
+func TestFaultyTables(t *testing.T) {
+	table := large(4, fsm.Stable, move(0, 0, 1), move(1, 0, 9), move(9, 0, 1), fsm.TableRow{Event: 0, To: 1})
+	table.Rows[0].From = []int{0, 9, 2, 3}
+	all, err := tour.Mutants(table, &tour.MutantConfig{EveryTarget: true})
+	require.NoError(t, err)
+	n := 0
+	for m := range all {
+		require.NotEqual(t, 1, m.Row, "a row without a target has no mutants")
+		if n++; n == 3 {
+			break
+		}
+	}
+	require.Equal(t, 3, n)
+	require.Equal(t, "mutant?", tour.MutantKind(99).String())
+
+	plan, err := tour.New(table, nil)
+	require.NoError(t, err)
+	require.Contains(t, plan.String(), "missed: row 3: it has no source")
+	for range plan.All() {
+		break
+	}
+
+	huge := &fsm.Table{Name: "huge", Actors: []fsm.Actor{"a"}, Events: []string{"e"}}
+	for range 300 {
+		huge.States = append(huge.States, fsm.TableState{Name: "s", Target: -1}, fsm.TableState{Name: "t", Kind: fsm.Transitional, Target: -1})
+	}
+	for i := range 300 {
+		huge.Rows = append(huge.Rows, move(2*i, 0, 2*((i+1)%300)), move(2*i, 1, 1), move(2*i+1, 0, 2*((i+1)%300)+1))
+	}
+	huge.Events = append(huge.Events, "f")
+	_, err = tour.Mutants(huge, nil)
+	require.ErrorIs(t, err, tour.ErrTooLarge)
 }

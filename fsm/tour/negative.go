@@ -8,26 +8,26 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// NegativeConfig refines [Negatives]. The zero value and nil are the defaults.
+// NegativeConfig refines [Negatives]. The zero NegativeConfig has the defaults.
 type NegativeConfig struct {
-	// Stranger is an actor that the table does not declare: what anybody asks by
-	// that name is refused. Default: nobody.
+	// Stranger is an actor that the table does not declare, so that the table
+	// refuses all of its requests. Default: none.
 	Stranger fsm.Actor
 }
 
-// Negative is a request that has to be refused, and leave the object where it is.
+// Negative is a request that a system has to refuse without changing the object.
 type Negative struct {
 	State, Origin string // the status
 	Event         string
 	Actor         fsm.Actor // empty in a table without actors
-	Force         bool      // asked by force, and refused all the same
-	Refuse        []string  // the guards that have to refuse; no other one is asked
-	// Err is why: [fsm.ErrNotAllowed], [fsm.ErrWrongActor], [fsm.ErrForcedOnly] or
+	Force         bool      // requested by force, and refused nevertheless
+	Refuse        []string  // the guards that have to refuse; no other guard runs
+	// Err is the reason: [fsm.ErrNotAllowed], [fsm.ErrWrongActor], [fsm.ErrForcedOnly] or
 	// [fsm.ErrGuard].
 	Err error
 }
 
-// String tells the request and the refusal in one line, for people.
+// String returns the request and the refusal as one line.
 func (n Negative) String() string {
 	var b strings.Builder
 	b.WriteString(status(n.State, n.Origin))
@@ -39,12 +39,13 @@ func (n Negative) String() string {
 	return b.String()
 }
 
-// Negatives yields the negative cells of a table, sound or not: of every status
-// that objects get into, every event by every actor that the table refuses, for
-// want of a row, of the right or of force, for the object's origin, or because all
-// guards of the cell refuse. Statuses come in the order in which they are reached,
-// events and actors in that of the table. What is refused is asked by force, too,
-// if the table has a row that is forced only. The error is [ErrTooLarge].
+// Negatives yields every request that a table, sound or not, refuses: in every
+// status that objects get into, every event by every actor. The table refuses a
+// request if it has no row for it, if the actor or the origin is wrong, if force is
+// missing, or if all guards of the cell refuse. Statuses come in the order in which
+// objects reach them, events and actors in the order of the table. If the table has
+// a forced row, Negatives includes requests by force. The error is [ErrTooLarge]. A
+// nil config is the default.
 func Negatives(t *fsm.Table, config *NegativeConfig) (iter.Seq[Negative], error) {
 	w, err := newWalk(t, false)
 	if err != nil {
@@ -86,8 +87,8 @@ func Negatives(t *fsm.Table, config *NegativeConfig) (iter.Seq[Negative], error)
 	}, nil
 }
 
-// refusal returns why a request is refused, if all the guards refuse that are
-// returned. It is nil if some row asks for no guard.
+// refusal returns the error of a request if all the returned guards refuse. It is
+// nil if a row without a guard fires.
 func (c *choices) refusal(at place, event, actor int, force bool) (guards []string, refusal error) {
 	for _, i := range c.of(at, event, actor, force) {
 		guard := c.t.Rows[i].Guard

@@ -9,62 +9,60 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Config refines a [Tour]. The zero value and nil are the defaults.
+// Config refines a [Tour]. The zero Config has the defaults.
 type Config struct {
-	// EveryActor: a row is taken once by every actor who may. Default: by the
-	// first of its actors for whom it can fire.
+	// EveryActor takes a row once by every actor that may fire it. Default: by the
+	// first of its actors for which it fires.
 	EveryActor bool
-	// Restart is what a new sequence costs, in steps. Default: as few sequences
-	// as possible, however long they are.
-	Restart int
 }
 
-// Tour is a way through a table on which every row is taken in every status in
-// which it can be: in every source, and in a transitional one for every origin
-// that an object may have there, with guards that agree and, for the rows behind
-// a guarded one, guards that refuse. [New] makes one. It is a plain value
-// that nobody else uses; the zero Tour is that of no table.
+// Tour is a way through a table that takes every row in every status in which an
+// object can take it: in every source, and in a transitional source for every
+// origin that an object may have there. Guards agree, and the guards of earlier
+// rows refuse. [New] makes one. It is a plain value. The zero Tour is that of no
+// table.
 type Tour struct {
 	Table *fsm.Table
-	// Sequences begin each with a new object in an initial state, and each step
-	// in the status to which the one before it leads. There are several where
-	// the table does not lead back, or where that is dearer than to begin anew.
+	// Sequences each start with a new object in an initial state. Each step starts
+	// in the status to which the step before it leads.
 	Sequences [][]Step
-	// Transitions is how many there are to take: pairs of a row and a status,
-	// with EveryActor for each actor. [Report.Transitions] counts pairs of a row and
-	// a source, which are fewer where objects come to a source with several origins.
+	// Transitions is the number of pairs of a row and a status, and with EveryActor
+	// of triples with an actor.
 	Transitions int
-	// Steps is the length of all sequences together. Bound is proven by the dual
-	// of the problem: no tour of at most as many sequences has fewer steps.
-	Steps, Bound int
-	// Missed are the rows that no object can take, for each of their sources. Of
-	// what the table declares, everything is either in Sequences or here.
+	// Steps is the number of steps in all sequences.
+	Steps int
+	// Missed are the rows that no object can take, for each of their sources. Every
+	// row of the table is in Sequences or here.
 	Missed []Missed
 }
 
-// Step is one request and what it does. States are named as in the table.
+// Step is one request and its result. States have their names.
 type Step struct {
-	From, Origin string // the status before
-	Event        string
-	Actor        fsm.Actor // empty in a table without actors
-	Force        bool      // the row is forced only
-	// The guards that have to agree, and to refuse, so that Row is taken. No
-	// other guard is asked.
-	Agree, Refuse []string
-	To, ToOrigin  string // the status after
-	Row           int    // index in the table
-	Ignored       bool   // the event is accepted and changes nothing
+	From   string    `json:"state"` // From and Origin are the status before
+	Origin string    `json:"origin"`
+	Event  string    `json:"event"`
+	Actor  fsm.Actor `json:"actor,omitempty"`  // empty in a table without actors
+	Force  bool      `json:"forced,omitempty"` // the row is forced only
+	// Agree and Refuse are the guards that have to agree, and to refuse, for Row
+	// to fire. No other guard runs.
+	Agree    []string `json:"agree,omitempty"`
+	Refuse   []string `json:"refuse,omitempty"`
+	To       string   `json:"to"` // To and ToOrigin are the status after
+	ToOrigin string   `json:"to_origin"`
+	Row      int      `json:"row"`               // index in the table
+	Ignored  bool     `json:"ignored,omitempty"` // the row accepts the event and changes nothing
 }
 
 // Missed is a row that no object can take from one of its sources.
 type Missed struct {
-	Row    int
-	From   string // empty if the row has no source
-	Reason string // one line
+	Row    int    `json:"row"`
+	From   string `json:"from"`   // empty if the row has no source
+	Reason string `json:"reason"` // one line
 }
 
-// New finds a tour of a table, sound or not. It is shortest: no tour of as
-// few sequences has fewer steps. The error is [ErrTooLarge].
+// New returns a tour of a table, sound or not. The tour goes on to the nearest row
+// that it has not taken. It is short, and not always the shortest. The error is
+// [ErrTooLarge]. A nil config is the default.
 func New(t *fsm.Table, config *Config) (*Tour, error) {
 	if config == nil {
 		config = &Config{}
@@ -74,17 +72,13 @@ func New(t *fsm.Table, config *Config) (*Tour, error) {
 		return nil, err
 	}
 	tour := &Tour{Table: t, Transitions: len(w.ways), Missed: w.missed()}
-	for _, part := range w.parts() {
-		sequences, bound := part.tour(config.Restart)
-		tour.Bound += bound
-		for _, ways := range sequences {
-			steps := make([]Step, len(ways))
-			for i, way := range ways {
-				steps[i] = w.step(&w.ways[way])
-			}
-			tour.Sequences = append(tour.Sequences, steps)
-			tour.Steps += len(steps)
+	for _, ways := range w.sequences() {
+		steps := make([]Step, len(ways))
+		for i, way := range ways {
+			steps[i] = w.step(&w.ways[way])
 		}
+		tour.Sequences = append(tour.Sequences, steps)
+		tour.Steps += len(steps)
 	}
 	return tour, nil
 }
@@ -102,11 +96,12 @@ func (t *Tour) All() iter.Seq2[int, Step] {
 	}
 }
 
-// String tells the size of the tour, its steps and what it misses, for people.
+// String returns the size of the tour, its steps and the rows that it misses.
+// Programs must not depend on the text.
 func (t *Tour) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d transitions in %d steps (bound %d) and %d sequences",
-		t.Table.Name, t.Transitions, t.Steps, t.Bound, len(t.Sequences))
+	fmt.Fprintf(&b, "%s: %d transitions in %d steps and %d sequences",
+		t.Table.Name, t.Transitions, t.Steps, len(t.Sequences))
 	for i, steps := range t.Sequences {
 		fmt.Fprintf(&b, "\nsequence %d", i+1)
 		for _, s := range steps {
@@ -119,7 +114,7 @@ func (t *Tour) String() string {
 	return b.String()
 }
 
-// String tells the step in one line, for people.
+// String returns the step as one line.
 func (s Step) String() string {
 	var b strings.Builder
 	b.WriteString(status(s.From, s.Origin))
@@ -134,7 +129,7 @@ func (s Step) String() string {
 	return b.String()
 }
 
-// String tells row, source and reason in one line, for people.
+// String returns row, source and reason as one line.
 func (m Missed) String() string {
 	if m.From == "" {
 		return fmt.Sprintf("row %d: %s", m.Row, m.Reason)
@@ -168,7 +163,7 @@ func conditions(b *strings.Builder, agree, refuse []string) {
 	}
 }
 
-// step is a way in the words of the table.
+// step names a way with the names of the table.
 func (w *walk) step(x *way) Step {
 	from, to, r := w.places[x.from], w.places[x.to], &w.t.Rows[x.row]
 	name := func(state int) string { return w.t.States[state].Name }
@@ -183,7 +178,7 @@ func (w *walk) step(x *way) Step {
 	return s
 }
 
-// missed lists the rows that are on no way, by source.
+// missed lists the rows that no way takes, by source.
 func (w *walk) missed() (list []Missed) {
 	taken := make(map[[2]int]bool)
 	for i := range w.ways {
@@ -217,8 +212,8 @@ func (w *walk) missed() (list []Missed) {
 	return list
 }
 
-// why says why nobody takes a row from a state, given the places that are
-// reached there.
+// why returns the reason why no object takes a row from a state, given the places
+// of the state that objects reach.
 func (w *walk) why(row int, reached []int) string {
 	r := &w.t.Rows[row]
 	switch lost := w.lost(r); {

@@ -17,7 +17,7 @@ import (
 // TestTours shows tours and refusals:
 //
 //	published                   a line for every published table
-//	tour [every-actor] [restart=N]  of the document that follows, or of file=F
+//	tour [every-actor]          of the document that follows, or of file=F
 //	negatives [stranger=A]      likewise
 //	mutants [every-target]      likewise
 func TestTours(t *testing.T) {
@@ -36,7 +36,6 @@ func TestTours(t *testing.T) {
 				return publishedTours(t)
 			case "tour":
 				config := &tour.Config{EveryActor: d.HasArg("every-actor")}
-				d.MaybeScanArgs(t, "restart", &config.Restart)
 				plan, err := tour.New(table, config)
 				if err != nil {
 					return err.Error()
@@ -79,7 +78,7 @@ func TestTours(t *testing.T) {
 
 func publishedTours(t *testing.T) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-38s %11s %6s %6s %9s %7s %10s %8s\n", "table", "transitions", "steps", "bound", "sequences", "missed", "every actor", "refusals")
+	fmt.Fprintf(&b, "%-38s %11s %6s %9s %7s %10s %8s\n", "table", "transitions", "steps", "sequences", "missed", "every actor", "refusals")
 	for _, file := range tabletest.Files(t, "*") {
 		table := tabletest.Read(t, file)
 		plan, err := tour.New(table, nil)
@@ -93,8 +92,8 @@ func publishedTours(t *testing.T) string {
 			refusals++
 		}
 		name := strings.TrimSuffix(path.Base(file), ".json")
-		fmt.Fprintf(&b, "%-38s %11d %6d %6d %9d %7d %11d %8d\n", name,
-			plan.Transitions, plan.Steps, plan.Bound, len(plan.Sequences), len(plan.Missed), byAll.Steps, refusals)
+		fmt.Fprintf(&b, "%-38s %11d %6d %9d %7d %11d %8d\n", name,
+			plan.Transitions, plan.Steps, len(plan.Sequences), len(plan.Missed), byAll.Steps, refusals)
 	}
 	return b.String()
 }

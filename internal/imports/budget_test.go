@@ -157,6 +157,10 @@ var budget = []line{
 		why: "tests that compare a machine with the published document of its table",
 	},
 	{
+		pkg: "internal/crashtest", kit: true, may: []string{"lifecycle", "fsm", "queue"},
+		why: "crashes at every write of a service, in the tests of the systems",
+	},
+	{
 		pkg: "internal/scripttest", kit: true, may: []string{"lifecycle", "github.com/cockroachdb/datadriven"},
 		why: "one harness for the script tests of the five systems",
 	},

@@ -132,7 +132,7 @@ func TestWorkers(t *testing.T) {
 	for _, model := range []EdgeCloud{faulty(2), without} {
 		var all []*explore.Verdict
 		for _, workers := range []int{1, 2, 5} {
-			v, err := model.System().Explore(t.Context(), &explore.Options{Workers: workers})
+			v, err := model.System().Explore(t.Context(), &explore.Config{Workers: workers})
 			require.NoError(t, err)
 			v.Bytes = 0
 			all = append(all, v)

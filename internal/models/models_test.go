@@ -22,14 +22,14 @@ var long = os.Getenv("INTERLOCK_LONG") != ""
 
 // model is a explore.System or a explore.Model.
 type model interface {
-	Explore(context.Context, *explore.Options) (*explore.Verdict, error)
+	Explore(context.Context, *explore.Config) (*explore.Verdict, error)
 }
 
 // explored explores a model and logs the verdict.
 func explored(t *testing.T, m model) *explore.Verdict {
 	t.Helper()
 	start := time.Now()
-	v, err := m.Explore(t.Context(), &explore.Options{MaxBytes: 4 << 30})
+	v, err := m.Explore(t.Context(), &explore.Config{MaxBytes: 4 << 30})
 	require.NoError(t, err)
 	t.Logf("%s: %v: %d states, %d steps, depth %d, %d bytes/state, %v",
 		v.System, v.Outcome, v.States, v.Steps, v.Depth, v.Bytes/int64(v.States), time.Since(start).Round(time.Millisecond))
@@ -46,15 +46,13 @@ func requireHolds(t *testing.T, m model, atLeast int, unused ...string) {
 	require.GreaterOrEqual(t, v.States, atLeast)
 }
 
-// requireTrace compares a counterexample with that in testdata, as text, as
-// Mermaid and as a fixture.
+// requireTrace compares a counterexample with that in testdata, as text and as a fixture.
 func requireTrace(t *testing.T, name string, v *explore.Verdict) {
 	t.Helper()
 	require.NotNil(t, v.Trace, v)
 	fixture, err := v.Trace.Fixture()
 	require.NoError(t, err)
 	requireGolden(t, name+".txt", v.String())
-	requireGolden(t, name+".mmd", v.Trace.Mermaid())
 	requireGolden(t, name+".json", string(fixture))
 }
 

@@ -20,12 +20,11 @@ var severities = map[string]check.Severity{"error": check.Error, "warning": chec
 
 func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above", "error", "warning", "info", "never")
-	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
-	facts := flags.Bool("facts", false, "list the facts that are computed, too")
-	exclusive := flags.Bool("exclusive", false, "also look for states that several actors can leave")
+	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or a graver one", "error", "warning", "info", "never")
+	show := oneOf(flags, "show", "list findings of this `severity` and graver ones in the text", "warning", "info", "error")
+	facts := flags.Bool("facts", false, "list the facts too")
 	var skip list
-	flags.Var(&skip, "skip", "leave out a finding that is meant, `ID or ID:STATE`; may be given several times")
+	flags.Var(&skip, "skip", "leave out an intended finding, `ID or ID:STATE`; repeatable")
 	return func(c *call, files []string) (bool, error) {
 		if len(files) == 0 {
 			return false, misused("no table")
@@ -37,7 +36,7 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 				return false, err
 			}
 			r := checked{File: called(file), Name: t.Name, Facts: check.Analyze(t)}
-			r.Findings = check.Lint(t, &check.LintConfig{Exclusive: *exclusive, Skip: skip})
+			r.Findings = check.Lint(t, &check.LintConfig{Skip: skip})
 			if least, ok := severities[failOn.value]; ok {
 				failed = failed || len(r.Findings.AtLeast(least)) > 0
 			}
@@ -60,7 +59,7 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	}
 }
 
-// text is a line about the table, then its findings.
+// text returns a line about the table, then its findings.
 func (r *checked) text(facts bool, least check.Severity) string {
 	var b strings.Builder
 	size := r.Facts.String()

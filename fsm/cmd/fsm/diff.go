@@ -2,7 +2,6 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm/evolve"
@@ -10,17 +9,15 @@ import (
 
 func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail if the change is at this `level` or a worse one", "unsafe", "mapping", "drain", "difference", "never")
+	failOn := oneOf(flags, "fail-on", "fail at this `level` or a worse one", "unsafe", "mapping", "drain", "difference", "never")
 	var renames, held list
-	flags.Var(&renames, "map", "a state has a new name, `old=new`; event:, actor: or guard: before it for others; may be given several times")
-	flags.Var(&held, "hold", "nobody asks for this `event` while both versions run, or for \"event in state\"; may be given several times")
-	noGuess := flags.Bool("no-guess", false, "take nothing for renamed that -map does not name")
-	strict := flags.Bool("strict", false, "an event that only the new table takes is unsafe, too")
+	flags.Var(&renames, "map", "a state has a new name, `old=new`; with event:, actor: or guard: before it another thing; repeatable")
+	flags.Var(&held, "hold", "no caller fires this `event`, or \"event in state\", while both versions run; repeatable")
 	return func(c *call, files []string) (bool, error) {
 		if len(files) != 2 {
 			return false, misused("want an old and a new table, found %d", len(files))
 		}
-		config := &evolve.Config{NoGuess: *noGuess, Strict: *strict}
+		config := &evolve.Config{}
 		for _, r := range renames {
 			if err := mapping(config, r); err != nil {
 				return false, err
@@ -52,12 +49,12 @@ func setupDiff(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return c.gate(e, failOn.value), nil
+		return gate(e, failOn.value), nil
 	}
 }
 
-// gate reports whether a change fails. A guess is not a reason to let it pass.
-func (c *call) gate(e *evolve.Report, failOn string) bool {
+// gate reports whether a change fails.
+func gate(e *evolve.Report, failOn string) bool {
 	switch failOn {
 	case "never":
 		return false
@@ -65,14 +62,10 @@ func (c *call) gate(e *evolve.Report, failOn string) bool {
 		return len(e.Differences) > 0 || e.Level > evolve.Compatible
 	}
 	least := map[string]evolve.Compatibility{"unsafe": evolve.Unsafe, "mapping": evolve.NeedsMapping, "drain": evolve.NeedsDrain}[failOn]
-	if e.Level < least && e.Guessed() {
-		fmt.Fprintln(c.err, "fsm diff: part of the mapping is a guess: confirm it with -map, or deny it with -no-guess")
-		return true
-	}
 	return e.Level >= least
 }
 
-// mapping adds "old=new", with what it is about before a colon.
+// mapping adds "old=new", with an optional kind and a colon before it.
 func mapping(config *evolve.Config, text string) error {
 	to := &config.States
 	pair := text
@@ -91,13 +84,13 @@ func mapping(config *evolve.Config, text string) error {
 		*to = map[string]string{}
 	}
 	if before, ok := (*to)[old]; ok && before != new {
-		return misused("-map %q: %q is to be %q already", text, old, before)
+		return misused("-map %q: %q has the new name %q already", text, old, before)
 	}
 	(*to)[old] = new
 	return nil
 }
 
-// withheld is "event in state", or "event".
+// withheld reads "event in state", or "event".
 func withheld(text string) evolve.Withheld {
 	if i := strings.LastIndex(text, " in "); i > 0 {
 		return evolve.Withheld{State: text[i+4:], Event: text[:i]}

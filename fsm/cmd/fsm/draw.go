@@ -18,7 +18,7 @@ func setupDraw(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	file := flags.String("o", "", "write to this `file` instead of standard output")
 	var config diagram.Config
 	flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
-	flags.BoolVar(&config.HideActors, "hide-actors", false, "leave out who may fire a row")
+	flags.BoolVar(&config.HideActors, "hide-actors", false, "leave out the actors")
 	flags.BoolVar(&config.ShowIgnored, "show-ignored", false, "draw rows that ignore their event, too")
 	flags.BoolVar(&config.CollapseAny, "collapse-any", false, "one arrow for a row of any state")
 	flags.IntVar(&config.Width, "width", 0, "`columns` that text tries to keep (default 96)")
@@ -65,7 +65,7 @@ func draw(t *fsm.Table, form string, config *diagram.Config) (picture string, er
 	return picture, err
 }
 
-// graphviz lays a picture out. Its program is the one thing that is run.
+// graphviz converts DOT to SVG. It runs the program dot.
 func graphviz(dot string) (string, error) {
 	program, err := exec.LookPath("dot")
 	if err != nil {

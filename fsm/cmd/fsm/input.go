@@ -26,7 +26,7 @@ func (c *call) table(path string) (*fsm.Table, error) {
 	return t, nil
 }
 
-// open opens a file, or standard input, which is there once.
+// open opens a file, or standard input, which can be read once.
 func (c *call) open(path string) (io.ReadCloser, error) {
 	if path != "-" {
 		return os.Open(path)
@@ -45,31 +45,31 @@ func called(path string) string {
 	return path
 }
 
-// choice is a flag that is one of some words.
+// choice is a flag with a fixed set of values.
 type choice struct {
-	value string
-	words []string
+	value  string
+	values []string
 }
 
-// oneOf declares a flag whose default is the first of the words.
-func oneOf(flags *flag.FlagSet, name, usage string, words ...string) *choice {
-	c := &choice{words[0], words}
-	flags.Var(c, name, usage+": "+strings.Join(words, ", "))
+// oneOf declares a flag with a set of values. The first is the default.
+func oneOf(flags *flag.FlagSet, name, usage string, values ...string) *choice {
+	c := &choice{values[0], values}
+	flags.Var(c, name, usage+": "+strings.Join(values, ", "))
 	return c
 }
 
-// String returns the word.
+// String returns the value.
 func (c *choice) String() string { return c.value }
 
-// Set takes a word.
+// Set sets the value.
 func (c *choice) Set(s string) error {
-	for _, w := range c.words {
+	for _, w := range c.values {
 		if w == s {
 			c.value = s
 			return nil
 		}
 	}
-	return fmt.Errorf("want one of %s", strings.Join(c.words, ", "))
+	return fmt.Errorf("want one of %s", strings.Join(c.values, ", "))
 }
 
 // list is a flag that may be given several times.
@@ -84,7 +84,7 @@ func (l *list) Set(s string) error {
 	return nil
 }
 
-// format declares the flag that says how results are written.
+// format declares the flag for the form of the output.
 func format(flags *flag.FlagSet) *choice {
 	return oneOf(flags, "format", "`form` of the output", "text", "json")
 }
@@ -93,7 +93,7 @@ func format(flags *flag.FlagSet) *choice {
 func (c *call) json(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // nobody puts it into a page, and arrows stay legible
+	e.SetEscapeHTML(false) // arrows stay legible
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (c *call) json(v any) error {
 	return c.print(b.String())
 }
 
-// print writes a line. An output that takes nothing is an error: whoever reads it
-// must not take silence for success.
+// print writes a line. It returns the error of the output, so that an incomplete
+// output never looks like success.
 func (c *call) print(s string) error {
 	if !strings.HasSuffix(s, "\n") {
 		s += "\n"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Exit codes; see the documentation of the command.
+// The exit codes, see the documentation of the command.
 const (
 	exitOK       = 0
 	exitFindings = 1
@@ -25,17 +25,17 @@ type command struct {
 	name  string
 	args  string // of the usage line
 	short string
-	// setup declares the flags and returns what runs after they are read. It
-	// returns whether there are findings.
+	// setup declares the flags and returns the action, which reports whether there
+	// are findings.
 	setup func(*flag.FlagSet) func(*call, []string) (findings bool, err error)
 }
 
 var commands = []command{
-	{"check", "table.json...", "say what is wrong with tables, and what is odd", setupCheck},
+	{"check", "table.json...", "report what is wrong or odd in tables", setupCheck},
 	{"draw", "table.json", "draw a table", setupDraw},
-	{"diff", "old.json new.json", "judge a new version of a table beside the old one", setupDiff},
+	{"diff", "old.json new.json", "compare two versions of a table for a rolling upgrade", setupDiff},
 	{"verify", "table.json [history]", "judge a history by the table, or the table as a protocol", setupVerify},
-	{"tour", "table.json", "list a way through all rows, and what is to be refused", setupTour},
+	{"tour", "table.json", "list a way through all rows, and the refused requests", setupTour},
 }
 
 // call is one run of a command.
@@ -45,14 +45,14 @@ type call struct {
 	read     bool // standard input was read
 }
 
-// usageError is a mistake of who calls. Its text goes with a hint to the usage.
+// usageError is a mistake in the arguments. run prints it with the usage.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
 func misused(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// run is main without its process.
+// run runs the command and returns its exit code.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) == 0 {
 		usage(errs)
@@ -65,7 +65,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	}
 	cmd := find(name)
 	if cmd == nil {
-		fmt.Fprintf(errs, "fsm: there is no command %q\n\n", name)
+		fmt.Fprintf(errs, "fsm: unknown command %q\n\n", name)
 		usage(errs)
 		return exitUsage
 	}
@@ -97,7 +97,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitOK
 }
 
-// parse reads flags wherever they stand, up to "--", and returns the arguments.
+// parse reads flags before, between and after the arguments, up to "--", and returns
+// the arguments.
 func parse(flags *flag.FlagSet, args []string) (positional []string, err error) {
 	for len(args) > 0 {
 		if err := flags.Parse(args); err != nil {
@@ -131,7 +132,7 @@ func help(args []string, out, errs io.Writer) int {
 	}
 	cmd := find(args[0])
 	if cmd == nil {
-		fmt.Fprintf(errs, "fsm help: there is no command %q\n", args[0])
+		fmt.Fprintf(errs, "fsm help: unknown command %q\n", args[0])
 		return exitUsage
 	}
 	cmd.help(out)
@@ -143,14 +144,14 @@ func usage(w io.Writer) {
 	for i := range commands {
 		fmt.Fprintf(w, "  %-7s %-22s %s\n", commands[i].name, commands[i].args, commands[i].short)
 	}
-	fmt.Fprint(w, `  help    [command]              tell about a command and its flags
+	fmt.Fprint(w, `  help    [command]              describe a command and its flags
 
 Tables are lifecycle-table/1 documents; - is standard input. Flags may stand
-anywhere. Exit codes: 0 all is well, 1 findings, 2 wrong usage or bad input.
+anywhere. Exit codes: 0 no findings, 1 findings, 2 wrong usage or bad input.
 `)
 }
 
-// help tells about one command.
+// help describes one command.
 func (cmd *command) help(w io.Writer) {
 	flags := flag.NewFlagSet(cmd.name, flag.ContinueOnError)
 	cmd.setup(flags)

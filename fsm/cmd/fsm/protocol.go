@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/tablemodel"
 )
 
-// protocol is how much happens in the model of a table.
+// protocol has the bounds of the model of a table.
 type protocol struct {
 	operations, capacity, loss, duplicate, crash int
 	megabytes, workers                           int
@@ -22,13 +22,13 @@ func protocolFlags(flags *flag.FlagSet) *protocol {
 	count := func(to *int, name string, n int, usage string) {
 		flags.IntVar(to, name, n, "without a history: "+usage)
 	}
-	count(&p.operations, "operations", 2, "this `many` are begun by users")
-	count(&p.capacity, "capacity", 2, "this `many` messages are under way each way at most")
-	count(&p.loss, "loss", 1, "this `many` messages are lost")
-	count(&p.duplicate, "duplicate", 1, "this `many` messages come twice")
-	count(&p.crash, "crash", 1, "this `many` times the owner of the object dies")
-	count(&p.megabytes, "memory", 1024, "give up, inconclusive, beyond this many `MiB`")
-	count(&p.workers, "workers", 0, "this `many` goroutines (default: as many as there are processors)")
+	count(&p.operations, "operations", 2, "users start this `many`")
+	count(&p.capacity, "capacity", 2, "at most this `many` messages are in flight in each direction")
+	count(&p.loss, "loss", 1, "the channels lose this `many` messages")
+	count(&p.duplicate, "duplicate", 1, "the channels duplicate this `many` messages")
+	count(&p.crash, "crash", 1, "the owner of the object dies this `many` times")
+	count(&p.megabytes, "memory", 1024, "stop, inconclusive, beyond this many `MiB`")
+	count(&p.workers, "workers", 0, "this `many` goroutines (default: the number of processors)")
 	return p
 }
 
@@ -36,25 +36,23 @@ func protocolFlags(flags *flag.FlagSet) *protocol {
 type protocolResult struct {
 	Name     string   `json:"name"`
 	Outcome  string   `json:"outcome"`
-	Property string   `json:"property,omitempty"` // that is violated
-	Problem  string   `json:"problem,omitempty"`  // what it said, or why the exploration gave up
+	Property string   `json:"property,omitempty"` // that does not hold
+	Problem  string   `json:"problem,omitempty"`  // its error, or the reason for an inconclusive outcome
 	States   int      `json:"states"`
 	Steps    int      `json:"steps"`
 	Depth    int      `json:"depth"`
 	Unused   []string `json:"unused,omitempty"`
-	Trace    string   `json:"trace,omitempty"` // for people
-	Mermaid  string   `json:"mermaid,omitempty"`
+	Trace    string   `json:"trace,omitempty"` // as text
 }
 
-// protocol explores the table as a protocol. Whatever does not hold is a finding:
-// what is inconclusive too.
+// protocol explores the table as a protocol. Every outcome but holds is a finding.
 func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bool, error) {
 	for _, n := range []int{p.operations, p.capacity, p.megabytes} {
 		if n < 1 {
 			return false, misused("-operations, -capacity and -memory: want 1 or more")
 		}
 	}
-	none := func(n int) int { // to the model, 0 is the default, and a negative number none
+	none := func(n int) int { // for the model, 0 is the default and a negative number is none
 		if n <= 0 {
 			return -1
 		}
@@ -67,7 +65,7 @@ func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bo
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
-	v, err := sys.Explore(context.Background(), &explore.Options{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
+	v, err := sys.Explore(context.Background(), &explore.Config{Workers: p.workers, MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", called(file), err)
 	}
@@ -83,7 +81,7 @@ func (c *call) protocol(t *fsm.Table, file string, p *protocol, form string) (bo
 		r.Problem = err.Error()
 	}
 	if v.Trace != nil {
-		r.Trace, r.Mermaid = v.Trace.String(), v.Trace.Mermaid()
+		r.Trace = v.Trace.String()
 	}
 	return findings, c.json(r)
 }

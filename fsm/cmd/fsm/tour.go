@@ -15,32 +15,11 @@ import (
 // toured is the output in JSON.
 type toured struct {
 	Name        string         `json:"name"`
-	Transitions int            `json:"transitions"` // to take: pairs of a row and a status
+	Transitions int            `json:"transitions"` // pairs of a row and a status
 	Steps       int            `json:"steps"`       // of all sequences
-	Bound       int            `json:"bound"`       // no tour has fewer steps
-	Sequences   [][]tourStep   `json:"sequences"`
-	Missed      []missed       `json:"missed"` // rows that no object can take
+	Sequences   [][]tour.Step  `json:"sequences"`
+	Missed      []tour.Missed  `json:"missed"`
 	Negatives   []negativeCell `json:"negatives"`
-}
-
-type tourStep struct {
-	State    string    `json:"state"`
-	Origin   string    `json:"origin"`
-	Event    string    `json:"event"`
-	Actor    fsm.Actor `json:"actor,omitempty"`
-	Forced   bool      `json:"forced,omitempty"`
-	Agree    []string  `json:"agree,omitempty"`  // guards
-	Refuse   []string  `json:"refuse,omitempty"` // guards
-	To       string    `json:"to"`
-	ToOrigin string    `json:"to_origin"`
-	Row      int       `json:"row"`
-	Ignored  bool      `json:"ignored,omitempty"`
-}
-
-type missed struct {
-	Row    int    `json:"row"`
-	From   string `json:"from"`
-	Reason string `json:"reason"`
 }
 
 type negativeCell struct {
@@ -56,15 +35,11 @@ type negativeCell struct {
 func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
 	only := oneOf(flags, "only", "what to list", "all", "tour", "negatives")
-	every := flags.Bool("every-actor", false, "take each row by every actor who may")
-	restart := flags.Int("restart", 0, "what a new sequence costs, in `steps` (default: as few sequences as possible)")
-	stranger := flags.String("stranger", "", "an `actor` that the table does not declare, and who is to be refused everything")
+	every := flags.Bool("every-actor", false, "take each row by every actor that may fire it")
+	stranger := flags.String("stranger", "", "an undeclared `actor`, of which the table refuses every request")
 	return func(c *call, files []string) (bool, error) {
 		if len(files) != 1 {
 			return false, misused("want one table, found %d", len(files))
-		}
-		if *restart < 0 {
-			return false, misused("-restart %d: want 0 or more", *restart)
 		}
 		t, err := c.table(files[0])
 		if err != nil {
@@ -76,7 +51,7 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		var plan *tour.Tour
 		var negatives iter.Seq[tour.Negative]
 		if only.value != "negatives" {
-			if plan, err = tour.New(t, &tour.Config{EveryActor: *every, Restart: *restart}); err != nil {
+			if plan, err = tour.New(t, &tour.Config{EveryActor: *every}); err != nil {
 				return false, fmt.Errorf("%s: %w", called(files[0]), err)
 			}
 		}
@@ -97,14 +72,14 @@ func setupTour(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	}
 }
 
-// tour writes text as it comes: there may be very many negative cells.
+// tour writes the text in pieces, because a table may have very many negative cells.
 func (c *call) tour(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negative]) error {
 	w := bufio.NewWriter(c.out)
 	if plan != nil {
 		fmt.Fprintln(w, plan)
 	}
 	if negatives != nil {
-		fmt.Fprintf(w, "%s: to be refused\n", t.Name)
+		fmt.Fprintf(w, "%s: refused\n", t.Name)
 		n := 0
 		for cell := range negatives {
 			n++
@@ -117,32 +92,22 @@ func (c *call) tour(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negat
 	return w.Flush()
 }
 
-// maxNegatives is how many negative cells are put into one document.
+// maxNegatives is the number of negative cells that one document holds.
 const maxNegatives = 1 << 18
 
 func inJSON(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negative]) (toured, error) {
-	out := toured{Name: t.Name, Sequences: [][]tourStep{}, Missed: []missed{}, Negatives: []negativeCell{}}
+	out := toured{Name: t.Name, Sequences: [][]tour.Step{}, Missed: []tour.Missed{}, Negatives: []negativeCell{}}
 	if plan != nil {
-		out.Transitions, out.Steps, out.Bound = plan.Transitions, plan.Steps, plan.Bound
-		for _, steps := range plan.Sequences {
-			sequence := []tourStep{}
-			for _, s := range steps {
-				sequence = append(sequence, tourStep{
-					s.From, s.Origin, s.Event, s.Actor, s.Force, s.Agree, s.Refuse, s.To, s.ToOrigin, s.Row, s.Ignored,
-				})
-			}
-			out.Sequences = append(out.Sequences, sequence)
-		}
-		for _, m := range plan.Missed {
-			out.Missed = append(out.Missed, missed(m))
-		}
+		out.Transitions, out.Steps = plan.Transitions, plan.Steps
+		out.Sequences = append(out.Sequences, plan.Sequences...)
+		out.Missed = append(out.Missed, plan.Missed...)
 	}
 	if negatives == nil {
 		return out, nil
 	}
 	for n := range negatives {
 		if len(out.Negatives) == maxNegatives {
-			return out, fmt.Errorf("more than %d requests to be refused: too many for one JSON document", maxNegatives)
+			return out, fmt.Errorf("more than %d refused requests: too many for one JSON document", maxNegatives)
 		}
 		out.Negatives = append(out.Negatives, negativeCell{n.State, n.Origin, n.Event, n.Actor, n.Force, n.Refuse, why(n.Err)})
 	}
@@ -151,15 +116,13 @@ func inJSON(t *fsm.Table, plan *tour.Tour, negatives iter.Seq[tour.Negative]) (t
 
 // why names a refusal for programs.
 func why(err error) string {
-	for _, w := range []struct {
-		err  error
-		name string
-	}{
-		{fsm.ErrNotAllowed, "not-allowed"}, {fsm.ErrWrongActor, "wrong-actor"}, {fsm.ErrForcedOnly, "forced-only"}, {fsm.ErrGuard, "guard"},
-	} {
-		if errors.Is(err, w.err) {
-			return w.name
-		}
+	switch {
+	case errors.Is(err, fsm.ErrWrongActor):
+		return "wrong-actor"
+	case errors.Is(err, fsm.ErrForcedOnly):
+		return "forced-only"
+	case errors.Is(err, fsm.ErrGuard):
+		return "guard"
 	}
-	return err.Error()
+	return "not-allowed"
 }

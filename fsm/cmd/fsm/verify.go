@@ -12,24 +12,24 @@ import (
 
 func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	form := format(flags)
-	gaps := flags.Bool("gaps", false, "the history skips rows, repeats them and begins in the middle")
-	strangers := flags.Bool("ignore-others", false, "pass over rows of machines of which there is no table")
-	slack := flags.Duration("clock-slack", 0, "by how much time may go backwards between two rows of an object")
-	keep := flags.Int("max", 100, "list this `many` findings at most")
+	gaps := flags.Bool("gaps", false, "the history skips rows, repeats them or starts in the middle")
+	strangers := flags.Bool("ignore-others", false, "skip rows of machines without a table")
+	slack := flags.Duration("clock-slack", 0, "a row may be older by this time than the row of its object before it")
+	keep := flags.Int("max", 100, "list at most this `many` findings")
 	var more list
-	flags.Var(&more, "version", "a further table, `NAME@SINCE=FILE`, for rows of this version, or from this time (RFC 3339) on; @SINCE may be left out; may be given several times")
+	flags.Var(&more, "version", "a further table, `NAME@SINCE=FILE`, for rows of this version or from this time (RFC 3339) on; @SINCE is optional; repeatable")
 	p := protocolFlags(flags)
 	return func(c *call, files []string) (bool, error) {
 		switch {
 		case len(files) != 1 && len(files) != 2:
-			return false, misused("want a table, and perhaps a history, found %d arguments", len(files))
+			return false, misused("want a table and an optional history, found %d arguments", len(files))
 		case *keep < 0:
 			return false, misused("-max %d: want 0 or more", *keep)
 		}
-		// Without this a history that was forgotten would pass as something else.
-		others, why := ofHistories, "is about a history, and there is none"
+		// A forgotten history must not turn into another check.
+		others, why := ofHistories, "needs a history"
 		if len(files) == 2 {
-			others, why = ofProtocols, "is about the table without a history"
+			others, why = ofProtocols, "is for a table without a history"
 		}
 		for _, name := range others {
 			if given(flags, name) {
@@ -62,8 +62,8 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 		}
 		sum, err := history.Check(history.Read(in), versions, config)
 		if errors.Is(err, history.ErrEmpty) && sum.Unreadable > 0 {
-			// Not a history with bad lines: no history at all.
-			return false, fmt.Errorf("%s: %w: %d lines, and none can be read%s", called(files[1]), err, sum.Unreadable, first(sum.Findings))
+			// The file is no history.
+			return false, fmt.Errorf("%s: %w: all %d lines are unreadable%s", called(files[1]), err, sum.Unreadable, first(sum.Findings))
 		}
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", called(files[1]), err)
@@ -75,19 +75,19 @@ func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
 	}
 }
 
-// The flags of verify that mean something with a history, and without.
+// The flags of verify for a history, and for a table without one.
 var (
 	ofHistories = []string{"gaps", "ignore-others", "clock-slack", "max", "version"}
 	ofProtocols = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory", "workers"}
 )
 
-// given reports whether a flag stands in the command line.
+// given reports whether the command line has a flag.
 func given(flags *flag.FlagSet, name string) (found bool) {
 	flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found
 }
 
-// first is the first finding, behind a colon.
+// first returns the first finding after a colon.
 func first(list []history.Finding) string {
 	if len(list) == 0 {
 		return ""
@@ -95,8 +95,7 @@ func first(list []history.Finding) string {
 	return ": " + list[0].String()
 }
 
-// swapped says that the second file is the table, where that is why the first one
-// is none.
+// swapped returns a hint if the first file is no table and the second one is.
 func swapped(files []string, err error) error {
 	if len(files) != 2 || files[1] == "-" {
 		return err
@@ -105,7 +104,7 @@ func swapped(files []string, err error) error {
 	if _, wrong := c.table(files[1]); wrong != nil {
 		return err
 	}
-	return misused("%v; %s is a table: the table comes first", err, files[1])
+	return misused("%v; %s is a table: put the table first", err, files[1])
 }
 
 // version reads NAME@SINCE=FILE.

@@ -35,6 +35,3 @@ func (s Set) Len() (n int) {
 	}
 	return n
 }
-
-// Remove removes i.
-func (s Set) Remove(i int) { s[i/64] &^= 1 << (i % 64) }

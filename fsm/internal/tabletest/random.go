@@ -81,7 +81,7 @@ var Random = rapid.Custom(func(t *rapid.T) *Document {
 		default:
 			e.To = state.Draw(t, "to")
 		}
-		switch rapid.IntRange(0, 3).Draw(t, "who") {
+		switch rapid.IntRange(0, 3).Draw(t, "by") {
 		case 0:
 		case 1:
 			e.Actors = rapid.SliceOfNDistinct(actor, 2, 2, rapid.ID).Draw(t, "actors")

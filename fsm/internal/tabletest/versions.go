@@ -29,7 +29,7 @@ type VersionState struct {
 
 type VersionEdge struct{ From, Event, To string }
 
-// VersionDiff is what a version says about itself and the one before it.
+// VersionDiff is the difference to the version before, as the history lists it.
 type VersionDiff struct {
 	StatesAdded        []string    `json:"states_added"`
 	StatesRemoved      []string    `json:"states_removed"`

@@ -9,10 +9,11 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
-// maxCompared is how many guards of one cell are tried in all combinations.
+// maxCompared is the number of guards of one cell of which Diff tries all
+// combinations.
 const maxCompared = 10
 
-// result is what a request comes to.
+// result is the result of a request.
 type result struct {
 	row    *arrow // nil: refused
 	to     mixStatus
@@ -21,39 +22,35 @@ type result struct {
 
 func (r result) ignored() bool { return r.row != nil && r.row.then == fsm.ThenIgnore }
 
-// same reports whether two accepted requests come to the same.
+// same reports whether two accepted requests have the same result.
 func (r result) same(o result) bool {
 	return r.to == o.to && r.begins == o.begins && r.ignored() == o.ignored()
 }
 
-// comparison finds what the halves make of the same requests.
+// comparison compares the results that the two versions give to the same requests.
 type comparison struct {
 	*mix
-	strict bool
-	kinds  bool // all states that both have are of one kind
-	seen   map[[3]string]bool
-	found  []find
+	kinds bool // every state of both versions has one kind
+	seen  map[[3]string]bool
+	found []find
 }
 
-// find is a hazard and what it takes to be safe from it.
+// find is a hazard and the state that has to be drained for it.
 type find struct {
 	Hazard
-	drain int    // that no object is in this state; -1: that does not help
-	hold  [2]int // that nobody asks for this: state and event, as in mix; noCell: that cannot be
+	drain int // the state to drain, -1: draining does not help
 }
 
-var noCell = [2]int{-2, -2}
-
-func (c *comparison) add(h Hazard, drain int, hold [2]int) {
+func (c *comparison) add(h Hazard, drain int) {
 	key := [3]string{h.ID, h.State, h.Event}
 	if c.seen[key] {
-		return // of several the nearest, which comes first
+		return // the nearest one comes first
 	}
 	c.seen[key] = true
-	c.found = append(c.found, find{h, drain, hold})
+	c.found = append(c.found, find{h, drain})
 }
 
-// all compares at everything that can occur.
+// all compares the versions in every status that can occur.
 func (c *comparison) all() {
 	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
 	c.kinds = true
@@ -79,7 +76,7 @@ func (c *comparison) all() {
 	}
 }
 
-// unreadable is a record that a node of one half cannot read.
+// unreadable adds a record that a node of one version cannot read.
 func (c *comparison) unreadable(at mixStatus, h int) {
 	x, drain := &c.j.halves[h], at.state
 	state := c.j.state(1-h, at.state)
@@ -104,10 +101,10 @@ func (c *comparison) unreadable(at mixStatus, h int) {
 		hz.ID, hz.Level = UnknownToNew, NeedsDrain
 		hz.Message = fmt.Sprintf("a new node cannot read what an old one has written: %s; %s", what, then)
 	}
-	c.add(hz, drain, noCell)
+	c.add(hz, drain)
 }
 
-// deadlines compares what the sweepers do.
+// deadlines compares the deadlines of the two versions.
 func (c *comparison) deadlines(at mixStatus, byOld bool) {
 	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
 	a, b := old.deadline(at), new.deadline(at)
@@ -117,28 +114,28 @@ func (c *comparison) deadlines(at mixStatus, byOld bool) {
 		return
 	case a == nil:
 		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.j.name(&c.j.events, newHalf, b.event)
-		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, and no sweeper will ever fire %s for it", h.State, h.Event)
+		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, so no sweeper fires %s for it", h.State, h.Event)
 		h.Witness = c.way(at)
-		c.add(h, at.state, noCell)
+		c.add(h, at.state)
 	case b == nil:
 		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
 		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	case a.event != b.event:
 		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.j.name(&c.j.events, newHalf, b.event))
 		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	default:
 		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.j.name(&c.j.events, oldHalf, a.event)
 		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	}
 }
 
-// sweep is what the sweeper does about a deadline: it fires the event, which may
-// take another row of the cell.
+// sweep returns the step of the sweeper at a deadline: it fires the event, for which
+// another row of the cell may come first.
 func (c *comparison) sweep(h int, at mixStatus, deadline *arrow) mixStep {
 	x := &c.j.halves[h]
 	s := mixStep{half: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
@@ -160,7 +157,7 @@ func (c *comparison) sweep(h int, at mixStatus, deadline *arrow) mixStep {
 	return s
 }
 
-// kind compares what a state is to the halves.
+// kind compares the kinds of a state.
 func (c *comparison) kind(at mixStatus) {
 	if at == noObject {
 		return
@@ -177,7 +174,7 @@ func (c *comparison) kind(at mixStatus) {
 		}
 		h.ID, h.Level = Undo, NeedsDrain
 		h.Message = fmt.Sprintf("%s node keeps the payload for an undo when an object fails to %q, %s node drops it there", keeps, h.State, drops)
-		c.add(h, at.state, noCell)
+		c.add(h, at.state)
 	default:
 		h.ID, h.Level = Kind, Unsafe
 		about := "an operation is under way, and where it began"
@@ -185,15 +182,15 @@ func (c *comparison) kind(at mixStatus) {
 			about = "there is an object"
 		}
 		h.Message = fmt.Sprintf("%q is %s to an old node and %s to a new one: they disagree on whether %s", h.State, a, b, about)
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	}
 }
 
-// entries compares where objects begin that no event makes.
+// entries compares the states in which nodes add objects without an event.
 func (c *comparison) entries() {
 	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
 	if c.held[[2]int{-1, -1}] || old.first < 0 || new.first < 0 && new.absent < 0 {
-		return // none is added by an old node, or the new table does not say
+		return // old nodes add none, or the new table has no initial state
 	}
 	added := mixStep{half: oldHalf, actor: -1, from: noObject, to: mixStatus{old.first, old.first}}
 	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.j.state(oldHalf, old.first)}
@@ -208,7 +205,7 @@ func (c *comparison) entries() {
 				added.actor = actor
 				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.j.name(&c.j.actors, oldHalf, actor))
 				h.Witness = []Act{c.j.act(&added)}
-				c.add(h, -1, noCell)
+				c.add(h, -1)
 				return
 			}
 		}
@@ -216,11 +213,11 @@ func (c *comparison) entries() {
 	}
 	if new.here[old.first] && !c.drained[old.first] {
 		h.Witness = []Act{c.j.act(&added)}
-		c.add(h, -1, noCell)
+		c.add(h, -1)
 	}
 }
 
-// requests compares every request that can be made about a status.
+// requests compares every request in a status.
 func (c *comparison) requests(at mixStatus) {
 	var cells [2]map[int][]*arrow
 	var lists [2][]arrow
@@ -256,7 +253,7 @@ func (c *comparison) requests(at mixStatus) {
 			case !actors.Has(actor), c.withheld(at, event) && !swept:
 				continue
 			case c.sweeper(actor) && !swept && !c.named(actor, olds) && !c.named(actor, news):
-				continue // it fires deadlines, and not what is open to anybody
+				continue // the sweeper does not fire rows that are open to every actor
 			}
 			for _, force := range byForce {
 				c.request(at, event, actor, force, olds, news)
@@ -265,7 +262,7 @@ func (c *comparison) requests(at mixStatus) {
 	}
 }
 
-// swept reports whether the sweeper of either half fires an event.
+// swept reports whether the sweeper of either version fires an event.
 func (c *comparison) swept(at mixStatus, event, actor int) bool {
 	for h := range c.j.halves {
 		if d := c.j.halves[h].deadline(at); d != nil && d.event == event && c.sweeper(actor) {
@@ -275,14 +272,14 @@ func (c *comparison) swept(at mixStatus, event, actor int) bool {
 	return false
 }
 
-// named reports whether some row is for this actor and not for anybody.
+// named reports whether some row names this actor.
 func (c *comparison) named(actor int, cell []*arrow) bool {
 	return slices.ContainsFunc(cell, func(a *arrow) bool {
 		return a.actors.Has(actor) && !a.anybody
 	})
 }
 
-// candidates are the rows that a request may take, in order of trial, up to the
+// candidates returns the rows that a request may take, in order of trial, up to the
 // first without a guard.
 func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
 	for _, a := range cell {
@@ -297,7 +294,7 @@ func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
 	return list
 }
 
-// request compares what becomes of one request, for all results of the guards.
+// request compares the results of one request, for all results of the guards.
 func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, news []*arrow) {
 	lists := [2][]*arrow{candidates(olds, actor, force), candidates(news, actor, force)}
 	var guards []string
@@ -313,8 +310,8 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 			s := c.j.state(oldHalf, at.state)
 			c.add(Hazard{
 				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.j.name(&c.j.events, oldHalf, event), Witness: c.way(at),
-				Message: fmt.Sprintf("the rows of %s in %q differ, and have too many guards to compare what becomes of it", c.j.name(&c.j.events, oldHalf, event), s),
-			}, -1, noCell)
+				Message: fmt.Sprintf("the rows of %s in %q differ, and have more guards than Diff compares", c.j.name(&c.j.events, oldHalf, event), s),
+			}, -1)
 		}
 		return
 	}
@@ -332,13 +329,13 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 			continue
 		}
 		c.differ(at, event, actor, force, o, n, func(s *mixStep) {
-			var told []string // a guard with two names is told once, by the one of the node that acts
+			var named []string // a guard with two names appears once, with that of the acting node
 			for _, h := range [...]int{s.half, 1 - s.half} {
 				for _, a := range lists[h] {
-					if a.guard == "" || slices.Contains(told, a.guard) {
+					if a.guard == "" || slices.Contains(named, a.guard) {
 						continue
 					}
-					told = append(told, a.guard)
+					named = append(named, a.guard)
 					name := c.j.halves[h].t.Rows[a.row].Guard
 					if agree>>slices.Index(guards, a.guard)&1 == 1 {
 						s.agree = append(s.agree, name)
@@ -357,7 +354,7 @@ func (c *comparison) result(h int, at mixStatus, a *arrow) result {
 	return result{row: a, to: to, begins: x.begins(a, to)}
 }
 
-// differ is a request that comes to different things.
+// differ adds a request with different results.
 func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n result, guards func(*mixStep)) {
 	acting, other := oldHalf, newHalf
 	r := o
@@ -370,44 +367,37 @@ func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n res
 		Level: Unsafe, State: c.place(acting, at), Event: c.j.name(&c.j.events, acting, event),
 		Witness: c.way(at, act),
 	}
-	who := fmt.Sprintf("%s by %s in %q", h.Event, c.j.name(&c.j.actors, acting, actor), h.State)
+	request := fmt.Sprintf("%s by %s in %q", h.Event, c.j.name(&c.j.actors, acting, actor), h.State)
 	if at == noObject {
-		who = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.j.name(&c.j.actors, acting, actor))
+		request = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.j.name(&c.j.actors, acting, actor))
 	}
 	if force {
-		who += ", by force,"
+		request += ", by force,"
 	}
 	if len(act.agree) > 0 {
-		who += " where " + strings.Join(act.agree, " and ") + " agrees"
+		request += " where " + strings.Join(act.agree, " and ") + " agrees"
 	}
 	if len(act.refuse) > 0 {
-		who += " where " + strings.Join(act.refuse, " and ") + " does not"
+		request += " where " + strings.Join(act.refuse, " and ") + " does not"
 	}
 	switch {
 	case o.row == nil:
 		h.ID, h.Level = RefusedByOld, Compatible
-		if c.strict {
-			h.Level = Unsafe
-		}
-		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", who, c.does(newHalf, at, n))
+		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", request, c.does(newHalf, at, n))
 	case n.row == nil && o.ignored():
 		h.ID = Ignored
-		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", who)
+		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", request)
 	case n.row == nil:
 		h.ID = Forbidden
-		h.Message = fmt.Sprintf("an old node takes %s and %s, which the new table forbids", who, c.does(oldHalf, at, o))
+		h.Message = fmt.Sprintf("an old node accepts %s and %s, which the new table forbids", request, c.does(oldHalf, at, o))
 	default:
 		h.ID = TwoResults
-		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", who, c.does(acting, at, o), c.does(other, at, n))
+		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", request, c.does(acting, at, o), c.does(other, at, n))
 	}
-	hold := [2]int{at.state, event}
-	if at != noObject && !c.j.halves[acting].kind[at.state].Resting() || c.swept(at, event, actor) {
-		hold = noCell
-	}
-	c.add(h, -1, hold)
+	c.add(h, -1)
 }
 
-// place names where an object is, the absent state included.
+// place names the state of an object, the absent state included.
 func (c *comparison) place(h int, at mixStatus) string {
 	from, ok := c.j.halves[h].source(at)
 	if !ok {
@@ -416,7 +406,7 @@ func (c *comparison) place(h int, at mixStatus) string {
 	return c.j.state(h, from.state)
 }
 
-// does says what a node does.
+// does describes the result of a request.
 func (c *comparison) does(h int, at mixStatus, r result) string {
 	switch {
 	case r.ignored():

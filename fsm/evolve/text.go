@@ -5,32 +5,19 @@ import (
 	"strings"
 )
 
-// String returns the verdict with its conditions, then the hazards with their
-// witnesses, the notes, and what differs. The text is for people and may change.
+// String returns the verdict with its conditions, the hazards with their witnesses,
+// the notes, and the differences. Programs must not depend on the text.
 func (e *Report) String() string {
 	var b strings.Builder
 	b.WriteString(e.verdict())
 	for _, r := range e.Mapping {
-		guess := ""
-		if r.Guess {
-			guess = " (a guess)"
-		}
-		fmt.Fprintf(&b, "\n  map %s %s -> %s%s", r.Subject, r.Old, r.New, guess)
+		fmt.Fprintf(&b, "\n  map %s %s -> %s", r.Subject, r.Old, r.New)
 	}
 	if len(e.Drain) > 0 {
 		fmt.Fprintf(&b, "\n  drain: %s", strings.Join(e.Drain, ", "))
 	}
 	for _, w := range e.Hold {
 		fmt.Fprintf(&b, "\n  hold: %s in %s", w.Event, w.State)
-	}
-	if w := e.Workaround; w != nil {
-		fmt.Fprintf(&b, "\n  %s if nobody asks for", w.Level)
-		for i, h := range w.Hold {
-			fmt.Fprintf(&b, "%s %s in %s", [...]string{"", ","}[min(i, 1)], h.Event, h.State)
-		}
-		if len(w.Drain) > 0 {
-			fmt.Fprintf(&b, ", once drained: %s", strings.Join(w.Drain, ", "))
-		}
 	}
 	for _, h := range e.Hazards {
 		level := h.Level.String()
@@ -80,7 +67,7 @@ func (e *Report) verdict() string {
 	return name + ": compatible"
 }
 
-// String returns the difference as a line for people.
+// String returns the difference as one line.
 func (d Difference) String() string {
 	text := d.Subject + " " + d.Change + ": "
 	switch {
@@ -99,7 +86,7 @@ func (d Difference) String() string {
 	return text
 }
 
-// String returns the act as a line for people.
+// String returns the act as one line.
 func (a Act) String() string {
 	where := func(state, origin string) string {
 		switch {

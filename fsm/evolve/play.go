@@ -6,16 +6,16 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// maxStatuses is how many pairs of state and origin are gone through.
+// maxStatuses is the largest number of pairs of state and origin.
 const maxStatuses = 1 << 20
 
-// mixStatus is an object's record as far as a table matters, in the numbering of
-// both. State -1: there is no object.
+// mixStatus is the state and origin of an object in the common numbering. State -1
+// stands for no object.
 type mixStatus struct{ state, origin int }
 
 var noObject = mixStatus{-1, -1}
 
-// knows reports whether a node of this half can read a record.
+// knows reports whether a node of this version can read a record.
 func (x *half) knows(at mixStatus) bool {
 	switch {
 	case at == noObject:
@@ -28,8 +28,8 @@ func (x *half) knows(at mixStatus) bool {
 	return x.here[at.origin] && x.kind[at.state] == fsm.Transitional
 }
 
-// source is the status that rows are tried from: an object that does not exist is
-// in the absent state. False: nothing leads out of there.
+// source returns the status in which rows are tried: the absent state if no object
+// exists. It returns false if the version has no absent state.
 func (x *half) source(at mixStatus) (mixStatus, bool) {
 	if at == noObject {
 		return mixStatus{x.absent, x.absent}, x.absent >= 0
@@ -47,7 +47,7 @@ func (x *half) fits(a *arrow, origin int) bool {
 	return a.then != fsm.ThenReturn || x.kind[origin].Resting()
 }
 
-// after is where a row leads.
+// after returns the status after a row.
 func (x *half) after(a *arrow, at mixStatus) mixStatus {
 	if a.then == fsm.ThenIgnore {
 		return at
@@ -70,14 +70,14 @@ func (x *half) after(a *arrow, at mixStatus) mixStatus {
 	return to
 }
 
-// begins reports whether the row begins an operation.
+// begins reports whether the row starts an operation.
 func (x *half) begins(a *arrow, to mixStatus) bool {
 	return a.then != fsm.ThenIgnore && to != noObject && x.kind[to.state] == fsm.Transitional &&
 		(x.kind[a.from].Resting() || a.supersede)
 }
 
-// deadline returns the row that the sweeper looks at: the one with the shortest
-// time, the first declared among equals.
+// deadline returns the row of the next deadline: the one with the shortest timeout,
+// the first declared among equals.
 func (x *half) deadline(at mixStatus) *arrow {
 	var first *arrow
 	if at == noObject || !x.here[at.state] {
@@ -92,31 +92,31 @@ func (x *half) deadline(at mixStatus) *arrow {
 	return first
 }
 
-// mix is the play of nodes of one or both halves on one object.
+// mix plays nodes of one or both versions on one object.
 type mix struct {
 	j       *joint
 	plays   [2]bool
 	held    map[[2]int]bool // state (the absent ones are -1) and event (adding is -1)
 	drained map[int]bool    // states
-	field   []mixStatus     // where objects are to begin with, if they do not get there anyway
+	field   []mixStatus     // the statuses of objects at the start
 	index   map[mixStatus]int
 	visits  []visit
 }
 
-// visit is a status that can occur, with the step of a shortest way to it.
+// visit is a status that can occur, with the last step of a shortest way to it.
 type visit struct {
 	at     mixStatus
 	before int // index of the visit, -1 none
 	act    mixStep
-	border bool // some step comes here from what both halves can read
-	byOld  bool // an old node can write it, or has
+	border bool // a step leads here from a status that both versions can read
+	byOld  bool // an old node writes it
 }
 
 // mixStep is an [Act] in numbers.
 type mixStep struct {
-	half   int    // -1: the object is in the field as it is
-	row    *arrow // nil: it is added
-	actor  int    // -1 unsaid
+	half   int    // -1: the object is in the field already
+	row    *arrow // nil: the node adds the object
+	actor  int    // -1: none
 	forced bool
 	agree  []string
 	refuse []string
@@ -124,8 +124,8 @@ type mixStep struct {
 	to     mixStatus
 }
 
-// explore goes through everything that can occur, nearest first. It reports
-// whether it came to an end.
+// explore visits every status that can occur, nearest first. It reports whether there
+// were few enough.
 func (m *mix) explore() bool {
 	m.index = make(map[mixStatus]int)
 	m.reach(noObject, -1, mixStep{half: -1, from: noObject, to: noObject})
@@ -149,9 +149,8 @@ func (m *mix) explore() bool {
 	return m.spread(next) >= 0
 }
 
-// inField lists everything that old nodes alone have left behind, held or not,
-// drained or not: that was before. Somebody may have put an object into a state
-// to which the old table does not lead; as far as it rests there, it counts.
+// inField lists every status that old nodes alone may have left behind. An operator
+// may have put an object into a state of rest to which no row leads.
 func (j *joint) inField() ([]mixStatus, error) {
 	m := &mix{j: j, plays: [2]bool{oldHalf: true}}
 	old := &j.halves[oldHalf]
@@ -161,7 +160,7 @@ func (j *joint) inField() ([]mixStatus, error) {
 		}
 	}
 	if !m.explore() {
-		return nil, diffError("more than %d pairs of state and origin", maxStatuses)
+		return nil, ErrTooLarge
 	}
 	field := make([]mixStatus, len(m.visits))
 	for i := range m.visits {
@@ -170,7 +169,7 @@ func (j *joint) inField() ([]mixStatus, error) {
 	return field, nil
 }
 
-// spread takes the steps from every visit that has not been looked at.
+// spread takes the steps from every visit from a place on.
 func (m *mix) spread(next int) int {
 	for ; next < len(m.visits); next++ {
 		if len(m.visits) > maxStatuses {
@@ -202,8 +201,8 @@ func (m *mix) reach(at mixStatus, before int, by mixStep) {
 	m.visits[i].byOld = m.visits[i].byOld || by.half != newHalf
 }
 
-// steps yields what a node of one half can do, each row once, with the first
-// actor who can.
+// steps yields the steps of a node of one version, each row once, with the first
+// actor that can fire it.
 func (m *mix) steps(h int, at mixStatus, yield func(mixStep)) {
 	x := &m.j.halves[h]
 	from, ok := x.source(at)
@@ -233,8 +232,8 @@ func (m *mix) steps(h int, at mixStatus, yield func(mixStep)) {
 	}
 }
 
-// chosen reports whether some results of the guards let a row be taken by an
-// actor, by force if it needs it, and which: those that decline come before it.
+// chosen returns the results of the guards with which a row fires for an actor, by
+// force if the row needs it. ok is false if there are none.
 func (x *half) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []string, ok bool) {
 	a := &arrows[i]
 	for k := range i {
@@ -259,7 +258,7 @@ func (m *mix) sweeper(actor int) bool {
 	return m.j.name(&m.j.actors, oldHalf, actor) == string(fsm.Sweeper)
 }
 
-// way is the shortest way to a status, and then some.
+// way returns a shortest way to a status, with further steps.
 func (m *mix) way(at mixStatus, then ...mixStep) []Act {
 	var acts []Act
 	for i := m.index[at]; i >= 0; i = m.visits[i].before {
@@ -274,7 +273,7 @@ func (m *mix) way(at mixStatus, then ...mixStep) []Act {
 	return acts
 }
 
-// act names a step, by the names of its node's table.
+// act names a step with the names of its node's table.
 func (j *joint) act(s *mixStep) Act {
 	h := max(s.half, 0)
 	a := Act{

@@ -28,8 +28,7 @@ const (
 	TimeBackwards     = "time-backwards"
 )
 
-// IDs returns the ids that findings of [Check] may have, in the order of
-// the table in the package documentation.
+// IDs returns the ids of findings in the order of the package documentation.
 func IDs() []string {
 	return []string{
 		Unreadable, UnknownMachine, UnknownVersion, UnknownName, WrongVersion,
@@ -39,14 +38,15 @@ func IDs() []string {
 	}
 }
 
-type conformer struct {
+// checker judges one history.
+type checker struct {
 	config   Config
-	machines map[string]*historyMachine
-	only     *historyMachine // if there is one
+	machines map[string]*machine
+	only     *machine // if there is one
 
-	// The last KeepEnded lives that are over, also of objects that live again.
-	// Invariant: an object with ended > 0 has an entry of that number here, so that
-	// there are at most sum.Alive + len(past) objects.
+	// The last KeepEnded ends, also of objects that exist again. Invariant: an object
+	// with ended > 0 has an entry with that number here, so that there are at most
+	// sum.Alive + len(past) objects.
 	past    []ending // ring: the next one to forget is at forget
 	forget  int
 	endings uint64
@@ -54,25 +54,25 @@ type conformer struct {
 	sum *Summary
 }
 
-// object is what is kept of one object. States are numbers of its machine.
+// object is the last known state of one object. States are numbers of its machine.
 type object struct {
-	state, origin int32  // -1: not known
-	lost          bool   // the last row led to a state that no version has
-	ended         uint64 // > 0: its life is over
-	sequence      uint64 // of the last row that had one
-	operation     uint64 // of the last row that had one
-	underWay      bool   // operation is the one that the object is in
+	state, origin int32  // -1: unknown
+	lost          bool   // the last row led to an unknown state
+	ended         uint64 // > 0: the object has ended
+	sequence      uint64 // of the last row that has one
+	operation     uint64 // of the last row that has one
+	underWay      bool   // the object is in the operation
 	at            time.Time
 }
 
 type ending struct {
-	machine *historyMachine
+	machine *machine
 	id      string
 	number  uint64
 }
 
-func newConformer(tables []TableVersion, config *Config) (*conformer, error) {
-	c := &conformer{
+func newChecker(tables []TableVersion, config *Config) (*checker, error) {
+	c := &checker{
 		sum: &Summary{Counts: make(map[string]int), Findings: []Finding{}},
 	}
 	if config != nil {
@@ -86,10 +86,7 @@ func newConformer(tables []TableVersion, config *Config) (*conformer, error) {
 	unless(&c.config.MaxObjects, 1<<20)
 	unless(&c.config.KeepEnded, 1<<12)
 	unless(&c.config.KeepFindings, 100)
-	if c.config.Override == "" {
-		c.config.Override = "(override)"
-	}
-	machines, err := newHistoryMachines(tables)
+	machines, err := newMachines(tables)
 	if err != nil {
 		return c, err
 	}
@@ -102,7 +99,7 @@ func newConformer(tables []TableVersion, config *Config) (*conformer, error) {
 	return c, nil
 }
 
-func (c *conformer) found(row *Row, id, message, expected string) {
+func (c *checker) found(row *Row, id, message, expected string) {
 	f := Finding{
 		ID: id, Line: row.Line, Row: c.sum.Rows, Machine: row.Machine, Object: row.ID, Sequence: row.Sequence,
 		Message: message, Expected: expected,
@@ -111,13 +108,10 @@ func (c *conformer) found(row *Row, id, message, expected string) {
 	if len(c.sum.Findings) < c.config.KeepFindings {
 		c.sum.Findings = append(c.sum.Findings, f)
 	}
-	if c.config.Found != nil {
-		c.config.Found(f)
-	}
 }
 
-// row judges one row and takes it for what has happened.
-func (c *conformer) row(row *Row) error {
+// row judges one row and moves its object.
+func (c *checker) row(row *Row) error {
 	m := c.machines[row.Machine]
 	if m == nil && row.Machine == "" {
 		m = c.only
@@ -136,7 +130,7 @@ func (c *conformer) row(row *Row) error {
 		c.found(row, UnknownVersion, row.step()+" of version "+clip(row.Version), "a version that has a table")
 	}
 	o := m.objects[row.ID]
-	linked := o != nil // the row follows the one before it
+	linked := o != nil // the row follows the last one of the object
 	if o == nil {
 		o = c.first(row, m, h)
 		m.objects[row.ID] = o
@@ -164,9 +158,9 @@ func (c *conformer) row(row *Row) error {
 	return nil
 }
 
-// first makes the object of which this is the first row. Its number need not be 1:
-// a store that has forgotten what it removed goes on from the highest number of all.
-func (c *conformer) first(row *Row, m *historyMachine, h *historyTable) *object {
+// first returns the object of its first row. The sequence number need not be 1: a
+// store may have forgotten a removed object and continue from its highest number.
+func (c *checker) first(row *Row, m *machine, h *version) *object {
 	o := &object{state: m.number(row.From), origin: m.number(row.FromOrigin)}
 	begins := row.From == "" || h == nil || o.state < 0
 	if !begins {
@@ -180,9 +174,9 @@ func (c *conformer) first(row *Row, m *historyMachine, h *historyTable) *object 
 	return o
 }
 
-// follows judges how a row fits to the one before it. linked is false if rows
-// between them are missing, ok is false if there is nothing more to do.
-func (c *conformer) follows(row *Row, m *historyMachine, h *historyTable, o *object) (linked, ok bool) {
+// follows compares a row with the last one of the object. linked is false if rows
+// between them are missing. ok is false if the row needs no further judgement.
+func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, ok bool) {
 	linked = true
 	numbered := row.Sequence != 0 && o.sequence != 0
 	if numbered {
@@ -204,7 +198,7 @@ func (c *conformer) follows(row *Row, m *historyMachine, h *historyTable, o *obj
 	if !row.At.IsZero() && !o.at.IsZero() && row.At.Before(o.at.Add(-c.config.ClockSlack)) {
 		c.found(row, TimeBackwards, "the row is of "+row.At.Format(time.RFC3339Nano), "no time before "+o.at.Format(time.RFC3339Nano))
 	}
-	if o.state < 0 { // the last row led nobody knows where
+	if o.state < 0 { // the last row led to an unknown state
 		linked = false
 	}
 	if linked && c.breaks(row, m, h, o, !numbered) {
@@ -216,12 +210,12 @@ func (c *conformer) follows(row *Row, m *historyMachine, h *historyTable, o *obj
 	return linked, true
 }
 
-// breaks judges whether the row begins where the one before it ended. Without
-// numbers, a feed with gaps may have lost what is between.
-func (c *conformer) breaks(row *Row, m *historyMachine, h *historyTable, o *object, lost bool) bool {
+// breaks reports whether the row starts elsewhere than the last one ended. Without
+// sequence numbers, a feed with gaps may have lost rows between them.
+func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool) bool {
 	from := m.number(row.From)
 	if row.From != "" && from < 0 {
-		return true // what is wrong with it is said by the table
+		return true // judge reports it
 	}
 	gone := m.absent(o.state)
 	if from == o.state || row.From == "" && gone {
@@ -245,9 +239,8 @@ func (c *conformer) breaks(row *Row, m *historyMachine, h *historyTable, o *obje
 	return true
 }
 
-// absent reports whether nothing is there in a state, by the last version that
-// has it.
-func (m *historyMachine) absent(state int32) bool {
+// absent reports whether a state is an absent one, by the last version that has it.
+func (m *machine) absent(state int32) bool {
 	for i := len(m.versions) - 1; i >= 0 && state >= 0; i-- {
 		if h := m.versions[i]; h.local[state] >= 0 {
 			return h.t.States[h.local[state]].Kind == fsm.Absent
@@ -257,23 +250,23 @@ func (m *historyMachine) absent(state int32) bool {
 }
 
 // step judges the row by the table and moves the object.
-func (c *conformer) step(row *Row, m *historyMachine, h *historyTable, o *object, linked bool) {
+func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool) {
 	to, tableRow, sound := m.number(row.To), -1, false
-	override := row.Event == c.config.Override
-	if override {
+	overrides := row.Event == override
+	if overrides {
 		c.sum.Overrides++
 	}
 	switch {
 	case to < 0:
 		c.found(row, UnknownName, "no version has a state "+clip(row.To), c.offers(row, m, h))
-	case h == nil || override:
-	case o.lost && row.From != "" && m.number(row.From) < 0: // said of the row that led there
+	case h == nil || overrides:
+	case o.lost && row.From != "" && m.number(row.From) < 0: // the row that led there has the finding
 	default:
 		tableRow, sound = c.judge(row, m, h, o)
 	}
 	before := *o
 	c.move(row, m, h, o, to, sound)
-	c.operation(row, h, &before, o, tableRow, linked, override)
+	c.operation(row, h, &before, o, tableRow, linked, overrides)
 	if row.Sequence != 0 {
 		o.sequence = row.Sequence
 	}
@@ -282,15 +275,15 @@ func (c *conformer) step(row *Row, m *historyMachine, h *historyTable, o *object
 	}
 }
 
-// judge reports whether the table has the step, and the row that made it, -1 for an
-// object that was put into an initial state.
-func (c *conformer) judge(row *Row, m *historyMachine, h *historyTable, o *object) (tableRow int, sound bool) {
-	says, tableRow, unknown := h.says(row, m, o)
+// judge reports whether the table has the step, and which row makes it. The row is -1
+// for an object that was added in an initial state.
+func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow int, sound bool) {
+	found, tableRow, unknown := h.verdict(row, m, o)
 	switch {
-	case says == rowAllowed:
+	case found == allowed:
 		return tableRow, true
-	case says == wrongActor:
-		by := "nobody"
+	case found == wrongActor:
+		by := "an unnamed actor"
 		if row.Actor != "" {
 			by = string(row.Actor)
 		}
@@ -301,7 +294,7 @@ func (c *conformer) judge(row *Row, m *historyMachine, h *historyTable, o *objec
 		if other == h {
 			continue
 		}
-		if says, _, _ := other.says(row, m, o); says == rowAllowed {
+		if found, _, _ := other.verdict(row, m, o); found == allowed {
 			c.found(row, WrongVersion, fmt.Sprintf("%s is not of version %s", row.step(), clip(h.name)), "version "+clip(other.name))
 			return -1, false
 		}
@@ -314,8 +307,8 @@ func (c *conformer) judge(row *Row, m *historyMachine, h *historyTable, o *objec
 	return -1, false
 }
 
-// says asks a table about a row. unknown names what the table does not have.
-func (h *historyTable) says(row *Row, m *historyMachine, o *object) (says saying, tableRow int, unknown string) {
+// verdict looks for a row of the table. unknown names what the table lacks.
+func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tableRow int, unknown string) {
 	index := func(number int32) int {
 		if number < 0 {
 			return -1
@@ -345,32 +338,31 @@ func (h *historyTable) says(row *Row, m *historyMachine, o *object) (says saying
 	if h.t.States[ch.from].Kind.Resting() {
 		ch.origin = ch.from
 	}
-	says, tableRow = h.judge(ch, row.Actor != "")
-	return says, tableRow, ""
+	result, tableRow = h.judge(ch, row.Actor != "")
+	return result, tableRow, ""
 }
 
-// creates asks a table about the first row of an object that comes from nothing:
-// it is fired out of an absent state, or, where there is none or no event, puts
-// the object into an initial one.
-func (h *historyTable) creates(ch change, row *Row) (says saying, tableRow int, unknown string) {
+// creates looks for the row that creates an object: an event leads out of an absent
+// state. Without an absent state or an event, the object starts in an initial state.
+func (h *version) creates(ch change, row *Row) (result verdict, tableRow int, unknown string) {
 	if row.Event == "" || len(h.absent) == 0 {
 		if h.begins(ch.to) {
-			return rowAllowed, -1, ""
+			return allowed, -1, ""
 		}
 		return refused, -1, ""
 	}
-	says, tableRow = refused, -1
+	result, tableRow = refused, -1
 	for _, ch.from = range h.absent {
 		ch.origin = ch.from
-		if s, r := h.judge(ch, row.Actor != ""); s < says {
-			says, tableRow = s, r
+		if s, r := h.judge(ch, row.Actor != ""); s < result {
+			result, tableRow = s, r
 		}
 	}
-	return says, tableRow, ""
+	return result, tableRow, ""
 }
 
 // offers lists what the table allows instead of a row.
-func (c *conformer) offers(row *Row, m *historyMachine, h *historyTable) string {
+func (c *checker) offers(row *Row, m *machine, h *version) string {
 	if h == nil {
 		return "a state of the machine"
 	}
@@ -393,10 +385,10 @@ func (c *conformer) offers(row *Row, m *historyMachine, h *historyTable) string 
 	return h.offers(from, event)
 }
 
-// move takes the object where the row says, and judges the origin if the step is
-// sound.
-func (c *conformer) move(row *Row, m *historyMachine, h *historyTable, o *object, to int32, sound bool) {
-	origin := int32(-1) // where the object was at rest last, if that is known
+// move moves the object to the target of the row, and judges the origin if the step
+// is sound.
+func (c *checker) move(row *Row, m *machine, h *version, o *object, to int32, sound bool) {
+	origin := int32(-1) // the last state of rest, -1 if unknown
 	if h != nil && to >= 0 && h.local[to] >= 0 {
 		from := m.number(row.From)
 		switch {
@@ -415,24 +407,24 @@ func (c *conformer) move(row *Row, m *historyMachine, h *historyTable, o *object
 			origin = o.origin
 		}
 	}
-	if said := m.number(row.Origin); row.Origin != "" {
+	if stated := m.number(row.Origin); row.Origin != "" {
 		switch {
 		case origin < 0 || !sound:
-			origin = said
-		case said != origin:
+			origin = stated
+		case stated != origin:
 			c.found(row, WrongOrigin, "the origin is "+row.Origin, m.names[origin])
 		}
 	}
 	o.state, o.origin, o.lost = to, origin, to < 0
 }
 
-// operation judges the number of the operation. before is the object as it was.
-func (c *conformer) operation(row *Row, h *historyTable, before, after *object, tableRow int, linked, override bool) {
+// operation judges the number of the operation. before is the object before the row.
+func (c *checker) operation(row *Row, h *version, before, after *object, tableRow int, linked, overrides bool) {
 	transitional := func(state int32) bool {
 		return h != nil && state >= 0 && h.local[state] >= 0 && h.t.States[h.local[state]].Kind == fsm.Transitional
 	}
 	supersedes := tableRow >= 0 && h.t.Rows[tableRow].Supersede
-	begins := override || row.From == "" || transitional(after.state) && (!transitional(before.state) || supersedes)
+	begins := overrides || row.From == "" || transitional(after.state) && (!transitional(before.state) || supersedes)
 	last, now := before.operation, row.Operation
 	switch {
 	case now != 0:
@@ -445,14 +437,13 @@ func (c *conformer) operation(row *Row, h *historyTable, before, after *object, 
 	case !linked && now < last, linked && begins && now <= last, linked && !transitional(before.state) && now < last:
 		c.found(row, RepeatedOperation, fmt.Sprintf("operation %d comes after %d", now, last), "a greater number")
 	case linked && !begins && before.underWay && transitional(before.state) && now != last:
-		c.found(row, Outcome, fmt.Sprintf("%s -%s-> %s is said of operation %d", row.From, row.Event, row.To, now),
+		c.found(row, Outcome, fmt.Sprintf("%s -%s-> %s has operation %d", row.From, row.Event, row.To, now),
 			fmt.Sprintf("operation %d, which is under way", last))
 	}
 }
 
-// end remembers an object whose life is over, and forgets the one that was over
-// longest ago.
-func (c *conformer) end(m *historyMachine, id string, o *object) {
+// end remembers an object that has ended, and forgets the oldest of those.
+func (c *checker) end(m *machine, id string, o *object) {
 	if o.state < 0 || !m.ends[o.state] {
 		return
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// String returns the size of the table in one line and, in a line each, what is
-// worth a look. Problems that [fsm.New] only demands are counted. The text is for
-// people and may change.
+// String returns the size of the table as one line, and a line for each fact that
+// may be a fault. Programs must not depend on the text.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d states, %d events, %d actors, %d transitions in %d of %d cells",
@@ -36,12 +35,12 @@ func (r *Report) String() string {
 	}
 	demands := 0
 	for _, p := range r.Problems {
-		said := p.Code == fsm.Unreachable && slices.Contains(r.UnreachableFromInitials, p.State) ||
+		listed := p.Code == fsm.Unreachable && slices.Contains(r.UnreachableFromInitials, p.State) ||
 			p.Code == fsm.DeadEnd && slices.Contains(r.Traps, p.State)
 		switch {
 		case p.Severity != fsm.SeverityError:
 			demands++
-		case !said:
+		case !listed:
 			fmt.Fprintf(&b, "\n  error: %s", p)
 		}
 	}

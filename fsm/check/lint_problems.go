@@ -1,0 +1,99 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// problems makes findings of the problems of package fsm. A demand of fsm.New is one
+// finding for all states. A failed state without exit has a finding of its own.
+func (l *linter) problems() {
+	demands := make(map[string]int) // by code: index of the finding
+	never := -1                     // index of the finding about a cell with rows that never fire
+	for _, p := range l.r.Problems {
+		if never >= 0 && p.Code == fsm.AmbiguousRow && l.sameCells(l.found[never].Rows[0], p.Row) {
+			l.more(&l.found[never], p.Row)
+			continue
+		}
+		f := Finding{ID: p.Code, Severity: Error, Message: p.Text, Advice: advice[p.Code]}
+		if p.Row >= 0 {
+			f.Rows = []int{p.Row}
+		}
+		if p.State != "" {
+			f.States = []string{p.State}
+			if l.skip[p.Code+":"+p.State] {
+				continue
+			}
+		}
+		if p.Code == fsm.DeadEnd && slices.Contains(l.r.ErrorWithoutExit, p.State) {
+			continue
+		}
+		if p.Severity != fsm.SeverityDemand || l.skip[p.Code] {
+			if never = -1; p.Code == fsm.AmbiguousRow && !l.skip[p.Code] {
+				never = len(l.found)
+			}
+			l.add(f)
+			continue
+		}
+		at, ok := demands[p.Code]
+		if !ok {
+			at = len(l.found)
+			demands[p.Code] = at
+			f.Severity = Info
+			l.add(f)
+			continue
+		}
+		all := &l.found[at]
+		all.States = append(all.States, p.State)
+		all.Message = fmt.Sprintf("%s, and %d more: %s", all.States[0], len(all.States)-1, demanded[p.Code])
+	}
+}
+
+// sameCells reports whether two rows are for the same event in the same states.
+func (l *linter) sameCells(a, b int) bool {
+	return l.t.Rows[a].Event == l.t.Rows[b].Event && slices.Equal(l.t.Rows[a].From, l.t.Rows[b].From)
+}
+
+// more adds a row to a finding about a row that never fires.
+func (l *linter) more(f *Finding, row int) {
+	if len(f.Rows) == 1 {
+		f.Message += "; the same holds for other rows of the event"
+	}
+	if len(f.Rows) < MaxNamed {
+		f.Rows = append(f.Rows, row)
+	}
+}
+
+// demanded are the demands of fsm.New about several states.
+var demanded = map[string]string{
+	fsm.NoDeadline:     "transitional, with neither a timeout nor Manual",
+	fsm.NeedlessManual: "Manual where nothing is manual",
+}
+
+// advice is the remedy for each problem of package fsm.
+var advice = map[string]string{
+	fsm.NoName:             "Give it a name.",
+	fsm.BadName:            "Use a shorter name of printable UTF-8.",
+	fsm.DuplicateName:      "Rename one of the two.",
+	fsm.TooLarge:           "Split the table. fsm.New refuses it.",
+	fsm.NoInitial:          "Name a declared state in which objects start.",
+	fsm.UnknownState:       "Declare the state, or correct its name.",
+	fsm.UnknownActor:       "Declare the actor, or correct its name.",
+	fsm.NoActor:            "Declare the actors that fire the rows.",
+	fsm.NoSource:           "Name a source, or remove the row.",
+	fsm.BadRow:             "Correct the row.",
+	fsm.BadState:           "Use one of the five kinds.",
+	fsm.BadGuard:           "Give the guard a name and the payload type of the machine.",
+	fsm.DuplicateRow:       "Remove one of the two rows.",
+	fsm.AmbiguousRow:       "Give the earlier row a guard or an origin condition, or split the event in two.",
+	fsm.Unreachable:        "Add the row that leads there, or remove the state.",
+	fsm.DeadEnd:            "Add a row that leads out, or declare the state final or absent.",
+	fsm.FinalExit:          "Make the row forced, or the state stable.",
+	fsm.NoOrigin:           "Give the row a target, or let objects start in a state of rest.",
+	fsm.NeverFits:          "Correct the origin condition, or remove the row.",
+	fsm.NoDeadline:         "Add a timeout, or name the operator in Manual.",
+	fsm.NeedlessManual:     "Remove Manual.",
+	fsm.DeadlineFromAbsent: "Remove the timeout. No object exists in the state.",
+}

@@ -1,0 +1,144 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/bitset"
+)
+
+// ownerDeath finds transitional states in which an object stays for ever if its
+// owner dies: without a deadline, Manual, a declared event for the death of the
+// owner, or an exit to a failed state beside another actor that can lead it out. It is
+// a warning if most other transitional states have one of these, else a fact about
+// the whole table.
+func (l *linter) ownerDeath() {
+	var silent, undeclared []int
+	declares := false // some state declares an event for the death of the owner
+	work := 0
+	for s := range l.t.States {
+		state := &l.t.States[s]
+		if state.Kind == fsm.Transitional {
+			work++
+		}
+		switch {
+		case state.Kind != fsm.Transitional || l.covered[s]:
+		case state.OnOwnerDeath != "":
+			declares = true
+			l.ownerNoRow(s)
+		case l.a.exits[s].any: // else it is a problem of its own
+			undeclared = append(undeclared, s)
+			if !l.a.exits[s].failed || l.a.exits[s].actors.Len() == 1 {
+				silent = append(silent, s)
+			}
+		}
+	}
+	if declares {
+		silent = nil
+	}
+	severity := Warning
+	if 2*len(silent) > work {
+		severity = Info
+	}
+	if silent = l.kept(LintOwnerDeath, silent); len(silent) > 0 {
+		l.add(Finding{
+			ID: LintOwnerDeath, Severity: severity, States: l.names(silent), Rows: l.exitRows(silent),
+			Message: "an object stays in " + some(l.names(silent), "or") + " if its owner dies: no deadline, and no failure that another actor reports",
+			Advice:  "Add a timeout, or a failure that another actor reports.",
+		})
+	}
+	if undeclared = l.kept(LintOwnerUnsaid, undeclared); declares && len(undeclared) > 0 {
+		l.add(Finding{
+			ID: LintOwnerUnsaid, Severity: Warning, States: l.names(undeclared), Rows: l.exitRows(undeclared),
+			Message: "other states declare an event for the death of the owner, but not " + some(l.names(undeclared), "or"),
+			Advice:  "Declare the event there too, or add a timeout, or name the operator in Manual.",
+		})
+	}
+}
+
+// ownerNoRow finds a state whose event for the death of the owner has no row there.
+func (l *linter) ownerNoRow(s int) {
+	state := &l.t.States[s]
+	event := slices.Index(l.t.Events, state.OnOwnerDeath)
+	if event < 0 || len(l.kept(LintOwnerNoRow, []int{s})) == 0 {
+		return
+	}
+	if !slices.ContainsFunc(l.out[s], func(m int) bool { return l.t.Rows[l.moves[m].row].Event == event }) {
+		l.add(Finding{
+			ID: LintOwnerNoRow, Severity: Error, States: []string{state.Name}, Events: []string{state.OnOwnerDeath},
+			Message: fmt.Sprintf("%s declares %s for the death of the owner, and no row leads out on it", state.Name, state.OnOwnerDeath),
+			Advice:  "Add the row.",
+		})
+	}
+}
+
+// late finds events that may arrive after an object has reached a final state:
+// another actor could fire the event in the state before. Only an event for which
+// half of the other final states have a row is a finding. It is a warning if the
+// rows of the table distinguish actors.
+func (l *linter) late() {
+	finals := l.states(func(s int) bool { return l.kind(s) == fsm.Final })
+	if len(finals) < 2 {
+		return
+	}
+	severity := Info
+	if slices.ContainsFunc(l.a.may, func(may bitset.Set) bool { return may.Len() < len(l.t.Actors) }) {
+		severity = Warning
+	}
+	handled := make([]int, len(l.t.Events)) // final states that have a row for the event
+	for _, f := range finals {
+		for e := range handled {
+			if l.cells[[2]int{f, e}] > 0 {
+				handled[e]++
+			}
+		}
+	}
+	for _, f := range l.kept(LintLateEvent, finals) {
+		missed := bitset.New(len(l.t.Events))
+		var rows []int
+		for _, in := range l.in[f] {
+			ends := l.moves[in]
+			for _, m := range l.out[ends.from] {
+				row := l.moves[m].row
+				event := l.t.Rows[row].Event
+				if l.t.Rows[row].Forced || l.isDeadline(&l.t.Rows[row]) || l.cells[[2]int{f, event}] > 0 ||
+					!l.otherActor(ends.row, row) || handled[event] == 0 || 2*handled[event] < len(finals)-1 {
+					continue
+				}
+				missed.Add(event)
+				rows = append(rows, row)
+			}
+		}
+		if missed.Len() == 0 {
+			continue
+		}
+		name, events := l.t.States[f].Name, l.eventNames(missed)
+		l.add(Finding{
+			ID: LintLateEvent, Severity: severity, States: []string{name}, Events: events, Rows: rows,
+			Message: fmt.Sprintf("%s may arrive late in the final state %s, which has no row for it, unlike other final states", some(events, "or"), name),
+			Advice:  "Ignore the event there too, or refuse it in both.",
+		})
+	}
+}
+
+// otherActor reports whether two rows may be fired by different actors.
+func (l *linter) otherActor(a, b int) bool {
+	if len(l.t.Actors) == 0 {
+		return true
+	}
+	both := bitset.New(len(l.t.Actors))
+	both.Union(l.a.may[a])
+	both.Union(l.a.may[b])
+	return both.Len() > 1
+}
+
+// eventNames lists events in order of declaration.
+func (l *linter) eventNames(events bitset.Set) (names []string) {
+	for e := range l.t.Events {
+		if events.Has(e) {
+			names = append(names, l.t.Events[e])
+		}
+	}
+	return names
+}

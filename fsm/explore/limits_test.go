@@ -1,0 +1,96 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm/explore"
+)
+
+// A channel has two bytes for the number of a message.
+func TestTooManyMessages(t *testing.T) {
+	sys := explore.New("many")
+	a := explore.NewActor(sys, "a", 0)
+	c := explore.NewChannel[int](sys, "c", explore.Channel{Capacity: 1})
+	explore.Sends(a, c, func(l int, send func(string, int, int)) {
+		for m := range 70_000 {
+			send("", m, l)
+		}
+	})
+	explore.Receives(a, c, func(int, int, func(string, int)) {})
+	sys.Rests(func(*explore.View) bool { return true })
+	_, err := sys.Explore(t.Context(), nil)
+	require.EqualError(t, err, `explore: system "many": channel "c": more than 65535 different messages`)
+}
+
+// The loop of a livelock may begin some steps after rest is out of reach.
+func TestLivelockBeyondTheLastWayBack(t *testing.T) {
+	m := &explore.Model[int]{
+		Name: "beyond", Initial: []int{0},
+		Next: func(s int, step func(string, bool, int)) {
+			switch s {
+			case 0:
+				step("lost", false, 1)
+				step("home", false, 9)
+			case 4:
+				step("round", false, 3)
+			case 9:
+			default:
+				step("on", false, s+1)
+			}
+		},
+		Rests: func(s int) bool { return s == 9 },
+	}
+	v, err := m.Explore(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, explore.Livelock, v.Outcome)
+	require.Equal(t, 2, v.Trace.Loop)
+	require.Len(t, v.Trace.Steps, 5)
+	require.Equal(t, "3", v.Trace.Steps[4].Locals[0].After)
+}
+
+// A context that ends while Explore looks for livelocks makes the verdict
+// inconclusive.
+func TestCancellationAfterTheSearch(t *testing.T) {
+	ctx := &endingContext{Context: t.Context()}
+	m := &explore.Model[int]{
+		Name: "late", Initial: []int{0},
+		Next:  func(s int, step func(string, bool, int)) { step("", false, min(s+1, 5)) },
+		Rests: func(s int) bool { return s == 5 },
+	}
+	for after := range 200 {
+		ctx.after = after
+		v, err := m.Explore(ctx, &explore.Config{Workers: 1})
+		require.NoError(t, err)
+		if v.Outcome == explore.Holds {
+			require.Equal(t, 6, v.States)
+			return
+		}
+		require.Equal(t, explore.Inconclusive, v.Outcome)
+		require.ErrorIs(t, v.Reason, errEnded)
+	}
+	require.Fail(t, "no exploration came to its end")
+}
+
+func TestNamesOfUnknownValues(t *testing.T) {
+	require.Equal(t, "unknown(99)", explore.StepKind(99).String())
+	require.Equal(t, "unknown(99)", explore.Outcome(99).String())
+}
+
+var errEnded = errors.New("ended")
+
+// endingContext ends after so many looks at its error.
+type endingContext struct {
+	context.Context
+	after int
+}
+
+func (c *endingContext) Err() error {
+	if c.after--; c.after < 0 {
+		return errEnded
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package explore
+
+import (
+	"context"
+	"iter"
+)
+
+// finish looks for states from which the system cannot come to rest, once all
+// states are known.
+func (s *search) finish(ctx context.Context) error {
+	s.verdict.Bytes = max(s.verdict.Bytes, s.bytes())
+	if !s.live {
+		s.holds()
+		return nil
+	}
+	s.store.slots = nil // the search is over
+	if err := s.spread(ctx); err != nil {
+		return err
+	}
+	for id := range uint32(s.store.n) {
+		if s.rests.has(id) {
+			continue
+		}
+		if loop := s.loop(id); loop != nil {
+			s.found(Livelock, s.store.way(id), loop)
+			return nil
+		}
+	}
+	s.holds()
+	return nil
+}
+
+// successors yields the states to which steps without faults lead.
+func (s *search) successors(id uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		from := uint32(0)
+		if id > 0 {
+			from = s.ends.at(int(id - 1))[0]
+		}
+		for i := from; i < s.ends.at(int(id))[0]; i++ {
+			if !yield(s.edges.at(int(i))[0]) {
+				return
+			}
+		}
+	}
+}
+
+// spread adds to rests every state from which a step leads to one of rests, until
+// there are no more. Most steps lead to later states, so it starts with the latest;
+// it goes back and forth, because some lead to earlier ones.
+func (s *search) spread(ctx context.Context) error {
+	const between = 1 << 14 // states between looks at the context
+	for back, changed := true, true; changed; back = !back {
+		changed = false
+		for i := range s.store.n {
+			if i%between == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			id := uint32(i)
+			if back {
+				id = uint32(s.store.n - 1 - i)
+			}
+			if s.rests.has(id) {
+				continue
+			}
+			for next := range s.successors(id) {
+				if s.rests.has(next) {
+					s.rests.add(id)
+					changed = true
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// loop returns the states of a shortest way from a state back to it, or nil if
+// there is none. No state on the way is the first one, the last one is.
+func (s *search) loop(id uint32) [][]byte {
+	before := map[uint32]uint32{}
+	for work := []uint32{id}; len(work) > 0; work = work[1:] {
+		at := work[0]
+		for next := range s.successors(at) {
+			if next == id {
+				way := [][]byte{s.store.state(id)}
+				for ; at != id; at = before[at] {
+					way = append(way, s.store.state(at))
+				}
+				return way
+			}
+			if _, seen := before[next]; !seen {
+				before[next] = at
+				work = append(work, next)
+			}
+		}
+	}
+	return nil
+}

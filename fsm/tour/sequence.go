@@ -1,0 +1,91 @@
+package tour
+
+import "slices"
+
+// sequences walks over every way at least once. From where it is, it goes on to the
+// nearest place with a way that it has not taken. If it can reach none, it starts
+// a new sequence in an entry.
+func (w *walk) sequences() (list [][]int) {
+	s := &sequencer{
+		walk: w, out: make([][]int, len(w.places)), open: make([][]int, len(w.places)),
+		by: make([]int, len(w.places)), seen: make([]int, len(w.places)),
+	}
+	for i, x := range w.ways {
+		s.out[x.from] = append(s.out[x.from], i)
+		s.open[x.from] = append(s.open[x.from], i)
+	}
+	var steps []int
+	for taken, at := 0, []int(nil); taken < len(w.ways); {
+		if steps == nil {
+			at = w.entries
+		}
+		ways, found := s.nearest(at)
+		if !found {
+			list, steps = append(list, steps), nil
+			continue // every way starts in a place that an entry reaches
+		}
+		steps = append(steps, ways...)
+		for _, i := range ways {
+			taken += s.take(i)
+		}
+		at = []int{w.ways[steps[len(steps)-1]].to}
+	}
+	if steps != nil {
+		list = append(list, steps)
+	}
+	return list
+}
+
+type sequencer struct {
+	*walk
+	out  [][]int // by place: the ways that leave it
+	open [][]int // those of them that are not taken
+	by   []int   // by place: the way that leads there, in the present search
+	seen []int   // by place: the search that saw it
+	runs int
+}
+
+// take marks a way as taken and returns 1 if it was not.
+func (s *sequencer) take(way int) int {
+	open := &s.open[s.ways[way].from]
+	i := slices.Index(*open, way)
+	if i < 0 {
+		return 0
+	}
+	*open = slices.Delete(*open, i, i+1)
+	return 1
+}
+
+// nearest returns a shortest way from one of the places that ends with a way that
+// is not taken.
+func (s *sequencer) nearest(starts []int) (ways []int, found bool) {
+	s.runs++
+	queue := make([]int, 0, len(starts))
+	for _, p := range starts {
+		s.seen[p], s.by[p] = s.runs, -1
+		queue = append(queue, p)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if len(s.open[at]) > 0 {
+			return append(s.back(at), s.open[at][0]), true
+		}
+		for _, i := range s.out[at] {
+			if to := s.ways[i].to; s.seen[to] != s.runs {
+				s.seen[to], s.by[to] = s.runs, i
+				queue = append(queue, to)
+			}
+		}
+	}
+	return nil, false
+}
+
+// back returns the ways of the present search that lead to a place.
+func (s *sequencer) back(at int) (ways []int) {
+	for s.by[at] >= 0 {
+		ways = append(ways, s.by[at])
+		at = s.ways[s.by[at]].from
+	}
+	slices.Reverse(ways)
+	return ways
+}
