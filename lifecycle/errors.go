@@ -35,7 +35,7 @@ var (
 	ErrInvalid = errors.New("lifecycle: invalid request")
 	// ErrForeign: the stored record names a state that the machine does not have,
 	// or its payload cannot be decoded: another table or another T has written it.
-	// The record stays as it is. Leave it to a process that has both. One verb is
+	// The record is not changed. Leave it to a process that has both. One verb is
 	// excepted: an [Manager.Override] to an absent state, without Edit, removes an
 	// object whose payload cannot be decoded.
 	ErrForeign = errors.New("lifecycle: foreign record")

@@ -67,7 +67,7 @@ type Config[E comparable] struct {
 	// row. It may look at the outside world, and returns the event that reports
 	// what it has found there, and the actor that reports it. Without an actor, or
 	// with the row's own event and [fsm.Sweeper], the deadline row fires. After an
-	// error the object stays as it is until the next sweep. The sweep waits for
+	// error the object stays unchanged until the next sweep. The sweep waits for
 	// Observe, which runs without a lock. A panic continues in the caller of the
 	// sweep. States that the table names Manual are not observed. Default: none.
 	Observe func(ctx context.Context, stuck StoredRecord) (E, fsm.Actor, error)

@@ -20,7 +20,7 @@ import (
 // A Tx is also what [Config.BeforeCommit] returns, and what other objects take
 // part in an operation by, see [Work.With].
 //
-// Every change is decided on the object as it is, by the rules of its verb. Guards
+// Every change is decided on the present object, by the rules of its verb. Guards
 // and edits of one change do not see what another one changes. The conditions of
 // all changes are conditions of the commit, on the states before it. Messages are
 // appended in the order of the changes. A change whose event the table ignores

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// ActionRecord is a deploy or a teardown as it is stored. Its Reason is why it has
+// ActionRecord is a deploy or a teardown in the store. Its Reason is why it has
 // failed.
 type ActionRecord = lifecycle.Record[ActionState, Action]
 

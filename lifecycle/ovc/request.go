@@ -54,7 +54,7 @@ type job struct {
 	Disks   []string `json:"disks,omitempty"`
 }
 
-// Do requests an action on an object and returns as soon as it is accepted: the
+// Do requests an action on an object and returns after its admission: the
 // object has the transition state of the action then, and the action is in the
 // object's queue. [Handle.Wait] returns the outcome: the desired state, or, if a
 // method failed, the state where the action began.

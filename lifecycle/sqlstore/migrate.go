@@ -17,7 +17,7 @@ const Version = 1
 var schemas embed.FS
 
 // Schema returns the SQL that brings the tables from the version before to a
-// version, for users who run it with a tool of their own. The prefix is that of
+// version, for use with a migration tool. The prefix is that of
 // [Config]; empty is the default.
 //
 // Errors: [ErrIdentifier] for the prefix; [ErrSchema] for a version that does not
