@@ -85,12 +85,20 @@ func (e *Error) Error() string {
 	return oneLine(b.String())
 }
 
-// reason returns the text of an error without the names that the line has already.
+// reason returns the text of an error without what the line has already: the names of
+// a refusal, and the prefix of the package.
 func reason(err error) string {
-	te, ok := err.(*fsm.TransitionError)
-	if r, refused := err.(interface{ As(any) bool }); refused && !ok {
-		ok = r.As(&te) // a refusal that the table keeps prepared
+	text := refusalText(err)
+	for _, prefix := range []string{"lifecycle: ", "fsm: "} {
+		text = strings.TrimPrefix(text, prefix)
 	}
+	return text
+}
+
+// refusalText returns the text of an error. That of a refusal by the table has no
+// names.
+func refusalText(err error) string {
+	te, ok := err.(*fsm.TransitionError)
 	if !ok {
 		return err.Error()
 	}

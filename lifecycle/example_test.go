@@ -74,7 +74,7 @@ func ExampleManager_Create() {
 	// Output:
 	// CreateRequested operation 1 <nil>
 	// true
-	// lifecycle: create clusterinst "c2": Create by crm: fsm: wrong actor
+	// lifecycle: create clusterinst "c2": Create by crm: wrong actor
 }
 
 // A cloudlet is there before anybody does anything with it: it is added in the
@@ -114,7 +114,7 @@ func ExampleManager_Fire() {
 	fmt.Println(errors.Is(err, lifecycle.ErrBusy))
 	// Output:
 	// UpdateRequested 5 nodes, operation 2 <nil>
-	// lifecycle: fire clusterinst "c1": Update by user in UpdateRequested: lifecycle: cannot execute action at this time
+	// lifecycle: fire clusterinst "c1": Update by user in UpdateRequested: cannot execute action at this time
 	// true
 }
 

@@ -87,14 +87,14 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 	require.NoError(t, err)
 	x, err = m.Explain(t.Context(), "b")
 	require.NoError(t, err)
-	require.Equal(t, "not go: fsm: refused by a guard: sudden: the guard panics: boom", linesOf(x, user)[0])
+	require.Equal(t, "not go: refused by a guard: sudden: the guard panics: boom", linesOf(x, user)[0])
 
 	_, err = m.Override(t.Context(), "b", "late", "ann", "a test", nil)
 	require.NoError(t, err)
 	x, err = m.Explain(t.Context(), "b")
 	require.NoError(t, err)
 	require.Contains(t, linesOf(x, user), "not fix: only in here (with force)")
-	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: the table refuses it now: fsm: refused by a guard: never: not; now\n")
+	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: the table refuses it now: refused by a guard: never: not; now\n")
 }
 
 // TestExplainIsBounded: however much waits, people get lines that they can read,

@@ -100,8 +100,8 @@ func TestErrorTexts(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: "a", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "a": lifecycle: not found`},
-		{&lifecycle.Error{Verb: "list", Machine: "vm", Err: lifecycle.ErrClosed}, `lifecycle: list vm: lifecycle: store is closed`},
+		{&lifecycle.Error{Verb: "get", Machine: "vm", ID: "a", Err: lifecycle.ErrNotFound}, `lifecycle: get vm "a": not found`},
+		{&lifecycle.Error{Verb: "list", Machine: "vm", Err: lifecycle.ErrClosed}, `lifecycle: list vm: store is closed`},
 		{
 			&lifecycle.Error{Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "update", Actor: "user", Err: errors.New("disk full")},
 			`lifecycle: fire vm "a": update by user in Ready: disk full`,

@@ -229,7 +229,7 @@ func TestListForeign(t *testing.T) {
 	}
 	page, err := m.List(t.Context(), lifecycle.Select[state]{})
 	require.Equal(t, []string{"a"}, ids(page))
-	require.EqualError(t, err, `lifecycle: list vm "b": lifecycle: foreign record: `+
+	require.EqualError(t, err, `lifecycle: list vm "b": foreign record: `+
 		`fsm: unknown state: vm: in "Melting": not declared`)
 	page, err = m.List(t.Context(), lifecycle.Select[state]{After: "b"})
 	require.Equal(t, []string{"c"}, ids(page))

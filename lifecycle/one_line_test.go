@@ -43,7 +43,7 @@ func TestErrorNamesTheState(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	running(t, m, "vm")
 	_, err := m.Override(t.Context(), "vm", "runing", "ann", "a test", nil)
-	require.EqualError(t, err, `lifecycle: override work-vm "vm" by ann: fsm: unknown state: runing`)
+	require.EqualError(t, err, `lifecycle: override work-vm "vm" by ann: unknown state: runing`)
 	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"running", "runing"}})
-	require.EqualError(t, err, `lifecycle: list work-vm: fsm: unknown state: runing`)
+	require.EqualError(t, err, `lifecycle: list work-vm: unknown state: runing`)
 }

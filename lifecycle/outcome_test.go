@@ -191,7 +191,7 @@ func TestUnknownOutcome(t *testing.T) {
 				require.Equal(t, 504, lifecycle.HTTPStatus(err))
 				unknown, ok := errors.AsType[*lifecycle.UnknownOutcomeError](err)
 				require.True(t, ok)
-				require.ErrorContains(t, err, "lifecycle: unknown outcome of commit "+unknown.Token.String())
+				require.ErrorContains(t, err, "unknown outcome of commit "+unknown.Token.String())
 				e, ok := errors.AsType[*lifecycle.Error](err)
 				require.True(t, ok)
 				require.Equal(t, c.name, e.Verb)

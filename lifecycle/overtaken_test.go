@@ -28,7 +28,7 @@ func TestFireOvertaken(t *testing.T) {
 	require.NotErrorIs(t, err, lifecycle.ErrExists)
 	require.Equal(t, 409, lifecycle.HTTPStatus(err))
 	require.EqualError(t, err, `lifecycle: fire vm "a": delete by user in Ready: `+
-		`fsm: conflict: vm "a" is expected Ready at revision "2" and is Updating at "3"`)
+		`conflict: vm "a" is expected Ready at revision "2" and is Updating at "3"`)
 	require.Equal(t, 1, store.commits, "Fire tried again")
 	winner, ok := m.Current(err)
 	require.True(t, ok)
@@ -90,7 +90,7 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 	_, ok := m.Current(err)
 	require.False(t, ok)
 	require.EqualError(t, err, `lifecycle: fire vm "a": late by sweeper in Deleting: `+
-		`fsm: conflict: vm "a" is expected Deleting at revision "2" and is absent at "3"`)
+		`conflict: vm "a" is expected Deleting at revision "2" and is absent at "3"`)
 }
 
 // TestCurrentOfNothing: other errors carry no winner, and a conflict of another
@@ -236,7 +236,7 @@ func TestCreateOvertaken(t *testing.T) {
 		_, err := m.Create(t.Context(), "a", "create", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
-		require.EqualError(t, err, `lifecycle: create vm "a": create by user: lifecycle: exists already, Ready at revision "1"`)
+		require.EqualError(t, err, `lifecycle: create vm "a": create by user: exists already, Ready at revision "1"`)
 		winner, ok := m.Current(err)
 		require.True(t, ok)
 		require.Equal(t, size{N: 7}, winner.Payload)

@@ -60,97 +60,97 @@ func TestRefusals(t *testing.T) {
 		{
 			"create by an unknown event", create("none", "fly", user, 1), fsm.ErrUnknownEvent,
 			lifecycle.Error{Verb: "create", ID: "none", Event: "fly", Actor: user},
-			`lifecycle: create vm "none": fly by user: fsm: unknown event`,
+			`lifecycle: create vm "none": fly by user: unknown event`,
 		},
 		{
 			"fire an unknown event", fire("a", "fly", user, nil), fsm.ErrUnknownEvent,
 			lifecycle.Error{Verb: "fire", ID: "a", Event: "fly", Actor: user},
-			`lifecycle: fire vm "a": fly by user: fsm: unknown event`,
+			`lifecycle: fire vm "a": fly by user: unknown event`,
 		},
 		{
 			"report an unknown event", report("a", "fly", agent), fsm.ErrUnknownEvent,
 			lifecycle.Error{Verb: "report", ID: "a", Event: "fly", Actor: agent},
-			`lifecycle: report vm "a": fly by agent: fsm: unknown event`,
+			`lifecycle: report vm "a": fly by agent: unknown event`,
 		},
 		{
 			"create by the wrong actor", create("none", "create", agent, 1), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "create", ID: "none", Event: "create", Actor: agent},
-			`lifecycle: create vm "none": create by agent: fsm: wrong actor`,
+			`lifecycle: create vm "none": create by agent: wrong actor`,
 		},
 		{
 			"fire by the wrong actor", fire("a", "update", agent, nil), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "update", Actor: agent},
-			`lifecycle: fire vm "a": update by agent in Ready: fsm: wrong actor`,
+			`lifecycle: fire vm "a": update by agent in Ready: wrong actor`,
 		},
 		{
 			"fire by an undeclared actor", fire("a", "touch", "ghost", nil), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "touch", Actor: "ghost"},
-			`lifecycle: fire vm "a": touch by ghost in Ready: fsm: wrong actor`,
+			`lifecycle: fire vm "a": touch by ghost in Ready: wrong actor`,
 		},
 		{
 			"fire without an actor", fire("a", "touch", "", nil), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "touch"},
-			`lifecycle: fire vm "a": touch in Ready: fsm: wrong actor`,
+			`lifecycle: fire vm "a": touch in Ready: wrong actor`,
 		},
 		{
 			"fire without a row", fire("a", "retry", user, nil), fsm.ErrNotAllowed,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "retry", Actor: user},
-			`lifecycle: fire vm "a": retry by user in Ready: fsm: not allowed`,
+			`lifecycle: fire vm "a": retry by user in Ready: not allowed`,
 		},
 		{
 			"fire in transition", fire("b", "update", user, nil), lifecycle.ErrBusy,
 			lifecycle.Error{Verb: "fire", ID: "b", From: "Creating", Event: "update", Actor: user},
-			`lifecycle: fire vm "b": update by user in Creating: lifecycle: cannot execute action at this time`,
+			`lifecycle: fire vm "b": update by user in Creating: cannot execute action at this time`,
 		},
 		{
 			"fire in transition, as the table sees it", fire("b", "update", user, nil), fsm.ErrNotAllowed,
 			lifecycle.Error{Verb: "fire", ID: "b", From: "Creating", Event: "update", Actor: user},
-			`lifecycle: fire vm "b": update by user in Creating: lifecycle: cannot execute action at this time`,
+			`lifecycle: fire vm "b": update by user in Creating: cannot execute action at this time`,
 		},
 		{
 			"fire in transition what is only by force", fire("u", "repair", user, nil), lifecycle.ErrBusy,
 			lifecycle.Error{Verb: "fire", ID: "u", From: "Updating", Event: "repair", Actor: user},
-			`lifecycle: fire vm "u": repair by user in Updating: lifecycle: cannot execute action at this time`,
+			`lifecycle: fire vm "u": repair by user in Updating: cannot execute action at this time`,
 		},
 		{
 			"fire what is only by force", fire("f", "repair", user, nil), fsm.ErrForcedOnly,
 			lifecycle.Error{Verb: "fire", ID: "f", From: "Failed", Event: "repair", Actor: user},
-			`lifecycle: fire vm "f": repair by user in Failed: fsm: only by force`,
+			`lifecycle: fire vm "f": repair by user in Failed: only by force`,
 		},
 		{
 			"fire at nothing", fire("none", "update", user, nil), lifecycle.ErrNotFound,
 			lifecycle.Error{Verb: "fire", ID: "none", Event: "update", Actor: user},
-			`lifecycle: fire vm "none": update by user: lifecycle: not found`,
+			`lifecycle: fire vm "none": update by user: not found`,
 		},
 		{
 			"create past the guard", create("none", "create", user, 101), fsm.ErrGuard,
 			lifecycle.Error{Verb: "create", ID: "none", Event: "create", Actor: user},
-			`lifecycle: create vm "none": create by user: fsm: refused by a guard: fits: 101 is more than 100`,
+			`lifecycle: create vm "none": create by user: refused by a guard: fits: 101 is more than 100`,
 		},
 		{
 			"fire past the guard", fire("large", "update", user, resize(102)), fsm.ErrGuard,
 			lifecycle.Error{Verb: "fire", ID: "large", From: "Ready", Event: "update", Actor: user},
-			`lifecycle: fire vm "large": update by user in Ready: fsm: refused by a guard: fits: 102 is more than 100`,
+			`lifecycle: fire vm "large": update by user in Ready: refused by a guard: fits: 102 is more than 100`,
 		},
 		{
 			"create what exists", create("a", "create", user, 1), lifecycle.ErrExists,
 			lifecycle.Error{Verb: "create", ID: "a", From: "Ready", Event: "create", Actor: user},
-			`lifecycle: create vm "a": create by user in Ready: lifecycle: exists already, Ready at revision "2"`,
+			`lifecycle: create vm "a": create by user in Ready: exists already, Ready at revision "2"`,
 		},
 		{
 			"create without a row out of absence", create("none", "update", user, 1), fsm.ErrNotAllowed,
 			lifecycle.Error{Verb: "create", ID: "none", Event: "update", Actor: user},
-			`lifecycle: create vm "none": update by user: fsm: not allowed`,
+			`lifecycle: create vm "none": update by user: not allowed`,
 		},
 		{
 			"add where objects are created", add("none", user), fsm.ErrNotAllowed,
 			lifecycle.Error{Verb: "add", ID: "none", Actor: user},
-			`lifecycle: add vm "none" by user: fsm: not allowed: no row creates the object`,
+			`lifecycle: add vm "none" by user: not allowed: no row creates the object`,
 		},
 		{
 			"add by an undeclared actor", add("none", "ghost"), fsm.ErrWrongActor,
 			lifecycle.Error{Verb: "add", ID: "none", Actor: "ghost"},
-			`lifecycle: add vm "none" by ghost: fsm: wrong actor`,
+			`lifecycle: add vm "none" by ghost: wrong actor`,
 		},
 		{
 			"edit that fails", fire("a", "update", user, &lifecycle.Change[size]{Edit: func(p *size) error {
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 				Messages: []lifecycle.Message{{Topic: "changed"}},
 			}), lifecycle.ErrPrecondition,
 			lifecycle.Error{Verb: "fire", ID: "a", From: "Ready", Event: "update", Actor: user},
-			`lifecycle: fire vm "a": update by user in Ready: lifecycle: precondition failed: vm "b" is Creating, not Ready or absent`,
+			`lifecycle: fire vm "a": update by user in Ready: precondition failed: vm "b" is Creating, not Ready or absent`,
 		},
 	}
 	for _, c := range append(cases, badIDs(create, fire, report)...) {
@@ -231,7 +231,7 @@ func badIDs(
 			verb.want.Verb, verb.want.ID = verb.name, id.id
 			cases = append(cases, refusal{
 				verb.name + " with " + id.name, verb.call, lifecycle.ErrInvalid, verb.want,
-				"lifecycle: " + verb.name + " vm" + id.quoted + verb.text + ": lifecycle: invalid request: " + id.text,
+				"lifecycle: " + verb.name + " vm" + id.quoted + verb.text + ": invalid request: " + id.text,
 			})
 		}
 	}
@@ -462,7 +462,7 @@ func TestForeignPayload(t *testing.T) {
 		}
 		err := v.call(t.Context(), m)
 		require.ErrorIs(t, err, lifecycle.ErrForeign, v.name)
-		require.ErrorContains(t, err, "lifecycle: foreign record: payload is not a lifecycle_test.size: ")
+		require.ErrorContains(t, err, "foreign record: payload is not a lifecycle_test.size: ")
 		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 	}
 	_, err := m.Explain(t.Context(), "a")
@@ -488,7 +488,7 @@ func TestUnencodablePayload(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := lifecycle.Must(fsm.Must[ratios](noteTable()), store, nil)
 		_, err := m.Add(t.Context(), "a", user, ratios{Of: []float64{math.NaN()}})
-		require.EqualError(t, err, `lifecycle: add note "a" by user: lifecycle: invalid request: payload: json: unsupported value: NaN`)
+		require.EqualError(t, err, `lifecycle: add note "a" by user: invalid request: payload: json: unsupported value: NaN`)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.Equal(t, 400, lifecycle.HTTPStatus(err))
 		_, err = m.Get(t.Context(), "a")
@@ -501,7 +501,7 @@ func TestUnencodablePayload(t *testing.T) {
 			p.Of = append(p.Of, math.NaN())
 			return nil
 		}})
-		require.EqualError(t, err, `lifecycle: fire note "a": edit by user in Draft: lifecycle: invalid request: payload: json: unsupported value: NaN`)
+		require.EqualError(t, err, `lifecycle: fire note "a": edit by user in Draft: invalid request: payload: json: unsupported value: NaN`)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.Equal(t, before, all(t, store, "note", "a"))
 	})
@@ -509,7 +509,7 @@ func TestUnencodablePayload(t *testing.T) {
 		m := lifecycle.Must(fsm.Must[signal](noteTable()), lifecycle.NewMemoryStore(), nil)
 		_, err := m.Create(t.Context(), "a", "write", user, signal{})
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
-		require.EqualError(t, err, `lifecycle: create note "a": write by user: lifecycle: invalid request: payload: json: unsupported type: chan int`)
+		require.EqualError(t, err, `lifecycle: create note "a": write by user: invalid request: payload: json: unsupported type: chan int`)
 	})
 }
 

@@ -132,7 +132,7 @@ func TestSweepCases(t *testing.T) {
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "fly", "user", nil
 			}},
-			text: `work-vm "a" in stopping, operation 3: not moved: lifecycle: sweep work-vm "a": fly by user in stopping: fsm: unknown event`,
+			text: `work-vm "a" in stopping, operation 3: not moved: lifecycle: sweep work-vm "a": fly by user in stopping: unknown event`,
 		},
 		{
 			name: "overtaken", event: "stop", overtake: true, remedy: lifecycle.Overtaken, state: "stopped", errIs: lifecycle.ErrConflict,

@@ -313,7 +313,7 @@ func TestDoWithoutObject(t *testing.T) {
 	vms := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	_, err := vms.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	require.EqualError(t, err, `lifecycle: do work-vm "a": stop by user: lifecycle: not found`)
+	require.EqualError(t, err, `lifecycle: do work-vm "a": stop by user: not found`)
 	_, err = vms.Do(t.Context(), "a", "create", "worker", lifecycle.Func(fine), nil)
 	require.ErrorIs(t, err, fsm.ErrWrongActor)
 	m := lifecycle.Must(lease, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"start"}})

@@ -15,8 +15,8 @@ import (
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), &out, 60))
-	require.Contains(t, out.String(), "fsm: wrong actor")
-	require.Contains(t, out.String(), "fsm: not allowed")
+	require.Contains(t, out.String(), "wrong actor")
+	require.Contains(t, out.String(), "not allowed")
 	require.Contains(t, out.String(), "one commits 5 nodes")
 	require.Regexp(t, `end: 38 of 60 clusters are Ready, 22 are gone\n$`, out.String())
 }

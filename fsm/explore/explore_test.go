@@ -259,7 +259,8 @@ func TestTooManyInitialStates(t *testing.T) {
 	require.ErrorIs(t, v.Err(), explore.ErrMaxBytes)
 }
 
-// Bytes is what was allocated, within the slack of slices that grew.
+// Bytes is what the exploration keeps. It allocates more: slices grow, and the workers
+// hand states over in slices of their own.
 func TestBytesAreAllocated(t *testing.T) {
 	sys := shop(2, 2)
 	var before, after runtime.MemStats
@@ -269,12 +270,11 @@ func TestBytesAreAllocated(t *testing.T) {
 	allocated := int64(after.TotalAlloc - before.TotalAlloc)
 	t.Logf("%d states, %d bytes at most, %d bytes allocated", v.States, v.Bytes, allocated)
 	require.Less(t, v.Bytes, allocated)
-	require.Greater(t, v.Bytes, allocated/3)
+	require.Greater(t, v.Bytes, allocated/10)
 }
 
-// Handlers are asked once for each state and message, also if the exploration has
-// to start again because there are more than it thought.
-func TestHandlersAreAskedOnce(t *testing.T) {
+// Handlers run once for each state and message.
+func TestHandlersRunOnce(t *testing.T) {
 	const n = 3000
 	var asked, struck atomic.Int64
 	sys := explore.New("once")

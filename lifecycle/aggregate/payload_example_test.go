@@ -151,6 +151,6 @@ func ExampleAggregate_payload() {
 	// inserted: r1 is working, 2 of 2 <nil> r2 is empty, 0 of 0 <nil>
 	// booted: r1 is degraded, 1 of 2 <nil> r2 is empty, 0 of 0 <nil>
 	// carried: r1 is degraded, 1 of 1 <nil> r2 is idle, 1 of 1 <nil>
-	// lifecycle: fire rack "r2": scrap by user in There: fsm: refused by a guard: empty: it has 1 blades
-	// lifecycle: create blade "b3": insert by user: lifecycle: fire rack "r3": count by user: lifecycle: not found
+	// lifecycle: fire rack "r2": scrap by user in There: refused by a guard: empty: it has 1 blades
+	// lifecycle: create blade "b3": insert by user: fire rack "r3": count by user: not found
 }
