@@ -25,7 +25,7 @@ var lift = fsm.Must[struct{}](fsm.Spec[state, event]{
 })
 
 // What a record keeps of its work is nothing that is owed: an operation that is
-// left to a person comes to rest, with a time-out as without.
+// left to an operator comes to rest, with a time-out as without.
 func TestManualWithTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{0, time.Minute} {
 		Run(t, memoryHarness(), Scenario[vms]{

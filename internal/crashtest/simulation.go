@@ -21,7 +21,7 @@ type simulation struct {
 	t      testing.TB
 	h      *Harness
 	s      *scenario
-	inner  lifecycle.Store
+	inner  fullStore
 	fault  *point // what is to happen; nil: nothing
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -48,7 +48,6 @@ type simulation struct {
 	keys         map[lifecycle.Key]bool
 	acknowledged []lifecycle.HistoryRow // to a process
 	sent         map[string]int         // messages that were committed
-	discarded    bool                   // some messages
 	managers     map[string]manager     // by machine
 	outside      outside
 	problems     []string
@@ -60,7 +59,7 @@ type sleeper struct {
 	wake  chan struct{}
 }
 
-func newSimulation(t testing.TB, h *Harness, s *scenario, inner lifecycle.Store, fault *point) *simulation {
+func newSimulation(t testing.TB, h *Harness, s *scenario, inner fullStore, fault *point) *simulation {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &simulation{
 		t: t, h: h, s: s, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
@@ -112,7 +111,7 @@ func (s *simulation) drive() {
 		defer s.mu.Unlock()
 		s.finished, s.scriptErr = true, err
 	})
-	for range s.s.rounds {
+	for range maxRounds {
 		synctest.Wait()
 		if s.replaceProcesses() {
 			continue
