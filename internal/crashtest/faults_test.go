@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// bent is a memory store whose commits or reads are changed.
+// bent is a memory store that changes commits or reads.
 type bent struct {
 	*lifecycle.MemoryStore
 	commit func(ctx context.Context, c *lifecycle.Commit) error
@@ -114,11 +114,11 @@ func (b *bent) onto(ctx context.Context, c *lifecycle.Commit) {
 // isOutcome reports whether a commit is that of work that is done.
 func isOutcome(c *lifecycle.Commit) bool { return c.Changes[0].To.Event == "done" }
 
-// fault is something wrong with a store, a process or a scenario, and the text that the
-// failure contains.
+// fault is a fault of a store, a process or a scenario, and the text that the failure
+// contains.
 type fault struct {
 	want     string
-	kinds    []Kind           // at which it shows; nil: all are tried
+	kinds    []Kind           // of faults at which it is found; nil: all
 	store    func(b *bent)    // plants it in the store
 	scenario func(s *planted) // plants it anywhere else
 }
@@ -143,7 +143,7 @@ func inState(want, state string, change func(to *lifecycle.StoredRecord)) fault 
 	})
 }
 
-// inScript is a fault of the script.
+// inScript is a fault of the script. It replaces the script.
 func inScript(want string, script func(s *planted, c *Clients[vms]) error) fault {
 	return fault{want: want, scenario: func(s *planted) {
 		s.Ends = nil
@@ -151,7 +151,7 @@ func inScript(want string, script func(s *planted, c *Clients[vms]) error) fault
 	}}
 }
 
-// afterScript is a fault of what the script does in the end.
+// afterScript is a fault of a step at the end of the script.
 func afterScript(want string, then func(c *Clients[vms]) error) fault {
 	return fault{want: want, scenario: func(s *planted) {
 		script := s.Script

@@ -46,7 +46,7 @@ func TestEffect(t *testing.T) {
 	require.ErrorIs(t, p.Apply(key("a"), 1), lifecycle.ErrStale)
 	require.NoError(t, p.Apply(key("b"), 1))
 	require.Empty(t, w.problems)
-	require.NoError(t, p.apply(effect{key("a"), 2, "alpha", 7}))
-	require.Equal(t, []string{`operation 2 of vm "a" is applied again: by a peer, then by alpha in epoch 7`}, w.problems)
+	require.NoError(t, p.apply(operation{key("a"), 2}, "alpha"))
+	require.Equal(t, []string{`operation 2 of vm "a" is applied again: by a peer, then by alpha`}, w.problems)
 	require.PanicsWithValue(t, "crashtest: Effect outside of work", func() { _ = p.Effect(t.Context()) })
 }

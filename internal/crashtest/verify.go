@@ -113,7 +113,7 @@ func (s *simulation) effects(k lifecycle.Key, m manager, rows []lifecycle.Histor
 		if row.Actor != m.worker || m.worker == "" || !slices.Contains(m.done, row.Event) {
 			continue
 		}
-		if s.outside.applied[operation{k, row.Operation}] == (effect{}) {
+		if s.outside.applied[operation{k, row.Operation}] == "" {
 			s.reportLocked("it is recorded as done, and was not applied: %v", row)
 		}
 	}

@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -138,26 +137,12 @@ func (s leases) String() string {
 type service struct {
 	Blazar
 	decisions Decisions
-	known     sync.Map // whether the table of relationships allows statuses, by statuses
-}
-
-// statuses are the statuses of a lease and its parts.
-type statuses struct {
-	Exists            bool
-	State, Start, End uint8
-	Reservations      [2]uint8
 }
 
 // allowed reports whether the table of relationships allows the statuses of a lease.
 func (s *service) allowed(l *lease) bool {
-	key := statuses{l.Exists, l.State, l.Start, l.End, l.Reservations}
-	if allowed, ok := s.known.Load(key); ok {
-		return allowed.(bool)
-	}
 	i := slices.IndexFunc(combinations, func(c blazar.Combination) bool { return c.Lease == l.status() })
-	allowed := i < 0 || combinations[i].Allows(l.reservations(s.Blazar.Reservations), l.start(), l.end())
-	s.known.Store(key, allowed)
-	return allowed
+	return i < 0 || combinations[i].Allows(l.reservations(s.Blazar.Reservations), l.start(), l.end())
 }
 
 // hopeless reports whether an event of a lease can never be executed.
