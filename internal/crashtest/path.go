@@ -55,7 +55,7 @@ func readHistory(ctx context.Context, h lifecycle.Historian, k lifecycle.Key) (r
 }
 
 // path returns why the history is no path of the table that ends in the record, or
-// nothing. Without a table it checks only numbers and tokens.
+// nothing. Without a table it checks only that the rows follow each other.
 func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) string {
 	if len(rows) == 0 {
 		if r.Exists() {
@@ -78,6 +78,8 @@ func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) 
 			return fmt.Sprintf("#%d follows #%d", row.Sequence, before.Sequence)
 		case row.Operation < before.Operation || row.Operation > before.Operation+1:
 			return fmt.Sprintf("it follows operation %d: %v", before.Operation, row)
+		case t == nil && row.From != "" && row.From != before.To:
+			return fmt.Sprintf("it does not begin where the one before has ended: %v", row)
 		}
 	}
 	if problem := follow(t, rows); problem != "" {

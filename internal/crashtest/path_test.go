@@ -77,6 +77,8 @@ func TestPath(t *testing.T) {
 			require.Contains(t, problem, test.want)
 		})
 	}
+	gap := []lifecycle.HistoryRow{created, row(2, 1, "stopped", "stopped", "start", "user", "starting", "stopped")}
+	require.Contains(t, path(&lifecycle.StoredRecord{}, nil, gap), "it does not begin where the one before has ended")
 	require.Equal(t, "it is empty", path(&lifecycle.StoredRecord{State: "running", Sequence: 1}, vm.Table(), nil))
 }
 
