@@ -91,8 +91,8 @@ func (c *Clients[A]) Stop(role string) error {
 }
 
 // Apply is [Process.Apply] for a peer that is no process of the scenario.
-func (c *Clients[A]) Apply(key lifecycle.Key, operation lifecycle.OpID) error {
-	return c.sim.apply(effect{Key: key, operation: operation})
+func (c *Clients[A]) Apply(key lifecycle.Key, id lifecycle.OpID) error {
+	return c.sim.apply(operation{key, id}, peer)
 }
 
 // Faultless reports whether no fault has happened, or only a [LostRequest] or

@@ -15,9 +15,10 @@ import (
 // Harness provides the stores and selects the faults. New is required. It may be copied.
 type Harness struct {
 	// New returns an empty store that shares nothing with a store that it returned
-	// before. Run calls it for every point, in the bubble of the point. The store may do
-	// I/O, as long as no goroutine waits for I/O between its calls. A store that
-	// implements [io.Closer] is closed at the end of its point.
+	// before. The store has history and messages. Run calls New for every point, in the
+	// bubble of the point. The store may do I/O, as long as no goroutine waits for I/O
+	// between its calls. Run closes a store that implements [io.Closer] at the end of
+	// its point.
 	New func(t testing.TB) lifecycle.Store
 
 	// Age lets d pass on the store's own clock, or moves everything that is stored d
@@ -58,9 +59,6 @@ type Scenario[A any] struct {
 	// Tick is how often processes send heartbeats and sweep. 0: 10 seconds, a third of
 	// [lifecycle.DefaultTTL]. It must be less than the TTL of owners.
 	Tick time.Duration
-
-	// Rounds is after how many ticks nothing may move any more. 0: 1000.
-	Rounds int
 }
 
 // Coverage is what a run has tried.
@@ -97,12 +95,11 @@ type scenario struct {
 	ends      map[lifecycle.Key][]string
 	check     func(ctx context.Context, app any) error
 	tick      time.Duration
-	rounds    int
 }
 
 func (s Scenario[A]) plain() *scenario {
 	plain := &scenario{
-		processes: s.Processes, ends: s.Ends, tick: cmp.Or(s.Tick, 10*time.Second), rounds: cmp.Or(s.Rounds, 1000),
+		processes: s.Processes, ends: s.Ends, tick: cmp.Or(s.Tick, 10*time.Second),
 		start:  func(ctx context.Context, p *Process) (any, error) { return s.Start(ctx, p) },
 		script: func(ctx context.Context, sim *simulation) error { return s.Script(ctx, &Clients[A]{sim}) },
 		check:  func(context.Context, any) error { return nil },
@@ -122,6 +119,8 @@ const (
 	// maxRuns is how often a point is tried whose write is not reached. Where the order
 	// of the processes changes the number of heartbeats, about one run in twenty misses.
 	maxRuns = 6
+	// maxRounds is the number of ticks after which nothing may move any more.
+	maxRounds = 1000
 )
 
 // runPoints is Run. bubble runs a point in a bubble.
@@ -188,9 +187,9 @@ func (p *point) String() string {
 
 // perform performs the scenario with a fault, or nil, and checks its end.
 func perform(t testing.TB, h *Harness, s *scenario, fault *point) *simulation {
-	store := h.New(t)
-	if store == nil {
-		t.Fatal("crashtest: Harness.New has returned no store")
+	store, ok := h.New(t).(fullStore)
+	if !ok {
+		t.Fatal("crashtest: Harness.New has returned no store with history and messages")
 	}
 	sim := newSimulation(t, h, s, store, fault)
 	sim.drive()

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// crowd is several clients at once, whose work is under way while others' is
-// begun, with messages and with conditions on each other.
+// crowd is several concurrent clients. Their work overlaps, and their changes have
+// messages and preconditions on each other.
 func crowd(_ context.Context, w *Clients[vms]) error {
 	var all sync.WaitGroup
 	failed := make(chan error, 3)
@@ -41,7 +41,7 @@ func crowd(_ context.Context, w *Clients[vms]) error {
 				failed <- err
 				return
 			}
-			// A deletion that interrupts the start of the next one.
+			// The deletion supersedes the start.
 			if err := w.Ask(role, "make the twin of "+id, bring(id+"-twin", "create", "stopped", "work")); err != nil {
 				return
 			}

@@ -22,7 +22,7 @@
 //   - No operation is applied twice, as far as work reports its effect on the outside
 //     world by [Process.Effect]. No operation is recorded as done that was not applied.
 //   - No commit is lost that was acknowledged to a process. The messages of every commit
-//     are there once, as long as none is discarded.
+//     are there once.
 //   - The history of every object is a path of its table, see [Audit].
 //   - Every client of a live process has its answer, and no work waits.
 //   - If only one request or one answer was lost, the script returns no error, as without
@@ -41,6 +41,5 @@
 //   - Writes after the end of the script are not counted.
 //   - The simulated outside world compares operation ids. A real one that does not accepts
 //     changes of an owner that is considered dead.
-//   - For a store without history, Run checks neither paths nor lost commits, nor whether
-//     work was done.
+//   - The store needs history and messages, and no process discards messages.
 package crashtest

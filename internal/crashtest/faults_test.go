@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// bent is a memory store whose commits or reads are changed.
+// bent is a memory store that changes commits or reads.
 type bent struct {
 	*lifecycle.MemoryStore
 	commit func(ctx context.Context, c *lifecycle.Commit) error
@@ -55,7 +55,6 @@ func plainPlanted() *planted {
 			return func(ctx context.Context, _ []byte) error { return p.Effect(ctx) }
 		},
 	}
-	s.Rounds = 100
 	s.Ends = map[lifecycle.Key][]string{key("a"): {"running"}}
 	s.Start = func(ctx context.Context, p *Process) (vms, error) {
 		if err := p.Join(ctx, 30*time.Second); err != nil {
@@ -115,11 +114,11 @@ func (b *bent) onto(ctx context.Context, c *lifecycle.Commit) {
 // isOutcome reports whether a commit is that of work that is done.
 func isOutcome(c *lifecycle.Commit) bool { return c.Changes[0].To.Event == "done" }
 
-// fault is something wrong with a store, a process or a scenario, and the text that the
-// failure contains.
+// fault is a fault of a store, a process or a scenario, and the text that the failure
+// contains.
 type fault struct {
 	want     string
-	kinds    []Kind           // at which it shows; nil: all are tried
+	kinds    []Kind           // of faults at which it is found; nil: all
 	store    func(b *bent)    // plants it in the store
 	scenario func(s *planted) // plants it anywhere else
 }
@@ -144,15 +143,15 @@ func inState(want, state string, change func(to *lifecycle.StoredRecord)) fault 
 	})
 }
 
-// inScript is a fault of the script.
+// inScript is a fault of the script. It replaces the script.
 func inScript(want string, script func(s *planted, c *Clients[vms]) error) fault {
 	return fault{want: want, scenario: func(s *planted) {
-		s.Ends, s.Rounds = nil, 1000
+		s.Ends = nil
 		s.Script = func(_ context.Context, c *Clients[vms]) error { return script(s, c) }
 	}}
 }
 
-// afterScript is a fault of what the script does in the end.
+// afterScript is a fault of a step at the end of the script.
 func afterScript(want string, then func(c *Clients[vms]) error) fault {
 	return fault{want: want, scenario: func(s *planted) {
 		script := s.Script
@@ -194,12 +193,12 @@ var faults = map[string]fault{
 			return nil
 		}
 	}},
-	"outcomes are not compared": inCommits("not allowed", func(b *bent, c *lifecycle.Commit) {
+	"outcomes are not compared": inCommits("illegal-step", func(b *bent, c *lifecycle.Commit) {
 		if isOutcome(c) {
 			b.onto(context.Background(), c)
 		}
 	}).at(Paused),
-	"a repeated commit is written again": {want: "not allowed", kinds: []Kind{LostAnswer}, store: func(b *bent) {
+	"a repeated commit is written again": {want: "illegal-step", kinds: []Kind{LostAnswer}, store: func(b *bent) {
 		seen := map[lifecycle.Token]bool{}
 		b.commit = func(ctx context.Context, c *lifecycle.Commit) error {
 			if seen[c.Token] && isOutcome(c) {
@@ -220,7 +219,7 @@ var faults = map[string]fault{
 		c.Token = lifecycle.Token{1}
 	}),
 	"a sequence number is missing": inState("#4 follows #2", "starting", func(to *lifecycle.StoredRecord) { to.Sequence++ }),
-	"operations are not counted": inState("the operation is another one", "starting",
+	"operations are not counted": inState("repeated-operation", "starting",
 		func(to *lifecycle.StoredRecord) { to.Operation = 1 }),
 	"the record is not the last row": {want: "the last row is", store: func(b *bent) {
 		b.get = func(r *lifecycle.StoredRecord) {
@@ -229,7 +228,7 @@ var faults = map[string]fault{
 			}
 		}
 	}},
-	"a move is not in the table": inState("the table leads elsewhere", "running",
+	"a move is not in the table": inState("illegal-step", "running",
 		func(to *lifecycle.StoredRecord) { to.State, to.Origin = "failed", "failed" }).with(ends("failed")),
 
 	"work is done twice": inHandler("is applied again", func(ctx context.Context, p *Process) error {
@@ -389,9 +388,4 @@ func TestTooManyFailures(t *testing.T) {
 func TestRunRefusesMissingFunctions(t *testing.T) {
 	require.Panics(t, func() { Run(t, Harness{}, plainPlanted().Scenario) })
 	require.Panics(t, func() { Run(t, memoryHarness(), Scenario[vms]{}) })
-}
-
-func TestKindString(t *testing.T) {
-	require.Equal(t, "pause before", Paused.String())
-	require.Equal(t, "Kind(99)", Kind(99).String())
 }

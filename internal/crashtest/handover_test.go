@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// handover is two processes: one dies at its work, one takes it over, and both
-// come and go.
+// handover is two processes: one dies during its work, and the other takes the work
+// over. Both end and start again.
 func handover(ctx context.Context, w *Clients[vms]) error {
 	for _, id := range []string{"a", "c"} {
 		if err := w.Insist("alpha", "create "+id, bring(id, "create", "stopped", "work")); err != nil {
@@ -38,12 +38,12 @@ func handover(ctx context.Context, w *Clients[vms]) error {
 	})); err != nil {
 		return err
 	}
-	w.Pass(70 * time.Second) // the sweeper takes c away
+	w.Pass(70 * time.Second) // the sweeper ends the operation of c
 	if err := begin("a", "reboot", lifecycle.Named("slow", nil)); err != nil {
 		return err
 	}
 	w.Kill("alpha")
-	w.Pass(time.Minute) // beta finds out, and does it again
+	w.Pass(time.Minute) // beta considers alpha dead and starts the work again
 	if err := w.Stop("beta"); err != nil && w.Faultless() {
 		return err
 	}

@@ -1,57 +1,41 @@
 package crashtest
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
-// Kind is what happens at a write.
-type Kind uint8
+// Kind is what happens at a write. Its text is the name in failures.
+type Kind string
 
 const (
-	// CrashBefore: the process ends before the write. Another one of the same
+	// CrashBefore: the process ends before the write. Another process of the same
 	// name starts at once.
-	CrashBefore Kind = iota + 1
+	CrashBefore Kind = "crash before"
 	// CrashAfter: the write is done, and the process ends before it gets the answer.
-	// Another one of the same name starts at once.
-	CrashAfter
+	// Another process of the same name starts at once.
+	CrashAfter Kind = "crash after"
 	// DeathBefore: as CrashBefore, but no process of that name starts again. A
 	// process of another name has to take over.
-	DeathBefore
+	DeathBefore Kind = "death before"
 	// DeathAfter: as CrashAfter, but no process of that name starts again.
-	DeathAfter
+	DeathAfter Kind = "death after"
 	// Refused: the write is not done, and the store returns [ErrInjected].
-	Refused
+	Refused Kind = "error instead of"
 	// LostRequest: the write is not done, and the store returns
 	// [lifecycle.ErrUnknownOutcome]. Sent again, it is done and answered.
-	LostRequest
+	LostRequest Kind = "lost request of"
 	// LostAnswer: the write is done, and the store returns
 	// [lifecycle.ErrUnknownOutcome]. Sent again, it is answered.
-	LostAnswer
+	LostAnswer Kind = "lost answer of"
 	// NoAnswer: as LostAnswer, however often it is sent again.
-	NoAnswer
+	NoAnswer Kind = "no answer ever of"
 	// Paused: the process stalls while the write is on its way, until another
-	// process has declared it dead and has taken over everything it left. Then the
+	// process has declared it dead and has taken over all its operations. Then the
 	// write reaches the store, and the process continues.
-	Paused
+	Paused Kind = "pause before"
 )
-
-var kinds = [...]string{
-	"", "crash before", "crash after", "death before", "death after", "error instead of", "lost request of",
-	"lost answer of", "no answer ever of", "pause before",
-}
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{CrashBefore, CrashAfter, DeathBefore, DeathAfter, Refused, LostRequest, LostAnswer, NoAnswer, Paused}
-}
-
-// String returns the kind as failures name it.
-func (k Kind) String() string {
-	if int(k) < len(kinds) && k > 0 {
-		return kinds[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
 // after reports whether the write is done.

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// lift is a table whose work ends in a state that an operator has to leave.
+// lift is a table with a transitional state that only an operator ends.
 var lift = fsm.Must[struct{}](fsm.Spec[state, event]{
 	Name: "lift", Initial: "none", Actors: []fsm.Actor{"user", "worker"},
 	States: []fsm.State[state]{
@@ -24,8 +24,8 @@ var lift = fsm.Must[struct{}](fsm.Spec[state, event]{
 	),
 })
 
-// What a record keeps of its work is nothing that is owed: an operation that is
-// left to a person comes to rest, with a time-out as without.
+// TestManualWithTimeout checks that an operation that waits for an operator is at rest,
+// with a time-out and without.
 func TestManualWithTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{0, time.Minute} {
 		Run(t, memoryHarness(), Scenario[vms]{

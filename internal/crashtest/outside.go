@@ -10,7 +10,7 @@ import (
 // outside is the simulated outside world. It accepts every operation of an object once,
 // and no operation that is older than one that it has seen.
 type outside struct {
-	applied map[operation]effect
+	applied map[operation]string // by its author
 	newest  map[lifecycle.Key]lifecycle.OpID
 }
 
@@ -20,23 +20,11 @@ type operation struct {
 }
 
 func newOutside() outside {
-	return outside{map[operation]effect{}, map[lifecycle.Key]lifecycle.OpID{}}
+	return outside{map[operation]string{}, map[lifecycle.Key]lifecycle.OpID{}}
 }
 
-// effect is what work does to the outside world.
-type effect struct {
-	lifecycle.Key
-	operation lifecycle.OpID
-	owner     string // empty: a peer
-	epoch     uint64
-}
-
-func (e effect) author() string {
-	if e.owner == "" {
-		return "a peer"
-	}
-	return fmt.Sprintf("%s in epoch %d", e.owner, e.epoch)
-}
+// peer is the author of effects that are not those of work.
+const peer = "a peer"
 
 // Effect is the side effect of the work that runs with this context: it changes the
 // outside world, on behalf of the operation. Work calls it once. The error matches
@@ -47,33 +35,31 @@ func (p *Process) Effect(ctx context.Context) error {
 	if t == nil {
 		panic("crashtest: Effect outside of work")
 	}
-	return p.apply(effect{t.Key, t.Operation, t.Owner, t.Epoch})
+	return p.apply(operation{t.Key, t.Operation}, fmt.Sprintf("owner %q in epoch %d", t.Owner, t.Epoch))
 }
 
 // Apply is Effect for a peer that executes an operation and is not an owner.
-func (p *Process) Apply(key lifecycle.Key, operation lifecycle.OpID) error {
-	return p.apply(effect{Key: key, operation: operation})
+func (p *Process) Apply(key lifecycle.Key, id lifecycle.OpID) error {
+	return p.apply(operation{key, id}, peer)
 }
 
-func (p *Process) apply(e effect) error {
+func (p *Process) apply(op operation, author string) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
-	return p.sim.apply(e)
+	return p.sim.apply(op, author)
 }
 
-func (s *simulation) apply(e effect) error {
+func (s *simulation) apply(op operation, author string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if newest := s.outside.newest[e.Key]; e.operation < newest {
-		return fmt.Errorf("%w: the outside world has seen operation %d of %s", lifecycle.ErrStale, newest, e.ID)
+	if newest := s.outside.newest[op.Key]; op.id < newest {
+		return fmt.Errorf("%w: the outside world has seen operation %d of %s", lifecycle.ErrStale, newest, op.ID)
 	}
-	s.outside.newest[e.Key] = e.operation
-	op := operation{e.Key, e.operation}
+	s.outside.newest[op.Key] = op.id
 	if before, again := s.outside.applied[op]; again {
-		s.reportLocked("operation %d of %s is applied again: by %s, then by %s",
-			e.operation, nameOf(e.Key), before.author(), e.author())
+		s.reportLocked("operation %d of %s is applied again: by %s, then by %s", op.id, nameOf(op.Key), before, author)
 	}
-	s.outside.applied[op] = e
+	s.outside.applied[op] = author
 	return nil
 }

@@ -1,28 +1,29 @@
 package crashtest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/history"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Audit reads an object and its history and checks them as [Run] does: the history
-// is a path of the table from row to row, with the operation ids that the table
-// requires, overrides excepted; sequence numbers have no gap, no commit is there
-// twice, and the record equals the last row. It is for the end of tests that Run
-// cannot perform, such as those that kill real processes. The object must not
-// change meanwhile. Audit returns the rows, for further checks.
+// Audit reads an object and its history and checks them as [Run] does:
+//   - the history is a path of the table, see package fsm/history;
+//   - sequence numbers have no gap, and no operation id is left out;
+//   - no commit has two rows;
+//   - the record equals the last row.
 //
-// Errors: [errors.ErrUnsupported] for a store without history, those of the
-// store, and one that describes the first problem.
+// Audit is for tests that Run cannot perform, such as those that kill real processes. The
+// object must not change meanwhile. Audit returns the rows, for further checks.
+//
+// Errors: [errors.ErrUnsupported] for a store without history, those of the store, and
+// one that describes the first problem.
 func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) ([]lifecycle.HistoryRow, error) {
 	h, ok := store.(lifecycle.Historian)
-	if !ok || !store.Capabilities().History {
+	if !ok {
 		return nil, fmt.Errorf("crashtest: %w: the store has no history", errors.ErrUnsupported)
 	}
 	k := lifecycle.Key{Machine: t.Name, ID: id}
@@ -30,7 +31,7 @@ func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := history(ctx, h, k)
+	rows, err := readHistory(ctx, h, k)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +41,8 @@ func Audit(ctx context.Context, store lifecycle.Store, t *fsm.Table, id string) 
 	return rows, nil
 }
 
-// history reads all of it.
-func history(ctx context.Context, h lifecycle.Historian, k lifecycle.Key) (rows []lifecycle.HistoryRow, err error) {
+// readHistory reads all rows of an object.
+func readHistory(ctx context.Context, h lifecycle.Historian, k lifecycle.Key) (rows []lifecycle.HistoryRow, err error) {
 	for after := uint64(0); ; after = rows[len(rows)-1].Sequence {
 		page, err := h.History(ctx, k, after, 100)
 		if err != nil {
@@ -56,6 +57,12 @@ func history(ctx context.Context, h lifecycle.Historian, k lifecycle.Key) (rows 
 // path returns why the history is no path of the table that ends in the record, or
 // nothing. Without a table it checks only that the rows follow each other.
 func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) string {
+	if len(rows) == 0 {
+		if r.Exists() {
+			return "it is empty"
+		}
+		return ""
+	}
 	tokens := map[lifecycle.Token]bool{}
 	for i := range rows {
 		row := &rows[i]
@@ -63,29 +70,27 @@ func path(r *lifecycle.StoredRecord, t *fsm.Table, rows []lifecycle.HistoryRow) 
 			return fmt.Sprintf("one commit is written twice: %v", row)
 		}
 		tokens[row.Token] = true
-		var before *lifecycle.HistoryRow
-		if i > 0 {
-			before = &rows[i-1]
-			if row.Sequence != before.Sequence+1 {
-				return fmt.Sprintf("#%d follows #%d", row.Sequence, before.Sequence)
-			}
+		if i == 0 {
+			continue
 		}
-		if problem := step(t, before, row); problem != "" {
-			return fmt.Sprintf("%s: %v", problem, row)
+		switch before := &rows[i-1]; {
+		case row.Sequence != before.Sequence+1:
+			return fmt.Sprintf("#%d follows #%d", row.Sequence, before.Sequence)
+		case row.Operation < before.Operation || row.Operation > before.Operation+1:
+			return fmt.Sprintf("it follows operation %d: %v", before.Operation, row)
+		case t == nil && row.From != "" && row.From != before.To:
+			return fmt.Sprintf("it does not begin where the one before has ended: %v", row)
 		}
 	}
-	if len(rows) == 0 {
-		if r.Exists() {
-			return "it is empty"
-		}
-		return ""
+	if problem := follow(t, rows); problem != "" {
+		return problem
 	}
 	last := &rows[len(rows)-1]
-	at := last.To
+	state := last.To
 	if !r.Exists() && (t == nil || isAbsent(t, last.To)) {
-		at = ""
+		state = ""
 	}
-	if r.State != at || r.Sequence != last.Sequence || r.Operation != last.Operation {
+	if r.State != state || r.Sequence != last.Sequence || r.Operation != last.Operation {
 		return fmt.Sprintf("the record is %s at #%d in operation %d, the last row is: %v",
 			stateOr(r.State), r.Sequence, r.Operation, last)
 	}
@@ -97,79 +102,30 @@ func isAbsent(t *fsm.Table, state string) bool {
 	return ok && t.States[i].Kind == fsm.Absent
 }
 
-// step returns what is wrong with a row after the one before, which is nil if it is
-// not known; or nothing.
-func step(t *fsm.Table, before, row *lifecycle.HistoryRow) string {
-	if before != nil {
-		from := before.To
-		if row.From == "" && (t == nil || isAbsent(t, from)) {
-			from = "" // it was removed
-		}
-		switch {
-		case row.From != from || from != "" && row.FromOrigin != before.Origin:
-			return "it does not begin where the one before has ended"
-		case row.Operation < before.Operation || row.Operation > before.Operation+1:
-			return fmt.Sprintf("it follows operation %d", before.Operation)
-		}
-	}
-	if t == nil || row.Event == lifecycle.Overridden {
+// follow returns the first finding of package history, or nothing. Times are not
+// compared: a test may have changed them, see [Harness].
+func follow(t *fsm.Table, rows []lifecycle.HistoryRow) string {
+	if t == nil {
 		return ""
 	}
-	if row.Event == "" {
-		if row.From != "" || row.To != t.States[t.Initial].Name {
-			return "no row creates the object"
+	feed := func(yield func(history.Row, error) bool) {
+		for i := range rows {
+			r := &rows[i]
+			if !yield(history.Row{
+				Machine: t.Name, ID: r.ID, Sequence: r.Sequence, Operation: uint64(r.Operation), From: r.From,
+				FromOrigin: r.FromOrigin, To: r.To, Origin: r.Origin, Event: r.Event, Actor: r.Actor,
+			}, nil) {
+				return
+			}
 		}
-		return ""
 	}
-	state, origin, problem := begin(t, row)
-	if problem != "" {
-		return problem
-	}
-	to, toOrigin, err := t.ParseStatus(row.To, row.Origin)
-	if err != nil {
+	// A store may have discarded the first rows.
+	sum, err := history.Check(feed, []history.TableVersion{{Table: t}}, &history.Config{Gaps: rows[0].Sequence > 1})
+	switch {
+	case err != nil:
 		return err.Error()
+	case len(sum.Findings) > 0:
+		return sum.Findings[0].String()
 	}
-	event, ok := t.EventIndex(row.Event)
-	if !ok {
-		return "the table has no such event"
-	}
-	candidates, err := t.Candidates(nil, state, origin, event, row.Actor, true)
-	if err != nil {
-		return err.Error()
-	}
-	for _, c := range candidates {
-		s, o := t.After(state, origin, c)
-		if s != to || o != toOrigin {
-			continue
-		}
-		begins := t.States[to].Kind == fsm.Transitional && (t.States[state].Kind.Resting() || t.Rows[c].Supersede)
-		if row.From == "" && before != nil {
-			begins = begins || before.Operation > 0 // a new life, with a number of its own
-		}
-		if before == nil || begins == (row.Operation > before.Operation) {
-			return ""
-		}
-		problem = "the operation is another one than it should be"
-	}
-	return cmp.Or(problem, "the table leads elsewhere")
-}
-
-// begin returns the status that a row begins with; objects that do not exist
-// begin in an absent state.
-func begin(t *fsm.Table, row *lifecycle.HistoryRow) (state, origin int, problem string) {
-	if row.From != "" {
-		state, origin, err := t.ParseStatus(row.From, row.FromOrigin)
-		if err != nil {
-			return 0, 0, err.Error()
-		}
-		return state, origin, ""
-	}
-	i := t.Initial
-	if t.States[i].Kind != fsm.Absent {
-		i = slices.IndexFunc(t.States, func(s fsm.TableState) bool { return s.Kind == fsm.Absent })
-	}
-	if i < 0 {
-		return 0, 0, "the table has no absent state"
-	}
-	return i, i, ""
+	return ""
 }

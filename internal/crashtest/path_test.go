@@ -10,73 +10,76 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// What a row may be after another one.
-func TestStep(t *testing.T) {
-	row := func(op lifecycle.OpID, from, fromOrigin string, e event, by fsm.Actor, to, origin string) *lifecycle.HistoryRow {
-		return &lifecycle.HistoryRow{
-			Key: key("a"), Operation: op, From: from, FromOrigin: fromOrigin, Event: string(e), Actor: by, To: to, Origin: origin,
+// TestPath checks that the problems of a history are found, and that a sound history has
+// none. Package fsm/history tests what a table allows.
+func TestPath(t *testing.T) {
+	row := func(sequence uint64, op lifecycle.OpID, from, fromOrigin string, e event, by fsm.Actor, to, origin string) lifecycle.HistoryRow {
+		return lifecycle.HistoryRow{
+			Key: key("a"), Sequence: sequence, Token: lifecycle.NewToken(), Operation: op,
+			From: from, FromOrigin: fromOrigin, Event: string(e), Actor: by, To: to, Origin: origin,
 		}
 	}
-	created := row(1, "", "", "create", "user", "creating", "none")
-	stopped := row(1, "creating", "none", "done", "worker", "stopped", "stopped")
-	starting := row(2, "stopped", "stopped", "start", "user", "starting", "stopped")
-	rebooting := row(3, "running", "running", "reboot", "user", "rebooting", "running")
-	removed := row(4, "deleting", "stopped", "done", "worker", "none", "none")
+	created := row(1, 1, "", "", "create", "user", "creating", "none")
+	stopped := row(2, 1, "creating", "none", "done", "worker", "stopped", "stopped")
+	starting := row(3, 2, "stopped", "stopped", "start", "user", "starting", "stopped")
+	running := row(4, 2, "starting", "stopped", "done", "worker", "running", "running")
+	deleting := row(3, 2, "stopped", "stopped", "delete", "user", "deleting", "stopped")
+	removed := row(4, 2, "deleting", "stopped", "done", "worker", "none", "none")
+	twin := running
+	twin.Token = starting.Token
 	for name, test := range map[string]struct {
-		before, row *lifecycle.HistoryRow
-		want        string
+		rows []lifecycle.HistoryRow
+		want string
 	}{
-		"created":            {nil, created, ""},
-		"ends":               {created, stopped, ""},
-		"begins":             {stopped, starting, ""},
-		"first of many kept": {nil, starting, ""},
-		"returns":            {starting, row(2, "starting", "stopped", "late", fsm.Sweeper, "stopped", "stopped"), ""},
-		"again":              {rebooting, row(4, "rebooting", "running", "late", fsm.Sweeper, "rebooting", "running"), ""},
-		"overridden":         {starting, row(3, "starting", "stopped", lifecycle.Overridden, "user", "running", "running"), ""},
-		"created again":      {removed, row(5, "", "", "create", "user", "creating", "none"), ""},
-		"elsewhere": {
-			starting, row(2, "starting", "stopped", "done", "worker", "failed", "failed"), "the table leads elsewhere",
+		"life":               {[]lifecycle.HistoryRow{created, stopped, starting, running}, ""},
+		"first rows missing": {[]lifecycle.HistoryRow{starting, running}, ""},
+		"removed":            {[]lifecycle.HistoryRow{created, stopped, deleting, removed}, ""},
+		"created again": {
+			[]lifecycle.HistoryRow{created, stopped, deleting, removed, row(5, 3, "", "", "create", "user", "creating", "none")}, "",
+		},
+		"overridden": {
+			[]lifecycle.HistoryRow{created, row(2, 2, "creating", "none", lifecycle.Overridden, "user", "running", "running")}, "",
+		},
+		"sequence":       {[]lifecycle.HistoryRow{created, stopped, running}, "#4 follows #2"},
+		"one token":      {[]lifecycle.HistoryRow{created, stopped, starting, twin}, "one commit is written twice"},
+		"operation back": {[]lifecycle.HistoryRow{created, row(2, 0, "creating", "none", "done", "worker", "stopped", "stopped")}, "it follows operation 1"},
+		"operation left out": {
+			[]lifecycle.HistoryRow{created, stopped, row(3, 3, "stopped", "stopped", "start", "user", "starting", "stopped")},
+			"it follows operation 1",
+		},
+		"same operation": {
+			[]lifecycle.HistoryRow{created, stopped, row(3, 1, "stopped", "stopped", "start", "user", "starting", "stopped")},
+			"repeated-operation",
+		},
+		"another operation": {
+			[]lifecycle.HistoryRow{created, row(2, 2, "creating", "none", "done", "worker", "stopped", "stopped")},
+			"outcome-without-intent",
 		},
 		"another origin": {
-			stopped, row(2, "stopped", "stopped", "start", "user", "starting", "failed"), "the table leads elsewhere",
+			[]lifecycle.HistoryRow{created, stopped, row(3, 2, "stopped", "stopped", "start", "user", "starting", "failed")},
+			"wrong-origin",
 		},
-		"no such row": {
-			stopped, row(1, "stopped", "stopped", "stop", "user", "stopping", "stopped"), "not allowed",
-		},
-		"wrong actor": {
-			created, row(1, "creating", "none", "done", "user", "stopped", "stopped"), "wrong actor",
-		},
-		"no such event": {stopped, row(1, "stopped", "stopped", "fly", "user", "stopped", "stopped"), "the table has no such event"},
-		"does not follow": {
-			created, row(1, "starting", "stopped", "done", "worker", "running", "running"), "it does not begin where the one before has ended",
-		},
-		"overridden from elsewhere": {
-			created, row(2, "starting", "stopped", lifecycle.Overridden, "user", "running", "running"), "it does not begin where the one before has ended",
-		},
-		"with another origin": {
-			starting, row(2, "starting", "failed", "done", "worker", "running", "running"), "it does not begin where the one before has ended",
-		},
-		"created where it was": {stopped, created, "it does not begin where the one before has ended"},
-		"begins nothing":       {stopped, row(1, "stopped", "stopped", "start", "user", "starting", "stopped"), "the operation is another one than it should be"},
-		"goes on as another": {
-			created, row(2, "creating", "none", "done", "worker", "stopped", "stopped"), "the operation is another one than it should be",
-		},
-		"goes back": {starting, row(1, "starting", "stopped", "done", "worker", "running", "running"), "it follows operation 2"},
-		"leaps":     {starting, row(4, "starting", "stopped", "done", "worker", "running", "running"), "it follows operation 2"},
-		"is added": {
-			nil, row(0, "", "", "", "user", "stopped", "stopped"), "no row creates the object",
-		},
-		"unknown state": {
-			nil, row(1, "stopped", "stopped", "start", "user", "flying", "stopped"),
-			"unknown state",
+		"not in the table": {
+			[]lifecycle.HistoryRow{created, row(2, 1, "creating", "none", "done", "worker", "running", "running")},
+			"illegal-step",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problem := step(vm.Table(), test.before, test.row)
+			last := &test.rows[len(test.rows)-1]
+			r := &lifecycle.StoredRecord{
+				Key: last.Key, State: last.To, Sequence: last.Sequence, Operation: last.Operation,
+			}
+			if last.To == "none" {
+				r.State = ""
+			}
+			problem := path(r, vm.Table(), test.rows)
 			require.Equal(t, test.want == "", problem == "", problem)
 			require.Contains(t, problem, test.want)
 		})
 	}
+	gap := []lifecycle.HistoryRow{created, row(2, 1, "stopped", "stopped", "start", "user", "starting", "stopped")}
+	require.Contains(t, path(&lifecycle.StoredRecord{}, nil, gap), "it does not begin where the one before has ended")
+	require.Equal(t, "it is empty", path(&lifecycle.StoredRecord{State: "running", Sequence: 1}, vm.Table(), nil))
 }
 
 func TestAudit(t *testing.T) {

@@ -61,9 +61,6 @@ type manager struct {
 	sweep  func(context.Context) error
 }
 
-// Role returns the name that the scenario has for the process.
-func (p *Process) Role() string { return p.role }
-
 // Name returns the name of the process as an owner: that of its role, or another
 // one if no process of the earlier name starts again.
 func (p *Process) Name() string { return p.name }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,8 @@ type simulation struct {
 	t      testing.TB
 	h      *Harness
 	s      *scenario
-	inner  lifecycle.Store
-	fault  *point // what is to happen; nil: nothing
+	inner  fullStore
+	fault  *point // nil: none
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	all    sync.WaitGroup // goroutines
@@ -48,7 +49,6 @@ type simulation struct {
 	keys         map[lifecycle.Key]bool
 	acknowledged []lifecycle.HistoryRow // to a process
 	sent         map[string]int         // messages that were committed
-	discarded    bool                   // some messages
 	managers     map[string]manager     // by machine
 	outside      outside
 	problems     []string
@@ -60,7 +60,7 @@ type sleeper struct {
 	wake  chan struct{}
 }
 
-func newSimulation(t testing.TB, h *Harness, s *scenario, inner lifecycle.Store, fault *point) *simulation {
+func newSimulation(t testing.TB, h *Harness, s *scenario, inner fullStore, fault *point) *simulation {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &simulation{
 		t: t, h: h, s: s, inner: inner, fault: fault, ctx: ctx, cancel: cancel,
@@ -112,7 +112,7 @@ func (s *simulation) drive() {
 		defer s.mu.Unlock()
 		s.finished, s.scriptErr = true, err
 	})
-	for range s.s.rounds {
+	for range maxRounds {
 		synctest.Wait()
 		if s.replaceProcesses() {
 			continue
@@ -177,8 +177,9 @@ func (s *simulation) launch(role, name string, successor bool) {
 	p.start()
 }
 
-// replaceProcesses starts a process for each that has ended or stalls, and resumes a
-// paused process that others have taken over. It reports whether it has done anything.
+// replaceProcesses starts a process for each one that has ended or stalls. It resumes a
+// paused process after other processes have taken over its operations. It reports whether
+// a process was started or resumed.
 func (s *simulation) replaceProcesses() (did bool) {
 	s.mu.Lock()
 	all := slices.Clone(s.processes)
@@ -277,18 +278,14 @@ func (s *simulation) unrest() (why []string) {
 	return why
 }
 
-// inTransition returns the records that may not stay as they are: those in transitional
-// states, unless the table names the state Manual or the scenario allows it as an end.
+// inTransition returns the records that have to move on: those in transitional states, unless the table names the state Manual or the scenario allows it as an end.
 func (s *simulation) inTransition() (list []lifecycle.StoredRecord) {
 	s.mu.Lock()
-	var tables []*fsm.Table
-	for _, m := range s.managers {
-		tables = append(tables, m.table)
-	}
+	managers := maps.Clone(s.managers)
 	s.mu.Unlock()
-	slices.SortFunc(tables, func(a, b *fsm.Table) int { return strings.Compare(a.Name, b.Name) })
-	for _, t := range tables {
-		for _, r := range s.records(t.Name) {
+	for _, machine := range slices.Sorted(maps.Keys(managers)) {
+		t := managers[machine].table
+		for _, r := range s.records(machine) {
 			i, ok := t.StateIndex(r.State)
 			if ok && t.States[i].Kind == fsm.Transitional && t.States[i].Manual == "" &&
 				!slices.Contains(s.s.ends[r.Key], r.State) {

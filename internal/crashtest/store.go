@@ -2,7 +2,6 @@ package crashtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,13 +12,17 @@ import (
 // waits, a call of a process that is gone never returns, and every commit is numbered.
 type simulatedStore struct {
 	p     *Process
-	inner lifecycle.Store
+	inner fullStore
 }
 
-var (
-	_ lifecycle.Historian = (*simulatedStore)(nil)
-	_ lifecycle.Outbox    = (*simulatedStore)(nil)
-)
+// fullStore is a store with history and messages.
+type fullStore interface {
+	lifecycle.Store
+	lifecycle.Historian
+	lifecycle.Outbox
+}
+
+var _ fullStore = (*simulatedStore)(nil)
 
 // call performs one call of the store. A process that is gone meanwhile does not receive
 // the answer.
@@ -48,36 +51,15 @@ func (s *simulatedStore) Capabilities() lifecycle.Capabilities { return s.inner.
 func (s *simulatedStore) History(
 	ctx context.Context, key lifecycle.Key, after uint64, limit int,
 ) ([]lifecycle.HistoryRow, error) {
-	return call(s, func() ([]lifecycle.HistoryRow, error) {
-		h, ok := s.inner.(lifecycle.Historian)
-		if !ok {
-			return nil, errors.ErrUnsupported
-		}
-		return h.History(ctx, key, after, limit)
-	})
+	return call(s, func() ([]lifecycle.HistoryRow, error) { return s.inner.History(ctx, key, after, limit) })
 }
 
 func (s *simulatedStore) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
-	return call(s, func() ([]lifecycle.OutboxMessage, error) {
-		o, ok := s.inner.(lifecycle.Outbox)
-		if !ok {
-			return nil, errors.ErrUnsupported
-		}
-		return o.Messages(ctx, limit)
-	})
+	return call(s, func() ([]lifecycle.OutboxMessage, error) { return s.inner.Messages(ctx, limit) })
 }
 
 func (s *simulatedStore) Discard(ctx context.Context, numbers ...uint64) error {
-	_, err := call(s, func() (struct{}, error) {
-		o, ok := s.inner.(lifecycle.Outbox)
-		if !ok {
-			return struct{}{}, errors.ErrUnsupported
-		}
-		s.p.sim.mu.Lock()
-		s.p.sim.discarded = true
-		s.p.sim.mu.Unlock()
-		return struct{}{}, o.Discard(ctx, numbers...)
-	})
+	_, err := call(s, func() (struct{}, error) { return struct{}{}, s.inner.Discard(ctx, numbers...) })
 	return err
 }
 
@@ -124,13 +106,13 @@ func (s *simulatedStore) Commit(ctx context.Context, c *lifecycle.Commit) error 
 	return err
 }
 
-// strikes returns the fault that happens at this commit, or 0.
+// strikes returns the fault that happens at this commit, or "".
 func (s *simulation) strikes(p *Process, c *lifecycle.Commit) Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := textOf(p.name, c)
 	if s.hit || s.fault == nil || s.fault.write != (write{text, s.times[text]}) {
-		return 0
+		return ""
 	}
 	s.hit, p.hit = true, true
 	return s.fault.kind

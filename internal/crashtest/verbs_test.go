@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// note is a record about a VM that runs, which is written in the same commit.
+// note is the table of records about running VMs. The commit that starts a VM writes one.
 var note = fsm.Must[struct{}](fsm.Spec[state, event]{
 	Name: "note", Initial: "none", Actors: []fsm.Actor{"vm"},
 	States: []fsm.State[state]{{Name: "none", Kind: fsm.Absent}, {Name: "written"}},
@@ -61,7 +61,7 @@ func startPair(ctx context.Context, p *Process) (pair, error) {
 	})}, nil
 }
 
-// bothRun starts what does not run, together where both do not.
+// bothRun starts the VMs that do not run, two of them in one commit.
 func bothRun(ctx context.Context, m pair) error {
 	var rest []string
 	for _, id := range []string{"p", "q"} {
@@ -120,7 +120,7 @@ func verbs(_ context.Context, w *Clients[pair]) error {
 		var reports []lifecycle.PeerReport[event]
 		for _, id := range []string{"p", "q"} {
 			rec, err := m.vms.Get(ctx, id)
-			if errors.Is(err, lifecycle.ErrNotFound) { // it was late: make it anew
+			if errors.Is(err, lifecycle.ErrNotFound) { // the sweeper has ended its creation
 				rec, err = m.vms.Create(ctx, id, "create", "user", struct{}{})
 			}
 			if err != nil {
@@ -157,11 +157,11 @@ func verbs(_ context.Context, w *Clients[pair]) error {
 func (s *simulation) seen(k lifecycle.Key, id lifecycle.OpID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.outside.applied[operation{k, id}] != (effect{})
+	return s.outside.applied[operation{k, id}] != ""
 }
 
-// Faults hit the writes of several objects in one commit, those that BeforeCommit
-// adds, the account of a peer, heartbeats of work, and an owner that leaves.
+// TestVerbs injects faults into commits of several objects, into changes that BeforeCommit
+// adds, into the account of a peer, into heartbeats of work, and into Leave of an owner.
 func TestVerbs(t *testing.T) {
 	running, written := []string{"running"}, []string{"written"}
 	noteKey := func(id string) lifecycle.Key { return lifecycle.Key{Machine: "note", ID: id} }

@@ -60,11 +60,7 @@ func (s *simulation) object(k lifecycle.Key, m manager) {
 		return
 	}
 	s.state(&r, m.table)
-	h, ok := s.inner.(lifecycle.Historian)
-	if !ok || !s.inner.Capabilities().History {
-		return
-	}
-	rows, err := history(context.Background(), h, k)
+	rows, err := readHistory(context.Background(), s.inner, k)
 	if err != nil {
 		s.report("History of %s: %v", nameOf(k), err)
 		return
@@ -117,7 +113,7 @@ func (s *simulation) effects(k lifecycle.Key, m manager, rows []lifecycle.Histor
 		if row.Actor != m.worker || m.worker == "" || !slices.Contains(m.done, row.Event) {
 			continue
 		}
-		if s.outside.applied[operation{k, row.Operation}] == (effect{}) {
+		if s.outside.applied[operation{k, row.Operation}] == "" {
 			s.reportLocked("it is recorded as done, and was not applied: %v", row)
 		}
 	}
@@ -126,14 +122,9 @@ func (s *simulation) effects(k lifecycle.Key, m manager, rows []lifecycle.Histor
 // lineOf returns a text that identifies a message.
 func lineOf(m lifecycle.Message) string { return fmt.Sprintf("%s %q %q", m.Topic, m.Key, m.Payload) }
 
-// messages checks that every message is there once for every commit that contained it. It
-// checks nothing after messages were discarded.
+// messages checks that every message is there once for every commit that contained it.
 func (s *simulation) messages() {
-	outbox, ok := s.inner.(lifecycle.Outbox)
-	if !ok || !s.inner.Capabilities().Messages {
-		return
-	}
-	list, err := outbox.Messages(context.Background(), 1_000_000)
+	list, err := s.inner.Messages(context.Background(), 1_000_000)
 	if err != nil {
 		s.report("Messages: %v", err)
 		return
@@ -145,7 +136,7 @@ func (s *simulation) messages() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for m, n := range s.sent {
-		if !s.discarded && found[m] != n {
+		if found[m] != n {
 			s.reportLocked("the message %s is there %d times, it was committed %d times", m, found[m], n)
 		}
 	}

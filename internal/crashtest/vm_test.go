@@ -16,8 +16,8 @@ type (
 	event string
 )
 
-// vm is a table with every answer to a dead owner: creating and starting go back
-// to the origin, stopping fails, rebooting and deleting are done again.
+// vm is a table with every reaction to a dead owner: creating and starting return to the
+// origin, stopping fails, rebooting and deleting start again.
 var vm = fsm.Must[struct{}](fsm.Spec[state, event]{
 	Name: "vm", Initial: "none", Actors: []fsm.Actor{"user", "worker"},
 	States: []fsm.State[state]{
@@ -71,8 +71,8 @@ func startVMs(ctx context.Context, p *Process) (vms, error) {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			},
-			// Not a multiple of the tick, so that what ends it and what the tick
-			// does have an order.
+			// The duration is no multiple of the tick, so that the end of the work and
+			// the writes of the tick have an order.
 			"slow": func(ctx context.Context, _ []byte) error {
 				select {
 				case <-time.After(13 * time.Second):
@@ -94,7 +94,7 @@ func memoryHarness() Harness { return Harness{New: memory} }
 
 func key(id string) lifecycle.Key { return lifecycle.Key{Machine: "vm", ID: id} }
 
-// bring asks for an operation until the object is where it is to be.
+// bring requests an operation, unless the object is in the state to.
 func bring(id string, e event, to state, handler string) func(context.Context, vms) error {
 	return func(ctx context.Context, m vms) error {
 		rec, err := m.Get(ctx, id)
@@ -115,7 +115,7 @@ func bring(id string, e event, to state, handler string) func(context.Context, v
 	}
 }
 
-// life is one VM from its making to its end, and one that has bad luck.
+// life is one VM from its creation to its end, and another VM that does not start.
 func life(ctx context.Context, w *Clients[vms]) error {
 	for _, step := range []struct {
 		id      string
@@ -170,7 +170,7 @@ func destroy(id string) func(context.Context, vms) error {
 	}
 }
 
-// One process, and the processes that replace it.
+// TestLife runs one process, and the processes that replace it.
 func TestLife(t *testing.T) {
 	Run(t, memoryHarness(), Scenario[vms]{
 		Start: startVMs, Script: life,

@@ -2,16 +2,22 @@
 // delete leases, the clock starts and ends them, and a manager that may fail, hang or die
 // works between two changes of status. Two leases follow each other on the same resources.
 //
-// What is there: the tables of leases, reservations and events, decided about by
-// internal/decide; the table of relationships, which is looked at in the commit of
-// every change of status but that to ERROR; what goes along with such a change in
-// the same commit; the methods, one reservation after the other, each marked under
-// the condition that the lease still has the status of the method; Batches. A method that was interrupted, or given up by the sweeper, may go on for
-// as long as it likes, and its marks and its outcome come late.
+// The model contains:
+//   - the tables of leases, reservations and events with the decisions of internal/decide,
+//   - the table of relationships, which every commit checks that changes a status, except
+//     one that changes it to ERROR,
+//   - the changes of events in the commit of a lease,
+//   - the methods: they mark one reservation after the other, and the lease refuses a mark
+//     after its status has changed,
+//   - Batches.
 //
-// What is not: the content of leases, and with it changes of the time; flags; processes, but that a method may die with its own. What
-// is read and written by one call of the store's is one step, and so is the look
-// whether resources are still somebody else's, with the commit after it.
+// A method that was interrupted, or that the sweeper abandoned, may continue without
+// limit. Its marks and its outcome come late.
+//
+// The model omits the content of leases, changes of their times, and flags. The only fault
+// of a process is that a method dies with it. All reads and writes of one call of the store
+// are one step. So are the check for another lease with the resources and the commit that
+// follows it.
 
 package models
 
@@ -19,7 +25,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -132,26 +137,12 @@ func (s leases) String() string {
 type service struct {
 	Blazar
 	decisions Decisions
-	known     sync.Map // whether the table of relationships allows statuses, by statuses
-}
-
-// statuses are the statuses of a lease and its parts.
-type statuses struct {
-	Exists            bool
-	State, Start, End uint8
-	Reservations      [2]uint8
 }
 
 // allowed reports whether the table of relationships allows the statuses of a lease.
 func (s *service) allowed(l *lease) bool {
-	key := statuses{l.Exists, l.State, l.Start, l.End, l.Reservations}
-	if allowed, ok := s.known.Load(key); ok {
-		return allowed.(bool)
-	}
 	i := slices.IndexFunc(combinations, func(c blazar.Combination) bool { return c.Lease == l.status() })
-	allowed := i < 0 || combinations[i].Allows(l.reservations(s.Blazar.Reservations), l.start(), l.end())
-	s.known.Store(key, allowed)
-	return allowed
+	return i < 0 || combinations[i].Allows(l.reservations(s.Blazar.Reservations), l.start(), l.end())
 }
 
 // hopeless reports whether an event of a lease can never be executed.
@@ -381,11 +372,7 @@ func (s *service) sweep(all leases, i int, step func(string, bool, leases)) {
 
 // service returns the model with its defaults filled in.
 func (p Blazar) service() *service {
-	s := &service{Blazar: p, decisions: Shipped()}
-	if p.Decisions != nil {
-		s.decisions = *p.Decisions
-	}
-	return s
+	return &service{Blazar: p, decisions: orShipped(p.Decisions)}
 }
 
 // Model returns the model.

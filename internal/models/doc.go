@@ -1,5 +1,5 @@
 // Package models contains the protocols of this repository as models for package
-// fsm/check. The tables are those of the systems, and the functions of internal/decide
+// fsm/explore. The tables are those of the systems, and the functions of internal/decide
 // make the decisions that lifecycle.Manager performs. Actors crash. Channels lose,
 // duplicate, reorder and break.
 //

@@ -24,6 +24,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -164,16 +165,11 @@ type edge struct {
 }
 
 func (p EdgeCloud) edge() *edge {
-	e := &edge{EdgeCloud: p, decisions: Shipped()}
-	if p.Decisions != nil {
-		e.decisions = *p.Decisions
-	}
+	e := &edge{EdgeCloud: p, decisions: orShipped(p.Decisions)}
 	if p.Parts&Fence == 0 {
 		e.decisions = e.decisions.Unfenced()
 	}
-	if e.Capacity == 0 {
-		e.Capacity = 2
-	}
+	e.Capacity = cmp.Or(e.Capacity, 2)
 	return e
 }
 

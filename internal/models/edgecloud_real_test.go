@@ -56,7 +56,7 @@ func callBoth(t *testing.T, script []call) string {
 	e := EdgeCloud{Parts: Complete, Absent: true}.edge()
 	c, _ := e.begin()
 	c.Left, c.Late = 200, 200
-	// The sweep leaves what has failed to whoever asks for its undo, as the script does.
+	// The sweep does not undo failed operations: the script requests it.
 	real, err := edgecloud.NewCoordinator(lifecycle.NewMemoryStore(), &edgecloud.Config{UndoAfter: -1})
 	if err != nil {
 		return err.Error()

@@ -96,10 +96,10 @@ func TestDecisionsMatter(t *testing.T) {
 	requireTrace(t, "decisions-unfenced", v)
 }
 
-// TestLimits are things that the protocol does not stand. A sweeper that gives up
-// an operation does not tell the CRM, which may still do it after it was undone.
-// And a CRM that forgets what it knows, by a crash or because too many objects are
-// gone since, must not get orders from before.
+// TestLimits shows the limits of the protocol. A sweeper that abandons an operation sends
+// no message to the CRM: the CRM may execute the operation after its undo. A CRM loses its
+// memory by a crash, or because too many other objects were removed: it must not receive
+// earlier orders then.
 func TestLimits(t *testing.T) {
 	for name, model := range map[string]EdgeCloud{
 		"limit-deadline": {Parts: Complete, Operations: 1, Deadlines: 1},
@@ -182,7 +182,7 @@ func TestWorkerTakes(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "version 1 there, Update 2: working", second.String())
 	_, ok = take(second, order{edgecloud.Update, 1})
-	require.False(t, ok, "older than what it knows")
+	require.False(t, ok, "older than its last order")
 	second.At, second.There, second.Reported = done, 2, true
 	again, ok := take(second, order{edgecloud.Update, 2})
 	require.True(t, ok)

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/lock"
@@ -91,14 +90,8 @@ func (s lockState) String() string {
 }
 
 // present returns the clients that hold or wait, in the order of their requests.
-func (s *lockState) present() (list []int) {
-	for i, c := range s.Clients {
-		if c.Place > 0 {
-			list = append(list, i)
-		}
-	}
-	slices.SortFunc(list, func(a, b int) int { return int(s.Clients[a].Place) - int(s.Clients[b].Place) })
-	return list
+func (s *lockState) present() []int {
+	return placed(s.Clients[:], func(c lockClient) uint8 { return c.Place })
 }
 
 // Model returns the model.
@@ -126,10 +119,15 @@ func (l LockTree) Model() *explore.Model[lockState] {
 			}
 		},
 		Always: map[string]func(lockState) error{
-			"holders are compatible":          l.compatible,
-			"no request is overtaken":         l.inOrder,
-			"every wait has a conflict":       l.waitsForConflict,
-			"grants follow from the requests": func(s lockState) error { return s.other() },
+			"holders are compatible":    l.compatible,
+			"no request is overtaken":   l.inOrder,
+			"every wait has a conflict": l.waitsForConflict,
+			"grants follow from the requests": func(s lockState) error {
+				if s.Other {
+					return fmt.Errorf("another tree with the same requests grants other locks")
+				}
+				return nil
+			},
 		},
 		Rests: func(s lockState) bool {
 			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 || c.Left > 0 })
@@ -165,13 +163,6 @@ func (l *LockTree) moves(s lockState, i int, do func(LockMove, lockState)) {
 		s.GiveUps--
 		do(LockGivesUp, s)
 	}
-}
-
-func (s *lockState) other() error {
-	if s.Other {
-		return fmt.Errorf("another tree with the same requests grants other locks")
-	}
-	return nil
 }
 
 func (l *LockTree) compatible(s lockState) error {
@@ -250,25 +241,4 @@ func (l *LockTree) conflict(a, b int) bool {
 		}
 	}
 	return false
-}
-
-// trials runs every trial once, one at a time. An exploration calls it from several
-// goroutines.
-func trials[T any, R any](run func(T) (R, error)) func(T) R {
-	var mu sync.Mutex
-	known := make(map[string]R)
-	return func(trial T) R {
-		key := fmt.Sprint(trial)
-		mu.Lock()
-		defer mu.Unlock()
-		r, ok := known[key]
-		if !ok {
-			var err error
-			if r, err = run(trial); err != nil {
-				panic(err) // the exploration returns it as an error with the state
-			}
-			known[key] = r
-		}
-		return r
-	}
 }

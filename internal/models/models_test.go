@@ -16,11 +16,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// long is what "make verify" sets: the budgets of the models are those that the
-// documentation speaks of. Without it they are smaller.
+// long is set by "make verify". The budgets of the models are then those of the
+// documentation. Without it they are smaller.
 var long = os.Getenv("INTERLOCK_LONG") != ""
 
-// model is a explore.System or a explore.Model.
+// model is an explore.System or an explore.Model.
 type model interface {
 	Explore(context.Context, *explore.Config) (*explore.Verdict, error)
 }

@@ -105,14 +105,8 @@ func (s queueState) String() string {
 }
 
 // present returns the actions that have not ended, in the order of submission.
-func (s *queueState) present() (list []int) {
-	for i := range s.Tasks {
-		if s.Tasks[i].Place > 0 {
-			list = append(list, i)
-		}
-	}
-	slices.SortFunc(list, func(a, b int) int { return int(s.Tasks[a].Place) - int(s.Tasks[b].Place) })
-	return list
+func (s *queueState) present() []int {
+	return placed(s.Tasks[:], func(t task) uint8 { return t.Place })
 }
 
 // Model returns the model.

@@ -19,6 +19,7 @@
 package models
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -209,6 +210,7 @@ func (u *upgrade) acknowledge(c *cloudlet) error {
 	})
 }
 
+// acknowledges is acknowledge as a step.
 func (u *upgrade) acknowledges(c cloudlet, step func(string, cloudlet)) {
 	if u.acknowledge(&c) == nil {
 		step("AckStart", c)
@@ -368,13 +370,8 @@ func (u *upgrade) keepOld(c *cloudlet, notify int64) error {
 
 // upgrade returns the model with its defaults filled in.
 func (p Upgrade) upgrade() *upgrade {
-	u := &upgrade{Upgrade: p, decisions: Shipped()}
-	if p.Decisions != nil {
-		u.decisions = *p.Decisions
-	}
-	if u.Capacity == 0 {
-		u.Capacity = 2
-	}
+	u := &upgrade{Upgrade: p, decisions: orShipped(p.Decisions)}
+	u.Capacity = cmp.Or(u.Capacity, 2)
 	return u
 }
 

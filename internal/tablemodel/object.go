@@ -108,5 +108,5 @@ func (o Object) written(q *decide.Request, d *decide.Decision, content uint8) Ob
 	return next
 }
 
-// Rests reports whether no actor owes the object a move.
+// Rests reports whether the object needs no further move.
 func (o *Object) Rests(t *fsm.Table) bool { return !o.Exists || t.States[o.State].Kind.Resting() }

@@ -22,7 +22,7 @@ type Options struct {
 	Crash      int
 }
 
-// ErrTable: the table has errors, and no machine can be made of it.
+// ErrTable reports a table with errors. No machine can be made of it.
 var ErrTable = errors.New("a table with errors")
 
 // System returns the model of an object of a table. The table may come from a file and
@@ -212,7 +212,7 @@ func (m *model) moved(s subject, o Object, d *decide.Decision) subject {
 	return s
 }
 
-// rests reports whether no actor owes the object a move, or only an operator.
+// rests reports whether the object needs no further move, except by an operator.
 func (m *model) rests(s *subject) bool {
 	if s.Object.Rests(m.t) {
 		return true

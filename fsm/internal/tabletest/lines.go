@@ -19,98 +19,112 @@ import (
 // where C is a state, "origin" or "ignored". "illegal: A event" is a cell, "table:
 // NAME" the name.
 func ParseLines(text string) (*fsm.Table, error) {
-	d := map[string]any{"name": "t"}
-	states, rows, illegal := []any{}, []any{}, []any{}
-	list := func(s string) (items []string) {
-		for item := range strings.SplitSeq(s, ",") {
-			items = append(items, strings.TrimSpace(item))
-		}
-		return items
-	}
+	d := &Document{Name: "t", States: []State{}, Transitions: []Edge{}}
 	for n, line := range strings.Split(text, "\n") {
-		row, arrow, isRow := strings.Cut(line, "-> ")
-		first, rest, _ := strings.Cut(line, " ")
-		switch {
-		case line == "":
-		case first == "table:":
-			d["name"] = rest
-		case first == "illegal:":
-			illegal = append(illegal, strings.SplitN(rest, " ", 2))
-		case isRow:
-			from, event, _ := strings.Cut(row, " -")
-			event, by, named := strings.Cut(event, " by ")
-			words := strings.Fields(arrow)
-			for _, from := range list(from) {
-				r := map[string]any{"from": from, "event": event, "row": n}
-				if named {
-					r["actors"] = list(by)
-				}
-				switch words[0] {
-				case "origin":
-					r["return"] = true
-				case "ignored":
-					r["ignore"] = true
-				default:
-					r["to"] = words[0]
-				}
-				for i := 1; i < len(words); i++ {
-					switch words[i] {
-					case "if":
-						i++
-						r["guard"] = words[i]
-					case "of":
-						i++
-						r["origin"] = list(words[i])
-					case "forced":
-						r["forced"] = true
-					case "within":
-						r["within"] = "1m0s"
-					default:
-						return nil, fmt.Errorf("line %d: unknown word %s", n+1, words[i])
-					}
-				}
-				rows = append(rows, r)
-			}
-		default:
-			names, tail, _ := strings.Cut(rest, " ")
-			for strings.HasSuffix(names, ",") {
-				next, more, _ := strings.Cut(tail, " ")
-				names, tail = names+next, more
-			}
-			for _, name := range list(names) {
-				s := map[string]any{"name": name, "kind": first}
-				switch first {
-				case "absent":
-					s["kind"], s["absent"] = "stable", true
-				case "failed":
-					s["kind"] = "error"
-				}
-				words := strings.Fields(tail)
-				for i := 0; i < len(words); i++ {
-					switch words[i] {
-					case "heading":
-						i++
-						s["target"] = words[i]
-					case "dies":
-						i++
-						s["on_owner_death"] = words[i]
-					case "manual":
-						s["manual"] = "an operator"
-					default:
-						return nil, fmt.Errorf("line %d: unknown word %s", n+1, words[i])
-					}
-				}
-				if d["initial"] == nil {
-					d["initial"] = name
-				}
-				states = append(states, s)
-			}
+		if err := d.addLine(n+1, line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
 	}
-	d["states"], d["transitions"], d["illegal"] = states, rows, illegal
 	data, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
 	return fsm.ParseTable(data)
+}
+
+func (d *Document) addLine(n int, line string) error {
+	row, then, isRow := strings.Cut(line, "-> ")
+	first, rest, _ := strings.Cut(line, " ")
+	switch {
+	case line == "":
+	case first == "table:":
+		d.Name = rest
+	case first == "illegal:":
+		d.Illegal = append(d.Illegal, strings.SplitN(rest, " ", 2))
+	case isRow:
+		return d.addRow(n, row, strings.Fields(then))
+	default:
+		return d.addStates(first, strings.Fields(rest))
+	}
+	return nil
+}
+
+func (d *Document) addRow(n int, row string, then []string) error {
+	from, event, _ := strings.Cut(row, " -")
+	event, by, named := strings.Cut(event, " by ")
+	e := Edge{Row: n, Event: event}
+	if named {
+		e.Actors = items(by)
+	}
+	switch then[0] {
+	case "origin":
+		e.Return = true
+	case "ignored":
+		e.Ignore = true
+	default:
+		e.To = then[0]
+	}
+	for words := then[1:]; len(words) > 0; words = words[1:] {
+		switch words[0] {
+		case "if":
+			words = words[1:]
+			e.Guard = words[0]
+		case "of":
+			words = words[1:]
+			e.Origin = items(words[0])
+		case "forced":
+			e.Forced = true
+		case "within":
+			e.Within = "1m0s"
+		default:
+			return fmt.Errorf("unknown word %s", words[0])
+		}
+	}
+	for _, e.From = range items(from) {
+		d.Transitions = append(d.Transitions, e)
+	}
+	return nil
+}
+
+func (d *Document) addStates(kind string, words []string) error {
+	s := State{Kind: kind}
+	switch kind {
+	case "absent":
+		s.Kind, s.Absent = "stable", true
+	case "failed":
+		s.Kind = "error"
+	}
+	names := words[0]
+	for words = words[1:]; strings.HasSuffix(names, ","); words = words[1:] {
+		names += words[0]
+	}
+	for ; len(words) > 0; words = words[1:] {
+		switch words[0] {
+		case "heading":
+			words = words[1:]
+			s.Target = words[0]
+		case "dies":
+			words = words[1:]
+			s.OnOwnerDeath = words[0]
+		case "manual":
+			s.Manual = "an operator"
+		default:
+			return fmt.Errorf("unknown word %s", words[0])
+		}
+	}
+	for _, s.Name = range items(names) {
+		d.States = append(d.States, s)
+	}
+	if d.Initial == "" {
+		d.Initial = d.States[0].Name
+	}
+	return nil
+}
+
+// items returns the items of a list with commas.
+func items(text string) (list []string) {
+	for item := range strings.SplitSeq(text, ",") {
+		list = append(list, strings.TrimSpace(item))
+	}
+	return list
 }

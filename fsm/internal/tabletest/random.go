@@ -13,6 +13,8 @@ type Document struct {
 	Actors      []string `json:"actors,omitempty"`
 	States      []State  `json:"states"`
 	Transitions []Edge   `json:"transitions"`
+
+	Illegal [][]string `json:"illegal,omitempty"` // cells: state and event
 }
 
 // State is a state of a [Document].
@@ -20,6 +22,10 @@ type State struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"`
 	Absent bool   `json:"absent,omitempty"`
+
+	Target       string `json:"target,omitempty"`
+	OnOwnerDeath string `json:"on_owner_death,omitempty"`
+	Manual       string `json:"manual,omitempty"`
 }
 
 // Edge is a transition of a [Document].
@@ -34,6 +40,9 @@ type Edge struct {
 	Return bool     `json:"return,omitempty"`
 	Origin []string `json:"origin,omitempty"`
 	Forced bool     `json:"forced,omitempty"`
+	Within string   `json:"within,omitempty"`
+
+	Row int `json:"row,omitempty"` // the same number for the transitions of one row
 }
 
 // Random draws small documents, sound or not.
