@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// cloudlet simulates the place where clusters run: a directory with a file for each
-// cluster, and a line in it for each operation that was executed. The directory
-// outlives the processes of the service.
+// cloudlet simulates the infrastructure: a directory with a file for each cluster, and a
+// line in it for each operation that was executed. The directory outlives the processes
+// of the service.
 type cloudlet struct {
 	dir string
 	// hangs receives a value for each call that does not return; nil: no call hangs.
@@ -21,11 +21,11 @@ type cloudlet struct {
 }
 
 // do executes an operation that gives a cluster a number of nodes; 0 removes the
-// cluster. A slow cloudlet executes the operations of the first half of the clusters
-// without an answer, and does not start those of the other half.
+// cluster. If hangs is not nil, no call returns: the cloudlet executes the operations of
+// the first half of the clusters, and does not start those of the other half.
 func (c cloudlet) do(ctx context.Context, cluster string, operation lifecycle.OpID, nodes int) error {
 	if c.hangs == nil || cluster < id(wanted/2) {
-		if err := c.note(cluster, fmt.Sprintf("operation %d: %d nodes\n", operation, nodes)); err != nil || c.hangs == nil {
+		if err := c.append(cluster, fmt.Sprintf("operation %d: %d nodes\n", operation, nodes)); err != nil || c.hangs == nil {
 			return err
 		}
 	}
@@ -34,7 +34,7 @@ func (c cloudlet) do(ctx context.Context, cluster string, operation lifecycle.Op
 	return context.Cause(ctx)
 }
 
-func (c cloudlet) note(cluster, line string) error {
+func (c cloudlet) append(cluster, line string) error {
 	f, err := os.OpenFile(c.file(cluster), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -56,20 +56,20 @@ func (c cloudlet) done(cluster string, operation lifecycle.OpID) (bool, error) {
 
 // verify checks that a cluster has the number of nodes, and that no operation was
 // executed twice.
-func (c cloudlet) verify(cluster string, nodes int) error {
+func (c cloudlet) verify(cluster string, want int) error {
 	text, err := os.ReadFile(c.file(cluster))
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	last, seen := "0 nodes\n", map[string]bool{}
+	last, executed := "0 nodes\n", map[string]bool{}
 	for line := range strings.Lines(string(text)) {
-		operation, does, _ := strings.Cut(line, ": ")
-		if seen[operation] {
+		operation, nodes, _ := strings.Cut(line, ": ")
+		if executed[operation] {
 			return fmt.Errorf("the cloudlet executed %s of %s twice", operation, cluster)
 		}
-		last, seen[operation] = does, true
+		last, executed[operation] = nodes, true
 	}
-	if want := fmt.Sprintf("%d nodes\n", nodes); last != want {
+	if want := fmt.Sprintf("%d nodes\n", want); last != want {
 		return fmt.Errorf("%s has %q at the cloudlet, not %q", cluster, last, want)
 	}
 	return nil

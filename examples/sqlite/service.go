@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -16,15 +18,19 @@ const wanted = 24 // clusters
 
 func id(i int) string { return fmt.Sprintf("c-%02d", i) }
 
-// At first all clusters have one node. Finally every fourth has three nodes, and
-// every fourth is removed.
-func atFirst(int) int   { return 1 }
-func finally(i int) int { return []int{1, 3, 0, 1}[i%4] }
+// firstNodes returns the number of nodes that a cluster has at first.
+func firstNodes(int) int { return 1 }
 
-// inTheMiddle is the line that the service prints when all calls of the cloudlet hang.
-const inTheMiddle = "in the middle"
+// finalNodes returns the number of nodes that a cluster has at the end. 0 removes it.
+func finalNodes(i int) int { return []int{1, 3, 0, 1}[i%4] }
 
-type manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
+// waiting is the line that the service prints when all calls of the cloudlet hang.
+const waiting = "all calls of the cloudlet hang"
+
+type (
+	manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
+	handle  = lifecycle.Handle[edgecloud.State, edgecloud.ClusterSpec]
+)
 
 // service is one process, with the manager of the clusters in the file and the
 // cloudlet where they run.
@@ -35,7 +41,7 @@ type service struct {
 }
 
 // serve runs a process of the service. With a slow cloudlet it creates all clusters
-// before the cloudlet begins to hang.
+// before the calls of the cloudlet hang.
 func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
@@ -47,8 +53,8 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 		return err
 	}
 	heartbeats, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- owner.Run(heartbeats) }()
+	var group errgroup.Group
+	group.Go(func() error { return owner.Run(heartbeats) })
 
 	s := &service{out: out, cloudlet: cloudlet{dir: dir}}
 	s.clusters = lifecycle.Must(edgecloud.ClusterInst, store, &lifecycle.Config[edgecloud.Event]{
@@ -59,28 +65,28 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	err = s.recover(ctx)
 	var hangs chan struct{}
 	if err == nil && slow {
-		err = s.converge(ctx, atFirst, nil)
+		err = s.converge(ctx, firstNodes, nil)
 		hangs = make(chan struct{})
 		s.cloudlet.hangs = hangs
 	}
 	if err == nil {
-		err = s.converge(ctx, finally, hangs)
+		err = s.converge(ctx, finalNodes, hangs)
 	}
 	stop()
-	if err = errors.Join(err, <-ended); err != nil {
+	if err = errors.Join(err, group.Wait()); err != nil {
 		return err
 	}
 	return errors.Join(owner.Leave(ctx), store.Close())
 }
 
-// recover finds what an earlier process has left. A service that runs for longer
-// sweeps again and again, with [lifecycle.Run].
+// recover sweeps the operations of an earlier process. A service that runs for longer
+// calls [lifecycle.Run], which sweeps at an interval.
 func (s *service) recover(ctx context.Context) error {
 	left, err := s.clusters.Sweep(ctx)
 	for _, r := range left {
 		fmt.Fprintln(s.out, r)
 	}
-	fmt.Fprintf(s.out, "%d were left by a dead process\n", len(left))
+	fmt.Fprintf(s.out, "%d operations of a dead process were swept\n", len(left))
 	return err
 }
 
@@ -112,51 +118,58 @@ func (s *service) work(ctx context.Context, args []byte) error {
 }
 
 // converge starts the operations that give all clusters their nodes, and waits for
-// the outcomes. Before that it undoes operations that have failed. With hangs, it
-// reports when all operations hang.
+// the outcomes. If hangs is not nil, it prints a line when all operations hang.
 func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-chan struct{}) error {
-	var asked []*lifecycle.Handle[edgecloud.State, edgecloud.ClusterSpec]
+	var handles []*handle
 	for i := range wanted {
-		c, err := s.clusters.Get(ctx, id(i))
-		if errors.Is(err, lifecycle.ErrNotFound) {
-			c.State, err = edgecloud.NotPresent, nil
-		}
-		if err == nil && edgecloud.ClusterInst.Kind(c.State) == fsm.Failed {
-			c, err = s.clusters.Fire(ctx, id(i), edgecloud.Undo, edgecloud.Controller, nil)
-		}
+		h, err := s.request(ctx, id(i), nodes(i))
 		if err != nil {
 			return err
 		}
-		e, want := edgecloud.Update, nodes(i)
-		switch {
-		case c.State == edgecloud.NotPresent && want > 0:
-			e = edgecloud.Create
-		case c.State == edgecloud.NotPresent || c.Payload.Nodes == want:
-			continue
-		case want == 0:
-			e = edgecloud.Delete
+		if h != nil {
+			handles = append(handles, h)
 		}
-		h, err := s.clusters.Do(ctx, id(i), e, edgecloud.User, lifecycle.Named("cloudlet", []byte(strconv.Itoa(want))),
-			&lifecycle.Change[edgecloud.ClusterSpec]{Edit: func(c *edgecloud.ClusterSpec) error {
-				c.Flavor, c.Nodes = "small", want
-				return nil
-			}})
-		if err != nil {
-			return err
-		}
-		asked = append(asked, h)
 	}
-	fmt.Fprintf(s.out, "%d operations are under way\n", len(asked))
+	fmt.Fprintf(s.out, "%d operations have started\n", len(handles))
 	if hangs != nil {
-		for range asked {
+		for range handles {
 			<-hangs
 		}
-		fmt.Fprintln(s.out, inTheMiddle)
+		fmt.Fprintln(s.out, waiting)
 	}
-	for _, h := range asked {
+	for _, h := range handles {
 		if _, err := h.Wait(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// request starts the operation that gives a cluster a number of nodes. It undoes a failed
+// operation first. It returns nil if the cluster has the nodes already.
+func (s *service) request(ctx context.Context, id string, nodes int) (*handle, error) {
+	c, err := s.clusters.Get(ctx, id)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		c.State, err = edgecloud.NotPresent, nil
+	case err == nil && edgecloud.ClusterInst.Kind(c.State) == fsm.Failed:
+		c, err = s.clusters.Fire(ctx, id, edgecloud.Undo, edgecloud.Controller, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := edgecloud.Update
+	switch {
+	case c.State == edgecloud.NotPresent && nodes > 0:
+		e = edgecloud.Create
+	case c.State == edgecloud.NotPresent || c.Payload.Nodes == nodes:
+		return nil, nil
+	case nodes == 0:
+		e = edgecloud.Delete
+	}
+	return s.clusters.Do(ctx, id, e, edgecloud.User, lifecycle.Named("cloudlet", []byte(strconv.Itoa(nodes))),
+		&lifecycle.Change[edgecloud.ClusterSpec]{Edit: func(c *edgecloud.ClusterSpec) error {
+			c.Flavor, c.Nodes = "small", nodes
+			return nil
+		}})
 }
