@@ -40,12 +40,12 @@ func TestVerifyDetectsFaults(t *testing.T) {
 		err   string
 	}{
 		"nothing": {func(*testing.T, string) {}, ""},
-		"done twice": {func(t *testing.T, dir string) {
-			require.NoError(t, cloudlet{dir: dir}.append(id(3), "operation 1: 1 nodes\n"))
-		}, "the cloudlet executed operation 1 of c-03 twice"},
-		"not what is recorded": {func(t *testing.T, dir string) {
-			require.NoError(t, cloudlet{dir: dir}.append(id(3), "operation 7: 5 nodes\n"))
-		}, `c-03 has "5 nodes\n" at the cloudlet, not "1 nodes\n"`},
+		"created twice": {func(t *testing.T, dir string) {
+			require.NoError(t, cloudlet{dir: dir}.execute(id(3), 1))
+		}, "c-03: the cloudlet executed 2 creations, not one"},
+		"not created": {func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(cloudlet{dir: dir}.file(id(3))))
+		}, "c-03: the cloudlet executed 0 creations, not one"},
 		"not recorded": {func(t *testing.T, dir string) {
 			old, err := filepath.Glob(filepath.Join(dir, "clusters.db*"))
 			require.NoError(t, err)

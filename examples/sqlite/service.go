@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,15 +14,13 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-const wanted = 24 // clusters
+// The program creates this many clusters, each with this number of nodes.
+const (
+	wanted = 12
+	nodes  = 3
+)
 
 func id(i int) string { return fmt.Sprintf("c-%02d", i) }
-
-// firstNodes returns the number of nodes that a cluster has at first.
-func firstNodes(int) int { return 1 }
-
-// finalNodes returns the number of nodes that a cluster has at the end. 0 removes it.
-func finalNodes(i int) int { return []int{1, 3, 0, 1}[i%4] }
 
 // waiting is the line that the service prints when all calls of the cloudlet hang.
 const waiting = "all calls of the cloudlet hang"
@@ -40,8 +38,8 @@ type service struct {
 	cloudlet cloudlet
 }
 
-// serve runs a process of the service. With a slow cloudlet it creates all clusters
-// before the calls of the cloudlet hang.
+// serve runs a process of the service: it sweeps, and creates the missing clusters. The
+// calls of a slow cloudlet do not return.
 func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
@@ -57,20 +55,17 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	group.Go(func() error { return owner.Run(heartbeats) })
 
 	s := &service{out: out, cloudlet: cloudlet{dir: dir}}
+	if slow {
+		s.cloudlet.hangs = make(chan struct{})
+	}
 	s.clusters = lifecycle.Must(edgecloud.ClusterInst, store, &lifecycle.Config[edgecloud.Event]{
 		Owner: owner, WorkerActor: edgecloud.CRM,
 		Done: []edgecloud.Event{edgecloud.Done}, Failed: []edgecloud.Event{edgecloud.Fail}, Undo: []edgecloud.Event{edgecloud.Undo},
 		Handlers: map[string]lifecycle.Handler{"cloudlet": s.work}, Observe: s.observe,
 	})
 	err = s.recover(ctx)
-	var hangs chan struct{}
-	if err == nil && slow {
-		err = s.converge(ctx, firstNodes, nil)
-		hangs = make(chan struct{})
-		s.cloudlet.hangs = hangs
-	}
 	if err == nil {
-		err = s.converge(ctx, finalNodes, hangs)
+		err = s.createAll(ctx)
 	}
 	stop()
 	if err = errors.Join(err, group.Wait()); err != nil {
@@ -92,37 +87,28 @@ func (s *service) recover(ctx context.Context) error {
 
 // observe checks whether the cloudlet has executed the operation of a stuck cluster.
 func (s *service) observe(_ context.Context, stuck lifecycle.StoredRecord) (edgecloud.Event, fsm.Actor, error) {
-	done, err := s.cloudlet.done(stuck.ID, stuck.Operation)
-	if err != nil || !done {
+	executed, err := s.cloudlet.executed(stuck.ID)
+	if err != nil || !slices.Contains(executed, fmt.Sprintf("operation %d", stuck.Operation)) {
 		return "", "", err // the deadline row fires
 	}
 	return edgecloud.Done, edgecloud.CRM, nil
 }
 
 // work is the handler that executes an operation at the cloudlet.
-func (s *service) work(ctx context.Context, args []byte) error {
+func (s *service) work(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
-	nodes, err := strconv.Atoi(string(args))
-	if err != nil {
-		return err
-	}
-	if nodes == 0 { // no application uses the cluster
-		if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Prepared, edgecloud.Controller, ""); err != nil {
-			return err
-		}
-	}
 	if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Working, edgecloud.CRM, ""); err != nil {
 		return err
 	}
-	return s.cloudlet.do(ctx, t.ID, t.Operation, nodes)
+	return s.cloudlet.do(ctx, t.ID, t.Operation)
 }
 
-// converge starts the operations that give all clusters their nodes, and waits for
-// the outcomes. If hangs is not nil, it prints a line when all operations hang.
-func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-chan struct{}) error {
+// createAll creates the missing clusters, and waits until they are Ready. If the calls of
+// the cloudlet hang, it prints a line after the last call.
+func (s *service) createAll(ctx context.Context) error {
 	var handles []*handle
 	for i := range wanted {
-		h, err := s.request(ctx, id(i), nodes(i))
+		h, err := s.create(ctx, id(i))
 		if err != nil {
 			return err
 		}
@@ -131,9 +117,9 @@ func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-c
 		}
 	}
 	fmt.Fprintf(s.out, "%d operations have started\n", len(handles))
-	if hangs != nil {
+	if s.cloudlet.hangs != nil {
 		for range handles {
-			<-hangs
+			<-s.cloudlet.hangs
 		}
 		fmt.Fprintln(s.out, waiting)
 	}
@@ -145,29 +131,22 @@ func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-c
 	return nil
 }
 
-// request starts the operation that gives a cluster a number of nodes. It undoes a failed
-// operation first. It returns nil if the cluster has the nodes already.
-func (s *service) request(ctx context.Context, id string, nodes int) (*handle, error) {
+// create starts the operation that creates a cluster. It undoes a failed creation first.
+// It returns nil if the cluster is Ready.
+func (s *service) create(ctx context.Context, id string) (*handle, error) {
 	c, err := s.clusters.Get(ctx, id)
 	switch {
+	case err == nil && c.State == edgecloud.Ready:
+		return nil, nil
+	case err == nil && c.State == edgecloud.CreateError:
+		_, err = s.clusters.Fire(ctx, id, edgecloud.Undo, edgecloud.Controller, nil)
 	case errors.Is(err, lifecycle.ErrNotFound):
-		c.State, err = edgecloud.NotPresent, nil
-	case err == nil && edgecloud.ClusterInst.Kind(c.State) == fsm.Failed:
-		c, err = s.clusters.Fire(ctx, id, edgecloud.Undo, edgecloud.Controller, nil)
+		err = nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	e := edgecloud.Update
-	switch {
-	case c.State == edgecloud.NotPresent && nodes > 0:
-		e = edgecloud.Create
-	case c.State == edgecloud.NotPresent || c.Payload.Nodes == nodes:
-		return nil, nil
-	case nodes == 0:
-		e = edgecloud.Delete
-	}
-	return s.clusters.Do(ctx, id, e, edgecloud.User, lifecycle.Named("cloudlet", []byte(strconv.Itoa(nodes))),
+	return s.clusters.Do(ctx, id, edgecloud.Create, edgecloud.User, lifecycle.Named("cloudlet", nil),
 		&lifecycle.Change[edgecloud.ClusterSpec]{Edit: func(c *edgecloud.ClusterSpec) error {
 			c.Flavor, c.Nodes = "small", nodes
 			return nil
