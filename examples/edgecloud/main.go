@@ -121,7 +121,7 @@ func (d *demo) upgradeCRM(ctx context.Context) {
 	d.keep(err)
 	_, err = d.controller.Apps.Delete(ctx, "a1", nil)
 	d.refused(err, lifecycle.ErrPrecondition)
-	d.printf("berlin: v2 starts; the acknowledgement of v1 comes too late")
+	d.printf("berlin: v2 starts; the acknowledgement of v1 arrives too late")
 	d.startCRM()
 	d.connect(ctx, "v2")
 	moved, err := cloudlets.Disconnected(ctx, "berlin", old)

@@ -94,7 +94,7 @@ func (d *demo) maintenance(ctx context.Context) error {
 	return errors.Join(err, d.show(ctx))
 }
 
-// unanswered reboots a machine. The answer comes after the timeout.
+// unanswered reboots a machine. The answer arrives after the timeout.
 func (d *demo) unanswered(ctx context.Context) error {
 	d.printf("reboot m2: the hypervisor does not answer")
 	d.hypervisor.hold(ovc.Reboot)
