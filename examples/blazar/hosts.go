@@ -9,10 +9,9 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
-// hosts are the resources: there is one of each type, and one lease has it at a
-// time.
+// hosts are the resources: one of each type, which one lease holds at a time.
 type hosts struct {
-	wake chan struct{} // closed at the end: no call hangs after that
+	wake chan struct{} // closed at the end: ends the calls that hang
 
 	mu      sync.Mutex
 	holders map[string]string // lease by type
@@ -30,36 +29,27 @@ func newHosts() *hosts {
 func (h *hosts) plugins() map[string]blazar.Plugin {
 	plugins := map[string]blazar.Plugin{}
 	for _, kind := range []string{"host", "rack", "network"} {
-		plugins[kind] = blazar.Plugin{
-			Update:  func(ctx context.Context, a blazar.Allocation) error { return h.call(ctx, "update "+kind, a) },
-			OnStart: func(ctx context.Context, a blazar.Allocation) error { return h.start(ctx, kind, a) },
-			OnEnd:   func(ctx context.Context, a blazar.Allocation) error { return h.release(ctx, kind, a) },
+		call := func(verb string) func(context.Context, blazar.Allocation) error {
+			return func(ctx context.Context, a blazar.Allocation) error { return h.call(ctx, verb, kind, a.Lease) }
 		}
+		plugins[kind] = blazar.Plugin{Update: call("update"), OnStart: call("start"), OnEnd: call("release")}
 	}
 	return plugins
 }
 
-func (h *hosts) start(ctx context.Context, kind string, a blazar.Allocation) error {
-	if err := h.call(ctx, "start "+kind, a); err != nil {
+func (h *hosts) call(ctx context.Context, verb, kind, lease string) error {
+	if err := h.behave(ctx, verb+" "+kind, lease); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if holder, taken := h.holders[kind]; taken {
-		h.faults = append(h.faults, fmt.Errorf("%s gets the %s of %s", a.Lease, kind, holder))
-	}
-	h.holders[kind] = a.Lease
-	return nil
-}
-
-func (h *hosts) release(ctx context.Context, kind string, a blazar.Allocation) error {
-	if err := h.call(ctx, "release "+kind, a); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.holders[kind] == a.Lease {
+	switch holder := h.holders[kind]; {
+	case verb == "release" && holder == lease:
 		delete(h.holders, kind)
+	case verb == "start" && holder != "":
+		h.faults = append(h.faults, fmt.Errorf("%s acquires the %s of %s", lease, kind, holder))
+	case verb == "start":
+		h.holders[kind] = lease
 	}
 	return nil
 }
@@ -71,11 +61,12 @@ func (h *hosts) set(call, behaviour string) {
 	h.next[call] = behaviour
 }
 
-func (h *hosts) call(ctx context.Context, call string, a blazar.Allocation) error {
+// behave records a call, and performs its behaviour.
+func (h *hosts) behave(ctx context.Context, call, lease string) error {
 	h.mu.Lock()
 	behaviour := h.next[call]
 	delete(h.next, call)
-	h.calls = append(h.calls, fmt.Sprintf("%s for %s", call, a.Lease))
+	h.calls = append(h.calls, fmt.Sprintf("%s for %s", call, lease))
 	h.mu.Unlock()
 	switch behaviour {
 	case "fails":
@@ -92,7 +83,7 @@ func (h *hosts) call(ctx context.Context, call string, a blazar.Allocation) erro
 	return nil
 }
 
-// take returns the calls since the last call of take.
+// take returns the calls since the last take.
 func (h *hosts) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +98,7 @@ func (h *hosts) verify() error {
 	defer h.mu.Unlock()
 	faults := h.faults
 	for kind, lease := range h.holders {
-		faults = append(faults, fmt.Errorf("%s still has the %s", lease, kind))
+		faults = append(faults, fmt.Errorf("%s still holds the %s", lease, kind))
 	}
 	return errors.Join(faults...)
 }

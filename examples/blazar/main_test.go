@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/lifecycle/blazar"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,31 +30,25 @@ func TestRun(t *testing.T) {
 	})
 }
 
-func TestVerifyFindsFaults(t *testing.T) {
+func TestVerifyDetectsFaults(t *testing.T) {
 	ctx := t.Context()
-	w := newWorld(io.Discard)
-	defer w.close()
-	p, err := w.start(ctx, "alpha", time.Minute)
+	d := newDemo(io.Discard)
+	defer d.close()
+	p, err := d.start(ctx, "alpha", time.Minute)
 	require.NoError(t, err)
-	require.NoError(t, w.verify(ctx, p))
-	w.create(ctx, p, "l", 0, 1, "host")
-	require.ErrorContains(t, w.verify(ctx, p), "l is PENDING")
-	_, err = p.StartLease(ctx, "l")
-	require.NoError(t, err)
-	_, err = p.EndLease(ctx, "l")
-	require.NoError(t, err)
-	require.NoError(t, w.verify(ctx, p))
+	d.verify(ctx, p)
+	require.NoError(t, d.err)
 
-	w.hosts.holders["host"] = "l"
-	require.ErrorContains(t, w.verify(ctx, p), "l still has the host")
-	require.NoError(t, w.hosts.start(ctx, "host", blazar.Allocation{Lease: "k"}))
-	require.ErrorContains(t, w.verify(ctx, p), "k gets the host of l")
-	w.hosts.holders, w.hosts.faults = map[string]string{}, nil
+	d.create(ctx, p, "l", 0, 1, "host")
+	d.verify(ctx, p)
+	require.EqualError(t, d.err, "l ended in PENDING, not in TERMINATED")
 
-	_, err = p.Leases.Override(ctx, "l", blazar.LeaseActive, "operator", "test", nil)
-	require.NoError(t, err)
-	require.ErrorContains(t, w.verify(ctx, p), "l is ACTIVE; by its reservations and events it is TERMINATED")
+	d.hosts.holders["host"] = "l"
+	require.EqualError(t, d.hosts.verify(), "l still holds the host")
+	require.NoError(t, d.hosts.call(ctx, "start", "host", "k"))
+	require.ErrorContains(t, d.hosts.verify(), "k acquires the host of l")
 
-	w.refused(nil, lifecycle.ErrPrecondition)
-	require.ErrorContains(t, w.err, "want lifecycle: precondition failed")
+	d.err = nil
+	d.refused(nil, lifecycle.ErrPrecondition)
+	require.ErrorContains(t, d.err, "want lifecycle: precondition failed")
 }

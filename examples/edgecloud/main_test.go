@@ -29,35 +29,37 @@ func TestRun(t *testing.T) {
 	})
 }
 
-func TestRunFindsFaults(t *testing.T) {
+func TestRunDetectsFaults(t *testing.T) {
 	ctx := t.Context()
-	for want, fault := range map[string]func(w *world){
-		"the records are":                       func(w *world) { w.note(w.verify(ctx)) },
-		"is NotPresent with 0 nodes, not Ready": func(w *world) { w.requireCluster(ctx, "c1", edgecloud.Ready, 2) },
-		"is refused, not applied":               func(w *world) { w.report(ctx, "c1", 1, edgecloud.Ready, lifecycle.Applied) },
-		"got <nil>": func(w *world) {
-			_, err := w.c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin"}, nil)
-			w.refused(err, lifecycle.ErrPrecondition)
+	for want, fault := range map[string]func(d *demo){
+		"the records are":                       func(d *demo) { d.keep(d.verify(ctx)) },
+		"is NotPresent with 0 nodes, not Ready": func(d *demo) { d.requireCluster(ctx, "c1", edgecloud.Ready, 2) },
+		"is refused, not applied": func(d *demo) {
+			c1 := cluster{ID: "c1", Operation: 1}
+			d.report(ctx, c1, edgecloud.Ready, lifecycle.Applied)
 		},
-		"no quota": func(w *world) { w.note(errors.New("no quota")) },
-		"oslo 1": func(w *world) {
-			w.sites["oslo"].present[appKey("x")] = edgecloud.Order{}
-			_, err := w.c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 2}, nil)
-			w.note(err)
-			w.serve(ctx, "berlin")
-			_, err = w.c.Apps.Create(ctx, "a1", edgecloud.AppSpec{ClusterInst: "c1", Replicas: 3}, nil)
-			w.note(err)
-			w.serve(ctx, "berlin")
-			w.note(w.verify(ctx))
+		"got <nil>": func(d *demo) {
+			_, err := d.controller.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin"}, nil)
+			d.refused(err, lifecycle.ErrPrecondition)
+		},
+		"no quota": func(d *demo) { d.keep(errors.New("no quota")) },
+		"berlin has 3 instances": func(d *demo) {
+			_, err := d.controller.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 2}, nil)
+			d.keep(err)
+			d.serve(ctx)
+			_, err = d.controller.Apps.Create(ctx, "a1", edgecloud.AppSpec{ClusterInst: "c1", Replicas: 3}, nil)
+			d.keep(err)
+			d.serve(ctx)
+			d.site.present[lifecycle.Key{ID: "x"}] = edgecloud.Order{}
+			d.keep(d.verify(ctx))
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			w := &world{out: io.Discard, store: lifecycle.NewMemoryStore(), sites: map[string]*site{}}
-			w.restart()
-			startCloudlets(ctx, w)
-			require.NoError(t, w.err)
-			fault(w)
-			require.ErrorContains(t, w.err, want)
+			d := newDemo(io.Discard)
+			d.startCloudlet(ctx)
+			require.NoError(t, d.err)
+			fault(d)
+			require.ErrorContains(t, d.err, want)
 		})
 	}
 	ended, stop := context.WithCancel(ctx)

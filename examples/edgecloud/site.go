@@ -10,41 +10,20 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// site is a cloudlet: the platform, the CRM on it, and its connection. One goroutine uses
-// it.
-type site struct {
-	crm     *edgecloud.ResourceManager
-	world   *world
-	notify  int64 // of the connection
-	present map[lifecycle.Key]edgecloud.Order
-	failure error // of every order
-	lose    int   // the next reports, which the network loses
-	twice   int   // operations that were carried out twice
-}
+type cluster = edgecloud.Record[edgecloud.ClusterSpec]
 
-// crash replaces the CRM by one without memory.
-func (s *site) crash() (err error) {
-	s.crm, err = edgecloud.NewResourceManager(s, s.send)
-	return err
+// site is the platform of a cloudlet. One goroutine uses it.
+type site struct {
+	present map[lifecycle.Key]edgecloud.Order // the last order of every instance that exists
+	lose    int                               // how many of the next reports the network loses
+	twice   int                               // operations that were executed twice
 }
 
 var errLost = errors.New("the network is down")
 
-// send brings a report of the CRM to the controller.
-func (s *site) send(ctx context.Context, k lifecycle.Key, r edgecloud.Report) error {
-	if s.lose > 0 {
-		s.lose--
-		return errLost
-	}
-	_, err := s.world.c.Answer(ctx, k, r)
-	return err
-}
-
-// Do carries out an order.
+// Do executes an order.
 func (s *site) Do(_ context.Context, o edgecloud.Order) error {
 	switch {
-	case s.failure != nil:
-		return s.failure
 	case s.present[o.Key].Operation == o.Operation:
 		s.twice++
 	case o.Verb == edgecloud.Delete:
@@ -58,14 +37,4 @@ func (s *site) Do(_ context.Context, o edgecloud.Order) error {
 // Present returns the instances that exist.
 func (s *site) Present(context.Context) ([]lifecycle.Key, error) {
 	return slices.Collect(maps.Keys(s.present)), nil
-}
-
-// apps returns the number of AppInsts that exist.
-func (s *site) apps() (n int) {
-	for k := range s.present {
-		if k.Machine == edgecloud.AppInst.Name() {
-			n++
-		}
-	}
-	return n
 }

@@ -10,12 +10,11 @@ import (
 )
 
 // backend is one process: a controller and its simulated infrastructure. Work ends at
-// once, except for held jobs, which end when they are answered.
+// once, except for held jobs, which end after their answer.
 type backend struct {
 	*lattice.Controller
 
-	mu   sync.Mutex
-	jobs map[string]*job // by name, such as "deploy shop/d1"
+	jobs map[string]*job // by name, such as "deploy shop/d1"; does not change
 }
 
 // job is work that is held.
@@ -49,14 +48,8 @@ func newBackend(ctx context.Context, store lifecycle.Store, hold ...string) (*ba
 	return b, err
 }
 
-func (b *backend) job(name string) *job {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.jobs[name]
-}
-
 func (b *backend) perform(ctx context.Context, name string) error {
-	j := b.job(name)
+	j := b.jobs[name]
 	if j == nil {
 		return nil
 	}
@@ -73,7 +66,7 @@ func (b *backend) perform(ctx context.Context, name string) error {
 func (b *backend) await(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		select {
-		case <-b.job(name).started:
+		case <-b.jobs[name].started:
 		case <-ctx.Done():
 			return lifecycle.Ended(ctx)
 		}
@@ -86,6 +79,6 @@ func (b *backend) answer(ctx context.Context, name string, result error) error {
 	if err := b.await(ctx, name); err != nil {
 		return err
 	}
-	b.job(name).answer <- result
+	b.jobs[name].answer <- result
 	return nil
 }

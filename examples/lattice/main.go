@@ -1,8 +1,8 @@
-// Lattice runs three systems of Lattice: deploys of separate and of conflicting paths,
-// observations of services, a process that stalls while the next one continues, a
-// teardown, and the deletion of a system during a deploy.
+// Lattice runs three systems of Lattice: deploys of separate and of conflicting paths, a
+// process that stalls while the next one continues, a teardown, and the deletion of a
+// system during a deploy.
 //
-// It prints every result. It fails if a record ends in a wrong state, or if a lock is
+// It prints every outcome. It fails if a record ends in a wrong state, or if a lock is
 // left.
 package main
 
@@ -37,11 +37,11 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	first := &demo{out, b}
-	defer func() { _ = first.Close(ctx) }() // it is closed already if all steps succeed
-	if err := errors.Join(first.systems(ctx), first.services(ctx), first.deploys(ctx)); err != nil {
+	defer func() { _ = first.Close(ctx) }() // takeOver closes it if all steps succeed
+	if err := errors.Join(first.systems(ctx), first.deploys(ctx)); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "the process stalls; the next one acquires its locks and continues")
+	fmt.Fprintln(out, "the process stalls; the next process acquires its locks and continues its deploys")
 	b, err = newBackend(ctx, store, "deploy shop/d1", "deploy shop/d2", "deploy bank/d2", "teardown shop/t2")
 	if err != nil {
 		return err
@@ -88,32 +88,6 @@ func (d *demo) remove(ctx context.Context, id lattice.SystemID) error {
 	return err
 }
 
-// services reports observations of services.
-func (d *demo) services(ctx context.Context) error {
-	d.printf("the system follows its services")
-	for _, x := range []struct {
-		path  string
-		state lattice.ServiceState
-	}{
-		{"/web/cart", "pending"},
-		{"/web/cart", "stable"},
-		{"/web/search", "scaling"},
-		{"/web/cart", "updating"},
-		{"/db", "failed"},
-		{"/web/cart", "stable"},
-		{"/db", "stable"},
-		{"/web/search", "stable"},
-	} {
-		err := d.SetService(ctx, "shop", lock.MustParse(x.path), x.state)
-		rec, getErr := d.Systems().Get(ctx, "shop")
-		if err := errors.Join(err, getErr); err != nil {
-			return err
-		}
-		d.printf("  %s: %s, shop: %s", x.path, x.state, rec.State)
-	}
-	return nil
-}
-
 // deploys runs two deploys of separate paths. All conflicting actions are refused.
 func (d *demo) deploys(ctx context.Context) error {
 	d.printf("two deploys run at once; conflicting actions fail")
@@ -132,7 +106,7 @@ func (d *demo) deploys(ctx context.Context) error {
 // takeOver ends the deploys that the first process has started.
 func (d *demo) takeOver(ctx context.Context, first *demo) error {
 	err := errors.Join(d.holders(ctx, "shop"), d.deploy(ctx, "shop", "d5", "/web"))
-	d.printf("the first process continues, and its result of d2 is refused")
+	d.printf("the first process continues, and its outcome of d2 is refused")
 	if err := errors.Join(err, first.answer(ctx, "deploy shop/d2", nil)); err != nil {
 		return err
 	}
@@ -160,9 +134,6 @@ func (d *demo) teardown(ctx context.Context) error {
 		d.deploy(ctx, "shop", "d6", "/db"),
 		d.tearDown(ctx, "shop", "t3"),
 	)
-	for _, path := range []string{"/web/cart", "/web/search", "/db"} {
-		err = errors.Join(err, d.SetService(ctx, "shop", lock.MustParse(path), lattice.ServiceAbsent))
-	}
 	return errors.Join(
 		err,
 		d.answer(ctx, "teardown shop/t2", nil),

@@ -64,7 +64,6 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	d := &demo{io.Discard, b}
 	require.ErrorIs(t, d.remove(t.Context(), "none"), lifecycle.ErrNotFound)
-	require.ErrorIs(t, d.services(t.Context()), lifecycle.ErrNotFound)
 	require.ErrorIs(t, d.deploy(t.Context(), "none", "d", "/a"), lifecycle.ErrNotFound)
 	require.ErrorIs(t, d.tearDown(t.Context(), "none", "t"), lifecycle.ErrNotFound)
 	ctx, cancel := context.WithCancel(t.Context())

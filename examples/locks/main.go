@@ -1,10 +1,10 @@
 // Locks runs deploys and a teardown of one system. Deploys at disjoint paths run side by
 // side. A deploy below another one is refused, and the error names the holder. A
 // teardown waits until no deploy of its system runs; later deploys do not overtake it.
-// After a restart the process takes the locks of all actions in progress again.
+// After a restart the process acquires the locks of all actions in progress again.
 //
-// The program prints each refusal, and a time line of what each action held. It fails
-// if two conflicting locks were held at once.
+// The program prints grants, refusals and releases. It fails if two conflicting locks are
+// held at once.
 package main
 
 import (
@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/lock"
 )
@@ -25,193 +27,156 @@ func main() {
 	}
 }
 
-// at returns a request for X at a path, the mode of deploys and teardowns.
-func at(path string) lock.Request { return lock.Request{Path: lock.MustParse(path), Mode: lock.X} }
-
-// by returns options with an acquisition id, so that a restarted process can repeat the
-// request.
-func by(owner, reason string) *lock.Options {
-	return &lock.Options{ID: owner, Owner: owner, Reason: reason}
-}
-
 func run(ctx context.Context, out io.Writer) error {
-	line := newTimeLine()
-	s := &story{line: line, out: out}
+	s := &service{out: out, monitor: &monitor{out: out, waiting: make(chan struct{}, 1)}}
 	s.start()
-
-	s.say("two deploys of one system at disjoint paths, and one of another system")
-	s.deploy(ctx, "/shop/api", "deploy-1", "version 12")
-	s.deploy(ctx, "/shop/web", "deploy-2", "version 7")
-	s.deploy(ctx, "/blog", "deploy-3", "first version")
-
-	s.say("a deploy below deploy-1, and a deploy of the whole shop")
-	s.refused(ctx, "/shop/api/db", "deploy-4")
-	s.refused(ctx, "/shop", "deploy-5")
-
-	s.say("the process restarts and takes the locks of all actions in progress again")
-	before := s.restart(ctx)
-	s.say("deploy-2 repeats its request with the same id")
-	web := s.deploy(ctx, "/shop/web", "deploy-2", "version 7")
-	if s.err == nil {
-		fmt.Fprintf(out, "  granted, with a token greater than all earlier tokens: %t\n", web.Token() > before)
+	for _, scenario := range []func(context.Context) error{s.deploys, s.restart, s.teardown} {
+		if err := scenario(ctx); err != nil {
+			return err
+		}
 	}
-
-	s.say("a teardown of the shop waits for two deploys")
-	down := s.wait(ctx, "/shop", "teardown-1", "end of season")
-
-	s.say("a deploy at a free path does not overtake it")
-	s.refused(ctx, "/shop/jobs", "deploy-6")
-
-	s.say("deploy-1 ends, then deploy-2: the teardown is granted")
-	s.end(ctx, "deploy-1")
-	s.end(ctx, "deploy-2")
-	s.granted(down)
-	s.refused(ctx, "/shop/web", "deploy-7")
-
-	s.say("the teardown ends, and the path is free")
-	s.end(ctx, "teardown-1")
-	s.deploy(ctx, "/shop/jobs", "deploy-6", "version 1")
-	s.end(ctx, "deploy-6")
-	s.end(ctx, "deploy-3")
-	if s.err != nil {
-		return s.err
-	}
-
 	left, err := s.tree.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nleft: %d held, %d waiting, %d nodes\n\n", left.Held, left.Waiting, left.Nodes)
-	line.draw(out)
-	return line.verify()
+	fmt.Fprintf(out, "end: %d held, %d waiting, %d nodes\n", left.Held, left.Waiting, left.Nodes)
+	return s.monitor.verify()
 }
 
-// story performs steps until one fails.
-type story struct {
-	tree     *lock.Tree
-	line     *timeLine
+// deploys runs three deploys at once, and refuses two that conflict with them.
+func (s *service) deploys(ctx context.Context) error {
+	fmt.Fprintln(s.out, "three deploys at disjoint paths run at once")
+	return errors.Join(
+		s.deploy(ctx, "/shop/api", "deploy-1", "version 12"),
+		s.deploy(ctx, "/shop/web", "deploy-2", "version 7"),
+		s.deploy(ctx, "/blog", "deploy-3", "first version"),
+		s.refused(ctx, "/shop/api/db", "deploy-4"),
+		s.refused(ctx, "/shop", "deploy-5"),
+	)
+}
+
+// restart drops everything in memory. The new process acquires the locks of all actions
+// in progress, and a deploy that repeats its request returns the same lock.
+func (s *service) restart(ctx context.Context) error {
+	before, err := s.tree.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out, "the process restarts and acquires the locks of all actions in progress")
+	s.restarts++
+	s.start()
+	for _, r := range s.records {
+		if err := s.acquire(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := s.deploy(ctx, "/shop/web", "deploy-2", "version 7"); err != nil {
+		return err
+	}
+	if token := s.held["deploy-2"].Token(); token <= before.LastToken {
+		return fmt.Errorf("token %d of deploy-2 is not greater than token %d", token, before.LastToken)
+	}
+	fmt.Fprintln(s.out, "  all tokens are greater than the tokens before the restart")
+	return nil
+}
+
+// teardown waits for two deploys. A later deploy at a free path does not overtake it.
+func (s *service) teardown(ctx context.Context) error {
+	fmt.Fprintln(s.out, "a teardown waits for two deploys")
+	var teardown *lock.Grant
+	group, failed := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		teardown, err = s.tree.Lock(ctx, at("/shop"), options("teardown-1", "end of season"))
+		return err
+	})
+	select {
+	case <-s.monitor.waiting:
+	case <-failed.Done():
+		return group.Wait()
+	}
+	err := errors.Join(
+		s.refused(ctx, "/shop/jobs", "deploy-6"),
+		s.end(ctx, "deploy-1"),
+		s.end(ctx, "deploy-2"),
+		group.Wait(),
+	)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out, "the teardown ends, and its path is free")
+	return errors.Join(
+		teardown.Unlock(ctx),
+		s.deploy(ctx, "/shop/jobs", "deploy-6", "version 1"),
+		s.end(ctx, "deploy-6"),
+		s.end(ctx, "deploy-3"),
+	)
+}
+
+// service is one process that runs deploys.
+type service struct {
 	out      io.Writer
+	tree     *lock.Tree
+	monitor  *monitor
+	held     map[string]*lock.Grant // by owner
+	records  []record               // of the actions in progress; a real service keeps them in its store
 	restarts lock.Token
-	records  []record // of the actions in progress; a service keeps them in its store
-	held     map[string]*lock.Grant
-	err      error
 }
 
 // record is an action in progress. It survives a restart of the process.
 type record struct{ path, owner, reason string }
 
-func (s *story) say(what string) {
-	if s.err == nil {
-		fmt.Fprintf(s.out, "%s\n", what)
-	}
-}
-
-// start creates the lock tree of a new process. Its tokens are greater than all that an
-// earlier process has granted.
-func (s *story) start() {
-	s.tree = lock.Must(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.line.observer()})
+// start creates the lock tree of a new process. Its tokens are greater than all tokens
+// that earlier processes have granted.
+func (s *service) start() {
+	s.monitor.restarted()
+	s.tree = lock.Must(&lock.Config{FirstToken: s.restarts<<32 + 1, Observer: s.monitor.observer()})
 	s.held = map[string]*lock.Grant{}
 }
 
-// restart drops everything in memory and takes the locks of all actions in progress
-// again. It returns the last token of the old process.
-func (s *story) restart(ctx context.Context) lock.Token {
-	if s.err != nil {
-		return 0
-	}
-	was, err := s.tree.Snapshot(ctx)
-	s.restarts++
-	s.start()
-	s.err = err
-	for _, r := range s.records {
-		h, err := s.tree.TryLock(ctx, at(r.path), by(r.owner, r.reason))
-		s.held[r.owner] = h
-		s.err = errors.Join(s.err, err)
-	}
-	s.line.step()
-	return was.LastToken
+// at returns a request for X at a path, the mode of deploys and teardowns.
+func at(path string) lock.Request { return lock.Request{Path: lock.MustParse(path), Mode: lock.X} }
+
+// options returns options with an acquisition id, so that a restarted process can repeat
+// the request.
+func options(owner, reason string) *lock.Options {
+	return &lock.Options{ID: owner, Owner: owner, Reason: reason}
 }
 
-// deploy takes the path without waiting. A repeated request returns the same lock.
-func (s *story) deploy(ctx context.Context, path, owner, reason string) *lock.Grant {
-	if s.err != nil {
-		return nil
+// deploy records an action and acquires its lock without waiting.
+func (s *service) deploy(ctx context.Context, path, owner, reason string) error {
+	r := record{path, owner, reason}
+	if !slices.Contains(s.records, r) {
+		s.records = append(s.records, r)
 	}
-	h, err := s.tree.TryLock(ctx, at(path), by(owner, reason))
-	if s.err = err; err == nil && s.held[owner] == nil {
-		s.records = append(s.records, record{path, owner, reason})
-	}
-	s.held[owner] = h
-	s.line.step()
-	return h
+	return s.acquire(ctx, r)
 }
 
-// refused tries to take the path and prints the holders in the error.
-func (s *story) refused(ctx context.Context, path, owner string) {
-	if s.err != nil {
-		return
-	}
-	_, err := s.tree.TryLock(ctx, at(path), by(owner, ""))
-	conflict, ok := errors.AsType[*lock.ConflictError](err)
-	if !ok {
-		s.err = fmt.Errorf("%s should have been refused at %s: %w", owner, path, err)
-		return
-	}
-	for _, h := range conflict.Holders {
-		how := "holds"
-		if h.Waiting {
-			how = "waits for"
-		}
-		fmt.Fprintf(s.out, "  %s is refused %v: %s (%s) %s %v\n", owner, at(path), h.Owner, h.Reason, how,
-			lock.Request{Path: h.Path, Mode: h.Mode})
-	}
-	s.line.step()
-}
-
-// acquired is the result of a request that waits.
-type acquired struct {
-	owner string
-	held  *lock.Grant
-	err   error
-}
-
-// wait requests the path in a goroutine, and returns when the request is in the queue.
-// The goroutine ends with the request.
-func (s *story) wait(ctx context.Context, path, owner, reason string) <-chan acquired {
-	if s.err != nil {
-		return nil
-	}
-	result := make(chan acquired, 1)
-	go func() {
-		h, err := s.tree.Lock(ctx, at(path), by(owner, reason))
-		result <- acquired{owner, h, err}
-	}()
-	select {
-	case <-s.line.queued:
-	case got := <-result:
-		s.err = errors.Join(fmt.Errorf("%s did not wait", owner), got.err)
-	}
-	s.line.step()
-	return result
-}
-
-// granted waits for the result of a request.
-func (s *story) granted(result <-chan acquired) {
-	if s.err != nil {
-		return
-	}
-	got := <-result
-	if s.err = got.err; got.err == nil {
-		s.held[got.owner] = got.held
-	}
-	s.line.step()
+func (s *service) acquire(ctx context.Context, r record) error {
+	grant, err := s.tree.TryLock(ctx, at(r.path), options(r.owner, r.reason))
+	s.held[r.owner] = grant
+	return err
 }
 
 // end removes the record of an action and releases its lock.
-func (s *story) end(ctx context.Context, owner string) {
-	if s.err == nil {
-		s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.owner == owner })
-		s.err = s.held[owner].Unlock(ctx)
-		s.line.step()
+func (s *service) end(ctx context.Context, owner string) error {
+	s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.owner == owner })
+	return s.held[owner].Unlock(ctx)
+}
+
+// refused requests a lock that must be refused, and prints the holders in the error.
+func (s *service) refused(ctx context.Context, path, owner string) error {
+	_, err := s.tree.TryLock(ctx, at(path), options(owner, ""))
+	conflict, ok := errors.AsType[*lock.ConflictError](err)
+	if !ok {
+		return fmt.Errorf("%s at %s was not refused: %w", owner, path, err)
 	}
+	for _, h := range conflict.Holders {
+		verb := "holds"
+		if h.Waiting {
+			verb = "waits for"
+		}
+		fmt.Fprintf(s.out, "  %s is refused %v: %s (%s) %s %v\n", owner, at(path), h.Owner, h.Reason, verb,
+			lock.Request{Path: h.Path, Mode: h.Mode})
+	}
+	return nil
 }

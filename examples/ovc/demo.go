@@ -35,8 +35,8 @@ func (d *demo) end(ctx context.Context) {
 	_ = d.cloud.Queuer().Terminate(context.WithoutCancel(ctx)) // it waits for all actions
 }
 
-// method performs one method. To put a node in maintenance, it migrates the machines; the
-// hypervisor performs all other methods.
+// method performs one method. PutInMaintenance migrates the machines; the hypervisor
+// performs all other methods.
 func (d *demo) method(ctx context.Context, call ovc.Call) error {
 	if call.Method != ovc.PutInMaintenance {
 		d.hypervisor.perform(call)
@@ -76,7 +76,7 @@ func (d *demo) refused(err error) error {
 	return nil
 }
 
-// heal waits for the timeout, and heals.
+// heal waits for the timeout, and moves stuck and expired objects.
 func (d *demo) heal(ctx context.Context) (ovc.Healing, error) {
 	select {
 	case <-time.After(d.timeout + d.timeout/4):
@@ -105,13 +105,13 @@ func (d *demo) show(ctx context.Context) error {
 	return err
 }
 
-// hypervisor performs methods: held methods after their release, all others at once.
+// hypervisor performs held methods after their release, and all other methods at once.
 type hypervisor struct {
-	started chan ovc.Event // held methods, as they start
+	started chan ovc.Event // receives each held method that starts
 
 	mu    sync.Mutex
-	held  map[ovc.Event]chan struct{} // closed at the release
-	calls []ovc.Call                  // that have ended
+	held  map[ovc.Event]chan struct{} // closed by release
+	calls []ovc.Call                  // ended calls
 }
 
 func newHypervisor() *hypervisor {
@@ -139,6 +139,7 @@ func (h *hypervisor) hold(method ovc.Event) {
 	h.held[method] = make(chan struct{})
 }
 
+// release ends the delay of a method.
 func (h *hypervisor) release(method ovc.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

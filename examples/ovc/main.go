@@ -1,6 +1,6 @@
 // Ovc runs the objects of a small OpenvCloud. A node is put in maintenance while users
-// request actions on its machines. A disk is detached, attached, and deleted with its
-// machine. A hypervisor does not answer. Objects in the recycle bin are destroyed.
+// request actions on its machines. A hypervisor does not answer. Two agents update one
+// status. A machine is deleted with its disk, and both are destroyed later.
 //
 // It prints the states and the text of every refusal. It fails if an object ends in a wrong
 // state.
@@ -40,7 +40,7 @@ func run(ctx context.Context, out io.Writer, timeout time.Duration) error {
 	}
 	defer d.end(ctx)
 	for _, step := range []func(context.Context) error{
-		d.setUp, d.maintenance, d.attach, d.unanswered, d.updates, d.retention, d.verify,
+		d.setUp, d.maintenance, d.unanswered, d.updates, d.retention, d.verify,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -49,13 +49,18 @@ func run(ctx context.Context, out io.Writer, timeout time.Duration) error {
 	return nil
 }
 
+// setUp deploys the machines, and adds their disks.
 func (d *demo) setUp(ctx context.Context) error {
-	d.printf("machines m1, m2 and m3 run on node n1, and disk d1 is attached to m2")
-	err := errors.Join(d.add(ctx, ovc.KindNode, "n1"), d.add(ctx, ovc.KindDisk, "d1"))
+	d.printf("machines m1, m2 and m3 run on node n1; disks d1 and d2 are attached to m2 and m3")
+	err := errors.Join(d.add(ctx, ovc.KindNode, "n1"), d.add(ctx, ovc.KindDisk, "d1"), d.add(ctx, ovc.KindDisk, "d2"))
 	for _, vm := range machines {
 		err = errors.Join(err, d.add(ctx, ovc.KindVM, vm), d.perform(ctx, ovc.KindVM, vm, ovc.Deploy, ""))
 	}
-	return errors.Join(err, d.perform(ctx, ovc.KindVM, "m2", ovc.AddDisk, "d1"))
+	return errors.Join(
+		err,
+		d.perform(ctx, ovc.KindVM, "m2", ovc.AddDisk, "d1"),
+		d.perform(ctx, ovc.KindVM, "m3", ovc.AddDisk, "d2"),
+	)
 }
 
 // maintenance migrates the machines of the node while users request actions.
@@ -89,16 +94,7 @@ func (d *demo) maintenance(ctx context.Context) error {
 	return errors.Join(err, d.show(ctx))
 }
 
-func (d *demo) attach(ctx context.Context) error {
-	d.printf("stop m3 and attach d1: m3 is halted again")
-	return errors.Join(
-		d.perform(ctx, ovc.KindVM, "m3", ovc.Stop, ""),
-		d.perform(ctx, ovc.KindVM, "m3", ovc.AttachDisk, "d1"),
-		d.show(ctx),
-	)
-}
-
-// unanswered is a reboot whose answer comes after its timeout.
+// unanswered reboots a machine. The answer arrives after the timeout.
 func (d *demo) unanswered(ctx context.Context) error {
 	d.printf("reboot m2: the hypervisor does not answer")
 	d.hypervisor.hold(ovc.Reboot)
@@ -119,7 +115,7 @@ func (d *demo) unanswered(ctx context.Context) error {
 	return err
 }
 
-// updates changes a status like an agent that performs actions elsewhere.
+// updates changes a status, like agents that perform actions without the service.
 func (d *demo) updates(ctx context.Context) error {
 	d.printf("two agents set m2 to PAUSING, and one of them to PAUSED")
 	_, first := d.cloud.UpdateStatus(ctx, ovc.KindVM, "m2", ovc.Running, ovc.Pausing)
@@ -128,8 +124,9 @@ func (d *demo) updates(ctx context.Context) error {
 	return errors.Join(first, d.refused(second), last)
 }
 
+// retention deletes a machine. The service destroys it after the retention period.
 func (d *demo) retention(ctx context.Context) error {
-	d.printf("delete m3 with its disk; after the retention period both are destroyed")
+	d.printf("delete m3 with d2; after the retention period both are destroyed")
 	err := errors.Join(d.perform(ctx, ovc.KindVM, "m3", ovc.Delete, ""), d.show(ctx))
 	healing, failed := d.heal(ctx)
 	err = errors.Join(err, failed)
@@ -141,7 +138,7 @@ func (d *demo) retention(ctx context.Context) error {
 }
 
 // ends are the states that the objects must end in.
-var ends = []string{"m1 DESTROYED", "m2 PAUSED", "m3 DESTROYED", "d1 DESTROYED", "n1 MAINTENANCE"}
+var ends = []string{"m1 DESTROYED", "m2 PAUSED", "m3 DESTROYED", "d1 CREATED", "d2 DESTROYED", "n1 MAINTENANCE"}
 
 // verify returns an error if an object is in a wrong state.
 func (d *demo) verify(ctx context.Context) error {
@@ -152,6 +149,6 @@ func (d *demo) verify(ctx context.Context) error {
 	if !slices.Equal(list, ends) {
 		return fmt.Errorf("the states are %s", strings.Join(list, ", "))
 	}
-	d.printf("every object is in the expected state")
+	d.printf("end: every object is in the expected state")
 	return nil
 }

@@ -89,15 +89,15 @@ func (s *service) destroyDuringMigration(ctx context.Context, out io.Writer) err
 // waits for the disk, and a reboot of the first VM waits for the VM.
 func (s *service) moveDisk(ctx context.Context, out io.Writer) error {
 	var order []string // the queue runs the actions of disk-1 one at a time
-	note := func(name string) func() { return func() { order = append(order, name) } }
+	record := func(name string) func() { return func() { order = append(order, name) } }
 	detach, err := s.queue.SubmitAll(ctx, []string{"disk-1", "vm-2"}, &queue.Action{
-		Name: "detach", Run: s.exclusive("detach", []string{"disk-1", "vm-2"}, note("detach from vm-2")),
+		Name: "detach", Run: s.exclusive("detach", []string{"disk-1", "vm-2"}, record("detach from vm-2")),
 	})
 	if err != nil {
 		return err
 	}
 	attach, err := s.queue.SubmitAll(ctx, []string{"disk-1", "vm-3"}, &queue.Action{
-		Name: "attach", Run: s.exclusive("attach", []string{"disk-1", "vm-3"}, note("attach to vm-3")),
+		Name: "attach", Run: s.exclusive("attach", []string{"disk-1", "vm-3"}, record("attach to vm-3")),
 	})
 	if err != nil {
 		return err

@@ -15,10 +15,8 @@ import (
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), &out, 60))
-	require.Contains(t, out.String(), "wrong actor")
-	require.Contains(t, out.String(), "not allowed")
-	require.Contains(t, out.String(), "one commits 5 nodes")
-	require.Regexp(t, `end: 38 of 60 clusters are Ready, 22 are gone\n$`, out.String())
+	require.Contains(t, out.String(), "undone by the controller: 6 creations, 6 updates and 2 deletions that failed\n")
+	require.Regexp(t, `end: 38 of 60 clusters are Ready, 22 do not exist\n$`, out.String())
 }
 
 // The program is a test of the library only if verify detects faults.

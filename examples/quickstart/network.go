@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
-
-	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// network carries messages one way. Some are lost, some are delivered twice, and some
-// late, which is after messages that were sent later. One goroutine sends.
+// network carries messages in one direction. It loses some, delivers some twice, and
+// delivers some after messages that were sent later. One goroutine sends.
 type network[M any] struct {
 	out   chan M
 	dice  *rand.Rand
@@ -19,6 +16,10 @@ type network[M any] struct {
 }
 
 type traffic struct{ sent, lost, twice, late int }
+
+func (t traffic) String() string {
+	return fmt.Sprintf("%d sent, %d of them lost, %d delivered twice, %d delivered late", t.sent, t.lost, t.twice, t.late)
+}
 
 func newNetwork[M any](seed uint64) *network[M] {
 	return &network[M]{out: make(chan M, 1<<16), dice: rand.New(rand.NewPCG(seed, seed))}
@@ -40,7 +41,7 @@ func (n *network[M]) send(ctx context.Context, msg M) {
 	default:
 		n.deliver(ctx, msg)
 	}
-	if len(n.late) > 50 { // long enough for most of them to be too late
+	if len(n.late) > 50 { // the operations of most of them have ended
 		for _, msg := range n.late {
 			n.deliver(ctx, msg)
 		}
@@ -53,25 +54,4 @@ func (n *network[M]) deliver(ctx context.Context, msg M) {
 	case n.out <- msg:
 	case <-ctx.Done():
 	}
-}
-
-// fails reports whether an operation fails, by the number of the cluster.
-func fails(requested edgecloud.State, i int) bool {
-	switch requested {
-	case edgecloud.CreateRequested:
-		return i%17 == 5
-	case edgecloud.UpdateRequested:
-		return i%13 == 4
-	case edgecloud.DeleteRequested:
-		return i%19 == 6
-	}
-	return false
-}
-
-func number(cluster string) int {
-	i, err := strconv.Atoi(strings.TrimPrefix(cluster, "c-"))
-	if err != nil {
-		panic("quickstart: not an id of a cluster: " + cluster)
-	}
-	return i
 }

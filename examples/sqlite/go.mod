@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/sync v0.24.0
 	modernc.org/sqlite v1.60.1
 )
 

@@ -1,11 +1,11 @@
 // Sqlite keeps the clusters of an edge cloud in a SQLite file. The program starts the
-// service as a process, kills the process with SIGKILL in the middle of its work,
-// prints what the file contains, and starts the service again. The second process
-// finds the operations that the first one left, observes the cloudlet, and completes
-// them. At the end the program prints the history of one cluster.
+// service as a process, kills the process with SIGKILL during its work, prints the
+// content of the file, and starts the service again. The second process finds the
+// operations that the first one left, observes the cloudlet, and completes them. At the
+// end the program prints the history of one cluster.
 //
-// The program fails if a cluster ends in the wrong state, or if the cloudlet has
-// executed an operation twice.
+// The program fails if a cluster is not Ready, or if the cloudlet has created a cluster
+// twice.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == "serve" {
 		err = serve(ctx, os.Stdout, os.Args[2], os.Args[3] == "slow")
 	} else {
-		err = script(ctx, os.Stdout)
+		err = run(ctx, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sqlite:", err)
@@ -44,22 +44,22 @@ func main() {
 	}
 }
 
-// script runs the service twice, in a directory that it removes.
-func script(ctx context.Context, out io.Writer) error {
+// run runs the service twice, in a directory that it removes.
+func run(ctx context.Context, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "interlock")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Fprintln(out, "the service starts, and its cloudlet is slow")
+	fmt.Fprintln(out, "the service starts, and its cloudlet does not answer")
 	switch killed, err := process(ctx, out, dir, "slow"); {
 	case err != nil:
 		return err
 	case !killed:
 		return errors.New("the service has ended before it could be killed")
 	}
-	fmt.Fprintln(out, "the service is killed in the middle. The file contains:")
-	if err := look(ctx, out, dir); err != nil {
+	fmt.Fprintln(out, "the service is killed. The file contains:")
+	if err := show(ctx, out, dir); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "the service starts again, on the same file")
@@ -67,14 +67,14 @@ func script(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, "the service has ended. The file contains:")
-	if err := look(ctx, out, dir); err != nil {
+	if err := show(ctx, out, dir); err != nil {
 		return err
 	}
 	return verify(ctx, out, dir)
 }
 
 // process runs the service until it ends, and copies its output. It kills the
-// service after the line inTheMiddle.
+// service after the line waiting.
 func process(ctx context.Context, out io.Writer, dir, pace string) (killed bool, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -90,7 +90,7 @@ func process(ctx context.Context, out io.Writer, dir, pace string) (killed bool,
 		return false, err
 	}
 	for lines := bufio.NewScanner(output); lines.Scan(); {
-		if lines.Text() == inTheMiddle {
+		if lines.Text() == waiting {
 			killed = true
 			err = cmd.Process.Kill() // SIGKILL: kill -9
 			continue
@@ -118,10 +118,10 @@ func open(ctx context.Context, dir string) (*sql.DB, *sqlstore.Store, error) {
 }
 
 // example is the cluster that the program explains.
-var example = id(21)
+var example = id(9)
 
-// look prints the number of clusters in each state, and the explanation of one.
-func look(ctx context.Context, out io.Writer, dir string) error {
+// show prints the number of clusters in each state, and the explanation of one.
+func show(ctx context.Context, out io.Writer, dir string) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
 		return err
@@ -152,20 +152,22 @@ func verify(ctx context.Context, out io.Writer, dir string) error {
 	defer db.Close()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
 	for i := range wanted {
-		want := finally(i)
 		c, err := clusters.Get(ctx, id(i))
-		switch {
-		case errors.Is(err, lifecycle.ErrNotFound) && want == 0:
-		case err != nil:
+		if err != nil {
 			return err
-		case c.State != edgecloud.Ready || c.Payload.Nodes != want:
-			return fmt.Errorf("%s ended in %s with %d nodes; it should have %d", c.ID, c.State, c.Payload.Nodes, want)
 		}
-		if err := (cloudlet{dir: dir}).verify(id(i), want); err != nil {
+		if c.State != edgecloud.Ready || c.Payload.Nodes != nodes {
+			return fmt.Errorf("%s ended in %s with %d nodes, not in Ready with %d", c.ID, c.State, c.Payload.Nodes, nodes)
+		}
+		executed, err := cloudlet{dir: dir}.executed(c.ID)
+		if err != nil {
 			return err
+		}
+		if len(executed) != 1 {
+			return fmt.Errorf("%s: the cloudlet executed %d creations, not one: %q", c.ID, len(executed), executed)
 		}
 	}
-	fmt.Fprintf(out, "all %d clusters are as requested, and the cloudlet executed no operation twice. The history of %s:\n", wanted, example)
+	fmt.Fprintf(out, "all %d clusters are Ready, and the cloudlet created each once. The history of %s:\n", wanted, example)
 	rows, err := clusters.History(ctx, example, 0, 0)
 	for _, row := range rows {
 		fmt.Fprintf(out, "  %v\n", row)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain is the service in the processes that the script starts.
+// TestMain is the service in the processes that run starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		main()
@@ -21,12 +21,16 @@ func TestMain(m *testing.M) {
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
 
-func TestScript(t *testing.T) {
-	want, err := os.ReadFile("testdata/script.txt")
-	require.NoError(t, err)
+func TestOutput(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, script(t.Context(), &out))
-	require.Equal(t, string(want), times.ReplaceAllString(out.String(), "TIME"))
+	require.NoError(t, run(t.Context(), &out))
+	got := times.ReplaceAllString(out.String(), "TIME")
+	if os.Getenv("UPDATE_DOCS") != "" {
+		require.NoError(t, os.WriteFile("testdata/output.txt", []byte(got), 0o666))
+	}
+	want, err := os.ReadFile("testdata/output.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
 }
 
 // The program is a test of the store only if verify detects every fault.
@@ -36,12 +40,12 @@ func TestVerifyDetectsFaults(t *testing.T) {
 		err   string
 	}{
 		"nothing": {func(*testing.T, string) {}, ""},
-		"done twice": {func(t *testing.T, dir string) {
-			require.NoError(t, cloudlet{dir: dir}.note(id(3), "operation 1: 1 nodes\n"))
-		}, "the cloudlet executed operation 1 of c-03 twice"},
-		"not what is recorded": {func(t *testing.T, dir string) {
-			require.NoError(t, cloudlet{dir: dir}.note(id(3), "operation 7: 5 nodes\n"))
-		}, `c-03 has "5 nodes\n" at the cloudlet, not "1 nodes\n"`},
+		"created twice": {func(t *testing.T, dir string) {
+			require.NoError(t, cloudlet{dir: dir}.execute(id(3), 1))
+		}, "c-03: the cloudlet executed 2 creations, not one"},
+		"not created": {func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(cloudlet{dir: dir}.file(id(3))))
+		}, "c-03: the cloudlet executed 0 creations, not one"},
 		"not recorded": {func(t *testing.T, dir string) {
 			old, err := filepath.Glob(filepath.Join(dir, "clusters.db*"))
 			require.NoError(t, err)

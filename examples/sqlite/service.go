@@ -5,26 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-const wanted = 24 // clusters
+// The program creates this many clusters, each with this number of nodes.
+const (
+	wanted = 12
+	nodes  = 3
+)
 
 func id(i int) string { return fmt.Sprintf("c-%02d", i) }
 
-// At first all clusters have one node. Finally every fourth has three nodes, and
-// every fourth is removed.
-func atFirst(int) int   { return 1 }
-func finally(i int) int { return []int{1, 3, 0, 1}[i%4] }
+// waiting is the line that the service prints when all calls of the cloudlet hang.
+const waiting = "all calls of the cloudlet hang"
 
-// inTheMiddle is the line that the service prints when all calls of the cloudlet hang.
-const inTheMiddle = "in the middle"
-
-type manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
+type (
+	manager = lifecycle.Manager[edgecloud.State, edgecloud.Event, edgecloud.ClusterSpec]
+	handle  = lifecycle.Handle[edgecloud.State, edgecloud.ClusterSpec]
+)
 
 // service is one process, with the manager of the clusters in the file and the
 // cloudlet where they run.
@@ -34,8 +38,8 @@ type service struct {
 	cloudlet cloudlet
 }
 
-// serve runs a process of the service. With a slow cloudlet it creates all clusters
-// before the cloudlet begins to hang.
+// serve runs a process of the service: it sweeps, and creates the missing clusters. The
+// calls of a slow cloudlet do not return.
 func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 	db, store, err := open(ctx, dir)
 	if err != nil {
@@ -47,116 +51,104 @@ func serve(ctx context.Context, out io.Writer, dir string, slow bool) error {
 		return err
 	}
 	heartbeats, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- owner.Run(heartbeats) }()
+	var group errgroup.Group
+	group.Go(func() error { return owner.Run(heartbeats) })
 
 	s := &service{out: out, cloudlet: cloudlet{dir: dir}}
+	if slow {
+		s.cloudlet.hangs = make(chan struct{})
+	}
 	s.clusters = lifecycle.Must(edgecloud.ClusterInst, store, &lifecycle.Config[edgecloud.Event]{
 		Owner: owner, WorkerActor: edgecloud.CRM,
 		Done: []edgecloud.Event{edgecloud.Done}, Failed: []edgecloud.Event{edgecloud.Fail}, Undo: []edgecloud.Event{edgecloud.Undo},
 		Handlers: map[string]lifecycle.Handler{"cloudlet": s.work}, Observe: s.observe,
 	})
 	err = s.recover(ctx)
-	var hangs chan struct{}
-	if err == nil && slow {
-		err = s.converge(ctx, atFirst, nil)
-		hangs = make(chan struct{})
-		s.cloudlet.hangs = hangs
-	}
 	if err == nil {
-		err = s.converge(ctx, finally, hangs)
+		err = s.createAll(ctx)
 	}
 	stop()
-	if err = errors.Join(err, <-ended); err != nil {
+	if err = errors.Join(err, group.Wait()); err != nil {
 		return err
 	}
 	return errors.Join(owner.Leave(ctx), store.Close())
 }
 
-// recover finds what an earlier process has left. A service that runs for longer
-// sweeps again and again, with [lifecycle.Run].
+// recover sweeps the operations of an earlier process. A service that runs for longer
+// calls [lifecycle.Run], which sweeps at an interval.
 func (s *service) recover(ctx context.Context) error {
 	left, err := s.clusters.Sweep(ctx)
 	for _, r := range left {
 		fmt.Fprintln(s.out, r)
 	}
-	fmt.Fprintf(s.out, "%d were left by a dead process\n", len(left))
+	fmt.Fprintf(s.out, "%d operations of a dead process were swept\n", len(left))
 	return err
 }
 
 // observe checks whether the cloudlet has executed the operation of a stuck cluster.
 func (s *service) observe(_ context.Context, stuck lifecycle.StoredRecord) (edgecloud.Event, fsm.Actor, error) {
-	done, err := s.cloudlet.done(stuck.ID, stuck.Operation)
-	if err != nil || !done {
+	executed, err := s.cloudlet.executed(stuck.ID)
+	if err != nil || !slices.Contains(executed, fmt.Sprintf("operation %d", stuck.Operation)) {
 		return "", "", err // the deadline row fires
 	}
 	return edgecloud.Done, edgecloud.CRM, nil
 }
 
 // work is the handler that executes an operation at the cloudlet.
-func (s *service) work(ctx context.Context, args []byte) error {
+func (s *service) work(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
-	nodes, err := strconv.Atoi(string(args))
-	if err != nil {
-		return err
-	}
-	if nodes == 0 { // no application uses the cluster
-		if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Prepared, edgecloud.Controller, ""); err != nil {
-			return err
-		}
-	}
 	if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Working, edgecloud.CRM, ""); err != nil {
 		return err
 	}
-	return s.cloudlet.do(ctx, t.ID, t.Operation, nodes)
+	return s.cloudlet.do(ctx, t.ID, t.Operation)
 }
 
-// converge starts the operations that give all clusters their nodes, and waits for
-// the outcomes. Before that it undoes operations that have failed. With hangs, it
-// reports when all operations hang.
-func (s *service) converge(ctx context.Context, nodes func(i int) int, hangs <-chan struct{}) error {
-	var asked []*lifecycle.Handle[edgecloud.State, edgecloud.ClusterSpec]
+// createAll creates the missing clusters, and waits until they are Ready. If the calls of
+// the cloudlet hang, it prints a line after the last call.
+func (s *service) createAll(ctx context.Context) error {
+	var handles []*handle
 	for i := range wanted {
-		c, err := s.clusters.Get(ctx, id(i))
-		if errors.Is(err, lifecycle.ErrNotFound) {
-			c.State, err = edgecloud.NotPresent, nil
-		}
-		if err == nil && edgecloud.ClusterInst.Kind(c.State) == fsm.Failed {
-			c, err = s.clusters.Fire(ctx, id(i), edgecloud.Undo, edgecloud.Controller, nil)
-		}
+		h, err := s.create(ctx, id(i))
 		if err != nil {
 			return err
 		}
-		e, want := edgecloud.Update, nodes(i)
-		switch {
-		case c.State == edgecloud.NotPresent && want > 0:
-			e = edgecloud.Create
-		case c.State == edgecloud.NotPresent || c.Payload.Nodes == want:
-			continue
-		case want == 0:
-			e = edgecloud.Delete
+		if h != nil {
+			handles = append(handles, h)
 		}
-		h, err := s.clusters.Do(ctx, id(i), e, edgecloud.User, lifecycle.Named("cloudlet", []byte(strconv.Itoa(want))),
-			&lifecycle.Change[edgecloud.ClusterSpec]{Edit: func(c *edgecloud.ClusterSpec) error {
-				c.Flavor, c.Nodes = "small", want
-				return nil
-			}})
-		if err != nil {
-			return err
-		}
-		asked = append(asked, h)
 	}
-	fmt.Fprintf(s.out, "%d operations are under way\n", len(asked))
-	if hangs != nil {
-		for range asked {
-			<-hangs
+	fmt.Fprintf(s.out, "%d operations have started\n", len(handles))
+	if s.cloudlet.hangs != nil {
+		for range handles {
+			<-s.cloudlet.hangs
 		}
-		fmt.Fprintln(s.out, inTheMiddle)
+		fmt.Fprintln(s.out, waiting)
 	}
-	for _, h := range asked {
+	for _, h := range handles {
 		if _, err := h.Wait(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// create starts the operation that creates a cluster. It undoes a failed creation first.
+// It returns nil if the cluster is Ready.
+func (s *service) create(ctx context.Context, id string) (*handle, error) {
+	c, err := s.clusters.Get(ctx, id)
+	switch {
+	case err == nil && c.State == edgecloud.Ready:
+		return nil, nil
+	case err == nil && c.State == edgecloud.CreateError:
+		_, err = s.clusters.Fire(ctx, id, edgecloud.Undo, edgecloud.Controller, nil)
+	case errors.Is(err, lifecycle.ErrNotFound):
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.clusters.Do(ctx, id, edgecloud.Create, edgecloud.User, lifecycle.Named("cloudlet", nil),
+		&lifecycle.Change[edgecloud.ClusterSpec]{Edit: func(c *edgecloud.ClusterSpec) error {
+			c.Flavor, c.Nodes = "small", nodes
+			return nil
+		}})
 }

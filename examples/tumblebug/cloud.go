@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// cloud simulates providers. Its actions take a delay, and it can be made to refuse
-// requests, to lose answers, and to show wrong states.
+// cloud simulates the providers. Its actions take a delay. It can reject requests, lose
+// answers, and pause.
 type cloud struct {
 	delay time.Duration
 
@@ -20,10 +20,8 @@ type cloud struct {
 	vms       map[string]*machine
 	resources map[tumblebug.Resource]bool
 	reject    map[string]bool // requests such as "Create web-2"
-	silent    map[string]bool // requests that have an effect and no answer
-	shows     map[string][]tumblebug.State
-	statuses  int           // requests for a status
-	paused    chan struct{} // while not nil, no request starts until it is closed
+	silent    map[string]bool // requests that have an effect, and no answer
+	paused    chan struct{}   // while not nil, no request starts until it is closed
 }
 
 // machine is a VM at its provider.
@@ -36,7 +34,7 @@ type machine struct {
 func newCloud(delay time.Duration) *cloud {
 	return &cloud{
 		delay: delay, vms: map[string]*machine{}, resources: map[tumblebug.Resource]bool{},
-		reject: map[string]bool{}, silent: map[string]bool{}, shows: map[string][]tumblebug.State{},
+		reject: map[string]bool{}, silent: map[string]bool{},
 	}
 }
 
@@ -95,11 +93,6 @@ func (c *cloud) Control(ctx context.Context, vm tumblebug.VMRef, a tumblebug.Act
 func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.statuses++
-	if shows := c.shows[vm.VMID]; len(shows) > 0 {
-		c.shows[vm.VMID] = shows[1:]
-		return shows[0], nil
-	}
 	m := c.vms[vm.Life+"/"+vm.VMID]
 	switch {
 	case m == nil:
@@ -110,7 +103,7 @@ func (c *cloud) Status(_ context.Context, vm tumblebug.VMRef) (tumblebug.State, 
 	return m.then, nil
 }
 
-// pause holds all requests back, or lets them continue.
+// pause delays all requests, or ends the delay. The caller holds mu.
 func (c *cloud) pause(on bool) {
 	if on {
 		c.paused = make(chan struct{})

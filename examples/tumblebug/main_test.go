@@ -60,8 +60,7 @@ func TestUnexpectedResults(t *testing.T) {
 	require.ErrorContains(t, d.perform(t.Context(), []step{post("m?action=resume", 200)}), "HTTP 403, want 200")
 	require.ErrorIs(t, d.perform(t.Context(), []step{rests("none", "Failed")}), lifecycle.ErrNotFound)
 	require.ErrorContains(t, (&demo{url: "http://%"}).request(t.Context(), http.MethodGet, "m", 200, nil), "invalid URL")
-	d.clouds.statuses = 0
-	require.EqualError(t, d.perform(t.Context(), []step{verify}), "0 requests for a cached status, 3 resources left")
+	require.EqualError(t, d.perform(t.Context(), []step{verify}), "3 resources are left in the clouds")
 }
 
 func TestEndpoints(t *testing.T) {

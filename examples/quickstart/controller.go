@@ -2,28 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
-
-// request is what the controller sends to the CRM: the operation that the cluster is
-// in.
-type request struct {
-	cluster   string
-	operation lifecycle.OpID
-	state     edgecloud.State // CreateRequested, UpdateRequested or DeleteRequested
-}
-
-// answer is what the CRM sends back, about one operation.
-type answer struct {
-	cluster   string
-	operation lifecycle.OpID
-	event     edgecloud.Event
-	reason    string
-}
 
 // controller sends requests to the CRM and reports its answers. It also fires its own
 // events of the table: it prepares deletions and undoes failures.
@@ -33,7 +16,7 @@ type controller struct {
 	requests *network[request]
 	answers  *network[answer]
 	undone   map[edgecloud.State]int
-	verdicts map[lifecycle.Verdict]int // on the answers
+	verdicts map[lifecycle.Verdict]int
 }
 
 func (c *controller) run(ctx context.Context) error {
@@ -48,7 +31,7 @@ func (c *controller) run(ctx context.Context) error {
 		case row := <-c.changed:
 			err = c.follow(ctx, row)
 		case a := <-c.answers.out:
-			// An answer that comes late or twice changes nothing.
+			// A late or repeated answer changes nothing.
 			var verdict lifecycle.Verdict
 			verdict, err = c.mgr.Report(ctx, a.cluster, a.operation, a.event, edgecloud.CRM, a.reason)
 			c.verdicts[verdict]++
@@ -61,7 +44,7 @@ func (c *controller) run(ctx context.Context) error {
 	}
 }
 
-// follow does what the controller has to do after a change.
+// follow handles a change of state.
 func (c *controller) follow(ctx context.Context, row lifecycle.HistoryRow) error {
 	switch state := edgecloud.State(row.To); state {
 	case edgecloud.CreateRequested, edgecloud.UpdateRequested, edgecloud.DeleteRequested:
@@ -78,16 +61,15 @@ func (c *controller) follow(ctx context.Context, row lifecycle.HistoryRow) error
 	return nil
 }
 
-// repeat sends the requests again that have not been answered, because the request or
-// the answer may be lost. The CRM does nothing twice.
+// repeat sends the unanswered requests again, because the request or the answer may be
+// lost. The CRM executes no operation twice.
 func (c *controller) repeat(ctx context.Context) error {
 	requested := map[edgecloud.State]edgecloud.State{
 		edgecloud.CreateRequested: edgecloud.CreateRequested, edgecloud.Creating: edgecloud.CreateRequested,
 		edgecloud.UpdateRequested: edgecloud.UpdateRequested, edgecloud.Updating: edgecloud.UpdateRequested,
 		edgecloud.DeleteRequested: edgecloud.DeleteRequested, edgecloud.Deleting: edgecloud.DeleteRequested,
 	}
-	var unanswered lifecycle.Select[edgecloud.State]
-	unanswered.UnchangedFor = 5 * time.Millisecond
+	unanswered := lifecycle.Select[edgecloud.State]{UnchangedFor: 5 * time.Millisecond}
 	for state := range requested {
 		unanswered.States = append(unanswered.States, state)
 	}
@@ -99,41 +81,3 @@ func (c *controller) repeat(ctx context.Context) error {
 	}
 	return nil
 }
-
-// crm does the work on the cloudlet. It keeps the answer of the last operation of each
-// cluster, so that it only answers a repeated request.
-type crm struct {
-	requests *network[request]
-	answers  *network[answer]
-}
-
-func (m *crm) run(ctx context.Context) error {
-	last := make(map[string]answer)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case r := <-m.requests.out:
-			a, known := last[r.cluster]
-			switch {
-			case known && a.operation > r.operation:
-				continue // a late request for an operation that is over
-			case !known || a.operation < r.operation:
-				m.answers.send(ctx, answer{r.cluster, r.operation, edgecloud.Working, ""})
-				a = work(r)
-				last[r.cluster] = a
-			}
-			m.answers.send(ctx, a)
-		}
-	}
-}
-
-// work returns the outcome of an operation.
-func work(r request) answer {
-	if fails(r.state, number(r.cluster)) {
-		return answer{r.cluster, r.operation, edgecloud.Fail, errNoRoom.Error()}
-	}
-	return answer{r.cluster, r.operation, edgecloud.Done, ""}
-}
-
-var errNoRoom = errors.New("the cloudlet has no room")
