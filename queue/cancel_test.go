@@ -41,32 +41,6 @@ func TestCancelInEveryState(t *testing.T) {
 	})
 }
 
-func TestCancelOfStubborn(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
-		for _, tt := range []struct {
-			returns error
-			want    queue.Outcome
-		}{
-			{nil, queue.OK},
-			{errBoom, queue.Failed}, // its own error
-			{context.Canceled, queue.Canceled},
-		} {
-			act := stubborn("stubborn", time.Minute, tt.returns)
-			act.Retry.Attempts = 5
-			ticket := submit(t, q, "a", act)
-			synctest.Wait()
-			require.Equal(t, queue.Signalled, ticket.Cancel(nil))
-			require.Equal(t, queue.Signalled, ticket.Cancel(errBoom))
-			require.ErrorIs(t, ticket.Wait(t.Context()), tt.returns)
-			require.Equal(t, tt.want, ticket.Outcome())
-			require.Equal(t, 1, ticket.Info().Attempt, "an interrupted action is not tried again")
-		}
-		// Nor does it halt the lane.
-		requireEmpty(t, q)
-	})
-}
-
 func TestWaitGivenUpLosesNothing(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)

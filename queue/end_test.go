@@ -71,17 +71,3 @@ func TestPreemptBetweenAttempts(t *testing.T) {
 		requireEmpty(t, q)
 	})
 }
-
-func TestStopGivesUpInBackOff(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, nil)
-		submit(t, q, "a", retries("act"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		err := q.Stop(ctx, "a")
-		require.EqualError(t, err, "queue: not drained: key a: 1 waiting, 0 running: context deadline exceeded")
-		require.ErrorIs(t, err, queue.ErrNotDrained)
-		require.NoError(t, q.Stop(t.Context(), "a"))
-		requireEmpty(t, q)
-	})
-}

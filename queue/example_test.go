@@ -234,10 +234,12 @@ func ExampleQueuer_Stop() {
 	err := q.Stop(ctx, "vm1")
 	var left *queue.DrainError
 	fmt.Println(errors.As(err, &left), left.Running, left.Waiting)
+	fmt.Println(err)
 	close(hold)
 	fmt.Println(q.Stop(context.Background(), "vm1"))
 	// Output:
 	// true 1 0
+	// queue: not drained: key vm1: 0 waiting, 1 running: context deadline exceeded
 	// <nil>
 }
 

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,4 +67,13 @@ func outcome(t *testing.T, ticket *queue.Ticket[string]) queue.Outcome {
 	t.Helper()
 	_ = ticket.Wait(t.Context())
 	return ticket.Outcome()
+}
+
+// names returns n keys.
+func names(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = "key-" + strconv.Itoa(i)
+	}
+	return keys
 }

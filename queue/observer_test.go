@@ -91,21 +91,6 @@ func TestObserverCallsBack(t *testing.T) {
 	})
 }
 
-// TestObserverGoexit is that a goroutine that is lost in an observer takes no
-// action with it.
-func TestObserverGoexit(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Finished: func(context.Context, queue.Finished[string]) { runtime.Goexit() },
-		}})
-		a := submit(t, q, "a", takes("a", time.Second, nil))
-		b := submit(t, q, "a", takes("b", time.Second, nil))
-		require.NoError(t, a.Wait(t.Context()))
-		require.NoError(t, b.Wait(t.Context()))
-		requireEmpty(t, q)
-	})
-}
-
 func TestInspect(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 3, Classes: map[string]queue.Limit{"x/y": {}}})
@@ -176,16 +161,25 @@ func TestObserverPanics(t *testing.T) {
 	})
 }
 
-// TestObserverGoexitInAttempt is the same for the observers that run inside an attempt.
-func TestObserverGoexitInAttempt(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() },
-		}})
-		fails := takes("fails", time.Second, errBoom)
-		fails.Retry.Attempts = 2
-		require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), queue.ErrPanic)
-		require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
-		requireEmpty(t, q)
-	})
+// runtime.Goexit in an observer ends the goroutine. The queue still ends the action and
+// starts the next one.
+func TestObserverGoexit(t *testing.T) {
+	for name, c := range map[string]struct {
+		observer queue.Observer[string]
+		want     error
+	}{
+		"Finished": {queue.Observer[string]{Finished: func(context.Context, queue.Finished[string]) { runtime.Goexit() }}, errBoom},
+		"Retried":  {queue.Observer[string]{Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() }}, queue.ErrPanic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: c.observer})
+				fails := takes("fails", time.Second, errBoom)
+				fails.Retry.Attempts = 2
+				require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), c.want)
+				require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
+				requireEmpty(t, q)
+			})
+		})
+	}
 }

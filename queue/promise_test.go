@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,7 +16,9 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// The promises of the package documentation, by their numbers.
+// The tests of the guarantees of the package documentation have their numbers. TestModel
+// compares isolation of hanging actions (6) and fairness (7) with the reference in every
+// step. TestPanics checks isolation of panics (6).
 
 func TestPromise1Order(t *testing.T) {
 	// Several goroutines submit to some keys at once. What runs on a key is in
@@ -239,74 +240,6 @@ func TestPromise5NothingWhenIdle(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-func TestPromise6Isolation(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, nil)
-		boom := submit(t, q, "a", &queue.Action{Run: func(context.Context) error { panic(errBoom) }})
-		exit := submit(t, q, "a", &queue.Action{Run: func(context.Context) error { runtime.Goexit(); return nil }})
-		after := submit(t, q, "a", takes("after", time.Second, nil))
-		require.ErrorIs(t, boom.Wait(t.Context()), queue.ErrPanic)
-		require.ErrorIs(t, boom.Err(), errBoom)
-		var p *queue.PanicError
-		require.ErrorAs(t, boom.Err(), &p)
-		require.Contains(t, string(p.Stack), "TestPromise6Isolation")
-		require.ErrorAs(t, exit.Wait(t.Context()), &p)
-		require.True(t, p.Goexit)
-		require.NoError(t, after.Wait(t.Context()))
-		requireEmpty(t, q)
-	})
-}
-
-func TestPromise6StuckKeyDelaysNoOtherKey(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 2})
-		stuck := submit(t, q, "stuck", takes("stuck", time.Hour, nil))
-		for range 10 {
-			submit(t, q, "stuck", takes("behind", 0, nil))
-		}
-		start := time.Now()
-		var delayed []string
-		for i := range 1000 {
-			name := fmt.Sprint("key-", i)
-			submit(t, q, name, &queue.Action{Run: func(context.Context) error {
-				if time.Since(start) > 0 {
-					delayed = append(delayed, name)
-				}
-				return nil
-			}})
-		}
-		synctest.Wait()
-		require.Equal(t, queue.Stats{Keys: 1, Running: 1, Waiting: 10}, q.Stats())
-		require.Empty(t, delayed)
-		require.Equal(t, queue.Signalled, stuck.Cancel(nil))
-		require.NoError(t, q.Terminate(t.Context()))
-	})
-}
-
-func TestPromise7Fairness(t *testing.T) {
-	// A newcomer starts after one turn of every key that was ready before it,
-	// with any backlog.
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
-		var ran []string
-		act := func(name string) *queue.Action {
-			return &queue.Action{Run: func(context.Context) error {
-				ran = append(ran, name)
-				time.Sleep(time.Second)
-				return nil
-			}}
-		}
-		for i := range 100 {
-			for _, k := range []string{"a", "b", "c"} {
-				submit(t, q, k, act(fmt.Sprint(k, i)))
-			}
-		}
-		submit(t, q, "new", act("new"))
-		require.NoError(t, q.Terminate(t.Context()))
-		require.Equal(t, []string{"a0", "b0", "c0", "new", "a1", "b1", "c1", "a2"}, ran[:8])
-	})
-}
-
 func TestPromise8Progress(t *testing.T) {
 	// Actions over the same keys in every order, from several goroutines, with
 	// limits: all of them end.
@@ -401,14 +334,24 @@ func TestPromise8Cycles(t *testing.T) {
 		require.NoError(t, second, "a has ended")
 	})
 	in(t, func(t *testing.T) {
-		// There is no room, and only the submitting action could make some.
-		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-		var err error
-		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
-			_, err = q.Submit(ctx, "a", &queue.Action{Wait: true, Run: func(context.Context) error { return nil }})
-			return nil
+		// An action waits for a class whose limit MaxChildren it fills itself.
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxChildren: 1}, "aws/a": {}, "aws/b": {}}})
+		outer := submit(t, q, "a", &queue.Action{Class: "aws/a", Run: func(ctx context.Context) error {
+			inner, err := q.Submit(ctx, "b", &queue.Action{Class: "aws/b", Run: func(context.Context) error { return nil }})
+			if err != nil {
+				return err
+			}
+			return inner.Wait(ctx)
 		}})
-		require.NoError(t, outer.Wait(t.Context()))
-		require.ErrorIs(t, err, queue.ErrWouldDeadlock)
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+	})
+	in(t, func(t *testing.T) {
+		// There is no room, and only the end of the submitting action could make some.
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			_, err := q.Submit(ctx, "a", &queue.Action{Wait: true, Run: func(context.Context) error { return nil }})
+			return err
+		}})
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
 	})
 }
