@@ -284,4 +284,6 @@ func TestEmptyErrors(t *testing.T) {
 	require.Equal(t, "error: token 0", new(lock.LostError).Error())
 	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
 	require.Zero(t, (*lock.Unlocker)(nil).Mode())
+	require.False(t, (*lock.Unlocker)(nil).Unlock())
+	require.False(t, new(lock.Unlocker).Unlock())
 }

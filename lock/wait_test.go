@@ -25,18 +25,6 @@ func inBubble(t *testing.T, c *lock.Config, f func(t *testing.T, tree *lock.Tree
 	})
 }
 
-// A refusal of a waiting request applies to Try as well.
-func TestTryDoesNotOvertake(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-		deploy := take(t, tree, "X at /a", by("deploy"))
-		teardown := wait(t.Context(), tree, "X at /", by("teardown"))
-		_, err := tree.Try(lock.MustParse("/b"), lock.IS)
-		require.ErrorIs(t, err, lock.ErrConflict)
-		unlock(t, deploy)
-		unlock(t, teardown.granted(t))
-	})
-}
-
 func TestDeadlineListsTheHolder(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
 		began := time.Now()
@@ -229,30 +217,4 @@ func TestGrantsRaceWithCancels(t *testing.T) {
 		cancel()
 	}
 	t.Logf("granted %d of 500", granted)
-}
-
-// A thousand cancelled waits leave no goroutine (see TestMain), node or waiter.
-func TestThousandCancelledWaits(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-		holder := take(t, tree, "S at /", nil)
-		before := snapshot(t, tree)
-		ctx, cancel := context.WithCancel(t.Context())
-		errs := make(chan error, 1000)
-		for i := range 1000 {
-			text := []string{"X at /a", "IX at /", "X at /a/b/c", "X at /c/d/e/f"}[i%4]
-			go func() {
-				_, err := tree.Lock(ctx, req(text), nil)
-				errs <- err
-			}()
-		}
-		synctest.Wait()
-		require.Equal(t, 1000, snapshot(t, tree).Waiting)
-		require.Empty(t, lock.CheckTree(tree))
-		cancel()
-		for range 1000 {
-			require.ErrorIs(t, <-errs, context.Canceled)
-		}
-		require.Equal(t, before, snapshot(t, tree))
-		unlock(t, holder)
-	})
 }
