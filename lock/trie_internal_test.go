@@ -32,6 +32,7 @@ func requests(paths []string) (rs []Request) {
 }
 
 // Every pair of requests conflicts as the oracle computes, by Conflicts and by Try.
+// The modes are compatible as the printed matrix states.
 func TestEveryPairConflictsByTheRule(t *testing.T) {
 	rs := requests(hostile)
 	pairs, conflicts := 0, 0
@@ -41,6 +42,7 @@ func TestEveryPairConflictsByTheRule(t *testing.T) {
 		require.NoError(t, err)
 		for _, b := range rs {
 			want := conflict(marks(a), marks(b))
+			require.Equal(t, compatibleModes[[2]string{a.Mode.String(), b.Mode.String()}], Compatible(a.Mode, b.Mode))
 			if got := a.Conflicts(b); got != want {
 				t.Fatalf("%v, %v: conflict %v, want %v", a, b, got, want)
 			}

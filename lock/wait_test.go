@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,24 +51,6 @@ func everyCall(ctx context.Context, tree *lock.Tree) (errs []error) {
 	errs = append(errs, err)
 	_, err = tree.Snapshot(ctx)
 	return append(errs, err, tree.Revoke(ctx, 1, ""), tree.Break(ctx, 1, ""))
-}
-
-func TestEndedContextKeepsItsCause(t *testing.T) {
-	var tree lock.Tree
-	shutdown := errors.New("shutting down")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(shutdown)
-	unchanged(t, &tree, func() {
-		for _, err := range everyCall(ctx, &tree) {
-			require.ErrorIs(t, err, shutdown)
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorContains(t, err, "the context has ended: context canceled: shutting down")
-		}
-	})
-	done, stop := context.WithCancel(t.Context())
-	stop()
-	_, err := tree.Lock(done, req("X at /a"), nil)
-	require.EqualError(t, err, "lock: X at /a: the context has ended: context canceled")
 }
 
 // Repeated calls wait for one acquisition and get one Grant. A cancelled call
