@@ -32,8 +32,7 @@ func (n *notes) all() []string {
 	return slices.Clone(n.list)
 }
 
-// waiters submits actions that wait for room, one after the other, and notes what
-// comes of it.
+// waiters submits actions that wait for room, one after another, and logs the results.
 func waiters(ctx context.Context, q *queue.Queuer[string], log *notes, list ...[]string) {
 	for i, keys := range list {
 		go func() {
@@ -61,7 +60,7 @@ func TestBlockedInOrder(t *testing.T) {
 		require.Equal(t, 3, q.Stats().Blocked)
 		require.NoError(t, a.Wait(t.Context()))
 		synctest.Wait()
-		// There is room for "a", but an earlier action wants it, too.
+		// There is room for "a", but an earlier action waits for "a" and "b".
 		require.Equal(t, []string{"3 accepted"}, log.all())
 		_, err := q.Submit(t.Context(), "a", takes("newcomer", 0, nil))
 		require.ErrorIs(t, err, queue.ErrFull)

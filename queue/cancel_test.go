@@ -105,7 +105,7 @@ func TestContextOfAction(t *testing.T) {
 		require.Error(t, kept.Err())
 	})
 	in(t, func(t *testing.T) {
-		// The context ends with its action, also if the action never reads it.
+		// The context ends with its action even if the action never reads it.
 		var q queue.Queuer[string]
 		var kept context.Context
 		ticket := submit(t, &q, "a", &queue.Action{Run: func(ctx context.Context) error { kept = ctx; return nil }})
@@ -117,7 +117,7 @@ func TestContextOfAction(t *testing.T) {
 		require.Nil(t, queue.Current[string](t.Context()))
 	})
 	in(t, func(t *testing.T) {
-		// What the first attempt left behind does not come alive with the second.
+		// The context of the first attempt has ended when the second attempt starts.
 		var q queue.Queuer[string]
 		var contexts []context.Context
 		ticket := submit(t, &q, "a", &queue.Action{Retry: queue.Retry{Attempts: 2}, Run: func(ctx context.Context) error {
@@ -133,7 +133,7 @@ func TestContextOfAction(t *testing.T) {
 	})
 }
 
-// TestCancelEndsOneAction is that actions that share a worker do not share their end.
+// Cancel ends one action and not the next action of the same worker.
 func TestCancelEndsOneAction(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
@@ -147,7 +147,7 @@ func TestCancelEndsOneAction(t *testing.T) {
 		}
 	})
 	in(t, func(t *testing.T) {
-		// An action is cancelled although its worker has not begun.
+		// Cancel reaches an action whose worker has not started.
 		q := makeQueue(t, nil)
 		for range 200 {
 			ticket := submit(t, q, "a", takes("a", time.Hour, nil))
@@ -157,8 +157,7 @@ func TestCancelEndsOneAction(t *testing.T) {
 	})
 }
 
-// TestContextEndsWithAction is that what an action leaves behind ends with it, although
-// the worker goes on.
+// The context of an action has ended when the worker starts its next action.
 func TestContextEndsWithAction(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})

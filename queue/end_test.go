@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// retries takes a second, does not obey, fails, and would be tried again after
-// an hour.
+// retries returns an action that ignores its context, fails after a second, and has a
+// back-off of an hour.
 func retries(name string) *queue.Action {
 	act := stubborn(name, time.Second, errBoom)
 	act.Retry = queue.Retry{Attempts: 3, Backoff: []time.Duration{time.Hour}}
@@ -32,7 +32,7 @@ func TestNoRetryAfterBase(t *testing.T) {
 	})
 }
 
-// An action that is interrupted while the observer receives its retry is not tried again.
+// An action that is cancelled while the observer receives its retry is not retried.
 func TestCancelWhileRetryIsReported(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var ticket *queue.Ticket[string]
@@ -50,8 +50,8 @@ func TestCancelWhileRetryIsReported(t *testing.T) {
 	})
 }
 
-// A pre-empting action finds one that runs, and while those that wait are
-// settled that one goes into its back-off: it is ended there.
+// A running action goes into its back-off while the queue settles the waiting actions
+// that a delete supersedes. The delete ends it there.
 func TestPreemptBetweenAttempts(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)

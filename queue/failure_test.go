@@ -48,12 +48,12 @@ func TestRetry(t *testing.T) {
 func TestRetryIf(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)
-		asked := 0
+		calls := 0
 		act := takes("act", 0, errBoom)
-		act.Retry = queue.Retry{Attempts: 3, If: func(err error) bool { asked++; return err != errBoom }}
+		act.Retry = queue.Retry{Attempts: 3, If: func(err error) bool { calls++; return err != errBoom }}
 		require.Equal(t, errBoom, submit(t, q, "a", act).Wait(t.Context()))
-		require.Equal(t, 1, asked)
-		// Panics are not tried again, time-outs are.
+		require.Equal(t, 1, calls)
+		// The queue retries time-outs and does not retry panics.
 		attempts := 0
 		panics := &queue.Action{Retry: queue.Retry{Attempts: 3}, Run: func(context.Context) error { attempts++; panic(1) }}
 		require.ErrorIs(t, submit(t, q, "a", panics).Wait(t.Context()), queue.ErrPanic)
@@ -70,8 +70,8 @@ func TestRetryIf(t *testing.T) {
 	})
 }
 
-// A repeated ID waits for the answer of the first one's admission, however the
-// two meet: in real time, because the race is between two instructions.
+// Concurrent submits with one ID return the ticket of the first. The test runs in real
+// time, because the race is between two instructions.
 func TestRepeatedIDsMeetAdmissions(t *testing.T) {
 	q := queue.Must[string](nil)
 	for i := range 500 {
@@ -94,9 +94,9 @@ func TestRepeatedIDsMeetAdmissions(t *testing.T) {
 	requireEmpty(t, q)
 }
 
-// An action that is interrupted while its guard runs ends: a pre-empted action
-// must leave the state to its successor, which a skipped one would put back.
-func TestPreemptWhileGuardIsAsked(t *testing.T) {
+// An action that is pre-empted while its guard runs ends as Preempted. A skipped action
+// would restore a state that belongs to the successor.
+func TestPreemptWhileGuardRuns(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)
 		ticket := submit(t, q, "a", &queue.Action{

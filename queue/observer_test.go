@@ -57,8 +57,8 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// TestObserverCallsBack is that no lock is held when observers, Settle, Guard and
-// Admit run: all of them may use the queue.
+// The queue holds no lock while observers, Settle, Guard and Admit run. All of them may
+// call the queue.
 func TestObserverCallsBack(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var q *queue.Queuer[string]
@@ -135,8 +135,8 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// TestObserverPanics is that the panic of an observer reaches the caller that ended a
-// waiting action, after all of these actions have ended.
+// The panic of an observer reaches the caller that ended a waiting action, after all of
+// these actions have ended.
 func TestObserverPanics(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{

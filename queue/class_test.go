@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Regions that were not named beforehand have the limit of "aws/*" each, and count
-// for the limit of "aws"; a named one has its own.
+// A region without an entry has the limit of "aws/*" and counts for the limit of "aws".
+// A region with an entry has its own limit.
 func TestUnnamedClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{
