@@ -22,7 +22,7 @@ var sentinels = []error{
 	context.Canceled, context.DeadlineExceeded,
 }
 
-// sentinel returns the only one that an error matches.
+// sentinel returns the only sentinel that an error matches.
 func sentinel(t testing.TB, err error) error {
 	t.Helper()
 	var match []error
@@ -194,7 +194,7 @@ func TestLongRefusalsAreCut(t *testing.T) {
 		require.Equal(t, list, refusal.Requests)
 		require.False(t, refusal.More)
 
-		few := new(lock.Tree) // names 16
+		few := new(lock.Tree) // a refusal lists at most 16 holders
 		for i := range 17 {
 			take(t, few, fmt.Sprintf("X at /k%02d", i), nil)
 		}
@@ -203,7 +203,7 @@ func TestLongRefusalsAreCut(t *testing.T) {
 		require.Len(t, refusal.Holders, 16)
 		require.True(t, refusal.More)
 
-		few = new(lock.Tree) // also of an id
+		few = new(lock.Tree) // so does ErrIDInUse
 		_, err = few.TryLockAll(t.Context(), list, &lock.Options{ID: "list"})
 		require.NoError(t, err)
 		_, err = few.TryLock(t.Context(), req("X at /"), &lock.Options{ID: "list"})
@@ -234,10 +234,12 @@ func TestHostileTextsAreQuoted(t *testing.T) {
 	require.ErrorContains(t, g.Check(), `"line\nbreak"`)
 }
 
-// Errors without fields, which a driver may return, do not panic.
-func TestEmptyErrors(t *testing.T) {
+// Methods of zero values do not panic. A driver may return errors without fields.
+func TestZeroValues(t *testing.T) {
 	require.Equal(t, "error: token 0", new(lock.LostError).Error())
 	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
+	require.Zero(t, lock.Handle{}.Token())
+	require.False(t, lock.Handle{}.Unlock())
 	require.Zero(t, (*lock.Unlocker)(nil).Mode())
 	require.False(t, (*lock.Unlocker)(nil).Unlock())
 	require.False(t, new(lock.Unlocker).Unlock())

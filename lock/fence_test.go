@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// G9.
+// G9: a fence refuses tokens below the highest admitted one.
 func TestFence(t *testing.T) {
 	var f lock.Fence
 	for _, c := range []struct {

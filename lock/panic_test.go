@@ -39,7 +39,7 @@ func outAt(n int, out func()) func() {
 	}
 }
 
-// G2, G4: a call whose context panics leaves no trace, at whichever method.
+// G2, G4: a call leaves no trace if a method of its context panics after the grant.
 func TestContextsThatPanic(t *testing.T) {
 	for name, way := range waysOut {
 		for n := 1; n <= 6; n++ {

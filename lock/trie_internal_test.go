@@ -48,7 +48,7 @@ func TestEveryPairConflictsByTheRule(t *testing.T) {
 			}
 			other, err := tree.Try(b.Path, b.Mode)
 			if errors.Is(err, ErrConflict) != want || !want && err != nil {
-				t.Fatalf("%v held, %v asked: %v, want conflict %v", a, b, err, want)
+				t.Fatalf("%v held, %v requested: %v, want conflict %v", a, b, err, want)
 			}
 			if fault := check(&tree.trie); fault != "" {
 				t.Fatalf("%v, %v: %s", a, b, fault)

@@ -140,8 +140,8 @@ func TestGrantMeetsTheEndOfTheContext(t *testing.T) {
 	})
 }
 
-// It is not released if another call of the same id has it, whether that call
-// waited or came when the grant was held.
+// Such a grant is not released if another call of the same id has it. That call may have
+// waited, or may have been made while the grant was held.
 func TestGrantOfAnotherCallStays(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
@@ -172,7 +172,7 @@ func TestGrantOfAnotherCallStays(t *testing.T) {
 	}
 }
 
-// The same race in real time: the answer of every call is true.
+// The same race in real time: a call returns a grant that is held, or an error.
 func TestGrantsRaceWithCancels(t *testing.T) {
 	tree := new(lock.Tree)
 	granted := 0
