@@ -63,12 +63,6 @@ func requireEmpty(t *testing.T, q *queue.Queuer[string]) {
 	}
 }
 
-func outcome(t *testing.T, ticket *queue.Ticket[string]) queue.Outcome {
-	t.Helper()
-	_ = ticket.Wait(t.Context())
-	return ticket.Outcome()
-}
-
 // names returns n keys.
 func names(n int) []string {
 	keys := make([]string, n)
