@@ -34,13 +34,13 @@ func crowded(t testing.TB, n, depth int) (*lock.Tree, lock.Path) {
 	return tree, lock.MustParse("/1" + strings.Repeat("/s", depth-1)) // beside many
 }
 
-// TestAllocations sets upper bounds. Try is guaranteed not to allocate; the other
-// bounds are those of today.
+// TestAllocations sets upper bounds. Try does not allocate, by its documentation. The
+// other bounds are what the code needs at present.
 func TestAllocations(t *testing.T) {
 	ctx := context.Background()
 	measure := func(name string, most float64, call func()) {
 		t.Helper()
-		call() // the spare nodes and claims are there then
+		call() // makes the spare nodes and claims
 		got := testing.AllocsPerRun(100, call)
 		require.LessOrEqual(t, got, most, name)
 		t.Logf("%s: %v", name, got)

@@ -117,8 +117,8 @@ func TestDoAndTheEndOfTheContext(t *testing.T) {
 	idle(t, &tree)
 }
 
-// Do releases the lock if a method of the context panics, when Do derives a context
-// from it or when that one ends.
+// Do releases the lock if a method of the context panics while Do derives a context or
+// while the derived context ends.
 func TestDoWithAContextThatPanics(t *testing.T) {
 	for out, way := range waysOut {
 		t.Run(out, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestDoWithAContextThatPanics(t *testing.T) {
 	}
 }
 
-// inspected is a context whose type package context does not know.
+// inspected is a context with a type of its own, so that package context calls its methods.
 type inspected struct {
 	context.Context
 	value func()

@@ -102,7 +102,7 @@ func TestDoReleasesWithAContextThatLives(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A conversion of a grant that ends meanwhile returns how it ended.
+// A conversion returns the loss or ErrNotHeld if the grant ends during the conversion.
 func TestConversionMeetsTheEnd(t *testing.T) {
 	ctx := t.Context()
 	for _, convert := range []func(*lock.Grant) error{

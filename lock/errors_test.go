@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,7 +22,7 @@ var sentinels = []error{
 	context.Canceled, context.DeadlineExceeded,
 }
 
-// sentinel returns the only one that an error matches.
+// sentinel returns the only sentinel that an error matches.
 func sentinel(t testing.TB, err error) error {
 	t.Helper()
 	var match []error
@@ -35,85 +36,56 @@ func sentinel(t testing.TB, err error) error {
 	return match[0]
 }
 
-// G12, G2: every method refuses bad input before anything else, and its text names
-// the fault.
+// The suite makes these calls, too. This test adds the texts, and that bad input is
+// refused before an ended context.
 func TestBadInput(t *testing.T) {
-	inBubble(t, &lock.Config{MaxWaiters: 1}, func(t *testing.T, tree *lock.Tree) {
-		holder := take(t, tree, "X at /a", &lock.Options{ID: "used"})
-		waiter := wait(t.Context(), tree, "X at /", nil)
-		many := make([]lock.Request, lock.MaxRequests+1)
-		for i := range many {
-			many[i] = req("S at /z")
-		}
-		lists := []struct {
-			rs   []lock.Request
-			text string
-		}{
-			{nil, `lock: list "" has no request`},
-			{[]lock.Request{}, `lock: list "" has no request`},
-			{many, `lock: list "1001 requests" has more than 1000`},
-			{[]lock.Request{{}}, `lock: path "" is the zero Path`},
-			{[]lock.Request{{Mode: lock.X}}, `lock: path "" is the zero Path`},
-			{[]lock.Request{{Path: lock.Root()}}, `lock: mode "Mode(0)" is none of IS, IX, S, SIX and X`},
-			{[]lock.Request{req("S at /b"), {Path: lock.Root(), Mode: 13}}, `lock: mode "Mode(13)" is none of IS, IX, S, SIX and X`},
-			{[]lock.Request{{Path: lock.Root(), Mode: lock.X | 8}}, `lock: mode "Mode(13)" is none of IS, IX, S, SIX and X`},
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // bad input is refused before an ended context
-		bad := func(err error, text string) {
-			t.Helper()
-			require.EqualError(t, err, text)
-			require.Equal(t, lock.ErrInvalid, sentinel(t, err))
-		}
-		unchanged(t, tree, func() {
-			for _, c := range lists {
-				for _, call := range []func(context.Context, []lock.Request, *lock.Options) (*lock.Grant, error){tree.TryLockAll, tree.LockAll} {
-					h, err := call(ctx, c.rs, nil)
-					bad(err, c.text)
-					require.Nil(t, h)
-				}
-				if len(c.rs) == 1 {
-					for _, call := range []func(context.Context, lock.Request, *lock.Options) (*lock.Grant, error){tree.TryLock, tree.Lock} {
-						h, err := call(ctx, c.rs[0], nil)
-						bad(err, c.text)
-						require.Nil(t, h)
-					}
-					h, err := tree.Try(c.rs[0].Path, c.rs[0].Mode)
-					bad(err, c.text)
-					require.Zero(t, h)
-				}
-			}
-			for text, o := range map[string]*lock.Options{
-				`lock: id "` + strings.Repeat("x", 77) + `..." is longer than 1024 bytes`: {ID: strings.Repeat("x", lock.MaxText+1)},
-				`lock: owner "\xff" is not UTF-8`:                                         {Owner: "\xff"},
-				`lock: reason "a\x00b" has a NUL`:                                         {Reason: "a\x00b"},
-			} {
-				_, err := tree.TryLock(ctx, req("S at /z"), o)
-				bad(err, text)
-				_, err = tree.Lock(ctx, req("S at /z"), o)
-				bad(err, text)
-				_, err = tree.TryLockAll(ctx, reqs("S at /z", "S at /y"), o)
-				bad(err, text)
-				_, err = tree.LockAll(ctx, reqs("S at /z", "S at /y"), o)
-				bad(err, text)
-			}
-			_, err := tree.Holders(ctx, lock.Path{}, lock.At)
-			bad(err, `lock: path "" is the zero Path`)
-			for _, s := range []lock.Scope{0, 8, 255} {
-				_, err = tree.Holders(ctx, lock.Root(), s)
-				bad(err, fmt.Sprintf("lock: scope %q is not a combination of Above, At and Below", s))
-			}
+	tree := new(lock.Tree)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	text := func(o *lock.Options) func() error {
+		return func() error { _, err := tree.Lock(ctx, req("S at /z"), o); return err }
+	}
+	list := func(rs ...lock.Request) func() error {
+		return func() error { _, err := tree.TryLockAll(ctx, rs, nil); return err }
+	}
+	holders := func(p lock.Path, s lock.Scope) func() error {
+		return func() error { _, err := tree.Holders(ctx, p, s); return err }
+	}
+	for _, c := range []struct {
+		call func() error
+		want string
+	}{
+		{list(), `lock: list "" has no request`},
+		{list(slices.Repeat(reqs("S at /z"), lock.MaxRequests+1)...), `lock: list "1001 requests" has more than 1000`},
+		{list(lock.Request{Mode: lock.X}), `lock: path "" is the zero Path`},
+		{list(lock.Request{Path: lock.Root()}), `lock: mode "Mode(0)" is none of IS, IX, S, SIX and X`},
+		{
+			list(req("S at /b"), lock.Request{Path: lock.Root(), Mode: lock.X | 8}),
+			`lock: mode "Mode(13)" is none of IS, IX, S, SIX and X`,
+		},
+		{text(&lock.Options{Owner: "\xff"}), `lock: owner "\xff" is not UTF-8`},
+		{text(&lock.Options{Reason: "a\x00b"}), `lock: reason "a\x00b" has a NUL`},
+		{holders(lock.Root(), 0), `lock: scope "Scope(0)" is not a combination of Above, At and Below`},
+		{
+			text(&lock.Options{ID: strings.Repeat("x", lock.MaxText+1)}),
+			`lock: id "` + strings.Repeat("x", 77) + `..." is longer than 1024 bytes`,
+		},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			unchanged(t, tree, func() {
+				err := c.call()
+				require.EqualError(t, err, c.want)
+				require.Equal(t, lock.ErrInvalid, sentinel(t, err))
+			})
 		})
-		long := &lock.Options{ID: strings.Repeat("x", lock.MaxText), Owner: "ü\n"}
-		_, err := tree.TryLock(t.Context(), req("S at /z"), long)
-		require.Equal(t, lock.ErrConflict, sentinel(t, err), "the longest valid text")
-		unlock(t, holder)
-		unlock(t, waiter.granted(t))
-		unlock(t, take(t, tree, "X at /", long))
-	})
+	}
+	unlock(t, take(t, tree, "S at /z", &lock.Options{ID: strings.Repeat("x", lock.MaxText), Owner: "ü\n"}))
+	_, err := tree.Try(lock.Path{}, lock.X)
+	require.EqualError(t, err, `lock: path "" is the zero Path`)
+	require.ErrorIs(t, holders(lock.Path{}, lock.At)(), lock.ErrInvalid)
 }
 
-// Every refusal has its sentinel, text and details, and leaves nothing.
+// Every refusal has its sentinel, text and details, and changes nothing.
 func TestRefusals(t *testing.T) {
 	inBubble(t, &lock.Config{MaxWaiters: 1, MaxHolders: 4}, func(t *testing.T, tree *lock.Tree) {
 		ctx := t.Context()
@@ -222,7 +194,7 @@ func TestLongRefusalsAreCut(t *testing.T) {
 		require.Equal(t, list, refusal.Requests)
 		require.False(t, refusal.More)
 
-		few := new(lock.Tree) // names 16
+		few := new(lock.Tree) // a refusal lists at most 16 holders
 		for i := range 17 {
 			take(t, few, fmt.Sprintf("X at /k%02d", i), nil)
 		}
@@ -231,7 +203,7 @@ func TestLongRefusalsAreCut(t *testing.T) {
 		require.Len(t, refusal.Holders, 16)
 		require.True(t, refusal.More)
 
-		few = new(lock.Tree) // also of an id
+		few = new(lock.Tree) // so does ErrIDInUse
 		_, err = few.TryLockAll(t.Context(), list, &lock.Options{ID: "list"})
 		require.NoError(t, err)
 		_, err = few.TryLock(t.Context(), req("X at /"), &lock.Options{ID: "list"})
@@ -240,23 +212,6 @@ func TestLongRefusalsAreCut(t *testing.T) {
 		require.Len(t, refusal.Holders, 16)
 		require.True(t, refusal.More)
 	})
-}
-
-// G6: a holder appears once, also if several requests of the list conflict with it.
-func TestHoldersAppearOnce(t *testing.T) {
-	var tree lock.Tree
-	h, err := tree.TryLockAll(t.Context(), reqs("X at /a", "X at /b"), by("ann"))
-	require.NoError(t, err)
-	other := take(t, &tree, "X at /c", by("bob"))
-	_, err = tree.TryLockAll(t.Context(), reqs("S at /a", "S at /a/x", "IS at /b/y", "S at /c"), by("ann"))
-	require.Equal(t, []string{"X at /a held by ann", "X at /b held by ann", "X at /c held by bob"}, names(t, err))
-	refusal, _ := errors.AsType[*lock.ConflictError](err)
-	require.Equal(t, []bool{true, true, false}, []bool{refusal.Holders[0].Mine, refusal.Holders[1].Mine, refusal.Holders[2].Mine})
-	_, err = tree.TryLock(t.Context(), req("X at /a"), nil)
-	refusal, _ = errors.AsType[*lock.ConflictError](err)
-	require.False(t, refusal.Holders[0].Mine, "an empty owner is not Mine")
-	unlock(t, h, other)
-	idle(t, &tree)
 }
 
 // The text of a holder has its time in UTC.
@@ -279,9 +234,13 @@ func TestHostileTextsAreQuoted(t *testing.T) {
 	require.ErrorContains(t, g.Check(), `"line\nbreak"`)
 }
 
-// Errors without fields, which a driver may return, do not panic.
-func TestEmptyErrors(t *testing.T) {
+// Methods of zero values do not panic. A driver may return errors without fields.
+func TestZeroValues(t *testing.T) {
 	require.Equal(t, "error: token 0", new(lock.LostError).Error())
 	require.Equal(t, "lock: : error", new(lock.ConflictError).Error())
+	require.Zero(t, lock.Handle{}.Token())
+	require.False(t, lock.Handle{}.Unlock())
 	require.Zero(t, (*lock.Unlocker)(nil).Mode())
+	require.False(t, (*lock.Unlocker)(nil).Unlock())
+	require.False(t, new(lock.Unlocker).Unlock())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/lock"
 )
 
-// G9.
+// G9: a fence refuses tokens below the highest admitted one.
 func TestFence(t *testing.T) {
 	var f lock.Fence
 	for _, c := range []struct {
@@ -61,37 +61,6 @@ func TestFenceWithConcurrentCallers(t *testing.T) {
 	wg.Wait()
 	require.ErrorIs(t, f.Admit(1999), lock.ErrStaleToken)
 	require.NoError(t, f.Admit(2000))
-}
-
-// G7: tokens grow, and begin at FirstToken.
-func TestTokens(t *testing.T) {
-	ctx := t.Context()
-	for _, first := range []lock.Token{0, 1, 2, 41, math.MaxInt64} {
-		tree := lock.Must(&lock.Config{FirstToken: first})
-		s, err := tree.Snapshot(ctx)
-		require.NoError(t, err)
-		want := max(first, 1)
-		require.Equal(t, want-1, s.LastToken)
-		for range 3 {
-			h, err := tree.TryLock(ctx, lock.Request{Path: lock.Root(), Mode: lock.S}, nil)
-			require.NoError(t, err)
-			require.Equal(t, want, h.Token())
-			_, err = tree.Try(lock.Root(), lock.X)
-			require.ErrorIs(t, err, lock.ErrConflict, "a refusal takes no token")
-			require.NoError(t, h.Upgrade(ctx, lock.X))
-			want++
-			require.Equal(t, want, h.Token())
-			require.NoError(t, h.Downgrade(ctx, lock.IS))
-			require.Equal(t, want, h.Token())
-			require.NoError(t, h.Unlock(ctx))
-			require.Equal(t, want, h.Token(), "readable after the end")
-			want++
-		}
-		s, err = tree.Snapshot(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want-1, s.LastToken)
-	}
-	require.Equal(t, "12", lock.Token(12).String())
 }
 
 func TestNew(t *testing.T) {

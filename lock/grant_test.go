@@ -22,9 +22,9 @@ func closed(lost <-chan struct{}) bool {
 	}
 }
 
-// takings are the ways in which a grant ends or is revoked, with the error of Check
-// and whether Lost is closed.
-var takings = map[string]struct {
+// endings are the ways in which a grant ends or is revoked, the error of Check, and
+// whether Lost is closed.
+var endings = map[string]struct {
 	do   func(*lock.Tree, *lock.Grant) error
 	want error
 	lost bool
@@ -36,7 +36,7 @@ var takings = map[string]struct {
 
 // G8: Check, Lost and contexts agree, whether they are called before or after.
 func TestHowAGrantEnds(t *testing.T) {
-	for name, taking := range takings {
+	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
 				h := take(t, tree, "S at /a", nil)
@@ -52,11 +52,11 @@ func TestHowAGrantEnds(t *testing.T) {
 				require.ErrorIs(t, left.Err(), context.Canceled)
 				require.NoError(t, ctx.Err())
 
-				require.NoError(t, taking.do(tree, h))
+				require.NoError(t, ending.do(tree, h))
 				err := h.Check()
-				require.ErrorIs(t, err, taking.want)
-				require.Equal(t, taking.lost, closed(before))
-				require.Equal(t, taking.lost, closed(h.Lost()), "also at a second call")
+				require.ErrorIs(t, err, ending.want)
+				require.Equal(t, ending.lost, closed(before))
+				require.Equal(t, ending.lost, closed(h.Lost()), "also at a second call")
 				require.ErrorIs(t, ctx.Err(), context.Canceled)
 				require.Same(t, err, context.Cause(ctx))
 				require.Equal(t, context.Canceled, context.Cause(left), "it had ended before")
@@ -64,12 +64,12 @@ func TestHowAGrantEnds(t *testing.T) {
 				require.Same(t, err, context.Cause(late))
 				cancelLate()
 				require.NoError(t, parent.Err())
-				require.ErrorIs(t, h.Upgrade(t.Context(), lock.X), taking.want)
-				require.ErrorIs(t, h.Downgrade(t.Context(), lock.IS), taking.want)
+				require.ErrorIs(t, h.Upgrade(t.Context(), lock.X), ending.want)
+				require.ErrorIs(t, h.Downgrade(t.Context(), lock.IS), ending.want)
 				require.Equal(t, reqs("S at /a"), h.Requests())
 				require.EqualValues(t, 1, h.Token())
 				if detail, ok := errors.AsType[*lock.LostError](err); ok {
-					require.Equal(t, lock.LostError{Token: 1, Reason: "why", Err: taking.want}, *detail)
+					require.Equal(t, lock.LostError{Token: 1, Reason: "why", Err: ending.want}, *detail)
 				}
 				_ = h.Unlock(t.Context())
 			})
@@ -269,9 +269,4 @@ func TestBrokenBeforeItIsReceived(t *testing.T) {
 		require.Empty(t, names(t, p.err))
 		unlock(t, holder2.granted(t))
 	})
-}
-
-func TestZeroHandle(t *testing.T) {
-	require.Zero(t, lock.Handle{}.Token())
-	require.False(t, lock.Handle{}.Unlock())
 }

@@ -57,32 +57,6 @@ func TestIntentionAgainstModel(t *testing.T) {
 	})
 }
 
-// A second Unlock does not release the lock of another caller.
-func TestIntentionUnlockedTwice(t *testing.T) {
-	var l lock.Intention
-	first := intentionOf(t, &l, lock.X)
-	require.True(t, first.Unlock())
-	second := intentionOf(t, &l, lock.X)
-	require.False(t, first.Unlock())
-	_, err := l.TryLock(lock.X)
-	require.ErrorIs(t, err, lock.ErrConflict)
-	require.True(t, second.Unlock())
-
-	a, b := intentionOf(t, &l, lock.IX), intentionOf(t, &l, lock.IX)
-	require.True(t, a.Unlock())
-	require.False(t, a.Unlock())
-	require.False(t, a.Unlock())
-	_, err = l.TryLock(lock.X)
-	require.ErrorIs(t, err, lock.ErrConflict)
-	require.False(t, first.Unlock(), "nor of the other mode")
-	require.True(t, b.Unlock())
-	require.True(t, intentionOf(t, &l, lock.X).Unlock())
-
-	var none *lock.Unlocker
-	require.False(t, none.Unlock())
-	require.False(t, new(lock.Unlocker).Unlock())
-}
-
 // At its limit the count does not wrap: IX and X are refused, and both are granted
 // again after the release.
 func TestIntentionAtItsLimit(t *testing.T) {

@@ -53,23 +53,6 @@ func TestCoversAndJoin(t *testing.T) {
 	}
 }
 
-func TestMatrixIsThatOfThePaper(t *testing.T) {
-	got := ""
-	for _, a := range lock.Modes {
-		got += fmt.Sprintf("%-4v", a)
-		for _, b := range lock.Modes {
-			got += map[bool]string{true: " yes", false: " -"}[lock.Compatible(a, b)]
-		}
-		got += "\n"
-	}
-	require.Equal(t, ""+
-		"IS   yes yes yes yes -\n"+
-		"IX   yes yes - - -\n"+
-		"S    yes - yes - -\n"+
-		"SIX  yes - - - -\n"+
-		"X    - - - - -\n", got)
-}
-
 func TestModeAsText(t *testing.T) {
 	for _, m := range lock.Modes {
 		require.True(t, m.Valid())

@@ -109,6 +109,9 @@ func TestEveryEventHappensOnce(t *testing.T) {
 		events()
 		require.NoError(t, h.Downgrade(ctx, lock.IX))
 		events("granted X at /a/b [cyd] #3 after 1m0s")
+		holders, err := tree.Holders(ctx, lock.MustParse("/a/b"), lock.At)
+		require.NoError(t, err)
+		require.True(t, time.Now().Equal(holders[0].Since), "Since is the time of the grant, not of the call")
 		time.Sleep(time.Second)
 		unlock(t, h, h)
 		events("released IX at /a [d1 ann deploy] #2 after 1m1s: <nil>")
@@ -220,52 +223,4 @@ func TestObserverGetsTheContext(t *testing.T) {
 	require.Equal(t, []string{
 		"granted try", "refused second", "granted upgrade", "released unlock", "granted <nil>", "released break",
 	}, got)
-}
-
-// After a wait, Since and Held count from the grant.
-func TestTimesCountFromTheGrant(t *testing.T) {
-	var released []lock.Released
-	inBubble(t, &lock.Config{Observer: lock.Observer{Released: func(_ context.Context, e lock.Released) {
-		released = append(released, e)
-	}}}, func(t *testing.T, tree *lock.Tree) {
-		holder := take(t, tree, "X at /a", nil)
-		w := wait(t.Context(), tree, "X at /a", nil)
-		time.Sleep(time.Hour)
-		granted := time.Now()
-		unlock(t, holder)
-		g := w.granted(t)
-		time.Sleep(time.Minute)
-		require.True(t, granted.Equal(snapshot(t, tree).Holders[0].Since))
-		unlock(t, g)
-		require.Equal(t, time.Minute, released[1].Held)
-	})
-}
-
-// An observer may lock and unlock.
-func TestObserverMayLock(t *testing.T) {
-	var o lock.Observer
-	inBubble(t, &lock.Config{Observer: forward(&o)}, func(t *testing.T, tree *lock.Tree) {
-		calls := 0
-		mine := req("X at /of/the/observer")
-		use := func(rs []lock.Request) {
-			if rs[0] != mine { // its own locks are events, too
-				calls++
-				unlock(t, take(t, tree, mine.String(), nil))
-			}
-		}
-		o.Refused = func(_ context.Context, e lock.Refused) { use(e.Requests) }
-		o.Waiting = func(_ context.Context, e lock.Waiting) { use(e.Requests) }
-		o.Granted = func(_ context.Context, e lock.Granted) { use(e.Requests) }
-		o.Released = func(_ context.Context, e lock.Released) { use(e.Requests) }
-		h := take(t, tree, "X at /a", nil)
-		_, err := tree.TryLock(t.Context(), req("X at /a"), nil)
-		require.ErrorIs(t, err, lock.ErrConflict)
-		p := wait(t.Context(), tree, "X at /a", nil)
-		unlock(t, h)
-		unlock(t, p.granted(t))
-		v, err := tree.Try(lock.Root(), lock.IX)
-		require.NoError(t, err)
-		require.True(t, v.Unlock())
-		require.Equal(t, 8, calls)
-	})
 }

@@ -32,6 +32,7 @@ func requests(paths []string) (rs []Request) {
 }
 
 // Every pair of requests conflicts as the oracle computes, by Conflicts and by Try.
+// The modes are compatible as the printed matrix states.
 func TestEveryPairConflictsByTheRule(t *testing.T) {
 	rs := requests(hostile)
 	pairs, conflicts := 0, 0
@@ -41,12 +42,13 @@ func TestEveryPairConflictsByTheRule(t *testing.T) {
 		require.NoError(t, err)
 		for _, b := range rs {
 			want := conflict(marks(a), marks(b))
+			require.Equal(t, compatibleModes[[2]string{a.Mode.String(), b.Mode.String()}], Compatible(a.Mode, b.Mode))
 			if got := a.Conflicts(b); got != want {
 				t.Fatalf("%v, %v: conflict %v, want %v", a, b, got, want)
 			}
 			other, err := tree.Try(b.Path, b.Mode)
 			if errors.Is(err, ErrConflict) != want || !want && err != nil {
-				t.Fatalf("%v held, %v asked: %v, want conflict %v", a, b, err, want)
+				t.Fatalf("%v held, %v requested: %v, want conflict %v", a, b, err, want)
 			}
 			if fault := check(&tree.trie); fault != "" {
 				t.Fatalf("%v, %v: %s", a, b, fault)
@@ -62,117 +64,6 @@ func TestEveryPairConflictsByTheRule(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, pairs, 5000)
 	t.Logf("%d pairs, %d conflict", pairs, conflicts)
-}
-
-// words walks through every word of toggles: a letter locks its request, or unlocks
-// it if it is held. The walk goes depth first and undoes each letter.
-type words struct {
-	t        *testing.T
-	tree     Tree
-	rs       []Request
-	against  []uint // by request: those that it conflicts with, by the oracle
-	hold     []Handle
-	held     uint
-	n, tries int
-}
-
-func (w *words) toggle(i int) (undo func()) {
-	if w.held&(1<<i) != 0 {
-		if !w.hold[i].Unlock() {
-			w.t.Fatalf("%v, held %b: not released", w.rs[i], w.held)
-		}
-		w.held &^= 1 << i
-		return func() { w.take(i) }
-	}
-	if !w.take(i) {
-		return func() {}
-	}
-	return func() { w.hold[i].Unlock(); w.held &^= 1 << i }
-}
-
-func (w *words) take(i int) bool {
-	w.tries++
-	h, err := w.tree.Try(w.rs[i].Path, w.rs[i].Mode)
-	if free := w.held&w.against[i] == 0; free != (err == nil) {
-		w.t.Fatalf("%v, held %b: %v, want granted %v", w.rs[i], w.held, err, free)
-	}
-	if err != nil {
-		return false
-	}
-	w.hold[i] = h
-	w.held |= 1 << i
-	return true
-}
-
-func (w *words) walk(letters int) {
-	w.n++
-	if fault := check(&w.tree.trie); fault != "" {
-		w.t.Fatalf("held %b: %s", w.held, fault)
-	}
-	if w.held == 0 && (w.tree.trie.nodes != 0 || w.tree.held != 0) {
-		w.t.Fatalf("nothing is held, and %d nodes are kept", w.tree.trie.nodes)
-	}
-	if letters == 0 {
-		return
-	}
-	for i := range w.rs {
-		undo := w.toggle(i)
-		w.walk(letters - 1)
-		undo()
-	}
-}
-
-// Every word of five letters over ten requests, 10^5 of them, or of six, 10^6, with
-// INTERLOCK_LONG set; and the shorter ones on the way.
-func TestEveryWordOfToggles(t *testing.T) {
-	letters := 5
-	if long {
-		letters = 6
-	}
-	alphabets := map[string][]Request{
-		"all modes, around one path": {
-			{Root(), IS},
-			{Root(), IX},
-			{MustParse("/a"), S},
-			{MustParse("/a"), X},
-			{MustParse("/a/b"), SIX},
-			{MustParse("/a/b"), IX},
-			{MustParse("/a/b/c/d"), X},
-			{MustParse("/a/b/c/e"), IS},
-			{MustParse("/ab"), X},
-			{MustParse("/a/b/c/d"), S},
-		},
-		"X, many shapes": {
-			{MustParse("/a/b/c/d"), X},
-			{MustParse("/a/b/c/e"), X},
-			{MustParse("/a/b/x"), X},
-			{MustParse("/a/bc"), X},
-			{MustParse("/a-b/c"), X},
-			{MustParse("/ab"), X},
-			{MustParse("/c/d/e/f/g"), X},
-			{MustParse("/c/d/e/f/h"), X},
-			{MustParse("/c/d"), IX},
-			{MustParse("/a/b/c"), IX},
-		},
-	}
-	for name, rs := range alphabets {
-		t.Run(name, func(t *testing.T) {
-			w := &words{t: t, rs: rs, hold: make([]Handle, len(rs))}
-			for _, a := range rs {
-				var set uint
-				for j, b := range rs {
-					if conflict(marks(a), marks(b)) {
-						set |= 1 << j
-					}
-				}
-				w.against = append(w.against, set)
-			}
-			w.walk(letters)
-			require.Zero(t, w.held)
-			require.Zero(t, w.tree.trie.nodes)
-			t.Logf("%d words, %d tries", w.n, w.tries)
-		})
-	}
 }
 
 // filled returns a tree and the requests that it holds.

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,18 +21,6 @@ func inBubble(t *testing.T, c *lock.Config, f func(t *testing.T, tree *lock.Tree
 		f(t, tree)
 		synctest.Wait()
 		idle(t, tree)
-	})
-}
-
-// A refusal of a waiting request applies to Try as well.
-func TestTryDoesNotOvertake(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-		deploy := take(t, tree, "X at /a", by("deploy"))
-		teardown := wait(t.Context(), tree, "X at /", by("teardown"))
-		_, err := tree.Try(lock.MustParse("/b"), lock.IS)
-		require.ErrorIs(t, err, lock.ErrConflict)
-		unlock(t, deploy)
-		unlock(t, teardown.granted(t))
 	})
 }
 
@@ -64,24 +51,6 @@ func everyCall(ctx context.Context, tree *lock.Tree) (errs []error) {
 	errs = append(errs, err)
 	_, err = tree.Snapshot(ctx)
 	return append(errs, err, tree.Revoke(ctx, 1, ""), tree.Break(ctx, 1, ""))
-}
-
-func TestEndedContextKeepsItsCause(t *testing.T) {
-	var tree lock.Tree
-	shutdown := errors.New("shutting down")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(shutdown)
-	unchanged(t, &tree, func() {
-		for _, err := range everyCall(ctx, &tree) {
-			require.ErrorIs(t, err, shutdown)
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorContains(t, err, "the context has ended: context canceled: shutting down")
-		}
-	})
-	done, stop := context.WithCancel(t.Context())
-	stop()
-	_, err := tree.Lock(done, req("X at /a"), nil)
-	require.EqualError(t, err, "lock: X at /a: the context has ended: context canceled")
 }
 
 // Repeated calls wait for one acquisition and get one Grant. A cancelled call
@@ -171,8 +140,8 @@ func TestGrantMeetsTheEndOfTheContext(t *testing.T) {
 	})
 }
 
-// It is not released if another call of the same id has it, whether that call
-// waited or came when the grant was held.
+// Such a grant is not released if another call of the same id has it. That call may have
+// waited, or may have been made while the grant was held.
 func TestGrantOfAnotherCallStays(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
@@ -203,7 +172,7 @@ func TestGrantOfAnotherCallStays(t *testing.T) {
 	}
 }
 
-// The same race in real time: the answer of every call is true.
+// The same race in real time: a call returns a grant that is held, or an error.
 func TestGrantsRaceWithCancels(t *testing.T) {
 	tree := new(lock.Tree)
 	granted := 0
@@ -229,30 +198,4 @@ func TestGrantsRaceWithCancels(t *testing.T) {
 		cancel()
 	}
 	t.Logf("granted %d of 500", granted)
-}
-
-// A thousand cancelled waits leave no goroutine (see TestMain), node or waiter.
-func TestThousandCancelledWaits(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, tree *lock.Tree) {
-		holder := take(t, tree, "S at /", nil)
-		before := snapshot(t, tree)
-		ctx, cancel := context.WithCancel(t.Context())
-		errs := make(chan error, 1000)
-		for i := range 1000 {
-			text := []string{"X at /a", "IX at /", "X at /a/b/c", "X at /c/d/e/f"}[i%4]
-			go func() {
-				_, err := tree.Lock(ctx, req(text), nil)
-				errs <- err
-			}()
-		}
-		synctest.Wait()
-		require.Equal(t, 1000, snapshot(t, tree).Waiting)
-		require.Empty(t, lock.CheckTree(tree))
-		cancel()
-		for range 1000 {
-			require.ErrorIs(t, <-errs, context.Canceled)
-		}
-		require.Equal(t, before, snapshot(t, tree))
-		unlock(t, holder)
-	})
 }

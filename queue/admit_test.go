@@ -27,7 +27,7 @@ func TestAdmitReservesAndVanishes(t *testing.T) {
 			refused <- err
 		}()
 		synctest.Wait()
-		// The place counts, in the order of the submits.
+		// The reserved place counts and keeps its position.
 		_, err := q.Submit(t.Context(), "vm1", takes("third", 0, nil))
 		require.ErrorIs(t, err, queue.ErrFull)
 		behind := submit(t, q, "disk", takes("behind", time.Second, nil))
@@ -84,8 +84,8 @@ func TestAdmitGetsTheSubmittersContext(t *testing.T) {
 }
 
 func TestPreemptWhileAdmitting(t *testing.T) {
-	// A delete comes while a normal action before it is being admitted: that one
-	// was accepted, and is superseded; one that came after the delete is not.
+	// A delete is accepted while Admit of an earlier action runs. The earlier action is
+	// superseded when it is accepted. An action submitted after the delete is not.
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)
 		answers := map[string]chan error{"before": make(chan error), "delete": make(chan error)}
@@ -136,9 +136,9 @@ func TestRepeatedID(t *testing.T) {
 			synctest.Wait()
 		}
 		again()
-		again() // waits for the admission of the first
+		again() // waits until Admit of the first submit has returned
 		require.Equal(t, 1, admits)
-		answer <- errBoom // of the first: the second tries for itself
+		answer <- errBoom // refuses the first submit; the second submit calls Admit
 		require.ErrorIs(t, (<-replies).err, errBoom)
 		synctest.Wait()
 		require.Equal(t, 2, admits)
@@ -150,14 +150,13 @@ func TestRepeatedID(t *testing.T) {
 		require.Same(t, one.ticket, two.ticket)
 		require.Equal(t, 2, admits)
 
-		// Also where a new one would be refused.
+		// A known ID returns its ticket although the queue refuses new actions.
 		go func() { _ = q.Terminate(t.Context()) }()
 		synctest.Wait()
 		same, err := q.Submit(t.Context(), "other", act)
 		require.NoError(t, err)
 		require.Same(t, one.ticket, same)
 
-		// While it is being admitted, the wait for it can be given up.
 		require.NoError(t, same.Wait(t.Context()))
 		_, err = q.Submit(t.Context(), "a", act)
 		require.ErrorIs(t, err, queue.ErrTerminated, "an ID is known until its action has ended")

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// room is the naive rule for which action gets room: all waiting actions are tried in
-// the order in which they came, from the start after every change.
+// room is the naive rule that gives room to actions. After every change it tries all
+// waiting actions again, in the order of their arrival.
 type room struct {
 	perKey, all   int
 	inside, wants []*guest // in order
@@ -89,8 +89,8 @@ func (r *room) leave(g *guest) {
 	r.settle()
 }
 
-// TestBlockedModel lets submitters wait for room, give up, be refused by Admit,
-// and be admitted by ends and cancels, and compares which ones still wait.
+// TestBlockedModel compares the submitters that wait for room with the naive rule.
+// Submitters cancel their wait or are refused by Admit. Actions end and are cancelled.
 func TestBlockedModel(t *testing.T) {
 	checks(t, "2000", "200000")
 	type step struct {

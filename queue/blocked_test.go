@@ -32,8 +32,7 @@ func (n *notes) all() []string {
 	return slices.Clone(n.list)
 }
 
-// waiters submits actions that wait for room, one after the other, and notes what
-// comes of it.
+// waiters submits actions that wait for room, one after another, and logs the results.
 func waiters(ctx context.Context, q *queue.Queuer[string], log *notes, list ...[]string) {
 	for i, keys := range list {
 		go func() {
@@ -61,7 +60,7 @@ func TestBlockedInOrder(t *testing.T) {
 		require.Equal(t, 3, q.Stats().Blocked)
 		require.NoError(t, a.Wait(t.Context()))
 		synctest.Wait()
-		// There is room for "a", but an earlier action wants it, too.
+		// There is room for "a", but an earlier action waits for "a" and "b".
 		require.Equal(t, []string{"3 accepted"}, log.all())
 		_, err := q.Submit(t.Context(), "a", takes("newcomer", 0, nil))
 		require.ErrorIs(t, err, queue.ErrFull)
@@ -75,79 +74,45 @@ func TestBlockedInOrder(t *testing.T) {
 	})
 }
 
-func TestBlockedByTotal(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, MaxWaiting: 1})
-		var log notes
-		for _, k := range []string{"a", "b"} {
-			submit(t, q, k, takes(k, time.Second, nil))
-			synctest.Wait()
-		}
-		waiters(t.Context(), q, &log, []string{"c"}, []string{"d"})
-		require.Empty(t, log.all())
-		_, err := q.Submit(t.Context(), "e", takes("e", 0, nil))
-		require.EqualError(t, err, "queue: full: e refused, 1 waiting")
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Equal(t, []string{"0 accepted"}, log.all())
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Equal(t, []string{"0 accepted", "1 accepted"}, log.all())
-		require.NoError(t, q.Terminate(t.Context()))
-		requireEmpty(t, q)
-	})
-}
-
-func TestBlockedGivesUp(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-		var log notes
-		submit(t, q, "a", takes("a", 10*time.Second, nil))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		waiters(ctx, q, &log, []string{"a", "b"})
-		waiters(t.Context(), q, &log, []string{"b"})
-		require.Empty(t, log.all())
-		time.Sleep(time.Second)
-		synctest.Wait()
-		// Without the first one, nothing blocks the second.
-		require.ElementsMatch(t, []string{
-			"0 queue: full: key a: 0 refused: a runs since 2000-01-01T00:00:00Z, 0 waiting: context deadline exceeded",
-			"0 accepted",
-		}, log.all())
-		require.NoError(t, q.Terminate(t.Context()))
-		requireEmpty(t, q)
-	})
-}
-
-func TestBlockedSentAway(t *testing.T) {
-	for name, do := range map[string]func(*queue.Queuer[string], context.Context){
-		"queue: stopping: key a: 0 refused: a runs since 2000-01-01T00:00:00Z, 0 waiting": func(q *queue.Queuer[string], ctx context.Context) {
-			_ = q.Stop(ctx, "a")
+func TestBlockedIsRefused(t *testing.T) {
+	const running = "key a: 0 refused: running runs since 2000-01-01T00:00:00Z, 0 waiting"
+	for _, c := range []struct {
+		name string
+		do   func(context.Context, *queue.Queuer[string])
+		want string
+	}{
+		{
+			"its context ends", func(context.Context, *queue.Queuer[string]) { time.Sleep(time.Second) },
+			"0 queue: full: " + running + ": context deadline exceeded",
 		},
-		"queue: terminated: 0 refused, 0 waiting": func(q *queue.Queuer[string], ctx context.Context) { _ = q.Terminate(ctx) },
+		{
+			"Stop", func(ctx context.Context, q *queue.Queuer[string]) { _ = q.Stop(ctx, "a") },
+			"0 queue: stopping: " + running,
+		},
+		{
+			"Terminate", func(ctx context.Context, q *queue.Queuer[string]) { _ = q.Terminate(ctx) },
+			"0 queue: terminated: 0 refused, 0 waiting",
+		},
+		{
+			"Abort", func(_ context.Context, q *queue.Queuer[string]) { q.Abort(nil) },
+			"0 queue: terminated: 0 refused, 0 waiting",
+		},
 	} {
-		in(t, func(t *testing.T) {
-			q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-			var log notes
-			submit(t, q, "a", takes("a", 10*time.Second, nil))
-			waiters(t.Context(), q, &log, []string{"a"})
-			go do(q, t.Context())
-			synctest.Wait()
-			require.Equal(t, []string{"0 " + name}, log.all())
-			require.NoError(t, q.Terminate(t.Context()))
-			requireEmpty(t, q)
+		t.Run(c.name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
+				var log notes
+				submit(t, q, "a", stubborn("running", 10*time.Second, nil))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				waiters(ctx, q, &log, []string{"a", "b"})
+				require.Empty(t, log.all())
+				c.do(ctx, q)
+				synctest.Wait()
+				require.Equal(t, []string{c.want}, log.all())
+				require.NoError(t, q.Terminate(t.Context()))
+				requireEmpty(t, q)
+			})
 		})
 	}
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-		var log notes
-		submit(t, q, "a", takes("a", 10*time.Second, nil))
-		waiters(t.Context(), q, &log, []string{"a"})
-		q.Abort(nil)
-		synctest.Wait()
-		require.Len(t, log.all(), 1)
-		require.NoError(t, q.Terminate(t.Context()))
-		requireEmpty(t, q)
-	})
 }

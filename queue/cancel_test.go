@@ -11,24 +11,20 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-func TestCancelInEveryState(t *testing.T) {
+// The model covers what Cancel returns in every state. This test covers the errors.
+func TestCancelErrors(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
 		run := submit(t, q, "a", takes("running", time.Hour, nil))
-		behind := submit(t, q, "a", takes("behind", time.Second, nil))
 		ready := submit(t, q, "b", takes("ready", time.Second, nil))
 		synctest.Wait()
 		require.Equal(t, queue.Withdrawn, ready.Cancel(errBoom))
-		require.Equal(t, queue.Withdrawn, behind.Cancel(nil))
-		require.Equal(t, queue.Late, behind.Cancel(nil))
 		require.Equal(t, queue.Signalled, run.Cancel(errBoom))
 		for _, ticket := range []*queue.Ticket[string]{run, ready} {
 			require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrCanceled)
 			require.ErrorIs(t, ticket.Err(), errBoom)
 			require.Equal(t, queue.Canceled, ticket.Outcome())
 		}
-		require.Equal(t, queue.Late, run.Cancel(nil))
-
 		fails := takes("fails", 0, errBoom)
 		fails.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}}
 		retrying := submit(t, q, "c", fails)
@@ -41,33 +37,7 @@ func TestCancelInEveryState(t *testing.T) {
 	})
 }
 
-func TestCancelOfStubborn(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
-		for _, tt := range []struct {
-			returns error
-			want    queue.Outcome
-		}{
-			{nil, queue.OK},
-			{errBoom, queue.Failed}, // its own error
-			{context.Canceled, queue.Canceled},
-		} {
-			act := stubborn("stubborn", time.Minute, tt.returns)
-			act.Retry.Attempts = 5
-			ticket := submit(t, q, "a", act)
-			synctest.Wait()
-			require.Equal(t, queue.Signalled, ticket.Cancel(nil))
-			require.Equal(t, queue.Signalled, ticket.Cancel(errBoom))
-			require.ErrorIs(t, ticket.Wait(t.Context()), tt.returns)
-			require.Equal(t, tt.want, ticket.Outcome())
-			require.Equal(t, 1, ticket.Info().Attempt, "an interrupted action is not tried again")
-		}
-		// Nor does it halt the lane.
-		requireEmpty(t, q)
-	})
-}
-
-func TestWaitGivenUpLosesNothing(t *testing.T) {
+func TestWaitEndsWithItsContext(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)
 		ticket := submit(t, q, "a", takes("slow", time.Minute, errBoom))
@@ -131,7 +101,7 @@ func TestContextOfAction(t *testing.T) {
 		require.Error(t, kept.Err())
 	})
 	in(t, func(t *testing.T) {
-		// The context ends with its action, also if the action never reads it.
+		// The context ends with its action even if the action never reads it.
 		var q queue.Queuer[string]
 		var kept context.Context
 		ticket := submit(t, &q, "a", &queue.Action{Run: func(ctx context.Context) error { kept = ctx; return nil }})
@@ -143,7 +113,7 @@ func TestContextOfAction(t *testing.T) {
 		require.Nil(t, queue.Current[string](t.Context()))
 	})
 	in(t, func(t *testing.T) {
-		// What the first attempt left behind does not come alive with the second.
+		// The context of the first attempt has ended when the second attempt starts.
 		var q queue.Queuer[string]
 		var contexts []context.Context
 		ticket := submit(t, &q, "a", &queue.Action{Retry: queue.Retry{Attempts: 2}, Run: func(ctx context.Context) error {
@@ -159,7 +129,7 @@ func TestContextOfAction(t *testing.T) {
 	})
 }
 
-// TestCancelEndsOneAction is that actions that share a worker do not share their end.
+// Cancel ends one action and not the next action of the same worker.
 func TestCancelEndsOneAction(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
@@ -173,7 +143,7 @@ func TestCancelEndsOneAction(t *testing.T) {
 		}
 	})
 	in(t, func(t *testing.T) {
-		// An action is cancelled although its worker has not begun.
+		// Cancel reaches an action whose worker has not started.
 		q := makeQueue(t, nil)
 		for range 200 {
 			ticket := submit(t, q, "a", takes("a", time.Hour, nil))
@@ -183,8 +153,7 @@ func TestCancelEndsOneAction(t *testing.T) {
 	})
 }
 
-// TestContextEndsWithAction is that what an action leaves behind ends with it, although
-// the worker goes on.
+// The context of an action has ended when the worker starts its next action.
 func TestContextEndsWithAction(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// crowd is a queue with an action in every state, under key "a" the halted one.
+// crowd is a queue with an action in every state. Each key is named after a state.
 type crowd struct {
 	q *queue.Queuer[string]
 	t map[string]*queue.Ticket[string]
@@ -110,7 +110,7 @@ func TestAbortInOrder(t *testing.T) {
 		synctest.Wait()
 		q.Abort(nil)
 		require.NoError(t, q.Terminate(t.Context()))
-		// Those that wait in the order of their submits, then the running one.
+		// Waiting actions end in the order of their submits, and then the running one.
 		require.Equal(t, append(want[1:], want[0]), ended.all())
 	})
 }
@@ -148,7 +148,7 @@ func TestStopInEveryState(t *testing.T) {
 		require.NoError(t, submit(t, c.q, "halted", takes("anew", 0, nil)).Wait(t.Context()))
 	})
 	in(t, func(t *testing.T) {
-		// A lane that stands still and is empty is forgotten.
+		// Stop and Terminate remove a lane that is halted and empty.
 		q := makeQueue(t, &queue.Config[string]{HaltOnFailure: true})
 		require.Error(t, submit(t, q, "a", takes("fails", 0, errBoom)).Wait(t.Context()))
 		require.Equal(t, queue.Stats{Keys: 1, Halted: 1}, q.Stats())
@@ -160,8 +160,8 @@ func TestStopInEveryState(t *testing.T) {
 	})
 }
 
-// TestDrainNeverEarly lets drains race with workers that pause at every place
-// where they can: when one returns, everything that was accepted has ended.
+// TestDrainNeverEarly lets Terminate race with workers that pause wherever they can.
+// Every accepted action has ended when Terminate returns.
 func TestDrainNeverEarly(t *testing.T) {
 	rounds := 10_000
 	if os.Getenv("INTERLOCK_LONG") != "" {
@@ -223,7 +223,7 @@ func TestDrainNeverEarly(t *testing.T) {
 		if settled.Load() != owed.Load() {
 			t.Fatalf("round %d: %d of %d were settled when the drain returned", round, settled.Load(), owed.Load())
 		}
-		// A submit that is refused now has been counted for a moment.
+		// accepted also counts, for a moment, a submit that the queue refuses now.
 		ended := ran.Load()
 		if s := q.Stats(); s != (queue.Stats{}) {
 			t.Fatalf("round %d: left %+v", round, s)

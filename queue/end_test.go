@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// retries takes a second, does not obey, fails, and would be tried again after
-// an hour.
+// retries returns an action that ignores its context, fails after a second, and has a
+// back-off of an hour.
 func retries(name string) *queue.Action {
 	act := stubborn(name, time.Second, errBoom)
 	act.Retry = queue.Retry{Attempts: 3, Backoff: []time.Duration{time.Hour}}
@@ -32,7 +32,7 @@ func TestNoRetryAfterBase(t *testing.T) {
 	})
 }
 
-// An action that is interrupted while the observer receives its retry is not tried again.
+// An action that is cancelled while the observer receives its retry is not retried.
 func TestCancelWhileRetryIsReported(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var ticket *queue.Ticket[string]
@@ -50,8 +50,8 @@ func TestCancelWhileRetryIsReported(t *testing.T) {
 	})
 }
 
-// A pre-empting action finds one that runs, and while those that wait are
-// settled that one goes into its back-off: it is ended there.
+// A running action goes into its back-off while the queue settles the waiting actions
+// that a delete supersedes. The delete ends it there.
 func TestPreemptBetweenAttempts(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)
@@ -68,20 +68,6 @@ func TestPreemptBetweenAttempts(t *testing.T) {
 		require.Equal(t, queue.Superseded, first.Outcome())
 		require.ErrorIs(t, first.Err(), errBoom, "the last attempt's error is kept")
 		require.Equal(t, 1, first.Info().Attempt)
-		requireEmpty(t, q)
-	})
-}
-
-func TestStopGivesUpInBackOff(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, nil)
-		submit(t, q, "a", retries("act"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		err := q.Stop(ctx, "a")
-		require.EqualError(t, err, "queue: not drained: key a: 1 waiting, 0 running: context deadline exceeded")
-		require.ErrorIs(t, err, queue.ErrNotDrained)
-		require.NoError(t, q.Stop(t.Context(), "a"))
 		requireEmpty(t, q)
 	})
 }

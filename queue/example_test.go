@@ -34,9 +34,9 @@ func Example() {
 	// queue: terminated, 0 waiting
 }
 
-// A state is checked and set when an action is admitted. So a migration that
-// leaves the state alone is hidden from users: one of their requests is accepted
-// meanwhile and waits, the next one finds the object in transition.
+// Admit checks and changes the state before the queue accepts the action. A migration
+// that does not change the state is invisible to users: the queue accepts one request
+// meanwhile, and the next request finds the object in transition.
 func ExampleQueuer_Submit_admission() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)
@@ -83,8 +83,8 @@ func ExampleQueuer_Submit_admission() {
 	// <nil> DESTROYED
 }
 
-// A disk action takes the disk and the VM that it is attached to. The disk's own
-// lane keeps its order while it moves from one to the other.
+// A disk action takes the keys of the disk and of its VM. The lane of the disk keeps
+// the order of the actions when the disk moves to another VM.
 func ExampleQueuer_SubmitAll() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)
@@ -134,8 +134,8 @@ func ExampleNew() {
 	// queue: invalid MaxRunning: negative
 }
 
-// A delete gets through: what waits in front of it is ended, what runs is made to
-// end and waited for.
+// A delete ends the waiting actions in front of it, cancels the running action, and
+// waits until that has returned.
 func ExamplePreempt() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)
@@ -234,10 +234,12 @@ func ExampleQueuer_Stop() {
 	err := q.Stop(ctx, "vm1")
 	var left *queue.DrainError
 	fmt.Println(errors.As(err, &left), left.Running, left.Waiting)
+	fmt.Println(err)
 	close(hold)
 	fmt.Println(q.Stop(context.Background(), "vm1"))
 	// Output:
 	// true 1 0
+	// queue: not drained: key vm1: 0 waiting, 1 running: context deadline exceeded
 	// <nil>
 }
 
@@ -254,7 +256,7 @@ func ExampleQueuer_Abort() {
 	// <nil> | queue: aborted: shutting down
 }
 
-// An action that ignores its context cannot be ended. It can be given up.
+// Abandon lets later actions start although an action ignores its context.
 func ExampleQueuer_Abandon() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExpireTooLate is the schedule in which the timer of QueueTimeout has fired
-// and gets the lock only when the action has had its first attempt.
+// TestExpireTooLate plays this schedule: the timer of QueueTimeout fires, and expire gets
+// the lock after the first attempt of the action.
 func TestExpireTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := Must(&Config[string]{MaxRunning: 1})
@@ -32,7 +32,7 @@ func TestExpireTooLate(t *testing.T) {
 	})
 }
 
-// TestAgainTooLate is the same for the timer of a back-off.
+// TestAgainTooLate plays the same schedule for the timer of a back-off.
 func TestAgainTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q Queuer[string]
@@ -49,9 +49,8 @@ func TestAgainTooLate(t *testing.T) {
 	})
 }
 
-// TestCancelBeforeWorker is the schedule in which the second attempt of an action is
-// cancelled before its worker runs, while the worker of the first attempt runs another
-// action.
+// TestCancelBeforeWorker plays this schedule: Cancel ends the second attempt of an action
+// before its worker runs, while the worker of the first attempt runs another action.
 func TestCancelBeforeWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := Must(&Config[string]{MaxRunning: 2})

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,7 +34,7 @@ func submit(t *testing.T, q *queue.Queuer[string], key string, act *queue.Action
 	return ticket
 }
 
-// takes is an action that takes a while, obeys its context, and returns err.
+// takes returns an action that runs for d or until its context ends. It returns err.
 func takes(name string, d time.Duration, err error) *queue.Action {
 	return &queue.Action{Name: name, Run: func(ctx context.Context) error {
 		select {
@@ -45,7 +46,7 @@ func takes(name string, d time.Duration, err error) *queue.Action {
 	}}
 }
 
-// stubborn does not obey.
+// stubborn returns an action that ignores its context.
 func stubborn(name string, d time.Duration, err error) *queue.Action {
 	return &queue.Action{Name: name, Run: func(context.Context) error {
 		time.Sleep(d)
@@ -53,7 +54,7 @@ func stubborn(name string, d time.Duration, err error) *queue.Action {
 	}}
 }
 
-// requireEmpty is that nothing is left of anything.
+// requireEmpty requires that the queue keeps no action and no key.
 func requireEmpty(t *testing.T, q *queue.Queuer[string]) {
 	t.Helper()
 	require.Zero(t, q.Stats())
@@ -62,8 +63,11 @@ func requireEmpty(t *testing.T, q *queue.Queuer[string]) {
 	}
 }
 
-func outcome(t *testing.T, ticket *queue.Ticket[string]) queue.Outcome {
-	t.Helper()
-	_ = ticket.Wait(t.Context())
-	return ticket.Outcome()
+// names returns n keys.
+func names(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = "key-" + strconv.Itoa(i)
+	}
+	return keys
 }

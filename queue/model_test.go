@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// checks sets the number of cases, unless one was asked for on the command line.
+// checks sets the number of cases, unless the command line has -rapid.checks.
 func checks(t *testing.T, normal, long string) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
@@ -38,9 +38,9 @@ func checks(t *testing.T, normal, long string) {
 var modelKeys = []string{"a", "b", "c", "d"}
 
 // TestModel drives a queue and the naive reference with the same operations, in
-// virtual time, and compares all that can be seen after each of them: so what
-// runs is what the reference permits, no more (first in all lanes, limits) and no
-// less (maximality, no action overtakes in ready order).
+// virtual time. After each operation it compares everything that a caller can see. So
+// the queue runs no action that the reference does not permit (places, limits), and it
+// delays none that the reference permits (progress, order of turns).
 func TestModel(t *testing.T) {
 	checks(t, "10000", "1000000")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -68,8 +68,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// step is one operation; which action it is about is counted among those there
-// are.
+// step is one operation. n selects one of the actions that exist.
 type step struct {
 	do     string
 	n      int
@@ -120,8 +119,8 @@ type modelAction struct {
 	finished []queue.Outcome
 }
 
-// Nanoseconds keep apart what would happen at once, in the order of the ids. A
-// moment is long against them, and a unit against a moment.
+// Nanoseconds put simultaneous events in the order of the ids. A moment is longer than
+// all of these, and a unit is longer than all moments of a step.
 const (
 	moment = time.Microsecond
 	unit   = time.Second
@@ -142,7 +141,7 @@ func (m *model) play(ctx context.Context, script []step) string {
 		for _, a := range m.acts {
 			close(a.gate)
 		}
-		// Time stands still once the test is over: actions that still end need some.
+		// Virtual time stops at the end of the test. Actions that still end need some.
 		time.Sleep(moment)
 	}()
 	for i, s := range script {
@@ -218,11 +217,11 @@ func (m *model) submit(ctx context.Context, s step) string {
 	a.id, a.keys = len(m.acts), s.keys
 	a.backoff *= unit
 	if a.backoff > 0 {
-		a.backoff += time.Duration(a.id) // no two at the same time
+		a.backoff += time.Duration(a.id) // no two end at the same time
 	}
 	a.patience *= unit
 	if a.patience > 0 {
-		a.patience += moment/2 + time.Duration(a.id) // nor at that of a back-off
+		a.patience += moment/2 + time.Duration(a.id) // and none when a back-off ends
 	}
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
@@ -266,7 +265,7 @@ func (a *modelAction) run(ctx context.Context) error {
 	}
 }
 
-// view is what can be seen from outside.
+// view is everything that a caller can see.
 type view struct {
 	Actions map[int]string
 	Lanes   map[string][]string
@@ -287,7 +286,7 @@ func (m *model) compare() string {
 		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt)
 		got.Actions[a.id] = fmt.Sprint(i.State, a.ticket.Outcome(), i.Attempt)
 		if a.state == queue.Ended {
-			// Settled and reported exactly once, and no waiting caller hangs.
+			// The action was settled and reported once, and Done is closed.
 			select {
 			case <-a.ticket.Done():
 			default:
@@ -325,7 +324,7 @@ func (m *model) compare() string {
 	return cmp.Diff(want, got)
 }
 
-// drain ends everything there is, and looks whether anything is left.
+// drain ends all actions and requires that the queue keeps nothing.
 func (m *model) drain(ctx context.Context) string {
 	for _, k := range modelKeys {
 		if m.q.Resume(k) != m.ref.resume(k) {

@@ -57,8 +57,8 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// TestObserverCallsBack is that no lock is held when observers, Settle, Guard and
-// Admit run: all of them may use the queue.
+// The queue holds no lock while observers, Settle, Guard and Admit run. All of them may
+// call the queue.
 func TestObserverCallsBack(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var q *queue.Queuer[string]
@@ -87,21 +87,6 @@ func TestObserverCallsBack(t *testing.T) {
 		_, err := q.Submit(t.Context(), "a", nil)
 		require.Error(t, err)
 		q.Resume("a")
-		requireEmpty(t, q)
-	})
-}
-
-// TestObserverGoexit is that a goroutine that is lost in an observer takes no
-// action with it.
-func TestObserverGoexit(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Finished: func(context.Context, queue.Finished[string]) { runtime.Goexit() },
-		}})
-		a := submit(t, q, "a", takes("a", time.Second, nil))
-		b := submit(t, q, "a", takes("b", time.Second, nil))
-		require.NoError(t, a.Wait(t.Context()))
-		require.NoError(t, b.Wait(t.Context()))
 		requireEmpty(t, q)
 	})
 }
@@ -150,8 +135,8 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// TestObserverPanics is that the panic of an observer reaches the caller that ended a
-// waiting action, after all of these actions have ended.
+// The panic of an observer reaches the caller that ended a waiting action, after all of
+// these actions have ended.
 func TestObserverPanics(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
@@ -176,16 +161,25 @@ func TestObserverPanics(t *testing.T) {
 	})
 }
 
-// TestObserverGoexitInAttempt is the same for the observers that run inside an attempt.
-func TestObserverGoexitInAttempt(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: queue.Observer[string]{
-			Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() },
-		}})
-		fails := takes("fails", time.Second, errBoom)
-		fails.Retry.Attempts = 2
-		require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), queue.ErrPanic)
-		require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
-		requireEmpty(t, q)
-	})
+// runtime.Goexit in an observer ends the goroutine. The queue still ends the action and
+// starts the next one.
+func TestObserverGoexit(t *testing.T) {
+	for name, c := range map[string]struct {
+		observer queue.Observer[string]
+		want     error
+	}{
+		"Finished": {queue.Observer[string]{Finished: func(context.Context, queue.Finished[string]) { runtime.Goexit() }}, errBoom},
+		"Retried":  {queue.Observer[string]{Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() }}, queue.ErrPanic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Observer: c.observer})
+				fails := takes("fails", time.Second, errBoom)
+				fails.Retry.Attempts = 2
+				require.ErrorIs(t, submit(t, q, "a", fails).Wait(t.Context()), c.want)
+				require.NoError(t, submit(t, q, "a", takes("next", time.Second, nil)).Wait(t.Context()))
+				requireEmpty(t, q)
+			})
+		})
+	}
 }

@@ -2,5 +2,5 @@
 
 package queue_test
 
-// raceDetector makes heavy tests lighter, and what it would distort is skipped.
+// raceDetector reports whether the race detector is on, which allocates memory.
 const raceDetector = true

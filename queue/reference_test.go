@@ -8,7 +8,7 @@ import (
 )
 
 // reference is the naive queue: one list of all actions in the order of their
-// acceptance, and every question answered by going over it.
+// acceptance. Every method searches the list.
 type reference struct {
 	limits map[string]queue.Limit // with "" for the root
 	perKey int
@@ -94,7 +94,7 @@ func (r *reference) submit(a *refAction) bool {
 	r.over(waiting, queue.Superseded)
 	r.ready(a)
 	r.start()
-	// Those that obey do so in the order of their ids.
+	// The actions that obey their context end in the order of their ids.
 	slices.SortFunc(stopped, func(a, b *refAction) int { return a.id - b.id })
 	for _, o := range stopped {
 		r.interrupt(o, queue.Preempted)
@@ -112,7 +112,7 @@ func (r *reference) interrupt(a *refAction, o queue.Outcome) {
 	}
 }
 
-// finish is an attempt that returns by itself.
+// finish ends an attempt that returns without being cancelled.
 func (r *reference) finish(a *refAction, o queue.Outcome) {
 	if o == queue.Failed && a.attempt < a.attempts && a.signal == queue.Pending {
 		a.turn = 0
@@ -133,8 +133,8 @@ func (r *reference) finish(a *refAction, o queue.Outcome) {
 	r.over([]*refAction{a}, o)
 }
 
-// over ends actions; none of them starts when one before it ends. Each gives up
-// its places, and what may start does.
+// over ends actions. None of them starts when an earlier one of the list ends. Each
+// gives up its places, and then actions that may start do.
 func (r *reference) over(list []*refAction, o queue.Outcome) {
 	for _, a := range list {
 		a.state, a.outcome, a.turn = queue.Ended, o, 0
@@ -181,7 +181,7 @@ func (r *reference) start() {
 	}
 }
 
-// path gives the class and all above it.
+// path returns the class and all classes above it.
 func path(class string) []string {
 	list := []string{class}
 	for i := len(class) - 1; i >= 0; i-- {
@@ -255,7 +255,7 @@ func (r *reference) abandon(key string) bool {
 	return true
 }
 
-// sleep lets time go by.
+// sleep advances the time and ends back-offs and queue time-outs.
 func (r *reference) sleep(d time.Duration) {
 	until := r.now + d
 	for {

@@ -78,7 +78,7 @@ func readVectors(t *testing.T) vectors {
 	require.NoError(t, err)
 	var v vectors
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // a feature that is not known here must not pass
+	d.DisallowUnknownFields() // an unknown feature must not pass
 	require.NoError(t, d.Decode(&v))
 	require.Equal(t, "queue-vectors/1", v.Format)
 	require.GreaterOrEqual(t, len(v.Vectors), 47)
@@ -97,11 +97,11 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// stage plays one vector. Times are milliseconds; the nanoseconds below them put
-// the events of one instant in order: an action that starts takes the number of
-// the step for its end, so that ends come in the order in which they became due,
-// and every operation of the script takes a new one, so that it comes after all
-// that is due in its instant.
+// stage plays one vector. The times of a vector are milliseconds. Nanoseconds put the
+// events of one millisecond in order. An action takes the number of the present step when
+// it starts, and ends at that nanosecond: so actions end in the order of their starts.
+// Every operation of the script takes a new number, so it runs after all earlier events
+// of its millisecond.
 type stage struct {
 	t     *testing.T
 	v     vector
@@ -159,7 +159,7 @@ func (s *stage) log(event ...any) {
 	}
 }
 
-// until gives the time from now to an instant, at the given place inside of it.
+// until returns the time from now to a nanosecond (place) of a millisecond.
 func (s *stage) until(ms, place int) time.Duration {
 	return time.Duration(ms)*time.Millisecond + time.Duration(place) - time.Since(s.start)
 }
@@ -306,7 +306,7 @@ func (s *stage) action(op operation) *queue.Action {
 		Preempt: map[string]queue.Preempt{"queued": queue.PreemptQueued, "running": queue.PreemptRunning}[op.Preempt],
 	}
 	if op.Timeout == op.Takes && op.Timeout > 0 {
-		act.Timeout += time.Millisecond / 2 // at the limit is not over it
+		act.Timeout += time.Millisecond / 2 // an action that ends at the limit is not late
 	}
 	if op.Retry != nil {
 		act.Retry.Attempts = op.Retry.Max
@@ -383,7 +383,7 @@ func (s *stage) settle(op operation, outcome queue.Outcome) {
 	switch {
 	case o.owner != op.ID, outcome == queue.Superseded, outcome == queue.Preempted:
 		s.mu.Unlock()
-		return // it belongs to the one that came after
+		return // the state belongs to the successor
 	case outcome == queue.OK:
 		state = op.Admit.To
 	case op.Admit.OnError != "":
@@ -394,8 +394,8 @@ func (s *stage) settle(op operation, outcome queue.Outcome) {
 	s.log("state", op.Admit.Object, state)
 }
 
-// compare is strict: the events of every instant as a set with repetitions, and
-// for every key the order of its starts and ends.
+// compare requires equal events in every millisecond, in any order, and for every key
+// equal starts and ends, in this order.
 func (s *stage) compare() {
 	s.t.Helper()
 	got := normal(s.t, s.events)
@@ -418,7 +418,7 @@ func (s *stage) compare() {
 	}
 }
 
-// normal gives the events the types that they have when read from JSON.
+// normal converts the events to the types of decoded JSON.
 func normal(t *testing.T, events [][]any) (out [][]any) {
 	data, err := json.Marshal(events)
 	require.NoError(t, err)

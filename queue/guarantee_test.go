@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,18 +16,20 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// The promises of the package documentation, by their numbers.
+// The tests of the guarantees of the package documentation have their numbers. TestModel
+// compares isolation of hanging actions (6) and fairness (7) with the reference in every
+// step. TestPanics checks isolation of panics (6).
 
-func TestPromise1Order(t *testing.T) {
-	// Several goroutines submit to some keys at once. What runs on a key is in
-	// the order of Seq, and every goroutine's own submits are in its own order.
+func TestGuarantee1Order(t *testing.T) {
+	// Several goroutines submit to the same keys. The actions of a key run in the order
+	// of Seq, and those of one goroutine in the order of its submits.
 	const producers, keys, each = 4, 7, 200
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
 	type run struct {
 		seq         uint64
 		producer, n int
 	}
-	ran := make([][]run, keys) // no lock: promise 2
+	ran := make([][]run, keys) // no lock: guarantee 2
 	var wg sync.WaitGroup
 	for p := range producers {
 		wg.Go(func() {
@@ -55,9 +56,9 @@ func TestPromise1Order(t *testing.T) {
 	require.Equal(t, producers*each, total)
 }
 
-func TestPromise2Exclusion(t *testing.T) {
-	// A plain variable per key, no lock: the race detector is the judge. Actions
-	// of one key, of two, with retries and panics.
+func TestGuarantee2Exclusion(t *testing.T) {
+	// The actions change a variable of their keys without a lock. The race detector
+	// reports two actions that run at once. Some actions retry, and some panic.
 	const keys = 5
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 4})
 	var at [keys]int
@@ -88,9 +89,9 @@ func TestPromise2Exclusion(t *testing.T) {
 	require.NoError(t, q.Terminate(t.Context()))
 }
 
-func TestPromise3NoLoss(t *testing.T) {
-	// Every way to end, all at once: each accepted action is settled once, with
-	// the outcome of its ticket.
+func TestGuarantee3NoLoss(t *testing.T) {
+	// Actions end in every possible way. Settle is called once for each, with the
+	// outcome of its ticket.
 	in(t, func(t *testing.T) {
 		var finished atomic.Int64
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 3, Observer: queue.Observer[string]{
@@ -154,14 +155,14 @@ func TestPromise3NoLoss(t *testing.T) {
 			queue.Superseded: 1, queue.Preempted: 1, queue.Aborted: 2, queue.Expired: 1, queue.Skipped: 1, queue.Abandoned: 1,
 		}, seen)
 		require.EqualValues(t, len(fates), finished.Load())
-		time.Sleep(2 * time.Hour) // the stuck one comes back
+		time.Sleep(2 * time.Hour) // the abandoned Run returns
 		synctest.Wait()
 		require.Zero(t, q.Stats())
 		require.EqualValues(t, len(fates), finished.Load())
 	})
 }
 
-func TestPromise4NoSilence(t *testing.T) {
+func TestGuarantee4NoSilence(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 2})
 		since := time.Now()
@@ -202,7 +203,7 @@ func TestPromise4NoSilence(t *testing.T) {
 	})
 }
 
-func TestPromise5NothingWhenIdle(t *testing.T) {
+func TestGuarantee5NothingWhenIdle(t *testing.T) {
 	const n = 20_000
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 3})
 	goroutines := runtime.NumGoroutine()
@@ -227,8 +228,8 @@ func TestPromise5NothingWhenIdle(t *testing.T) {
 	}
 	before := allocated()
 	use()
-	// One key stays busy: that the others are idle must be enough. A byte a key
-	// is the goal; the race detector and testing itself have their share here.
+	// One key stays busy, and the others cost nothing. The limit of four bytes for each
+	// key includes what the race detector and package testing allocate.
 	require.Less(t, allocated()-before, int64(n*4))
 	close(hold)
 	require.NoError(t, first.Wait(t.Context()))
@@ -239,77 +240,9 @@ func TestPromise5NothingWhenIdle(t *testing.T) {
 	runtime.KeepAlive(keys)
 }
 
-func TestPromise6Isolation(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, nil)
-		boom := submit(t, q, "a", &queue.Action{Run: func(context.Context) error { panic(errBoom) }})
-		exit := submit(t, q, "a", &queue.Action{Run: func(context.Context) error { runtime.Goexit(); return nil }})
-		after := submit(t, q, "a", takes("after", time.Second, nil))
-		require.ErrorIs(t, boom.Wait(t.Context()), queue.ErrPanic)
-		require.ErrorIs(t, boom.Err(), errBoom)
-		var p *queue.PanicError
-		require.ErrorAs(t, boom.Err(), &p)
-		require.Contains(t, string(p.Stack), "TestPromise6Isolation")
-		require.ErrorAs(t, exit.Wait(t.Context()), &p)
-		require.True(t, p.Goexit)
-		require.NoError(t, after.Wait(t.Context()))
-		requireEmpty(t, q)
-	})
-}
-
-func TestPromise6StuckKeyDelaysNoOtherKey(t *testing.T) {
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 2})
-		stuck := submit(t, q, "stuck", takes("stuck", time.Hour, nil))
-		for range 10 {
-			submit(t, q, "stuck", takes("behind", 0, nil))
-		}
-		start := time.Now()
-		var delayed []string
-		for i := range 1000 {
-			name := fmt.Sprint("key-", i)
-			submit(t, q, name, &queue.Action{Run: func(context.Context) error {
-				if time.Since(start) > 0 {
-					delayed = append(delayed, name)
-				}
-				return nil
-			}})
-		}
-		synctest.Wait()
-		require.Equal(t, queue.Stats{Keys: 1, Running: 1, Waiting: 10}, q.Stats())
-		require.Empty(t, delayed)
-		require.Equal(t, queue.Signalled, stuck.Cancel(nil))
-		require.NoError(t, q.Terminate(t.Context()))
-	})
-}
-
-func TestPromise7Fairness(t *testing.T) {
-	// A newcomer starts after one turn of every key that was ready before it,
-	// with any backlog.
-	in(t, func(t *testing.T) {
-		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1})
-		var ran []string
-		act := func(name string) *queue.Action {
-			return &queue.Action{Run: func(context.Context) error {
-				ran = append(ran, name)
-				time.Sleep(time.Second)
-				return nil
-			}}
-		}
-		for i := range 100 {
-			for _, k := range []string{"a", "b", "c"} {
-				submit(t, q, k, act(fmt.Sprint(k, i)))
-			}
-		}
-		submit(t, q, "new", act("new"))
-		require.NoError(t, q.Terminate(t.Context()))
-		require.Equal(t, []string{"a0", "b0", "c0", "new", "a1", "b1", "c1", "a2"}, ran[:8])
-	})
-}
-
-func TestPromise8Progress(t *testing.T) {
-	// Actions over the same keys in every order, from several goroutines, with
-	// limits: all of them end.
+func TestGuarantee8Progress(t *testing.T) {
+	// Several goroutines submit actions of the same keys in every order, under limits.
+	// All of the actions end.
 	q := makeQueue(t, &queue.Config[string]{MaxRunning: 2, Classes: map[string]queue.Limit{
 		"p": {MaxChildren: 1}, "p/x": {MaxRunning: 1}, "p/y": {},
 	}})
@@ -338,7 +271,7 @@ func TestPromise8Progress(t *testing.T) {
 	requireEmpty(t, q)
 }
 
-func TestPromise8WaitInside(t *testing.T) {
+func TestGuarantee8WaitInside(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := makeQueue(t, nil)
 		var self, mine, other, stop, terminate, fine error
@@ -369,7 +302,7 @@ func TestPromise8WaitInside(t *testing.T) {
 	})
 }
 
-// waitsFor is an action that submits one for another key and waits for it.
+// waitsFor returns an action that submits an action of another key and waits for it.
 func waitsFor(t *testing.T, q *queue.Queuer[string], after time.Duration, key string, err *error) *queue.Action {
 	return &queue.Action{Name: "waits for " + key, Run: func(ctx context.Context) error {
 		time.Sleep(after)
@@ -378,9 +311,9 @@ func waitsFor(t *testing.T, q *queue.Queuer[string], after time.Duration, key st
 	}}
 }
 
-func TestPromise8Cycles(t *testing.T) {
+func TestGuarantee8Cycles(t *testing.T) {
 	in(t, func(t *testing.T) {
-		// a waits for an action behind b; b is refused when it waits for one behind a.
+		// a waits for an action behind b. The wait of b for an action behind a is refused.
 		q := makeQueue(t, nil)
 		var first, second error
 		a := submit(t, q, "a", waitsFor(t, q, time.Second, "b", &first))
@@ -391,7 +324,7 @@ func TestPromise8Cycles(t *testing.T) {
 		require.NoError(t, first)
 	})
 	in(t, func(t *testing.T) {
-		// Under a full limit an action must not wait for one that needs the limit.
+		// An action must not wait for another one that needs the limit that it fills.
 		q := makeQueue(t, &queue.Config[string]{MaxRunning: 2})
 		var first, second error
 		submit(t, q, "a", waitsFor(t, q, time.Second, "c", &first))
@@ -401,14 +334,24 @@ func TestPromise8Cycles(t *testing.T) {
 		require.NoError(t, second, "a has ended")
 	})
 	in(t, func(t *testing.T) {
-		// There is no room, and only the submitting action could make some.
-		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
-		var err error
-		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
-			_, err = q.Submit(ctx, "a", &queue.Action{Wait: true, Run: func(context.Context) error { return nil }})
-			return nil
+		// An action waits for a class whose limit MaxChildren it fills itself.
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxChildren: 1}, "aws/a": {}, "aws/b": {}}})
+		outer := submit(t, q, "a", &queue.Action{Class: "aws/a", Run: func(ctx context.Context) error {
+			inner, err := q.Submit(ctx, "b", &queue.Action{Class: "aws/b", Run: func(context.Context) error { return nil }})
+			if err != nil {
+				return err
+			}
+			return inner.Wait(ctx)
 		}})
-		require.NoError(t, outer.Wait(t.Context()))
-		require.ErrorIs(t, err, queue.ErrWouldDeadlock)
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
+	})
+	in(t, func(t *testing.T) {
+		// There is no room, and only the end of the submitting action could make some.
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 1})
+		outer := submit(t, q, "a", &queue.Action{Run: func(ctx context.Context) error {
+			_, err := q.Submit(ctx, "a", &queue.Action{Wait: true, Run: func(context.Context) error { return nil }})
+			return err
+		}})
+		require.ErrorIs(t, outer.Wait(t.Context()), queue.ErrWouldDeadlock)
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// Regions that were not named beforehand have the limit of "aws/*" each, and count
-// for the limit of "aws"; a named one has its own.
+// A region without an entry has the limit of "aws/*" and counts for the limit of "aws".
+// A region with an entry has its own limit.
 func TestUnnamedClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{
@@ -51,12 +51,11 @@ func TestUnnamedClasses(t *testing.T) {
 	})
 }
 
-func TestClassBelowStar(t *testing.T) {
-	_, err := queue.New(&queue.Config[int]{Classes: map[string]queue.Limit{"aws/*/a": {}}})
-	require.ErrorIs(t, err, queue.ErrInvalid)
-	q, err := queue.New(&queue.Config[int]{Classes: map[string]queue.Limit{"*": {MaxRunning: 1}}})
-	require.NoError(t, err)
-	ticket, err := q.Submit(t.Context(), 1, &queue.Action{Class: "any", Run: func(context.Context) error { return nil }})
+// The pattern "*" applies to the classes directly below the root.
+func TestPatternBelowRoot(t *testing.T) {
+	q := queue.Must(&queue.Config[int]{Classes: map[string]queue.Limit{"*": {MaxRunning: 1}}})
+	act := &queue.Action{Class: "any", Run: func(context.Context) error { return nil }}
+	ticket, err := q.Submit(t.Context(), 1, act)
 	require.NoError(t, err)
 	require.NoError(t, ticket.Wait(t.Context()))
 }
