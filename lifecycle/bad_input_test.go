@@ -23,9 +23,7 @@ func TestOddTimes(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10)
 		defer stop()
 		for _, ttl := range []time.Duration{1, 2, math.MaxInt64} {
-			o, err := lifecycle.Join(t.Context(), store, "p", ttl)
-			require.NoError(t, err)
-			require.NoError(t, o.Run(ctx))
+			require.NoError(t, join(t, store, "p", ttl).Run(ctx))
 		}
 		m := workers(store, lifecycle.Config[event]{})
 		for _, every := range []time.Duration{1, 6e18, math.MaxInt64} {
@@ -79,15 +77,13 @@ func TestOverrideActorText(t *testing.T) {
 		_, err := m.Override(t.Context(), "a", "running", actor, "a test", nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
-	_, err := m.Override(t.Context(), "a", "running", "Zoë", "a test", nil)
-	require.NoError(t, err)
+	override(t, m, "a", "running", "Zoë", "a test", nil)
 }
 
 // An account with a bad entry changes nothing.
 func TestReconcileAllOrNothing(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
+	create(t, m, "a", "create", user, size{})
 	fine := lifecycle.PeerReport[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
 	for _, c := range []struct {
 		bad  lifecycle.PeerReport[event]
@@ -101,9 +97,7 @@ func TestReconcileAllOrNothing(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Empty(t, r.Outcomes)
 	}
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, state("creating"), rec.State)
+	require.Equal(t, state("creating"), get(t, m, "a").State)
 }
 
 // What the work wants to change can be taken back; and an edit that calls Goexit,
@@ -112,12 +106,11 @@ func TestEditOutcomeNilAndGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		do := func(id string, edit func(*size) error) (lifecycle.Record[state, size], error) {
-			op, err := m.Do(t.Context(), id, "create", user, lifecycle.Func(func(ctx context.Context) error {
+			op := do(t, m, id, "create", user, lifecycle.Func(func(ctx context.Context) error {
 				lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
 				lifecycle.EditOutcome(ctx, edit)
 				return nil
 			}), nil)
-			require.NoError(t, err)
 			return op.Wait(t.Context())
 		}
 		rec, err := do("a", nil)
@@ -129,9 +122,7 @@ func TestEditOutcomeNilAndGoexit(t *testing.T) {
 		require.ErrorIs(t, err, queue.ErrPanic)
 		require.ErrorContains(t, err, "Goexit")
 		require.Equal(t, state("failed"), rec.State)
-		rec2, err := m.Get(t.Context(), "b")
-		require.NoError(t, err)
-		require.Equal(t, rec, rec2)
+		require.Equal(t, rec, get(t, m, "b"))
 	})
 }
 
@@ -144,6 +135,5 @@ func TestUnencodablePlainPayload(t *testing.T) {
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
 	_, err := m.Add(t.Context(), "a", user, math.NaN())
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	_, err = m.Add(t.Context(), "a", user, 1.5)
-	require.NoError(t, err)
+	add(t, m, "a", user, 1.5)
 }

@@ -136,8 +136,7 @@ func TestBeforeCommitRunsAgain(t *testing.T) {
 	others := lifecycle.Must(lease, p.store.MemoryStore, nil)
 	p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 		if n == 1 {
-			_, err := others.Fire(t.Context(), "v", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, others, "v", "touch", user, nil)
 		}
 		return write()
 	}
@@ -148,8 +147,7 @@ func TestBeforeCommitRunsAgain(t *testing.T) {
 
 	p.up(t, "w")
 	p.store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
-		_, err := others.Fire(t.Context(), "w", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, others, "w", "touch", user, nil)
 		return write()
 	}
 	_, err = p.vms.Fire(t.Context(), "w", "update", user, nil)
@@ -170,13 +168,11 @@ func TestBeforeCommitRunsAgain(t *testing.T) {
 	})
 	p.store.onCommit = func(commit int, _ *lifecycle.Commit, write func() error) error {
 		if commit == 1 {
-			_, err := others.Fire(t.Context(), "x", "end", user, nil)
-			require.NoError(t, err)
+			fire(t, others, "x", "end", user, nil)
 		}
 		return write()
 	}
-	_, err = pinning.Fire(t.Context(), "x", "touch", user, nil)
-	require.NoError(t, err)
+	fire(t, pinning, "x", "touch", user, nil)
 	require.Equal(t, 2, n)
 }
 
@@ -294,8 +290,7 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
-						_, err := others.Fire(t.Context(), "w", "end", user, nil)
-						require.NoError(t, err)
+						fire(t, others, "w", "end", user, nil)
 					}
 					return write()
 				}
@@ -304,12 +299,8 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 			require.NoError(t, err)
 			_, err = h.Wait(t.Context())
 			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
-			rec2, err := vms.Get(t.Context(), "v")
-			require.NoError(t, err)
-			require.Equal(t, c.ends, rec2.State)
-			rec3, err := vms.Get(t.Context(), "w")
-			require.NoError(t, err)
-			require.Equal(t, c.ends, rec3.State)
+			require.Equal(t, c.ends, get(t, vms, "v").State)
+			require.Equal(t, c.ends, get(t, vms, "w").State)
 			require.Equal(t, last(t, vms, "v").Token, last(t, vms, "w").Token)
 		})
 	}

@@ -74,7 +74,5 @@ func TestCreationSavesNothing(t *testing.T) {
 	made := creating(m, "a", "create", user, size{N: 1}, resize(5))
 	require.NoError(t, commitAll(t.Context(), made))
 	require.Equal(t, 5, made.Record().Payload.N)
-	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
-	require.NoError(t, err)
-	require.Nil(t, rec.Saved)
+	require.Nil(t, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "a"}).Saved)
 }

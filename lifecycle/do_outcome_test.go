@@ -123,9 +123,7 @@ func TestOutcomes(t *testing.T) {
 					require.ErrorIs(t, err, is)
 				}
 				require.Equal(t, c.to, rec.State)
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, rec2, rec)
+				require.Equal(t, get(t, m, "a"), rec)
 				require.True(t, strings.HasPrefix(rec.Reason, c.reason), "%q", rec.Reason)
 				require.Equal(t, c.reason == "", rec.Reason == "")
 				require.Empty(t, rec.Owner)
@@ -158,14 +156,11 @@ func TestCanceledWhileWaiting(t *testing.T) {
 					Name: "migrate", Run: func(context.Context) error { <-end; return nil },
 				})
 				require.NoError(t, err)
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
+				h := do(t, m, "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
 					t.Error("it ran")
 					return nil
 				}}, nil)
-				require.NoError(t, err)
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, state("stopping"), rec2.State, "set at admission")
+				require.Equal(t, state("stopping"), get(t, m, "a").State, "set at admission")
 				_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 				require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
 				if c.cancel {

@@ -44,14 +44,10 @@ func listed(t *testing.T, n int) (*lifecycle.Manager[state, event, size], *listi
 	leases := lifecycle.Must(lease, store, nil)
 	for i := range n {
 		id := fmt.Sprintf("%04d", i)
-		_, err := m.Add(t.Context(), id, user, size{N: i})
-		require.NoError(t, err)
-		_, err = m.Add(t.Context(), id+" gone", user, size{N: i})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), id+" gone", "throw", user, nil)
-		require.NoError(t, err)
-		_, err = leases.Add(t.Context(), id, user, size{})
-		require.NoError(t, err)
+		add(t, m, id, user, size{N: i})
+		add(t, m, id+" gone", user, size{N: i})
+		fire(t, m, id+" gone", "throw", user, nil)
+		add(t, leases, id, user, size{})
 	}
 	return m, store
 }
@@ -141,14 +137,10 @@ func TestAllWhileOthersWork(t *testing.T) {
 	n := 0
 	store.between = func() {
 		n++
-		_, err := m.Add(t.Context(), fmt.Sprintf("0000 new %d", n), user, size{})
-		require.NoError(t, err)
-		_, err = m.Add(t.Context(), fmt.Sprintf("0024 new %d", n), user, size{})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), fmt.Sprintf("%04d", n), "throw", user, nil)
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), fmt.Sprintf("%04d", 20+n%5), "edit", user, nil)
-		require.NoError(t, err)
+		add(t, m, fmt.Sprintf("0000 new %d", n), user, size{})
+		add(t, m, fmt.Sprintf("0024 new %d", n), user, size{})
+		fire(t, m, fmt.Sprintf("%04d", n), "throw", user, nil)
+		fire(t, m, fmt.Sprintf("%04d", 20+n%5), "edit", user, nil)
 	}
 	seen := map[string]int{}
 	for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 5}) {

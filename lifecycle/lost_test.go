@@ -129,13 +129,11 @@ func TestLostWhileWaiting(t *testing.T) {
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
-		require.NoError(t, err)
-		_, err = workers(store, lifecycle.Config[event]{}).Override(t.Context(), "a", "running", "ann", "it runs", nil)
-		require.NoError(t, err)
+		override(t, workers(store, lifecycle.Config[event]{}), "a", "running", "ann", "it runs", nil)
 		before := all(t, store, "work-vm", "a")
 		close(end)
 		rec, err := h.Wait(t.Context())
@@ -159,11 +157,10 @@ func TestTurnUnknown(t *testing.T) {
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
-		require.NoError(t, err)
 		store.dead.Store(true)
 		close(end)
 		_, err = h.Wait(t.Context())
@@ -180,14 +177,10 @@ func TestPreempted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		start, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(untilEnded), nil)
-		require.NoError(t, err)
+		start := do(t, m, "a", "start", user, lifecycle.Func(untilEnded), nil)
 		synctest.Wait()
-		drop, err := m.Do(t.Context(), "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil)
-		require.NoError(t, err)
-		_, err = drop.Wait(t.Context())
-		require.NoError(t, err)
-		_, err = start.Wait(t.Context())
+		wait(t, do(t, m, "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil))
+		_, err := start.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
 		_, err = m.Get(t.Context(), "a")
 		require.ErrorIs(t, err, lifecycle.ErrNotFound)

@@ -77,14 +77,11 @@ func TestOverrideAway(t *testing.T) {
 // none.
 func TestOverrideOutOfFinal(t *testing.T) {
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-	_, err := leases.Add(t.Context(), "l", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Override(t.Context(), "l", "Over", "ann", "paid back", nil)
-	require.NoError(t, err)
-	_, err = leases.Fire(t.Context(), "l", "touch", user, nil)
+	add(t, leases, "l", user, size{})
+	override(t, leases, "l", "Over", "ann", "paid back", nil)
+	_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
-	rec, err := leases.Override(t.Context(), "l", "Active", "ann", "not quite", nil)
-	require.NoError(t, err)
+	rec := override(t, leases, "l", "Active", "ann", "not quite", nil)
 	require.False(t, rec.Deadline.IsZero(), "the deadline of the state holds as ever")
 }
 
@@ -168,24 +165,19 @@ func TestOverrideRefused(t *testing.T) {
 func TestOverrideOfWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", 0)
-		require.NoError(t, err)
+		o := join(t, store, "p", 0)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		other := workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
 		end := make(chan struct{})
 		work := func(context.Context) error { <-end; return nil }
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(work), nil)
-		require.NoError(t, err)
-		rec, err := other.Override(t.Context(), "a", "stopping", "ann", "another process does it", nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "stop", user, lifecycle.Func(work), nil)
+		rec := override(t, other, "a", "stopping", "ann", "another process does it", nil)
 		require.Empty(t, rec.Owner)
 		close(end)
-		_, err = h.Wait(t.Context())
+		_, err := h.Wait(t.Context())
 		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		rec2, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, rec, rec2)
+		require.Equal(t, rec, get(t, m, "a"))
 		require.NoError(t, o.Leave(t.Context()))
 	})
 }

@@ -102,9 +102,8 @@ func TestCurrentOfNothing(t *testing.T) {
 		require.False(t, ok, "%v", err)
 	}
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
+	add(t, leases, "l", user, size{})
 	_, err := leases.Add(t.Context(), "l", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Add(t.Context(), "l", user, size{})
 	_, ok := leases.Current(err)
 	require.True(t, ok)
 	_, ok = m.Current(err)
@@ -172,9 +171,7 @@ func TestReportDecidedAgain(t *testing.T) {
 			verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
 			require.NoError(t, err)
 			require.Equal(t, c.want, verdict)
-			stored, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
-			require.NoError(t, err)
-			require.Equal(t, c.state, stored.State)
+			require.Equal(t, c.state, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "a"}).State)
 		})
 	}
 }
@@ -191,17 +188,12 @@ func TestReportRunsGuardsAgain(t *testing.T) {
 		return nil
 	})
 	m, others := lifecycle.Must(machine, store, nil), lifecycle.Must(machine, store.MemoryStore, nil)
-	_, err := m.Add(t.Context(), "a", user, size{})
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "open", user, nil)
-	require.NoError(t, err)
+	add(t, m, "a", user, size{})
+	fire(t, m, "a", "open", user, nil)
 	store.afterGet = func(int) {
-		_, err := others.Fire(t.Context(), "a", "edit by force", user, nil)
-		require.NoError(t, err)
+		fire(t, others, "a", "edit by force", user, nil)
 	}
-	verdict, err := m.Report(t.Context(), "a", 1, "edit", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict)
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 1, "edit", agent, ""))
 	require.Equal(t, 2, runs)
 }
 
@@ -246,8 +238,7 @@ func TestCreateOvertaken(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m, others := lifecycle.Must(lease, store, nil), lifecycle.Must(lease, store.MemoryStore, nil)
 		store.afterGet = func(int) {
-			_, err := others.Add(t.Context(), "a", agent, size{N: 7})
-			require.NoError(t, err)
+			add(t, others, "a", agent, size{N: 7})
 		}
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)

@@ -19,30 +19,21 @@ import (
 func TestSweepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-		require.NoError(t, err)
+		o := join(t, store, "p", time.Hour)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "rests")
 		running(t, m, "owned")
-		_, err = m.Do(t.Context(), "owned", "stop", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
+		do(t, m, "owned", "stop", user, lifecycle.Func(fine), nil)
 		synctest.Wait()
 		running(t, m, "unowned")
-		_, err = m.Fire(t.Context(), "unowned", "stop", user, nil)
-		require.NoError(t, err)
+		fire(t, m, "unowned", "stop", user, nil)
 		time.Sleep(time.Minute) // to the very deadline
 		before := all(t, store, "work-vm", "rests", "owned", "unowned")
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found2)
+		require.Empty(t, sweep(t, m))
+		require.Empty(t, sweep(t, m))
 		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "unowned"))
 		time.Sleep(time.Nanosecond)
-		found3, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Len(t, found3, 1)
+		require.Len(t, sweep(t, m), 1)
 		require.NoError(t, o.Leave(t.Context()))
 	})
 }
@@ -150,8 +141,7 @@ func TestSweepCases(t *testing.T) {
 				if c.dead {
 					ttl = time.Second
 				}
-				o, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", ttl)
-				require.NoError(t, err)
+				o := join(t, store.MemoryStore, "p", ttl)
 				end := make(chan struct{})
 				m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
 					"reboot": func(context.Context, []byte) error { <-end; return nil },
@@ -159,14 +149,11 @@ func TestSweepCases(t *testing.T) {
 				running(t, m, "a")
 				switch {
 				case c.handler != "":
-					_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
-					require.NoError(t, err)
+					do(t, m, "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
 				case c.dead:
-					_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-					require.NoError(t, err)
+					do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
 				default:
-					_, err := m.Fire(t.Context(), "a", c.event, user, nil)
-					require.NoError(t, err)
+					fire(t, m, "a", c.event, user, nil)
 				}
 				pause := time.Minute + 1
 				if c.dead {
@@ -178,16 +165,13 @@ func TestSweepCases(t *testing.T) {
 					store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
 						if commit.Changes[0].To.Machine == "work-vm" && !done {
 							done = true
-							verdict, err := m.Report(t.Context(), "a", 3, "done", "worker", "")
-							require.NoError(t, err)
-							require.Equal(t, lifecycle.Applied, verdict)
+							require.Equal(t, lifecycle.Applied, report(t, m, "a", 3, "done", "worker", ""))
 						}
 						return write()
 					}
 				}
 				n := workers(store, c.sweeper)
-				found, err := n.Sweep(t.Context())
-				require.NoError(t, err)
+				found := sweep(t, n)
 				synctest.Wait()
 				require.Len(t, found, 1)
 				require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
@@ -196,14 +180,10 @@ func TestSweepCases(t *testing.T) {
 				}
 				require.ErrorIs(t, found[0].Err, c.errIs)
 				require.Equal(t, c.dead, found[0].OwnerDead)
-				rec, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, c.state, rec.State)
+				require.Equal(t, c.state, get(t, m, "a").State)
 				close(end)
 				synctest.Wait()
-				rows, err := m.History(t.Context(), "a", 0, 0)
-				require.NoError(t, err)
-				path(t, workVM, "none", rows)
+				path(t, workVM, "none", rowsOf(t, m, "a", 0, 0))
 			})
 		})
 	}
@@ -213,19 +193,16 @@ func TestSweepCases(t *testing.T) {
 func TestSweepTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
-		require.NoError(t, err)
+		o := join(t, store, "p", time.Second)
 		m := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
 			"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) },
 		}})
 		running(t, m, "a")
-		_, err = m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Hour)
 		n := workers(store, lifecycle.Config[event]{})
 		for range 3 {
-			found, err := n.Sweep(t.Context())
-			require.NoError(t, err)
+			found := sweep(t, n)
 			require.Len(t, found, 1)
 			require.Equal(t, lifecycle.NoHandler, found[0].Resolution)
 		}
@@ -240,21 +217,17 @@ func TestSweepPages(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		const many = 1234
 		for i := range many {
-			_, err := m.Create(t.Context(), fmt.Sprintf("vm-%04d", i), "create", user, size{})
-			require.NoError(t, err)
+			create(t, m, fmt.Sprintf("vm-%04d", i), "create", user, size{})
 		}
 		time.Sleep(time.Hour + 1)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Len(t, found, many)
 		for i, c := range found {
 			require.Equal(t, fmt.Sprintf("vm-%04d", i), c.ID)
 			require.Equal(t, lifecycle.Moved, c.Resolution)
 		}
 		require.Less(t, store.lists, 12)
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found2)
+		require.Empty(t, sweep(t, m))
 	})
 }
 
@@ -262,25 +235,15 @@ func TestSweepPages(t *testing.T) {
 func TestSweepRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-		_, err := leases.Add(t.Context(), "l", user, size{})
-		require.NoError(t, err)
-		_, err = leases.Fire(t.Context(), "l", "start", agent, nil)
-		require.NoError(t, err)
+		add(t, leases, "l", user, size{})
+		fire(t, leases, "l", "start", agent, nil)
 		time.Sleep(24 * time.Hour)
-		found, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
+		require.Empty(t, sweep(t, leases))
 		time.Sleep(time.Nanosecond)
-		found2, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "Ending", found2[0].To)
+		require.Equal(t, "Ending", sweep(t, leases)[0].To)
 		time.Sleep(time.Minute + 1)
-		found3, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "Over", found3[0].To)
-		found4, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found4)
+		require.Equal(t, "Over", sweep(t, leases)[0].To)
+		require.Empty(t, sweep(t, leases))
 	})
 }
 
@@ -301,24 +264,17 @@ func TestManualOfOneOrigin(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-		_, err := m.Add(t.Context(), "n", user, size{})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "n", "work", user, nil)
-		require.NoError(t, err)
-		_, err = m.Add(t.Context(), "o", user, size{})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "o", "age", user, nil)
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "o", "work", user, nil)
-		require.NoError(t, err)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		add(t, m, "n", user, size{})
+		fire(t, m, "n", "work", user, nil)
+		add(t, m, "o", user, size{})
+		fire(t, m, "o", "age", user, nil)
+		fire(t, m, "o", "work", user, nil)
+		found := sweep(t, m)
 		require.Len(t, found, 1, "%v", found)
 		require.Equal(t, "n", found[0].ID)
 		require.Equal(t, lifecycle.NeedsOperator, found[0].Resolution)
 		time.Sleep(time.Hour + 1)
-		found, err = m.Sweep(t.Context())
-		require.NoError(t, err)
+		found = sweep(t, m)
 		require.Len(t, found, 2)
 		require.Equal(t, lifecycle.Moved, found[0].Resolution)
 		require.Equal(t, "o", found[0].ID)
@@ -339,24 +295,16 @@ func TestLeftAlone(t *testing.T) {
 		),
 	})
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-	_, err := m.Add(t.Context(), "n", user, size{})
-	require.NoError(t, err)
-	found2, err := m.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found2)
-	_, err = m.Override(t.Context(), "n", "busy", "ann", "it works", nil)
-	require.NoError(t, err)
+	add(t, m, "n", user, size{})
+	require.Empty(t, sweep(t, m))
+	override(t, m, "n", "busy", "ann", "it works", nil)
 	for range 2 {
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Len(t, found, 1)
 		require.Equal(t, `job "n" in busy, operation 1: no row`, found[0].String())
 	}
-	_, err = m.Fire(t.Context(), "n", "end", user, nil)
-	require.NoError(t, err)
-	found3, err := m.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found3)
+	fire(t, m, "n", "end", user, nil)
+	require.Empty(t, sweep(t, m))
 }
 
 // TestRun: Run sweeps at its interval until the context ends. A sweep that fails is
@@ -365,13 +313,12 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
 		m := lifecycle.Must(sizedVM, store, nil)
-		_, err := m.Create(t.Context(), "a", "create", user, size{})
-		require.NoError(t, err)
+		create(t, m, "a", "create", user, size{})
 		var pauses []time.Duration
 		var moved, failed int
 		last := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
-		err = lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
+		err := lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
 			pauses = append(pauses, time.Since(last))
 			last = time.Now()
 			moved += len(found)

@@ -21,10 +21,8 @@ func two(t *testing.T) (*sizedManager, *sizedManager, *hooked) {
 	m, store := vms(t)
 	leases := lifecycle.Must(lease, store, nil)
 	ready(t, m, "v")
-	_, err := leases.Add(t.Context(), "l", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Fire(t.Context(), "l", "start", agent, nil)
-	require.NoError(t, err)
+	add(t, leases, "l", user, size{})
+	fire(t, leases, "l", "start", agent, nil)
 	return m, leases, store
 }
 
@@ -234,12 +232,9 @@ func TestTxWithLostAnswers(t *testing.T) {
 func TestTxAtOnce(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	a, b := lifecycle.Must(lease, store, nil), lifecycle.Must(sizedVM, store, nil)
-	_, err := a.Add(t.Context(), "x", user, size{})
-	require.NoError(t, err)
-	_, err = a.Fire(t.Context(), "x", "start", agent, nil)
-	require.NoError(t, err)
-	_, err = b.Create(t.Context(), "x", "import", user, size{})
-	require.NoError(t, err)
+	add(t, a, "x", user, size{})
+	fire(t, a, "x", "start", agent, nil)
+	create(t, b, "x", "import", user, size{})
 	var wg sync.WaitGroup
 	won := make([]int, 8)
 	add := func(s *size) error { s.N++; return nil }
@@ -270,12 +265,8 @@ func TestTxAtOnce(t *testing.T) {
 		sum += n
 	}
 	require.Positive(t, sum)
-	rec, err := a.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, sum, rec.Payload.N)
-	rec2, err := b.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, sum, rec2.Payload.N)
+	require.Equal(t, sum, get(t, a, "x").Payload.N)
+	require.Equal(t, sum, get(t, b, "x").Payload.N)
 }
 
 // TestTxObserverPanics: callers that wait for another object of the transaction wake
@@ -286,11 +277,9 @@ func TestTxObserverPanics(t *testing.T) {
 		calm := workers(store, lifecycle.Config[event]{})
 		m := workers(store, lifecycle.Config[event]{Observer: on("stopped", func() { panic("the observer") })})
 		stopped(t, calm, "b")
-		_, err := calm.Fire(t.Context(), "b", "start", user, nil)
-		require.NoError(t, err)
+		fire(t, calm, "b", "start", user, nil)
 		running(t, calm, "a")
-		_, err = calm.Fire(t.Context(), "a", "stop", user, nil)
-		require.NoError(t, err)
+		fire(t, calm, "a", "stop", user, nil)
 		var waited time.Duration
 		go func() {
 			began := time.Now()
@@ -341,9 +330,7 @@ func TestReportReadsHistoryOnce(t *testing.T) {
 	store := &historyReads{MemoryStore: lifecycle.NewMemoryStore()}
 	m := lifecycle.Must(sizedVM, store, nil)
 	rec := ready(t, m, "a")
-	verdict, err := m.Report(t.Context(), "a", rec.Operation, "late", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict)
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", rec.Operation, "late", agent, ""))
 	require.Equal(t, 1, store.reads)
 }
 

@@ -32,9 +32,7 @@ func TestObserverPanicsAtAdmission(t *testing.T) {
 		m := workers(store, config)
 		stopped(t, m, "a")
 		require.PanicsWithValue(t, "the observer", func() { _, _ = m.Do(t.Context(), "a", "start", user, never, nil) })
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, state("stopped"), rec.State)
+		require.Equal(t, state("stopped"), get(t, m, "a").State)
 	})
 }
 
@@ -55,42 +53,31 @@ func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
 func TestUnwrittenIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-		require.NoError(t, err)
+		owner := join(t, store, "p", time.Hour)
 		m := workers(store, lifecycle.Config[event]{Owner: owner})
 		running(t, m, "a")
 		end := make(chan struct{})
-		h, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+		h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return errBoom
 		}), nil)
-		require.NoError(t, err)
 		synctest.Wait()
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found, "it is at work")
+		require.Empty(t, sweep(t, m), "it is at work")
 		close(end)
-		_, err = h.Wait(t.Context())
+		_, err := h.Wait(t.Context())
 		require.Error(t, outcomeError(t, err).Unwritten)
 		for range 2 {
-			cases, err := m.Sweep(t.Context())
-			require.NoError(t, err)
+			cases := sweep(t, m)
 			require.Len(t, cases, 1)
 			require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 			require.Equal(t, "an engineer looks at it", cases[0].Manual)
 			require.False(t, cases[0].OwnerDead)
 		}
-		_, err = m.Override(t.Context(), "a", "running", user, "it is fine", nil)
-		require.NoError(t, err)
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found2)
-		_, err = m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
+		override(t, m, "a", "running", user, "it is fine", nil)
+		require.Empty(t, sweep(t, m))
+		do(t, m, "a", "inspect", user, lifecycle.Func(fine), nil)
 		synctest.Wait()
-		found3, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found3)
+		require.Empty(t, sweep(t, m))
 		require.NoError(t, owner.Leave(t.Context()))
 	})
 }
@@ -103,8 +90,7 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-				require.NoError(t, err)
+				owner := join(t, store, "p", time.Hour)
 				m := workers(store, lifecycle.Config[event]{Owner: owner})
 				running(t, m, "a")
 				store.reset()
@@ -114,26 +100,21 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 					}
 					return lifecycle.ErrUnknownOutcome
 				}
-				_, err = m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
+				_, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
 				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
 				store.reset()
 				if !written { // the next one has the same number
 					release := make(chan struct{})
-					h, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+					h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
 						<-release
 						return nil
 					}), nil)
-					require.NoError(t, err)
-					found, err := m.Sweep(t.Context())
-					require.NoError(t, err)
-					require.Empty(t, found)
+					require.Empty(t, sweep(t, m))
 					close(release)
-					_, err = h.Wait(t.Context())
-					require.NoError(t, err)
+					wait(t, h)
 				}
 				for range 2 {
-					cases, err := m.Sweep(t.Context())
-					require.NoError(t, err)
+					cases := sweep(t, m)
 					if !written {
 						require.Empty(t, cases)
 						continue
@@ -142,14 +123,10 @@ func TestUnknownAdmissionIsReported(t *testing.T) {
 					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					require.False(t, cases[0].OwnerDead)
 				}
-				_, err = m.Override(t.Context(), "a", "running", user, "it is fine", nil)
-				require.NoError(t, err)
-				_, err = m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
-				require.NoError(t, err)
+				override(t, m, "a", "running", user, "it is fine", nil)
+				do(t, m, "a", "inspect", user, lifecycle.Func(fine), nil)
 				synctest.Wait()
-				found2, err := m.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Empty(t, found2)
+				require.Empty(t, sweep(t, m))
 				require.NoError(t, owner.Leave(t.Context()))
 			})
 		})

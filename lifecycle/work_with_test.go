@@ -108,8 +108,7 @@ func TestWorkWithRefused(t *testing.T) {
 	require.Equal(t, before, rec)
 	op, err := m.Do(t.Context(), "b", "start", user, work, nil)
 	require.NoError(t, err)
-	_, err = op.Wait(t.Context())
-	require.NoError(t, err)
+	wait(t, op)
 }
 
 // TestWorkWithTakenAway: an object that another writer has moved stays where it is.
@@ -156,19 +155,14 @@ func TestWorkWithOwner(t *testing.T) {
 			return nil
 		}), nil, firing(m, "b", "start", user, nil))
 		require.NoError(t, err)
-		b, err := m.Get(t.Context(), "b")
-		require.NoError(t, err)
+		b := get(t, m, "b")
 		require.Equal(t, "alpha", b.Owner)
 		require.Equal(t, alpha.Epoch(), b.Epoch)
 
-		beta, err := lifecycle.Join(t.Context(), store, "beta", time.Hour)
-		require.NoError(t, err)
+		beta := join(t, store, "beta", time.Hour)
 		heir := workers(store, lifecycle.Config[event]{Owner: beta})
-		_, err = lifecycle.Join(t.Context(), store, "alpha", time.Hour)
-		require.NoError(t, err) // a new life
-		found, err := heir.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Len(t, found, 2)
+		join(t, store, "alpha", time.Hour) // a new life
+		require.Len(t, sweep(t, heir), 2)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		close(end)
 		_, err = h.Wait(t.Context())
@@ -193,8 +187,7 @@ func TestWorkWithOfAnotherProcess(t *testing.T) {
 			),
 		})
 		process := func(name string) *sizedManager {
-			owner, err := lifecycle.Join(t.Context(), store, name, time.Minute)
-			require.NoError(t, err)
+			owner := join(t, store, name, time.Minute)
 			return lifecycle.Must(machine, store, &lifecycle.Config[event]{
 				Owner: owner, WorkerActor: "worker", Done: []event{"done"},
 			})
@@ -210,12 +203,10 @@ func TestWorkWithOfAnotherProcess(t *testing.T) {
 		got, err := doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
 			firing(alpha, "b", "attach", user, nil))
 		require.NoError(t, err)
-		_, err = got.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, got)
 		require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
 		close(end)
-		_, err = long.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, long)
 		require.Equal(t, [2]state{"running", "running"}, states(t, alpha))
 	})
 }
@@ -249,8 +240,7 @@ func TestWorkWithHeartbeats(t *testing.T) {
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
 		_, err = m.Override(t.Context(), "b", "stopped", "ann", "it hangs", nil)
 		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 		require.Equal(t, [2]state{"running", "stopped"}, states(t, m))
 	})
 }
@@ -337,9 +327,7 @@ func TestHeartbeatFromOutside(t *testing.T) {
 		found, err := m.Sweep(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, found)
-		rec, err := h.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State)
+		require.Equal(t, state("running"), wait(t, h).State)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "missing"), lifecycle.ErrStale)
 	})
@@ -361,8 +349,7 @@ func TestWorkWithPartRefuses(t *testing.T) {
 					stopped(t, m, "a")
 					stopped(t, m, "b")
 					h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
-						r, err := store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id})
-						require.NoError(t, err)
+						r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
 						to := r
 						spoil(&to)
 						to.Sequence++
@@ -378,9 +365,7 @@ func TestWorkWithPartRefuses(t *testing.T) {
 					default:
 						require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
 					}
-					rec, err := m.Get(t.Context(), other)
-					require.NoError(t, err)
-					require.Equal(t, state("running"), rec.State)
+					require.Equal(t, state("running"), get(t, m, other).State)
 				})
 			})
 		}

@@ -131,8 +131,7 @@ func all(t *testing.T, store *lifecycle.MemoryStore, machine string, ids ...stri
 // plant writes a record that no manager of the table would write.
 func plant(t *testing.T, store lifecycle.Store, rec lifecycle.StoredRecord) {
 	t.Helper()
-	before, err := store.Get(t.Context(), rec.Key)
-	require.NoError(t, err)
+	before := storedAt(t, store, rec.Key)
 	rec.Sequence, rec.Operation = before.Sequence+1, before.Operation+1
 	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
 		Token:   lifecycle.NewToken(),
