@@ -13,8 +13,7 @@ import (
 func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "v")
-	rec2, err := m.Get(t.Context(), "v")
-	require.NoError(t, err)
+	rec2 := get(t, m, "v")
 	of := rec2.Operation
 	for _, wrong := range []lifecycle.OpID{of - 1, of + 1} {
 		before := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"})
@@ -26,9 +25,7 @@ func TestChangeGoesOnWithAnOperation(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, before, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"}))
 	}
-	rec, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: of})
-	require.NoError(t, err)
-	require.EqualValues(t, "Ready", rec.State)
-	_, err = m.Fire(t.Context(), "missing", "done", agent, &lifecycle.Change[size]{Operation: of})
+	require.EqualValues(t, "Ready", fire(t, m, "v", "done", agent, &lifecycle.Change[size]{Operation: of}).State)
+	_, err := m.Fire(t.Context(), "missing", "done", agent, &lifecycle.Change[size]{Operation: of})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }

@@ -13,9 +13,8 @@ import (
 func TestExpect(t *testing.T) {
 	m, _ := vms(t)
 	seen := ready(t, m, "a")
-	now, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	now := fire(t, m, "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	winner, ok := m.Current(err)
 	require.True(t, ok)
@@ -25,9 +24,7 @@ func TestExpect(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	err = commitAll(t.Context(), firing(m, "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, now, rec)
+	require.Equal(t, now, get(t, m, "a"))
 
 	// What is gone is not made anew.
 	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
@@ -61,10 +58,9 @@ func TestTexts(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, commits, store.commits)
 	// Bytes are bytes.
-	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{
+	fire(t, m, "a", "touch", user, &lifecycle.Change[size]{
 		Messages: []lifecycle.Message{{Topic: "t", Payload: []byte("\x00\xff")}},
 	})
-	require.NoError(t, err)
 }
 
 // What an object is made with is edited, and nothing is kept from before: there

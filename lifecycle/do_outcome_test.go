@@ -102,8 +102,7 @@ func TestOutcomes(t *testing.T) {
 				q := new(queue.Queuer[lifecycle.Key])
 				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 				running(t, m, "a")
-				h, err := m.Do(t.Context(), "a", "stop", user, c.work, nil)
-				require.NoError(t, err)
+				h := do(t, m, "a", "stop", user, c.work, nil)
 				synctest.Wait()
 				if c.during != nil {
 					c.during(h, q)
@@ -191,8 +190,7 @@ func TestReason(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 				running(t, m, "a")
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
-				require.NoError(t, err)
+				h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
 				rec, err := h.Wait(t.Context())
 				require.Equal(t, c.want, rec.Reason)
 				require.True(t, utf8.ValidString(rec.Reason))

@@ -25,14 +25,13 @@ func TestDo(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		change := resize(3)
 		change.Reason = "asked for"
-		h, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
+		h := do(t, m, "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
 			inside = lifecycle.TaskOf(ctx)
 			require.True(t, lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 100; return nil }))
 			require.True(t, lifecycle.EditOutcome(ctx, func(s *size) error { s.N++; return nil }), "the last one counts")
 			return nil
 		}), change)
-		require.NoError(t, err)
 		synctest.Wait()
 		now := get(t, m, "a")
 		require.Equal(t, h.Admitted(), now)
@@ -129,8 +128,7 @@ func TestDoRefused(t *testing.T) {
 		{name: "begins nothing", event: "rename", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "ignored", event: "start", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "busy", event: "stop", actor: user, is: []error{lifecycle.ErrBusy, fsm.ErrNotAllowed}, in: func(t *testing.T, m *sizedManager, _ *queue.Queuer[lifecycle.Key]) {
-			_, err := m.Fire(t.Context(), "a", "reboot", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "reboot", user, nil)
 		}},
 		{name: "not there", id: "b", event: "stop", actor: user, is: []error{lifecycle.ErrNotFound}},
 		{name: "there already", event: "create", actor: user, is: []error{fsm.ErrNotAllowed}},

@@ -151,8 +151,7 @@ func (s *cancels) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredR
 func TestExplainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-		require.NoError(t, err)
+		owner := join(t, store, "p", time.Hour)
 		hold := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{Owner: owner, Handlers: map[string]lifecycle.Handler{
 			"stop": func(context.Context, []byte) error { <-hold; return nil },

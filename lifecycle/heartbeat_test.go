@@ -162,8 +162,7 @@ func TestAbandoned(t *testing.T) {
 					<-never
 					return nil
 				})
-				h, err := m.Do(t.Context(), "a", "stop", user, work, nil)
-				require.NoError(t, err)
+				h := do(t, m, "a", "stop", user, work, nil)
 				synctest.Wait()
 				require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 				rec, err := h.Wait(t.Context())
@@ -262,8 +261,7 @@ func TestAbandonedWhileTheStoreHangs(t *testing.T) {
 			return write()
 		}
 		m := workers(store, lifecycle.Config[event]{Queue: q})
-		h, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "create", user, lifecycle.Func(fine), nil)
 		synctest.Wait()
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 		rec, err := h.Wait(t.Context())

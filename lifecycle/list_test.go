@@ -178,8 +178,7 @@ func TestListStates(t *testing.T) {
 	m, _ := vms(t)
 	ready(t, m, "a")
 	updating(t, m, "b")
-	_, err := m.Create(t.Context(), "c", "create", user, size{})
-	require.NoError(t, err)
+	create(t, m, "c", "create", user, size{})
 	list := func(states ...state) []string {
 		list2, err := m.List(t.Context(), lifecycle.Select[state]{States: states})
 		require.NoError(t, err)
@@ -191,7 +190,7 @@ func TestListStates(t *testing.T) {
 	require.Empty(t, list("None"))
 	require.Empty(t, list("Failed"))
 
-	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
+	_, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
 	require.ErrorIs(t, err, fsm.ErrUnknownState)
 	require.Equal(t, 400, lifecycle.HTTPStatus(err))
 	te, ok := errors.AsType[*fsm.TransitionError](err)
@@ -272,11 +271,9 @@ func TestListByAge(t *testing.T) {
 // TestHistoryPages: rows above a number, so many of them, ascending.
 func TestHistoryPages(t *testing.T) {
 	m, _ := vms(t)
-	_, err := m.Create(t.Context(), "a", "import", user, size{})
-	require.NoError(t, err)
+	create(t, m, "a", "import", user, size{})
 	for range lifecycle.MaxPage + 10 {
-		_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, m, "a", "touch", user, nil)
 	}
 	for _, c := range []struct {
 		after            uint64
@@ -290,16 +287,13 @@ func TestHistoryPages(t *testing.T) {
 		{lifecycle.MaxPage, 0, lifecycle.MaxPage + 1, 11},
 		{lifecycle.MaxPage + 11, 0, 0, 0},
 	} {
-		rows, err := m.History(t.Context(), "a", c.after, c.max)
-		require.NoError(t, err)
+		rows := rowsOf(t, m, "a", c.after, c.max)
 		require.Len(t, rows, c.rows)
 		for i, row := range rows {
 			require.EqualValues(t, c.first+i, row.Sequence)
 		}
 	}
-	rows2, err := m.History(t.Context(), "missing", 0, 0)
-	require.NoError(t, err)
-	require.Empty(t, rows2)
+	require.Empty(t, rowsOf(t, m, "missing", 0, 0))
 }
 
 // undeclared has a history and does not declare it.

@@ -25,47 +25,38 @@ func TestLost(t *testing.T) {
 		"by the deadline": {
 			take: func(t *testing.T, m, _ *sizedManager) {
 				time.Sleep(time.Minute + 1)
-				found, err := m.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Len(t, found, 1)
+				require.Len(t, sweep(t, m), 1)
 			},
 			to: "stopped", last: "2: starting -late-> stopped by sweeper", ends: true,
 		},
 		"by the deadline, elsewhere": {
 			take: func(t *testing.T, _, other *sizedManager) {
 				time.Sleep(time.Minute + 1)
-				found2, err := other.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Len(t, found2, 1)
+				require.Len(t, sweep(t, other), 1)
 			},
 			to: "stopped", last: "2: starting -late-> stopped by sweeper",
 		},
 		"by a delete": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				_, err := m.Fire(t.Context(), "a", "delete", user, nil)
-				require.NoError(t, err)
+				fire(t, m, "a", "delete", user, nil)
 			},
 			to: "deleting", last: "3: starting -delete-> deleting by user", ends: true,
 		},
 		"by an override": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				_, err := m.Override(t.Context(), "a", "running", "ann", "it runs, I see it", nil)
-				require.NoError(t, err)
+				override(t, m, "a", "running", "ann", "it runs, I see it", nil)
 			},
 			to: "running", last: "3: starting -(override)-> running by ann", ends: true,
 		},
 		"by an override into the same state": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				_, err := m.Override(t.Context(), "a", "starting", "ann", "begin anew", nil)
-				require.NoError(t, err)
+				override(t, m, "a", "starting", "ann", "begin anew", nil)
 			},
 			to: "starting", last: "3: starting -(override)-> starting by ann", ends: true,
 		},
 		"by a peer's report": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				verdict, err := m.Report(t.Context(), "a", 2, "done", "worker", "")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Applied, verdict)
+				require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", "worker", ""))
 			},
 			to: "running", last: "2: starting -done-> running by worker", ends: true,
 		},
@@ -78,7 +69,7 @@ func TestLost(t *testing.T) {
 					m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 					stopped(t, m, "a")
 					end := make(chan struct{})
-					h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+					h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 						select {
 						case <-ctx.Done():
 							require.True(t, c.ends)
@@ -95,7 +86,6 @@ func TestLost(t *testing.T) {
 						}
 						return result
 					}), nil)
-					require.NoError(t, err)
 					synctest.Wait()
 					c.take(t, m, other)
 					if !c.ends {

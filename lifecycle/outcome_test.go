@@ -97,22 +97,16 @@ func TestSettledRecord(t *testing.T) {
 			return write()
 		}
 		lost := store.lose(t, commit)
-		var err error
-		moved, err = store.others().Fire(t.Context(), "a", "update", user, resize(9))
-		require.NoError(t, err)
+		moved = fire(t, store.others(), "a", "update", user, resize(9))
 		return lost
 	}
-	rec, err := m.Fire(t.Context(), "a", "done", agent, nil)
-	require.NoError(t, err)
+	rec := fire(t, m, "a", "done", agent, nil)
 	require.Equal(t, state("Ready"), rec.State)
 	require.EqualValues(t, 4, rec.Sequence)
 	require.NotEmpty(t, rec.Revision)
 	require.False(t, rec.ChangedAt.IsZero())
-	rec2, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, moved, rec2)
-	rows, err := m.History(t.Context(), "a", 3, 0)
-	require.NoError(t, err)
+	require.Equal(t, moved, get(t, m, "a"))
+	rows := rowsOf(t, m, "a", 3, 0)
 	require.Len(t, rows, 2)
 	require.Equal(t, rec.Revision, rows[0].Revision)
 }
@@ -156,8 +150,7 @@ func TestLostThenOvertaken(t *testing.T) {
 		if n > 1 {
 			return write()
 		}
-		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
-		require.NoError(t, err)
+		fire(t, store.others(), "a", "progress", agent, nil)
 		return lifecycle.ErrUnknownOutcome
 	}
 	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
@@ -263,10 +256,8 @@ func TestLostCreateIsNotMadeTwice(t *testing.T) {
 		}
 		lost := store.lose(t, commit)
 		others := store.others()
-		_, err := others.Fire(t.Context(), "a", "delete", user, nil)
-		require.NoError(t, err)
-		_, err = others.Fire(t.Context(), "a", "done", agent, nil)
-		require.NoError(t, err)
+		fire(t, others, "a", "delete", user, nil)
+		fire(t, others, "a", "done", agent, nil)
 		return lost
 	}
 	_, err := m.Create(t.Context(), "a", "create", user, size{})
@@ -306,8 +297,7 @@ func TestForgottenToken(t *testing.T) {
 					return write()
 				}
 				lost := store.lose(t, commit)
-				_, err := store.others().Fire(t.Context(), "a", "touch", agent, nil)
-				require.NoError(t, err)
+				fire(t, store.others(), "a", "touch", agent, nil)
 				return lost
 			}
 			err := c.call(m)

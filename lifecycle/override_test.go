@@ -29,11 +29,8 @@ func TestOverride(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
 			updating(t, m, "a")
-			rec, err := m.Override(t.Context(), "a", c.to, "ann", "ticket 7", nil)
-			require.NoError(t, err)
-			rec2, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, rec, rec2)
+			rec := override(t, m, "a", c.to, "ann", "ticket 7", nil)
+			require.Equal(t, rec, get(t, m, "a"))
 			require.Equal(t, c.to, rec.State)
 			require.Equal(t, c.origin, rec.Origin)
 			require.Equal(t, fsm.Actor("ann"), rec.Actor)
@@ -42,15 +39,12 @@ func TestOverride(t *testing.T) {
 			require.EqualValues(t, 3, rec.Operation)
 			require.Equal(t, c.deadline, !rec.Deadline.IsZero())
 			require.Equal(t, size{N: 2}, rec.Payload)
-			rows, err := m.History(t.Context(), "a", 3, 0)
-			require.NoError(t, err)
+			rows := rowsOf(t, m, "a", 3, 0)
 			row := rows[0]
 			require.Equal(t, `vm "a" #4 operation 3: Updating -(override)-> `+string(c.to)+` by ann: ticket 7`, row.String())
 			before := all(t, store.MemoryStore, "vm", "a")
 			for _, e := range []event{"done", "fail", "progress"} {
-				verdict, err := m.Report(t.Context(), "a", 2, e, agent, "")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Stale, verdict)
+				require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, e, agent, ""))
 			}
 			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 		})
@@ -61,16 +55,11 @@ func TestOverride(t *testing.T) {
 func TestOverrideAway(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a")
-	_, err := m.Override(t.Context(), "a", "None", "ann", "it never was", nil)
-	require.NoError(t, err)
-	_, err = m.Get(t.Context(), "a")
+	override(t, m, "a", "None", "ann", "it never was", nil)
+	_, err := m.Get(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Stale, verdict)
-	rec, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
-	require.EqualValues(t, 4, rec.Operation)
+	require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, "done", agent, ""))
+	require.EqualValues(t, 4, create(t, m, "a", "create", user, size{}).Operation)
 }
 
 // TestOverrideOutOfFinal: the table has a forced row at most; an override needs
@@ -91,32 +80,21 @@ func TestOverrideUndo(t *testing.T) {
 	t.Run("the edit of the operation", func(t *testing.T) {
 		m, _ := vms(t)
 		updating(t, m, "a") // from 1 to 2
-		_, err := m.Override(t.Context(), "a", "Failed", "ann", "it hangs", nil)
-		require.NoError(t, err)
-		rec2, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 1}, rec2.Payload)
+		override(t, m, "a", "Failed", "ann", "it hangs", nil)
+		require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 	t.Run("the edit of the override", func(t *testing.T) {
 		m, _ := vms(t)
 		ready(t, m, "a")
-		rec, err := m.Override(t.Context(), "a", "Failed", "ann", "it is really larger", resize(9))
-		require.NoError(t, err)
-		require.Equal(t, size{N: 9}, rec.Payload)
-		rec3, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 1}, rec3.Payload)
+		require.Equal(t, size{N: 9}, override(t, m, "a", "Failed", "ann", "it is really larger", resize(9)).Payload)
+		require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 	t.Run("nothing once all is well", func(t *testing.T) {
 		m, _ := vms(t)
 		updating(t, m, "a")
-		_, err := m.Override(t.Context(), "a", "Ready", "ann", "it is as it should be", nil)
-		require.NoError(t, err)
-		_, err = m.Override(t.Context(), "a", "Failed", "ann", "or is it", nil)
-		require.NoError(t, err)
-		rec4, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 2}, rec4.Payload)
+		override(t, m, "a", "Ready", "ann", "it is as it should be", nil)
+		override(t, m, "a", "Failed", "ann", "or is it", nil)
+		require.Equal(t, size{N: 2}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 }
 
@@ -151,8 +129,7 @@ func TestOverrideRefused(t *testing.T) {
 	}
 	store.reset()
 	store.afterGet = func(int) {
-		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
-		require.NoError(t, err)
+		fire(t, store.others(), "a", "progress", agent, nil)
 	}
 	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)

@@ -115,8 +115,7 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 func TestOwnerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		quick, err := lifecycle.Join(t.Context(), store, "quick", time.Second)
-		require.NoError(t, err)
+		quick := join(t, store, "quick", time.Second)
 		slow := join(t, store, "slow", time.Hour)
 		watcher := workers(store, lifecycle.Config[event]{})
 		ctx, stop := context.WithCancel(t.Context())

@@ -39,8 +39,7 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 		require.Empty(t, cmp.Diff(want, get(t, m, "a").Payload), what)
 	}
 	given := fullBox()
-	rec, err := m.Create(t.Context(), "a", "create", user, given)
-	require.NoError(t, err)
+	rec := create(t, m, "a", "create", user, given)
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&given)
 	check("what was given to create")
@@ -138,16 +137,10 @@ func TestGuardChangesNothing(t *testing.T) {
 func TestUndo(t *testing.T) {
 	undo := map[string]func(t *testing.T, m *sizedManager){
 		"fire": func(t *testing.T, m *sizedManager) {
-			rec, err := m.Fire(t.Context(), "a", "undo", user, nil)
-			require.NoError(t, err)
-			require.Equal(t, size{N: 1}, rec.Payload)
+			require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 		},
 		"report": func(t *testing.T, m *sizedManager) {
-			rec, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			verdict, err := m.Report(t.Context(), "a", rec.Operation, "undo", agent, "")
-			require.NoError(t, err)
-			require.Equal(t, lifecycle.Applied, verdict)
+			require.Equal(t, lifecycle.Applied, report(t, m, "a", get(t, m, "a").Operation, "undo", agent, ""))
 		},
 	}
 	for name, back := range undo {
@@ -216,19 +209,11 @@ func TestUndoTwice(t *testing.T) {
 func TestZeroPayload(t *testing.T) {
 	m, store := vms(t)
 	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Ready"})
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Zero(t, rec.Payload)
-	_, err = m.Fire(t.Context(), "a", "update", user, resize(2))
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
-	require.NoError(t, err)
-	rec2, err := m.Fire(t.Context(), "a", "undo", user, nil)
-	require.NoError(t, err)
-	require.Zero(t, rec2.Payload)
-	rec3, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Zero(t, rec3.Payload)
+	require.Zero(t, get(t, m, "a").Payload)
+	fire(t, m, "a", "update", user, resize(2))
+	fire(t, m, "a", "fail", agent, nil)
+	require.Zero(t, fire(t, m, "a", "undo", user, nil).Payload)
+	require.Zero(t, get(t, m, "a").Payload)
 
 	empty := lifecycle.Must(emptyVM, store, nil)
 	create(t, empty, "b", "create", user, struct{}{})

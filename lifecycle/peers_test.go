@@ -127,8 +127,7 @@ func TestReconcile(t *testing.T) {
 	for _, id := range []string{"here", "away"} {
 		bootedVM(t, m, id)
 	}
-	_, err := m.Override(t.Context(), "late", "stopped", "admin", "gave up", nil)
-	require.NoError(t, err)
+	override(t, m, "late", "stopped", "admin", "gave up", nil)
 	account := []lifecycle.PeerReport[event]{
 		{ID: "done", Operation: 1, Ended: true, Event: "done", Present: true},
 		{ID: "working", Operation: 1},
@@ -226,8 +225,7 @@ func TestReconcileSeveral(t *testing.T) {
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		owner, err := lifecycle.Join(t.Context(), store, "host-1", 0)
-		require.NoError(t, err)
+		owner := join(t, store, "host-1", 0)
 		gate := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{
 			Owner:    owner,
@@ -296,8 +294,7 @@ func withoutExtras(text string) string {
 func TestFailureByTheDeadlinesRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})
-		_, err := m.Add(t.Context(), "vm", ovc.API, struct{}{})
-		require.NoError(t, err)
+		add(t, m, "vm", ovc.API, struct{}{})
 		h := do(t, m, "vm", ovc.Deploy, ovc.API, nothing, nil)
 		wait(t, h)
 		errNoHost := errors.New("no host")

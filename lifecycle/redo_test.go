@@ -64,8 +64,7 @@ func TestRedoneWithin(t *testing.T) {
 			"d": {Handler: "reboot"},
 		} {
 			running(t, m, id)
-			_, err := m.Do(t.Context(), id, "reboot", user, work, nil)
-			require.NoError(t, err)
+			do(t, m, id, "reboot", user, work, nil)
 		}
 		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").WorkOptions))
 		require.Nil(t, stored(t, store, "d").WorkOptions)
@@ -84,8 +83,7 @@ func TestRedoneWithin(t *testing.T) {
 			return ctx.Err()
 		}})
 		begun = time.Now()
-		found, err := n.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, n)
 		for _, c := range found {
 			require.Equal(t, lifecycle.Redone, c.Resolution, "%v", c)
 		}
@@ -106,12 +104,10 @@ func TestRedoneTwice(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
 		kept := stored(t, store, "a").WorkOptions
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }})
-		_, err = n.Sweep(t.Context())
-		require.NoError(t, err)
+		sweep(t, n)
 		require.Equal(t, "second", stored(t, store, "a").Owner)
 		require.Equal(t, kept, stored(t, store, "a").WorkOptions)
 		time.Sleep(10 * time.Second)
@@ -128,8 +124,7 @@ func TestRedoneWithoutClass(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
 		time.Sleep(time.Second + 1)
 		n := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
 			"reboot": func(context.Context, []byte) error { return nil },

@@ -460,15 +460,12 @@ func TestForeignPayload(t *testing.T) {
 		require.ErrorContains(t, err, "foreign record: payload is not a lifecycle_test.size: ")
 		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 	}
-	_, err := m.Explain(t.Context(), "a")
-	require.NoError(t, err)
+	explain(t, m, "a")
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 
 	foreignPayload(t, store, "b", "Ready")
-	rec, err := m.Override(t.Context(), "b", "None", user, "it cannot be read", nil)
-	require.NoError(t, err)
-	require.Zero(t, rec.Payload)
-	_, err = m.Get(t.Context(), "b")
+	require.Zero(t, override(t, m, "b", "None", user, "it cannot be read", nil).Payload)
+	_, err := m.Get(t.Context(), "b")
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }
 

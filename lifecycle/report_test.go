@@ -17,24 +17,19 @@ import (
 func TestRepeatedLongAfter(t *testing.T) {
 	for _, before := range []int{0, 97, 98, 99, 150} {
 		m, _ := vms(t)
-		_, err := m.Create(t.Context(), "a", "import", user, size{})
-		require.NoError(t, err)
+		create(t, m, "a", "import", user, size{})
 		for range before {
-			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "touch", user, nil)
 		}
-		_, err = m.Fire(t.Context(), "a", "update", user, nil)
-		require.NoError(t, err)
+		fire(t, m, "a", "update", user, nil)
 		report := func(e event) lifecycle.Verdict {
-			verdict, err := m.Report(t.Context(), "a", 1, e, agent, "")
-			require.NoError(t, err)
+			verdict := report(t, m, "a", 1, e, agent, "")
 			return verdict
 		}
 		require.Equal(t, lifecycle.Applied, report("progress"))
 		require.Equal(t, lifecycle.Applied, report("done"))
 		for range 120 {
-			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "touch", user, nil)
 		}
 		require.Equal(t, lifecycle.Repeated, report("progress"))
 		require.Equal(t, lifecycle.Repeated, report("done"))
@@ -48,12 +43,8 @@ func TestRepeatedLongAfter(t *testing.T) {
 func TestRepeatedOfThisOperation(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a") // "done" was accepted in operation 1
-	verdict, err := m.Report(t.Context(), "a", 2, "fail", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
-	verdict2, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict2)
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "fail", agent, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 2, "done", agent, ""))
 }
 
 // TestRepeatedWithoutHistory: without history, only the last change can be
@@ -101,15 +92,9 @@ func TestReportStartsNoOperation(t *testing.T) {
 	ready(t, m, "a")
 	updating(t, m, "b")
 	before := all(t, store.MemoryStore, "vm", "a", "b")
-	verdict, err := m.Report(t.Context(), "a", 1, "update", user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict)
-	verdict2, err := m.Report(t.Context(), "a", 1, "delete", user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict2)
-	verdict3, err := m.Report(t.Context(), "b", 2, "delete", user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict3, "superseding")
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 1, "update", user, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 1, "delete", user, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "b", 2, "delete", user, ""), "superseding")
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
 }
 

@@ -22,8 +22,7 @@ func TestObservedDeadline(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Minute + 1)
 		n := workers(store, lifecycle.Config[event]{
 			Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")},
@@ -173,11 +172,9 @@ func TestSweepOfTwoAtOnce(t *testing.T) {
 			},
 		})
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Minute + 1)
-		outer, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		outer := sweep(t, m)
 		require.Equal(t, lifecycle.Redone, inner[0].Resolution)
 		require.Equal(t, lifecycle.Overtaken, outer[0].Resolution, "%v", outer[0])
 		close(end)

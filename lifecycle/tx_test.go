@@ -57,10 +57,8 @@ func TestTx(t *testing.T) {
 	w := creating(watched, "w", "create", user, size{N: 3}, &lifecycle.Change[size]{Reason: "a twin"})
 	n := adding(leases, "n", user, size{N: 4}, nil)
 	ignored := firing(leases, "l2", "start", agent, nil)
-	_, err := leases.Add(t.Context(), "l2", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Fire(t.Context(), "l2", "start", agent, nil)
-	require.NoError(t, err)
+	add(t, leases, "l2", user, size{})
+	fire(t, leases, "l2", "start", agent, nil)
 	require.NoError(t, commitAll(t.Context(), v, l, w, n, ignored))
 
 	for _, c := range []struct {
@@ -77,9 +75,7 @@ func TestTx(t *testing.T) {
 	} {
 		require.Equal(t, c.state, c.got.State)
 		require.Equal(t, c.size, c.got.Payload.N)
-		rec, err := c.m.Get(t.Context(), c.got.ID)
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(rec, c.got))
+		require.Empty(t, cmp.Diff(get(t, c.m, c.got.ID), c.got))
 	}
 	require.Equal(t, "a twin", w.Record().Reason)
 	require.Len(t, changes, 2)
@@ -88,8 +84,7 @@ func TestTx(t *testing.T) {
 		m  *sizedManager
 		id string
 	}{{m, "v"}, {leases, "l"}, {m, "w"}, {leases, "n"}} {
-		rows, err := of.m.History(t.Context(), of.id, 0, 0)
-		require.NoError(t, err)
+		rows := rowsOf(t, of.m, of.id, 0, 0)
 		tokens[rows[len(rows)-1].Token] = true
 	}
 	require.Len(t, tokens, 1, "one commit")
@@ -185,8 +180,7 @@ func TestTxIsOvertaken(t *testing.T) {
 	m, leases, store := two(t)
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		store.onCommit = nil
-		_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, leases, "l", "touch", user, nil)
 		return write()
 	}
 	v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
@@ -195,9 +189,7 @@ func TestTxIsOvertaken(t *testing.T) {
 	winner, ok := leases.Current(err)
 	require.True(t, ok)
 	require.Equal(t, "touch", winner.Event)
-	rec, err := m.Get(t.Context(), "v")
-	require.NoError(t, err)
-	require.Equal(t, state("Ready"), rec.State)
+	require.Equal(t, state("Ready"), get(t, m, "v").State)
 }
 
 // The manager resolves a lost answer by the token. Nothing is written twice.
@@ -213,12 +205,8 @@ func TestTxWithLostAnswers(t *testing.T) {
 		}
 		v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
 		require.NoError(t, commitAll(t.Context(), v, l))
-		rec, err := m.Get(t.Context(), "v")
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(rec, v.Record()))
-		rec2, err := leases.Get(t.Context(), "l")
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(rec2, l.Record()))
+		require.Empty(t, cmp.Diff(get(t, m, "v"), v.Record()))
+		require.Empty(t, cmp.Diff(get(t, leases, "l"), l.Record()))
 		require.EqualValues(t, 3, v.Record().Sequence)
 	}
 	// The outcome stays unknown.
@@ -300,8 +288,7 @@ func TestTxObserverPanics(t *testing.T) {
 // failed.
 func TestTxOfNothing(t *testing.T) {
 	m, _, _ := two(t)
-	_, err := m.Fire(t.Context(), "v", "touch", user, nil)
-	require.NoError(t, err)
+	fire(t, m, "v", "touch", user, nil)
 	ignored, missing := firing(m, "v", "ping", user, nil), firing(m, "w", "touch", user, nil)
 	require.Zero(t, ignored.Record())
 	require.ErrorIs(t, commitAll(t.Context(), ignored, missing), lifecycle.ErrNotFound)
@@ -309,9 +296,7 @@ func TestTxOfNothing(t *testing.T) {
 	require.Zero(t, missing.Record())
 
 	require.NoError(t, commitAll(t.Context(), ignored))
-	rec, err := m.Get(t.Context(), "v")
-	require.NoError(t, err)
-	require.Equal(t, rec, ignored.Record())
+	require.Equal(t, get(t, m, "v"), ignored.Record())
 }
 
 // An empty transaction is refused, and may be filled and committed afterwards.

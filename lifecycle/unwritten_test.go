@@ -260,8 +260,7 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-				require.NoError(t, err)
+				owner := join(t, store, "p", time.Hour)
 				m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
 				running(t, m, "a")
 				running(t, m, "b")
@@ -275,17 +274,13 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 				store.reset()
 				for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
 					for range 2 {
-						cases, err := mgr.Sweep(t.Context())
-						require.NoError(t, err)
+						cases := sweep(t, mgr)
 						require.Len(t, cases, 1)
 						require.Equal(t, id, cases[0].ID)
 						require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 					}
-					_, err := mgr.Override(t.Context(), id, "running", user, "it is fine", nil)
-					require.NoError(t, err)
-					found, err := mgr.Sweep(t.Context())
-					require.NoError(t, err)
-					require.Empty(t, found)
+					override(t, mgr, id, "running", user, "it is fine", nil)
+					require.Empty(t, sweep(t, mgr))
 				}
 				require.NoError(t, owner.Leave(t.Context()))
 			})

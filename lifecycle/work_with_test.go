@@ -22,10 +22,8 @@ func stoppedVMs(t *testing.T, config lifecycle.Config[event]) *sizedManager {
 }
 
 func states(t *testing.T, m *sizedManager) [2]state {
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	rec2, err := m.Get(t.Context(), "b")
-	require.NoError(t, err)
+	rec := get(t, m, "a")
+	rec2 := get(t, m, "b")
 	return [2]state{rec.State, rec2.State}
 }
 
@@ -45,11 +43,10 @@ func TestWorkWith(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := stoppedVMs(t, lifecycle.Config[event]{})
-				busy, err := m.Occupy(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
+				busy := occupy(t, m, "b", "migrate", lifecycle.Func(func(context.Context) error {
 					time.Sleep(time.Second)
 					return nil
 				}))
-				require.NoError(t, err)
 				var inside *lifecycle.Task
 				h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 					require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
@@ -61,14 +58,11 @@ func TestWorkWith(t *testing.T) {
 				require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
 				rec, err := h.Wait(t.Context())
 				require.Equal(t, c.name == "done", err == nil, "%v", err)
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, rec2, rec)
+				require.Equal(t, get(t, m, "a"), rec)
 				require.Equal(t, c.want, states(t, m))
 				require.EqualValues(t, 2, inside.Operation)
 				of := func(id string) []lifecycle.HistoryRow {
-					rows, err := m.History(t.Context(), id, 2, 0)
-					require.NoError(t, err)
+					rows := rowsOf(t, m, id, 2, 0)
 					return rows
 				}
 				for i, row := range of("b") {
@@ -86,8 +80,7 @@ func TestWorkWithRefused(t *testing.T) {
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	mute := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), nil)
 	work := lifecycle.Func(func(context.Context) error { return nil })
-	before, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	before := get(t, m, "a")
 	for _, c := range []struct {
 		part part
 		want error
@@ -103,12 +96,8 @@ func TestWorkWithRefused(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 	}
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, before, rec)
-	op, err := m.Do(t.Context(), "b", "start", user, work, nil)
-	require.NoError(t, err)
-	wait(t, op)
+	require.Equal(t, before, get(t, m, "a"))
+	wait(t, do(t, m, "b", "start", user, work, nil))
 }
 
 // TestWorkWithTakenAway: an object that another writer has moved stays where it is.
@@ -129,8 +118,7 @@ func TestWorkWithTakenAway(t *testing.T) {
 			}), nil, firing(m, "b", "start", user, nil))
 			require.NoError(t, err)
 			synctest.Wait() // the work has begun
-			_, err = m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil)
-			require.NoError(t, err)
+			override(t, m, id, "stopped", "ann", "it hangs", nil)
 			synctest.Wait()
 			close(end)
 			_, err = h.Wait(t.Context())
@@ -144,8 +132,7 @@ func TestWorkWithTakenAway(t *testing.T) {
 func TestWorkWithOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		alpha, err := lifecycle.Join(t.Context(), store, "alpha", time.Minute)
-		require.NoError(t, err)
+		alpha := join(t, store, "alpha", time.Minute)
 		m := workers(store, lifecycle.Config[event]{Owner: alpha})
 		stopped(t, m, "a")
 		stopped(t, m, "b")
@@ -193,13 +180,10 @@ func TestWorkWithOfAnotherProcess(t *testing.T) {
 			})
 		}
 		alpha, beta := process("alpha"), process("beta")
-		_, err := alpha.Add(t.Context(), "a", user, size{})
-		require.NoError(t, err)
-		_, err = alpha.Add(t.Context(), "b", user, size{})
-		require.NoError(t, err)
+		add(t, alpha, "a", user, size{})
+		add(t, alpha, "b", user, size{})
 		end := make(chan struct{})
-		long, err := beta.Do(t.Context(), "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-		require.NoError(t, err)
+		long := do(t, beta, "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
 		got, err := doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
 			firing(alpha, "b", "attach", user, nil))
 		require.NoError(t, err)
@@ -234,12 +218,9 @@ func TestWorkWithHeartbeats(t *testing.T) {
 		}), nil, firing(m, "b", "start", user, nil))
 		require.NoError(t, err)
 		time.Sleep(90 * time.Second)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
+		require.Empty(t, sweep(t, m))
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
-		_, err = m.Override(t.Context(), "b", "stopped", "ann", "it hangs", nil)
-		require.NoError(t, err)
+		override(t, m, "b", "stopped", "ann", "it hangs", nil)
 		wait(t, h)
 		require.Equal(t, [2]state{"running", "stopped"}, states(t, m))
 	})
@@ -260,13 +241,10 @@ func TestAlso(t *testing.T) {
 			return w
 		}
 		b := lifecycle.Key{Machine: "work-vm", ID: "b"}
-		first, err := m.Occupy(t.Context(), "b", "first", work("first"))
-		require.NoError(t, err)
-		_, err = m.Do(t.Context(), "a", "start", user, work("second", b, b), nil)
-		require.NoError(t, err)
+		first := occupy(t, m, "b", "first", work("first"))
+		do(t, m, "a", "start", user, work("second", b, b), nil)
 		require.NoError(t, first.Wait(t.Context()))
-		last, err := m.Occupy(t.Context(), "b", "third", work("third"))
-		require.NoError(t, err)
+		last := occupy(t, m, "b", "third", work("third"))
 		require.NoError(t, last.Wait(t.Context()))
 		require.Equal(t, []string{"first", "second", "third"}, order)
 	})
@@ -282,19 +260,15 @@ func TestAlso(t *testing.T) {
 // with the record that won.
 func TestExpectedRevision(t *testing.T) {
 	m := stoppedVMs(t, lifecycle.Config[event]{})
-	seen, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	seen := get(t, m, "a")
 	on := func() *lifecycle.Change[size] { return &lifecycle.Change[size]{Expect: seen.Revision} }
-	began, err := m.Fire(t.Context(), "a", "start", user, on())
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "fail", "worker", on())
+	began := fire(t, m, "a", "start", user, on())
+	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	won, ok := m.Current(err)
 	require.True(t, ok)
 	require.Equal(t, began, won)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, began, rec)
+	require.Equal(t, began, get(t, m, "a"))
 }
 
 // TestDoWithoutObject: a table whose objects are added has no event that makes
@@ -317,16 +291,12 @@ func TestHeartbeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
-		_, err := m.Occupy(t.Context(), "a", "migrate", hidden)
-		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
-		require.NoError(t, err)
+		occupy(t, m, "a", "migrate", hidden)
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
 		time.Sleep(40 * time.Second)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		time.Sleep(40 * time.Second)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
+		require.Empty(t, sweep(t, m))
 		require.Equal(t, state("running"), wait(t, h).State)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "missing"), lifecycle.ErrStale)

@@ -24,10 +24,8 @@ func vms(t *testing.T) (*sizedManager, *hooked) {
 // ready makes a VM that is Ready, in operation 1.
 func ready(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
-	_, err := m.Create(t.Context(), id, "create", user, size{N: 1})
-	require.NoError(t, err)
-	rec, err := m.Fire(t.Context(), id, "done", agent, nil)
-	require.NoError(t, err)
+	create(t, m, id, "create", user, size{N: 1})
+	rec := fire(t, m, id, "done", agent, nil)
 	return rec
 }
 
@@ -35,8 +33,7 @@ func ready(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, siz
 func updating(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
 	ready(t, m, id)
-	rec, err := m.Fire(t.Context(), id, "update", user, resize(2))
-	require.NoError(t, err)
+	rec := fire(t, m, id, "update", user, resize(2))
 	return rec
 }
 
