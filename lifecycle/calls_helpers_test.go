@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -110,4 +111,32 @@ func storedAt(t *testing.T, store lifecycle.Store, key lifecycle.Key) lifecycle.
 	rec, err := store.Get(t.Context(), key)
 	require.NoError(t, err)
 	return rec
+}
+
+// absent checks that an object does not exist.
+func absent[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string) {
+	t.Helper()
+	_, err := m.Get(t.Context(), id)
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+// winnerOf returns the record that a conflict carries.
+func winnerOf[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], err error) lifecycle.Record[S, T] {
+	t.Helper()
+	winner, ok := m.Current(err)
+	require.True(t, ok, "%v", err)
+	return winner
+}
+
+// outcomeOf waits for an operation that does not succeed, and returns its error.
+func outcomeOf[S comparable, T any](t *testing.T, h *lifecycle.Handle[S, T]) *lifecycle.OutcomeError {
+	t.Helper()
+	_, err := h.Wait(t.Context())
+	return outcomeError(t, err)
+}
+
+// inBubble runs a subtest with virtual time.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }

@@ -52,8 +52,7 @@ func TestOneWinner(t *testing.T) {
 			case errors.Is(err, lifecycle.ErrBusy):
 			default:
 				require.ErrorIs(t, err, lifecycle.ErrConflict, "a second winner, or an error of another kind")
-				winner, ok := m.Current(err)
-				require.True(t, ok)
+				winner := winnerOf(t, m, err)
 				require.Equal(t, records[won], winner)
 			}
 		}
@@ -108,8 +107,7 @@ func TestOneCreator(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, err, lifecycle.ErrExists)
-			winner, ok := m.Current(err)
-			require.True(t, ok)
+			winner := winnerOf(t, m, err)
 			require.Equal(t, records[won], winner)
 		}
 	}

@@ -99,8 +99,7 @@ func TestDoInOrder(t *testing.T) {
 		_, err := start.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrStale, "its operation was superseded, though its work ended well")
 		require.Equal(t, []string{"start begins", "other begins", "other ends", "start ends", "delete begins", "delete ends"}, log)
-		_, err = m.Get(t.Context(), "a")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		absent(t, m, "a")
 		require.Equal(t, []string{
 			"2: stopped -start-> starting by user", "3: starting -delete-> deleting by user", "3: deleting -done-> none by worker",
 		}, story(t, m, "a", 2))
@@ -168,46 +167,44 @@ func TestDoRefused(t *testing.T) {
 		}},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := lifecycle.NewMemoryStore()
-				q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
-				var refused []error
-				config := lifecycle.Config[event]{
-					WorkerActor: "worker", Done: []event{"done"}, Queue: q,
-					Handlers: map[string]lifecycle.Handler{"known": func(context.Context, []byte) error { return nil }},
-					Observer: lifecycle.Observer{Refused: func(_ context.Context, err error) { refused = append(refused, err) }},
-				}
-				running(t, workers(store, lifecycle.Config[event]{}), "a")
-				if c.config != nil {
-					c.config(&config)
-				}
-				m := lifecycle.Must(workVM, store, &config)
-				if c.in != nil {
-					c.in(t, m, q)
-				}
-				if c.work == nil {
-					c.work = nothing
-				}
-				id := or(strings.TrimPrefix(c.id, "\x00"), "a")
-				if c.id == "\x00" {
-					id = ""
-				}
-				before := all(t, store, "work-vm", "a", "b")
-				work := lifecycle.Func(func(context.Context) error { t.Error("refused work ran"); return nil })
-				c.work(&work)
-				h, err := m.Do(t.Context(), id, c.event, c.actor, work, c.change)
-				require.Nil(t, h)
-				for _, is := range c.is {
-					require.ErrorIs(t, err, is)
-				}
-				e, ok := errors.AsType[*lifecycle.Error](err)
-				require.True(t, ok, "%v", err)
-				require.Equal(t, "do", e.Verb)
-				require.Equal(t, string(c.event), e.Event)
-				require.Equal(t, []error{err}, refused, "observed once")
-				require.Equal(t, before, all(t, store, "work-vm", "a", "b"))
-			})
+		inBubble(t, c.name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
+			var refused []error
+			config := lifecycle.Config[event]{
+				WorkerActor: "worker", Done: []event{"done"}, Queue: q,
+				Handlers: map[string]lifecycle.Handler{"known": func(context.Context, []byte) error { return nil }},
+				Observer: lifecycle.Observer{Refused: func(_ context.Context, err error) { refused = append(refused, err) }},
+			}
+			running(t, workers(store, lifecycle.Config[event]{}), "a")
+			if c.config != nil {
+				c.config(&config)
+			}
+			m := lifecycle.Must(workVM, store, &config)
+			if c.in != nil {
+				c.in(t, m, q)
+			}
+			if c.work == nil {
+				c.work = nothing
+			}
+			id := or(strings.TrimPrefix(c.id, "\x00"), "a")
+			if c.id == "\x00" {
+				id = ""
+			}
+			before := all(t, store, "work-vm", "a", "b")
+			work := lifecycle.Func(func(context.Context) error { t.Error("refused work ran"); return nil })
+			c.work(&work)
+			h, err := m.Do(t.Context(), id, c.event, c.actor, work, c.change)
+			require.Nil(t, h)
+			for _, is := range c.is {
+				require.ErrorIs(t, err, is)
+			}
+			e, ok := errors.AsType[*lifecycle.Error](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, "do", e.Verb)
+			require.Equal(t, string(c.event), e.Event)
+			require.Equal(t, []error{err}, refused, "observed once")
+			require.Equal(t, before, all(t, store, "work-vm", "a", "b"))
 		})
 	}
 }
@@ -227,8 +224,7 @@ func TestDoOvertaken(t *testing.T) {
 		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.Equal(t, 409, lifecycle.HTTPStatus(err))
-		winner, ok := m.Current(err)
-		require.True(t, ok)
+		winner := winnerOf(t, m, err)
 		require.Equal(t, "rename", winner.Event)
 		store.reset()
 		require.Equal(t, state("running"), get(t, m, "a").State)
@@ -260,37 +256,35 @@ func TestDoCanceledContext(t *testing.T) {
 // If the outcome stays unknown, the work does not run, and the sweeper finds the object.
 func TestDoAnswerLost(t *testing.T) {
 	for name, always := range map[string]bool{"once": false, "always": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{})
-				running(t, m, "a")
-				store.reset()
-				store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
-					switch {
-					case n == 1:
-						return store.lose(t, c)
-					case always:
-						return lifecycle.ErrUnknownOutcome
-					}
-					return write()
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := workers(store, lifecycle.Config[event]{})
+			running(t, m, "a")
+			store.reset()
+			store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+				switch {
+				case n == 1:
+					return store.lose(t, c)
+				case always:
+					return lifecycle.ErrUnknownOutcome
 				}
-				runs := 0
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { runs++; return nil }), nil)
-				if !always {
-					require.NoError(t, err)
-					wait(t, h)
-					require.Equal(t, 1, runs)
-					return
-				}
-				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
-				store.reset()
-				require.Equal(t, state("stopping"), get(t, m, "a").State)
-				time.Sleep(time.Minute + 1)
-				require.Len(t, sweep(t, m), 1)
-				require.Zero(t, runs)
-				wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
-			})
+				return write()
+			}
+			runs := 0
+			h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { runs++; return nil }), nil)
+			if !always {
+				require.NoError(t, err)
+				wait(t, h)
+				require.Equal(t, 1, runs)
+				return
+			}
+			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+			store.reset()
+			require.Equal(t, state("stopping"), get(t, m, "a").State)
+			time.Sleep(time.Minute + 1)
+			require.Len(t, sweep(t, m), 1)
+			require.Zero(t, runs)
+			wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
 		})
 	}
 }
@@ -303,7 +297,6 @@ func TestDoContinuesARemovedOperation(t *testing.T) {
 	override(t, m, "a", "none", "ann", "not needed", nil)
 	_, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), &lifecycle.Change[size]{Operation: 1})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	_, err = m.Get(t.Context(), "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	absent(t, m, "a")
 	wait(t, do(t, m, "a", "create", user, lifecycle.Func(fine), nil))
 }

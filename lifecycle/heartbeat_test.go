@@ -62,8 +62,7 @@ func TestHeartbeatOfATakenOperation(t *testing.T) {
 		time.Sleep(time.Minute + 1)
 		require.Len(t, sweep(t, other), 1)
 		before := all(t, store, "work-vm", "a")
-		_, err := h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 	})
 }
@@ -90,24 +89,22 @@ func TestBeatOfStore(t *testing.T) {
 		}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{})
-				running(t, m, "a")
-				h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-					time.Sleep(time.Second)
-					store.reset()
-					store.onCommit = c.onCommit(t, store)
-					err := lifecycle.TaskOf(ctx).Heartbeat(ctx)
-					store.reset()
-					require.ErrorIs(t, err, c.is)
-					require.NoError(t, ctx.Err(), "the operation was not taken away")
-					return nil
-				}), nil)
-				wait(t, h)
-				require.Len(t, story(t, m, "a", 4), 2)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := workers(store, lifecycle.Config[event]{})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				time.Sleep(time.Second)
+				store.reset()
+				store.onCommit = c.onCommit(t, store)
+				err := lifecycle.TaskOf(ctx).Heartbeat(ctx)
+				store.reset()
+				require.ErrorIs(t, err, c.is)
+				require.NoError(t, ctx.Err(), "the operation was not taken away")
+				return nil
+			}), nil)
+			wait(t, h)
+			require.Len(t, story(t, m, "a", 4), 2)
 		})
 	}
 }
@@ -136,8 +133,7 @@ func TestRudeWork(t *testing.T) {
 		require.ErrorIs(t, err, queue.ErrPending, "never two at once")
 
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		rec := wait(t, next)
 		close(never)
 		synctest.Wait()
@@ -149,30 +145,28 @@ func TestRudeWork(t *testing.T) {
 // been cancelled, also if it ends at that moment.
 func TestAbandoned(t *testing.T) {
 	for name, obeys := range map[string]bool{"obeys": true, "does not": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := new(queue.Queuer[lifecycle.Key])
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{}})
-				running(t, m, "a")
-				never := make(chan struct{})
-				work := lifecycle.Func(func(ctx context.Context) error {
-					if obeys {
-						return untilEnded(ctx)
-					}
-					<-never
-					return nil
-				})
-				h := do(t, m, "a", "stop", user, work, nil)
-				synctest.Wait()
-				require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-				rec, err := h.Wait(t.Context())
-				require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
-				require.ErrorIs(t, err, queue.ErrAbandoned)
-				require.Equal(t, state("running"), rec.State)
-				close(never)
-				synctest.Wait()
-				require.Equal(t, rec, get(t, m, "a"))
+		inBubble(t, name, func(t *testing.T) {
+			q := new(queue.Queuer[lifecycle.Key])
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{}})
+			running(t, m, "a")
+			never := make(chan struct{})
+			work := lifecycle.Func(func(ctx context.Context) error {
+				if obeys {
+					return untilEnded(ctx)
+				}
+				<-never
+				return nil
 			})
+			h := do(t, m, "a", "stop", user, work, nil)
+			synctest.Wait()
+			require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
+			rec, err := h.Wait(t.Context())
+			require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
+			require.ErrorIs(t, err, queue.ErrAbandoned)
+			require.Equal(t, state("running"), rec.State)
+			close(never)
+			synctest.Wait()
+			require.Equal(t, rec, get(t, m, "a"))
 		})
 	}
 }
@@ -221,8 +215,7 @@ func TestOwnObjectBehind(t *testing.T) {
 			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
 			return nil
 		}), nil)
-		_, err := h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		wait(t, drop)
 	})
 }
@@ -240,8 +233,7 @@ func TestPanicsLeaveNothing(t *testing.T) {
 				runtime.Goexit()
 				return nil
 			}), nil)
-			_, err := h.Wait(t.Context())
-			require.Equal(t, lifecycle.Panicked, outcomeError(t, err).Outcome)
+			require.Equal(t, lifecycle.Panicked, outcomeOf(t, h).Outcome)
 		}
 		wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
 	})

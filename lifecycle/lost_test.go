@@ -63,45 +63,43 @@ func TestLost(t *testing.T) {
 	}
 	for name, c := range cases {
 		for how, result := range map[string]error{"obeys": nil, "reports success": errDone, "fails": errBoom} {
-			t.Run(name+" and the work "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					store := lifecycle.NewMemoryStore()
-					m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-					stopped(t, m, "a")
-					end := make(chan struct{})
-					h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
-						select {
-						case <-ctx.Done():
-							require.True(t, c.ends)
-							require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
-						case <-end:
-							require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
-							require.ErrorIs(t, ctx.Err(), context.Canceled)
-						}
-						switch result {
-						case nil:
-							return ctx.Err()
-						case errDone:
-							return nil
-						}
-						return result
-					}), nil)
-					synctest.Wait()
-					c.take(t, m, other)
-					if !c.ends {
-						close(end)
+			inBubble(t, name+" and the work "+how, func(t *testing.T) {
+				store := lifecycle.NewMemoryStore()
+				m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+				stopped(t, m, "a")
+				end := make(chan struct{})
+				h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+					select {
+					case <-ctx.Done():
+						require.True(t, c.ends)
+						require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
+					case <-end:
+						require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
+						require.ErrorIs(t, ctx.Err(), context.Canceled)
 					}
-					rec, err := h.Wait(t.Context())
-					e := outcomeError(t, err)
-					kept, readErr := m.Get(t.Context(), "a")
-					require.NoError(t, readErr)
-					require.Equal(t, kept, rec)
-					require.Equal(t, c.to, kept.State)
-					require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
-					require.ErrorIs(t, err, lifecycle.ErrStale)
-					require.NoError(t, e.Unwritten)
-					require.Equal(t, []string{"2: stopped -start-> starting by user", c.last}, story(t, m, "a", 2))
-				})
+					switch result {
+					case nil:
+						return ctx.Err()
+					case errDone:
+						return nil
+					}
+					return result
+				}), nil)
+				synctest.Wait()
+				c.take(t, m, other)
+				if !c.ends {
+					close(end)
+				}
+				rec, err := h.Wait(t.Context())
+				e := outcomeError(t, err)
+				kept, readErr := m.Get(t.Context(), "a")
+				require.NoError(t, readErr)
+				require.Equal(t, kept, rec)
+				require.Equal(t, c.to, kept.State)
+				require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
+				require.ErrorIs(t, err, lifecycle.ErrStale)
+				require.NoError(t, e.Unwritten)
+				require.Equal(t, []string{"2: stopped -start-> starting by user", c.last}, story(t, m, "a", 2))
 			})
 		}
 	}
@@ -170,9 +168,7 @@ func TestPreempted(t *testing.T) {
 		start := do(t, m, "a", "start", user, lifecycle.Func(untilEnded), nil)
 		synctest.Wait()
 		wait(t, do(t, m, "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil))
-		_, err := start.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		_, err = m.Get(t.Context(), "a")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, start).Outcome)
+		absent(t, m, "a")
 	})
 }

@@ -43,8 +43,7 @@ func TestObserver(t *testing.T) {
 		},
 		Reported: func(_ context.Context, r lifecycle.Reported) {
 			reported = append(reported, r)
-			_, err := m.Get(t.Context(), "missing")
-			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+			absent(t, m, "missing")
 		},
 	}})
 	counts := func(changes, refusals, reports int) {

@@ -56,8 +56,7 @@ func TestOverrideAway(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a")
 	override(t, m, "a", "None", "ann", "it never was", nil)
-	_, err := m.Get(t.Context(), "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	absent(t, m, "a")
 	require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, "done", agent, ""))
 	require.EqualValues(t, 4, create(t, m, "a", "create", user, size{}).Operation)
 }
@@ -133,8 +132,7 @@ func TestOverrideRefused(t *testing.T) {
 	}
 	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, m, err)
 	require.Equal(t, "progress", winner.Event)
 }
 
@@ -152,8 +150,7 @@ func TestOverrideOfWork(t *testing.T) {
 		rec := override(t, other, "a", "stopping", "ann", "another process does it", nil)
 		require.Empty(t, rec.Owner)
 		close(end)
-		_, err := h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		require.Equal(t, rec, get(t, m, "a"))
 		require.NoError(t, o.Leave(t.Context()))
 	})

@@ -29,8 +29,7 @@ func TestFireOvertaken(t *testing.T) {
 	require.EqualError(t, err, `lifecycle: fire vm "a": delete by user in Ready: `+
 		`conflict: vm "a" is expected Ready at revision "2" and is Updating at "3"`)
 	require.Equal(t, 1, store.commits, "Fire tried again")
-	winner, ok := m.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, m, err)
 	require.Equal(t, won, winner)
 	require.Equal(t, size{N: 7}, winner.Payload)
 	store.reset()
@@ -57,8 +56,7 @@ func TestFireOvertakenByItself(t *testing.T) {
 			store.afterGet = func(int) { meanwhile(t, store.others()) }
 			_, err := m.Fire(t.Context(), "a", "update", user, nil)
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
-			winner, ok := m.Current(err)
-			require.True(t, ok)
+			winner := winnerOf(t, m, err)
 			require.Equal(t, state("Ready"), winner.State)
 		})
 	}
@@ -193,8 +191,7 @@ func TestReportUnderConstantConflict(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 16, store.commits)
-	winner, ok := m.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, m, err)
 	require.Equal(t, "progress", winner.Event)
 }
 
@@ -210,8 +207,7 @@ func TestCreateOvertaken(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.EqualError(t, err, `lifecycle: create vm "a": create by user: exists already, Ready at revision "1"`)
-		winner, ok := m.Current(err)
-		require.True(t, ok)
+		winner := winnerOf(t, m, err)
 		require.Equal(t, size{N: 7}, winner.Payload)
 		require.Equal(t, 1, store.commits)
 	})
@@ -223,8 +219,7 @@ func TestCreateOvertaken(t *testing.T) {
 		}
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
-		winner, ok := m.Current(err)
-		require.True(t, ok)
+		winner := winnerOf(t, m, err)
 		require.Equal(t, agent, winner.Actor)
 	})
 }

@@ -90,21 +90,19 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 			require.Equal(t, "dead", storedAt(t, store, ownerKey("p")).State)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				earlier := join(t, store, "p", time.Minute)
-				store.reset()
-				store.afterGet = func(n int) {
-					if n == 1 {
-						end(t, earlier, store.MemoryStore)
-					}
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			earlier := join(t, store, "p", time.Minute)
+			store.reset()
+			store.afterGet = func(n int) {
+				if n == 1 {
+					end(t, earlier, store.MemoryStore)
 				}
-				o := join(t, store, "p", time.Minute)
-				require.EqualValues(t, 2, o.Epoch())
-				require.NoError(t, o.Heartbeat(t.Context()))
-				require.ErrorIs(t, earlier.Heartbeat(t.Context()), lifecycle.ErrStale)
-			})
+			}
+			o := join(t, store, "p", time.Minute)
+			require.EqualValues(t, 2, o.Epoch())
+			require.NoError(t, o.Heartbeat(t.Context()))
+			require.ErrorIs(t, earlier.Heartbeat(t.Context()), lifecycle.ErrStale)
 		})
 	}
 }
@@ -239,12 +237,11 @@ func TestZombie(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"the heir does it"}, log.list)
 		require.ErrorIs(t, zombie.Heartbeat(t.Context()), lifecycle.ErrStale)
-		_, err := h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		require.Equal(t, []string{"the heir does it", "the stale process gets ErrStale"}, log.list)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 
-		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 		require.NoError(t, heir.Leave(t.Context()))
@@ -272,8 +269,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 		require.Equal(t, "running", cases[0].To)
 		close(end)
-		_, err := a.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, a).Outcome)
 		wait(t, b)
 		require.NoError(t, second.Leave(t.Context()))
 	})
@@ -288,8 +284,7 @@ func TestLeave(t *testing.T) {
 		running(t, m, "a")
 		h := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 		require.NoError(t, o.Leave(t.Context()))
-		_, err := h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome, "the context of its work has ended")
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome, "the context of its work has ended")
 		require.Equal(t, state("stopping"), get(t, m, "a").State)
 		cases := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, cases, 1)

@@ -61,8 +61,7 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	check("what list returned")
 
 	_, err = m.Create(t.Context(), "a", "create", user, fullBox())
-	winner, ok := m.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, m, err)
 	spoil(&winner.Payload)
 	check("the winner")
 

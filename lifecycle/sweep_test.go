@@ -134,57 +134,55 @@ func TestSweepCases(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				ttl := 24 * time.Hour
-				if c.dead {
-					ttl = time.Second
-				}
-				o := join(t, store.MemoryStore, "p", ttl)
-				end := make(chan struct{})
-				m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
-					"reboot": func(context.Context, []byte) error { <-end; return nil },
-				}})
-				running(t, m, "a")
-				switch {
-				case c.handler != "":
-					do(t, m, "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
-				case c.dead:
-					do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-				default:
-					fire(t, m, "a", c.event, user, nil)
-				}
-				pause := time.Minute + 1
-				if c.dead {
-					pause = time.Second + 1 // long before the deadline
-				}
-				time.Sleep(pause)
-				if c.overtake {
-					done := false
-					store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
-						if commit.Changes[0].To.Machine == "work-vm" && !done {
-							done = true
-							require.Equal(t, lifecycle.Applied, report(t, m, "a", 3, "done", "worker", ""))
-						}
-						return write()
+		inBubble(t, c.name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			ttl := 24 * time.Hour
+			if c.dead {
+				ttl = time.Second
+			}
+			o := join(t, store.MemoryStore, "p", ttl)
+			end := make(chan struct{})
+			m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
+				"reboot": func(context.Context, []byte) error { <-end; return nil },
+			}})
+			running(t, m, "a")
+			switch {
+			case c.handler != "":
+				do(t, m, "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
+			case c.dead:
+				do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+			default:
+				fire(t, m, "a", c.event, user, nil)
+			}
+			pause := time.Minute + 1
+			if c.dead {
+				pause = time.Second + 1 // long before the deadline
+			}
+			time.Sleep(pause)
+			if c.overtake {
+				done := false
+				store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
+					if commit.Changes[0].To.Machine == "work-vm" && !done {
+						done = true
+						require.Equal(t, lifecycle.Applied, report(t, m, "a", 3, "done", "worker", ""))
 					}
+					return write()
 				}
-				n := workers(store, c.sweeper)
-				found := sweep(t, n)
-				synctest.Wait()
-				require.Len(t, found, 1)
-				require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
-				if c.text != "" {
-					require.Equal(t, c.text, found[0].String())
-				}
-				require.ErrorIs(t, found[0].Err, c.errIs)
-				require.Equal(t, c.dead, found[0].OwnerDead)
-				require.Equal(t, c.state, get(t, m, "a").State)
-				close(end)
-				synctest.Wait()
-				path(t, workVM, "none", rowsOf(t, m, "a", 0, 0))
-			})
+			}
+			n := workers(store, c.sweeper)
+			found := sweep(t, n)
+			synctest.Wait()
+			require.Len(t, found, 1)
+			require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
+			if c.text != "" {
+				require.Equal(t, c.text, found[0].String())
+			}
+			require.ErrorIs(t, found[0].Err, c.errIs)
+			require.Equal(t, c.dead, found[0].OwnerDead)
+			require.Equal(t, c.state, get(t, m, "a").State)
+			close(end)
+			synctest.Wait()
+			path(t, workVM, "none", rowsOf(t, m, "a", 0, 0))
 		})
 	}
 }

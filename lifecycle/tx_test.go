@@ -186,8 +186,7 @@ func TestTxIsOvertaken(t *testing.T) {
 	v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
 	err := commitAll(t.Context(), v, l)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := leases.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, leases, err)
 	require.Equal(t, "touch", winner.Event)
 	require.Equal(t, state("Ready"), get(t, m, "v").State)
 }

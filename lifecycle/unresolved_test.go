@@ -87,48 +87,46 @@ func TestUnwrittenIsReported(t *testing.T) {
 // was not, no sweep does.
 func TestUnknownAdmissionIsReported(t *testing.T) {
 	for name, written := range map[string]bool{"written": true, "not written": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner := join(t, store, "p", time.Hour)
-				m := workers(store, lifecycle.Config[event]{Owner: owner})
-				running(t, m, "a")
-				store.reset()
-				store.onCommit = func(n int, c *lifecycle.Commit, _ func() error) error {
-					if n == 1 && written {
-						return store.lose(t, c)
-					}
-					return lifecycle.ErrUnknownOutcome
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			owner := join(t, store, "p", time.Hour)
+			m := workers(store, lifecycle.Config[event]{Owner: owner})
+			running(t, m, "a")
+			store.reset()
+			store.onCommit = func(n int, c *lifecycle.Commit, _ func() error) error {
+				if n == 1 && written {
+					return store.lose(t, c)
 				}
-				_, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
-				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
-				store.reset()
-				if !written { // the next one has the same number
-					release := make(chan struct{})
-					h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
-						<-release
-						return nil
-					}), nil)
-					require.Empty(t, sweep(t, m))
-					close(release)
-					wait(t, h)
-				}
-				for range 2 {
-					cases := sweep(t, m)
-					if !written {
-						require.Empty(t, cases)
-						continue
-					}
-					require.Len(t, cases, 1)
-					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
-					require.False(t, cases[0].OwnerDead)
-				}
-				override(t, m, "a", "running", user, "it is fine", nil)
-				do(t, m, "a", "inspect", user, lifecycle.Func(fine), nil)
-				synctest.Wait()
+				return lifecycle.ErrUnknownOutcome
+			}
+			_, err := m.Do(t.Context(), "a", "inspect", user, lifecycle.Func(fine), nil)
+			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+			store.reset()
+			if !written { // the next one has the same number
+				release := make(chan struct{})
+				h := do(t, m, "a", "inspect", user, lifecycle.Func(func(context.Context) error {
+					<-release
+					return nil
+				}), nil)
 				require.Empty(t, sweep(t, m))
-				require.NoError(t, owner.Leave(t.Context()))
-			})
+				close(release)
+				wait(t, h)
+			}
+			for range 2 {
+				cases := sweep(t, m)
+				if !written {
+					require.Empty(t, cases)
+					continue
+				}
+				require.Len(t, cases, 1)
+				require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
+				require.False(t, cases[0].OwnerDead)
+			}
+			override(t, m, "a", "running", user, "it is fine", nil)
+			do(t, m, "a", "inspect", user, lifecycle.Func(fine), nil)
+			synctest.Wait()
+			require.Empty(t, sweep(t, m))
+			require.NoError(t, owner.Leave(t.Context()))
 		})
 	}
 }

@@ -38,43 +38,41 @@ func TestUnwritten(t *testing.T) {
 		}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{Failed: c.failed})
-				running(t, m, "a")
-				end := make(chan struct{})
-				h := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
-				synctest.Wait()
-				before := all(t, store.MemoryStore, "work-vm", "a")
-				store.onCommit = c.onCommit
-				if c.cancel {
-					h.Cancel(errDone)
-				}
-				close(end)
-				_, err := h.Wait(t.Context())
-				e := outcomeError(t, err)
-				require.Equal(t, c.outcome, e.Outcome)
-				require.ErrorIs(t, e.Unwritten, c.is)
-				_, refused := errors.AsType[*fsm.TransitionError](e.Unwritten)
-				require.Equal(t, name == "no row", refused)
-				require.ErrorIs(t, err, c.is)
-				require.Contains(t, err.Error(), "; outcome not written: ")
-				if c.work != nil {
-					require.ErrorIs(t, err, c.work)
-				}
-				require.Equal(t, before, all(t, store.MemoryStore, "work-vm", "a"))
-				store.reset()
-				time.Sleep(time.Minute + 1)
-				cases := sweep(t, m)
-				require.Len(t, cases, 1)
-				if c.event == "inspect" {
-					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
-					return
-				}
-				require.Equal(t, lifecycle.Moved, cases[0].Resolution)
-				require.Equal(t, state("running"), get(t, m, "a").State)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := workers(store, lifecycle.Config[event]{Failed: c.failed})
+			running(t, m, "a")
+			end := make(chan struct{})
+			h := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
+			synctest.Wait()
+			before := all(t, store.MemoryStore, "work-vm", "a")
+			store.onCommit = c.onCommit
+			if c.cancel {
+				h.Cancel(errDone)
+			}
+			close(end)
+			_, err := h.Wait(t.Context())
+			e := outcomeError(t, err)
+			require.Equal(t, c.outcome, e.Outcome)
+			require.ErrorIs(t, e.Unwritten, c.is)
+			_, refused := errors.AsType[*fsm.TransitionError](e.Unwritten)
+			require.Equal(t, name == "no row", refused)
+			require.ErrorIs(t, err, c.is)
+			require.Contains(t, err.Error(), "; outcome not written: ")
+			if c.work != nil {
+				require.ErrorIs(t, err, c.work)
+			}
+			require.Equal(t, before, all(t, store.MemoryStore, "work-vm", "a"))
+			store.reset()
+			time.Sleep(time.Minute + 1)
+			cases := sweep(t, m)
+			require.Len(t, cases, 1)
+			if c.event == "inspect" {
+				require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
+				return
+			}
+			require.Equal(t, lifecycle.Moved, cases[0].Resolution)
+			require.Equal(t, state("running"), get(t, m, "a").State)
 		})
 	}
 }
@@ -176,29 +174,27 @@ func TestEditOutcome(t *testing.T) {
 		"after the work fails": {edit: func(s *size) error { s.N = 7; return nil }, work: errBoom, want: lifecycle.Failed, is: errBoom, to: size{N: 1}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-				running(t, m, "a")
-				h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-					lifecycle.EditOutcome(ctx, c.edit)
-					return c.work
-				}), nil)
-				_, err := h.Wait(t.Context())
-				now, readErr := m.Get(t.Context(), "a")
-				require.NoError(t, readErr)
-				require.Equal(t, c.to, now.Payload)
-				if c.want == 0 {
-					require.NoError(t, err)
-					return
-				}
-				e := outcomeError(t, err)
-				require.Equal(t, c.want, e.Outcome, "%v", err)
-				require.ErrorIs(t, err, c.is)
-				require.NoError(t, e.Unwritten)
-				require.Equal(t, state("running"), now.State)
-				require.Equal(t, "fail", now.Event)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				lifecycle.EditOutcome(ctx, c.edit)
+				return c.work
+			}), nil)
+			_, err := h.Wait(t.Context())
+			now, readErr := m.Get(t.Context(), "a")
+			require.NoError(t, readErr)
+			require.Equal(t, c.to, now.Payload)
+			if c.want == 0 {
+				require.NoError(t, err)
+				return
+			}
+			e := outcomeError(t, err)
+			require.Equal(t, c.want, e.Outcome, "%v", err)
+			require.ErrorIs(t, err, c.is)
+			require.NoError(t, e.Unwritten)
+			require.Equal(t, state("running"), now.State)
+			require.Equal(t, "fail", now.Event)
 		})
 	}
 }
@@ -257,33 +253,31 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 			return lifecycle.ErrUnknownOutcome
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner := join(t, store, "p", time.Hour)
-				m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
-				running(t, m, "a")
-				running(t, m, "b")
-				store.reset()
-				store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
-				h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
-				if err == nil {
-					_, err = h.Wait(t.Context())
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			owner := join(t, store, "p", time.Hour)
+			m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
+			running(t, m, "a")
+			running(t, m, "b")
+			store.reset()
+			store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
+			h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
+			if err == nil {
+				_, err = h.Wait(t.Context())
+			}
+			require.Error(t, err)
+			store.reset()
+			for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
+				for range 2 {
+					cases := sweep(t, mgr)
+					require.Len(t, cases, 1)
+					require.Equal(t, id, cases[0].ID)
+					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 				}
-				require.Error(t, err)
-				store.reset()
-				for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
-					for range 2 {
-						cases := sweep(t, mgr)
-						require.Len(t, cases, 1)
-						require.Equal(t, id, cases[0].ID)
-						require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
-					}
-					override(t, mgr, id, "running", user, "it is fine", nil)
-					require.Empty(t, sweep(t, mgr))
-				}
-				require.NoError(t, owner.Leave(t.Context()))
-			})
+				override(t, mgr, id, "running", user, "it is fine", nil)
+				require.Empty(t, sweep(t, mgr))
+			}
+			require.NoError(t, owner.Leave(t.Context()))
 		})
 	}
 }

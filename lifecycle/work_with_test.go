@@ -40,36 +40,34 @@ func TestWorkWith(t *testing.T) {
 		{"failed", func(context.Context) error { return errBoom }, [2]state{"stopped", "stopped"}, "starting -fail-> stopped by worker"},
 		{"panicked", func(context.Context) error { panic("ouch") }, [2]state{"stopped", "stopped"}, "starting -fail-> stopped by worker"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := stoppedVMs(t, lifecycle.Config[event]{})
-				busy := occupy(t, m, "b", "migrate", lifecycle.Func(func(context.Context) error {
-					time.Sleep(time.Second)
-					return nil
-				}))
-				var inside *lifecycle.Task
-				h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
-					require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
-					inside = lifecycle.TaskOf(ctx)
-					return c.work(ctx)
-				}), nil, firing(m, "b", "start", user, nil))
-				require.NoError(t, err)
-				synctest.Wait()
-				require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
-				rec, err := h.Wait(t.Context())
-				require.Equal(t, c.name == "done", err == nil, "%v", err)
-				require.Equal(t, get(t, m, "a"), rec)
-				require.Equal(t, c.want, states(t, m))
-				require.EqualValues(t, 2, inside.Operation)
-				of := func(id string) []lifecycle.HistoryRow {
-					rows := rowsOf(t, m, id, 2, 0)
-					return rows
-				}
-				for i, row := range of("b") {
-					require.Equal(t, of("a")[i].Token, row.Token)
-				}
-				require.Equal(t, "2: "+c.then, story(t, m, "b", 3)[0])
-			})
+		inBubble(t, c.name, func(t *testing.T) {
+			m := stoppedVMs(t, lifecycle.Config[event]{})
+			busy := occupy(t, m, "b", "migrate", lifecycle.Func(func(context.Context) error {
+				time.Sleep(time.Second)
+				return nil
+			}))
+			var inside *lifecycle.Task
+			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+				require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
+				inside = lifecycle.TaskOf(ctx)
+				return c.work(ctx)
+			}), nil, firing(m, "b", "start", user, nil))
+			require.NoError(t, err)
+			synctest.Wait()
+			require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
+			rec, err := h.Wait(t.Context())
+			require.Equal(t, c.name == "done", err == nil, "%v", err)
+			require.Equal(t, get(t, m, "a"), rec)
+			require.Equal(t, c.want, states(t, m))
+			require.EqualValues(t, 2, inside.Operation)
+			of := func(id string) []lifecycle.HistoryRow {
+				rows := rowsOf(t, m, id, 2, 0)
+				return rows
+			}
+			for i, row := range of("b") {
+				require.Equal(t, of("a")[i].Token, row.Token)
+			}
+			require.Equal(t, "2: "+c.then, story(t, m, "b", 3)[0])
 		})
 	}
 }
@@ -152,8 +150,7 @@ func TestWorkWithOwner(t *testing.T) {
 		require.Len(t, sweep(t, heir), 2)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		close(end)
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 	})
 }
 
@@ -265,8 +262,7 @@ func TestExpectedRevision(t *testing.T) {
 	began := fire(t, m, "a", "start", user, on())
 	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	won, ok := m.Current(err)
-	require.True(t, ok)
+	won := winnerOf(t, m, err)
 	require.Equal(t, began, won)
 	require.Equal(t, began, get(t, m, "a"))
 }
@@ -312,46 +308,42 @@ func TestWorkWithPartRefuses(t *testing.T) {
 		"foreign payload": func(r *lifecycle.StoredRecord) { r.Payload = []byte(`"text"`) },
 	} {
 		for id, other := range map[string]string{"a": "b", "b": "a"} {
-			t.Run(name+" "+id, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					store := lifecycle.NewMemoryStore()
-					m := workers(store, lifecycle.Config[event]{})
-					stopped(t, m, "a")
-					stopped(t, m, "b")
-					h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
-						r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
-						to := r
-						spoil(&to)
-						to.Sequence++
-						return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
-					}), nil, firing(m, "b", "start", user, nil))
+			inBubble(t, name+" "+id, func(t *testing.T) {
+				store := lifecycle.NewMemoryStore()
+				m := workers(store, lifecycle.Config[event]{})
+				stopped(t, m, "a")
+				stopped(t, m, "b")
+				h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+					r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
+					to := r
+					spoil(&to)
+					to.Sequence++
+					return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
+				}), nil, firing(m, "b", "start", user, nil))
+				require.NoError(t, err)
+				_, err = h.Wait(t.Context())
+				switch {
+				case id == "b":
 					require.NoError(t, err)
-					_, err = h.Wait(t.Context())
-					switch {
-					case id == "b":
-						require.NoError(t, err)
-					case name == "foreign":
-						require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-					default:
-						require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
-					}
-					require.Equal(t, state("running"), get(t, m, other).State)
-				})
+				case name == "foreign":
+					require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+				default:
+					require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
+				}
+				require.Equal(t, state("running"), get(t, m, other).State)
 			})
 		}
 	}
-	t.Run("without an event", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			store := lifecycle.NewMemoryStore()
-			m := workers(store, lifecycle.Config[event]{})
-			mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
-			stopped(t, m, "a")
-			running(t, m, "b")
-			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
-			require.NoError(t, outcomeError(t, err).Unwritten)
-			require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
-		})
+	inBubble(t, "without an event", func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{})
+		mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+		stopped(t, m, "a")
+		running(t, m, "b")
+		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, outcomeError(t, err).Unwritten)
+		require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
 	})
 }
