@@ -183,8 +183,8 @@ func TestBeforeCommitOfOutcomes(t *testing.T) {
 
 		p.up(t, "w")
 		p.allow = func(string) error { return errBoom }
-		op2 := do(t, p.vms, "w", "update", user, nothing, nil)
-		_, err = op2.Wait(t.Context())
+		unwritten := do(t, p.vms, "w", "update", user, nothing, nil)
+		_, err = unwritten.Wait(t.Context())
 		require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
 
 		time.Sleep(time.Hour + time.Second)
@@ -216,15 +216,14 @@ func TestBeforeCommitOfWorkWith(t *testing.T) {
 			p := pairs(t)
 			p.up(t, "v")
 			p.up(t, "w")
-			h, err := doWith(t.Context(), p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			h := doParts(t, p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				require.Equal(t, state("Ending"), get(t, p.leases, "v").State)
 				require.Equal(t, state("Ending"), get(t, p.leases, "w").State)
 				require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "w").Token)
 				p.allow = c.allow
 				return nil
 			}), nil, firing(p.vms, "w", "update", user, nil))
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.Equal(t, c.allow == nil, err == nil, "%v", err)
 			require.Equal(t, c.ends, get(t, p.vms, "v").State)
 			require.Equal(t, c.ends, get(t, p.vms, "w").State)
@@ -258,7 +257,7 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 					return needing(p.leases.Require("w", c.pin(rec.State))), err
 				},
 			})
-			h, err := doWith(t.Context(), vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			h := doParts(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
@@ -268,8 +267,7 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 				}
 				return nil
 			}), nil, firing(vms, "w", "update", user, nil))
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
 			require.Equal(t, c.ends, get(t, vms, "v").State)
 			require.Equal(t, c.ends, get(t, vms, "w").State)

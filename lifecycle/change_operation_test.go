@@ -13,8 +13,7 @@ import (
 func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "v")
-	rec2 := get(t, m, "v")
-	of := rec2.Operation
+	of := get(t, m, "v").Operation
 	for _, wrong := range []lifecycle.OpID{of - 1, of + 1} {
 		before := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"})
 		_, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})

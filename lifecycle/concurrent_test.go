@@ -52,8 +52,7 @@ func TestOneWinner(t *testing.T) {
 			case errors.Is(err, lifecycle.ErrBusy):
 			default:
 				require.ErrorIs(t, err, lifecycle.ErrConflict, "a second winner, or an error of another kind")
-				winner := winnerOf(t, m, err)
-				require.Equal(t, records[won], winner)
+				require.Equal(t, records[won], winnerOf(t, m, err))
 			}
 		}
 		require.Len(t, rowsOf(t, m, id, 0, 0), 2)
@@ -107,8 +106,7 @@ func TestOneCreator(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, err, lifecycle.ErrExists)
-			winner := winnerOf(t, m, err)
-			require.Equal(t, records[won], winner)
+			require.Equal(t, records[won], winnerOf(t, m, err))
 		}
 	}
 }

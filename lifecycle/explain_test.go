@@ -40,8 +40,7 @@ func TestExplainNextMove(t *testing.T) {
 			return x.NextMove
 		}
 		alone := func(id string) string {
-			x2 := explain(t, n, id)
-			return x2.NextMove
+			return explain(t, n, id).NextMove
 		}
 
 		add(t, n, "a", user, size{})

@@ -180,9 +180,9 @@ func TestListStates(t *testing.T) {
 	updating(t, m, "b")
 	create(t, m, "c", "create", user, size{})
 	list := func(states ...state) []string {
-		list2, err := m.List(t.Context(), lifecycle.Select[state]{States: states})
+		page, err := m.List(t.Context(), lifecycle.Select[state]{States: states})
 		require.NoError(t, err)
-		return ids(list2)
+		return ids(page)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, list())
 	require.Equal(t, []string{"a", "c"}, list("Creating", "Ready"))
@@ -254,9 +254,9 @@ func TestListByAge(t *testing.T) {
 		ready(t, m, "c")
 		time.Sleep(30*time.Minute + 1)
 		list := func(sel lifecycle.Select[state]) []string {
-			list2, err := m.List(t.Context(), sel)
+			page, err := m.List(t.Context(), sel)
 			require.NoError(t, err)
-			return ids(list2)
+			return ids(page)
 		}
 		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{Overdue: true}))
 		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{UnchangedFor: time.Hour}))

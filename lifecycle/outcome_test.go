@@ -155,8 +155,7 @@ func TestLostThenOvertaken(t *testing.T) {
 	}
 	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner := winnerOf(t, m, err)
-	require.Equal(t, "progress", winner.Event)
+	require.Equal(t, "progress", winnerOf(t, m, err).Event)
 	require.Zero(t, count(tokens(t, store, "a"), store.tokens[0]))
 }
 

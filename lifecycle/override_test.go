@@ -132,8 +132,7 @@ func TestOverrideRefused(t *testing.T) {
 	}
 	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner := winnerOf(t, m, err)
-	require.Equal(t, "progress", winner.Event)
+	require.Equal(t, "progress", winnerOf(t, m, err).Event)
 }
 
 // TestOverrideOfWork: the owner is out of the record, and its outcome is refused.

@@ -56,8 +56,7 @@ func TestFireOvertakenByItself(t *testing.T) {
 			store.afterGet = func(int) { meanwhile(t, store.others()) }
 			_, err := m.Fire(t.Context(), "a", "update", user, nil)
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
-			winner := winnerOf(t, m, err)
-			require.Equal(t, state("Ready"), winner.State)
+			require.Equal(t, state("Ready"), winnerOf(t, m, err).State)
 		})
 	}
 }
@@ -138,8 +137,8 @@ func TestReportDecidedAgain(t *testing.T) {
 		}, lifecycle.Stale, "Deleting"},
 		{"by removal", func(m *sizedManager) error {
 			_, err := m.Fire(t.Context(), "a", "delete", user, nil)
-			_, err2 := m.Fire(t.Context(), "a", "done", agent, nil)
-			return errors.Join(err, err2)
+			_, again := m.Fire(t.Context(), "a", "done", agent, nil)
+			return errors.Join(err, again)
 		}, lifecycle.Stale, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,8 +190,7 @@ func TestReportUnderConstantConflict(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 16, store.commits)
-	winner := winnerOf(t, m, err)
-	require.Equal(t, "progress", winner.Event)
+	require.Equal(t, "progress", winnerOf(t, m, err).Event)
 }
 
 // TestCreateOvertaken: another create wins. The error has its record, for Create and
@@ -207,8 +205,7 @@ func TestCreateOvertaken(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.EqualError(t, err, `lifecycle: create vm "a": create by user: exists already, Ready at revision "1"`)
-		winner := winnerOf(t, m, err)
-		require.Equal(t, size{N: 7}, winner.Payload)
+		require.Equal(t, size{N: 7}, winnerOf(t, m, err).Payload)
 		require.Equal(t, 1, store.commits)
 	})
 	t.Run("add", func(t *testing.T) {
@@ -219,8 +216,7 @@ func TestCreateOvertaken(t *testing.T) {
 		}
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
-		winner := winnerOf(t, m, err)
-		require.Equal(t, agent, winner.Actor)
+		require.Equal(t, agent, winnerOf(t, m, err).Actor)
 	})
 }
 

@@ -63,8 +63,7 @@ func TestJoinAtOnce(t *testing.T) {
 	var rival *lifecycle.Owner
 	store.afterGet = func(n int) {
 		if n == 1 {
-			owner2 := join(t, store.MemoryStore, "p", 0)
-			rival = owner2
+			rival = join(t, store.MemoryStore, "p", 0)
 		}
 	}
 	owner := join(t, store, "p", 0)

@@ -238,8 +238,7 @@ func aliased[T any](t *testing.T, v T, change func(T)) {
 	want := rec.Payload
 	change(v)
 	change(get(t, m, "a").Payload)
-	rec3 := get(t, m, "a")
-	got := rec3.Payload
+	got := get(t, m, "a").Payload
 	require.Equal(t, want, got)
 	require.NotEqual(t, v, got, "the change changes nothing")
 }

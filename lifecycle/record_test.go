@@ -30,8 +30,7 @@ func TestNumbersNeverRepeat(t *testing.T) {
 						if e == "delete" {
 							actor = user
 						}
-						rec2 := fire(t, m, "a", e, actor, nil)
-						rec = rec2
+						rec = fire(t, m, "a", e, actor, nil)
 					}
 					require.False(t, seen[rec.Revision], "revision %q again", rec.Revision)
 					seen[rec.Revision] = true

@@ -141,8 +141,7 @@ func TestRedoneOrNot(t *testing.T) {
 		require.ErrorIs(t, found[0].Err, lifecycle.ErrUnknownOutcome)
 		store.reset()
 		for range 3 {
-			found2 := sweep(t, m)
-			found = found2
+			found = sweep(t, m)
 			require.Len(t, found, 1)
 			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: an operator looks`, found[0].String())
 		}

@@ -29,9 +29,9 @@ func two(t *testing.T) (*sizedManager, *sizedManager, *hooked) {
 // everythingOf is what a store has of VMs and leases, and their history.
 func everythingOf(t *testing.T, store lifecycle.Store) (list []any) {
 	for _, machine := range []string{"vm", "lease"} {
-		list2, err := store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
+		records, err := store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
 		require.NoError(t, err)
-		for _, r := range list2 {
+		for _, r := range records {
 			rows, err := store.(lifecycle.Historian).History(t.Context(), r.Key, 0, 100)
 			require.NoError(t, err)
 			list = append(list, r.Key, r.Revision, r.State, rows)
@@ -186,8 +186,7 @@ func TestTxIsOvertaken(t *testing.T) {
 	v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
 	err := commitAll(t.Context(), v, l)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner := winnerOf(t, leases, err)
-	require.Equal(t, "touch", winner.Event)
+	require.Equal(t, "touch", winnerOf(t, leases, err).Event)
 	require.Equal(t, state("Ready"), get(t, m, "v").State)
 }
 

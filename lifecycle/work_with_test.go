@@ -22,9 +22,7 @@ func stoppedVMs(t *testing.T, config lifecycle.Config[event]) *sizedManager {
 }
 
 func states(t *testing.T, m *sizedManager) [2]state {
-	rec := get(t, m, "a")
-	rec2 := get(t, m, "b")
-	return [2]state{rec.State, rec2.State}
+	return [2]state{get(t, m, "a").State, get(t, m, "b").State}
 }
 
 // TestWorkWith: one commit admits two objects and one commit writes their outcome.
@@ -47,12 +45,11 @@ func TestWorkWith(t *testing.T) {
 				return nil
 			}))
 			var inside *lifecycle.Task
-			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
 				inside = lifecycle.TaskOf(ctx)
 				return c.work(ctx)
 			}), nil, firing(m, "b", "start", user, nil))
-			require.NoError(t, err)
 			synctest.Wait()
 			require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
 			rec, err := h.Wait(t.Context())
@@ -106,7 +103,7 @@ func TestWorkWithTakenAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
 			end := make(chan struct{})
-			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				select {
 				case <-end:
 					return nil
@@ -114,12 +111,11 @@ func TestWorkWithTakenAway(t *testing.T) {
 					return ctx.Err()
 				}
 			}), nil, firing(m, "b", "start", user, nil))
-			require.NoError(t, err)
 			synctest.Wait() // the work has begun
 			override(t, m, id, "stopped", "ann", "it hangs", nil)
 			synctest.Wait()
 			close(end)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.Equal(t, id == "a", err != nil)
 			require.Equal(t, want, states(t, m))
 		})
@@ -135,11 +131,10 @@ func TestWorkWithOwner(t *testing.T) {
 		stopped(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
-		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return nil
 		}), nil, firing(m, "b", "start", user, nil))
-		require.NoError(t, err)
 		b := get(t, m, "b")
 		require.Equal(t, "alpha", b.Owner)
 		require.Equal(t, alpha.Epoch(), b.Epoch)
@@ -181,9 +176,8 @@ func TestWorkWithOfAnotherProcess(t *testing.T) {
 		add(t, alpha, "b", user, size{})
 		end := make(chan struct{})
 		long := do(t, beta, "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-		got, err := doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
+		got := doParts(t, alpha, "a", "start", user, lifecycle.Func(fine), nil,
 			firing(alpha, "b", "attach", user, nil))
-		require.NoError(t, err)
 		wait(t, got)
 		require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
 		close(end)
@@ -206,14 +200,13 @@ func TestWorkWithConditions(t *testing.T) {
 func TestWorkWithHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
-		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 3 {
 				time.Sleep(40 * time.Second)
 				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
 			}
 			return nil
 		}), nil, firing(m, "b", "start", user, nil))
-		require.NoError(t, err)
 		time.Sleep(90 * time.Second)
 		require.Empty(t, sweep(t, m))
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
@@ -262,8 +255,7 @@ func TestExpectedRevision(t *testing.T) {
 	began := fire(t, m, "a", "start", user, on())
 	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	won := winnerOf(t, m, err)
-	require.Equal(t, began, won)
+	require.Equal(t, began, winnerOf(t, m, err))
 	require.Equal(t, began, get(t, m, "a"))
 }
 
@@ -313,15 +305,14 @@ func TestWorkWithPartRefuses(t *testing.T) {
 				m := workers(store, lifecycle.Config[event]{})
 				stopped(t, m, "a")
 				stopped(t, m, "b")
-				h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+				h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 					r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
 					to := r
 					spoil(&to)
 					to.Sequence++
 					return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
 				}), nil, firing(m, "b", "start", user, nil))
-				require.NoError(t, err)
-				_, err = h.Wait(t.Context())
+				_, err := h.Wait(t.Context())
 				switch {
 				case id == "b":
 					require.NoError(t, err)
@@ -340,9 +331,8 @@ func TestWorkWithPartRefuses(t *testing.T) {
 		mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 		stopped(t, m, "a")
 		running(t, m, "b")
-		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
+		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
+		_, err := h.Wait(t.Context())
 		require.NoError(t, outcomeError(t, err).Unwritten)
 		require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
 	})

@@ -159,17 +159,17 @@ func path[S, E comparable, T any](t *testing.T, m *fsm.Machine[S, E, T], absent 
 		require.True(t, ok, "%v", row)
 		candidates, err := table.Candidates(nil, s, o, e, row.Actor, false)
 		require.NoError(t, err, "%v", row)
-		s2, o2 := table.After(s, o, candidates[0])
-		require.Equal(t, row.To, table.States[s2].Name, "%v", row)
-		require.Equal(t, row.Origin, table.States[o2].Name, "%v", row)
-		if table.States[s2].Kind == fsm.Transitional && (table.States[s].Kind.Resting() || table.Rows[candidates[0]].Supersede) {
+		toState, toOrigin := table.After(s, o, candidates[0])
+		require.Equal(t, row.To, table.States[toState].Name, "%v", row)
+		require.Equal(t, row.Origin, table.States[toOrigin].Name, "%v", row)
+		if table.States[toState].Kind == fsm.Transitional && (table.States[s].Kind.Resting() || table.Rows[candidates[0]].Supersede) {
 			operation++
 		} else if row.From == "" && operation > 0 {
 			operation++ // a new life, with a number of its own
 		}
 		require.Equal(t, operation, row.Operation, "%v", row)
 		state, origin = row.To, row.Origin
-		if table.States[s2].Kind == fsm.Absent {
+		if table.States[toState].Kind == fsm.Absent {
 			state, origin = "", ""
 		}
 	}
