@@ -3,7 +3,6 @@ package lifecycle_test
 import (
 	"context"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // Extreme durations do not panic.
@@ -99,40 +97,14 @@ func TestReconcileAllOrNothing(t *testing.T) {
 	require.Equal(t, state("creating"), get(t, m, "a").State)
 }
 
-// What the work wants to change can be taken back; and an edit that calls Goexit,
-// as a failed assertion does, is a failure like any other panic.
-func TestEditOutcomeNilAndGoexit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-		do := func(id string, edit func(*size) error) (lifecycle.Record[state, size], error) {
-			op := do(t, m, id, "create", user, lifecycle.Func(func(ctx context.Context) error {
-				lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
-				lifecycle.EditOutcome(ctx, edit)
-				return nil
-			}), nil)
-			return op.Wait(t.Context())
-		}
-		rec, err := do("a", nil)
-		require.NoError(t, err)
-		require.Zero(t, rec.Payload.N)
-		require.Equal(t, state("stopped"), rec.State)
-
-		rec, err = do("b", func(*size) error { runtime.Goexit(); return nil })
-		require.ErrorIs(t, err, queue.ErrPanic)
-		require.ErrorContains(t, err, "Goexit")
-		require.Equal(t, state("failed"), rec.State)
-		require.Equal(t, rec, get(t, m, "b"))
-	})
-}
-
-// A payload that cannot be encoded is an invalid request.
-func TestUnencodablePlainPayload(t *testing.T) {
-	machine := fsm.Must[float64](fsm.Spec[state, event]{
-		Name: "gauge", Initial: "on", Actors: []fsm.Actor{user}, States: []fsm.State[state]{{Name: "on"}, {Name: "off"}},
-		Rows: fsm.Rows(fsm.Move[state, event]("on", "set", "off"), fsm.Move[state, event]("off", "set", "on")),
-	})
-	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-	_, err := m.Add(t.Context(), "a", user, math.NaN())
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	add(t, m, "a", user, 1.5)
+// EditOutcome with nil takes an earlier edit back.
+func TestEditOutcomeNil(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	rec := wait(t, do(t, m, "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
+		lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
+		lifecycle.EditOutcome(ctx, (func(*size) error)(nil))
+		return nil
+	}), nil))
+	require.Zero(t, rec.Payload.N)
+	require.Equal(t, state("stopped"), rec.State)
 }

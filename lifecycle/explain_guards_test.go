@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -162,11 +161,6 @@ func TestExplainTime(t *testing.T) {
 		x := explain(t, m, "vm")
 		require.Contains(t, x.String(), "\n  work: stop\n")
 		require.Equal(t, "the process p, which is alive", x.NextMove)
-		var back lifecycle.Explanation
-		got, err := json.Marshal(x)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(got, &back))
-		require.Equal(t, x, back)
 
 		time.Sleep(time.Until(x.Deadline))
 		x = explain(t, m, "vm")

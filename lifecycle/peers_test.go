@@ -265,7 +265,7 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
 		require.NoError(t, err)
 		var back lifecycle.Explanation
 		require.NoError(t, json.Unmarshal(data, &back))
-		require.Equal(t, x.String(), back.String(), "nothing that people read is lost in JSON")
+		require.Equal(t, x, back)
 
 		require.NoError(t, owner.Leave(t.Context()))
 		x = explain(t, m, "a")

@@ -180,32 +180,14 @@ func TestSweepCases(t *testing.T) {
 			require.ErrorIs(t, found[0].Err, c.errIs)
 			require.Equal(t, c.dead, found[0].OwnerDead)
 			require.Equal(t, c.state, get(t, m, "a").State)
+			if c.remedy == lifecycle.NoHandler || c.remedy == lifecycle.NeedsOperator {
+				require.Equal(t, found, sweep(t, n), "every sweep reports it")
+			}
 			close(end)
 			synctest.Wait()
 			path(t, workVM, "none", rowsOf(t, m, "a", 0, 0))
 		})
 	}
-}
-
-// TestSweepTwice: every sweep reports an object that it cannot help.
-func TestSweepTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		o := join(t, store, "p", time.Second)
-		m := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
-			"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) },
-		}})
-		running(t, m, "a")
-		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		time.Sleep(time.Hour)
-		n := workers(store, lifecycle.Config[event]{})
-		for range 3 {
-			found := sweep(t, n)
-			require.Len(t, found, 1)
-			require.Equal(t, lifecycle.NoHandler, found[0].Resolution)
-		}
-		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale)
-	})
 }
 
 // TestSweepPages: more stuck objects than a page holds, each moved once.
@@ -245,23 +227,30 @@ func TestSweepRests(t *testing.T) {
 	})
 }
 
-// TestManualOfOneOrigin: in one state, objects of one origin need an operator, and
-// those of another have a deadline row.
-func TestManualOfOneOrigin(t *testing.T) {
-	machine := fsm.Must[size](fsm.Spec[state, event]{
+// jobs is a table whose state busy has a deadline row for one of its origins only.
+// With manual, new objects enter it too.
+func jobs(manual string) *fsm.Machine[state, event, size] {
+	work := fsm.Move[state, event]("old", "work", "busy")
+	if manual != "" {
+		work = work.AlsoFrom("new")
+	}
+	return fsm.Must[size](fsm.Spec[state, event]{
 		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
-		States: []fsm.State[state]{
-			{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional, Manual: "new ones are looked after"},
-		},
+		States: []fsm.State[state]{{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional, Manual: manual}},
 		Rows: fsm.Rows(
 			fsm.Move[state, event]("new", "age", "old"),
-			fsm.Move[state, event]("new", "work", "busy").AlsoFrom("old"),
+			work,
 			fsm.Return[state, event]("busy", "end"),
 			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
 		),
 	})
+}
+
+// TestManualOfOneOrigin: in one state, objects of one origin need an operator, and
+// those of another have a deadline row.
+func TestManualOfOneOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
+		m := lifecycle.Must(jobs("an operator starts new ones"), lifecycle.NewMemoryStore(), nil)
 		add(t, m, "n", user, size{})
 		fire(t, m, "n", "work", user, nil)
 		add(t, m, "o", user, size{})
@@ -282,17 +271,7 @@ func TestManualOfOneOrigin(t *testing.T) {
 // TestLeftAlone: an override may put an object where no row of the table leads on.
 // Every sweep reports it.
 func TestLeftAlone(t *testing.T) {
-	machine := fsm.Must[size](fsm.Spec[state, event]{
-		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
-		States: []fsm.State[state]{{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional}},
-		Rows: fsm.Rows(
-			fsm.Move[state, event]("new", "age", "old"),
-			fsm.Move[state, event]("old", "work", "busy"),
-			fsm.Return[state, event]("busy", "end"),
-			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
-		),
-	})
-	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
+	m := lifecycle.Must(jobs(""), lifecycle.NewMemoryStore(), nil)
 	add(t, m, "n", user, size{})
 	require.Empty(t, sweep(t, m))
 	override(t, m, "n", "busy", "ann", "it works", nil)

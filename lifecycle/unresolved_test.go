@@ -23,28 +23,19 @@ func on(to string, do func()) lifecycle.Observer {
 }
 
 // TestObserverPanicsAtAdmission: an observer panics after the admission. The
-// operation ends at once with the outcome Panicked.
+// operation ends at once, for all its objects.
 func TestObserverPanicsAtAdmission(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		config := lifecycle.Config[event]{Observer: on("starting", func() { panic("the observer") })}
-		never := lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil })
-		m := workers(store, config)
-		stopped(t, m, "a")
-		require.PanicsWithValue(t, "the observer", func() { _, _ = m.Do(t.Context(), "a", "start", user, never, nil) })
-		require.Equal(t, state("stopped"), get(t, m, "a").State)
-	})
-}
-
-// TestObserverPanicsAtAdmissionTogether: the other objects of the operation end with
-// it.
-func TestObserverPanicsAtAdmissionTogether(t *testing.T) {
-	m := stoppedVMs(t, lifecycle.Config[event]{Observer: on("starting", func() { panic("the observer") })})
-	never := lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil })
-	require.PanicsWithValue(t, "the observer", func() {
-		_, _ = doWith(t.Context(), m, "a", "start", user, never, nil, firing(m, "b", "start", user, nil))
-	})
-	require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+	for name, together := range map[string]bool{"alone": false, "together": true} {
+		inBubble(t, name, func(t *testing.T) {
+			m := stoppedVMs(t, lifecycle.Config[event]{Observer: on("starting", func() { panic("the observer") })})
+			work := lifecycle.Func(func(context.Context) error { t.Error("it ran"); return nil })
+			if together {
+				work.With = txOf(firing(m, "b", "start", user, nil))
+			}
+			require.PanicsWithValue(t, "the observer", func() { _, _ = m.Do(t.Context(), "a", "start", user, work, nil) })
+			require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
+		})
+	}
 }
 
 // TestUnwrittenIsReported: work has ended, no row takes its outcome, and the state

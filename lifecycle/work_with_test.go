@@ -246,19 +246,6 @@ func TestAlso(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 }
 
-// TestExpectedRevision: a request that was decided on one revision is refused on another,
-// with the record that won.
-func TestExpectedRevision(t *testing.T) {
-	m := stoppedVMs(t, lifecycle.Config[event]{})
-	seen := get(t, m, "a")
-	on := func() *lifecycle.Change[size] { return &lifecycle.Change[size]{Expect: seen.Revision} }
-	began := fire(t, m, "a", "start", user, on())
-	_, err := m.Fire(t.Context(), "a", "fail", "worker", on())
-	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	require.Equal(t, began, winnerOf(t, m, err))
-	require.Equal(t, began, get(t, m, "a"))
-}
-
 // TestDoWithoutObject: a table whose objects are added has no event that makes
 // them, and another one has events that make none. It is the object that is missing.
 func TestDoWithoutObject(t *testing.T) {
