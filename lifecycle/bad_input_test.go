@@ -3,7 +3,6 @@ package lifecycle_test
 import (
 	"context"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // Extreme durations do not panic.
@@ -23,9 +21,7 @@ func TestOddTimes(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10)
 		defer stop()
 		for _, ttl := range []time.Duration{1, 2, math.MaxInt64} {
-			o, err := lifecycle.Join(t.Context(), store, "p", ttl)
-			require.NoError(t, err)
-			require.NoError(t, o.Run(ctx))
+			require.NoError(t, join(t, store, "p", ttl).Run(ctx))
 		}
 		m := workers(store, lifecycle.Config[event]{})
 		for _, every := range []time.Duration{1, 6e18, math.MaxInt64} {
@@ -51,8 +47,7 @@ func TestNotMadeByTheConstructor(t *testing.T) {
 	}})
 	_, err = hooked.Create(t.Context(), "a", "create", user, size{})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	_, err = m.Get(t.Context(), "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	absent(t, m, "a")
 }
 
 // A peer's text, however long, does not flood a log.
@@ -79,15 +74,13 @@ func TestOverrideActorText(t *testing.T) {
 		_, err := m.Override(t.Context(), "a", "running", actor, "a test", nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
-	_, err := m.Override(t.Context(), "a", "running", "Zoë", "a test", nil)
-	require.NoError(t, err)
+	override(t, m, "a", "running", "Zoë", "a test", nil)
 }
 
 // An account with a bad entry changes nothing.
 func TestReconcileAllOrNothing(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
+	create(t, m, "a", "create", user, size{})
 	fine := lifecycle.PeerReport[event]{ID: "a", Operation: 1, Ended: true, Event: "done"}
 	for _, c := range []struct {
 		bad  lifecycle.PeerReport[event]
@@ -101,49 +94,17 @@ func TestReconcileAllOrNothing(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Empty(t, r.Outcomes)
 	}
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, state("creating"), rec.State)
+	require.Equal(t, state("creating"), get(t, m, "a").State)
 }
 
-// What the work wants to change can be taken back; and an edit that calls Goexit,
-// as a failed assertion does, is a failure like any other panic.
-func TestEditOutcomeNilAndGoexit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-		do := func(id string, edit func(*size) error) (lifecycle.Record[state, size], error) {
-			op, err := m.Do(t.Context(), id, "create", user, lifecycle.Func(func(ctx context.Context) error {
-				lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
-				lifecycle.EditOutcome(ctx, edit)
-				return nil
-			}), nil)
-			require.NoError(t, err)
-			return op.Wait(t.Context())
-		}
-		rec, err := do("a", nil)
-		require.NoError(t, err)
-		require.Zero(t, rec.Payload.N)
-		require.Equal(t, state("stopped"), rec.State)
-
-		rec, err = do("b", func(*size) error { runtime.Goexit(); return nil })
-		require.ErrorIs(t, err, queue.ErrPanic)
-		require.ErrorContains(t, err, "Goexit")
-		require.Equal(t, state("failed"), rec.State)
-		rec2, err := m.Get(t.Context(), "b")
-		require.NoError(t, err)
-		require.Equal(t, rec, rec2)
-	})
-}
-
-// A payload that cannot be encoded is an invalid request.
-func TestUnencodablePlainPayload(t *testing.T) {
-	machine := fsm.Must[float64](fsm.Spec[state, event]{
-		Name: "gauge", Initial: "on", Actors: []fsm.Actor{user}, States: []fsm.State[state]{{Name: "on"}, {Name: "off"}},
-		Rows: fsm.Rows(fsm.Move[state, event]("on", "set", "off"), fsm.Move[state, event]("off", "set", "on")),
-	})
-	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-	_, err := m.Add(t.Context(), "a", user, math.NaN())
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	_, err = m.Add(t.Context(), "a", user, 1.5)
-	require.NoError(t, err)
+// EditOutcome with nil takes an earlier edit back.
+func TestEditOutcomeNil(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	rec := wait(t, do(t, m, "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
+		lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 7; return nil })
+		lifecycle.EditOutcome(ctx, (func(*size) error)(nil))
+		return nil
+	}), nil))
+	require.Zero(t, rec.Payload.N)
+	require.Equal(t, state("stopped"), rec.State)
 }

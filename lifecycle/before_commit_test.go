@@ -49,12 +49,9 @@ func pairs(t *testing.T) *pair {
 func (p *pair) up(t *testing.T, id string) {
 	t.Helper()
 	p.allow = nil
-	_, err := p.vms.Create(t.Context(), id, "create", user, size{})
-	require.NoError(t, err)
-	_, err = p.vms.Fire(t.Context(), id, "done", agent, nil)
-	require.NoError(t, err)
-	_, err = p.leases.Fire(t.Context(), id, "start", agent, nil)
-	require.NoError(t, err)
+	create(t, p.vms, id, "create", user, size{})
+	fire(t, p.vms, id, "done", agent, nil)
+	fire(t, p.leases, id, "start", agent, nil)
 	p.asked = 0
 	p.store.reset()
 }
@@ -62,35 +59,26 @@ func (p *pair) up(t *testing.T, id string) {
 // last is the newest row of an object.
 func last(t *testing.T, m *sizedManager, id string) lifecycle.HistoryRow {
 	t.Helper()
-	rows, err := m.History(t.Context(), id, 0, 0)
-	require.NoError(t, err)
+	rows := rowsOf(t, m, id, 0, 0)
 	return rows[len(rows)-1]
 }
 
 // The changes of BeforeCommit are in the same commit, for every verb.
 func TestBeforeCommit(t *testing.T) {
 	p := pairs(t)
-	_, err := p.vms.Create(t.Context(), "v", "create", user, size{})
-	require.NoError(t, err)
-	rec, err := p.leases.Get(t.Context(), "v")
-	require.NoError(t, err)
-	require.Equal(t, 5, rec.Payload.N)
+	create(t, p.vms, "v", "create", user, size{})
+	require.Equal(t, 5, get(t, p.leases, "v").Payload.N)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
 
 	p.up(t, "w")
-	_, err = p.vms.Fire(t.Context(), "w", "update", user, nil)
-	require.NoError(t, err)
-	rec2, err := p.leases.Get(t.Context(), "w")
-	require.NoError(t, err)
-	require.Equal(t, state("Ending"), rec2.State)
+	fire(t, p.vms, "w", "update", user, nil)
+	require.Equal(t, state("Ending"), get(t, p.leases, "w").State)
 	require.Equal(t, last(t, p.vms, "w").Token, last(t, p.leases, "w").Token)
 
 	p.up(t, "x")
 	require.NoError(t, commitAll(t.Context(),
 		firing(p.vms, "x", "update", user, nil), firing(p.vms, "v", "done", agent, nil)))
-	rec3, err := p.leases.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, state("Ending"), rec3.State)
+	require.Equal(t, state("Ending"), get(t, p.leases, "x").State)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "x").Token)
 	require.Equal(t, 2, p.asked)
 }
@@ -100,8 +88,7 @@ func TestBeforeCommit(t *testing.T) {
 func TestBeforeCommitFails(t *testing.T) {
 	p := pairs(t)
 	p.up(t, "v")
-	_, err := p.leases.Fire(t.Context(), "v", "end", user, nil)
-	require.NoError(t, err)
+	fire(t, p.leases, "v", "end", user, nil)
 	for name, update := range map[string]func() error{
 		"fire": func() error { _, err := p.vms.Fire(t.Context(), "v", "update", user, nil); return err },
 		"together": func() error {
@@ -120,7 +107,7 @@ func TestBeforeCommitFails(t *testing.T) {
 			return txOf(adding(other, "v", user, size{}, nil)), nil
 		},
 	})
-	_, err = strangers.Fire(t.Context(), "v", "touch", user, nil)
+	_, err := strangers.Fire(t.Context(), "v", "touch", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
 	p.allow = func(string) error { return errBoom }
@@ -136,23 +123,20 @@ func TestBeforeCommitRunsAgain(t *testing.T) {
 	others := lifecycle.Must(lease, p.store.MemoryStore, nil)
 	p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 		if n == 1 {
-			_, err := others.Fire(t.Context(), "v", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, others, "v", "touch", user, nil)
 		}
 		return write()
 	}
-	_, err := p.vms.Fire(t.Context(), "v", "update", user, nil)
-	require.NoError(t, err)
+	fire(t, p.vms, "v", "update", user, nil)
 	require.Equal(t, 2, p.asked)
 	require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "v").Token)
 
 	p.up(t, "w")
 	p.store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
-		_, err := others.Fire(t.Context(), "w", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, others, "w", "touch", user, nil)
 		return write()
 	}
-	_, err = p.vms.Fire(t.Context(), "w", "update", user, nil)
+	_, err := p.vms.Fire(t.Context(), "w", "update", user, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, 16, p.asked)
 	_, known := p.vms.Current(err)
@@ -170,13 +154,11 @@ func TestBeforeCommitRunsAgain(t *testing.T) {
 	})
 	p.store.onCommit = func(commit int, _ *lifecycle.Commit, write func() error) error {
 		if commit == 1 {
-			_, err := others.Fire(t.Context(), "x", "end", user, nil)
-			require.NoError(t, err)
+			fire(t, others, "x", "end", user, nil)
 		}
 		return write()
 	}
-	_, err = pinning.Fire(t.Context(), "x", "touch", user, nil)
-	require.NoError(t, err)
+	fire(t, pinning, "x", "touch", user, nil)
 	require.Equal(t, 2, n)
 }
 
@@ -193,30 +175,24 @@ func TestBeforeCommitOfOutcomes(t *testing.T) {
 			return nil
 		}
 		nothing := lifecycle.Func(func(context.Context) error { return nil })
-		op, err := p.vms.Do(t.Context(), "v", "update", user, nothing, nil)
-		require.NoError(t, err)
-		_, err = op.Wait(t.Context())
+		op := do(t, p.vms, "v", "update", user, nothing, nil)
+		_, err := op.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)
 		require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
-		rec, err := p.vms.Get(t.Context(), "v")
-		require.NoError(t, err)
-		require.Equal(t, state("Failed"), rec.State)
+		require.Equal(t, state("Failed"), get(t, p.vms, "v").State)
 
 		p.up(t, "w")
 		p.allow = func(string) error { return errBoom }
-		op2, err := p.vms.Do(t.Context(), "w", "update", user, nothing, nil)
-		require.NoError(t, err)
-		_, err = op2.Wait(t.Context())
+		unwritten := do(t, p.vms, "w", "update", user, nothing, nil)
+		_, err = unwritten.Wait(t.Context())
 		require.ErrorIs(t, outcomeError(t, err).Unwritten, errBoom)
 
 		time.Sleep(time.Hour + time.Second)
-		cases, err := p.vms.Sweep(t.Context())
-		require.NoError(t, err)
+		cases := sweep(t, p.vms)
 		require.Len(t, cases, 1)
 		require.Equal(t, lifecycle.NotMoved, cases[0].Resolution)
 		p.allow = nil
-		cases, err = p.vms.Sweep(t.Context())
-		require.NoError(t, err)
+		cases = sweep(t, p.vms)
 		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 	})
 }
@@ -240,26 +216,17 @@ func TestBeforeCommitOfWorkWith(t *testing.T) {
 			p := pairs(t)
 			p.up(t, "v")
 			p.up(t, "w")
-			h, err := doWith(t.Context(), p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
-				rec, err := p.leases.Get(t.Context(), "v")
-				require.NoError(t, err)
-				require.Equal(t, state("Ending"), rec.State)
-				rec2, err := p.leases.Get(t.Context(), "w")
-				require.NoError(t, err)
-				require.Equal(t, state("Ending"), rec2.State)
+			h := doParts(t, p.vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+				require.Equal(t, state("Ending"), get(t, p.leases, "v").State)
+				require.Equal(t, state("Ending"), get(t, p.leases, "w").State)
 				require.Equal(t, last(t, p.vms, "v").Token, last(t, p.leases, "w").Token)
 				p.allow = c.allow
 				return nil
 			}), nil, firing(p.vms, "w", "update", user, nil))
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.Equal(t, c.allow == nil, err == nil, "%v", err)
-			rec3, err := p.vms.Get(t.Context(), "v")
-			require.NoError(t, err)
-			require.Equal(t, c.ends, rec3.State)
-			rec4, err := p.vms.Get(t.Context(), "w")
-			require.NoError(t, err)
-			require.Equal(t, c.ends, rec4.State)
+			require.Equal(t, c.ends, get(t, p.vms, "v").State)
+			require.Equal(t, c.ends, get(t, p.vms, "w").State)
 			require.Equal(t, last(t, p.vms, "v").Token, last(t, p.vms, "w").Token)
 		})
 	}
@@ -290,26 +257,20 @@ func TestBeforeCommitOfWorkWithRunsAgain(t *testing.T) {
 					return needing(p.leases.Require("w", c.pin(rec.State))), err
 				},
 			})
-			h, err := doWith(t.Context(), vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
+			h := doParts(t, vms, "v", "update", user, lifecycle.Func(func(context.Context) error {
 				p.store.reset()
 				p.store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 					if n == 1 {
-						_, err := others.Fire(t.Context(), "w", "end", user, nil)
-						require.NoError(t, err)
+						fire(t, others, "w", "end", user, nil)
 					}
 					return write()
 				}
 				return nil
 			}), nil, firing(vms, "w", "update", user, nil))
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.Equal(t, c.ends == "Ready", err == nil, "%v", err)
-			rec2, err := vms.Get(t.Context(), "v")
-			require.NoError(t, err)
-			require.Equal(t, c.ends, rec2.State)
-			rec3, err := vms.Get(t.Context(), "w")
-			require.NoError(t, err)
-			require.Equal(t, c.ends, rec3.State)
+			require.Equal(t, c.ends, get(t, vms, "v").State)
+			require.Equal(t, c.ends, get(t, vms, "w").State)
 			require.Equal(t, last(t, vms, "v").Token, last(t, vms, "w").Token)
 		})
 	}

@@ -13,25 +13,18 @@ import (
 func TestChangeGoesOnWithAnOperation(t *testing.T) {
 	m, store := vms(t)
 	updating(t, m, "v")
-	rec2, err := m.Get(t.Context(), "v")
-	require.NoError(t, err)
-	of := rec2.Operation
+	of := get(t, m, "v").Operation
 	for _, wrong := range []lifecycle.OpID{of - 1, of + 1} {
-		before, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})
+		before := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"})
+		_, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		err = commitAll(t.Context(), firing(m, "v", "done", agent, &lifecycle.Change[size]{Operation: wrong}))
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		_, err = m.Override(t.Context(), "v", "Ready", "ann", "checked by hand", &lifecycle.Change[size]{Operation: wrong})
 		require.ErrorIs(t, err, lifecycle.ErrStale)
-		rec3, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "v"})
-		require.NoError(t, err)
-		require.Equal(t, before, rec3)
+		require.Equal(t, before, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "v"}))
 	}
-	rec, err := m.Fire(t.Context(), "v", "done", agent, &lifecycle.Change[size]{Operation: of})
-	require.NoError(t, err)
-	require.EqualValues(t, "Ready", rec.State)
-	_, err = m.Fire(t.Context(), "missing", "done", agent, &lifecycle.Change[size]{Operation: of})
+	require.EqualValues(t, "Ready", fire(t, m, "v", "done", agent, &lifecycle.Change[size]{Operation: of}).State)
+	_, err := m.Fire(t.Context(), "missing", "done", agent, &lifecycle.Change[size]{Operation: of})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 }

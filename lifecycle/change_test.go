@@ -13,21 +13,16 @@ import (
 func TestExpect(t *testing.T) {
 	m, _ := vms(t)
 	seen := ready(t, m, "a")
-	now, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	now := fire(t, m, "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
+	_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Current(err)
-	require.True(t, ok)
-	require.Equal(t, now.Revision, winner.Revision)
+	require.Equal(t, now.Revision, winnerOf(t, m, err).Revision)
 	require.ErrorContains(t, err, `vm "a" is expected at revision "2" and is Ready at "3"`)
 	_, err = m.Override(t.Context(), "a", "Failed", user, "broken", &lifecycle.Change[size]{Expect: seen.Revision})
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	err = commitAll(t.Context(), firing(m, "a", "touch", user, &lifecycle.Change[size]{Expect: seen.Revision}))
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, now, rec)
+	require.Equal(t, now, get(t, m, "a"))
 
 	// What is gone is not made anew.
 	w := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
@@ -61,10 +56,9 @@ func TestTexts(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, commits, store.commits)
 	// Bytes are bytes.
-	_, err = m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{
+	fire(t, m, "a", "touch", user, &lifecycle.Change[size]{
 		Messages: []lifecycle.Message{{Topic: "t", Payload: []byte("\x00\xff")}},
 	})
-	require.NoError(t, err)
 }
 
 // What an object is made with is edited, and nothing is kept from before: there
@@ -74,7 +68,5 @@ func TestCreationSavesNothing(t *testing.T) {
 	made := creating(m, "a", "create", user, size{N: 1}, resize(5))
 	require.NoError(t, commitAll(t.Context(), made))
 	require.Equal(t, 5, made.Record().Payload.N)
-	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
-	require.NoError(t, err)
-	require.Nil(t, rec.Saved)
+	require.Nil(t, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "a"}).Saved)
 }

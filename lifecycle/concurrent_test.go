@@ -37,8 +37,7 @@ func TestOneWinner(t *testing.T) {
 	m, _ := vms(t)
 	for round := range 200 {
 		id := fmt.Sprint(round)
-		_, err := m.Create(t.Context(), id, "import", user, size{})
-		require.NoError(t, err)
+		create(t, m, id, "import", user, size{})
 		var records [4]lifecycle.Record[state, size]
 		var errs [4]error
 		together(len(errs), func(i int) {
@@ -46,23 +45,17 @@ func TestOneWinner(t *testing.T) {
 		})
 		won := slices.IndexFunc(errs[:], func(err error) bool { return err == nil })
 		require.GreaterOrEqual(t, won, 0, "no call has won: %v", errs)
-		rec, err := m.Get(t.Context(), id)
-		require.NoError(t, err)
-		require.Equal(t, records[won], rec)
+		require.Equal(t, records[won], get(t, m, id))
 		for i, err := range errs {
 			switch {
 			case i == won:
 			case errors.Is(err, lifecycle.ErrBusy):
 			default:
 				require.ErrorIs(t, err, lifecycle.ErrConflict, "a second winner, or an error of another kind")
-				winner, ok := m.Current(err)
-				require.True(t, ok)
-				require.Equal(t, records[won], winner)
+				require.Equal(t, records[won], winnerOf(t, m, err))
 			}
 		}
-		rows, err := m.History(t.Context(), id, 0, 0)
-		require.NoError(t, err)
-		require.Len(t, rows, 2)
+		require.Len(t, rowsOf(t, m, id, 0, 0), 2)
 	}
 }
 
@@ -70,8 +63,7 @@ func TestOneWinner(t *testing.T) {
 // is ever lost: the sum of all accepted edits is what the payload says.
 func TestOneSelfTransition(t *testing.T) {
 	m, _ := vms(t)
-	_, err := m.Create(t.Context(), "a", "import", user, size{})
-	require.NoError(t, err)
+	create(t, m, "a", "import", user, size{})
 	var accepted [8]int
 	together(len(accepted), func(i int) {
 		for range 50 {
@@ -91,8 +83,7 @@ func TestOneSelfTransition(t *testing.T) {
 	for _, n := range accepted {
 		sum += n
 	}
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	rec := get(t, m, "a")
 	require.Equal(t, sum, rec.Payload.N)
 	require.EqualValues(t, sum+1, rec.Sequence)
 }
@@ -115,9 +106,7 @@ func TestOneCreator(t *testing.T) {
 				continue
 			}
 			require.ErrorIs(t, err, lifecycle.ErrExists)
-			winner, ok := m.Current(err)
-			require.True(t, ok)
-			require.Equal(t, records[won], winner)
+			require.Equal(t, records[won], winnerOf(t, m, err))
 		}
 	}
 }

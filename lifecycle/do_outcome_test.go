@@ -97,42 +97,37 @@ func TestOutcomes(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := new(queue.Queuer[lifecycle.Key])
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
-				running(t, m, "a")
-				h, err := m.Do(t.Context(), "a", "stop", user, c.work, nil)
+		inBubble(t, c.name, func(t *testing.T) {
+			q := new(queue.Queuer[lifecycle.Key])
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, c.work, nil)
+			synctest.Wait()
+			if c.during != nil {
+				c.during(h, q)
+			}
+			rec, err := h.Wait(t.Context())
+			if c.want == lifecycle.Succeeded {
 				require.NoError(t, err)
-				synctest.Wait()
-				if c.during != nil {
-					c.during(h, q)
-				}
-				rec, err := h.Wait(t.Context())
-				if c.want == lifecycle.Succeeded {
-					require.NoError(t, err)
-				} else {
-					e := outcomeError(t, err)
-					require.Equal(t, c.want, e.Outcome, "%v", err)
-					require.EqualValues(t, 3, e.Operation)
-					require.Equal(t, lifecycle.Key{Machine: "work-vm", ID: "a"}, e.Key)
-					require.NoError(t, e.Unwritten)
-					require.True(t, strings.HasPrefix(err.Error(), `lifecycle: operation 3 of work-vm "a" `+c.want.String()+": "), "%v", err)
-				}
-				for _, is := range c.is {
-					require.ErrorIs(t, err, is)
-				}
-				require.Equal(t, c.to, rec.State)
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, rec2, rec)
-				require.True(t, strings.HasPrefix(rec.Reason, c.reason), "%q", rec.Reason)
-				require.Equal(t, c.reason == "", rec.Reason == "")
-				require.Empty(t, rec.Owner)
-				require.Equal(t, []string{
-					"3: running -stop-> stopping by user", fmt.Sprintf("3: stopping -%s-> %s by worker", c.by, c.to),
-				}, story(t, m, "a", 4))
-			})
+			} else {
+				e := outcomeError(t, err)
+				require.Equal(t, c.want, e.Outcome, "%v", err)
+				require.EqualValues(t, 3, e.Operation)
+				require.Equal(t, lifecycle.Key{Machine: "work-vm", ID: "a"}, e.Key)
+				require.NoError(t, e.Unwritten)
+				require.True(t, strings.HasPrefix(err.Error(), `lifecycle: operation 3 of work-vm "a" `+c.want.String()+": "), "%v", err)
+			}
+			for _, is := range c.is {
+				require.ErrorIs(t, err, is)
+			}
+			require.Equal(t, c.to, rec.State)
+			require.Equal(t, get(t, m, "a"), rec)
+			require.True(t, strings.HasPrefix(rec.Reason, c.reason), "%q", rec.Reason)
+			require.Equal(t, c.reason == "", rec.Reason == "")
+			require.Empty(t, rec.Owner)
+			require.Equal(t, []string{
+				"3: running -stop-> stopping by user", fmt.Sprintf("3: stopping -%s-> %s by worker", c.by, c.to),
+			}, story(t, m, "a", 4))
 		})
 	}
 }
@@ -148,36 +143,31 @@ func TestCanceledWhileWaiting(t *testing.T) {
 		"canceled": {cancel: true, is: queue.ErrCanceled},
 		"expired":  {patience: time.Second, is: queue.ErrExpired},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := new(queue.Queuer[lifecycle.Key])
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
-				running(t, m, "a")
-				end := make(chan struct{})
-				_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
-					Name: "migrate", Run: func(context.Context) error { <-end; return nil },
-				})
-				require.NoError(t, err)
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
-					t.Error("it ran")
-					return nil
-				}}, nil)
-				require.NoError(t, err)
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, state("stopping"), rec2.State, "set at admission")
-				_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-				require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
-				if c.cancel {
-					h.Cancel(errBoom)
-				}
-				rec, err := h.Wait(t.Context())
-				require.ErrorIs(t, err, c.is)
-				require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
-				require.Equal(t, state("running"), rec.State)
-				require.Equal(t, "fail", rec.Event)
-				close(end)
+		inBubble(t, name, func(t *testing.T) {
+			q := new(queue.Queuer[lifecycle.Key])
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+			running(t, m, "a")
+			end := make(chan struct{})
+			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
+				Name: "migrate", Run: func(context.Context) error { <-end; return nil },
 			})
+			require.NoError(t, err)
+			h := do(t, m, "a", "stop", user, lifecycle.Work{QueueTimeout: c.patience, Run: func(context.Context) error {
+				t.Error("it ran")
+				return nil
+			}}, nil)
+			require.Equal(t, state("stopping"), get(t, m, "a").State, "set at admission")
+			_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+			require.ErrorIs(t, err, lifecycle.ErrBusy, "one user action is admitted, the second is not")
+			if c.cancel {
+				h.Cancel(errBoom)
+			}
+			rec, err := h.Wait(t.Context())
+			require.ErrorIs(t, err, c.is)
+			require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
+			require.Equal(t, state("running"), rec.State)
+			require.Equal(t, "fail", rec.Event)
+			close(end)
 		})
 	}
 }
@@ -192,17 +182,14 @@ func TestReason(t *testing.T) {
 		"NUL":       {"a\x00b", "a\uFFFDb"},
 		"no text":   {"a\xffb" + strings.Repeat("y", 2000), "a\uFFFDb" + strings.Repeat("y", 995) + "..."},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-				running(t, m, "a")
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
-				require.NoError(t, err)
-				rec, err := h.Wait(t.Context())
-				require.Equal(t, c.want, rec.Reason)
-				require.True(t, utf8.ValidString(rec.Reason))
-				require.ErrorContains(t, outcomeError(t, err).Err, c.text, "the error itself is whole")
-			})
+		inBubble(t, name, func(t *testing.T) {
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { return errors.New(c.text) }), nil)
+			rec, err := h.Wait(t.Context())
+			require.Equal(t, c.want, rec.Reason)
+			require.True(t, utf8.ValidString(rec.Reason))
+			require.ErrorContains(t, outcomeError(t, err).Err, c.text, "the error itself is whole")
 		})
 	}
 }

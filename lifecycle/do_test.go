@@ -25,17 +25,15 @@ func TestDo(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		change := resize(3)
 		change.Reason = "asked for"
-		h, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
+		h := do(t, m, "a", "create", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
 			inside = lifecycle.TaskOf(ctx)
 			require.True(t, lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 100; return nil }))
 			require.True(t, lifecycle.EditOutcome(ctx, func(s *size) error { s.N++; return nil }), "the last one counts")
 			return nil
 		}), change)
-		require.NoError(t, err)
 		synctest.Wait()
-		now, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
+		now := get(t, m, "a")
 		require.Equal(t, h.Admitted(), now)
 		require.Equal(t, state("creating"), now.State)
 		require.Equal(t, size{N: 3}, now.Payload)
@@ -55,12 +53,9 @@ func TestDo(t *testing.T) {
 		require.Equal(t, now, rec)
 
 		close(begin)
-		rec, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		rec = wait(t, h)
 		<-h.Done()
-		rec2, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, rec2, rec)
+		require.Equal(t, get(t, m, "a"), rec)
 		require.Equal(t, state("stopped"), rec.State)
 		require.Equal(t, size{N: 4}, rec.Payload)
 		require.Empty(t, rec.Reason)
@@ -94,25 +89,17 @@ func TestDoInOrder(t *testing.T) {
 				return nil
 			})
 		}
-		start, err := m.Do(t.Context(), "a", "start", user, sleep("start", 3*time.Second), nil)
-		require.NoError(t, err)
+		start := do(t, m, "a", "start", user, sleep("start", 3*time.Second), nil)
 		time.Sleep(time.Second)
-		drop, err := m.Do(t.Context(), "a", "delete", user, sleep("delete", time.Second), nil)
-		require.NoError(t, err)
-		other, err := m.Do(t.Context(), "b", "start", user, sleep("other", time.Second), nil)
-		require.NoError(t, err)
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, state("deleting"), rec.State)
-		_, err = other.Wait(t.Context())
-		require.NoError(t, err)
-		_, err = drop.Wait(t.Context())
-		require.NoError(t, err)
-		_, err = start.Wait(t.Context())
+		drop := do(t, m, "a", "delete", user, sleep("delete", time.Second), nil)
+		other := do(t, m, "b", "start", user, sleep("other", time.Second), nil)
+		require.Equal(t, state("deleting"), get(t, m, "a").State)
+		wait(t, other)
+		wait(t, drop)
+		_, err := start.Wait(t.Context())
 		require.ErrorIs(t, err, lifecycle.ErrStale, "its operation was superseded, though its work ended well")
 		require.Equal(t, []string{"start begins", "other begins", "other ends", "start ends", "delete begins", "delete ends"}, log)
-		_, err = m.Get(t.Context(), "a")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		absent(t, m, "a")
 		require.Equal(t, []string{
 			"2: stopped -start-> starting by user", "3: starting -delete-> deleting by user", "3: deleting -done-> none by worker",
 		}, story(t, m, "a", 2))
@@ -140,8 +127,7 @@ func TestDoRefused(t *testing.T) {
 		{name: "begins nothing", event: "rename", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "ignored", event: "start", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "busy", event: "stop", actor: user, is: []error{lifecycle.ErrBusy, fsm.ErrNotAllowed}, in: func(t *testing.T, m *sizedManager, _ *queue.Queuer[lifecycle.Key]) {
-			_, err := m.Fire(t.Context(), "a", "reboot", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "reboot", user, nil)
 		}},
 		{name: "not there", id: "b", event: "stop", actor: user, is: []error{lifecycle.ErrNotFound}},
 		{name: "there already", event: "create", actor: user, is: []error{fsm.ErrNotAllowed}},
@@ -181,46 +167,44 @@ func TestDoRefused(t *testing.T) {
 		}},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := lifecycle.NewMemoryStore()
-				q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
-				var refused []error
-				config := lifecycle.Config[event]{
-					WorkerActor: "worker", Done: []event{"done"}, Queue: q,
-					Handlers: map[string]lifecycle.Handler{"known": func(context.Context, []byte) error { return nil }},
-					Observer: lifecycle.Observer{Refused: func(_ context.Context, err error) { refused = append(refused, err) }},
-				}
-				running(t, workers(store, lifecycle.Config[event]{}), "a")
-				if c.config != nil {
-					c.config(&config)
-				}
-				m := lifecycle.Must(workVM, store, &config)
-				if c.in != nil {
-					c.in(t, m, q)
-				}
-				if c.work == nil {
-					c.work = nothing
-				}
-				id := or(strings.TrimPrefix(c.id, "\x00"), "a")
-				if c.id == "\x00" {
-					id = ""
-				}
-				before := all(t, store, "work-vm", "a", "b")
-				work := lifecycle.Func(func(context.Context) error { t.Error("refused work ran"); return nil })
-				c.work(&work)
-				h, err := m.Do(t.Context(), id, c.event, c.actor, work, c.change)
-				require.Nil(t, h)
-				for _, is := range c.is {
-					require.ErrorIs(t, err, is)
-				}
-				e, ok := errors.AsType[*lifecycle.Error](err)
-				require.True(t, ok, "%v", err)
-				require.Equal(t, "do", e.Verb)
-				require.Equal(t, string(c.event), e.Event)
-				require.Equal(t, []error{err}, refused, "observed once")
-				require.Equal(t, before, all(t, store, "work-vm", "a", "b"))
-			})
+		inBubble(t, c.name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			q := queue.Must(&queue.Config[lifecycle.Key]{MaxPerKey: 1})
+			var refused []error
+			config := lifecycle.Config[event]{
+				WorkerActor: "worker", Done: []event{"done"}, Queue: q,
+				Handlers: map[string]lifecycle.Handler{"known": func(context.Context, []byte) error { return nil }},
+				Observer: lifecycle.Observer{Refused: func(_ context.Context, err error) { refused = append(refused, err) }},
+			}
+			running(t, workers(store, lifecycle.Config[event]{}), "a")
+			if c.config != nil {
+				c.config(&config)
+			}
+			m := lifecycle.Must(workVM, store, &config)
+			if c.in != nil {
+				c.in(t, m, q)
+			}
+			if c.work == nil {
+				c.work = nothing
+			}
+			id := or(strings.TrimPrefix(c.id, "\x00"), "a")
+			if c.id == "\x00" {
+				id = ""
+			}
+			before := all(t, store, "work-vm", "a", "b")
+			work := lifecycle.Func(func(context.Context) error { t.Error("refused work ran"); return nil })
+			c.work(&work)
+			h, err := m.Do(t.Context(), id, c.event, c.actor, work, c.change)
+			require.Nil(t, h)
+			for _, is := range c.is {
+				require.ErrorIs(t, err, is)
+			}
+			e, ok := errors.AsType[*lifecycle.Error](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, "do", e.Verb)
+			require.Equal(t, string(c.event), e.Event)
+			require.Equal(t, []error{err}, refused, "observed once")
+			require.Equal(t, before, all(t, store, "work-vm", "a", "b"))
 		})
 	}
 }
@@ -235,23 +219,15 @@ func TestDoOvertaken(t *testing.T) {
 		running(t, m, "a")
 		others := workers(store.MemoryStore, lifecycle.Config[event]{})
 		store.afterGet = func(int) {
-			_, err := others.Fire(t.Context(), "a", "rename", user, nil)
-			require.NoError(t, err)
+			fire(t, others, "a", "rename", user, nil)
 		}
 		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.Equal(t, 409, lifecycle.HTTPStatus(err))
-		winner, ok := m.Current(err)
-		require.True(t, ok)
-		require.Equal(t, "rename", winner.Event)
+		require.Equal(t, "rename", winnerOf(t, m, err).Event)
 		store.reset()
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State)
-		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
-		_, err = op.Wait(t.Context())
-		require.NoError(t, err)
+		require.Equal(t, state("running"), get(t, m, "a").State)
+		wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
 	})
 }
 
@@ -268,13 +244,10 @@ func TestDoCanceledContext(t *testing.T) {
 		}), nil)
 		require.NoError(t, err)
 		stop()
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 		_, err = m.Do(ctx, "a", "start", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, context.Canceled)
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, state("stopped"), rec.State)
+		require.Equal(t, state("stopped"), get(t, m, "a").State)
 	})
 }
 
@@ -282,45 +255,35 @@ func TestDoCanceledContext(t *testing.T) {
 // If the outcome stays unknown, the work does not run, and the sweeper finds the object.
 func TestDoAnswerLost(t *testing.T) {
 	for name, always := range map[string]bool{"once": false, "always": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{})
-				running(t, m, "a")
-				store.reset()
-				store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
-					switch {
-					case n == 1:
-						return store.lose(t, c)
-					case always:
-						return lifecycle.ErrUnknownOutcome
-					}
-					return write()
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := workers(store, lifecycle.Config[event]{})
+			running(t, m, "a")
+			store.reset()
+			store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
+				switch {
+				case n == 1:
+					return store.lose(t, c)
+				case always:
+					return lifecycle.ErrUnknownOutcome
 				}
-				runs := 0
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { runs++; return nil }), nil)
-				if !always {
-					require.NoError(t, err)
-					_, err = h.Wait(t.Context())
-					require.NoError(t, err)
-					require.Equal(t, 1, runs)
-					return
-				}
-				require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
-				store.reset()
-				rec, err := m.Get(t.Context(), "a")
+				return write()
+			}
+			runs := 0
+			h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { runs++; return nil }), nil)
+			if !always {
 				require.NoError(t, err)
-				require.Equal(t, state("stopping"), rec.State)
-				time.Sleep(time.Minute + 1)
-				found, err := m.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Len(t, found, 1)
-				require.Zero(t, runs)
-				op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-				require.NoError(t, err)
-				_, err = op.Wait(t.Context())
-				require.NoError(t, err)
-			})
+				wait(t, h)
+				require.Equal(t, 1, runs)
+				return
+			}
+			require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+			store.reset()
+			require.Equal(t, state("stopping"), get(t, m, "a").State)
+			time.Sleep(time.Minute + 1)
+			require.Len(t, sweep(t, m), 1)
+			require.Zero(t, runs)
+			wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
 		})
 	}
 }
@@ -330,14 +293,9 @@ func TestDoAnswerLost(t *testing.T) {
 func TestDoContinuesARemovedOperation(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
-	_, err := m.Override(t.Context(), "a", "none", "ann", "not needed", nil)
-	require.NoError(t, err)
-	_, err = m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), &lifecycle.Change[size]{Operation: 1})
+	override(t, m, "a", "none", "ann", "not needed", nil)
+	_, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), &lifecycle.Change[size]{Operation: 1})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	_, err = m.Get(t.Context(), "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	op, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil)
-	require.NoError(t, err)
-	_, err = op.Wait(t.Context())
-	require.NoError(t, err)
+	absent(t, m, "a")
+	wait(t, do(t, m, "a", "create", user, lifecycle.Func(fine), nil))
 }

@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -64,35 +63,25 @@ func linesOf(x lifecycle.Explanation, actor fsm.Actor) (lines []string) {
 func TestExplainIsWhatFireDoes(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(gates, store, nil)
-	_, err := m.Add(t.Context(), "a", user, size{N: 1})
-	require.NoError(t, err)
-	x, err := m.Explain(t.Context(), "a")
-	require.NoError(t, err)
+	add(t, m, "a", user, size{N: 1})
+	x := explain(t, m, "a")
 	require.Equal(t, []string{"go to right", "not look: only by worker", "fix to left, with force"}, linesOf(x, user))
 	require.Equal(t, []string{"go to left", "look is ignored", "not fix: only by user", "not back: only in left, right"}, linesOf(x, "worker"))
 	require.Equal(t, []string{
 		"not go: only by user, worker", "not look: only by worker", "not fix: only by user",
 	}, linesOf(x, fsm.Sweeper))
-	rec, err := m.Fire(t.Context(), "a", "go", user, nil)
-	require.NoError(t, err)
-	require.Equal(t, state("right"), rec.State)
+	require.Equal(t, state("right"), fire(t, m, "a", "go", user, nil).State)
 
-	_, err = m.Add(t.Context(), "b", user, size{N: 9})
-	require.NoError(t, err)
-	x, err = m.Explain(t.Context(), "b")
-	require.NoError(t, err)
+	add(t, m, "b", user, size{N: 9})
+	x = explain(t, m, "b")
 	require.Equal(t, "go to late", linesOf(x, user)[0])
 
-	_, err = m.Override(t.Context(), "b", "left", "ann", "a test", nil)
-	require.NoError(t, err)
-	x, err = m.Explain(t.Context(), "b")
-	require.NoError(t, err)
+	override(t, m, "b", "left", "ann", "a test", nil)
+	x = explain(t, m, "b")
 	require.Equal(t, "not go: refused by a guard: sudden: the guard panics: boom", linesOf(x, user)[0])
 
-	_, err = m.Override(t.Context(), "b", "late", "ann", "a test", nil)
-	require.NoError(t, err)
-	x, err = m.Explain(t.Context(), "b")
-	require.NoError(t, err)
+	override(t, m, "b", "late", "ann", "a test", nil)
+	x = explain(t, m, "b")
 	require.Contains(t, linesOf(x, user), "not fix: only in here (with force)")
 	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: the table refuses it now: refused by a guard: never: not; now\n")
 }
@@ -109,16 +98,13 @@ func TestExplainIsBounded(t *testing.T) {
 		hold := make(chan struct{})
 		wait := lifecycle.Func(func(context.Context) error { <-hold; return nil })
 		for i := range 5000 {
-			_, err := m.Occupy(t.Context(), "vm", fmt.Sprint("look-", i), wait)
-			require.NoError(t, err)
+			occupy(t, m, "vm", fmt.Sprint("look-", i), wait)
 			if i == 2000 {
-				_, err := m.Do(t.Context(), "vm", "stop", user, wait, nil)
-				require.NoError(t, err)
+				do(t, m, "vm", "stop", user, wait, nil)
 			}
 		}
 		synctest.Wait()
-		x, err := m.Explain(t.Context(), "vm")
-		require.NoError(t, err)
+		x := explain(t, m, "vm")
 		require.Len(t, x.Blocked, 12)
 		require.Contains(t, x.Blocked[10], "queue: stop is waiting since 2000-01-01T00:00:00Z, 2001 ahead")
 		require.Equal(t, "queue: and 4990 more", x.Blocked[11])
@@ -135,10 +121,8 @@ func TestExplainWhatItCannotFindOut(t *testing.T) {
 	plant(t, store, lifecycle.StoredRecord{
 		Key: lifecycle.Key{Machine: "gates", ID: "a"}, State: "here", Origin: "here", Actor: user, Payload: []byte("{"),
 	})
-	x, err := m.Explain(t.Context(), "a")
-	require.NoError(t, err)
-	require.Contains(t, linesOf(x, user)[0], "go to late")
-	_, err = m.Explain(t.Context(), "a", lifecycle.Precondition{Key: lifecycle.Key{Machine: "gates", ID: "b"}})
+	require.Contains(t, linesOf(explain(t, m, "a"), user)[0], "go to late")
+	_, err := m.Explain(t.Context(), "a", lifecycle.Precondition{Key: lifecycle.Key{Machine: "gates", ID: "b"}})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 
 	// A guard whose context has ended has not decided anything.
@@ -166,32 +150,22 @@ func (s *cancels) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredR
 func TestExplainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-		require.NoError(t, err)
+		owner := join(t, store, "p", time.Hour)
 		hold := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{Owner: owner, Handlers: map[string]lifecycle.Handler{
 			"stop": func(context.Context, []byte) error { <-hold; return nil },
 		}})
 		running(t, m, "vm")
-		h, err := m.Do(t.Context(), "vm", "stop", user, lifecycle.Named("stop", nil), nil)
-		require.NoError(t, err)
+		h := do(t, m, "vm", "stop", user, lifecycle.Named("stop", nil), nil)
 		synctest.Wait()
-		x, err := m.Explain(t.Context(), "vm")
-		require.NoError(t, err)
+		x := explain(t, m, "vm")
 		require.Contains(t, x.String(), "\n  work: stop\n")
 		require.Equal(t, "the process p, which is alive", x.NextMove)
-		var back lifecycle.Explanation
-		got, err := json.Marshal(x)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(got, &back))
-		require.Equal(t, x, back)
 
 		time.Sleep(time.Until(x.Deadline))
-		x, err = m.Explain(t.Context(), "vm")
-		require.NoError(t, err)
+		x = explain(t, m, "vm")
 		require.Equal(t, "the process p, which is alive or the sweeper, because the deadline has passed by the clock of this process", x.NextMove)
 		close(hold)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 	})
 }

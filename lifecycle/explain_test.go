@@ -33,35 +33,26 @@ var lonely = fsm.Must[size](fsm.Spec[state, event]{
 func TestExplainNextMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
-		require.NoError(t, err)
+		o := join(t, store, "p", time.Second)
 		m, n := workers(store, lifecycle.Config[event]{Owner: o}), lifecycle.Must(lonely, store, nil)
 		owes := func(id string) string {
-			x, err := m.Explain(t.Context(), id)
-			require.NoError(t, err)
+			x := explain(t, m, id)
 			return x.NextMove
 		}
 		alone := func(id string) string {
-			x2, err := n.Explain(t.Context(), id)
-			require.NoError(t, err)
-			return x2.NextMove
+			return explain(t, n, id).NextMove
 		}
 
-		_, err = n.Add(t.Context(), "a", user, size{})
-		require.NoError(t, err)
-		_, err = n.Fire(t.Context(), "a", "go", user, nil)
-		require.NoError(t, err)
+		add(t, n, "a", user, size{})
+		fire(t, n, "a", "go", user, nil)
 		require.Equal(t, "the sweeper, after the deadline", alone("a"))
-		_, err = n.Add(t.Context(), "b", user, size{})
-		require.NoError(t, err)
-		_, err = n.Override(t.Context(), "b", "stuck", user, "a test", nil)
-		require.NoError(t, err)
+		add(t, n, "b", user, size{})
+		override(t, n, "b", "stuck", user, "a test", nil)
 		require.Equal(t, "an operator: the table has no row", alone("b"))
 
 		running(t, m, "vm")
 		hold := make(chan struct{})
-		_, err = m.Do(t.Context(), "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
-		require.NoError(t, err)
+		do(t, m, "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
 		require.Equal(t, "the process p, which is alive", owes("vm"))
 		require.NoError(t, o.Leave(t.Context()))
 		require.Equal(t, "an operator: an engineer looks at it", owes("vm"))
@@ -87,13 +78,10 @@ func TestExplainTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(abroad{lifecycle.NewMemoryStore()}, lifecycle.Config[event]{Queue: queue.Must[lifecycle.Key](nil)})
 		hold := make(chan struct{})
-		_, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
-		require.NoError(t, err)
-		_, err = m.Occupy(t.Context(), "a", "look", lifecycle.Func(fine))
-		require.NoError(t, err)
+		do(t, m, "a", "create", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
+		occupy(t, m, "a", "look", lifecycle.Func(fine))
 		synctest.Wait()
-		x, err := m.Explain(t.Context(), "a")
-		require.NoError(t, err)
+		x := explain(t, m, "a")
 		require.Equal(t, time.UTC, x.Since.Location())
 		require.Equal(t, time.UTC, x.Deadline.Location())
 		require.Equal(t, []string{

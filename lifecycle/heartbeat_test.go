@@ -21,7 +21,7 @@ func TestHeartbeat(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 10 {
 				time.Sleep(50 * time.Second)
 				before, err := m.Get(ctx, "a")
@@ -36,15 +36,11 @@ func TestHeartbeat(t *testing.T) {
 			}
 			return nil
 		}), nil)
-		require.NoError(t, err)
 		for range 20 {
 			time.Sleep(20 * time.Second)
-			found, err := other.Sweep(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, found)
+			require.Empty(t, sweep(t, other))
 		}
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 		require.Equal(t, []string{"3: running -stop-> stopping by user", "3: stopping -done-> stopped by worker"}, story(t, m, "a", 4))
 	})
 }
@@ -56,21 +52,17 @@ func TestHeartbeatOfATakenOperation(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(2 * time.Minute)
 			require.NoError(t, ctx.Err(), "it is not known here yet")
 			require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
 			require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
 			return ctx.Err()
 		}), nil)
-		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
-		found, err := other.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Len(t, found, 1)
+		require.Len(t, sweep(t, other), 1)
 		before := all(t, store, "work-vm", "a")
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 	})
 }
@@ -97,26 +89,22 @@ func TestBeatOfStore(t *testing.T) {
 		}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{})
-				running(t, m, "a")
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-					time.Sleep(time.Second)
-					store.reset()
-					store.onCommit = c.onCommit(t, store)
-					err := lifecycle.TaskOf(ctx).Heartbeat(ctx)
-					store.reset()
-					require.ErrorIs(t, err, c.is)
-					require.NoError(t, ctx.Err(), "the operation was not taken away")
-					return nil
-				}), nil)
-				require.NoError(t, err)
-				_, err = h.Wait(t.Context())
-				require.NoError(t, err)
-				require.Len(t, story(t, m, "a", 4), 2)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := workers(store, lifecycle.Config[event]{})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				time.Sleep(time.Second)
+				store.reset()
+				store.onCommit = c.onCommit(t, store)
+				err := lifecycle.TaskOf(ctx).Heartbeat(ctx)
+				store.reset()
+				require.ErrorIs(t, err, c.is)
+				require.NoError(t, ctx.Err(), "the operation was not taken away")
+				return nil
+			}), nil)
+			wait(t, h)
+			require.Len(t, story(t, m, "a", 4), 2)
 		})
 	}
 }
@@ -130,34 +118,26 @@ func TestRudeWork(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
 		running(t, m, "a")
 		never := make(chan struct{})
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-never
 			lifecycle.EditOutcome(ctx, func(s *size) error { s.N = 99; return nil })
 			return nil
 		}), nil)
-		require.NoError(t, err)
 		time.Sleep(time.Minute + 1)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, lifecycle.Moved, found[0].Resolution)
-		next, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
+		require.Equal(t, lifecycle.Moved, sweep(t, m)[0].Resolution)
+		next := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
 		time.Sleep(time.Second)
 		soon, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_, err = next.Wait(soon)
+		_, err := next.Wait(soon)
 		require.ErrorIs(t, err, queue.ErrPending, "never two at once")
 
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		rec, err := next.Wait(t.Context())
-		require.NoError(t, err)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		rec := wait(t, next)
 		close(never)
 		synctest.Wait()
-		rec2, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, rec, rec2, "what it returned at last counts for nothing")
+		require.Equal(t, rec, get(t, m, "a"), "what it returned at last counts for nothing")
 	})
 }
 
@@ -165,33 +145,28 @@ func TestRudeWork(t *testing.T) {
 // been cancelled, also if it ends at that moment.
 func TestAbandoned(t *testing.T) {
 	for name, obeys := range map[string]bool{"obeys": true, "does not": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := new(queue.Queuer[lifecycle.Key])
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{}})
-				running(t, m, "a")
-				never := make(chan struct{})
-				work := lifecycle.Func(func(ctx context.Context) error {
-					if obeys {
-						return untilEnded(ctx)
-					}
-					<-never
-					return nil
-				})
-				h, err := m.Do(t.Context(), "a", "stop", user, work, nil)
-				require.NoError(t, err)
-				synctest.Wait()
-				require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
-				rec, err := h.Wait(t.Context())
-				require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
-				require.ErrorIs(t, err, queue.ErrAbandoned)
-				require.Equal(t, state("running"), rec.State)
-				close(never)
-				synctest.Wait()
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, rec, rec2)
+		inBubble(t, name, func(t *testing.T) {
+			q := new(queue.Queuer[lifecycle.Key])
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q, Handlers: map[string]lifecycle.Handler{}})
+			running(t, m, "a")
+			never := make(chan struct{})
+			work := lifecycle.Func(func(ctx context.Context) error {
+				if obeys {
+					return untilEnded(ctx)
+				}
+				<-never
+				return nil
 			})
+			h := do(t, m, "a", "stop", user, work, nil)
+			synctest.Wait()
+			require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
+			rec, err := h.Wait(t.Context())
+			require.Equal(t, lifecycle.Canceled, outcomeError(t, err).Outcome)
+			require.ErrorIs(t, err, queue.ErrAbandoned)
+			require.Equal(t, state("running"), rec.State)
+			close(never)
+			synctest.Wait()
+			require.Equal(t, rec, get(t, m, "a"))
 		})
 	}
 }
@@ -205,7 +180,7 @@ func TestOwnObject(t *testing.T) {
 		stopped(t, m, "b")
 		var h *lifecycle.Handle[state, size]
 		begin := make(chan struct{})
-		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+		op := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 			<-begin
 			_, err := m.Do(ctx, "a", "stop", user, lifecycle.Func(fine), nil)
 			require.ErrorIs(t, err, lifecycle.ErrBusy)
@@ -218,11 +193,9 @@ func TestOwnObject(t *testing.T) {
 			require.Equal(t, state("running"), rec.State)
 			return nil
 		}), nil)
-		require.NoError(t, err)
 		h = op
 		close(begin)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 	})
 }
 
@@ -233,7 +206,7 @@ func TestOwnObjectBehind(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
 		var drop *lifecycle.Handle[state, size]
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			var err error
 			drop, err = m.Do(ctx, "a", "delete", user, lifecycle.Func(fine), nil)
 			require.NoError(t, err)
@@ -242,11 +215,8 @@ func TestOwnObjectBehind(t *testing.T) {
 			require.ErrorIs(t, err, queue.ErrWouldDeadlock)
 			return nil
 		}), nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		_, err = drop.Wait(t.Context())
-		require.NoError(t, err)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		wait(t, drop)
 	})
 }
 
@@ -256,21 +226,16 @@ func TestPanicsLeaveNothing(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		running(t, m, "a")
 		for i := range 10 {
-			h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error {
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error {
 				if i%2 == 0 {
 					panic(i)
 				}
 				runtime.Goexit()
 				return nil
 			}), nil)
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
-			require.Equal(t, lifecycle.Panicked, outcomeError(t, err).Outcome)
+			require.Equal(t, lifecycle.Panicked, outcomeOf(t, h).Outcome)
 		}
-		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
-		_, err = op.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, do(t, m, "a", "stop", user, lifecycle.Func(fine), nil))
 	})
 }
 
@@ -288,8 +253,7 @@ func TestAbandonedWhileTheStoreHangs(t *testing.T) {
 			return write()
 		}
 		m := workers(store, lifecycle.Config[event]{Queue: q})
-		h, err := m.Do(t.Context(), "a", "create", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "create", user, lifecycle.Func(fine), nil)
 		synctest.Wait()
 		require.True(t, q.Abandon(lifecycle.Key{Machine: "work-vm", ID: "a"}))
 		rec, err := h.Wait(t.Context())
@@ -299,8 +263,6 @@ func TestAbandonedWhileTheStoreHangs(t *testing.T) {
 		require.Equal(t, state("creating"), rec.State)
 		close(answer)
 		synctest.Wait()
-		rec2, err := h.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, state("stopped"), rec2.State)
+		require.Equal(t, state("stopped"), wait(t, h).State)
 	})
 }

@@ -44,14 +44,10 @@ func listed(t *testing.T, n int) (*lifecycle.Manager[state, event, size], *listi
 	leases := lifecycle.Must(lease, store, nil)
 	for i := range n {
 		id := fmt.Sprintf("%04d", i)
-		_, err := m.Add(t.Context(), id, user, size{N: i})
-		require.NoError(t, err)
-		_, err = m.Add(t.Context(), id+" gone", user, size{N: i})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), id+" gone", "throw", user, nil)
-		require.NoError(t, err)
-		_, err = leases.Add(t.Context(), id, user, size{})
-		require.NoError(t, err)
+		add(t, m, id, user, size{N: i})
+		add(t, m, id+" gone", user, size{N: i})
+		fire(t, m, id+" gone", "throw", user, nil)
+		add(t, leases, id, user, size{})
 	}
 	return m, store
 }
@@ -141,14 +137,10 @@ func TestAllWhileOthersWork(t *testing.T) {
 	n := 0
 	store.between = func() {
 		n++
-		_, err := m.Add(t.Context(), fmt.Sprintf("0000 new %d", n), user, size{})
-		require.NoError(t, err)
-		_, err = m.Add(t.Context(), fmt.Sprintf("0024 new %d", n), user, size{})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), fmt.Sprintf("%04d", n), "throw", user, nil)
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), fmt.Sprintf("%04d", 20+n%5), "edit", user, nil)
-		require.NoError(t, err)
+		add(t, m, fmt.Sprintf("0000 new %d", n), user, size{})
+		add(t, m, fmt.Sprintf("0024 new %d", n), user, size{})
+		fire(t, m, fmt.Sprintf("%04d", n), "throw", user, nil)
+		fire(t, m, fmt.Sprintf("%04d", 20+n%5), "edit", user, nil)
 	}
 	seen := map[string]int{}
 	for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: 5}) {
@@ -186,12 +178,11 @@ func TestListStates(t *testing.T) {
 	m, _ := vms(t)
 	ready(t, m, "a")
 	updating(t, m, "b")
-	_, err := m.Create(t.Context(), "c", "create", user, size{})
-	require.NoError(t, err)
+	create(t, m, "c", "create", user, size{})
 	list := func(states ...state) []string {
-		list2, err := m.List(t.Context(), lifecycle.Select[state]{States: states})
+		page, err := m.List(t.Context(), lifecycle.Select[state]{States: states})
 		require.NoError(t, err)
-		return ids(list2)
+		return ids(page)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, list())
 	require.Equal(t, []string{"a", "c"}, list("Creating", "Ready"))
@@ -199,7 +190,7 @@ func TestListStates(t *testing.T) {
 	require.Empty(t, list("None"))
 	require.Empty(t, list("Failed"))
 
-	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
+	_, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{"Ready", "Elsewhere"}})
 	require.ErrorIs(t, err, fsm.ErrUnknownState)
 	require.Equal(t, 400, lifecycle.HTTPStatus(err))
 	te, ok := errors.AsType[*fsm.TransitionError](err)
@@ -263,9 +254,9 @@ func TestListByAge(t *testing.T) {
 		ready(t, m, "c")
 		time.Sleep(30*time.Minute + 1)
 		list := func(sel lifecycle.Select[state]) []string {
-			list2, err := m.List(t.Context(), sel)
+			page, err := m.List(t.Context(), sel)
 			require.NoError(t, err)
-			return ids(list2)
+			return ids(page)
 		}
 		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{Overdue: true}))
 		require.Equal(t, []string{"a"}, list(lifecycle.Select[state]{UnchangedFor: time.Hour}))
@@ -280,11 +271,9 @@ func TestListByAge(t *testing.T) {
 // TestHistoryPages: rows above a number, so many of them, ascending.
 func TestHistoryPages(t *testing.T) {
 	m, _ := vms(t)
-	_, err := m.Create(t.Context(), "a", "import", user, size{})
-	require.NoError(t, err)
+	create(t, m, "a", "import", user, size{})
 	for range lifecycle.MaxPage + 10 {
-		_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, m, "a", "touch", user, nil)
 	}
 	for _, c := range []struct {
 		after            uint64
@@ -298,16 +287,13 @@ func TestHistoryPages(t *testing.T) {
 		{lifecycle.MaxPage, 0, lifecycle.MaxPage + 1, 11},
 		{lifecycle.MaxPage + 11, 0, 0, 0},
 	} {
-		rows, err := m.History(t.Context(), "a", c.after, c.max)
-		require.NoError(t, err)
+		rows := rowsOf(t, m, "a", c.after, c.max)
 		require.Len(t, rows, c.rows)
 		for i, row := range rows {
 			require.EqualValues(t, c.first+i, row.Sequence)
 		}
 	}
-	rows2, err := m.History(t.Context(), "missing", 0, 0)
-	require.NoError(t, err)
-	require.Empty(t, rows2)
+	require.Empty(t, rowsOf(t, m, "missing", 0, 0))
 }
 
 // undeclared has a history and does not declare it.

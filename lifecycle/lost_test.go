@@ -25,93 +25,81 @@ func TestLost(t *testing.T) {
 		"by the deadline": {
 			take: func(t *testing.T, m, _ *sizedManager) {
 				time.Sleep(time.Minute + 1)
-				found, err := m.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Len(t, found, 1)
+				require.Len(t, sweep(t, m), 1)
 			},
 			to: "stopped", last: "2: starting -late-> stopped by sweeper", ends: true,
 		},
 		"by the deadline, elsewhere": {
 			take: func(t *testing.T, _, other *sizedManager) {
 				time.Sleep(time.Minute + 1)
-				found2, err := other.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Len(t, found2, 1)
+				require.Len(t, sweep(t, other), 1)
 			},
 			to: "stopped", last: "2: starting -late-> stopped by sweeper",
 		},
 		"by a delete": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				_, err := m.Fire(t.Context(), "a", "delete", user, nil)
-				require.NoError(t, err)
+				fire(t, m, "a", "delete", user, nil)
 			},
 			to: "deleting", last: "3: starting -delete-> deleting by user", ends: true,
 		},
 		"by an override": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				_, err := m.Override(t.Context(), "a", "running", "ann", "it runs, I see it", nil)
-				require.NoError(t, err)
+				override(t, m, "a", "running", "ann", "it runs, I see it", nil)
 			},
 			to: "running", last: "3: starting -(override)-> running by ann", ends: true,
 		},
 		"by an override into the same state": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				_, err := m.Override(t.Context(), "a", "starting", "ann", "begin anew", nil)
-				require.NoError(t, err)
+				override(t, m, "a", "starting", "ann", "begin anew", nil)
 			},
 			to: "starting", last: "3: starting -(override)-> starting by ann", ends: true,
 		},
 		"by a peer's report": {
 			take: func(t *testing.T, m, _ *sizedManager) {
-				verdict, err := m.Report(t.Context(), "a", 2, "done", "worker", "")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Applied, verdict)
+				require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", "worker", ""))
 			},
 			to: "running", last: "2: starting -done-> running by worker", ends: true,
 		},
 	}
 	for name, c := range cases {
 		for how, result := range map[string]error{"obeys": nil, "reports success": errDone, "fails": errBoom} {
-			t.Run(name+" and the work "+how, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					store := lifecycle.NewMemoryStore()
-					m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-					stopped(t, m, "a")
-					end := make(chan struct{})
-					h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
-						select {
-						case <-ctx.Done():
-							require.True(t, c.ends)
-							require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
-						case <-end:
-							require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
-							require.ErrorIs(t, ctx.Err(), context.Canceled)
-						}
-						switch result {
-						case nil:
-							return ctx.Err()
-						case errDone:
-							return nil
-						}
-						return result
-					}), nil)
-					require.NoError(t, err)
-					synctest.Wait()
-					c.take(t, m, other)
-					if !c.ends {
-						close(end)
+			inBubble(t, name+" and the work "+how, func(t *testing.T) {
+				store := lifecycle.NewMemoryStore()
+				m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
+				stopped(t, m, "a")
+				end := make(chan struct{})
+				h := do(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+					select {
+					case <-ctx.Done():
+						require.True(t, c.ends)
+						require.ErrorIs(t, context.Cause(ctx), lifecycle.ErrStale)
+					case <-end:
+						require.ErrorIs(t, lifecycle.TaskOf(ctx).Heartbeat(ctx), lifecycle.ErrStale)
+						require.ErrorIs(t, ctx.Err(), context.Canceled)
 					}
-					rec, err := h.Wait(t.Context())
-					e := outcomeError(t, err)
-					kept, readErr := m.Get(t.Context(), "a")
-					require.NoError(t, readErr)
-					require.Equal(t, kept, rec)
-					require.Equal(t, c.to, kept.State)
-					require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
-					require.ErrorIs(t, err, lifecycle.ErrStale)
-					require.NoError(t, e.Unwritten)
-					require.Equal(t, []string{"2: stopped -start-> starting by user", c.last}, story(t, m, "a", 2))
-				})
+					switch result {
+					case nil:
+						return ctx.Err()
+					case errDone:
+						return nil
+					}
+					return result
+				}), nil)
+				synctest.Wait()
+				c.take(t, m, other)
+				if !c.ends {
+					close(end)
+				}
+				rec, err := h.Wait(t.Context())
+				e := outcomeError(t, err)
+				kept, readErr := m.Get(t.Context(), "a")
+				require.NoError(t, readErr)
+				require.Equal(t, kept, rec)
+				require.Equal(t, c.to, kept.State)
+				require.Equal(t, lifecycle.Lost, e.Outcome, "%v", err)
+				require.ErrorIs(t, err, lifecycle.ErrStale)
+				require.NoError(t, e.Unwritten)
+				require.Equal(t, []string{"2: stopped -start-> starting by user", c.last}, story(t, m, "a", 2))
 			})
 		}
 	}
@@ -129,13 +117,11 @@ func TestLostWhileWaiting(t *testing.T) {
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
-		require.NoError(t, err)
-		_, err = workers(store, lifecycle.Config[event]{}).Override(t.Context(), "a", "running", "ann", "it runs", nil)
-		require.NoError(t, err)
+		override(t, workers(store, lifecycle.Config[event]{}), "a", "running", "ann", "it runs", nil)
 		before := all(t, store, "work-vm", "a")
 		close(end)
 		rec, err := h.Wait(t.Context())
@@ -159,11 +145,10 @@ func TestTurnUnknown(t *testing.T) {
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			t.Error("it ran")
 			return nil
 		}), nil)
-		require.NoError(t, err)
 		store.dead.Store(true)
 		close(end)
 		_, err = h.Wait(t.Context())
@@ -180,16 +165,10 @@ func TestPreempted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		stopped(t, m, "a")
-		start, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(untilEnded), nil)
-		require.NoError(t, err)
+		start := do(t, m, "a", "start", user, lifecycle.Func(untilEnded), nil)
 		synctest.Wait()
-		drop, err := m.Do(t.Context(), "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil)
-		require.NoError(t, err)
-		_, err = drop.Wait(t.Context())
-		require.NoError(t, err)
-		_, err = start.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		_, err = m.Get(t.Context(), "a")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		wait(t, do(t, m, "a", "delete", user, lifecycle.Work{Run: fine, Preempt: queue.PreemptRunning}, nil))
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, start).Outcome)
+		absent(t, m, "a")
 	})
 }

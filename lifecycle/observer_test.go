@@ -33,11 +33,8 @@ func TestObserver(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, row.Revision, rec.Revision, "observed before the commit")
 			}
-			rows, err := m.History(t.Context(), row.ID, row.Sequence-1, 0)
-			require.NoError(t, err)
-			require.Empty(t, cmp.Diff([]lifecycle.HistoryRow{row}, rows))
-			_, err = m.Create(t.Context(), "witness of "+row.ID+" "+string(row.Revision), "import", user, size{})
-			require.NoError(t, err)
+			require.Empty(t, cmp.Diff([]lifecycle.HistoryRow{row}, rowsOf(t, m, row.ID, row.Sequence-1, 0)))
+			create(t, m, "witness of "+row.ID+" "+string(row.Revision), "import", user, size{})
 		},
 		Refused: func(_ context.Context, err error) {
 			refused = append(refused, err)
@@ -46,8 +43,7 @@ func TestObserver(t *testing.T) {
 		},
 		Reported: func(_ context.Context, r lifecycle.Reported) {
 			reported = append(reported, r)
-			_, err := m.Get(t.Context(), "missing")
-			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+			absent(t, m, "missing")
 		},
 	}})
 	counts := func(changes, refusals, reports int) {
@@ -62,10 +58,9 @@ func TestObserver(t *testing.T) {
 		require.Len(t, refused, refusals)
 		require.Len(t, reported, reports)
 	}
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
+	create(t, m, "a", "create", user, size{})
 	counts(1, 0, 0)
-	_, err = m.Create(t.Context(), "a", "create", user, size{})
+	_, err := m.Create(t.Context(), "a", "create", user, size{})
 	counts(1, 1, 0)
 	require.Same(t, err, refused[0])
 	_, err = m.Fire(t.Context(), "a", "update", user, nil)
@@ -73,27 +68,23 @@ func TestObserver(t *testing.T) {
 	require.Same(t, err, refused[1])
 
 	// The observer receives every report; only an error is a refusal of the call.
-	_, err = m.Report(t.Context(), "a", 1, "done", agent, "finished")
-	require.NoError(t, err)
+	report(t, m, "a", 1, "done", agent, "finished")
 	counts(2, 2, 1)
 	key := lifecycle.Key{Machine: "vm", ID: "a"}
 	require.Equal(t, lifecycle.Reported{
 		Key: key, Operation: 1, Present: 1, State: "Creating", Event: "done", Actor: agent, Reason: "finished",
 		Verdict: lifecycle.Applied,
 	}, reported[0])
-	_, err = m.Report(t.Context(), "a", 1, "done", agent, "")
-	require.NoError(t, err)
+	report(t, m, "a", 1, "done", agent, "")
 	counts(2, 2, 2)
 	require.Equal(t, lifecycle.Repeated, reported[1].Verdict)
 	require.NoError(t, reported[1].Err)
-	_, err = m.Report(t.Context(), "a", 1, "fail", agent, "")
-	require.NoError(t, err)
+	report(t, m, "a", 1, "fail", agent, "")
 	counts(2, 2, 3)
 	require.Equal(t, lifecycle.Refused, reported[2].Verdict)
 	require.Equal(t, "Ready", reported[2].State)
 	require.ErrorIs(t, reported[2].Err, fsm.ErrNotAllowed)
-	_, err = m.Report(t.Context(), "a", 0, "done", agent, "")
-	require.NoError(t, err)
+	report(t, m, "a", 0, "done", agent, "")
 	counts(2, 2, 4)
 	require.Equal(t, lifecycle.Stale, reported[3].Verdict)
 	require.ErrorIs(t, reported[3].Err, lifecycle.ErrStale)
@@ -102,21 +93,17 @@ func TestObserver(t *testing.T) {
 	require.Same(t, err, refused[2])
 
 	// An ignored event is no change, and reads are not observed.
-	_, err = m.Fire(t.Context(), "a", "ping", user, nil)
-	require.NoError(t, err)
+	fire(t, m, "a", "ping", user, nil)
 	_, err = m.Get(t.Context(), "missing")
 	require.Error(t, err)
 	_, err = m.List(t.Context(), lifecycle.Select[state]{States: []state{"Elsewhere"}})
 	require.Error(t, err)
 	counts(2, 3, 4)
 
-	_, err = m.Fire(t.Context(), "a", "delete", user, nil)
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "done", agent, nil)
-	require.NoError(t, err)
+	fire(t, m, "a", "delete", user, nil)
+	fire(t, m, "a", "done", agent, nil)
 	counts(4, 3, 4)
-	_, err = m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
+	report(t, m, "a", 2, "done", agent, "")
 	counts(4, 3, 5)
 	require.Empty(t, reported[4].State)
 	require.EqualValues(t, 2, reported[4].Present)

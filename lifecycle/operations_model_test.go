@@ -169,8 +169,7 @@ func (p *playground) watch(l processLife) func(context.Context, lifecycle.Histor
 
 func (p *playground) join(t *testing.T, i int) {
 	s := &mortal{MemoryStore: p.store}
-	o, err := lifecycle.Join(t.Context(), s, fmt.Sprint("p", i), 20*time.Second)
-	require.NoError(t, err)
+	o := join(t, s, fmt.Sprint("p", i), 20*time.Second)
 	w := processLife{o.Name(), o.Epoch()}
 	p.lives[i] = &life{store: s, owner: o, m: workers(&guarded{s, p, w}, lifecycle.Config[event]{
 		Owner: o, Handlers: map[string]lifecycle.Handler{"work": p.work}, Observer: lifecycle.Observer{Changed: p.watch(w)},

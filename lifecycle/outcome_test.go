@@ -97,22 +97,16 @@ func TestSettledRecord(t *testing.T) {
 			return write()
 		}
 		lost := store.lose(t, commit)
-		var err error
-		moved, err = store.others().Fire(t.Context(), "a", "update", user, resize(9))
-		require.NoError(t, err)
+		moved = fire(t, store.others(), "a", "update", user, resize(9))
 		return lost
 	}
-	rec, err := m.Fire(t.Context(), "a", "done", agent, nil)
-	require.NoError(t, err)
+	rec := fire(t, m, "a", "done", agent, nil)
 	require.Equal(t, state("Ready"), rec.State)
 	require.EqualValues(t, 4, rec.Sequence)
 	require.NotEmpty(t, rec.Revision)
 	require.False(t, rec.ChangedAt.IsZero())
-	rec2, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, moved, rec2)
-	rows, err := m.History(t.Context(), "a", 3, 0)
-	require.NoError(t, err)
+	require.Equal(t, moved, get(t, m, "a"))
+	rows := rowsOf(t, m, "a", 3, 0)
 	require.Len(t, rows, 2)
 	require.Equal(t, rec.Revision, rows[0].Revision)
 }
@@ -156,15 +150,12 @@ func TestLostThenOvertaken(t *testing.T) {
 		if n > 1 {
 			return write()
 		}
-		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
-		require.NoError(t, err)
+		fire(t, store.others(), "a", "progress", agent, nil)
 		return lifecycle.ErrUnknownOutcome
 	}
 	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Current(err)
-	require.True(t, ok)
-	require.Equal(t, "progress", winner.Event)
+	require.Equal(t, "progress", winnerOf(t, m, err).Event)
 	require.Zero(t, count(tokens(t, store, "a"), store.tokens[0]))
 }
 
@@ -263,10 +254,8 @@ func TestLostCreateIsNotMadeTwice(t *testing.T) {
 		}
 		lost := store.lose(t, commit)
 		others := store.others()
-		_, err := others.Fire(t.Context(), "a", "delete", user, nil)
-		require.NoError(t, err)
-		_, err = others.Fire(t.Context(), "a", "done", agent, nil)
-		require.NoError(t, err)
+		fire(t, others, "a", "delete", user, nil)
+		fire(t, others, "a", "done", agent, nil)
 		return lost
 	}
 	_, err := m.Create(t.Context(), "a", "create", user, size{})
@@ -274,8 +263,7 @@ func TestLostCreateIsNotMadeTwice(t *testing.T) {
 		require.Equal(t, store.tokens[0], token, "the create was sent under a second token")
 	}
 	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome, "it was written once")
-	_, err = m.Get(t.Context(), "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	absent(t, m, "a")
 }
 
 // TestForgottenToken: a commit was written and its answer lost, and so much has
@@ -306,8 +294,7 @@ func TestForgottenToken(t *testing.T) {
 					return write()
 				}
 				lost := store.lose(t, commit)
-				_, err := store.others().Fire(t.Context(), "a", "touch", agent, nil)
-				require.NoError(t, err)
+				fire(t, store.others(), "a", "touch", agent, nil)
 				return lost
 			}
 			err := c.call(m)

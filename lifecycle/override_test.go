@@ -29,11 +29,8 @@ func TestOverride(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
 			updating(t, m, "a")
-			rec, err := m.Override(t.Context(), "a", c.to, "ann", "ticket 7", nil)
-			require.NoError(t, err)
-			rec2, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, rec, rec2)
+			rec := override(t, m, "a", c.to, "ann", "ticket 7", nil)
+			require.Equal(t, rec, get(t, m, "a"))
 			require.Equal(t, c.to, rec.State)
 			require.Equal(t, c.origin, rec.Origin)
 			require.Equal(t, fsm.Actor("ann"), rec.Actor)
@@ -42,15 +39,12 @@ func TestOverride(t *testing.T) {
 			require.EqualValues(t, 3, rec.Operation)
 			require.Equal(t, c.deadline, !rec.Deadline.IsZero())
 			require.Equal(t, size{N: 2}, rec.Payload)
-			rows, err := m.History(t.Context(), "a", 3, 0)
-			require.NoError(t, err)
+			rows := rowsOf(t, m, "a", 3, 0)
 			row := rows[0]
 			require.Equal(t, `vm "a" #4 operation 3: Updating -(override)-> `+string(c.to)+` by ann: ticket 7`, row.String())
 			before := all(t, store.MemoryStore, "vm", "a")
 			for _, e := range []event{"done", "fail", "progress"} {
-				verdict, err := m.Report(t.Context(), "a", 2, e, agent, "")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Stale, verdict)
+				require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, e, agent, ""))
 			}
 			require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 		})
@@ -61,30 +55,21 @@ func TestOverride(t *testing.T) {
 func TestOverrideAway(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a")
-	_, err := m.Override(t.Context(), "a", "None", "ann", "it never was", nil)
-	require.NoError(t, err)
-	_, err = m.Get(t.Context(), "a")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Stale, verdict)
-	rec, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
-	require.EqualValues(t, 4, rec.Operation)
+	override(t, m, "a", "None", "ann", "it never was", nil)
+	absent(t, m, "a")
+	require.Equal(t, lifecycle.Stale, report(t, m, "a", 2, "done", agent, ""))
+	require.EqualValues(t, 4, create(t, m, "a", "create", user, size{}).Operation)
 }
 
 // TestOverrideOutOfFinal: the table has a forced row at most; an override needs
 // none.
 func TestOverrideOutOfFinal(t *testing.T) {
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-	_, err := leases.Add(t.Context(), "l", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Override(t.Context(), "l", "Over", "ann", "paid back", nil)
-	require.NoError(t, err)
-	_, err = leases.Fire(t.Context(), "l", "touch", user, nil)
+	add(t, leases, "l", user, size{})
+	override(t, leases, "l", "Over", "ann", "paid back", nil)
+	_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
 	require.ErrorIs(t, err, fsm.ErrNotAllowed)
-	rec, err := leases.Override(t.Context(), "l", "Active", "ann", "not quite", nil)
-	require.NoError(t, err)
+	rec := override(t, leases, "l", "Active", "ann", "not quite", nil)
 	require.False(t, rec.Deadline.IsZero(), "the deadline of the state holds as ever")
 }
 
@@ -94,32 +79,21 @@ func TestOverrideUndo(t *testing.T) {
 	t.Run("the edit of the operation", func(t *testing.T) {
 		m, _ := vms(t)
 		updating(t, m, "a") // from 1 to 2
-		_, err := m.Override(t.Context(), "a", "Failed", "ann", "it hangs", nil)
-		require.NoError(t, err)
-		rec2, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 1}, rec2.Payload)
+		override(t, m, "a", "Failed", "ann", "it hangs", nil)
+		require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 	t.Run("the edit of the override", func(t *testing.T) {
 		m, _ := vms(t)
 		ready(t, m, "a")
-		rec, err := m.Override(t.Context(), "a", "Failed", "ann", "it is really larger", resize(9))
-		require.NoError(t, err)
-		require.Equal(t, size{N: 9}, rec.Payload)
-		rec3, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 1}, rec3.Payload)
+		require.Equal(t, size{N: 9}, override(t, m, "a", "Failed", "ann", "it is really larger", resize(9)).Payload)
+		require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 	t.Run("nothing once all is well", func(t *testing.T) {
 		m, _ := vms(t)
 		updating(t, m, "a")
-		_, err := m.Override(t.Context(), "a", "Ready", "ann", "it is as it should be", nil)
-		require.NoError(t, err)
-		_, err = m.Override(t.Context(), "a", "Failed", "ann", "or is it", nil)
-		require.NoError(t, err)
-		rec4, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 2}, rec4.Payload)
+		override(t, m, "a", "Ready", "ann", "it is as it should be", nil)
+		override(t, m, "a", "Failed", "ann", "or is it", nil)
+		require.Equal(t, size{N: 2}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 }
 
@@ -154,38 +128,29 @@ func TestOverrideRefused(t *testing.T) {
 	}
 	store.reset()
 	store.afterGet = func(int) {
-		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
-		require.NoError(t, err)
+		fire(t, store.others(), "a", "progress", agent, nil)
 	}
 	_, err := m.Override(t.Context(), "a", "Ready", "ann", "because", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := m.Current(err)
-	require.True(t, ok)
-	require.Equal(t, "progress", winner.Event)
+	require.Equal(t, "progress", winnerOf(t, m, err).Event)
 }
 
 // TestOverrideOfWork: the owner is out of the record, and its outcome is refused.
 func TestOverrideOfWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", 0)
-		require.NoError(t, err)
+		o := join(t, store, "p", 0)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		other := workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
 		end := make(chan struct{})
 		work := func(context.Context) error { <-end; return nil }
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(work), nil)
-		require.NoError(t, err)
-		rec, err := other.Override(t.Context(), "a", "stopping", "ann", "another process does it", nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "stop", user, lifecycle.Func(work), nil)
+		rec := override(t, other, "a", "stopping", "ann", "another process does it", nil)
 		require.Empty(t, rec.Owner)
 		close(end)
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		rec2, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, rec, rec2)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
+		require.Equal(t, rec, get(t, m, "a"))
 		require.NoError(t, o.Leave(t.Context()))
 	})
 }

@@ -19,8 +19,7 @@ func TestFireOvertaken(t *testing.T) {
 	store.reset()
 	var won lifecycle.Record[state, size]
 	store.afterGet = func(int) {
-		rec, err := store.others().Fire(t.Context(), "a", "update", user, resize(7))
-		require.NoError(t, err)
+		rec := fire(t, store.others(), "a", "update", user, resize(7))
 		won = rec
 	}
 	_, err := m.Fire(t.Context(), "a", "delete", user, nil)
@@ -30,14 +29,11 @@ func TestFireOvertaken(t *testing.T) {
 	require.EqualError(t, err, `lifecycle: fire vm "a": delete by user in Ready: `+
 		`conflict: vm "a" is expected Ready at revision "2" and is Updating at "3"`)
 	require.Equal(t, 1, store.commits, "Fire tried again")
-	winner, ok := m.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, m, err)
 	require.Equal(t, won, winner)
 	require.Equal(t, size{N: 7}, winner.Payload)
 	store.reset()
-	rec2, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, won, rec2)
+	require.Equal(t, won, get(t, m, "a"))
 }
 
 // TestFireOvertakenByItself: a self transition moves the object too, and so does
@@ -45,29 +41,22 @@ func TestFireOvertaken(t *testing.T) {
 func TestFireOvertakenByItself(t *testing.T) {
 	for name, meanwhile := range map[string]func(t *testing.T, m *sizedManager){
 		"self transition": func(t *testing.T, m *sizedManager) {
-			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "touch", user, nil)
 		},
 		"removed and made again": func(t *testing.T, m *sizedManager) {
-			_, err := m.Fire(t.Context(), "a", "delete", user, nil)
-			require.NoError(t, err)
-			_, err = m.Fire(t.Context(), "a", "done", agent, nil)
-			require.NoError(t, err)
-			_, err = m.Create(t.Context(), "a", "import", user, size{N: 1})
-			require.NoError(t, err)
+			fire(t, m, "a", "delete", user, nil)
+			fire(t, m, "a", "done", agent, nil)
+			create(t, m, "a", "import", user, size{N: 1})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, store := vms(t)
-			_, err := m.Create(t.Context(), "a", "import", user, size{N: 1})
-			require.NoError(t, err)
+			create(t, m, "a", "import", user, size{N: 1})
 			store.reset()
 			store.afterGet = func(int) { meanwhile(t, store.others()) }
-			_, err = m.Fire(t.Context(), "a", "update", user, nil)
+			_, err := m.Fire(t.Context(), "a", "update", user, nil)
 			require.ErrorIs(t, err, lifecycle.ErrConflict)
-			winner, ok := m.Current(err)
-			require.True(t, ok)
-			require.Equal(t, state("Ready"), winner.State)
+			require.Equal(t, state("Ready"), winnerOf(t, m, err).State)
 		})
 	}
 }
@@ -75,16 +64,13 @@ func TestFireOvertakenByItself(t *testing.T) {
 // TestFireOvertakenByRemoval: the object was removed, so the conflict has no record.
 func TestFireOvertakenByRemoval(t *testing.T) {
 	m, store := vms(t)
-	_, err := m.Create(t.Context(), "a", "import", user, size{})
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "delete", user, nil)
-	require.NoError(t, err)
+	create(t, m, "a", "import", user, size{})
+	fire(t, m, "a", "delete", user, nil)
 	store.reset()
 	store.afterGet = func(int) {
-		_, err := store.others().Fire(t.Context(), "a", "done", agent, nil)
-		require.NoError(t, err)
+		fire(t, store.others(), "a", "done", agent, nil)
 	}
-	_, err = m.Fire(t.Context(), "a", "late", "sweeper", nil)
+	_, err := m.Fire(t.Context(), "a", "late", "sweeper", nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrNotFound)
 	_, ok := m.Current(err)
@@ -102,9 +88,8 @@ func TestCurrentOfNothing(t *testing.T) {
 		require.False(t, ok, "%v", err)
 	}
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
+	add(t, leases, "l", user, size{})
 	_, err := leases.Add(t.Context(), "l", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Add(t.Context(), "l", user, size{})
 	_, ok := leases.Current(err)
 	require.True(t, ok)
 	_, ok = m.Current(err)
@@ -119,16 +104,12 @@ func TestReportOvertaken(t *testing.T) {
 	store.reset()
 	store.afterGet = func(n int) {
 		if n <= 3 {
-			_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
-			require.NoError(t, err)
+			fire(t, store.others(), "a", "progress", agent, nil)
 		}
 	}
-	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", agent, ""))
 	require.Equal(t, 4, store.commits)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	rec := get(t, m, "a")
 	require.Equal(t, state("Ready"), rec.State)
 	require.EqualValues(t, 3+3+1, rec.Sequence)
 }
@@ -156,8 +137,8 @@ func TestReportDecidedAgain(t *testing.T) {
 		}, lifecycle.Stale, "Deleting"},
 		{"by removal", func(m *sizedManager) error {
 			_, err := m.Fire(t.Context(), "a", "delete", user, nil)
-			_, err2 := m.Fire(t.Context(), "a", "done", agent, nil)
-			return errors.Join(err, err2)
+			_, again := m.Fire(t.Context(), "a", "done", agent, nil)
+			return errors.Join(err, again)
 		}, lifecycle.Stale, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,12 +150,8 @@ func TestReportDecidedAgain(t *testing.T) {
 					require.NoError(t, c.meanwhile(store.others()))
 				}
 			}
-			verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-			require.NoError(t, err)
-			require.Equal(t, c.want, verdict)
-			stored, err := store.Get(t.Context(), lifecycle.Key{Machine: "vm", ID: "a"})
-			require.NoError(t, err)
-			require.Equal(t, c.state, stored.State)
+			require.Equal(t, c.want, report(t, m, "a", 2, "done", agent, ""))
+			require.Equal(t, c.state, storedAt(t, store, lifecycle.Key{Machine: "vm", ID: "a"}).State)
 		})
 	}
 }
@@ -191,17 +168,12 @@ func TestReportRunsGuardsAgain(t *testing.T) {
 		return nil
 	})
 	m, others := lifecycle.Must(machine, store, nil), lifecycle.Must(machine, store.MemoryStore, nil)
-	_, err := m.Add(t.Context(), "a", user, size{})
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "open", user, nil)
-	require.NoError(t, err)
+	add(t, m, "a", user, size{})
+	fire(t, m, "a", "open", user, nil)
 	store.afterGet = func(int) {
-		_, err := others.Fire(t.Context(), "a", "edit by force", user, nil)
-		require.NoError(t, err)
+		fire(t, others, "a", "edit by force", user, nil)
 	}
-	verdict, err := m.Report(t.Context(), "a", 1, "edit", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict)
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 1, "edit", agent, ""))
 	require.Equal(t, 2, runs)
 }
 
@@ -212,16 +184,13 @@ func TestReportUnderConstantConflict(t *testing.T) {
 	updating(t, m, "a")
 	store.reset()
 	store.afterGet = func(int) {
-		_, err := store.others().Fire(t.Context(), "a", "progress", agent, nil)
-		require.NoError(t, err)
+		fire(t, store.others(), "a", "progress", agent, nil)
 	}
 	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 16, store.commits)
-	winner, ok := m.Current(err)
-	require.True(t, ok)
-	require.Equal(t, "progress", winner.Event)
+	require.Equal(t, "progress", winnerOf(t, m, err).Event)
 }
 
 // TestCreateOvertaken: another create wins. The error has its record, for Create and
@@ -230,30 +199,24 @@ func TestCreateOvertaken(t *testing.T) {
 	t.Run("create", func(t *testing.T) {
 		m, store := vms(t)
 		store.afterGet = func(int) {
-			_, err := store.others().Create(t.Context(), "a", "import", user, size{N: 7})
-			require.NoError(t, err)
+			create(t, store.others(), "a", "import", user, size{N: 7})
 		}
 		_, err := m.Create(t.Context(), "a", "create", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.EqualError(t, err, `lifecycle: create vm "a": create by user: exists already, Ready at revision "1"`)
-		winner, ok := m.Current(err)
-		require.True(t, ok)
-		require.Equal(t, size{N: 7}, winner.Payload)
+		require.Equal(t, size{N: 7}, winnerOf(t, m, err).Payload)
 		require.Equal(t, 1, store.commits)
 	})
 	t.Run("add", func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m, others := lifecycle.Must(lease, store, nil), lifecycle.Must(lease, store.MemoryStore, nil)
 		store.afterGet = func(int) {
-			_, err := others.Add(t.Context(), "a", agent, size{N: 7})
-			require.NoError(t, err)
+			add(t, others, "a", agent, size{N: 7})
 		}
 		_, err := m.Add(t.Context(), "a", user, size{N: 1})
 		require.ErrorIs(t, err, lifecycle.ErrExists)
-		winner, ok := m.Current(err)
-		require.True(t, ok)
-		require.Equal(t, agent, winner.Actor)
+		require.Equal(t, agent, winnerOf(t, m, err).Actor)
 	})
 }
 
@@ -262,16 +225,12 @@ func TestCreateOvertaken(t *testing.T) {
 func churn(t *testing.T, store *hooked, id string, touches int) {
 	t.Helper()
 	others := store.others()
-	_, err := others.Create(t.Context(), id, "import", user, size{})
-	require.NoError(t, err)
+	create(t, others, id, "import", user, size{})
 	for range touches {
-		_, err := others.Fire(t.Context(), id, "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, others, id, "touch", user, nil)
 	}
-	_, err = others.Fire(t.Context(), id, "delete", user, nil)
-	require.NoError(t, err)
-	_, err = others.Fire(t.Context(), id, "done", agent, nil)
-	require.NoError(t, err)
+	fire(t, others, id, "delete", user, nil)
+	fire(t, others, id, "done", agent, nil)
 }
 
 // TestCreateAfterForgotten: the store forgets another removal before the create is
@@ -286,8 +245,7 @@ func TestCreateAfterForgotten(t *testing.T) {
 		}
 		return write()
 	}
-	rec, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
+	rec := create(t, m, "a", "create", user, size{})
 	require.Equal(t, 4, store.gets)
 	require.Equal(t, 4, store.commits)
 	require.EqualValues(t, 13+23+33+1, rec.Sequence, "above all that was forgotten")

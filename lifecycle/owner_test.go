@@ -21,8 +21,7 @@ func TestJoin(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		var last *lifecycle.Owner
 		for epoch := range uint64(4) {
-			o, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
-			require.NoError(t, err)
+			o := join(t, store, "p", time.Minute)
 			require.Equal(t, "p", o.Name())
 			require.Equal(t, epoch+1, o.Epoch())
 			if last != nil {
@@ -37,12 +36,9 @@ func TestJoin(t *testing.T) {
 		require.NoError(t, last.Leave(t.Context()))
 		<-last.Lost()
 		require.ErrorIs(t, last.Heartbeat(t.Context()), lifecycle.ErrStale)
-		again, err := lifecycle.Join(t.Context(), store, "p", 0)
-		require.NoError(t, err)
+		again := join(t, store, "p", 0)
 		require.EqualValues(t, 5, again.Epoch(), "also after it has left")
-		rec, err := store.Get(t.Context(), ownerKey("p"))
-		require.NoError(t, err)
-		require.Equal(t, time.Now().Add(lifecycle.DefaultTTL), rec.Deadline)
+		require.Equal(t, time.Now().Add(lifecycle.DefaultTTL), storedAt(t, store, ownerKey("p")).Deadline)
 		require.NoError(t, again.Leave(t.Context()))
 	})
 }
@@ -62,19 +58,15 @@ func TestJoinInvalid(t *testing.T) {
 // stays.
 func TestJoinAtOnce(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	_, err := lifecycle.Join(t.Context(), store, "p", 0)
-	require.NoError(t, err)
+	join(t, store, "p", 0)
 	store.reset()
 	var rival *lifecycle.Owner
 	store.afterGet = func(n int) {
 		if n == 1 {
-			owner2, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", 0)
-			require.NoError(t, err)
-			rival = owner2
+			rival = join(t, store.MemoryStore, "p", 0)
 		}
 	}
-	owner, err := lifecycle.Join(t.Context(), store, "p", 0)
-	require.NoError(t, err)
+	owner := join(t, store, "p", 0)
 	require.ErrorIs(t, rival.Heartbeat(t.Context()), lifecycle.ErrStale)
 	require.NoError(t, owner.Heartbeat(t.Context()))
 }
@@ -91,33 +83,25 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 		},
 		"is declared dead": func(t *testing.T, _ *lifecycle.Owner, store *lifecycle.MemoryStore) {
 			time.Sleep(time.Minute + 1)
-			other, err := lifecycle.Join(t.Context(), store, "other", time.Hour)
-			require.NoError(t, err)
+			other := join(t, store, "other", time.Hour)
 			m := workers(store, lifecycle.Config[event]{Owner: other})
-			_, err = m.Sweep(t.Context())
-			require.NoError(t, err)
-			rec, err := store.Get(t.Context(), ownerKey("p"))
-			require.NoError(t, err)
-			require.Equal(t, "dead", rec.State)
+			sweep(t, m)
+			require.Equal(t, "dead", storedAt(t, store, ownerKey("p")).State)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				earlier, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
-				require.NoError(t, err)
-				store.reset()
-				store.afterGet = func(n int) {
-					if n == 1 {
-						end(t, earlier, store.MemoryStore)
-					}
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			earlier := join(t, store, "p", time.Minute)
+			store.reset()
+			store.afterGet = func(n int) {
+				if n == 1 {
+					end(t, earlier, store.MemoryStore)
 				}
-				o, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
-				require.NoError(t, err)
-				require.EqualValues(t, 2, o.Epoch())
-				require.NoError(t, o.Heartbeat(t.Context()))
-				require.ErrorIs(t, earlier.Heartbeat(t.Context()), lifecycle.ErrStale)
-			})
+			}
+			o := join(t, store, "p", time.Minute)
+			require.EqualValues(t, 2, o.Epoch())
+			require.NoError(t, o.Heartbeat(t.Context()))
+			require.ErrorIs(t, earlier.Heartbeat(t.Context()), lifecycle.ErrStale)
 		})
 	}
 }
@@ -128,24 +112,19 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 func TestOwnerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		quick, err := lifecycle.Join(t.Context(), store, "quick", time.Second)
-		require.NoError(t, err)
-		slow, err := lifecycle.Join(t.Context(), store, "slow", time.Hour)
-		require.NoError(t, err)
+		quick := join(t, store, "quick", time.Second)
+		slow := join(t, store, "slow", time.Hour)
 		watcher := workers(store, lifecycle.Config[event]{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- quick.Run(ctx) }()
 		for range 100 {
 			time.Sleep(time.Second / 2)
-			found, err := watcher.Sweep(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, found)
+			require.Empty(t, sweep(t, watcher))
 		}
 		stop()
 		require.NoError(t, <-ended)
-		alive, err := store.Get(t.Context(), ownerKey("quick"))
-		require.NoError(t, err)
+		alive := storedAt(t, store, ownerKey("quick"))
 		require.Equal(t, "alive", alive.State)
 		require.EqualValues(t, 1, alive.Sequence)
 		rows, err := store.History(t.Context(), ownerKey("quick"), 0, 100)
@@ -155,26 +134,16 @@ func TestOwnerRun(t *testing.T) {
 		time.Sleep(time.Second + 1)
 		require.NoError(t, quick.Heartbeat(t.Context()), "late, but before any sweep")
 		time.Sleep(time.Second + 1)
-		_, err = watcher.Sweep(t.Context())
-		require.NoError(t, err)
-		rec, err := store.Get(t.Context(), ownerKey("quick"))
-		require.NoError(t, err)
-		require.Equal(t, "dead", rec.State)
-		rec2, err := store.Get(t.Context(), ownerKey("slow"))
-		require.NoError(t, err)
-		require.Equal(t, "alive", rec2.State)
+		sweep(t, watcher)
+		require.Equal(t, "dead", storedAt(t, store, ownerKey("quick")).State)
+		require.Equal(t, "alive", storedAt(t, store, ownerKey("slow")).State)
 		require.ErrorIs(t, quick.Run(t.Context()), lifecycle.ErrStale)
 		require.NoError(t, slow.Leave(t.Context()))
-		rec3, err := store.Get(t.Context(), ownerKey("slow"))
-		require.NoError(t, err)
-		require.False(t, new(rec3).Exists())
+		require.False(t, new(storedAt(t, store, ownerKey("slow"))).Exists())
 
 		time.Sleep(24*time.Hour + 1)
-		_, err = watcher.Sweep(t.Context())
-		require.NoError(t, err)
-		rec4, err := store.Get(t.Context(), ownerKey("quick"))
-		require.NoError(t, err)
-		require.False(t, new(rec4).Exists(), "dead owners are forgotten after a day")
+		sweep(t, watcher)
+		require.False(t, new(storedAt(t, store, ownerKey("quick"))).Exists(), "dead owners are forgotten after a day")
 	})
 }
 
@@ -182,13 +151,11 @@ func TestOwnerRun(t *testing.T) {
 func TestOwnerRunLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Minute)
-		require.NoError(t, err)
+		o := join(t, store, "p", time.Minute)
 		ended := make(chan error, 1)
 		go func() { ended <- o.Run(t.Context()) }()
 		time.Sleep(time.Second)
-		_, err = lifecycle.Join(t.Context(), store, "p", time.Minute)
-		require.NoError(t, err)
+		join(t, store, "p", time.Minute)
 		require.ErrorIs(t, <-ended, lifecycle.ErrStale)
 		<-o.Lost()
 	})
@@ -197,8 +164,7 @@ func TestOwnerRunLost(t *testing.T) {
 // TestOwnerBeatOfStore: an answer that was lost is not an ownership that was.
 func TestOwnerBeatOfStore(t *testing.T) {
 	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-	o, err := lifecycle.Join(t.Context(), store, "p", 0)
-	require.NoError(t, err)
+	o := join(t, store, "p", 0)
 	store.reset()
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		if n%2 == 1 {
@@ -238,10 +204,8 @@ func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
 		store := lifecycle.NewMemoryStore()
-		zombie, err := lifecycle.Join(t.Context(), store, "zombie", time.Second)
-		require.NoError(t, err)
-		heir, err := lifecycle.Join(t.Context(), store, "heir", time.Hour)
-		require.NoError(t, err)
+		zombie := join(t, store, "zombie", time.Second)
+		heir := join(t, store, "heir", time.Hour)
 		woken := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{Owner: zombie, Handlers: map[string]lifecycle.Handler{
 			"reboot": func(ctx context.Context, _ []byte) error {
@@ -254,13 +218,11 @@ func TestZombie(t *testing.T) {
 		}})
 		n := workers(store, lifecycle.Config[event]{Owner: heir, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("the heir does")}})
 		running(t, m, "a")
-		h, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil)
 		require.Equal(t, "zombie", h.Admitted().Owner)
 		require.EqualValues(t, 1, h.Admitted().Epoch)
 		time.Sleep(time.Second + 1)
-		cases, err := n.Sweep(t.Context())
-		require.NoError(t, err)
+		cases := sweep(t, n)
 		require.Len(t, cases, 1)
 		require.Equal(t, lifecycle.Redone, cases[0].Resolution)
 		require.True(t, cases[0].OwnerDead)
@@ -274,12 +236,11 @@ func TestZombie(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"the heir does it"}, log.list)
 		require.ErrorIs(t, zombie.Heartbeat(t.Context()), lifecycle.ErrStale)
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 		require.Equal(t, []string{"the heir does it", "the stale process gets ErrStale"}, log.list)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 
-		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
+		_, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
 		require.ErrorIs(t, err, lifecycle.ErrStale)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 		require.NoError(t, heir.Leave(t.Context()))
@@ -291,31 +252,24 @@ func TestZombie(t *testing.T) {
 func TestTwoLivesOfOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		first, err := lifecycle.Join(t.Context(), store, "p", 0)
-		require.NoError(t, err)
+		first := join(t, store, "p", 0)
 		m := workers(store, lifecycle.Config[event]{Owner: first})
 		running(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
 		work := lifecycle.Func(func(context.Context) error { <-end; return nil })
-		a, err := m.Do(t.Context(), "a", "stop", user, work, nil)
-		require.NoError(t, err)
-		second, err := lifecycle.Join(t.Context(), store, "p", 0)
-		require.NoError(t, err)
+		a := do(t, m, "a", "stop", user, work, nil)
+		second := join(t, store, "p", 0)
 		n := workers(store, lifecycle.Config[event]{Owner: second})
-		b, err := n.Do(t.Context(), "b", "start", user, work, nil)
-		require.NoError(t, err)
-		cases, err := n.Sweep(t.Context())
-		require.NoError(t, err)
+		b := do(t, n, "b", "start", user, work, nil)
+		cases := sweep(t, n)
 		require.Len(t, cases, 1)
 		require.Equal(t, "a", cases[0].ID)
 		require.Equal(t, lifecycle.Moved, cases[0].Resolution)
 		require.Equal(t, "running", cases[0].To)
 		close(end)
-		_, err = a.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		_, err = b.Wait(t.Context())
-		require.NoError(t, err)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, a).Outcome)
+		wait(t, b)
 		require.NoError(t, second.Leave(t.Context()))
 	})
 }
@@ -324,20 +278,14 @@ func TestTwoLivesOfOneName(t *testing.T) {
 func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", 0)
-		require.NoError(t, err)
+		o := join(t, store, "p", 0)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "a")
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(untilEnded), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 		require.NoError(t, o.Leave(t.Context()))
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome, "the context of its work has ended")
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, state("stopping"), rec.State)
-		cases, err := workers(store, lifecycle.Config[event]{}).Sweep(t.Context())
-		require.NoError(t, err)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome, "the context of its work has ended")
+		require.Equal(t, state("stopping"), get(t, m, "a").State)
+		cases := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, cases, 1)
 		require.Equal(t, `work-vm "a" in stopping, operation 3: moved to running by late, owner p is dead`, cases[0].String())
 	})
@@ -348,13 +296,11 @@ func TestLeave(t *testing.T) {
 func TestOwnerJoinsDuringSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		first, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Second)
-		require.NoError(t, err)
+		first := join(t, store.MemoryStore, "p", time.Second)
 		m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: first})
 		running(t, m, "a")
 		running(t, m, "b")
-		_, err = m.Do(t.Context(), "a", "stop", user, lifecycle.Func(untilEnded), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
 		time.Sleep(time.Second + 1)
 		var h *lifecycle.Handle[state, size]
 		lister := &clocked{hooked: store}
@@ -363,19 +309,15 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 				return
 			}
 			// The sweep has read that p is dead, and lists the objects of p.
-			second, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", time.Hour)
-			require.NoError(t, err)
+			second := join(t, store.MemoryStore, "p", time.Hour)
 			n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
-			h, err = n.Do(t.Context(), "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
-			require.NoError(t, err)
+			h = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
 		}
-		cases, err := workers(lister, lifecycle.Config[event]{}).Sweep(t.Context())
-		require.NoError(t, err)
+		cases := sweep(t, workers(lister, lifecycle.Config[event]{}))
 		require.NotNil(t, h)
 		require.Len(t, cases, 1)
 		require.Equal(t, "a", cases[0].ID)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 		require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale) // and the context of its work ends
 	})
 }

@@ -36,29 +36,23 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	want := fullBox()
 	check := func(what string) {
 		t.Helper()
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(want, rec.Payload), what)
+		require.Empty(t, cmp.Diff(want, get(t, m, "a").Payload), what)
 	}
 	given := fullBox()
-	rec, err := m.Create(t.Context(), "a", "create", user, given)
-	require.NoError(t, err)
+	rec := create(t, m, "a", "create", user, given)
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&given)
 	check("what was given to create")
 	spoil(&rec.Payload)
 	check("what create returned")
-	rec, err = m.Fire(t.Context(), "a", "done", agent, nil)
-	require.NoError(t, err)
+	rec = fire(t, m, "a", "done", agent, nil)
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&rec.Payload)
 	check("what fire returned")
-	rec, err = m.Fire(t.Context(), "a", "ping", agent, nil)
-	require.NoError(t, err)
+	rec = fire(t, m, "a", "ping", agent, nil)
 	spoil(&rec.Payload)
 	check("what an ignored event returned")
-	rec, err = m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	rec = get(t, m, "a")
 	spoil(&rec.Payload)
 	check("what get returned")
 	page, err := m.List(t.Context(), lifecycle.Select[state]{})
@@ -67,21 +61,19 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	check("what list returned")
 
 	_, err = m.Create(t.Context(), "a", "create", user, fullBox())
-	winner, ok := m.Current(err)
-	require.True(t, ok)
+	winner := winnerOf(t, m, err)
 	spoil(&winner.Payload)
 	check("the winner")
 
 	// An edit that keeps what it worked on, and puts in what it owns.
 	var kept *box
 	owned := fullBox()
-	rec, err = m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+	rec = fire(t, m, "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
 		kept = p
 		*p = owned
 		p.N = 5
 		return nil
 	}})
-	require.NoError(t, err)
 	want.N = 5
 	require.Empty(t, cmp.Diff(want, rec.Payload))
 	spoil(&owned)
@@ -101,10 +93,8 @@ func TestPayloadIsNobodysElse(t *testing.T) {
 	check("an edit that failed")
 
 	// The saved payload is as safe as the present one.
-	rec, err = m.Fire(t.Context(), "a", "fail", agent, nil)
-	require.NoError(t, err)
-	rec, err = m.Fire(t.Context(), "a", "undo", user, nil)
-	require.NoError(t, err)
+	rec = fire(t, m, "a", "fail", agent, nil)
+	rec = fire(t, m, "a", "undo", user, nil)
 	want.N = 1
 	require.Empty(t, cmp.Diff(want, rec.Payload), "the undo's record")
 	check("the undone edit")
@@ -116,23 +106,18 @@ func TestGuardChangesNothing(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(boxedVM, store, nil)
 	given, want := fullBox(), fullBox()
-	rec, err := m.Create(t.Context(), "a", "create", user, given)
-	require.NoError(t, err)
+	rec := create(t, m, "a", "create", user, given)
 	require.Empty(t, cmp.Diff(want, rec.Payload), "after the guard of create")
 	require.Empty(t, cmp.Diff(want, given), "the caller's own")
-	_, err = m.Fire(t.Context(), "a", "done", agent, nil)
-	require.NoError(t, err)
-	rec, err = m.Fire(t.Context(), "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
+	fire(t, m, "a", "done", agent, nil)
+	rec = fire(t, m, "a", "update", user, &lifecycle.Change[box]{Edit: func(p *box) error {
 		require.Empty(t, cmp.Diff(want, *p), "what the edit sees after the guard of fire")
 		p.N = 2
 		return nil
 	}})
-	require.NoError(t, err)
 	want.N = 2
 	require.Empty(t, cmp.Diff(want, rec.Payload))
-	rec2, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(want, rec2.Payload))
+	require.Empty(t, cmp.Diff(want, get(t, m, "a").Payload))
 	t.Run("plain payload", func(t *testing.T) {
 		spec := noteTable()
 		spec.Rows[0] = spec.Rows[0].If(fsm.When("writes", func(_ context.Context, _, p *size) error {
@@ -140,14 +125,9 @@ func TestGuardChangesNothing(t *testing.T) {
 			return nil
 		}))
 		m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
-		_, err := m.Add(t.Context(), "a", user, size{N: 1})
-		require.NoError(t, err)
-		rec3, err := m.Fire(t.Context(), "a", "edit", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 1}, rec3.Payload)
-		rec4, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, size{N: 1}, rec4.Payload)
+		add(t, m, "a", user, size{N: 1})
+		require.Equal(t, size{N: 1}, fire(t, m, "a", "edit", user, nil).Payload)
+		require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
 	})
 }
 
@@ -156,16 +136,10 @@ func TestGuardChangesNothing(t *testing.T) {
 func TestUndo(t *testing.T) {
 	undo := map[string]func(t *testing.T, m *sizedManager){
 		"fire": func(t *testing.T, m *sizedManager) {
-			rec, err := m.Fire(t.Context(), "a", "undo", user, nil)
-			require.NoError(t, err)
-			require.Equal(t, size{N: 1}, rec.Payload)
+			require.Equal(t, size{N: 1}, fire(t, m, "a", "undo", user, nil).Payload)
 		},
 		"report": func(t *testing.T, m *sizedManager) {
-			rec, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			verdict, err := m.Report(t.Context(), "a", rec.Operation, "undo", agent, "")
-			require.NoError(t, err)
-			require.Equal(t, lifecycle.Applied, verdict)
+			require.Equal(t, lifecycle.Applied, report(t, m, "a", get(t, m, "a").Operation, "undo", agent, ""))
 		},
 	}
 	for name, back := range undo {
@@ -173,49 +147,33 @@ func TestUndo(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m := lifecycle.Must(sizedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
 			updating(t, m, "a")
-			_, err := m.Fire(t.Context(), "a", "fail", agent, nil)
-			require.NoError(t, err)
-			rec2, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, size{N: 2}, rec2.Payload)
+			fire(t, m, "a", "fail", agent, nil)
+			require.Equal(t, size{N: 2}, get(t, m, "a").Payload)
 			back(t, m)
-			rec3, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, size{N: 1}, rec3.Payload)
+			require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
 
-			_, err = m.Fire(t.Context(), "a", "update", user, resize(3))
-			require.NoError(t, err)
-			_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
-			require.NoError(t, err)
-			_, err = m.Fire(t.Context(), "a", "retry", user, resize(4))
-			require.NoError(t, err)
-			_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "update", user, resize(3))
+			fire(t, m, "a", "fail", agent, nil)
+			fire(t, m, "a", "retry", user, resize(4))
+			fire(t, m, "a", "fail", agent, nil)
 			back(t, m)
-			rec4, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, size{N: 1}, rec4.Payload)
+			require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
 		})
 	}
 	t.Run("is only what Config names", func(t *testing.T) {
 		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), nil)
 		updating(t, m, "a")
-		_, err := m.Fire(t.Context(), "a", "fail", agent, nil)
-		require.NoError(t, err)
-		rec5, err := m.Fire(t.Context(), "a", "undo", user, nil)
-		require.NoError(t, err)
-		require.Equal(t, size{N: 2}, rec5.Payload)
+		fire(t, m, "a", "fail", agent, nil)
+		require.Equal(t, size{N: 2}, fire(t, m, "a", "undo", user, nil).Payload)
 	})
 	t.Run("with an edit on top", func(t *testing.T) {
 		m := lifecycle.Must(sizedVM, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
 		updating(t, m, "a")
-		_, err := m.Fire(t.Context(), "a", "fail", agent, nil)
-		require.NoError(t, err)
-		rec, err := m.Fire(t.Context(), "a", "undo", user, &lifecycle.Change[size]{Edit: func(p *size) error {
+		fire(t, m, "a", "fail", agent, nil)
+		rec := fire(t, m, "a", "undo", user, &lifecycle.Change[size]{Edit: func(p *size) error {
 			p.N += 10
 			return nil
 		}})
-		require.NoError(t, err)
 		require.Equal(t, size{N: 11}, rec.Payload)
 	})
 }
@@ -237,20 +195,12 @@ func TestUndoTwice(t *testing.T) {
 			fsm.Move[state, event]("Bad", "undo", "Working"),
 		),
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[event]{Undo: []event{"undo"}})
-	_, err := m.Add(t.Context(), "r", user, size{N: 1})
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "r", "change", user, resize(2))
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "r", "fail", user, nil)
-	require.NoError(t, err)
-	rec, err := m.Fire(t.Context(), "r", "undo", user, resize(3))
-	require.NoError(t, err)
-	require.Equal(t, size{N: 3}, rec.Payload)
-	_, err = m.Fire(t.Context(), "r", "fail", user, nil)
-	require.NoError(t, err)
-	rec2, err := m.Fire(t.Context(), "r", "undo", user, nil)
-	require.NoError(t, err)
-	require.Equal(t, size{N: 1}, rec2.Payload)
+	add(t, m, "r", user, size{N: 1})
+	fire(t, m, "r", "change", user, resize(2))
+	fire(t, m, "r", "fail", user, nil)
+	require.Equal(t, size{N: 3}, fire(t, m, "r", "undo", user, resize(3)).Payload)
+	fire(t, m, "r", "fail", user, nil)
+	require.Equal(t, size{N: 1}, fire(t, m, "r", "undo", user, nil).Payload)
 }
 
 // TestZeroPayload: a store may keep the zero payload as nothing at all; an undo
@@ -258,25 +208,15 @@ func TestUndoTwice(t *testing.T) {
 func TestZeroPayload(t *testing.T) {
 	m, store := vms(t)
 	plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Ready"})
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Zero(t, rec.Payload)
-	_, err = m.Fire(t.Context(), "a", "update", user, resize(2))
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "fail", agent, nil)
-	require.NoError(t, err)
-	rec2, err := m.Fire(t.Context(), "a", "undo", user, nil)
-	require.NoError(t, err)
-	require.Zero(t, rec2.Payload)
-	rec3, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Zero(t, rec3.Payload)
+	require.Zero(t, get(t, m, "a").Payload)
+	fire(t, m, "a", "update", user, resize(2))
+	fire(t, m, "a", "fail", agent, nil)
+	require.Zero(t, fire(t, m, "a", "undo", user, nil).Payload)
+	require.Zero(t, get(t, m, "a").Payload)
 
 	empty := lifecycle.Must(emptyVM, store, nil)
-	_, err = empty.Create(t.Context(), "b", "create", user, struct{}{})
-	require.NoError(t, err)
-	_, err = empty.Fire(t.Context(), "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }})
-	require.NoError(t, err)
+	create(t, empty, "b", "create", user, struct{}{})
+	fire(t, empty, "b", "done", agent, &lifecycle.Change[struct{}]{Edit: func(*struct{}) error { return nil }})
 }
 
 // TestPointers: every kind of reference is found, however deep.
@@ -293,18 +233,12 @@ func TestPointers(t *testing.T) {
 func aliased[T any](t *testing.T, v T, change func(T)) {
 	t.Helper()
 	m := lifecycle.Must(fsm.Must[T](noteTable()), lifecycle.NewMemoryStore(), nil)
-	_, err := m.Add(t.Context(), "a", user, v)
-	require.NoError(t, err)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	add(t, m, "a", user, v)
+	rec := get(t, m, "a")
 	want := rec.Payload
 	change(v)
-	rec2, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	change(rec2.Payload)
-	rec3, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	got := rec3.Payload
+	change(get(t, m, "a").Payload)
+	got := get(t, m, "a").Payload
 	require.Equal(t, want, got)
 	require.NotEqual(t, v, got, "the change changes nothing")
 }
@@ -365,8 +299,7 @@ func TestGuardsOwnReason(t *testing.T) {
 			require.ErrorIs(t, err, fsm.ErrGuard)
 			require.ErrorIs(t, err, errGuard)
 			require.Equal(t, 422, lifecycle.HTTPStatus(err))
-			_, err = m.Add(t.Context(), "a", user, size{})
-			require.NoError(t, err)
+			add(t, m, "a", user, size{})
 			_, err = m.Fire(t.Context(), "a", "edit", user, nil)
 			require.ErrorIs(t, err, fsm.ErrGuard)
 			require.ErrorIs(t, err, errGuard)
@@ -388,10 +321,8 @@ func TestPanics(t *testing.T) {
 	}))
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
-	_, err := m.Add(t.Context(), "1", user, size{N: 1})
-	require.NoError(t, err)
-	_, err = m.Add(t.Context(), "2", user, size{N: 2})
-	require.NoError(t, err)
+	add(t, m, "1", user, size{N: 1})
+	add(t, m, "2", user, size{N: 2})
 	before := all(t, store, "note", "1", "2")
 	require.PanicsWithValue(t, "guard", func() { _, _ = m.Fire(t.Context(), "1", "edit", user, nil) })
 	require.PanicsWithValue(t, "edit", func() {

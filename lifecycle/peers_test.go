@@ -22,10 +22,7 @@ import (
 func bootedVM(t *testing.T, m *lifecycle.Manager[state, event, size], id string) {
 	t.Helper()
 	for _, e := range []event{"create", "start"} {
-		h, err := m.Do(t.Context(), id, e, "user", nothing, nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, do(t, m, id, e, "user", nothing, nil))
 	}
 }
 
@@ -36,37 +33,28 @@ func TestHiddenActionAdmitsOne(t *testing.T) {
 		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 		bootedVM(t, m, "a")
 		end := make(chan struct{})
-		migrate, err := m.Occupy(t.Context(), "a", "migrate", lifecycle.Func(func(context.Context) error { <-end; return nil }), "running")
-		require.NoError(t, err)
+		migrate := occupy(t, m, "a", "migrate", lifecycle.Func(func(context.Context) error { <-end; return nil }), "running")
 		synctest.Wait()
-		rec, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
+		rec := get(t, m, "a")
 		require.Equal(t, state("running"), rec.State, "the state has not changed")
-		stop, err := m.Do(t.Context(), "a", "stop", "user", nothing, nil)
-		require.NoError(t, err)
-		_, err = m.Do(t.Context(), "a", "reboot", "user", nothing, nil)
+		stop := do(t, m, "a", "stop", "user", nothing, nil)
+		_, err := m.Do(t.Context(), "a", "reboot", "user", nothing, nil)
 		require.ErrorIs(t, err, lifecycle.ErrBusy)
 		synctest.Wait()
-		rec, err = m.Get(t.Context(), "a")
-		require.NoError(t, err)
+		rec = get(t, m, "a")
 		require.Equal(t, state("stopping"), rec.State, "admitted, and waiting")
 		close(end)
 		require.NoError(t, migrate.Wait(t.Context()))
-		rec, err = stop.Wait(t.Context())
-		require.NoError(t, err)
+		rec = wait(t, stop)
 		require.Equal(t, state("stopped"), rec.State)
 
 		// And one that waits is skipped if the object has gone elsewhere.
-		again, err := m.Occupy(t.Context(), "a", "migrate", nothing, "stopped")
-		require.NoError(t, err)
+		again := occupy(t, m, "a", "migrate", nothing, "stopped")
 		require.NoError(t, again.Wait(t.Context()))
 		gate := make(chan struct{})
-		first, err := m.Occupy(t.Context(), "a", "look", lifecycle.Func(func(context.Context) error { <-gate; return nil }))
-		require.NoError(t, err)
-		late, err := m.Occupy(t.Context(), "a", "migrate", nothing, "stopped")
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "a", "start", "user", nil)
-		require.NoError(t, err)
+		first := occupy(t, m, "a", "look", lifecycle.Func(func(context.Context) error { <-gate; return nil }))
+		late := occupy(t, m, "a", "migrate", nothing, "stopped")
+		fire(t, m, "a", "start", "user", nil)
 		close(gate)
 		require.NoError(t, first.Wait(t.Context()))
 		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrSkipped)
@@ -88,8 +76,7 @@ func TestHiddenActionRefused(t *testing.T) {
 	}
 	_, err := m.Occupy(t.Context(), "a", "x", lifecycle.Work{})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	ticket, err := m.Occupy(t.Context(), "a", "x", lifecycle.Named("noop", nil))
-	require.NoError(t, err)
+	ticket := occupy(t, m, "a", "x", lifecycle.Named("noop", nil))
 	require.NoError(t, ticket.Wait(t.Context()))
 }
 
@@ -107,16 +94,14 @@ func TestAwait(t *testing.T) {
 
 		began := time.Now()
 		go func() {
-			_, err := m.Create(t.Context(), "a", "create", "user", size{})
-			require.NoError(t, err)
+			create(t, m, "a", "create", "user", size{})
 		}()
 		_, err = m.Await(t.Context(), "a", is("creating"))
 		require.NoError(t, err)
 		require.Zero(t, time.Since(began), "without delay")
 
 		go func() {
-			_, err := other.Report(t.Context(), "a", 1, "done", "worker", "")
-			require.NoError(t, err)
+			report(t, other, "a", 1, "done", "worker", "")
 		}()
 		_, err = m.Await(t.Context(), "a", is("stopped"))
 		require.NoError(t, err)
@@ -137,14 +122,12 @@ func TestAwait(t *testing.T) {
 func TestReconcile(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	for _, id := range []string{"done", "lost", "working", "late", "other"} {
-		_, err := m.Create(t.Context(), id, "create", "user", size{})
-		require.NoError(t, err)
+		create(t, m, id, "create", "user", size{})
 	}
 	for _, id := range []string{"here", "away"} {
 		bootedVM(t, m, id)
 	}
-	_, err := m.Override(t.Context(), "late", "stopped", "admin", "gave up", nil)
-	require.NoError(t, err)
+	override(t, m, "late", "stopped", "admin", "gave up", nil)
 	account := []lifecycle.PeerReport[event]{
 		{ID: "done", Operation: 1, Ended: true, Event: "done", Present: true},
 		{ID: "working", Operation: 1},
@@ -180,13 +163,11 @@ func TestReconcileFailed(t *testing.T) {
 		return nil, err
 	}})
 	for _, id := range []string{"b", "c", "d", "e"} {
-		_, err := m.Create(t.Context(), id, "create", user, size{})
-		require.NoError(t, err)
+		create(t, m, id, "create", user, size{})
 	}
 	for _, id := range []string{"a", "b"} {
 		key := lifecycle.Key{Machine: "work-vm", ID: id}
-		before, err := store.Get(t.Context(), key)
-		require.NoError(t, err)
+		before := storedAt(t, store, key)
 		to := before
 		to.Key, to.State, to.Origin, to.Operation, to.Payload = key, "creating", "none", 1, []byte(`"text"`)
 		to.Sequence++
@@ -221,8 +202,7 @@ func TestReconcileFailed(t *testing.T) {
 func TestReconcileSeveral(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	stopped(t, m, "a")
-	_, err := m.Fire(t.Context(), "a", "start", user, nil)
-	require.NoError(t, err)
+	fire(t, m, "a", "start", user, nil)
 	stopped(t, m, "b")
 	account := []lifecycle.PeerReport[event]{
 		{ID: "a", Operation: 1, Ended: true, Event: "done"},
@@ -245,18 +225,15 @@ func TestReconcileSeveral(t *testing.T) {
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		owner, err := lifecycle.Join(t.Context(), store, "host-1", 0)
-		require.NoError(t, err)
+		owner := join(t, store, "host-1", 0)
 		gate := make(chan struct{})
 		m := workers(store, lifecycle.Config[event]{
 			Owner:    owner,
 			Handlers: map[string]lifecycle.Handler{"boot": func(context.Context, []byte) error { <-gate; return nil }},
 		})
-		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Named("boot", nil), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "create", "user", lifecycle.Named("boot", nil), nil)
 		synctest.Wait()
-		x, err := m.Explain(t.Context(), "a", m.Require("b", "running"))
-		require.NoError(t, err)
+		x := explain(t, m, "a", m.Require("b", "running"))
 		require.Equal(t, strings.TrimPrefix(`
 work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
   last change: create by user in operation 1
@@ -288,11 +265,10 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
 		require.NoError(t, err)
 		var back lifecycle.Explanation
 		require.NoError(t, json.Unmarshal(data, &back))
-		require.Equal(t, x.String(), back.String(), "nothing that people read is lost in JSON")
+		require.Equal(t, x, back)
 
 		require.NoError(t, owner.Leave(t.Context()))
-		x, err = m.Explain(t.Context(), "a")
-		require.NoError(t, err)
+		x = explain(t, m, "a")
 		require.Contains(t, x.NextMove, "is dead")
 		close(gate)
 		_, _ = h.Wait(t.Context())
@@ -318,15 +294,11 @@ func withoutExtras(text string) string {
 func TestFailureByTheDeadlinesRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done}})
-		_, err := m.Add(t.Context(), "vm", ovc.API, struct{}{})
-		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "vm", ovc.Deploy, ovc.API, nothing, nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		add(t, m, "vm", ovc.API, struct{}{})
+		h := do(t, m, "vm", ovc.Deploy, ovc.API, nothing, nil)
+		wait(t, h)
 		errNoHost := errors.New("no host")
-		h, err = m.Do(t.Context(), "vm", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error { return errNoHost }), nil)
-		require.NoError(t, err)
+		h = do(t, m, "vm", ovc.Stop, ovc.API, lifecycle.Func(func(context.Context) error { return errNoHost }), nil)
 		rec, err := h.Wait(t.Context())
 		require.ErrorIs(t, err, errNoHost)
 		failed, ok := errors.AsType[*lifecycle.OutcomeError](err)

@@ -128,10 +128,8 @@ func replayed(t *testing.T, trace *explore.Trace, without protocolPart) *world {
 		there: 1, without: without,
 	}
 	w.start()
-	rec, err := w.m.Create(t.Context(), replayedID, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 1})
-	require.NoError(t, err)
-	_, err = w.m.Report(t.Context(), replayedID, rec.Operation, edgecloud.Done, edgecloud.CRM, "")
-	require.NoError(t, err)
+	rec := create(t, w.m, replayedID, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 1})
+	report(t, w.m, replayedID, rec.Operation, edgecloud.Done, edgecloud.CRM, "")
 	require.Equal(t, "Ready, version 1", trace.Actors[0].Start)
 	for _, s := range trace.Steps {
 		switch {
@@ -158,14 +156,12 @@ func (w *world) act(t *testing.T, e edgecloud.Event) {
 	switch e {
 	case edgecloud.TimedOut:
 		time.Sleep(edgecloud.UpdateTimeout + time.Second)
-		_, err := w.m.Sweep(t.Context())
-		require.NoError(t, err)
+		sweep(t, w.m)
 		return
 	case edgecloud.Prepared, edgecloud.Undo:
 		actor = edgecloud.Controller
 	case edgecloud.Update:
-		rec, err := w.m.Get(t.Context(), replayedID)
-		require.NoError(t, err)
+		rec := get(t, w.m, replayedID)
 		change.Edit = func(c *edgecloud.ClusterSpec) error { c.Nodes = int(rec.Operation) + 1; return nil }
 	}
 	if _, err := w.m.Fire(t.Context(), replayedID, e, actor, change); err != nil {

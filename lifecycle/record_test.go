@@ -22,8 +22,7 @@ func TestNumbersNeverRepeat(t *testing.T) {
 			var last lifecycle.OpID
 			var sequence uint64
 			for range 20 {
-				rec, err := m.Create(t.Context(), "a", "create", user, size{})
-				require.NoError(t, err)
+				rec := create(t, m, "a", "create", user, size{})
 				require.Greater(t, rec.Operation, last)
 				for _, e := range []event{"", "done", "touch", "delete", "done"} {
 					if e != "" {
@@ -31,9 +30,7 @@ func TestNumbersNeverRepeat(t *testing.T) {
 						if e == "delete" {
 							actor = user
 						}
-						rec2, err := m.Fire(t.Context(), "a", e, actor, nil)
-						require.NoError(t, err)
-						rec = rec2
+						rec = fire(t, m, "a", e, actor, nil)
 					}
 					require.False(t, seen[rec.Revision], "revision %q again", rec.Revision)
 					seen[rec.Revision] = true
@@ -41,9 +38,7 @@ func TestNumbersNeverRepeat(t *testing.T) {
 					require.GreaterOrEqual(t, rec.Operation, last)
 					last, sequence = rec.Operation, rec.Sequence
 				}
-				verdict, err := m.Report(t.Context(), "a", last-1, "done", agent, "")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Stale, verdict)
+				require.Equal(t, lifecycle.Stale, report(t, m, "a", last-1, "done", agent, ""))
 			}
 		})
 	}
@@ -57,21 +52,11 @@ func TestOwner(t *testing.T) {
 		Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Ready", Owner: "host-1", Epoch: 7,
 	})
 	owner := func(rec lifecycle.Record[state, size]) string { return fmt.Sprint(rec.Owner, " ", rec.Epoch) }
-	rec2, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, "host-1 7", owner(rec2))
-	rec3, err := m.Fire(t.Context(), "a", "progress", agent, nil)
-	require.NoError(t, err)
-	require.Equal(t, "host-1 7", owner(rec3))
-	rec4, err := m.Fire(t.Context(), "a", "fail", agent, nil)
-	require.NoError(t, err)
-	require.Equal(t, " 0", owner(rec4))
-	rec5, err := m.Fire(t.Context(), "a", "retry", user, nil)
-	require.NoError(t, err)
-	require.Equal(t, " 0", owner(rec5))
-	rec6, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, " 0", owner(rec6))
+	require.Equal(t, "host-1 7", owner(get(t, m, "a")))
+	require.Equal(t, "host-1 7", owner(fire(t, m, "a", "progress", agent, nil)))
+	require.Equal(t, " 0", owner(fire(t, m, "a", "fail", agent, nil)))
+	require.Equal(t, " 0", owner(fire(t, m, "a", "retry", user, nil)))
+	require.Equal(t, " 0", owner(get(t, m, "a")))
 }
 
 // Enumerations of other people's services: numbers with names.
@@ -98,20 +83,16 @@ func TestEnums(t *testing.T) {
 	}), lifecycle.NewMemoryStore(), &lifecycle.Config[command]{Observer: lifecycle.Observer{
 		Reported: func(_ context.Context, r lifecycle.Reported) { reported = append(reported, r.Event, r.State) },
 	}})
-	rec, err := m.Add(t.Context(), "j", user, size{})
-	require.NoError(t, err)
+	rec := add(t, m, "j", user, size{})
 	require.Equal(t, idle, rec.State)
-	_, err = m.Add(t.Context(), "j", user, size{})
+	_, err := m.Add(t.Context(), "j", user, size{})
 	require.EqualError(t, err, `lifecycle: add job "j" by user in Idle: exists already, Idle at revision "1"`)
 	_, err = m.Fire(t.Context(), "j", stop, user, nil)
 	require.EqualError(t, err, `lifecycle: fire job "j": Stop by user in Idle: not allowed`)
-	rec, err = m.Fire(t.Context(), "j", start, user, nil)
-	require.NoError(t, err)
+	rec = fire(t, m, "j", start, user, nil)
 	require.Equal(t, fsm.Status[phase]{State: running, Origin: idle}, rec.Status)
 	require.Equal(t, "Start", rec.Event)
-	verdict, err := m.Report(t.Context(), "j", 1, stop, user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
+	require.Equal(t, lifecycle.Applied, report(t, m, "j", 1, stop, user, ""))
 	require.Equal(t, []string{"Stop", "Running"}, reported)
 	list, err := m.List(t.Context(), lifecycle.Select[phase]{States: []phase{idle}})
 	require.NoError(t, err)

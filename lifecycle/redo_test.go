@@ -17,8 +17,7 @@ import (
 func heir(t *testing.T, store lifecycle.Store, handlers map[string]lifecycle.Handler) *sizedManager {
 	t.Helper()
 	time.Sleep(time.Second + 1)
-	owner, err := lifecycle.Join(t.Context(), store, "second", time.Hour)
-	require.NoError(t, err)
+	owner := join(t, store, "second", time.Hour)
 	return workers(store, lifecycle.Config[event]{
 		Owner: owner, Handlers: handlers,
 		Queue: queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"slow": {MaxRunning: 1}}}),
@@ -37,8 +36,7 @@ func dying(t *testing.T, store, owners lifecycle.Store) *sizedManager {
 		}
 		return errBoom
 	}
-	owner, err := lifecycle.Join(t.Context(), owners, "first", time.Second)
-	require.NoError(t, err)
+	owner := join(t, owners, "first", time.Second)
 	return workers(store, lifecycle.Config[event]{
 		Owner:    owner,
 		Handlers: map[string]lifecycle.Handler{"reboot": hang, "stop": func(context.Context, []byte) error { return nil }, "delete": hang},
@@ -48,8 +46,7 @@ func dying(t *testing.T, store, owners lifecycle.Store) *sizedManager {
 
 func stored(t *testing.T, store lifecycle.Store, id string) lifecycle.StoredRecord {
 	t.Helper()
-	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id})
-	require.NoError(t, err)
+	rec := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
 	return rec
 }
 
@@ -67,8 +64,7 @@ func TestRedoneWithin(t *testing.T) {
 			"d": {Handler: "reboot"},
 		} {
 			running(t, m, id)
-			_, err := m.Do(t.Context(), id, "reboot", user, work, nil)
-			require.NoError(t, err)
+			do(t, m, id, "reboot", user, work, nil)
 		}
 		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").WorkOptions))
 		require.Nil(t, stored(t, store, "d").WorkOptions)
@@ -87,8 +83,7 @@ func TestRedoneWithin(t *testing.T) {
 			return ctx.Err()
 		}})
 		begun = time.Now()
-		found, err := n.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, n)
 		for _, c := range found {
 			require.Equal(t, lifecycle.Redone, c.Resolution, "%v", c)
 		}
@@ -109,12 +104,10 @@ func TestRedoneTwice(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
 		kept := stored(t, store, "a").WorkOptions
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }})
-		_, err = n.Sweep(t.Context())
-		require.NoError(t, err)
+		sweep(t, n)
 		require.Equal(t, "second", stored(t, store, "a").Owner)
 		require.Equal(t, kept, stored(t, store, "a").WorkOptions)
 		time.Sleep(10 * time.Second)
@@ -131,15 +124,13 @@ func TestRedoneWithoutClass(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
 		time.Sleep(time.Second + 1)
 		n := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
 			"reboot": func(context.Context, []byte) error { return nil },
 		}})
 		before := stored(t, store, "a")
-		found, err := n.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, n)
 		require.Len(t, found, 1)
 		require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
 		require.ErrorIs(t, found[0].Err, queue.ErrInvalid)
@@ -161,8 +152,7 @@ func TestWorkOptionsOfAnotherForm(t *testing.T) {
 				Owner: "gone", Epoch: 1,
 			})
 			before := stored(t, store, steps)
-			found, err := m.Sweep(t.Context())
-			require.NoError(t, err)
+			found := sweep(t, m)
 			require.Equal(t, lifecycle.NotMoved, found[len(found)-1].Resolution)
 			for _, c := range found {
 				require.ErrorIs(t, c.Err, lifecycle.ErrForeign)

@@ -247,9 +247,7 @@ func TestIgnoredAbsence(t *testing.T) {
 	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
 	_, err := m.Create(t.Context(), "a", "throw", user, size{})
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
-	rec, err := store.Get(t.Context(), lifecycle.Key{Machine: "note", ID: "a"})
-	require.NoError(t, err)
-	require.Zero(t, rec.Sequence)
+	require.Zero(t, storedAt(t, store, lifecycle.Key{Machine: "note", ID: "a"}).Sequence)
 }
 
 // TestLongestID: the longest id that is allowed is no problem.
@@ -349,17 +347,15 @@ func TestContextEndsInGuard(t *testing.T) {
 			if !history {
 				m = lifecycle.Must(machine, struct{ lifecycle.Store }{store}, nil)
 			}
-			_, err := m.Add(t.Context(), "a", user, size{})
-			require.NoError(t, err)
-			_, err = m.Fire(t.Context(), "a", "open", user, nil)
-			require.NoError(t, err)
+			add(t, m, "a", user, size{})
+			fire(t, m, "a", "open", user, nil)
 			before := all(t, store.MemoryStore, "asking", "a")
 			leave := func() context.Context {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				store.afterGet = func(int) { cancel(errCause) }
 				return ctx
 			}
-			_, err = m.Fire(leave(), "a", "edit", user, nil)
+			_, err := m.Fire(leave(), "a", "edit", user, nil)
 			require.ErrorIs(t, err, errCause)
 			verdict, err := m.Report(leave(), "a", 1, "edit", user, "")
 			require.ErrorIs(t, err, errCause, "the verdict is %v, and nothing could be decided", verdict)
@@ -423,8 +419,7 @@ func TestForeignRecord(t *testing.T) {
 	t.Run("winner", func(t *testing.T) {
 		m, store := vms(t)
 		plant(t, store, lifecycle.StoredRecord{Key: key, State: "Melting", Origin: "Melting"})
-		before, err := store.Get(t.Context(), key)
-		require.NoError(t, err)
+		before := storedAt(t, store, key)
 		_, ok := m.Current(&lifecycle.ConflictError{Current: before})
 		require.False(t, ok)
 	})
@@ -465,16 +460,12 @@ func TestForeignPayload(t *testing.T) {
 		require.ErrorContains(t, err, "foreign record: payload is not a lifecycle_test.size: ")
 		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 	}
-	_, err := m.Explain(t.Context(), "a")
-	require.NoError(t, err)
+	explain(t, m, "a")
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a"))
 
 	foreignPayload(t, store, "b", "Ready")
-	rec, err := m.Override(t.Context(), "b", "None", user, "it cannot be read", nil)
-	require.NoError(t, err)
-	require.Zero(t, rec.Payload)
-	_, err = m.Get(t.Context(), "b")
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	require.Zero(t, override(t, m, "b", "None", user, "it cannot be read", nil).Payload)
+	absent(t, m, "b")
 }
 
 type (
@@ -491,11 +482,9 @@ func TestUnencodablePayload(t *testing.T) {
 		require.EqualError(t, err, `lifecycle: add note "a" by user: invalid request: payload: json: unsupported value: NaN`)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.Equal(t, 400, lifecycle.HTTPStatus(err))
-		_, err = m.Get(t.Context(), "a")
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		absent(t, m, "a")
 
-		_, err = m.Add(t.Context(), "a", user, ratios{Of: []float64{1}})
-		require.NoError(t, err)
+		add(t, m, "a", user, ratios{Of: []float64{1}})
 		before := all(t, store, "note", "a")
 		_, err = m.Fire(t.Context(), "a", "edit", user, &lifecycle.Change[ratios]{Edit: func(p *ratios) error {
 			p.Of = append(p.Of, math.NaN())

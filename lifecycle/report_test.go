@@ -17,24 +17,19 @@ import (
 func TestRepeatedLongAfter(t *testing.T) {
 	for _, before := range []int{0, 97, 98, 99, 150} {
 		m, _ := vms(t)
-		_, err := m.Create(t.Context(), "a", "import", user, size{})
-		require.NoError(t, err)
+		create(t, m, "a", "import", user, size{})
 		for range before {
-			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "touch", user, nil)
 		}
-		_, err = m.Fire(t.Context(), "a", "update", user, nil)
-		require.NoError(t, err)
+		fire(t, m, "a", "update", user, nil)
 		report := func(e event) lifecycle.Verdict {
-			verdict, err := m.Report(t.Context(), "a", 1, e, agent, "")
-			require.NoError(t, err)
+			verdict := report(t, m, "a", 1, e, agent, "")
 			return verdict
 		}
 		require.Equal(t, lifecycle.Applied, report("progress"))
 		require.Equal(t, lifecycle.Applied, report("done"))
 		for range 120 {
-			_, err := m.Fire(t.Context(), "a", "touch", user, nil)
-			require.NoError(t, err)
+			fire(t, m, "a", "touch", user, nil)
 		}
 		require.Equal(t, lifecycle.Repeated, report("progress"))
 		require.Equal(t, lifecycle.Repeated, report("done"))
@@ -48,12 +43,8 @@ func TestRepeatedLongAfter(t *testing.T) {
 func TestRepeatedOfThisOperation(t *testing.T) {
 	m, _ := vms(t)
 	updating(t, m, "a") // "done" was accepted in operation 1
-	verdict, err := m.Report(t.Context(), "a", 2, "fail", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
-	verdict2, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict2)
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "fail", agent, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 2, "done", agent, ""))
 }
 
 // TestRepeatedWithoutHistory: without history, only the last change can be
@@ -62,8 +53,7 @@ func TestRepeatedWithoutHistory(t *testing.T) {
 	m := lifecycle.Must(sizedVM, struct{ lifecycle.Store }{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
 	report := func(e event) lifecycle.Verdict {
-		verdict, err := m.Report(t.Context(), "a", 2, e, agent, "")
-		require.NoError(t, err)
+		verdict := report(t, m, "a", 2, e, agent, "")
 		return verdict
 	}
 	require.Equal(t, lifecycle.Applied, report("progress"))
@@ -90,18 +80,10 @@ func TestHistoryFails(t *testing.T) {
 	require.ErrorIs(t, err, errHistory)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.EqualError(t, err, `lifecycle: report vm "a": late by agent in Updating: the history cannot be read`)
-	verdict2, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict2)
-	verdict3, err := m.Report(t.Context(), "a", 2, "done", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Repeated, verdict3)
-	verdict4, err := m.Report(t.Context(), "a", 1, "late", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Stale, verdict4)
-	verdict5, err := m.Report(t.Context(), "a", 3, "late", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict5)
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 2, "done", agent, ""))
+	require.Equal(t, lifecycle.Repeated, report(t, m, "a", 2, "done", agent, ""))
+	require.Equal(t, lifecycle.Stale, report(t, m, "a", 1, "late", agent, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 3, "late", agent, ""))
 }
 
 // TestReportStartsNoOperation: no report starts an operation, for any actor.
@@ -110,15 +92,9 @@ func TestReportStartsNoOperation(t *testing.T) {
 	ready(t, m, "a")
 	updating(t, m, "b")
 	before := all(t, store.MemoryStore, "vm", "a", "b")
-	verdict, err := m.Report(t.Context(), "a", 1, "update", user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict)
-	verdict2, err := m.Report(t.Context(), "a", 1, "delete", user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict2)
-	verdict3, err := m.Report(t.Context(), "b", 2, "delete", user, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict3, "superseding")
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 1, "update", user, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", 1, "delete", user, ""))
+	require.Equal(t, lifecycle.Refused, report(t, m, "b", 2, "delete", user, ""), "superseding")
 	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
 }
 
@@ -141,14 +117,9 @@ func TestReportRunsGuardsOnce(t *testing.T) {
 			fsm.Move[state, event]("Creating", "done", "Ready").By(agent).After(time.Minute),
 		),
 	}), lifecycle.NewMemoryStore(), nil)
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
-	require.NoError(t, err)
-	verdict, err := m.Report(t.Context(), "a", 1, "progress", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
-	verdict2, err := m.Report(t.Context(), "a", 1, "progress", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Repeated, verdict2)
+	create(t, m, "a", "create", user, size{})
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "progress", agent, ""))
+	require.Equal(t, lifecycle.Repeated, report(t, m, "a", 1, "progress", agent, ""))
 	require.Equal(t, 2, runs)
 }
 
@@ -166,24 +137,16 @@ func TestVerdictString(t *testing.T) {
 func TestReportOfAFormerLife(t *testing.T) {
 	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), &lifecycle.MemoryStore{NoHistory: true}} {
 		m := lifecycle.Must(sizedVM, store, nil)
-		_, err := m.Create(t.Context(), "a", "import", user, size{})
-		require.NoError(t, err)
-		rec, err := m.Fire(t.Context(), "a", "delete", user, nil)
-		require.NoError(t, err)
+		create(t, m, "a", "import", user, size{})
+		rec := fire(t, m, "a", "delete", user, nil)
 		gone := rec.Operation
-		_, err = m.Fire(t.Context(), "a", "done", agent, nil)
-		require.NoError(t, err)
-		again, err := m.Create(t.Context(), "a", "import", user, size{})
-		require.NoError(t, err)
+		fire(t, m, "a", "done", agent, nil)
+		again := create(t, m, "a", "import", user, size{})
 		for range 2 {
 			for _, e := range []event{"done", "touch"} {
-				v, err := m.Report(t.Context(), "a", gone, e, agent, "")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Stale, v)
+				require.Equal(t, lifecycle.Stale, report(t, m, "a", gone, e, agent, ""))
 			}
 		}
-		rec2, err := m.Get(t.Context(), "a")
-		require.NoError(t, err)
-		require.Equal(t, again, rec2)
+		require.Equal(t, again, get(t, m, "a"))
 	}
 }

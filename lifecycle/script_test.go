@@ -4,25 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// TestScripts runs the stories of testdata/manager-*.txt: calls in, the full
-// trace out. All objects of a file live in one memory store, and time is that
-// of a bubble. Objects are named machine/id. The commands:
+// TestScripts runs the files testdata/manager-*.txt. All objects of a file are in one
+// memory store. An OBJECT is machine/id. The commands:
 //
 //	create OBJECT EVENT by=ACTOR [n=N] [label=X]
 //	add    OBJECT by=ACTOR [n=N] [label=X]
@@ -38,23 +33,13 @@ import (
 //
 // n and label edit the payload, fail makes the edit fail.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/manager-*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newScript()
-				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
-					t.Helper()
-					return s.run(&line{t: t, d: d})
-				})
-			})
-		})
-	}
+	scripttest.Run(t, "testdata/manager-*.txt", func(*testing.T) scripttest.World {
+		s := newScript()
+		return scripttest.World{Commands: s.commands(), Trace: func() string { defer s.out.Reset(); return s.out.String() }}
+	})
 }
 
-// script is the world of one file.
+// script is the world of one file. Its commands print to out.
 type script struct {
 	store *lifecycle.MemoryStore
 	start time.Time
@@ -64,14 +49,14 @@ type script struct {
 
 // kind is a manager without its type parameters.
 type kind interface {
-	create(s *script, l *line, id string)
-	add(s *script, l *line, id string)
-	fire(s *script, l *line, id string)
-	report(s *script, l *line, id string)
-	get(s *script, id string)
-	list(s *script, l *line)
-	history(s *script, l *line, id string)
-	verdicts(s *script)
+	create(t *testing.T, a *scripttest.Args, id string)
+	add(t *testing.T, a *scripttest.Args, id string)
+	fire(t *testing.T, a *scripttest.Args, id string)
+	report(t *testing.T, a *scripttest.Args, id string)
+	get(t *testing.T, a *scripttest.Args, id string)
+	list(t *testing.T, a *scripttest.Args, id string)
+	history(t *testing.T, a *scripttest.Args, id string)
+	verdicts(t *testing.T, a *scripttest.Args, id string)
 	require(id string, states []string) lifecycle.Precondition
 }
 
@@ -98,56 +83,46 @@ func newScript() *script {
 	return s
 }
 
-func (s *script) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
-
-func (s *script) run(l *line) string {
-	s.out.Reset()
-	defer l.done()
-	switch l.d.Cmd {
-	case "advance":
-		d, err := time.ParseDuration(l.word())
-		require.NoError(l.t, err)
-		time.Sleep(d) // of the bubble
-		s.printf("now +%s", time.Since(s.start))
-	case "messages":
-		messages, err := s.store.Messages(l.t.Context(), 100)
-		require.NoError(l.t, err)
-		for _, m := range messages {
-			s.printf("%d: %s %s %q", m.Number, m.Topic, m.Key, m.Payload)
-		}
-	default:
-		machine, id, _ := strings.Cut(l.word(), "/")
-		k := s.kinds[machine]
-		require.NotNil(l.t, k, "machine %q", machine)
-		switch l.d.Cmd {
-		case "create":
-			k.create(s, l, id)
-		case "add":
-			k.add(s, l, id)
-		case "fire":
-			k.fire(s, l, id)
-		case "report":
-			k.report(s, l, id)
-		case "get":
-			k.get(s, id)
-		case "list":
-			k.list(s, l)
-		case "history":
-			k.history(s, l, id)
-		case "verdicts":
-			k.verdicts(s)
-		default:
-			l.t.Fatalf("no command %q", l.d.Cmd)
+func (s *script) commands() map[string]scripttest.Command {
+	commands := map[string]scripttest.Command{
+		"advance": func(_ *testing.T, a *scripttest.Args) string {
+			d, err := time.ParseDuration(a.Word())
+			if err != nil {
+				a.Fatalf("%v", err)
+			}
+			time.Sleep(d) // virtual time
+			s.printf("now +%s", time.Since(s.start))
+			return ""
+		},
+		"messages": func(t *testing.T, _ *scripttest.Args) string {
+			messages, err := s.store.Messages(t.Context(), 100)
+			require.NoError(t, err)
+			for _, m := range messages {
+				s.printf("%d: %s %s %q", m.Number, m.Topic, m.Key, m.Payload)
+			}
+			return ""
+		},
+	}
+	for name, method := range map[string]func(kind, *testing.T, *scripttest.Args, string){
+		"create": kind.create, "add": kind.add, "fire": kind.fire, "report": kind.report,
+		"get": kind.get, "list": kind.list, "history": kind.history, "verdicts": kind.verdicts,
+	} {
+		commands[name] = func(t *testing.T, a *scripttest.Args) string {
+			machine, id, _ := strings.Cut(a.Word(), "/")
+			k := s.kinds[machine]
+			require.NotNil(t, k, "machine %q", machine)
+			method(k, t, a, id)
+			return ""
 		}
 	}
-	if s.out.Len() == 0 {
-		return "nothing\n"
-	}
-	return s.out.String()
+	return commands
 }
 
-// managed is the one kind of kind.
+func (s *script) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// managed is the implementation of kind.
 type managed[S, E ~string, T any] struct {
+	s    *script
 	m    *lifecycle.Manager[S, E, T]
 	edit func(p *T, n int, label string)
 
@@ -155,7 +130,7 @@ type managed[S, E ~string, T any] struct {
 }
 
 func manage[S, E ~string, T any](s *script, m *fsm.Machine[S, E, T], edit func(*T, int, string), undo ...E) kind {
-	k := &managed[S, E, T]{edit: edit}
+	k := &managed[S, E, T]{s: s, edit: edit}
 	k.m = lifecycle.Must(m, s.store, &lifecycle.Config[E]{
 		Undo: undo,
 		Observer: lifecycle.Observer{
@@ -171,26 +146,25 @@ func manage[S, E ~string, T any](s *script, m *fsm.Machine[S, E, T], edit func(*
 	return k
 }
 
-func (k *managed[S, E, T]) create(s *script, l *line, id string) {
-	e, payload := E(l.word()), k.payload(l)
-	k.answer(s)(k.m.Create(l.t.Context(), id, e, l.actor(), payload))
-}
+func by(a *scripttest.Args) fsm.Actor { return fsm.Actor(a.Value("by")) }
 
-func (k *managed[S, E, T]) add(s *script, l *line, id string) {
-	payload := k.payload(l)
-	k.answer(s)(k.m.Add(l.t.Context(), id, l.actor(), payload))
-}
-
-func (k *managed[S, E, T]) payload(l *line) (p T) {
-	k.edit(&p, l.number("n"), l.value("label"))
+func (k *managed[S, E, T]) payload(a *scripttest.Args) (p T) {
+	k.edit(&p, a.Number("n"), a.Value("label"))
 	return p
 }
 
-func (k *managed[S, E, T]) fire(s *script, l *line, id string) {
-	e := E(l.word())
-	c := &lifecycle.Change[T]{Reason: l.value("reason"), Force: l.flag("force")}
-	fail := l.value("fail")
-	n, label := l.number("n"), l.value("label")
+func (k *managed[S, E, T]) create(t *testing.T, a *scripttest.Args, id string) {
+	k.answer(k.m.Create(t.Context(), id, E(a.Word()), by(a), k.payload(a)))
+}
+
+func (k *managed[S, E, T]) add(t *testing.T, a *scripttest.Args, id string) {
+	k.answer(k.m.Add(t.Context(), id, by(a), k.payload(a)))
+}
+
+func (k *managed[S, E, T]) fire(t *testing.T, a *scripttest.Args, id string) {
+	e := E(a.Word())
+	c := &lifecycle.Change[T]{Reason: a.Value("reason"), Force: a.Flag("force")}
+	n, label, fail := a.Number("n"), a.Value("label"), a.Value("fail")
 	if n != 0 || label != "" || fail != "" {
 		c.Edit = func(p *T) error {
 			k.edit(p, n, label)
@@ -200,82 +174,79 @@ func (k *managed[S, E, T]) fire(s *script, l *line, id string) {
 			return nil
 		}
 	}
-	if of := l.values("require"); of != nil {
+	if of := a.Values("require"); of != nil {
 		machine, other, _ := strings.Cut(of[0], "/")
-		c.Require = append(c.Require, s.kinds[machine].require(other, of[1:]))
+		c.Require = append(c.Require, k.s.kinds[machine].require(other, of[1:]))
 	}
-	if m := l.values("message"); m != nil {
+	if m := a.Values("message"); m != nil {
 		c.Messages = append(c.Messages, lifecycle.Message{Topic: m[0], Key: m[1], Payload: []byte(m[2])})
 	}
-	k.answer(s)(k.m.Fire(l.t.Context(), id, e, l.actor(), c))
+	k.answer(k.m.Fire(t.Context(), id, e, by(a), c))
 }
 
 func (k *managed[S, E, T]) require(id string, states []string) lifecycle.Precondition {
-	typed := make([]S, len(states))
-	for i, st := range states {
-		typed[i] = S(st)
-	}
-	return k.m.Require(id, typed...)
+	return k.m.Require(id, statesOf[S](states)...)
 }
 
-func (k *managed[S, E, T]) report(s *script, l *line, id string) {
-	e, op := E(l.word()), lifecycle.OpID(l.number("op"))
-	verdict, err := k.m.Report(l.t.Context(), id, op, e, l.actor(), l.value("reason"))
-	if err != nil {
-		k.answer(s)(lifecycle.Record[S, T]{}, err)
+func statesOf[S ~string](names []string) (list []S) {
+	for _, name := range names {
+		list = append(list, S(name))
 	}
-	s.printf("%v", verdict)
+	return list
 }
 
-func (k *managed[S, E, T]) get(s *script, id string) {
-	k.answer(s)(k.m.Get(context.Background(), id))
+func (k *managed[S, E, T]) report(t *testing.T, a *scripttest.Args, id string) {
+	e, op := E(a.Word()), lifecycle.OpID(a.Number("op"))
+	verdict, err := k.m.Report(t.Context(), id, op, e, by(a), a.Value("reason"))
+	k.refused(err)
+	k.s.printf("%v", verdict)
 }
 
-func (k *managed[S, E, T]) list(s *script, l *line) {
-	sel := lifecycle.Select[S]{Overdue: l.flag("overdue"), After: l.value("after"), Limit: l.number("limit")}
-	for _, st := range l.values("states") {
-		sel.States = append(sel.States, S(st))
-	}
-	if d := l.value("unchanged"); d != "" {
-		var err error
-		sel.UnchangedFor, err = time.ParseDuration(d)
-		require.NoError(l.t, err)
-	}
-	records, err := k.m.List(l.t.Context(), sel)
+func (k *managed[S, E, T]) get(t *testing.T, _ *scripttest.Args, id string) {
+	k.answer(k.m.Get(t.Context(), id))
+}
+
+func (k *managed[S, E, T]) list(t *testing.T, a *scripttest.Args, _ string) {
+	records, err := k.m.List(t.Context(), lifecycle.Select[S]{
+		Overdue: a.Flag("overdue"), After: a.Value("after"), Limit: a.Number("limit"),
+		States: statesOf[S](a.Values("states")), UnchangedFor: a.Duration("unchanged"),
+	})
 	for _, rec := range records {
-		k.answer(s)(rec, nil)
+		k.answer(rec, nil)
 	}
-	if err != nil {
-		k.answer(s)(lifecycle.Record[S, T]{}, err)
-	}
+	k.refused(err)
 }
 
-func (k *managed[S, E, T]) history(s *script, l *line, id string) {
-	rows, err := k.m.History(l.t.Context(), id, uint64(l.number("after")), l.number("limit"))
+func (k *managed[S, E, T]) history(t *testing.T, a *scripttest.Args, id string) {
+	rows, err := k.m.History(t.Context(), id, uint64(a.Number("after")), a.Number("limit"))
 	for _, row := range rows {
-		s.printf("%v", row)
+		k.s.printf("%v", row)
 	}
-	if err != nil {
-		k.answer(s)(lifecycle.Record[S, T]{}, err)
-	}
+	k.refused(err)
 }
 
-func (k *managed[S, E, T]) verdicts(s *script) {
-	s.printf("{Applied:%d Repeated:%d Stale:%d Refused:%d}", k.count[0], k.count[1], k.count[2], k.count[3])
+func (k *managed[S, E, T]) verdicts(*testing.T, *scripttest.Args, string) {
+	k.s.printf("{Applied:%d Repeated:%d Stale:%d Refused:%d}", k.count[0], k.count[1], k.count[2], k.count[3])
 }
 
-// answer prints a record or an error: its text, the sentinels that it matches,
-// its status code and the record that won, if any.
-func (k *managed[S, E, T]) answer(s *script) func(lifecycle.Record[S, T], error) {
-	return func(rec lifecycle.Record[S, T], err error) {
-		if err == nil {
-			s.printf("%s", recordText(s.start, rec))
-			return
-		}
-		s.printf("error: %v\n  %s, status %d", err, strings.Join(matches(err), ", "), lifecycle.HTTPStatus(err))
-		if winner, ok := k.m.Current(err); ok {
-			s.printf("  winner: %s", recordText(s.start, winner))
-		}
+// answer prints a record or an error.
+func (k *managed[S, E, T]) answer(rec lifecycle.Record[S, T], err error) {
+	if err == nil {
+		k.s.printf("%s", recordText(k.s.start, rec))
+		return
+	}
+	k.refused(err)
+}
+
+// refused prints an error: its text, the sentinels that it matches, its status code and
+// the record that won, if any. It prints nothing for nil.
+func (k *managed[S, E, T]) refused(err error) {
+	if err == nil {
+		return
+	}
+	k.s.printf("error: %v\n  %s, status %d", err, strings.Join(matches(err), ", "), lifecycle.HTTPStatus(err))
+	if winner, ok := k.m.Current(err); ok {
+		k.s.printf("  winner: %s", recordText(k.s.start, winner))
 	}
 }
 
@@ -337,61 +308,4 @@ var sentinels = []struct {
 	{"fsm.ErrForcedOnly", fsm.ErrForcedOnly},
 	{"fsm.ErrUnknownState", fsm.ErrUnknownState},
 	{"fsm.ErrUnknownEvent", fsm.ErrUnknownEvent},
-}
-
-// line is one command. What it does not read is a mistake in the file.
-type line struct {
-	t    *testing.T
-	d    *datadriven.TestData
-	read []int
-}
-
-// word returns the next argument that is not key=value.
-func (l *line) word() string {
-	for i, arg := range l.d.CmdArgs {
-		if len(arg.Vals) == 0 && !slices.Contains(l.read, i) {
-			l.read = append(l.read, i)
-			return arg.Key
-		}
-	}
-	l.d.Fatalf(l.t, "a word is missing")
-	return ""
-}
-
-func (l *line) values(key string) []string {
-	for i, arg := range l.d.CmdArgs {
-		if arg.Key == key {
-			l.read = append(l.read, i)
-			return arg.Vals
-		}
-	}
-	return nil
-}
-
-func (l *line) value(key string) string { return strings.Join(l.values(key), ", ") }
-
-func (l *line) flag(key string) bool {
-	before := len(l.read)
-	l.values(key)
-	return len(l.read) > before
-}
-
-func (l *line) actor() fsm.Actor { return fsm.Actor(l.value("by")) }
-
-func (l *line) number(key string) int {
-	text := l.value(key)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(l.t, err)
-	return n
-}
-
-func (l *line) done() {
-	for i, arg := range l.d.CmdArgs {
-		if !slices.Contains(l.read, i) {
-			l.d.Fatalf(l.t, "argument %s means nothing", arg.Key)
-		}
-	}
 }

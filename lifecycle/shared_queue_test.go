@@ -116,10 +116,7 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 			})
 		}
 		one, other := process(), process()
-		h, err := one.Do(t.Context(), "a", "create", "user", nothing, nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, do(t, one, "a", "create", "user", nothing, nil))
 		var mu sync.Mutex
 		var order []string
 		logging := func(name string, takes time.Duration) lifecycle.Work {
@@ -135,23 +132,17 @@ func TestQueueOfSeveralProcesses(t *testing.T) {
 				return nil
 			})
 		}
-		first, err := one.Occupy(t.Context(), "a", "migrate", logging("migrate", time.Hour))
-		require.NoError(t, err)
-		second, err := other.Do(t.Context(), "a", "start", "user", logging("start", time.Minute), nil)
-		require.NoError(t, err)
-		_, err = one.Do(t.Context(), "a", "start", "user", nothing, nil)
+		first := occupy(t, one, "a", "migrate", logging("migrate", time.Hour))
+		second := do(t, other, "a", "start", "user", logging("start", time.Minute), nil)
+		_, err := one.Do(t.Context(), "a", "start", "user", nothing, nil)
 		require.ErrorIs(t, err, fsm.ErrNotAllowed)
-		third, err := one.Occupy(t.Context(), "a", "migrate", logging("again", time.Minute))
-		require.NoError(t, err)
-		withdrawn, err := other.Occupy(t.Context(), "a", "migrate", logging("never", time.Minute))
-		require.NoError(t, err)
+		third := occupy(t, one, "a", "migrate", logging("again", time.Minute))
+		withdrawn := occupy(t, other, "a", "migrate", logging("never", time.Minute))
 		synctest.Wait()
 		require.Equal(t, queue.Pending, first.Outcome())
 		require.Equal(t, []string{"migrate"}, order)
 		withdrawn.Cancel(nil)
-		rec, err := second.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State)
+		require.Equal(t, state("running"), wait(t, second).State)
 		require.NoError(t, first.Err())
 		require.NoError(t, third.Wait(t.Context()))
 		require.Equal(t, []string{"migrate", "start", "again"}, order)

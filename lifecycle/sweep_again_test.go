@@ -54,35 +54,28 @@ func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
 func TestSweepAgainOrNot(t *testing.T) {
 	for name, first := range map[string]bool{"again first": false, "give up first": true} {
 		for n, want := range map[int]lifecycle.Resolution{1: lifecycle.Redone, 3: lifecycle.Moved} {
-			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var log calls
-					store := lifecycle.NewMemoryStore()
-					machine := polls("poll", first)
-					config := func(h lifecycle.Handler) *lifecycle.Config[event] {
-						return &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"ask": h}}
-					}
-					m := lifecycle.Must(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
-					_, err := m.Add(t.Context(), "p", user, size{N: n})
-					require.NoError(t, err)
-					_, err = m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
-					require.ErrorIs(t, err, lifecycle.ErrInvalid, "another process may do it again")
-					h, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Named("ask", nil), nil)
-					require.NoError(t, err)
-					time.Sleep(time.Minute + 1)
-					other := lifecycle.Must(machine, store, config(log.handler("asked")))
-					found, err := other.Sweep(t.Context())
-					require.NoError(t, err)
-					synctest.Wait()
-					require.Len(t, found, 1)
-					require.Equal(t, want, found[0].Resolution, "%v", found[0])
-					require.Equal(t, want == lifecycle.Redone, len(log.list) == 1)
-					rec, err := m.Get(t.Context(), "p")
-					require.NoError(t, err)
-					require.Equal(t, state("idle"), rec.State)
-					_, err = h.Wait(t.Context())
-					require.ErrorIs(t, err, lifecycle.ErrStale)
-				})
+			inBubble(t, fmt.Sprint(name, " ", n), func(t *testing.T) {
+				var log calls
+				store := lifecycle.NewMemoryStore()
+				machine := polls("poll", first)
+				config := func(h lifecycle.Handler) *lifecycle.Config[event] {
+					return &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"ask": h}}
+				}
+				m := lifecycle.Must(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
+				add(t, m, "p", user, size{N: n})
+				_, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
+				require.ErrorIs(t, err, lifecycle.ErrInvalid, "another process may do it again")
+				h := do(t, m, "p", "ask", user, lifecycle.Named("ask", nil), nil)
+				time.Sleep(time.Minute + 1)
+				other := lifecycle.Must(machine, store, config(log.handler("asked")))
+				found := sweep(t, other)
+				synctest.Wait()
+				require.Len(t, found, 1)
+				require.Equal(t, want, found[0].Resolution, "%v", found[0])
+				require.Equal(t, want == lifecycle.Redone, len(log.list) == 1)
+				require.Equal(t, state("idle"), get(t, m, "p").State)
+				_, err = h.Wait(t.Context())
+				require.ErrorIs(t, err, lifecycle.ErrStale)
 			})
 		}
 	}
@@ -96,12 +89,10 @@ func TestSweepRedoesFull(t *testing.T) {
 		handlers := map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { time.Sleep(time.Hour); return nil }}
 		m := workers(store, lifecycle.Config[event]{Queue: q, Handlers: handlers})
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Minute + 1)
 		before := all(t, store, "work-vm", "a")
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
 		require.ErrorIs(t, found[0].Err, queue.ErrFull)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))

@@ -22,8 +22,7 @@ func TestObservedDeadline(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := dying(t, store, store)
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Minute + 1)
 		n := workers(store, lifecycle.Config[event]{
 			Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")},
@@ -31,8 +30,7 @@ func TestObservedDeadline(t *testing.T) {
 				return "late", fsm.Sweeper, nil
 			},
 		})
-		found, err := n.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, n)
 		synctest.Wait()
 		require.Len(t, found, 1)
 		require.Equal(t, lifecycle.Redone, found[0].Resolution, "%v", found[0])
@@ -48,8 +46,7 @@ func TestRunReportsTheLastSweep(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := lifecycle.Must(sizedVM, store, nil)
 		for _, id := range []string{"a", "b"} {
-			_, err := m.Create(t.Context(), id, "create", user, size{})
-			require.NoError(t, err)
+			create(t, m, id, "create", user, size{})
 		}
 		time.Sleep(time.Hour + 1)
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -81,16 +78,12 @@ func TestSweepBehindItself(t *testing.T) {
 			"reboot": func(context.Context, []byte) error { begun++; <-end; return nil }, // deaf
 		}})
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Minute + 1)
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, lifecycle.Redone, found2[0].Resolution)
+		require.Equal(t, lifecycle.Redone, sweep(t, m)[0].Resolution)
 		for range 20 {
 			time.Sleep(time.Minute + 1)
-			found, err := m.Sweep(t.Context())
-			require.NoError(t, err)
+			found := sweep(t, m)
 			require.Len(t, found, 1)
 			require.Equal(t, `work-vm "a" in rebooting, operation 4: not moved: lifecycle: its work waits for its turn in this process`, found[0].String())
 		}
@@ -123,21 +116,17 @@ func TestRedoneOrNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-		owner, err := lifecycle.Join(t.Context(), store, "p", 24*time.Hour)
-		require.NoError(t, err)
+		owner := join(t, store, "p", 24*time.Hour)
 		config := &lifecycle.Config[event]{
 			WorkerActor: "worker", Done: []event{"done"}, Handlers: map[string]lifecycle.Handler{"try": log.handler("try")},
 			Owner: owner,
 		}
 		m := lifecycle.Must(machine, store, config)
-		_, err = m.Add(t.Context(), "a", user, size{})
-		require.NoError(t, err)
-		dead, err := lifecycle.Join(t.Context(), store, "dead", time.Hour)
-		require.NoError(t, err)
+		add(t, m, "a", user, size{})
+		dead := join(t, store, "dead", time.Hour)
 		theirs := *config
 		theirs.Owner, theirs.Handlers = dead, map[string]lifecycle.Handler{"try": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }}
-		_, err = lifecycle.Must(machine, store, &theirs).Do(t.Context(), "a", "try", user, lifecycle.Named("try", nil), nil)
-		require.NoError(t, err)
+		do(t, lifecycle.Must(machine, store, &theirs), "a", "try", user, lifecycle.Named("try", nil), nil)
 		time.Sleep(time.Minute + 1)
 		synctest.Wait()
 		store.reset()
@@ -147,15 +136,12 @@ func TestRedoneOrNot(t *testing.T) {
 			}
 			return lifecycle.ErrUnknownOutcome
 		}
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Len(t, found, 1)
 		require.ErrorIs(t, found[0].Err, lifecycle.ErrUnknownOutcome)
 		store.reset()
 		for range 3 {
-			found2, err := m.Sweep(t.Context())
-			require.NoError(t, err)
-			found = found2
+			found = sweep(t, m)
 			require.Len(t, found, 1)
 			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: an operator looks`, found[0].String())
 		}
@@ -185,11 +171,9 @@ func TestSweepOfTwoAtOnce(t *testing.T) {
 			},
 		})
 		running(t, m, "a")
-		_, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		time.Sleep(time.Minute + 1)
-		outer, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		outer := sweep(t, m)
 		require.Equal(t, lifecycle.Redone, inner[0].Resolution)
 		require.Equal(t, lifecycle.Overtaken, outer[0].Resolution, "%v", outer[0])
 		close(end)

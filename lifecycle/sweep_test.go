@@ -19,30 +19,21 @@ import (
 func TestSweepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-		require.NoError(t, err)
+		o := join(t, store, "p", time.Hour)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		running(t, m, "rests")
 		running(t, m, "owned")
-		_, err = m.Do(t.Context(), "owned", "stop", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
+		do(t, m, "owned", "stop", user, lifecycle.Func(fine), nil)
 		synctest.Wait()
 		running(t, m, "unowned")
-		_, err = m.Fire(t.Context(), "unowned", "stop", user, nil)
-		require.NoError(t, err)
+		fire(t, m, "unowned", "stop", user, nil)
 		time.Sleep(time.Minute) // to the very deadline
 		before := all(t, store, "work-vm", "rests", "owned", "unowned")
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found2)
+		require.Empty(t, sweep(t, m))
+		require.Empty(t, sweep(t, m))
 		require.Equal(t, before, all(t, store, "work-vm", "rests", "owned", "unowned"))
 		time.Sleep(time.Nanosecond)
-		found3, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Len(t, found3, 1)
+		require.Len(t, sweep(t, m), 1)
 		require.NoError(t, o.Leave(t.Context()))
 	})
 }
@@ -143,94 +134,60 @@ func TestSweepCases(t *testing.T) {
 		},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				ttl := 24 * time.Hour
-				if c.dead {
-					ttl = time.Second
-				}
-				o, err := lifecycle.Join(t.Context(), store.MemoryStore, "p", ttl)
-				require.NoError(t, err)
-				end := make(chan struct{})
-				m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
-					"reboot": func(context.Context, []byte) error { <-end; return nil },
-				}})
-				running(t, m, "a")
-				switch {
-				case c.handler != "":
-					_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
-					require.NoError(t, err)
-				case c.dead:
-					_, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-					require.NoError(t, err)
-				default:
-					_, err := m.Fire(t.Context(), "a", c.event, user, nil)
-					require.NoError(t, err)
-				}
-				pause := time.Minute + 1
-				if c.dead {
-					pause = time.Second + 1 // long before the deadline
-				}
-				time.Sleep(pause)
-				if c.overtake {
-					done := false
-					store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
-						if commit.Changes[0].To.Machine == "work-vm" && !done {
-							done = true
-							verdict, err := m.Report(t.Context(), "a", 3, "done", "worker", "")
-							require.NoError(t, err)
-							require.Equal(t, lifecycle.Applied, verdict)
-						}
-						return write()
+		inBubble(t, c.name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			ttl := 24 * time.Hour
+			if c.dead {
+				ttl = time.Second
+			}
+			o := join(t, store.MemoryStore, "p", ttl)
+			end := make(chan struct{})
+			m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
+				"reboot": func(context.Context, []byte) error { <-end; return nil },
+			}})
+			running(t, m, "a")
+			switch {
+			case c.handler != "":
+				do(t, m, "a", c.event, user, lifecycle.Named(c.handler, []byte("args")), nil)
+			case c.dead:
+				do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+			default:
+				fire(t, m, "a", c.event, user, nil)
+			}
+			pause := time.Minute + 1
+			if c.dead {
+				pause = time.Second + 1 // long before the deadline
+			}
+			time.Sleep(pause)
+			if c.overtake {
+				done := false
+				store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
+					if commit.Changes[0].To.Machine == "work-vm" && !done {
+						done = true
+						require.Equal(t, lifecycle.Applied, report(t, m, "a", 3, "done", "worker", ""))
 					}
+					return write()
 				}
-				n := workers(store, c.sweeper)
-				found, err := n.Sweep(t.Context())
-				require.NoError(t, err)
-				synctest.Wait()
-				require.Len(t, found, 1)
-				require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
-				if c.text != "" {
-					require.Equal(t, c.text, found[0].String())
-				}
-				require.ErrorIs(t, found[0].Err, c.errIs)
-				require.Equal(t, c.dead, found[0].OwnerDead)
-				rec, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, c.state, rec.State)
-				close(end)
-				synctest.Wait()
-				rows, err := m.History(t.Context(), "a", 0, 0)
-				require.NoError(t, err)
-				path(t, workVM, "none", rows)
-			})
+			}
+			n := workers(store, c.sweeper)
+			found := sweep(t, n)
+			synctest.Wait()
+			require.Len(t, found, 1)
+			require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
+			if c.text != "" {
+				require.Equal(t, c.text, found[0].String())
+			}
+			require.ErrorIs(t, found[0].Err, c.errIs)
+			require.Equal(t, c.dead, found[0].OwnerDead)
+			require.Equal(t, c.state, get(t, m, "a").State)
+			if c.remedy == lifecycle.NoHandler || c.remedy == lifecycle.NeedsOperator {
+				require.Equal(t, found, sweep(t, n), "every sweep reports it")
+			}
+			close(end)
+			synctest.Wait()
+			path(t, workVM, "none", rowsOf(t, m, "a", 0, 0))
 		})
 	}
-}
-
-// TestSweepTwice: every sweep reports an object that it cannot help.
-func TestSweepTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Second)
-		require.NoError(t, err)
-		m := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{
-			"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) },
-		}})
-		running(t, m, "a")
-		_, err = m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
-		time.Sleep(time.Hour)
-		n := workers(store, lifecycle.Config[event]{})
-		for range 3 {
-			found, err := n.Sweep(t.Context())
-			require.NoError(t, err)
-			require.Len(t, found, 1)
-			require.Equal(t, lifecycle.NoHandler, found[0].Resolution)
-		}
-		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale)
-	})
 }
 
 // TestSweepPages: more stuck objects than a page holds, each moved once.
@@ -240,21 +197,17 @@ func TestSweepPages(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		const many = 1234
 		for i := range many {
-			_, err := m.Create(t.Context(), fmt.Sprintf("vm-%04d", i), "create", user, size{})
-			require.NoError(t, err)
+			create(t, m, fmt.Sprintf("vm-%04d", i), "create", user, size{})
 		}
 		time.Sleep(time.Hour + 1)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Len(t, found, many)
 		for i, c := range found {
 			require.Equal(t, fmt.Sprintf("vm-%04d", i), c.ID)
 			require.Equal(t, lifecycle.Moved, c.Resolution)
 		}
 		require.Less(t, store.lists, 12)
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found2)
+		require.Empty(t, sweep(t, m))
 	})
 }
 
@@ -262,63 +215,53 @@ func TestSweepPages(t *testing.T) {
 func TestSweepRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
-		_, err := leases.Add(t.Context(), "l", user, size{})
-		require.NoError(t, err)
-		_, err = leases.Fire(t.Context(), "l", "start", agent, nil)
-		require.NoError(t, err)
+		add(t, leases, "l", user, size{})
+		fire(t, leases, "l", "start", agent, nil)
 		time.Sleep(24 * time.Hour)
-		found, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
+		require.Empty(t, sweep(t, leases))
 		time.Sleep(time.Nanosecond)
-		found2, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "Ending", found2[0].To)
+		require.Equal(t, "Ending", sweep(t, leases)[0].To)
 		time.Sleep(time.Minute + 1)
-		found3, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "Over", found3[0].To)
-		found4, err := leases.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found4)
+		require.Equal(t, "Over", sweep(t, leases)[0].To)
+		require.Empty(t, sweep(t, leases))
+	})
+}
+
+// jobs is a table whose state busy has a deadline row for one of its origins only.
+// With manual, new objects enter it too.
+func jobs(manual string) *fsm.Machine[state, event, size] {
+	work := fsm.Move[state, event]("old", "work", "busy")
+	if manual != "" {
+		work = work.AlsoFrom("new")
+	}
+	return fsm.Must[size](fsm.Spec[state, event]{
+		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
+		States: []fsm.State[state]{{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional, Manual: manual}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("new", "age", "old"),
+			work,
+			fsm.Return[state, event]("busy", "end"),
+			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
+		),
 	})
 }
 
 // TestManualOfOneOrigin: in one state, objects of one origin need an operator, and
 // those of another have a deadline row.
 func TestManualOfOneOrigin(t *testing.T) {
-	machine := fsm.Must[size](fsm.Spec[state, event]{
-		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
-		States: []fsm.State[state]{
-			{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional, Manual: "new ones are looked after"},
-		},
-		Rows: fsm.Rows(
-			fsm.Move[state, event]("new", "age", "old"),
-			fsm.Move[state, event]("new", "work", "busy").AlsoFrom("old"),
-			fsm.Return[state, event]("busy", "end"),
-			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
-		),
-	})
 	synctest.Test(t, func(t *testing.T) {
-		m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-		_, err := m.Add(t.Context(), "n", user, size{})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "n", "work", user, nil)
-		require.NoError(t, err)
-		_, err = m.Add(t.Context(), "o", user, size{})
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "o", "age", user, nil)
-		require.NoError(t, err)
-		_, err = m.Fire(t.Context(), "o", "work", user, nil)
-		require.NoError(t, err)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		m := lifecycle.Must(jobs("an operator starts new ones"), lifecycle.NewMemoryStore(), nil)
+		add(t, m, "n", user, size{})
+		fire(t, m, "n", "work", user, nil)
+		add(t, m, "o", user, size{})
+		fire(t, m, "o", "age", user, nil)
+		fire(t, m, "o", "work", user, nil)
+		found := sweep(t, m)
 		require.Len(t, found, 1, "%v", found)
 		require.Equal(t, "n", found[0].ID)
 		require.Equal(t, lifecycle.NeedsOperator, found[0].Resolution)
 		time.Sleep(time.Hour + 1)
-		found, err = m.Sweep(t.Context())
-		require.NoError(t, err)
+		found = sweep(t, m)
 		require.Len(t, found, 2)
 		require.Equal(t, lifecycle.Moved, found[0].Resolution)
 		require.Equal(t, "o", found[0].ID)
@@ -328,35 +271,17 @@ func TestManualOfOneOrigin(t *testing.T) {
 // TestLeftAlone: an override may put an object where no row of the table leads on.
 // Every sweep reports it.
 func TestLeftAlone(t *testing.T) {
-	machine := fsm.Must[size](fsm.Spec[state, event]{
-		Name: "job", Initial: "new", Actors: []fsm.Actor{user},
-		States: []fsm.State[state]{{Name: "new"}, {Name: "old"}, {Name: "busy", Kind: fsm.Transitional}},
-		Rows: fsm.Rows(
-			fsm.Move[state, event]("new", "age", "old"),
-			fsm.Move[state, event]("old", "work", "busy"),
-			fsm.Return[state, event]("busy", "end"),
-			fsm.Return[state, event]("busy", "late").Of("old").After(time.Hour),
-		),
-	})
-	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), nil)
-	_, err := m.Add(t.Context(), "n", user, size{})
-	require.NoError(t, err)
-	found2, err := m.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found2)
-	_, err = m.Override(t.Context(), "n", "busy", "ann", "it works", nil)
-	require.NoError(t, err)
+	m := lifecycle.Must(jobs(""), lifecycle.NewMemoryStore(), nil)
+	add(t, m, "n", user, size{})
+	require.Empty(t, sweep(t, m))
+	override(t, m, "n", "busy", "ann", "it works", nil)
 	for range 2 {
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Len(t, found, 1)
 		require.Equal(t, `job "n" in busy, operation 1: no row`, found[0].String())
 	}
-	_, err = m.Fire(t.Context(), "n", "end", user, nil)
-	require.NoError(t, err)
-	found3, err := m.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found3)
+	fire(t, m, "n", "end", user, nil)
+	require.Empty(t, sweep(t, m))
 }
 
 // TestRun: Run sweeps at its interval until the context ends. A sweep that fails is
@@ -365,13 +290,12 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}}
 		m := lifecycle.Must(sizedVM, store, nil)
-		_, err := m.Create(t.Context(), "a", "create", user, size{})
-		require.NoError(t, err)
+		create(t, m, "a", "create", user, size{})
 		var pauses []time.Duration
 		var moved, failed int
 		last := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
-		err = lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
+		err := lifecycle.Run(ctx, time.Minute, func(found []lifecycle.SweepResult, err error) {
 			pauses = append(pauses, time.Since(last))
 			last = time.Now()
 			moved += len(found)

@@ -19,8 +19,7 @@ func TestTwoSweepers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log calls
 		store := lifecycle.NewMemoryStore()
-		dead, err := lifecycle.Join(t.Context(), store, "dead", time.Second)
-		require.NoError(t, err)
+		dead := join(t, store, "dead", time.Second)
 		m := workers(store, lifecycle.Config[event]{Owner: dead, Handlers: map[string]lifecycle.Handler{
 			"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) },
 		}})
@@ -28,18 +27,15 @@ func TestTwoSweepers(t *testing.T) {
 		for i := range many {
 			id := fmt.Sprint(i)
 			running(t, m, id)
-			_, err := m.Do(t.Context(), id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil)
-			require.NoError(t, err)
+			do(t, m, id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil)
 		}
 		time.Sleep(time.Minute + 1)
 		results := make(chan []lifecycle.SweepResult, 2)
 		for i := range 2 {
 			go func() {
-				o, err := lifecycle.Join(t.Context(), store, fmt.Sprint("sweeper ", i), time.Hour)
-				require.NoError(t, err)
+				o := join(t, store, fmt.Sprint("sweeper ", i), time.Hour)
 				n := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")}})
-				found, err := n.Sweep(t.Context())
-				require.NoError(t, err)
+				found := sweep(t, n)
 				results <- found
 			}()
 		}
@@ -69,29 +65,21 @@ func TestTwoSweepers(t *testing.T) {
 func TestWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &clocked{hooked: &hooked{MemoryStore: lifecycle.NewMemoryStore()}, every: true}
-		o, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-		require.NoError(t, err)
+		o := join(t, store, "p", time.Hour)
 		m := workers(store, lifecycle.Config[event]{Owner: o})
 		for _, id := range []string{"a", "b"} {
 			running(t, m, id)
 		}
 		work := lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil })
-		a, err := m.Do(t.Context(), "a", "stop", user, work, nil)
-		require.NoError(t, err)
-		found, err := workers(store, lifecycle.Config[event]{}).Sweep(t.Context())
-		require.NoError(t, err)
+		a := do(t, m, "a", "stop", user, work, nil)
+		found := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, found, 1)
 		require.Equal(t, "running", found[0].To)
-		_, err = a.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-		rec, err := m.Get(t.Context(), "b")
-		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, a).Outcome)
+		require.Equal(t, state("running"), get(t, m, "b").State)
 		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale, "also its owner was thought to be dead")
 		for _, id := range []string{"a", "b"} {
-			rows, err := m.History(t.Context(), id, 0, 0)
-			require.NoError(t, err)
-			path(t, workVM, "none", rows)
+			path(t, workVM, "none", rowsOf(t, m, id, 0, 0))
 		}
 	})
 }
@@ -103,8 +91,7 @@ func TestSweepErrors(t *testing.T) {
 		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
 		m := lifecycle.Must(sizedVM, store, nil)
 		for i := range 3 {
-			_, err := m.Create(t.Context(), fmt.Sprint(i), "create", user, size{})
-			require.NoError(t, err)
+			create(t, m, fmt.Sprint(i), "create", user, size{})
 		}
 		time.Sleep(time.Hour + 1)
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -122,9 +109,7 @@ func TestSweepErrors(t *testing.T) {
 		require.Len(t, found, 2)
 		require.Equal(t, lifecycle.NotMoved, found[1].Resolution)
 		store.reset()
-		found2, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Len(t, found2, 2)
+		require.Len(t, sweep(t, m), 2)
 
 		require.NoError(t, store.Close())
 		_, err = m.Sweep(t.Context())
@@ -140,8 +125,7 @@ func TestSweepForeign(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		plant(t, store, lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "vm", ID: "a"}, State: "Updating", Origin: "Nowhere", Owner: "dead", Epoch: 3})
 		before := all(t, store, "vm", "a")
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
+		found := sweep(t, m)
 		require.Len(t, found, 1)
 		require.ErrorIs(t, found[0].Err, lifecycle.ErrForeign)
 		require.Equal(t, before, all(t, store, "vm", "a"))

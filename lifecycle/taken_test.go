@@ -38,18 +38,13 @@ func TestWorkEndsWhenAnotherProcessTakesItsOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m, other := workers(store, lifecycle.Config[event]{}), workers(store, lifecycle.Config[event]{})
-		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
-		h, err = m.Do(t.Context(), "a", "start", "user", lifecycle.Func(hang), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		wait(t, h)
+		h = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
 		synctest.Wait()
-		_, err = other.Do(t.Context(), "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		require.NoError(t, err)
+		do(t, other, "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
 		synctest.Wait()
-		_, err = m.Sweep(t.Context())
-		require.NoError(t, err)
+		sweep(t, m)
 		synctest.Wait()
 		was := ended(h)
 		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
@@ -78,17 +73,14 @@ func TestWorkTakenAwayBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &between{MemoryStore: lifecycle.NewMemoryStore()}
 		m := workers(store, lifecycle.Config[event]{})
-		h, err := m.Do(t.Context(), "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		h := do(t, m, "a", "create", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
+		wait(t, h)
 		store.run = func() {
 			_, err := m.Do(context.Background(), "a", "delete", "user", lifecycle.Func(func(context.Context) error { return nil }), nil)
 			require.NoError(t, err)
 		}
 		store.armed.Store(true)
-		h, err = m.Do(t.Context(), "a", "start", "user", lifecycle.Func(hang), nil)
-		require.NoError(t, err)
+		h = do(t, m, "a", "start", "user", lifecycle.Func(hang), nil)
 		synctest.Wait()
 		was := ended(h)
 		time.Sleep(25 * time.Hour) // so that no goroutine stays behind
@@ -120,17 +112,10 @@ func TestOutcomeEndsNoLaterOperation(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{})
 		var next *lifecycle.Handle[state, size]
 		store.then = func() {
-			var err error
-			next, err = m.Do(t.Context(), "a", "start", "user", nothing, nil)
-			require.NoError(t, err)
+			next = do(t, m, "a", "start", "user", nothing, nil)
 		}
-		h, err := m.Do(t.Context(), "a", "create", "user", nothing, nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
-		rec, err := next.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State)
+		wait(t, do(t, m, "a", "create", "user", nothing, nil))
+		require.Equal(t, state("running"), wait(t, next).State)
 	})
 }
 
@@ -150,37 +135,30 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 	for name, then := range map[string]func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]){
 		"at rest": func(*testing.T, *lifecycle.Manager[string, string, struct{}]) {},
 		"in another operation": func(t *testing.T, other *lifecycle.Manager[string, string, struct{}]) {
-			_, err := other.Fire(t.Context(), "a", "push", "user", nil)
-			require.NoError(t, err)
+			fire(t, other, "a", "push", "user", nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := lifecycle.NewMemoryStore()
 			m, other := lifecycle.Must(machine, store, config), lifecycle.Must(machine, store, config)
-			_, err := m.Add(t.Context(), "a", "user", struct{}{})
-			require.NoError(t, err)
+			add(t, m, "a", "user", struct{}{})
 			begun, end := make(chan struct{}), make(chan struct{})
-			h, err := m.Do(t.Context(), "a", "push", "user", lifecycle.Func(func(context.Context) error {
+			h := do(t, m, "a", "push", "user", lifecycle.Func(func(context.Context) error {
 				close(begun)
 				<-end
 				return errors.New("it is locked")
 			}), nil)
-			require.NoError(t, err)
 			<-begun
-			_, err = other.Fire(t.Context(), "a", "stuck", fsm.Sweeper, nil)
-			require.NoError(t, err)
+			fire(t, other, "a", "stuck", fsm.Sweeper, nil)
 			then(t, other)
-			before, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
+			before := get(t, m, "a")
 			close(end)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.ErrorIs(t, err, lifecycle.ErrStale)
 			failed, _ := errors.AsType[*lifecycle.OutcomeError](err)
 			require.Equal(t, lifecycle.Lost, failed.Outcome)
 			require.NoError(t, failed.Unwritten)
-			rec, err := m.Get(t.Context(), "a")
-			require.NoError(t, err)
-			require.Equal(t, before, rec)
+			require.Equal(t, before, get(t, m, "a"))
 		})
 	}
 }

@@ -2,6 +2,9 @@ package lifecycle_test
 
 import (
 	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -56,8 +59,16 @@ func needing(conditions ...lifecycle.Precondition) *lifecycle.Tx {
 	return &tx
 }
 
-// doWith does an operation that other objects take part in.
+// doWith starts an operation whose Work.With has these changes.
 func doWith[S, E comparable, T any](ctx context.Context, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) (*lifecycle.Handle[S, T], error) {
 	work.With = txOf(parts...)
 	return m.Do(ctx, id, e, actor, work, change)
+}
+
+// doParts is doWith, and fails the test on an error.
+func doParts[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, work lifecycle.Work, change *lifecycle.Change[T], parts ...part) *lifecycle.Handle[S, T] {
+	t.Helper()
+	h, err := doWith(t.Context(), m, id, e, actor, work, change, parts...)
+	require.NoError(t, err)
+	return h
 }

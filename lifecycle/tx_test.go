@@ -21,19 +21,17 @@ func two(t *testing.T) (*sizedManager, *sizedManager, *hooked) {
 	m, store := vms(t)
 	leases := lifecycle.Must(lease, store, nil)
 	ready(t, m, "v")
-	_, err := leases.Add(t.Context(), "l", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Fire(t.Context(), "l", "start", agent, nil)
-	require.NoError(t, err)
+	add(t, leases, "l", user, size{})
+	fire(t, leases, "l", "start", agent, nil)
 	return m, leases, store
 }
 
 // everythingOf is what a store has of VMs and leases, and their history.
 func everythingOf(t *testing.T, store lifecycle.Store) (list []any) {
 	for _, machine := range []string{"vm", "lease"} {
-		list2, err := store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
+		records, err := store.List(t.Context(), lifecycle.Query{Machine: machine, Limit: 100})
 		require.NoError(t, err)
-		for _, r := range list2 {
+		for _, r := range records {
 			rows, err := store.(lifecycle.Historian).History(t.Context(), r.Key, 0, 100)
 			require.NoError(t, err)
 			list = append(list, r.Key, r.Revision, r.State, rows)
@@ -59,10 +57,8 @@ func TestTx(t *testing.T) {
 	w := creating(watched, "w", "create", user, size{N: 3}, &lifecycle.Change[size]{Reason: "a twin"})
 	n := adding(leases, "n", user, size{N: 4}, nil)
 	ignored := firing(leases, "l2", "start", agent, nil)
-	_, err := leases.Add(t.Context(), "l2", user, size{})
-	require.NoError(t, err)
-	_, err = leases.Fire(t.Context(), "l2", "start", agent, nil)
-	require.NoError(t, err)
+	add(t, leases, "l2", user, size{})
+	fire(t, leases, "l2", "start", agent, nil)
 	require.NoError(t, commitAll(t.Context(), v, l, w, n, ignored))
 
 	for _, c := range []struct {
@@ -79,9 +75,7 @@ func TestTx(t *testing.T) {
 	} {
 		require.Equal(t, c.state, c.got.State)
 		require.Equal(t, c.size, c.got.Payload.N)
-		rec, err := c.m.Get(t.Context(), c.got.ID)
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(rec, c.got))
+		require.Empty(t, cmp.Diff(get(t, c.m, c.got.ID), c.got))
 	}
 	require.Equal(t, "a twin", w.Record().Reason)
 	require.Len(t, changes, 2)
@@ -90,8 +84,7 @@ func TestTx(t *testing.T) {
 		m  *sizedManager
 		id string
 	}{{m, "v"}, {leases, "l"}, {m, "w"}, {leases, "n"}} {
-		rows, err := of.m.History(t.Context(), of.id, 0, 0)
-		require.NoError(t, err)
+		rows := rowsOf(t, of.m, of.id, 0, 0)
 		tokens[rows[len(rows)-1].Token] = true
 	}
 	require.Len(t, tokens, 1, "one commit")
@@ -187,19 +180,14 @@ func TestTxIsOvertaken(t *testing.T) {
 	m, leases, store := two(t)
 	store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
 		store.onCommit = nil
-		_, err := leases.Fire(t.Context(), "l", "touch", user, nil)
-		require.NoError(t, err)
+		fire(t, leases, "l", "touch", user, nil)
 		return write()
 	}
 	v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
 	err := commitAll(t.Context(), v, l)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	winner, ok := leases.Current(err)
-	require.True(t, ok)
-	require.Equal(t, "touch", winner.Event)
-	rec, err := m.Get(t.Context(), "v")
-	require.NoError(t, err)
-	require.Equal(t, state("Ready"), rec.State)
+	require.Equal(t, "touch", winnerOf(t, leases, err).Event)
+	require.Equal(t, state("Ready"), get(t, m, "v").State)
 }
 
 // The manager resolves a lost answer by the token. Nothing is written twice.
@@ -215,12 +203,8 @@ func TestTxWithLostAnswers(t *testing.T) {
 		}
 		v, l := firing(m, "v", "update", user, nil), firing(leases, "l", "end", user, nil)
 		require.NoError(t, commitAll(t.Context(), v, l))
-		rec, err := m.Get(t.Context(), "v")
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(rec, v.Record()))
-		rec2, err := leases.Get(t.Context(), "l")
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(rec2, l.Record()))
+		require.Empty(t, cmp.Diff(get(t, m, "v"), v.Record()))
+		require.Empty(t, cmp.Diff(get(t, leases, "l"), l.Record()))
 		require.EqualValues(t, 3, v.Record().Sequence)
 	}
 	// The outcome stays unknown.
@@ -234,12 +218,9 @@ func TestTxWithLostAnswers(t *testing.T) {
 func TestTxAtOnce(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	a, b := lifecycle.Must(lease, store, nil), lifecycle.Must(sizedVM, store, nil)
-	_, err := a.Add(t.Context(), "x", user, size{})
-	require.NoError(t, err)
-	_, err = a.Fire(t.Context(), "x", "start", agent, nil)
-	require.NoError(t, err)
-	_, err = b.Create(t.Context(), "x", "import", user, size{})
-	require.NoError(t, err)
+	add(t, a, "x", user, size{})
+	fire(t, a, "x", "start", agent, nil)
+	create(t, b, "x", "import", user, size{})
 	var wg sync.WaitGroup
 	won := make([]int, 8)
 	add := func(s *size) error { s.N++; return nil }
@@ -270,12 +251,8 @@ func TestTxAtOnce(t *testing.T) {
 		sum += n
 	}
 	require.Positive(t, sum)
-	rec, err := a.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, sum, rec.Payload.N)
-	rec2, err := b.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, sum, rec2.Payload.N)
+	require.Equal(t, sum, get(t, a, "x").Payload.N)
+	require.Equal(t, sum, get(t, b, "x").Payload.N)
 }
 
 // TestTxObserverPanics: callers that wait for another object of the transaction wake
@@ -286,11 +263,9 @@ func TestTxObserverPanics(t *testing.T) {
 		calm := workers(store, lifecycle.Config[event]{})
 		m := workers(store, lifecycle.Config[event]{Observer: on("stopped", func() { panic("the observer") })})
 		stopped(t, calm, "b")
-		_, err := calm.Fire(t.Context(), "b", "start", user, nil)
-		require.NoError(t, err)
+		fire(t, calm, "b", "start", user, nil)
 		running(t, calm, "a")
-		_, err = calm.Fire(t.Context(), "a", "stop", user, nil)
-		require.NoError(t, err)
+		fire(t, calm, "a", "stop", user, nil)
 		var waited time.Duration
 		go func() {
 			began := time.Now()
@@ -311,8 +286,7 @@ func TestTxObserverPanics(t *testing.T) {
 // failed.
 func TestTxOfNothing(t *testing.T) {
 	m, _, _ := two(t)
-	_, err := m.Fire(t.Context(), "v", "touch", user, nil)
-	require.NoError(t, err)
+	fire(t, m, "v", "touch", user, nil)
 	ignored, missing := firing(m, "v", "ping", user, nil), firing(m, "w", "touch", user, nil)
 	require.Zero(t, ignored.Record())
 	require.ErrorIs(t, commitAll(t.Context(), ignored, missing), lifecycle.ErrNotFound)
@@ -320,9 +294,7 @@ func TestTxOfNothing(t *testing.T) {
 	require.Zero(t, missing.Record())
 
 	require.NoError(t, commitAll(t.Context(), ignored))
-	rec, err := m.Get(t.Context(), "v")
-	require.NoError(t, err)
-	require.Equal(t, rec, ignored.Record())
+	require.Equal(t, get(t, m, "v"), ignored.Record())
 }
 
 // An empty transaction is refused, and may be filled and committed afterwards.
@@ -341,9 +313,7 @@ func TestReportReadsHistoryOnce(t *testing.T) {
 	store := &historyReads{MemoryStore: lifecycle.NewMemoryStore()}
 	m := lifecycle.Must(sizedVM, store, nil)
 	rec := ready(t, m, "a")
-	verdict, err := m.Report(t.Context(), "a", rec.Operation, "late", agent, "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Refused, verdict)
+	require.Equal(t, lifecycle.Refused, report(t, m, "a", rec.Operation, "late", agent, ""))
 	require.Equal(t, 1, store.reads)
 }
 

@@ -38,47 +38,41 @@ func TestUnwritten(t *testing.T) {
 		}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				m := workers(store, lifecycle.Config[event]{Failed: c.failed})
-				running(t, m, "a")
-				end := make(chan struct{})
-				h, err := m.Do(t.Context(), "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
-				require.NoError(t, err)
-				synctest.Wait()
-				before := all(t, store.MemoryStore, "work-vm", "a")
-				store.onCommit = c.onCommit
-				if c.cancel {
-					h.Cancel(errDone)
-				}
-				close(end)
-				_, err = h.Wait(t.Context())
-				e := outcomeError(t, err)
-				require.Equal(t, c.outcome, e.Outcome)
-				require.ErrorIs(t, e.Unwritten, c.is)
-				_, refused := errors.AsType[*fsm.TransitionError](e.Unwritten)
-				require.Equal(t, name == "no row", refused)
-				require.ErrorIs(t, err, c.is)
-				require.Contains(t, err.Error(), "; outcome not written: ")
-				if c.work != nil {
-					require.ErrorIs(t, err, c.work)
-				}
-				require.Equal(t, before, all(t, store.MemoryStore, "work-vm", "a"))
-				store.reset()
-				time.Sleep(time.Minute + 1)
-				cases, err := m.Sweep(t.Context())
-				require.NoError(t, err)
-				require.Len(t, cases, 1)
-				if c.event == "inspect" {
-					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
-					return
-				}
-				require.Equal(t, lifecycle.Moved, cases[0].Resolution)
-				rec, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, state("running"), rec.State)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			m := workers(store, lifecycle.Config[event]{Failed: c.failed})
+			running(t, m, "a")
+			end := make(chan struct{})
+			h := do(t, m, "a", c.event, user, lifecycle.Func(func(context.Context) error { <-end; return c.work }), nil)
+			synctest.Wait()
+			before := all(t, store.MemoryStore, "work-vm", "a")
+			store.onCommit = c.onCommit
+			if c.cancel {
+				h.Cancel(errDone)
+			}
+			close(end)
+			_, err := h.Wait(t.Context())
+			e := outcomeError(t, err)
+			require.Equal(t, c.outcome, e.Outcome)
+			require.ErrorIs(t, e.Unwritten, c.is)
+			_, refused := errors.AsType[*fsm.TransitionError](e.Unwritten)
+			require.Equal(t, name == "no row", refused)
+			require.ErrorIs(t, err, c.is)
+			require.Contains(t, err.Error(), "; outcome not written: ")
+			if c.work != nil {
+				require.ErrorIs(t, err, c.work)
+			}
+			require.Equal(t, before, all(t, store.MemoryStore, "work-vm", "a"))
+			store.reset()
+			time.Sleep(time.Minute + 1)
+			cases := sweep(t, m)
+			require.Len(t, cases, 1)
+			if c.event == "inspect" {
+				require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
+				return
+			}
+			require.Equal(t, lifecycle.Moved, cases[0].Resolution)
+			require.Equal(t, state("running"), get(t, m, "a").State)
 		})
 	}
 }
@@ -91,8 +85,7 @@ func TestOutcomeAnswerLost(t *testing.T) {
 		m := workers(store, lifecycle.Config[event]{})
 		running(t, m, "a")
 		end := make(chan struct{})
-		h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
 		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error {
@@ -102,9 +95,7 @@ func TestOutcomeAnswerLost(t *testing.T) {
 			return write()
 		}
 		close(end)
-		rec, err := h.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, state("stopped"), rec.State)
+		require.Equal(t, state("stopped"), wait(t, h).State)
 		require.Len(t, story(t, m, "a", 4), 2)
 		require.Equal(t, store.tokens[0], store.tokens[1])
 	})
@@ -121,21 +112,17 @@ func TestOutcomeOvertaken(t *testing.T) {
 		handlers["reboot"] = func(context.Context, []byte) error { <-end; return nil }
 		m := workers(store, lifecycle.Config[event]{Handlers: handlers})
 		running(t, m, "a")
-		h, err := m.Do(t.Context(), "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
-		require.NoError(t, err)
+		h := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", nil), nil)
 		synctest.Wait()
 		store.reset()
 		store.onCommit = func(n int, _ *lifecycle.Commit, write func() error) error {
 			if n == 1 {
-				verdict, err := other.Report(t.Context(), "a", 3, "progress", "worker", "half")
-				require.NoError(t, err)
-				require.Equal(t, lifecycle.Applied, verdict)
+				require.Equal(t, lifecycle.Applied, report(t, other, "a", 3, "progress", "worker", "half"))
 			}
 			return write()
 		}
 		close(end)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, h)
 		require.Equal(t, []string{
 			"3: running -reboot-> rebooting by user", "3: rebooting -progress-> rebooting by worker", "3: rebooting -done-> running by worker",
 		}, story(t, m, "a", 4))
@@ -161,16 +148,12 @@ func TestOutcomeElsewhere(t *testing.T) {
 		),
 	})
 	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
-	_, err := m.Add(t.Context(), "a", user, size{})
-	require.NoError(t, err)
-	h, err := m.Do(t.Context(), "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
+	add(t, m, "a", user, size{})
+	h := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 		_, err := m.Fire(ctx, "a", "collected", "worker", nil)
 		return err
 	}), nil)
-	require.NoError(t, err)
-	rec, err := h.Wait(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, state("delivered"), rec.State)
+	require.Equal(t, state("delivered"), wait(t, h).State)
 }
 
 // TestEditOutcome: an edit that fails, panics or is of another payload. Without
@@ -191,30 +174,27 @@ func TestEditOutcome(t *testing.T) {
 		"after the work fails": {edit: func(s *size) error { s.N = 7; return nil }, work: errBoom, want: lifecycle.Failed, is: errBoom, to: size{N: 1}},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
-				running(t, m, "a")
-				h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
-					lifecycle.EditOutcome(ctx, c.edit)
-					return c.work
-				}), nil)
+		inBubble(t, name, func(t *testing.T) {
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+			running(t, m, "a")
+			h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+				lifecycle.EditOutcome(ctx, c.edit)
+				return c.work
+			}), nil)
+			_, err := h.Wait(t.Context())
+			now, readErr := m.Get(t.Context(), "a")
+			require.NoError(t, readErr)
+			require.Equal(t, c.to, now.Payload)
+			if c.want == 0 {
 				require.NoError(t, err)
-				_, err = h.Wait(t.Context())
-				now, readErr := m.Get(t.Context(), "a")
-				require.NoError(t, readErr)
-				require.Equal(t, c.to, now.Payload)
-				if c.want == 0 {
-					require.NoError(t, err)
-					return
-				}
-				e := outcomeError(t, err)
-				require.Equal(t, c.want, e.Outcome, "%v", err)
-				require.ErrorIs(t, err, c.is)
-				require.NoError(t, e.Unwritten)
-				require.Equal(t, state("running"), now.State)
-				require.Equal(t, "fail", now.Event)
-			})
+				return
+			}
+			e := outcomeError(t, err)
+			require.Equal(t, c.want, e.Outcome, "%v", err)
+			require.ErrorIs(t, err, c.is)
+			require.NoError(t, e.Unwritten)
+			require.Equal(t, state("running"), now.State)
+			require.Equal(t, "fail", now.Event)
 		})
 	}
 }
@@ -223,17 +203,14 @@ func TestEditOutcome(t *testing.T) {
 func TestEditOutcomeOfAnotherPayload(t *testing.T) {
 	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	running(t, m, "a")
-	h, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
+	h := do(t, m, "a", "stop", user, lifecycle.Func(func(ctx context.Context) error {
 		require.True(t, lifecycle.EditOutcome(ctx, func(*string) error { return nil }))
 		return nil
 	}), nil)
-	require.NoError(t, err)
-	_, err = h.Wait(t.Context())
+	_, err := h.Wait(t.Context())
 	require.Equal(t, lifecycle.Failed, outcomeError(t, err).Outcome)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, state("running"), rec.State)
+	require.Equal(t, state("running"), get(t, m, "a").State)
 }
 
 // TestObserverPanics: an observer panics after the outcome. Wait returns an error.
@@ -247,9 +224,8 @@ func TestObserverPanics(t *testing.T) {
 			},
 		}})
 		running(t, m, "a")
-		op, err := m.Do(t.Context(), "a", "stop", user, lifecycle.Func(fine), nil)
-		require.NoError(t, err)
-		_, err = op.Wait(t.Context())
+		op := do(t, m, "a", "stop", user, lifecycle.Func(fine), nil)
+		_, err := op.Wait(t.Context())
 		require.Error(t, outcomeError(t, err).Unwritten)
 	})
 }
@@ -277,38 +253,31 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 			return lifecycle.ErrUnknownOutcome
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
-				owner, err := lifecycle.Join(t.Context(), store, "p", time.Hour)
-				require.NoError(t, err)
-				m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
-				running(t, m, "a")
-				running(t, m, "b")
-				store.reset()
-				store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
-				h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
-				if err == nil {
-					_, err = h.Wait(t.Context())
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			owner := join(t, store, "p", time.Hour)
+			m, parts := workers(store, lifecycle.Config[event]{Owner: owner}), workers(store, lifecycle.Config[event]{Owner: owner})
+			running(t, m, "a")
+			running(t, m, "b")
+			store.reset()
+			store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
+			h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
+			if err == nil {
+				_, err = h.Wait(t.Context())
+			}
+			require.Error(t, err)
+			store.reset()
+			for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
+				for range 2 {
+					cases := sweep(t, mgr)
+					require.Len(t, cases, 1)
+					require.Equal(t, id, cases[0].ID)
+					require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
 				}
-				require.Error(t, err)
-				store.reset()
-				for id, mgr := range map[string]*sizedManager{"a": m, "b": parts} {
-					for range 2 {
-						cases, err := mgr.Sweep(t.Context())
-						require.NoError(t, err)
-						require.Len(t, cases, 1)
-						require.Equal(t, id, cases[0].ID)
-						require.Equal(t, lifecycle.NeedsOperator, cases[0].Resolution)
-					}
-					_, err := mgr.Override(t.Context(), id, "running", user, "it is fine", nil)
-					require.NoError(t, err)
-					found, err := mgr.Sweep(t.Context())
-					require.NoError(t, err)
-					require.Empty(t, found)
-				}
-				require.NoError(t, owner.Leave(t.Context()))
-			})
+				override(t, mgr, id, "running", user, "it is fine", nil)
+				require.Empty(t, sweep(t, mgr))
+			}
+			require.NoError(t, owner.Leave(t.Context()))
 		})
 	}
 }

@@ -72,21 +72,15 @@ func workers(store lifecycle.Store, config lifecycle.Config[event]) *lifecycle.M
 // stopped and running make a VM that rests, in operation 1 and 2.
 func stopped(t *testing.T, m *sizedManager, id string) {
 	t.Helper()
-	_, err := m.Create(t.Context(), id, "create", user, size{N: 1})
-	require.NoError(t, err)
-	verdict, err := m.Report(t.Context(), id, 1, "done", "worker", "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
+	create(t, m, id, "create", user, size{N: 1})
+	require.Equal(t, lifecycle.Applied, report(t, m, id, 1, "done", "worker", ""))
 }
 
 func running(t *testing.T, m *sizedManager, id string) {
 	t.Helper()
 	stopped(t, m, id)
-	_, err := m.Fire(t.Context(), id, "start", user, nil)
-	require.NoError(t, err)
-	verdict, err := m.Report(t.Context(), id, 2, "done", "worker", "")
-	require.NoError(t, err)
-	require.Equal(t, lifecycle.Applied, verdict)
+	fire(t, m, id, "start", user, nil)
+	require.Equal(t, lifecycle.Applied, report(t, m, id, 2, "done", "worker", ""))
 }
 
 // untilEnded is work that runs until its context ends.
@@ -101,8 +95,7 @@ func fine(context.Context) error { return nil }
 // story is an object's history after a number of commits, a line each.
 func story(t *testing.T, m *sizedManager, id string, after uint64) (lines []string) {
 	t.Helper()
-	rows, err := m.History(t.Context(), id, after, 0)
-	require.NoError(t, err)
+	rows := rowsOf(t, m, id, after, 0)
 	for _, row := range rows {
 		lines = append(lines, fmt.Sprintf("%d: %s -%s-> %s by %s", row.Operation, or(row.From, "none"), row.Event, row.To, row.Actor))
 	}

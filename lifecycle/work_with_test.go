@@ -22,11 +22,7 @@ func stoppedVMs(t *testing.T, config lifecycle.Config[event]) *sizedManager {
 }
 
 func states(t *testing.T, m *sizedManager) [2]state {
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	rec2, err := m.Get(t.Context(), "b")
-	require.NoError(t, err)
-	return [2]state{rec.State, rec2.State}
+	return [2]state{get(t, m, "a").State, get(t, m, "b").State}
 }
 
 // TestWorkWith: one commit admits two objects and one commit writes their outcome.
@@ -42,40 +38,33 @@ func TestWorkWith(t *testing.T) {
 		{"failed", func(context.Context) error { return errBoom }, [2]state{"stopped", "stopped"}, "starting -fail-> stopped by worker"},
 		{"panicked", func(context.Context) error { panic("ouch") }, [2]state{"stopped", "stopped"}, "starting -fail-> stopped by worker"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := stoppedVMs(t, lifecycle.Config[event]{})
-				busy, err := m.Occupy(t.Context(), "b", "migrate", lifecycle.Func(func(context.Context) error {
-					time.Sleep(time.Second)
-					return nil
-				}))
-				require.NoError(t, err)
-				var inside *lifecycle.Task
-				h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
-					require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
-					inside = lifecycle.TaskOf(ctx)
-					return c.work(ctx)
-				}), nil, firing(m, "b", "start", user, nil))
-				require.NoError(t, err)
-				synctest.Wait()
-				require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
-				rec, err := h.Wait(t.Context())
-				require.Equal(t, c.name == "done", err == nil, "%v", err)
-				rec2, err := m.Get(t.Context(), "a")
-				require.NoError(t, err)
-				require.Equal(t, rec2, rec)
-				require.Equal(t, c.want, states(t, m))
-				require.EqualValues(t, 2, inside.Operation)
-				of := func(id string) []lifecycle.HistoryRow {
-					rows, err := m.History(t.Context(), id, 2, 0)
-					require.NoError(t, err)
-					return rows
-				}
-				for i, row := range of("b") {
-					require.Equal(t, of("a")[i].Token, row.Token)
-				}
-				require.Equal(t, "2: "+c.then, story(t, m, "b", 3)[0])
-			})
+		inBubble(t, c.name, func(t *testing.T) {
+			m := stoppedVMs(t, lifecycle.Config[event]{})
+			busy := occupy(t, m, "b", "migrate", lifecycle.Func(func(context.Context) error {
+				time.Sleep(time.Second)
+				return nil
+			}))
+			var inside *lifecycle.Task
+			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+				require.Equal(t, queue.OK, busy.Outcome(), "it waits for the turn of its part")
+				inside = lifecycle.TaskOf(ctx)
+				return c.work(ctx)
+			}), nil, firing(m, "b", "start", user, nil))
+			synctest.Wait()
+			require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
+			rec, err := h.Wait(t.Context())
+			require.Equal(t, c.name == "done", err == nil, "%v", err)
+			require.Equal(t, get(t, m, "a"), rec)
+			require.Equal(t, c.want, states(t, m))
+			require.EqualValues(t, 2, inside.Operation)
+			of := func(id string) []lifecycle.HistoryRow {
+				rows := rowsOf(t, m, id, 2, 0)
+				return rows
+			}
+			for i, row := range of("b") {
+				require.Equal(t, of("a")[i].Token, row.Token)
+			}
+			require.Equal(t, "2: "+c.then, story(t, m, "b", 3)[0])
 		})
 	}
 }
@@ -86,8 +75,7 @@ func TestWorkWithRefused(t *testing.T) {
 	idle := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
 	mute := lifecycle.Must(workVM, lifecycle.NewMemoryStore(), nil)
 	work := lifecycle.Func(func(context.Context) error { return nil })
-	before, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
+	before := get(t, m, "a")
 	for _, c := range []struct {
 		part part
 		want error
@@ -103,13 +91,8 @@ func TestWorkWithRefused(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 	}
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, before, rec)
-	op, err := m.Do(t.Context(), "b", "start", user, work, nil)
-	require.NoError(t, err)
-	_, err = op.Wait(t.Context())
-	require.NoError(t, err)
+	require.Equal(t, before, get(t, m, "a"))
+	wait(t, do(t, m, "b", "start", user, work, nil))
 }
 
 // TestWorkWithTakenAway: an object that another writer has moved stays where it is.
@@ -120,7 +103,7 @@ func TestWorkWithTakenAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := stoppedVMs(t, lifecycle.Config[event]{})
 			end := make(chan struct{})
-			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+			h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 				select {
 				case <-end:
 					return nil
@@ -128,13 +111,11 @@ func TestWorkWithTakenAway(t *testing.T) {
 					return ctx.Err()
 				}
 			}), nil, firing(m, "b", "start", user, nil))
-			require.NoError(t, err)
 			synctest.Wait() // the work has begun
-			_, err = m.Override(t.Context(), id, "stopped", "ann", "it hangs", nil)
-			require.NoError(t, err)
+			override(t, m, id, "stopped", "ann", "it hangs", nil)
 			synctest.Wait()
 			close(end)
-			_, err = h.Wait(t.Context())
+			_, err := h.Wait(t.Context())
 			require.Equal(t, id == "a", err != nil)
 			require.Equal(t, want, states(t, m))
 		})
@@ -145,34 +126,26 @@ func TestWorkWithTakenAway(t *testing.T) {
 func TestWorkWithOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
-		alpha, err := lifecycle.Join(t.Context(), store, "alpha", time.Minute)
-		require.NoError(t, err)
+		alpha := join(t, store, "alpha", time.Minute)
 		m := workers(store, lifecycle.Config[event]{Owner: alpha})
 		stopped(t, m, "a")
 		stopped(t, m, "b")
 		end := make(chan struct{})
-		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
 			<-end
 			return nil
 		}), nil, firing(m, "b", "start", user, nil))
-		require.NoError(t, err)
-		b, err := m.Get(t.Context(), "b")
-		require.NoError(t, err)
+		b := get(t, m, "b")
 		require.Equal(t, "alpha", b.Owner)
 		require.Equal(t, alpha.Epoch(), b.Epoch)
 
-		beta, err := lifecycle.Join(t.Context(), store, "beta", time.Hour)
-		require.NoError(t, err)
+		beta := join(t, store, "beta", time.Hour)
 		heir := workers(store, lifecycle.Config[event]{Owner: beta})
-		_, err = lifecycle.Join(t.Context(), store, "alpha", time.Hour)
-		require.NoError(t, err) // a new life
-		found, err := heir.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Len(t, found, 2)
+		join(t, store, "alpha", time.Hour) // a new life
+		require.Len(t, sweep(t, heir), 2)
 		require.Equal(t, [2]state{"stopped", "stopped"}, states(t, m))
 		close(end)
-		_, err = h.Wait(t.Context())
-		require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+		require.Equal(t, lifecycle.Lost, outcomeOf(t, h).Outcome)
 	})
 }
 
@@ -193,29 +166,22 @@ func TestWorkWithOfAnotherProcess(t *testing.T) {
 			),
 		})
 		process := func(name string) *sizedManager {
-			owner, err := lifecycle.Join(t.Context(), store, name, time.Minute)
-			require.NoError(t, err)
+			owner := join(t, store, name, time.Minute)
 			return lifecycle.Must(machine, store, &lifecycle.Config[event]{
 				Owner: owner, WorkerActor: "worker", Done: []event{"done"},
 			})
 		}
 		alpha, beta := process("alpha"), process("beta")
-		_, err := alpha.Add(t.Context(), "a", user, size{})
-		require.NoError(t, err)
-		_, err = alpha.Add(t.Context(), "b", user, size{})
-		require.NoError(t, err)
+		add(t, alpha, "a", user, size{})
+		add(t, alpha, "b", user, size{})
 		end := make(chan struct{})
-		long, err := beta.Do(t.Context(), "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
-		require.NoError(t, err)
-		got, err := doWith(t.Context(), alpha, "a", "start", user, lifecycle.Func(fine), nil,
+		long := do(t, beta, "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+		got := doParts(t, alpha, "a", "start", user, lifecycle.Func(fine), nil,
 			firing(alpha, "b", "attach", user, nil))
-		require.NoError(t, err)
-		_, err = got.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, got)
 		require.Equal(t, [2]state{"running", "starting"}, states(t, alpha))
 		close(end)
-		_, err = long.Wait(t.Context())
-		require.NoError(t, err)
+		wait(t, long)
 		require.Equal(t, [2]state{"running", "running"}, states(t, alpha))
 	})
 }
@@ -234,23 +200,18 @@ func TestWorkWithConditions(t *testing.T) {
 func TestWorkWithHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
-		h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
+		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(ctx context.Context) error {
 			for range 3 {
 				time.Sleep(40 * time.Second)
 				require.NoError(t, lifecycle.TaskOf(ctx).Heartbeat(ctx))
 			}
 			return nil
 		}), nil, firing(m, "b", "start", user, nil))
-		require.NoError(t, err)
 		time.Sleep(90 * time.Second)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
+		require.Empty(t, sweep(t, m))
 		require.Equal(t, [2]state{"starting", "starting"}, states(t, m))
-		_, err = m.Override(t.Context(), "b", "stopped", "ann", "it hangs", nil)
-		require.NoError(t, err)
-		_, err = h.Wait(t.Context())
-		require.NoError(t, err)
+		override(t, m, "b", "stopped", "ann", "it hangs", nil)
+		wait(t, h)
 		require.Equal(t, [2]state{"running", "stopped"}, states(t, m))
 	})
 }
@@ -270,13 +231,10 @@ func TestAlso(t *testing.T) {
 			return w
 		}
 		b := lifecycle.Key{Machine: "work-vm", ID: "b"}
-		first, err := m.Occupy(t.Context(), "b", "first", work("first"))
-		require.NoError(t, err)
-		_, err = m.Do(t.Context(), "a", "start", user, work("second", b, b), nil)
-		require.NoError(t, err)
+		first := occupy(t, m, "b", "first", work("first"))
+		do(t, m, "a", "start", user, work("second", b, b), nil)
 		require.NoError(t, first.Wait(t.Context()))
-		last, err := m.Occupy(t.Context(), "b", "third", work("third"))
-		require.NoError(t, err)
+		last := occupy(t, m, "b", "third", work("third"))
 		require.NoError(t, last.Wait(t.Context()))
 		require.Equal(t, []string{"first", "second", "third"}, order)
 	})
@@ -286,25 +244,6 @@ func TestAlso(t *testing.T) {
 	work.Also = []lifecycle.Key{{Machine: "x", ID: "y"}}
 	_, err := m.Do(t.Context(), "a", "create", user, work, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
-}
-
-// TestExpectedRevision: a request that was decided on one revision is refused on another,
-// with the record that won.
-func TestExpectedRevision(t *testing.T) {
-	m := stoppedVMs(t, lifecycle.Config[event]{})
-	seen, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	on := func() *lifecycle.Change[size] { return &lifecycle.Change[size]{Expect: seen.Revision} }
-	began, err := m.Fire(t.Context(), "a", "start", user, on())
-	require.NoError(t, err)
-	_, err = m.Fire(t.Context(), "a", "fail", "worker", on())
-	require.ErrorIs(t, err, lifecycle.ErrConflict)
-	won, ok := m.Current(err)
-	require.True(t, ok)
-	require.Equal(t, began, won)
-	rec, err := m.Get(t.Context(), "a")
-	require.NoError(t, err)
-	require.Equal(t, began, rec)
 }
 
 // TestDoWithoutObject: a table whose objects are added has no event that makes
@@ -327,19 +266,13 @@ func TestHeartbeatFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := stoppedVMs(t, lifecycle.Config[event]{})
 		hidden := lifecycle.Func(func(context.Context) error { time.Sleep(90 * time.Second); return nil })
-		_, err := m.Occupy(t.Context(), "a", "migrate", hidden)
-		require.NoError(t, err)
-		h, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
-		require.NoError(t, err)
+		occupy(t, m, "a", "migrate", hidden)
+		h := do(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return nil }), nil)
 		time.Sleep(40 * time.Second)
 		require.NoError(t, m.Heartbeat(t.Context(), "a"))
 		time.Sleep(40 * time.Second)
-		found, err := m.Sweep(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, found)
-		rec, err := h.Wait(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, state("running"), rec.State)
+		require.Empty(t, sweep(t, m))
+		require.Equal(t, state("running"), wait(t, h).State)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "a"), lifecycle.ErrStale)
 		require.ErrorIs(t, m.Heartbeat(t.Context(), "missing"), lifecycle.ErrStale)
 	})
@@ -354,49 +287,40 @@ func TestWorkWithPartRefuses(t *testing.T) {
 		"foreign payload": func(r *lifecycle.StoredRecord) { r.Payload = []byte(`"text"`) },
 	} {
 		for id, other := range map[string]string{"a": "b", "b": "a"} {
-			t.Run(name+" "+id, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					store := lifecycle.NewMemoryStore()
-					m := workers(store, lifecycle.Config[event]{})
-					stopped(t, m, "a")
-					stopped(t, m, "b")
-					h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error {
-						r, err := store.Get(t.Context(), lifecycle.Key{Machine: "work-vm", ID: id})
-						require.NoError(t, err)
-						to := r
-						spoil(&to)
-						to.Sequence++
-						return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
-					}), nil, firing(m, "b", "start", user, nil))
+			inBubble(t, name+" "+id, func(t *testing.T) {
+				store := lifecycle.NewMemoryStore()
+				m := workers(store, lifecycle.Config[event]{})
+				stopped(t, m, "a")
+				stopped(t, m, "b")
+				h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error {
+					r := storedAt(t, store, lifecycle.Key{Machine: "work-vm", ID: id})
+					to := r
+					spoil(&to)
+					to.Sequence++
+					return store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: r.Revision, From: r.State, To: to}}})
+				}), nil, firing(m, "b", "start", user, nil))
+				_, err := h.Wait(t.Context())
+				switch {
+				case id == "b":
 					require.NoError(t, err)
-					_, err = h.Wait(t.Context())
-					switch {
-					case id == "b":
-						require.NoError(t, err)
-					case name == "foreign":
-						require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
-					default:
-						require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
-					}
-					rec, err := m.Get(t.Context(), other)
-					require.NoError(t, err)
-					require.Equal(t, state("running"), rec.State)
-				})
+				case name == "foreign":
+					require.Equal(t, lifecycle.Lost, outcomeError(t, err).Outcome)
+				default:
+					require.ErrorIs(t, outcomeError(t, err).Unwritten, lifecycle.ErrForeign)
+				}
+				require.Equal(t, state("running"), get(t, m, other).State)
 			})
 		}
 	}
-	t.Run("without an event", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			store := lifecycle.NewMemoryStore()
-			m := workers(store, lifecycle.Config[event]{})
-			mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
-			stopped(t, m, "a")
-			running(t, m, "b")
-			h, err := doWith(t.Context(), m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
-			require.NoError(t, err)
-			_, err = h.Wait(t.Context())
-			require.NoError(t, outcomeError(t, err).Unwritten)
-			require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
-		})
+	inBubble(t, "without an event", func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{})
+		mute := lifecycle.Must(workVM, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+		stopped(t, m, "a")
+		running(t, m, "b")
+		h := doParts(t, m, "a", "start", user, lifecycle.Func(func(context.Context) error { return errBoom }), nil, firing(mute, "b", "inspect", user, nil))
+		_, err := h.Wait(t.Context())
+		require.NoError(t, outcomeError(t, err).Unwritten)
+		require.Equal(t, [2]state{"stopped", "inspecting"}, states(t, m))
 	})
 }

@@ -24,10 +24,8 @@ func vms(t *testing.T) (*sizedManager, *hooked) {
 // ready makes a VM that is Ready, in operation 1.
 func ready(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
-	_, err := m.Create(t.Context(), id, "create", user, size{N: 1})
-	require.NoError(t, err)
-	rec, err := m.Fire(t.Context(), id, "done", agent, nil)
-	require.NoError(t, err)
+	create(t, m, id, "create", user, size{N: 1})
+	rec := fire(t, m, id, "done", agent, nil)
 	return rec
 }
 
@@ -35,8 +33,7 @@ func ready(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, siz
 func updating(t *testing.T, m *sizedManager, id string) lifecycle.Record[state, size] {
 	t.Helper()
 	ready(t, m, id)
-	rec, err := m.Fire(t.Context(), id, "update", user, resize(2))
-	require.NoError(t, err)
+	rec := fire(t, m, id, "update", user, resize(2))
 	return rec
 }
 
@@ -131,8 +128,7 @@ func all(t *testing.T, store *lifecycle.MemoryStore, machine string, ids ...stri
 // plant writes a record that no manager of the table would write.
 func plant(t *testing.T, store lifecycle.Store, rec lifecycle.StoredRecord) {
 	t.Helper()
-	before, err := store.Get(t.Context(), rec.Key)
-	require.NoError(t, err)
+	before := storedAt(t, store, rec.Key)
 	rec.Sequence, rec.Operation = before.Sequence+1, before.Operation+1
 	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
 		Token:   lifecycle.NewToken(),
@@ -163,17 +159,17 @@ func path[S, E comparable, T any](t *testing.T, m *fsm.Machine[S, E, T], absent 
 		require.True(t, ok, "%v", row)
 		candidates, err := table.Candidates(nil, s, o, e, row.Actor, false)
 		require.NoError(t, err, "%v", row)
-		s2, o2 := table.After(s, o, candidates[0])
-		require.Equal(t, row.To, table.States[s2].Name, "%v", row)
-		require.Equal(t, row.Origin, table.States[o2].Name, "%v", row)
-		if table.States[s2].Kind == fsm.Transitional && (table.States[s].Kind.Resting() || table.Rows[candidates[0]].Supersede) {
+		toState, toOrigin := table.After(s, o, candidates[0])
+		require.Equal(t, row.To, table.States[toState].Name, "%v", row)
+		require.Equal(t, row.Origin, table.States[toOrigin].Name, "%v", row)
+		if table.States[toState].Kind == fsm.Transitional && (table.States[s].Kind.Resting() || table.Rows[candidates[0]].Supersede) {
 			operation++
 		} else if row.From == "" && operation > 0 {
 			operation++ // a new life, with a number of its own
 		}
 		require.Equal(t, operation, row.Operation, "%v", row)
 		state, origin = row.To, row.Origin
-		if table.States[s2].Kind == fsm.Absent {
+		if table.States[toState].Kind == fsm.Absent {
 			state, origin = "", ""
 		}
 	}
