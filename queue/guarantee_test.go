@@ -228,9 +228,9 @@ func TestGuarantee5NothingWhenIdle(t *testing.T) {
 	}
 	before := allocated()
 	use()
-	// One key stays busy, and the others cost nothing. The limit of four bytes for each
-	// key includes what the race detector and package testing allocate.
-	require.Less(t, allocated()-before, int64(n*4))
+	// One key stays busy, and the others cost nothing: a lane has some hundred bytes. The
+	// limit is for what the runtime and package testing allocate meanwhile.
+	require.Less(t, allocated()-before, int64(n*32))
 	close(hold)
 	require.NoError(t, first.Wait(t.Context()))
 	requireEmpty(t, q)
