@@ -60,7 +60,7 @@ func TestOneWinner(t *testing.T) {
 }
 
 // TestOneSelfTransition: a self transition has one winner too, so that no edit
-// is ever lost: the sum of all accepted edits is what the payload says.
+// is ever lost: the payload is the sum of all accepted edits.
 func TestOneSelfTransition(t *testing.T) {
 	m, _ := vms(t)
 	create(t, m, "a", "import", user, size{})

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// Whatever is asked of managers, the rows that they write are a history by their
-// tables; and they cross JSON as they are.
+// The rows that managers write conform to their tables, for random calls, also after
+// they were encoded as JSON.
 func TestHistoryConformsToTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var feed bytes.Buffer

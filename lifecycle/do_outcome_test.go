@@ -194,7 +194,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestOutcomeTexts: every outcome has a word.
+// TestOutcomeTexts: every outcome has a name.
 func TestOutcomeTexts(t *testing.T) {
 	want := "Outcome(0) succeeded failed panicked canceled timed out lost Outcome(7)"
 	var got []string

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// What [evolve.Diff] says about old and new binaries side by side is what two
-// managers of two tables do to one store.
+// [evolve.Diff] reports hazards of old and new binaries side by side. These tests show
+// each hazard with two managers of two tables over one store.
 
 type (
 	lampSpec    = fsm.Spec[string, string]

@@ -147,8 +147,7 @@ func ExampleManager_Override() {
 	// clusterinst "c1" #2 operation 2: CreateRequested -(override)-> Ready by ann: ticket 7: it is up
 }
 
-// Work puts what it has found out into the payload, in the commit that says that
-// it has succeeded.
+// Work writes its result into the payload, in the commit of its outcome.
 func ExampleEditOutcome() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{

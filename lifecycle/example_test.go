@@ -77,8 +77,8 @@ func ExampleManager_Create() {
 	// lifecycle: create clusterinst "c2": Create by crm: wrong actor
 }
 
-// A cloudlet is there before anybody does anything with it: it is added in the
-// first state of its machine.
+// A cloudlet exists before its first event: Add puts it into the first state of its
+// machine.
 func ExampleManager_Add() {
 	ctx := context.Background()
 	cloudlets := lifecycle.Must(edgecloud.CloudletCreate, lifecycle.NewMemoryStore(), nil)
@@ -143,8 +143,7 @@ func ExampleManager_Report() {
 	// 2 Done applied <nil>
 }
 
-// A record is a value: it says all there is to know, and changing it changes
-// nothing.
+// A record is a copy: changing it does not change the object.
 func ExampleManager_Get() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)

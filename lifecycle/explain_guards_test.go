@@ -86,8 +86,8 @@ func TestExplainIsWhatFireDoes(t *testing.T) {
 	require.Contains(t, x.String(), "; after 1m0s the sweeper fires over: the table refuses it now: refused by a guard: never: not; now\n")
 }
 
-// TestExplainIsBounded: however much waits, people get lines that they can read,
-// and the object's own place is one of them.
+// TestExplainIsBounded: the list of waiting work is short, however much waits, and has
+// the place of the object itself.
 func TestExplainIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.Must[lifecycle.Key](nil)
@@ -113,8 +113,8 @@ func TestExplainIsBounded(t *testing.T) {
 	})
 }
 
-// TestExplainWhatItCannotFindOut: it is asked when something is wrong. What is
-// wrong does not keep it from saying the rest.
+// TestExplainWhatItCannotFindOut: Explain returns the rest of its answer if the payload
+// cannot be decoded.
 func TestExplainWhatItCannotFindOut(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(gates, store, nil)

@@ -153,7 +153,7 @@ func TestAllWhileOthersWork(t *testing.T) {
 	}
 }
 
-// TestListPages: a page is as long as asked, at most and by default MaxPage.
+// TestListPages: a page has at most Limit records; the maximum and the default are MaxPage.
 func TestListPages(t *testing.T) {
 	m, store := listed(t, lifecycle.MaxPage+1)
 	for limit, want := range map[int]int{

@@ -195,8 +195,8 @@ func TestListPageAllocations(t *testing.T) {
 	}), 10.0)
 }
 
-// However many objects come and go, what is left in memory is what is said to be
-// kept.
+// The store keeps in memory what KeepHistory and KeepRemoved permit, however many
+// objects are created and removed.
 func TestMemoryStoreIsBounded(t *testing.T) {
 	const keep, rounds = 16, 20_000
 	s := MemoryStore{KeepHistory: 2, KeepRemoved: keep}

@@ -103,7 +103,7 @@ func TestMemoryStoreIsClosedForGood(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = m.Get(ended, memKey("a"))
-	require.ErrorIs(t, err, context.Canceled, "the context is asked first")
+	require.ErrorIs(t, err, context.Canceled, "the context is checked first")
 }
 
 // All calls at once, for the race detector.

@@ -19,10 +19,11 @@ import (
 )
 
 // TestOperationsModel plays random scripts on a few objects with a few processes
-// that die and come back, and checks against a naive memory of what was written,
-// and by whom: an object's history is a path of the table, but for overrides; no
-// outcome is written by processLife does not own the operation; what a handle says is
-// what was written; and in the end everything rests.
+// that die and come back. It remembers every commit and its writer, and checks:
+//   - the history of an object is a path of the table, except for overrides;
+//   - only the owner of an operation writes its outcome;
+//   - a handle returns the outcome that was written;
+//   - in the end every object is at rest.
 func TestOperationsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.Custom(drawAct), 1, 40).Draw(rt, "script")

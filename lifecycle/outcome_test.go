@@ -172,7 +172,7 @@ func TestUnknownOutcome(t *testing.T) {
 				store.reset()
 				store.onCommit = func(_ int, commit *lifecycle.Commit, _ func() error) error {
 					if wrote {
-						_ = store.lose(t, commit) // every time: the store must know the token
+						_ = store.lose(t, commit) // every time: the store must find the token
 					}
 					return errors.Join(errStore, lifecycle.ErrUnknownOutcome)
 				}
@@ -205,10 +205,9 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestUnknownStaysUnknown: once an answer was lost, only the store's word about
-// this very token settles it. That the second sending failed for certain says
-// nothing about the first, and the caller must not read that nothing was
-// written.
+// TestUnknownStaysUnknown: after a lost answer, only an answer of the store about
+// this token resolves the outcome. An error of the second attempt does not mean that the
+// first one was not written.
 func TestUnknownStaysUnknown(t *testing.T) {
 	errDisk := errors.New("disk full")
 	for _, second := range []struct {
@@ -243,7 +242,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 }
 
 // TestLostCreateIsNotMadeTwice: a create was written and its answer lost; then
-// the object was removed and its removal forgotten. The store no longer knows
+// the object was removed and its removal forgotten. The store has forgotten
 // the token, and creating the object again would be a second write.
 func TestLostCreateIsNotMadeTwice(t *testing.T) {
 	m, store := vms(t)
@@ -267,9 +266,9 @@ func TestLostCreateIsNotMadeTwice(t *testing.T) {
 }
 
 // TestForgottenToken: a commit was written and its answer lost, and so much has
-// happened since that the store no longer knows the token. That it answers with
-// a conflict does not mean that the commit was not written: the change must not
-// be made a second time, and the caller must not read that it was not made.
+// happened since that the store has forgotten the token. Its conflict does not mean that
+// the commit was not written. The manager does not make the change a second time, and
+// its error does not deny the first one.
 func TestForgottenToken(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -107,8 +107,7 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 }
 
 // TestOwnerRun: a process that beats lives for ever, and its beats leave no
-// history; without them it is declared dead after its own time to live, by
-// in every process.
+// history. Without heartbeats it is dead after its own TTL, for every process.
 func TestOwnerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()

@@ -28,9 +28,9 @@ func spoil(b *box) {
 	b.Parent.N, b.Parent.Tags[0] = -1, "spoiled"
 }
 
-// TestPayloadIsNobodysElse: neither later changes of what a caller gave nor
-// changes of what it got reach the store.
-func TestPayloadIsNobodysElse(t *testing.T) {
+// TestPayloadIsACopy: neither later changes of what a caller passed nor changes of
+// what it received reach the store.
+func TestPayloadIsACopy(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(boxedVM, store, &lifecycle.Config[event]{Undo: []event{"undo"}})
 	want := fullBox()
@@ -185,7 +185,7 @@ func TestUndoTwice(t *testing.T) {
 		Name: "router", Initial: "Good", Actors: []fsm.Actor{user},
 		States: []fsm.State[state]{
 			{Name: "Good"},
-			{Name: "Working", Kind: fsm.Transitional, Manual: "a person looks after it"},
+			{Name: "Working", Kind: fsm.Transitional, Manual: "an operator repairs it"},
 			{Name: "Bad", Kind: fsm.Failed},
 		},
 		Rows: fsm.Rows(

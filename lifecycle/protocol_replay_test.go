@@ -20,9 +20,9 @@ import (
 )
 
 // TestProtocolReplay plays the counterexamples that internal/models found to a
-// real manager and a real CRM. With the part of the protocol taken out that the
-// model did without, the record says what is not there, or hangs; with it in, the
-// same messages in the same order do no harm.
+// real manager and a real CRM. Without the part of the protocol that the model
+// left out, the record contradicts the cluster, or stays in transition. With that part,
+// the same messages in the same order do no harm.
 func TestProtocolReplay(t *testing.T) {
 	for _, c := range []struct {
 		fixture string
@@ -84,7 +84,7 @@ const (
 	comparing   protocolPart = "comparing"   // the manager compares the operation of a report
 	naming      protocolPart = "naming"      // an answer is one that names an operation
 	remembering protocolPart = "remembering" // the CRM remembers its requests
-	resending   protocolPart = "resending"   // what has no answer is asked for again
+	resending   protocolPart = "resending"   // requests without an answer are sent again
 )
 
 // world is both sides of the protocol: one object, and a CRM with one version of
@@ -219,8 +219,7 @@ func (w *world) hangs(t *testing.T) bool {
 	return !edgecloud.ClusterInst.Kind(state).Resting()
 }
 
-// lies is what the record says and what is there, if the object is at rest and
-// they differ.
+// lies returns the record and the cluster, if the object is at rest and they differ.
 func (w *world) lies(t *testing.T) string {
 	state, version := w.record(t)
 	if state != edgecloud.Ready && state != edgecloud.NotPresent || version == w.there {

@@ -59,7 +59,7 @@ func TestOwner(t *testing.T) {
 	require.Equal(t, " 0", owner(get(t, m, "a")))
 }
 
-// Enumerations of other people's services: numbers with names.
+// Enumerations of another package: numbers with names.
 type (
 	phase   int
 	command int

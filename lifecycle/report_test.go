@@ -132,8 +132,8 @@ func TestVerdictString(t *testing.T) {
 	}
 }
 
-// What is said about the last operation of an object that is gone says nothing
-// about another one that is made under its name.
+// A report about the last operation of a removed object is stale for a new object of
+// the same id.
 func TestReportOfAFormerLife(t *testing.T) {
 	for _, store := range []lifecycle.Store{lifecycle.NewMemoryStore(), &lifecycle.MemoryStore{NoHistory: true}} {
 		m := lifecycle.Must(sizedVM, store, nil)

@@ -63,7 +63,7 @@ func (l *lanes) turn(ctx context.Context, p *place) error {
 }
 
 // sharedQueue is a queue of one of several processes: its own runs the actions and
-// gives out the tickets, and the shared lanes say whose turn it is.
+// returns the tickets, and the shared lanes give the turns.
 type sharedQueue struct {
 	*queue.Queuer[lifecycle.Key]
 	shared *lanes
@@ -103,9 +103,8 @@ func (q sharedQueue) SubmitAll(ctx context.Context, keys []lifecycle.Key, act *q
 	return t, err
 }
 
-// A queue that several processes share is put in by Config.Queue, and the manager
-// does not know: what is hidden in one process holds up what is admitted in the
-// other, in one order.
+// Config.Queue takes a queue that several processes share. Work of Occupy in one
+// process holds up operations of the other, in one order.
 func TestQueueOfSeveralProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()

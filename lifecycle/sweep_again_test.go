@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// polls are asked again until it was often enough; two tables that say so, with
-// the rows the one way round and the other.
+// polls is a table whose deadline starts the work again, a limited number of times. The
+// two forms have the rows in either order.
 func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
 	few := fsm.When("few", func(_ context.Context, _, s *size) error {
 		if s.N > 2 {
@@ -49,8 +49,8 @@ func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
 	})
 }
 
-// TestSweepAgainOrNot: which row of the deadline is taken is for the guards to
-// say. Where it begins anew the work is done, where it ends it is not.
+// TestSweepAgainOrNot: the guards select the deadline row. The work runs again if that
+// row starts the operation again, and not if the row ends it.
 func TestSweepAgainOrNot(t *testing.T) {
 	for name, first := range map[string]bool{"again first": false, "give up first": true} {
 		for n, want := range map[int]lifecycle.Resolution{1: lifecycle.Redone, 3: lifecycle.Moved} {

@@ -38,8 +38,8 @@ func TestSweepNothing(t *testing.T) {
 	})
 }
 
-// TestSweepCases: what is done about each kind of stuck object, and what the case
-// says about it.
+// TestSweepCases: what the sweep does about each kind of stuck object, and the text of
+// its result.
 func TestSweepCases(t *testing.T) {
 	again := map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error { return nil }}
 	cases := []struct {
@@ -81,18 +81,18 @@ func TestSweepCases(t *testing.T) {
 			text: `work-vm "a" in rebooting, operation 3: moved to rebooting by late`,
 		},
 		{
-			name: "for a person", event: "inspect", remedy: lifecycle.NeedsOperator, state: "inspecting",
+			name: "needs an operator", event: "inspect", remedy: lifecycle.NeedsOperator, state: "inspecting",
 			text: `work-vm "a" in inspecting, operation 3: needs an operator: an engineer looks at it`,
 		},
 		{
-			name: "for a person, owner dead", event: "inspect", dead: true, remedy: lifecycle.NeedsOperator, state: "inspecting",
+			name: "needs an operator, owner dead", event: "inspect", dead: true, remedy: lifecycle.NeedsOperator, state: "inspecting",
 			text: `work-vm "a" in inspecting, operation 3: needs an operator, owner p is dead: an engineer looks at it`,
 		},
 		{
 			name: "observed", event: "stop", remedy: lifecycle.Moved, state: "stopped",
 			sweeper: lifecycle.Config[event]{Observe: func(_ context.Context, r lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				if r.State != "stopping" || r.ID != "a" || r.Operation != 3 {
-					return "", "", fmt.Errorf("asked about %v", r.Key)
+					return "", "", fmt.Errorf("called with %v", r.Key)
 				}
 				return "done", "worker", nil
 			}},
@@ -119,7 +119,7 @@ func TestSweepCases(t *testing.T) {
 			}},
 		},
 		{
-			name: "observer is mad", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: fsm.ErrUnknownEvent,
+			name: "observer returns an unknown event", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: fsm.ErrUnknownEvent,
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "fly", "user", nil
 			}},

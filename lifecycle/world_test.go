@@ -99,8 +99,8 @@ func (s *hooked) lose(t *testing.T, c *lifecycle.Commit) error {
 // others is a manager of the same objects that goes past the hooks.
 func (s *hooked) others() *sizedManager { return lifecycle.Must(sizedVM, s.MemoryStore, nil) }
 
-// everything is all that a store says about some objects: two of these that
-// are equal mean that nothing was changed.
+// everything is all that a store has of some objects. Two equal values mean that no
+// commit was made in between.
 type everything struct {
 	Records  []lifecycle.StoredRecord
 	History  [][]lifecycle.HistoryRow
