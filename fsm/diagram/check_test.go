@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// plain is what a picture shows for a name.
+// plain returns the text that a picture shows for a name.
 func plain(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -28,8 +28,8 @@ func plain(name string) string {
 	return b.String()
 }
 
-// stateName is the name of a state by index; those that are not declared follow
-// those that are.
+// stateName returns the name of a state by index. Undeclared states follow the declared
+// ones.
 func stateName(t *fsm.Table, i int) string {
 	if i < len(t.States) {
 		return t.States[i].Name
@@ -223,8 +223,8 @@ func checkLists(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 		require.Equal(t, guard, at(rows["Guard"], i))
 		require.Equal(t, plainNotes(table, r), at(rows["Notes"], i))
 	}
-	// The aligned form has the same words in every column; a cell may be
-	// continued in the next line.
+	// The aligned form has the same words in every column. A cell may continue in the
+	// next line.
 	for n, text := range readMarkdown(t, diagram.Text(table, c), true) {
 		want := columns(md[n])
 		for head, cells := range columns(text) {
@@ -235,7 +235,7 @@ func checkLists(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 	}
 }
 
-// columns turns rows into columns by head. A column that was left out is nil.
+// columns turns rows into columns by head. An omitted column is nil.
 func columns(rows [][]string) map[string][]string {
 	byHead := make(map[string][]string)
 	for c, head := range rows[0] {

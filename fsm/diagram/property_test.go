@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// hostile are names that mean something to what reads a picture.
+// hostile has names with a meaning for the programs that read pictures.
 var hostile = []string{
 	"does-not-exist", "a b", "x; y", "<script>", "end", "end note", "state", "note", "class", "classDef x fill:#abc;",
 	"direction", "default", "style s0 fill:#abc;", "as", `a" as b`, "fork", "<<fork>>", "hide empty description",
@@ -25,7 +25,7 @@ var hostile = []string{
 	"\u00a0", "\u2028", "\u200d", "\u2060", "http://x.y/z_a_", "[a](javascript:b)", "![i](x)", "<U+202E>", "<empty>", "s0", "any0",
 }
 
-// names generates what New accepts as a name, at times what it does not.
+// names generates valid names, and sometimes invalid ones.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom(hostile),
@@ -34,7 +34,7 @@ func names() *rapid.Generator[string] {
 	)
 }
 
-// tables generates tables that refer to nothing they have not, sound or not.
+// tables generates tables without indexes out of range. They may have other errors.
 func tables() *rapid.Generator[*fsm.Table] {
 	return rapid.Custom(func(t *rapid.T) *fsm.Table {
 		table := &fsm.Table{Name: names().Draw(t, "machine"), Initial: -1}
