@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// plain is what a picture shows for a name.
+// plain returns the text that a picture shows for a name.
 func plain(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -28,8 +28,8 @@ func plain(name string) string {
 	return b.String()
 }
 
-// stateName is the name of a state by index; those that are not declared follow
-// those that are.
+// stateName returns the name of a state by index. Undeclared states follow the declared
+// ones.
 func stateName(t *fsm.Table, i int) string {
 	if i < len(t.States) {
 		return t.States[i].Name
@@ -68,13 +68,9 @@ func plainSources(t *fsm.Table, r *fsm.TableRow) string {
 	return plainStates(t, r.From, ", ")
 }
 
-// plainLabel is the text of a row on an arrow. Deadlines in tests are whole
-// numbers of seconds below a minute.
-func plainLabel(t *fsm.Table, r *fsm.TableRow, c *diagram.Config) string {
-	label := plain(t.Events[r.Event])
-	if !c.HideActors {
-		label += " by " + plainActors(t, r)
-	}
+// plainLabel returns the text of a row on an arrow.
+func plainLabel(t *fsm.Table, r *fsm.TableRow) string {
+	label := plain(t.Events[r.Event]) + " by " + plainActors(t, r)
 	if r.Guard != "" {
 		label += " [" + plain(r.Guard) + "]"
 	}
@@ -90,14 +86,16 @@ func plainLabel(t *fsm.Table, r *fsm.TableRow, c *diagram.Config) string {
 	if r.Supersede {
 		label += ", supersedes"
 	}
-	return label + [...]string{"", ", return", ", ignored"}[r.Then]
+	if r.Then == fsm.ThenReturn {
+		label += ", return"
+	}
+	return label
 }
 
-// plainNotes is what the list says beside a row.
+// plainNotes returns the last cell of a row in a list.
 func plainNotes(t *fsm.Table, r *fsm.TableRow) string {
-	marks := strings.TrimPrefix(plainLabel(t, &fsm.TableRow{
-		Event: r.Event, Timeout: r.Timeout, Origin: r.Origin, Forced: r.Forced, Supersede: r.Supersede,
-	}, &diagram.Config{HideActors: true}), plain(t.Events[r.Event]))
+	marked := &fsm.TableRow{Event: r.Event, Timeout: r.Timeout, Origin: r.Origin, Forced: r.Forced, Supersede: r.Supersede}
+	marks := strings.TrimPrefix(plainLabel(t, marked), plain(t.Events[r.Event])+" by any actor")
 	marks = strings.TrimPrefix(strings.TrimPrefix(marks, ","), " ")
 	doc := strings.Join(strings.Fields(r.Doc), " ")
 	switch {
@@ -121,9 +119,6 @@ func shortDuration(s string) string {
 // checkPictures reads both pictures and both lists of a table back and compares
 // them with the table. Its rows refer to states, events and actors that exist.
 func checkPictures(t require.TestingT, table *fsm.Table, c *diagram.Config) {
-	if c == nil {
-		c = &diagram.Config{}
-	}
 	mermaid := readMermaid(t, diagram.Mermaid(table, c))
 	dot := readDOT(t, diagram.DOT(table, c))
 	for i, s := range table.States {
@@ -145,13 +140,13 @@ func checkPictures(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 		require.Equal(t, plain(name), dot.states[alias])
 		require.Equal(t, "undeclared", mermaid.looks[alias])
 	}
-	require.Equal(t, expectArrows(table, c, mermaid, false), mermaid.arrows)
-	require.Equal(t, expectArrows(table, c, dot, true), trimmed(dot.arrows))
+	require.Equal(t, expectArrows(table, false), mermaid.arrows)
+	require.Equal(t, expectArrows(table, true), trimmed(dot.arrows))
 	require.Equal(t, mermaid.entries, dot.entries)
 	checkLists(t, table, c)
 }
 
-// trimmed takes off the spaces that DOT labels have around them.
+// trimmed removes the spaces around the labels of DOT.
 func trimmed(arrows []drawnArrow) []drawnArrow {
 	for i := range arrows {
 		for k, l := range arrows[i].labels {
@@ -161,16 +156,16 @@ func trimmed(arrows []drawnArrow) []drawnArrow {
 	return arrows
 }
 
-// expectArrows says which arrows a picture must have.
-func expectArrows(table *fsm.Table, c *diagram.Config, p picture, looks bool) (arrows []drawnArrow) {
+// expectArrows returns the arrows of a picture, with their looks if looks is set.
+func expectArrows(table *fsm.Table, looks bool) (arrows []drawnArrow) {
 	origins := table.Origins()
 	add := func(from string, to int, r *fsm.TableRow) {
 		a := drawnArrow{from: from, to: fmt.Sprintf("s%d", to)}
 		if looks {
-			a.look = strings.TrimSpace([...]string{"", "style=dashed", "style=dotted"}[r.Then] +
+			a.look = strings.TrimSpace([...]string{"", "style=dashed", ""}[r.Then] +
 				map[bool]string{true: ` color="#c0392b" fontcolor="#c0392b"`}[r.Forced])
 		}
-		label := plainLabel(table, r, c)
+		label := plainLabel(table, r)
 		at := slices.IndexFunc(arrows, func(b drawnArrow) bool { return a.from == b.from && a.to == b.to && a.look == b.look })
 		if at < 0 {
 			at = len(arrows)
@@ -180,23 +175,11 @@ func expectArrows(table *fsm.Table, c *diagram.Config, p picture, looks bool) (a
 	}
 	for i := range table.Rows {
 		r := &table.Rows[i]
-		if c.CollapseAny && r.Any && r.Then == fsm.ThenMove {
-			for alias, text := range p.states {
-				if strings.HasPrefix(alias, "any") && text == plainSources(table, r) && len(r.From) > 0 {
-					add(alias, r.To, r)
-				}
-			}
-			continue
-		}
 		for _, from := range r.From {
 			alias := fmt.Sprintf("s%d", from)
 			switch r.Then {
 			case fsm.ThenMove:
 				add(alias, r.To, r)
-			case fsm.ThenIgnore:
-				if c.ShowIgnored {
-					add(alias, from, r)
-				}
 			case fsm.ThenReturn:
 				if from >= len(table.States) {
 					continue
@@ -240,8 +223,8 @@ func checkLists(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 		require.Equal(t, guard, at(rows["Guard"], i))
 		require.Equal(t, plainNotes(table, r), at(rows["Notes"], i))
 	}
-	// The aligned form has the same words in every column; a cell may be
-	// continued in the next line.
+	// The aligned form has the same words in every column. A cell may continue in the
+	// next line.
 	for n, text := range readMarkdown(t, diagram.Text(table, c), true) {
 		want := columns(md[n])
 		for head, cells := range columns(text) {
@@ -252,7 +235,7 @@ func checkLists(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 	}
 }
 
-// columns turns rows into columns by head. A column that was left out is nil.
+// columns turns rows into columns by head. An omitted column is nil.
 func columns(rows [][]string) map[string][]string {
 	byHead := make(map[string][]string)
 	for c, head := range rows[0] {

@@ -24,7 +24,7 @@
 //	  - A "forced" row needs a forced request. It is red in DOT.
 //	  - "supersedes" starts a new operation in a transitional state.
 //	  - A "return" has an arrow, dashed in DOT, to every origin of [fsm.Table.Origins].
-//	  - Rows that ignore an event are in the tables. [Config] adds them to pictures.
+//	  - Rows that ignore an event are in the lists only.
 //
 // # Guarantees
 //
@@ -43,8 +43,7 @@
 //
 //   - The bytes may change from one version of this package to the next.
 //   - The program that draws the picture determines the layout. Mermaid refuses sources
-//     of more than 50,000 characters by default. Use DOT, [Config.HideActors] or
-//     [Config.CollapseAny] for such a table.
+//     of more than 50,000 characters by default. Use DOT for such a table.
 //   - Mermaid shows the escapes if its htmlLabels are off. Names of letters, digits,
 //     spaces and single - _ . / inside are not escaped.
 //   - Source, codes, sections and actions of an imported table are not shown.

@@ -21,9 +21,6 @@ func DOT(t *fsm.Table, c *Config) string {
 	for i := range m.states() {
 		line(`s%d [label="%s"%s]`, i, dotText(m.state(i)), m.dotStyle(i))
 	}
-	for i, row := range m.boxes {
-		line(`any%d [label="%s" shape=plaintext style=""]`, i, m.sources(row, dotText))
-	}
 	for i, s := range m.entries() {
 		line(`start%d [shape=point fillcolor=black width=0.15]`, i)
 		line(`start%d -> s%d`, i, s)
@@ -33,22 +30,19 @@ func DOT(t *fsm.Table, c *Config) string {
 		for i, row := range a.rows {
 			labels[i] = " " + m.label(row, dotText) + " " // keeps the text off the arrow
 		}
-		line(`%s -> s%d [label="%s"%s]`, a.source(), a.to, strings.Join(labels, `\n`), m.dotLook(a.rows[0]))
+		line(`s%d -> s%d [label="%s"%s]`, a.from, a.to, strings.Join(labels, `\n`), m.dotLook(a.rows[0]))
 	}
 	b.WriteString("}\n")
 	return b.String()
 }
 
-// dotLook returns the attributes of an arrow: dashed for a return, dotted for an
-// ignored event, red for a forced row.
+// dotLook returns the attributes of an arrow: dashed for a return, red for a forced
+// row.
 func (m model) dotLook(row int) string {
 	r := &m.t.Rows[row]
 	look := ""
-	switch r.Then {
-	case fsm.ThenReturn:
+	if r.Then == fsm.ThenReturn {
 		look = " style=dashed"
-	case fsm.ThenIgnore:
-		look = " style=dotted"
 	}
 	if r.Forced {
 		look += ` color="#c0392b" fontcolor="#c0392b"`
@@ -67,7 +61,7 @@ func (m model) dotStyle(state int) string {
 	return ""
 }
 
-// By kind.
+// dotStyles has the attributes of each kind.
 var dotStyles = [...]string{
 	fsm.Stable:       "",
 	fsm.Transitional: ` style="rounded,filled,dashed"`,

@@ -61,35 +61,6 @@ func ExampleMermaid() {
 	//     class s3 final
 }
 
-func ExampleMermaid_config() {
-	fmt.Print(diagram.Mermaid(cranes.Table(), &diagram.Config{
-		LeftToRight: true, HideActors: true, ShowIgnored: true, CollapseAny: true,
-	}))
-	// Output:
-	// stateDiagram-v2
-	//     direction LR
-	//     state "Idle" as s0
-	//     state "Moving" as s1
-	//     state "Broken" as s2
-	//     state "Scrapped" as s3
-	//     state "any state but Moving" as any0
-	//     [*] --> s0
-	//     s0 --> s1 : Lift [light enough]
-	//     s1 --> s0 : Arrived, return
-	//     s1 --> s2 : Lost after 5m
-	//     s0 --> s0 : Arrived, ignored
-	//     s2 --> s0 : Repair, forced
-	//     any0 --> s3 : Scrap
-	//     classDef transitional stroke-dasharray:5 4
-	//     class s1 transitional
-	//     classDef failed fill:#fde0dc,stroke:#c0392b,color:#7b241c
-	//     class s2 failed
-	//     classDef final stroke-width:4px
-	//     class s3 final
-	//     classDef any fill:none,stroke:none
-	//     class any0 any
-}
-
 func ExampleDOT() {
 	fmt.Print(diagram.DOT(cranes.Table(), nil))
 	// Output:

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// A table made by hand may refer to nothing. What can be shown is shown.
+// TestIndexesOutOfRange draws a table whose indexes refer to nothing.
 func TestIndexesOutOfRange(t *testing.T) {
 	table := &fsm.Table{
 		Name: "faulty", Initial: 7, Initials: []int{-1, 0, 9},
@@ -24,12 +24,11 @@ func TestIndexesOutOfRange(t *testing.T) {
 			{Any: true, Except: []int{6}, Event: 0, To: 1, Then: fsm.ThenMove},
 		},
 	}
-	config := &diagram.Config{CollapseAny: true, ShowIgnored: true}
-	mermaid := readMermaid(t, diagram.Mermaid(table, config))
+	mermaid := readMermaid(t, diagram.Mermaid(table, nil))
 	require.Equal(t, []string{"s0"}, mermaid.entries)
 	require.Equal(t, []drawnArrow{{from: "s0", to: "s1", labels: []string{"go by user, ?"}}}, mermaid.arrows)
-	require.Equal(t, map[string]string{"s0": "a", "s1": "b", "any0": "any state but ?"}, mermaid.states)
-	dot := readDOT(t, diagram.DOT(table, config))
+	require.Equal(t, map[string]string{"s0": "a", "s1": "b"}, mermaid.states)
+	dot := readDOT(t, diagram.DOT(table, nil))
 	require.Equal(t, mermaid.states, dot.states)
 	require.Len(t, dot.arrows, 1)
 	rows := columns(readMarkdown(t, diagram.Markdown(table, nil), false)[1])
@@ -49,7 +48,8 @@ func TestEmptyTable(t *testing.T) {
 	readMarkdown(t, diagram.Text(table, nil), true)
 }
 
-// A zero Config is the default, and no function writes to one.
+// TestConfig requires that a zero Config has the defaults and that no function
+// modifies it.
 func TestConfig(t *testing.T) {
 	table := cranes.Table()
 	config := new(diagram.Config)
@@ -61,7 +61,7 @@ func TestConfig(t *testing.T) {
 	require.Equal(t, diagram.Text(table, nil), diagram.Text(table, &diagram.Config{Width: -1}))
 }
 
-// Each row is one line of an arrow, however many lead the same way.
+// TestLarge requires one line per row on an arrow of many rows.
 func TestLarge(t *testing.T) {
 	const states, rows = 500, 8000
 	table := &fsm.Table{Name: "large", Events: []string{"go"}, Actors: []fsm.Actor{"user"}}

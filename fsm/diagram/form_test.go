@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// parseForm reads a machine from a small text form, one thing per line; names
-// with spaces are quoted as in Go:
+// parseForm reads a machine from a text with one declaration per line. Names with
+// spaces are quoted as in Go:
 //
 //	machine NAME
 //	actors A...
@@ -127,7 +127,7 @@ func addRow(spec *fsm.Spec[string, string], words []string, options map[string]s
 	return nil
 }
 
-// fields splits a line into words and key=value options; both may be quoted.
+// fields splits a line into words and key=value options. Both may be quoted.
 func fields(line string) (words []string, options map[string]string, err error) {
 	options = make(map[string]string)
 	take := func() (string, error) {

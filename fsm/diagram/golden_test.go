@@ -13,16 +13,13 @@ import (
 // in the form of parseForm and draws the last one:
 //
 //	table
-//	mermaid|dot|markdown|text [left-to-right] [hide-actors] [show-ignored] [collapse-any] [width=N]
+//	mermaid|dot|markdown|text [left-to-right] [width=N]
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		var table *fsm.Table
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			config := &diagram.Config{
 				LeftToRight: d.HasArg("left-to-right"),
-				HideActors:  d.HasArg("hide-actors"),
-				ShowIgnored: d.HasArg("show-ignored"),
-				CollapseAny: d.HasArg("collapse-any"),
 			}
 			d.MaybeScanArgs(t, "width", &config.Width)
 			switch d.Cmd {

@@ -75,19 +75,18 @@ func (m model) label(row int, esc func(string) string) string {
 	r := &m.t.Rows[row]
 	var b strings.Builder
 	b.WriteString(esc(m.event(row)))
-	if !m.config.HideActors {
-		b.WriteString(" by " + m.actors(row, esc))
-	}
+	b.WriteString(" by " + m.actors(row, esc))
 	if r.Guard != "" {
 		b.WriteString(" [" + esc(r.Guard) + "]")
 	}
 	if r.Timeout > 0 {
 		b.WriteString(" after " + duration(r.Timeout))
 	}
-	for _, mark := range append(m.marks(row, esc), m.then(row)) {
-		if mark != "" {
-			b.WriteString(", " + mark)
-		}
+	for _, mark := range m.marks(row, esc) {
+		b.WriteString(", " + mark)
+	}
+	if r.Then == fsm.ThenReturn {
+		b.WriteString(", return")
 	}
 	return b.String()
 }
@@ -107,11 +106,13 @@ func (m model) marks(row int, esc func(string) string) (marks []string) {
 	return marks
 }
 
-// then returns the word for a row without a target.
-func (m model) then(row int) string {
-	switch m.t.Rows[row].Then {
+// target returns the effect of a row on the state.
+func (m model) target(row int, esc func(string) string) string {
+	switch r := &m.t.Rows[row]; r.Then {
+	case fsm.ThenMove:
+		return esc(m.state(r.To))
 	case fsm.ThenReturn:
-		return "return"
+		return "back to the origin"
 	case fsm.ThenIgnore:
 		return "ignored"
 	}

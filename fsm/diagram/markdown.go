@@ -77,13 +77,6 @@ func (m model) rowGrid(n *notes) grid {
 	g := grid{head: []string{"From", "Event", "Actor", "Guard", "To", "Notes"}}
 	for row := range m.t.Rows {
 		r := &m.t.Rows[row]
-		to := m.then(row)
-		switch r.Then {
-		case fsm.ThenMove:
-			to = markdownText(m.state(r.To))
-		case fsm.ThenReturn:
-			to = "back to the origin"
-		}
 		guard := ""
 		if r.Guard != "" {
 			guard = markdownText(r.Guard)
@@ -93,8 +86,8 @@ func (m model) rowGrid(n *notes) grid {
 			marks = append(marks, "after "+duration(r.Timeout))
 		}
 		marks = append(marks, m.marks(row, markdownText)...)
-		g.add(m.sources(row, markdownText), markdownText(m.event(row)), m.actors(row, markdownText), guard, to,
-			n.cell(marks, r.Doc))
+		g.add(m.sources(row, markdownText), markdownText(m.event(row)), m.actors(row, markdownText), guard,
+			m.target(row, markdownText), n.cell(marks, r.Doc))
 	}
 	return g
 }

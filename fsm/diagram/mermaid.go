@@ -19,9 +19,6 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	for i := range m.states() {
 		line(`state "%s" as s%d`, mermaidText(m.state(i)), i)
 	}
-	for i, row := range m.boxes {
-		line(`state "%s" as any%d`, m.sources(row, mermaidText), i)
-	}
 	for _, s := range m.entries() {
 		line("[*] --> s%d", s)
 	}
@@ -31,7 +28,7 @@ func Mermaid(t *fsm.Table, c *Config) string {
 		for i, row := range a.rows {
 			labels[i] = m.label(row, mermaidText)
 		}
-		line("%s --> s%d : %s", a.source(), a.to, strings.Join(labels, "<br/>"))
+		line("s%d --> s%d : %s", a.from, a.to, strings.Join(labels, "<br/>"))
 	}
 	m.mermaidClasses(line)
 	return b.String()
@@ -54,18 +51,14 @@ func (m model) mermaidClasses(line func(string, ...any)) {
 	for kind, members := range byKind {
 		class(fsm.Kind(kind).String(), mermaidStyles[kind], members)
 	}
-	var undeclared, boxes []string
+	var undeclared []string
 	for i := len(m.t.States); i < m.states(); i++ {
 		undeclared = append(undeclared, fmt.Sprintf("s%d", i))
 	}
-	for i := range m.boxes {
-		boxes = append(boxes, fmt.Sprintf("any%d", i))
-	}
 	class("undeclared", "stroke:#c0392b,color:#c0392b,stroke-dasharray:1 3", undeclared)
-	class("any", "fill:none,stroke:none", boxes)
 }
 
-// By kind; colours that stand out on white and on black.
+// mermaidStyles has the style of each kind. The colours are legible on white and on black.
 var mermaidStyles = [...]string{
 	fsm.Stable:       "",
 	fsm.Transitional: "stroke-dasharray:5 4",

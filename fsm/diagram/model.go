@@ -1,53 +1,26 @@
 package diagram
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// arrow is one arrow of a picture: the rows that lead from one place to another, in
+// arrow is one arrow of a picture: the rows that lead from one state to another, in
 // order of declaration.
 type arrow struct {
-	from int // index of a state; ^i is box i
-	to   int
-	rows []int
-}
-
-// source returns the identifier of the place where the arrow starts.
-func (a arrow) source() string {
-	if a.from < 0 {
-		return fmt.Sprintf("any%d", ^a.from)
-	}
-	return fmt.Sprintf("s%d", a.from)
+	from, to int
+	rows     []int
 }
 
 // model is a table with the config of a picture.
 type model struct {
 	t      *fsm.Table
 	config Config
-	boxes  []int // the first of the wildcard rows that start at each box
 }
 
-func newModel(t *fsm.Table, c *Config) model {
-	m := model{t: t, config: c.orDefault()}
-	for row := range t.Rows {
-		if m.collapsed(row) && m.box(row) < 0 {
-			m.boxes = append(m.boxes, row)
-		}
-	}
-	return m
-}
-
-// box returns the index of the box at which a wildcard row starts. Rows that exclude
-// the same states share a box.
-func (m model) box(row int) int {
-	return slices.IndexFunc(m.boxes, func(first int) bool {
-		return slices.Equal(m.t.Rows[first].Except, m.t.Rows[row].Except)
-	})
-}
+func newModel(t *fsm.Table, c *Config) model { return model{t, c.orDefault()} }
 
 // arrows returns the arrows in order of the first row of each. Rows with the same
 // source, target and look share an arrow.
@@ -62,19 +35,13 @@ func (m model) arrows(look func(row int) string) []arrow {
 	for row := range m.t.Rows {
 		for from, to := range m.edges(row, origins) {
 			w := way{from, to, look(row)}
-			if m.collapsed(row) {
-				w.from = ^m.box(row)
-			}
 			i, ok := index[w]
 			if !ok {
 				i = len(list)
 				index[w] = i
-				list = append(list, arrow{from: w.from, to: w.to})
+				list = append(list, arrow{from: from, to: to})
 			}
-			// A collapsed row gives the same arrow once per source.
-			if rows := list[i].rows; len(rows) == 0 || rows[len(rows)-1] != row {
-				list[i].rows = append(rows, row)
-			}
+			list[i].rows = append(list[i].rows, row)
 		}
 	}
 	return list
@@ -91,8 +58,6 @@ func (m model) edges(row int, origins [][]int) iter.Seq2[int, int] {
 			case !m.has(from):
 			case r.Then == fsm.ThenMove && m.has(r.To):
 				targets = []int{r.To}
-			case r.Then == fsm.ThenIgnore && m.config.ShowIgnored:
-				targets = []int{from}
 			case r.Then == fsm.ThenReturn && from < len(origins):
 				targets = origins[from]
 			}
@@ -106,12 +71,6 @@ func (m model) edges(row int, origins [][]int) iter.Seq2[int, int] {
 			}
 		}
 	}
-}
-
-// collapsed reports whether a row is drawn as one arrow from a box.
-func (m model) collapsed(row int) bool {
-	r := &m.t.Rows[row]
-	return m.config.CollapseAny && r.Any && r.Then == fsm.ThenMove
 }
 
 // has reports whether the index is that of a declared or undeclared state.

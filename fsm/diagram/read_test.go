@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// picture is what a reader finds in the source of a picture, names unescaped.
+// picture is the content of a Mermaid or DOT source, with unescaped names.
 type picture struct {
-	states  map[string]string // by alias: s0, any0
+	states  map[string]string // by alias: s0
 	looks   map[string]string // Mermaid: class, DOT: attributes
 	entries []string
 	arrows  []drawnArrow
@@ -24,22 +24,22 @@ type drawnArrow struct {
 	look     string
 }
 
-// A Mermaid text holds nothing that Mermaid or the Markdown in its labels could
-// read as anything but a character.
+// mermaidSafe matches a text without characters that have a meaning in Mermaid or in
+// the Markdown of its labels.
 const mermaidSafe = `(?:[\p{L}\p{Nd} _./(),'?\[\]-]|#[0-9]+;)*`
 
 var (
-	mermaidState = regexp.MustCompile(`^    state "(` + mermaidSafe + `)" as ((?:s|any)[0-9]+)$`)
+	mermaidState = regexp.MustCompile(`^    state "(` + mermaidSafe + `)" as (s[0-9]+)$`)
 	mermaidEntry = regexp.MustCompile(`^    \[\*\] --> (s[0-9]+)$`)
-	mermaidArrow = regexp.MustCompile(`^    ((?:s|any)[0-9]+) --> (s[0-9]+) : (` + mermaidSafe + `(?:<br/>` + mermaidSafe + `)*)$`)
-	mermaidDef   = regexp.MustCompile(`^    classDef (any|transitional|failed|final|absent|undeclared) (?:[a-z-]+:[a-z0-9# ]+,?)+$`)
-	mermaidClass = regexp.MustCompile(`^    class ((?:(?:s|any)[0-9]+,?)+) (any|transitional|failed|final|absent|undeclared)$`)
+	mermaidArrow = regexp.MustCompile(`^    (s[0-9]+) --> (s[0-9]+) : (` + mermaidSafe + `(?:<br/>` + mermaidSafe + `)*)$`)
+	mermaidDef   = regexp.MustCompile(`^    classDef (transitional|failed|final|absent|undeclared) (?:[a-z-]+:[a-z0-9# ]+,?)+$`)
+	mermaidClass = regexp.MustCompile(`^    class ((?:s[0-9]+,?)+) (transitional|failed|final|absent|undeclared)$`)
 	mermaidCode  = regexp.MustCompile(`#([0-9]+);`)
 	markdownList = regexp.MustCompile(`^([-+*]|[0-9]+[.)])( |$)`)
 )
 
-// readMermaid reads what [diagram.Mermaid] gives and fails on anything outside
-// the small part of the language that it uses.
+// readMermaid reads the output of [diagram.Mermaid]. It fails on a statement outside
+// the subset of the language that Mermaid writes.
 func readMermaid(t require.TestingT, source string) picture {
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	require.True(t, strings.HasSuffix(source, "\n"))
@@ -81,7 +81,7 @@ func mermaidPlain(t require.TestingT, text string) string {
 		require.NoError(t, err)
 		return string(rune(n))
 	})
-	// Mermaid writes these for #, & and ; while it works.
+	// Mermaid uses these pairs internally for #, & and ;.
 	for _, internal := range []string{"\ufb02\u00b0", "\u00b6\u00df"} {
 		require.NotContains(t, plain, internal)
 	}
@@ -89,12 +89,12 @@ func mermaidPlain(t require.TestingT, text string) string {
 }
 
 var (
-	dotNode  = regexp.MustCompile(`^\t((?:s|any|start)[0-9]+) \[(.*)\]$`)
-	dotArrow = regexp.MustCompile(`^\t((?:s|any|start)[0-9]+) -> (s[0-9]+)(?: \[(.*)\])?$`)
+	dotNode  = regexp.MustCompile(`^\t((?:s|start)[0-9]+) \[(.*)\]$`)
+	dotArrow = regexp.MustCompile(`^\t((?:s|start)[0-9]+) -> (s[0-9]+)(?: \[(.*)\])?$`)
 	dotAttr  = regexp.MustCompile(`^([a-z]+)=("(?:[^"\\]|\\.)*"|[a-z0-9.]+)(?: |$)`)
 )
 
-// readDOT reads what [diagram.DOT] gives.
+// readDOT reads the output of [diagram.DOT].
 func readDOT(t require.TestingT, source string) picture {
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	require.Regexp(t, `^digraph "(?:[^"\\]|\\.)*" \{$`, lines[0])
@@ -127,7 +127,7 @@ func readDOT(t require.TestingT, source string) picture {
 	return p
 }
 
-// dotAttributes parts the label from the other attributes.
+// dotAttributes separates the label from the other attributes.
 func dotAttributes(t require.TestingT, list string) (label, rest string) {
 	for left := list; left != ""; {
 		m := dotAttr.FindStringSubmatch(left)
@@ -166,7 +166,7 @@ func dotPlain(t require.TestingT, label string) []string {
 	return strings.Split(b.String(), "\n")
 }
 
-// check is what holds in every picture.
+// check requires that every arrow joins declared states.
 func (p picture) check(t require.TestingT) {
 	for _, a := range p.arrows {
 		require.Contains(t, p.states, a.from)

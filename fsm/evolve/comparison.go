@@ -16,7 +16,7 @@ const maxCompared = 10
 // result is the result of a request.
 type result struct {
 	row    *arrow // nil: refused
-	to     mixStatus
+	to     status
 	begins bool // a new operation
 }
 
@@ -29,9 +29,9 @@ func (r result) same(o result) bool {
 
 // comparison compares the results that the two versions give to the same requests.
 type comparison struct {
-	*mix
+	*exploration
 	kinds bool // every state of both versions has one kind
-	seen  map[[3]string]bool
+	seen  map[hazardKey]bool
 	found []find
 }
 
@@ -41,18 +41,21 @@ type find struct {
 	drain int // the state to drain, -1: draining does not help
 }
 
+// hazardKey identifies a hazard of a report.
+type hazardKey struct{ id, state, event string }
+
+func (h *Hazard) key() hazardKey { return hazardKey{h.ID, h.State, h.Event} }
+
 func (c *comparison) add(h Hazard, drain int) {
-	key := [3]string{h.ID, h.State, h.Event}
-	if c.seen[key] {
-		return // the nearest one comes first
+	if key := h.key(); !c.seen[key] { // the nearest one comes first
+		c.seen[key] = true
+		c.found = append(c.found, find{h, drain})
 	}
-	c.seen[key] = true
-	c.found = append(c.found, find{h, drain})
 }
 
 // all compares the versions in every status that can occur.
 func (c *comparison) all() {
-	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
+	old, new := &c.versions[oldVersion], &c.versions[newVersion]
 	c.kinds = true
 	for s := range old.here {
 		if old.here[s] && new.here[s] && old.kind[s] != new.kind[s] {
@@ -62,12 +65,12 @@ func (c *comparison) all() {
 	c.entries()
 	for _, v := range c.visits {
 		switch {
-		case !old.knows(v.at):
+		case !old.canRead(v.at):
 			if v.border { // the others follow from these
-				c.unreadable(v.at, oldHalf)
+				c.unreadable(v.at, oldVersion)
 			}
-		case !new.knows(v.at):
-			c.unreadable(v.at, newHalf)
+		case !new.canRead(v.at):
+			c.unreadable(v.at, newVersion)
 		default:
 			c.deadlines(v.at, v.byOld)
 			c.kind(v.at)
@@ -77,24 +80,24 @@ func (c *comparison) all() {
 }
 
 // unreadable adds a record that a node of one version cannot read.
-func (c *comparison) unreadable(at mixStatus, h int) {
-	x, drain := &c.j.halves[h], at.state
-	state := c.j.state(1-h, at.state)
+func (c *comparison) unreadable(at status, h int) {
+	x, drain := &c.versions[h], at.state
+	state := c.state(1-h, at.state)
 	what := fmt.Sprintf("the state %q is unknown", state)
 	switch {
 	case !x.here[at.state]:
 	case !x.here[at.origin]:
-		state = c.j.state(1-h, at.origin)
+		state = c.state(1-h, at.origin)
 		what = fmt.Sprintf("the origin %q is unknown", state)
-		if c.j.halves[1-h].kind[at.origin] != fsm.Absent {
+		if c.versions[1-h].kind[at.origin] != fsm.Absent {
 			drain = at.origin
 		}
 	default:
-		what = fmt.Sprintf("%q rests and has no other origin", c.j.state(h, at.state))
+		what = fmt.Sprintf("%q rests and has no other origin", c.state(h, at.state))
 	}
-	hz := Hazard{State: state, Witness: c.way(at)}
+	hz := Hazard{State: state, Witness: c.path(at)}
 	const then = "it refuses every request about the object, fails to list it, and does not sweep it"
-	if h == oldHalf {
+	if h == oldVersion {
 		hz.ID, hz.Level = UnknownToOld, Unsafe
 		hz.Message = fmt.Sprintf("an old node cannot read what a new one has written: %s; %s", what, then)
 	} else {
@@ -105,30 +108,30 @@ func (c *comparison) unreadable(at mixStatus, h int) {
 }
 
 // deadlines compares the deadlines of the two versions.
-func (c *comparison) deadlines(at mixStatus, byOld bool) {
-	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
+func (c *comparison) deadlines(at status, byOld bool) {
+	old, new := &c.versions[oldVersion], &c.versions[newVersion]
 	a, b := old.deadline(at), new.deadline(at)
-	h := Hazard{Level: Unsafe, State: c.j.state(oldHalf, at.state)}
+	h := Hazard{Level: Unsafe, State: c.state(oldVersion, at.state)}
 	switch {
 	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.event == b.event && a.within == b.within:
 		return
 	case a == nil:
-		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.j.name(&c.j.events, newHalf, b.event)
+		h.ID, h.Level, h.Event = DeadlineAdded, NeedsDrain, c.event(newVersion, b.event)
 		h.Message = fmt.Sprintf("an object that an old node puts into %q has no deadline, so no sweeper fires %s for it", h.State, h.Event)
-		h.Witness = c.way(at)
+		h.Witness = c.path(at)
 		c.add(h, at.state)
 	case b == nil:
-		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
+		h.ID, h.Event = DeadlineAction, c.event(oldVersion, a.event)
 		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q after %v, where the new table has no deadline", h.Event, h.State, a.within)
-		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
+		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 		c.add(h, -1)
 	case a.event != b.event:
-		h.ID, h.Event = DeadlineAction, c.j.name(&c.j.events, oldHalf, a.event)
-		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.j.name(&c.j.events, newHalf, b.event))
-		h.Witness = c.way(at, c.sweep(oldHalf, at, a))
+		h.ID, h.Event = DeadlineAction, c.event(oldVersion, a.event)
+		h.Message = fmt.Sprintf("the sweeper of an old node fires %s in %q, that of a new one %s", h.Event, h.State, c.event(newVersion, b.event))
+		h.Witness = c.path(at, c.sweep(oldVersion, at, a))
 		c.add(h, -1)
 	default:
-		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.j.name(&c.j.events, oldHalf, a.event)
+		h.ID, h.Level, h.Event = DeadlineTime, Compatible, c.event(oldVersion, a.event)
 		h.Message = fmt.Sprintf("%s in %q comes %v after an old node has put the object there, %v after a new one", h.Event, h.State, a.within, b.within)
 		c.add(h, -1)
 	}
@@ -136,12 +139,12 @@ func (c *comparison) deadlines(at mixStatus, byOld bool) {
 
 // sweep returns the step of the sweeper at a deadline: it fires the event, for which
 // another row of the cell may come first.
-func (c *comparison) sweep(h int, at mixStatus, deadline *arrow) mixStep {
-	x := &c.j.halves[h]
-	s := mixStep{half: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
+func (c *comparison) sweep(h int, at status, deadline *arrow) step {
+	x := &c.versions[h]
+	s := step{version: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
 	arrows := x.from[at.state]
-	for actor := range c.j.actors.in[h] {
-		if c.j.actors.in[h][actor] < 0 || c.j.name(&c.j.actors, h, actor) != string(fsm.Sweeper) {
+	for actor := range c.actors.in[h] {
+		if c.actors.in[h][actor] < 0 || c.actor(h, actor) != string(fsm.Sweeper) {
 			continue
 		}
 		for i := range arrows {
@@ -158,13 +161,13 @@ func (c *comparison) sweep(h int, at mixStatus, deadline *arrow) mixStep {
 }
 
 // kind compares the kinds of a state.
-func (c *comparison) kind(at mixStatus) {
+func (c *comparison) kind(at status) {
 	if at == noObject {
 		return
 	}
-	a, b := c.j.halves[oldHalf].kind[at.state], c.j.halves[newHalf].kind[at.state]
+	a, b := c.versions[oldVersion].kind[at.state], c.versions[newVersion].kind[at.state]
 	rests := func(k fsm.Kind) bool { return k == fsm.Stable || k == fsm.Final }
-	h := Hazard{State: c.j.state(oldHalf, at.state), Witness: c.way(at)}
+	h := Hazard{State: c.state(oldVersion, at.state), Witness: c.path(at)}
 	switch {
 	case a == b || rests(a) && rests(b):
 	case a == fsm.Failed && rests(b) || rests(a) && b == fsm.Failed:
@@ -188,23 +191,23 @@ func (c *comparison) kind(at mixStatus) {
 
 // entries compares the states in which nodes add objects without an event.
 func (c *comparison) entries() {
-	old, new := &c.j.halves[oldHalf], &c.j.halves[newHalf]
-	if c.held[[2]int{-1, -1}] || old.first < 0 || new.first < 0 && new.absent < 0 {
+	old, new := &c.versions[oldVersion], &c.versions[newVersion]
+	if c.held[addObject] || old.first < 0 || new.first < 0 && new.absent < 0 {
 		return // old nodes add none, or the new table has no initial state
 	}
-	added := mixStep{half: oldHalf, actor: -1, from: noObject, to: mixStatus{old.first, old.first}}
-	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.j.state(oldHalf, old.first)}
+	added := step{version: oldVersion, actor: -1, from: noObject, to: status{old.first, old.first}}
+	h := Hazard{ID: EntryForbidden, Level: Unsafe, State: c.state(oldVersion, old.first)}
 	switch {
 	case new.first < 0:
 		h.Message = fmt.Sprintf("an old node adds objects in %q, where the new table makes them by events only", h.State)
 	case new.first != old.first:
-		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.j.state(newHalf, new.first))
+		h.Message = fmt.Sprintf("an old node adds objects in %q, a new one in %q", h.State, c.state(newVersion, new.first))
 	default:
-		for actor := range c.j.actors.in[oldHalf] {
+		for actor := range c.actors.in[oldVersion] {
 			if old.actors.Has(actor) && !new.actors.Has(actor) && !c.sweeper(actor) {
 				added.actor = actor
-				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.j.name(&c.j.actors, oldHalf, actor))
-				h.Witness = []Act{c.j.act(&added)}
+				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.actor(oldVersion, actor))
+				h.Witness = []Act{c.act(&added)}
 				c.add(h, -1)
 				return
 			}
@@ -212,17 +215,17 @@ func (c *comparison) entries() {
 		return
 	}
 	if new.here[old.first] && !c.drained[old.first] {
-		h.Witness = []Act{c.j.act(&added)}
+		h.Witness = []Act{c.act(&added)}
 		c.add(h, -1)
 	}
 }
 
 // requests compares every request in a status.
-func (c *comparison) requests(at mixStatus) {
+func (c *comparison) requests(at status) {
 	var cells [2]map[int][]*arrow
 	var lists [2][]arrow
-	for h := range c.j.halves {
-		x := &c.j.halves[h]
+	for h := range c.versions {
+		x := &c.versions[h]
 		if from, ok := x.source(at); ok {
 			lists[h] = x.from[from.state]
 			cells[h] = make(map[int][]*arrow)
@@ -233,14 +236,14 @@ func (c *comparison) requests(at mixStatus) {
 			}
 		}
 	}
-	for _, event := range eventsOf(lists[oldHalf], lists[newHalf]) {
-		olds, news := cells[oldHalf][event], cells[newHalf][event]
+	for _, event := range eventsOf(lists[oldVersion], lists[newVersion]) {
+		olds, news := cells[oldVersion][event], cells[newVersion][event]
 		if c.kinds && slices.EqualFunc(olds, news, func(a, b *arrow) bool {
 			return a.from == b.from && len(fieldsOf(a, b)) == 0
 		}) {
 			continue
 		}
-		actors := bitset.New(len(c.j.actors.in[oldHalf]))
+		actors := bitset.New(len(c.actors.in[oldVersion]))
 		byForce := []bool{false}
 		for _, a := range slices.Concat(olds, news) {
 			actors.Union(a.actors)
@@ -248,7 +251,7 @@ func (c *comparison) requests(at mixStatus) {
 				byForce = append(byForce, true)
 			}
 		}
-		for actor := range c.j.actors.in[oldHalf] {
+		for actor := range c.actors.in[oldVersion] {
 			switch swept := c.swept(at, event, actor); {
 			case !actors.Has(actor), c.withheld(at, event) && !swept:
 				continue
@@ -263,9 +266,9 @@ func (c *comparison) requests(at mixStatus) {
 }
 
 // swept reports whether the sweeper of either version fires an event.
-func (c *comparison) swept(at mixStatus, event, actor int) bool {
-	for h := range c.j.halves {
-		if d := c.j.halves[h].deadline(at); d != nil && d.event == event && c.sweeper(actor) {
+func (c *comparison) swept(at status, event, actor int) bool {
+	for h := range c.versions {
+		if d := c.versions[h].deadline(at); d != nil && d.event == event && c.sweeper(actor) {
 			return true
 		}
 	}
@@ -275,7 +278,7 @@ func (c *comparison) swept(at mixStatus, event, actor int) bool {
 // named reports whether some row names this actor.
 func (c *comparison) named(actor int, cell []*arrow) bool {
 	return slices.ContainsFunc(cell, func(a *arrow) bool {
-		return a.actors.Has(actor) && !a.anybody
+		return a.actors.Has(actor) && !a.anyActor
 	})
 }
 
@@ -295,22 +298,22 @@ func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
 }
 
 // request compares the results of one request, for all results of the guards.
-func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, news []*arrow) {
+func (c *comparison) request(at status, event, actor int, force bool, olds, news []*arrow) {
 	lists := [2][]*arrow{candidates(olds, actor, force), candidates(news, actor, force)}
 	var guards []string
-	for _, a := range slices.Concat(lists[oldHalf], lists[newHalf]) {
+	for _, a := range slices.Concat(lists[oldVersion], lists[newVersion]) {
 		if a.guard != "" && !slices.Contains(guards, a.guard) {
 			guards = append(guards, a.guard)
 		}
 	}
 	if len(guards) > maxCompared {
-		if !slices.EqualFunc(lists[oldHalf], lists[newHalf], func(a, b *arrow) bool {
-			return c.result(oldHalf, at, a).same(c.result(newHalf, at, b)) && a.guard == b.guard
+		if !slices.EqualFunc(lists[oldVersion], lists[newVersion], func(a, b *arrow) bool {
+			return c.result(oldVersion, at, a).same(c.result(newVersion, at, b)) && a.guard == b.guard
 		}) {
-			s := c.j.state(oldHalf, at.state)
+			s := c.state(oldVersion, at.state)
 			c.add(Hazard{
-				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.j.name(&c.j.events, oldHalf, event), Witness: c.way(at),
-				Message: fmt.Sprintf("the rows of %s in %q differ, and have more guards than Diff compares", c.j.name(&c.j.events, oldHalf, event), s),
+				ID: TooManyGuards, Level: Unsafe, State: s, Event: c.event(oldVersion, event), Witness: c.path(at),
+				Message: fmt.Sprintf("the rows of %s in %q differ, and have more guards than Diff compares", c.event(oldVersion, event), s),
 			}, -1)
 		}
 		return
@@ -324,19 +327,19 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 			}
 			return result{to: at}
 		}
-		o, n := pick(oldHalf), pick(newHalf)
+		o, n := pick(oldVersion), pick(newVersion)
 		if o.row == nil && n.row == nil || o.row != nil && n.row != nil && o.same(n) {
 			continue
 		}
-		c.differ(at, event, actor, force, o, n, func(s *mixStep) {
+		c.differ(at, event, actor, force, o, n, func(s *step) {
 			var named []string // a guard with two names appears once, with that of the acting node
-			for _, h := range [...]int{s.half, 1 - s.half} {
+			for _, h := range [...]int{s.version, 1 - s.version} {
 				for _, a := range lists[h] {
 					if a.guard == "" || slices.Contains(named, a.guard) {
 						continue
 					}
 					named = append(named, a.guard)
-					name := c.j.halves[h].t.Rows[a.row].Guard
+					name := c.versions[h].t.Rows[a.row].Guard
 					if agree>>slices.Index(guards, a.guard)&1 == 1 {
 						s.agree = append(s.agree, name)
 					} else {
@@ -348,28 +351,28 @@ func (c *comparison) request(at mixStatus, event, actor int, force bool, olds, n
 	}
 }
 
-func (c *comparison) result(h int, at mixStatus, a *arrow) result {
-	x := &c.j.halves[h]
+func (c *comparison) result(h int, at status, a *arrow) result {
+	x := &c.versions[h]
 	to := x.after(a, at)
 	return result{row: a, to: to, begins: x.begins(a, to)}
 }
 
 // differ adds a request with different results.
-func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n result, guards func(*mixStep)) {
-	acting, other := oldHalf, newHalf
+func (c *comparison) differ(at status, event, actor int, force bool, o, n result, guards func(*step)) {
+	acting, other := oldVersion, newVersion
 	r := o
 	if o.row == nil {
-		acting, other, r = newHalf, oldHalf, n
+		acting, other, r = newVersion, oldVersion, n
 	}
-	act := mixStep{half: acting, row: r.row, actor: actor, forced: force, from: at, to: r.to}
+	act := step{version: acting, row: r.row, actor: actor, forced: force, from: at, to: r.to}
 	guards(&act)
 	h := Hazard{
-		Level: Unsafe, State: c.place(acting, at), Event: c.j.name(&c.j.events, acting, event),
-		Witness: c.way(at, act),
+		Level: Unsafe, State: c.place(acting, at), Event: c.event(acting, event),
+		Witness: c.path(at, act),
 	}
-	request := fmt.Sprintf("%s by %s in %q", h.Event, c.j.name(&c.j.actors, acting, actor), h.State)
+	request := fmt.Sprintf("%s by %s in %q", h.Event, c.actor(acting, actor), h.State)
 	if at == noObject {
-		request = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.j.name(&c.j.actors, acting, actor))
+		request = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.actor(acting, actor))
 	}
 	if force {
 		request += ", by force,"
@@ -383,13 +386,13 @@ func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n res
 	switch {
 	case o.row == nil:
 		h.ID, h.Level = RefusedByOld, Compatible
-		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", request, c.does(newHalf, at, n))
+		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", request, c.does(newVersion, at, n))
 	case n.row == nil && o.ignored():
 		h.ID = Ignored
 		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", request)
 	case n.row == nil:
 		h.ID = Forbidden
-		h.Message = fmt.Sprintf("an old node accepts %s and %s, which the new table forbids", request, c.does(oldHalf, at, o))
+		h.Message = fmt.Sprintf("an old node accepts %s and %s, which the new table forbids", request, c.does(oldVersion, at, o))
 	default:
 		h.ID = TwoResults
 		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", request, c.does(acting, at, o), c.does(other, at, n))
@@ -398,25 +401,25 @@ func (c *comparison) differ(at mixStatus, event, actor int, force bool, o, n res
 }
 
 // place names the state of an object, the absent state included.
-func (c *comparison) place(h int, at mixStatus) string {
-	from, ok := c.j.halves[h].source(at)
+func (c *comparison) place(h int, at status) string {
+	from, ok := c.versions[h].source(at)
 	if !ok {
 		return ""
 	}
-	return c.j.state(h, from.state)
+	return c.state(h, from.state)
 }
 
 // does describes the result of a request.
-func (c *comparison) does(h int, at mixStatus, r result) string {
+func (c *comparison) does(h int, at status, r result) string {
 	switch {
 	case r.ignored():
 		return "ignores it"
 	case r.to == noObject:
 		return "removes the object"
 	}
-	text := fmt.Sprintf("moves the object to %q", c.j.state(h, r.to.state))
+	text := fmt.Sprintf("moves the object to %q", c.state(h, r.to.state))
 	if r.to.origin != r.to.state {
-		text += fmt.Sprintf(" with the origin %q", c.j.state(h, r.to.origin))
+		text += fmt.Sprintf(" with the origin %q", c.state(h, r.to.origin))
 	}
 	if r.begins {
 		text += " in a new operation"

@@ -46,7 +46,7 @@
 //     for concurrent use. The same pair gives the same report.
 //   - Equal tables give no differences and no hazards. Titles, notes, sources and the
 //     order of declaration make no difference. The order of trial does.
-//   - Every hazard except a renaming has a shortest way to it as its witness.
+//   - Every hazard except a renaming has a shortest path to it as its witness.
 //
 // # Limits
 //

@@ -91,7 +91,7 @@ type Hazard struct {
 	State   string        `json:"state,omitempty"`
 	Event   string        `json:"event,omitempty"`
 	Message string        `json:"message"` // one sentence
-	// Witness is a shortest way to the hazard, from no object or from one in the
+	// Witness is a shortest path to the hazard, from no object or from one in the
 	// field. Guards may agree or refuse.
 	Witness []Act `json:"witness,omitempty"`
 }
@@ -155,16 +155,16 @@ func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	if config == nil {
 		config = &Config{}
 	}
-	j, err := join(old, new, config)
+	p, err := join(old, new, config)
 	if err != nil {
 		return nil, err
 	}
 	e := &Report{
 		Old: old.Name, New: new.Name, Differences: []Difference{}, Hazards: []Hazard{},
-		Mapping: j.renamings(), Drain: []string{}, Hold: []Withheld{},
+		Mapping: p.renamings(), Drain: []string{}, Hold: []Withheld{},
 	}
-	j.differences(e)
-	if err := j.judge(e, config); err != nil {
+	p.differences(e)
+	if err := p.judge(e, config); err != nil {
 		return nil, err
 	}
 	return e, nil

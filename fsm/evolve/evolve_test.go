@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
-// short reads a table in short: "A stable, B transitional", the first is initial,
+// short reads a table in a short form: "A stable, B transitional", the first is initial,
 // and rows such as "A go B user [guard] within=1m origin=A,B forced supersede".
 func short(t testing.TB, states string, rows ...string) *fsm.Table {
 	t.Helper()
@@ -70,7 +70,7 @@ func short(t testing.TB, states string, rows ...string) *fsm.Table {
 	return tabletest.Parse(t, string(data))
 }
 
-// One change each, and what it means for old and new nodes side by side.
+// TestDiffVerdicts compares tables with one change each.
 func TestDiffVerdicts(t *testing.T) {
 	const states = "Off stable, Starting transitional, On stable, Broken error"
 	rows := []string{
@@ -165,7 +165,7 @@ func TestDiffVerdicts(t *testing.T) {
 	}
 }
 
-// Levels are compared: each is worse than the one before.
+// TestCompatibilityIsOrdered requires that each level is worse than the one before.
 func TestCompatibilityIsOrdered(t *testing.T) {
 	order := []evolve.Compatibility{evolve.Compatible, evolve.NeedsDrain, evolve.NeedsMapping, evolve.Unsafe}
 	require.True(t, slices.IsSorted(order))
@@ -174,7 +174,7 @@ func TestCompatibilityIsOrdered(t *testing.T) {
 	require.Equal(t, "compatibility?", evolve.Compatibility(9).String())
 }
 
-func TestDiffRefusesNamesThatDoNotFit(t *testing.T) {
+func TestDiffRefusesBadMappings(t *testing.T) {
 	old := short(t, "A stable, B stable", "A go B user [g]", "B back A user [h]")
 	new := short(t, "A stable, C stable", "A go C user [k]", "C back A user [h]")
 	for want, c := range map[string]evolve.Config{
@@ -198,7 +198,7 @@ func TestDiffRefusesNamesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Two states that swap their names need a translation.
+// TestDiffOfSwappedNames compares tables in which two states swap their names.
 func TestDiffOfSwappedNames(t *testing.T) {
 	old := short(t, "A stable, B stable", "A go B user", "B back A user")
 	new := short(t, "B stable, A stable", "B go A user", "A back B user")
@@ -206,13 +206,18 @@ func TestDiffOfSwappedNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, evolve.NeedsMapping, e.Level)
 	require.Equal(t, []evolve.Renaming{{Subject: "state", Old: "A", New: "B"}, {Subject: "state", Old: "B", New: "A"}}, e.Mapping)
+	require.Contains(t, e.String(), "compatible with a mapping of names\n  map state A -> B\n  map state B -> A\n")
+	level, err := e.Level.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, "mapping", string(level))
 	e, err = evolve.Diff(old, new, nil)
 	require.NoError(t, err)
 	require.Equal(t, evolve.Unsafe, e.Level)
 }
 
-// A new origin in an old state: as long as a new node runs, all is well.
-func TestDiffFindsWhatAWayBackStrands(t *testing.T) {
+// TestDiffFindsStrandedObjects compares tables with a new origin in an old state. Only
+// new nodes bring such an object to rest.
+func TestDiffFindsStrandedObjects(t *testing.T) {
 	old := short(t, "A stable, B stable, T transitional", "A go T user", "A over B user", "B over A user", "T done A agent origin=A")
 	new := short(t, "A stable, B stable, T transitional", "A go T user", "A over B user", "B over A user", "T done A agent origin=A",
 		"B go T user", "T done B agent origin=B")
@@ -223,9 +228,9 @@ func TestDiffFindsWhatAWayBackStrands(t *testing.T) {
 	require.Equal(t, []string{"old node adds the object in A", "old node: A -over by user-> B, row 1", "new node: B -go by user-> T (from B), row 4"}, lines(e.Hazards[0].Witness))
 }
 
-// Work of old nodes that is no object at all to new ones: objects are not only kept
-// out of it, none is made with it as the origin either.
-func TestDiffHoldsWhatBeginsInADrainedState(t *testing.T) {
+// TestDiffHoldsEventsOfDrainedOrigins requires that Hold contains the events that
+// create objects with a drained state as the origin.
+func TestDiffHoldsEventsOfDrainedOrigins(t *testing.T) {
 	rows := []string{"A leave E user", "E make D user", "D done A agent"}
 	old := short(t, "A stable, D transitional, E transitional", rows...)
 	e, err := evolve.Diff(old, short(t, "A stable, D transitional, E absent", rows...), nil)
@@ -235,9 +240,9 @@ func TestDiffHoldsWhatBeginsInADrainedState(t *testing.T) {
 	require.Equal(t, []evolve.Withheld{{State: "A", Event: "leave"}, {State: "E", Event: "make"}}, e.Hold)
 }
 
-// The sweeper that fires a deadline comes to another row of the same event where the
-// guard of the first refuses: to withhold the event does not keep it from that.
-func TestDiffKnowsWhatTheSweeperComesTo(t *testing.T) {
+// TestDiffSweeperTakesLaterRow requires that the sweeper takes another row of the event
+// if the guard of the deadline's row refuses, also while callers hold the event.
+func TestDiffSweeperTakesLaterRow(t *testing.T) {
 	rows := []string{"B go A within=1m [p]", "A make B user"}
 	old := short(t, "A stable, B stable", rows...)
 	for _, by := range []string{"", "sweeper", "user"} {
@@ -256,8 +261,8 @@ func lines[T fmt.Stringer](list []T) (out []string) {
 	return out
 }
 
-// Every id is in the table of the package documentation, with the levels that it may
-// have, and no hazard has another.
+// TestEveryHazardIsDocumented requires that the package documentation lists every id
+// with its levels.
 func TestEveryHazardIsDocumented(t *testing.T) {
 	lines := tabletest.Documented(t, "Verdict")
 	require.ElementsMatch(t, slices.Collect(maps.Keys(lines)), evolve.IDs())
@@ -290,8 +295,8 @@ func TestEveryHazardIsDocumented(t *testing.T) {
 	require.Greater(t, len(seen), 6, "%v", seen)
 }
 
-// The text of a row does not depend on the other table.
-func TestDiffReadsARowInOneWay(t *testing.T) {
+// TestRowTextIsStable requires that the text of a row does not depend on the other table.
+func TestRowTextIsStable(t *testing.T) {
 	const rows = "A go T user; T done B agent origin=A,B; B go T user"
 	table := short(t, "A stable, B stable, T transitional", strings.Split(rows, "; ")...)
 	other := short(t, "B stable, A stable, T transitional", strings.Split(strings.Replace(rows, "T done B agent origin=A,B", "T fail A agent", 1), "; ")...)
@@ -302,8 +307,9 @@ func TestDiffReadsARowInOneWay(t *testing.T) {
 	}
 }
 
-// Of deadlines that are over at the same time the sweeper fires the first.
-func TestDiffOfDeadlinesInAnotherOrder(t *testing.T) {
+// TestDiffOfReorderedDeadlines compares tables that declare equal deadlines in another
+// order. The sweeper fires the first of them.
+func TestDiffOfReorderedDeadlines(t *testing.T) {
 	rows := []string{"A make B user", "B stop A within=1m", "B go A within=1m", "B wait A within=2m"}
 	swapped := []string{"A make B user", "B wait A within=2m", "B go A within=1m", "B stop A within=1m"}
 	old, new := short(t, "A stable, B stable", rows...), short(t, "A stable, B stable", swapped...)
@@ -320,7 +326,7 @@ func TestDiffOfDeadlinesInAnotherOrder(t *testing.T) {
 	require.Empty(t, e.Differences, "in what order they are declared that are not over at the same time, does not matter")
 }
 
-// A guard that was renamed is one condition, not two.
+// TestWitnessNamesAGuardOnce requires that a renamed guard appears once in a witness.
 func TestWitnessNamesAGuardOnce(t *testing.T) {
 	old := short(t, "A stable, B stable", "A go B user [p]", "B back A user")
 	new := short(t, "A stable, B stable", "A go A user [whole]", "B back A user")
@@ -333,7 +339,8 @@ func TestWitnessNamesAGuardOnce(t *testing.T) {
 	require.Empty(t, last.Refuse)
 }
 
-// More guards than are tried in all combinations: what is not the same is unsafe.
+// TestDiffOfManyGuards compares cells with more guards than Diff combines. A difference
+// is unsafe.
 func TestDiffOfManyGuards(t *testing.T) {
 	var rows []string
 	for i := range 12 {
@@ -352,7 +359,7 @@ func TestDiffOfManyGuards(t *testing.T) {
 	require.Equal(t, evolve.Unsafe, e.Level)
 }
 
-// Tables that no machine can be made of, and that refer to nothing.
+// TestDiffTakesEveryTable compares tables with errors and with indexes out of range.
 func TestDiffTakesEveryTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tables [2]*fsm.Table
@@ -386,9 +393,9 @@ func TestDiffTakesEveryTable(t *testing.T) {
 	}
 }
 
-// A row that begins an operation of its own on one side only: what the operation
-// before it reports late is stale to one node, and moves the object on the other.
-func TestDiffOfWhatSupersedes(t *testing.T) {
+// TestDiffOfSupersede compares rows that start a new operation in one version only. A
+// late report of the operation before is stale for one node and accepted by the other.
+func TestDiffOfSupersede(t *testing.T) {
 	const states = "Off stable, Starting transitional, Deleting transitional, Gone absent"
 	rows := []string{"Off start Starting user", "Starting done Off agent", "Starting delete Deleting user", "Deleting done Gone agent", "Gone make Off user"}
 	old := short(t, states, rows...)
@@ -401,7 +408,8 @@ func TestDiffOfWhatSupersedes(t *testing.T) {
 		`a new node moves the object to "Deleting" with the origin "Off" in a new operation`, e.Hazards[0].Message)
 }
 
-// A table at the limits of package fsm, and one that differs in its last row.
+// TestDiffAtTheLimits compares the largest tables of package fsm, which differ in the
+// last row.
 func TestDiffAtTheLimits(t *testing.T) {
 	states := tabletest.Sized(fsm.MaxStates)
 	large := func(last string) *fsm.Table {
@@ -433,8 +441,8 @@ func TestDiffAtTheLimits(t *testing.T) {
 	require.Equal(t, evolve.Forbidden, e.Hazards[0].ID)
 }
 
-// A table with too many pairs of state and origin is an error.
-func TestDiffEndsWithoutAVerdict(t *testing.T) {
+// TestDiffOfTooLargeTables requires an error for too many pairs of state and origin.
+func TestDiffOfTooLargeTables(t *testing.T) {
 	if !tabletest.Full {
 		t.Skip("a million pairs")
 	}
@@ -458,7 +466,8 @@ func TestDiffEndsWithoutAVerdict(t *testing.T) {
 	require.ErrorIs(t, err, evolve.ErrTooLarge)
 }
 
-// Names of machines, events, actors and guards, with and without a mapping.
+// TestDiffOfNames compares renamed machines, events, actors and guards, with and
+// without a mapping.
 func TestDiffOfNames(t *testing.T) {
 	const document = `{"name":"lamp","initial":"Off","actors":["user","device"],
 		"states":[{"name":"Off","kind":"stable"},{"name":"On","kind":"stable"}],

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/evolve"
 )
 
-// turbines is a table in two versions: the second has an inspection.
+// turbines returns one of two versions of a table. The second has an inspection.
 func turbines(inspection bool) *fsm.Table {
 	spec := fsm.Spec[string, string]{
 		Name: "turbine", Initial: "Still", Actors: []fsm.Actor{"operator", "plant"},
@@ -56,7 +56,7 @@ func ExampleDiff() {
 	// compatible
 }
 
-// The way back of the same change: the removed state has to be empty.
+// A rollback of the same change: the removed state must be empty.
 func ExampleReport() {
 	e, err := evolve.Diff(turbines(true), turbines(false), nil)
 	if err != nil {

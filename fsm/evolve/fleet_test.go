@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/evolve"
 )
 
-// fleet is a naive form of what Diff judges: an old and a new machine that take
-// turns on one record, in all ways.
+// fleet is the naive reference of Diff: an old and a new machine that take turns on
+// one record, in every order.
 type fleet struct {
 	nodes   [2]*machine
 	tables  [2]*fsm.Table // with all states in which objects are added
@@ -23,10 +23,11 @@ type fleet struct {
 	actors  []string // by new names
 }
 
-// record is what the nodes share, by new names; empty: there is no object.
+// record is the record that the nodes share, by new names. It is empty if no object
+// exists.
 type record struct{ state, origin string }
 
-// guardKey is what the guard of a node looks at.
+// guardKey returns the key of the payload that a guard reads.
 func guardKey(renamed map[string]string, h int, name string) string {
 	if h == 1 {
 		return name
@@ -34,8 +35,8 @@ func guardKey(renamed map[string]string, h int, name string) string {
 	return translated(renamed, name)
 }
 
-// translated is a name of the old table in the new one. A name that is another
-// one's there is not to be taken for it.
+// translated returns the new name of a name of the old table. A name that the new table
+// gives to another thing gets a prefix.
 func translated(renamed map[string]string, name string) string {
 	if to, ok := renamed[name]; ok {
 		return to
@@ -48,7 +49,7 @@ func translated(renamed map[string]string, name string) string {
 	return name
 }
 
-// backwards is the way back.
+// backwards returns the old name of a new name.
 func backwards(renamed map[string]string, name string) string {
 	for from, to := range renamed {
 		if to == name {
@@ -95,7 +96,7 @@ func newFleet(t require.TestingT, specs [2]plan, initials [2][]string, renamed r
 	return f
 }
 
-// starts are the records of objects that a node adds without an event.
+// starts returns the records of objects that a node adds without an event.
 func (f *fleet) starts(h int) (list []record) {
 	t := f.tables[h]
 	for _, s := range append([]int{t.Initial}, t.Initials...) {
@@ -106,7 +107,7 @@ func (f *fleet) starts(h int) (list []record) {
 	return list
 }
 
-// read is what a node makes of a record.
+// read returns the status that a node reads from a record.
 func (f *fleet) read(h int, r record) (fsm.Status[string], error) {
 	if r.state == "" {
 		return f.nodes[h].At(f.absent(h)), nil
@@ -125,7 +126,7 @@ func (f *fleet) write(h int, s fsm.Status[string]) record {
 	return f.named(h, s.State, s.Origin)
 }
 
-// named is a record by the names of a node.
+// named returns the record of names of a node.
 func (f *fleet) named(h int, state, origin string) record {
 	if h == 0 {
 		return record{translated(f.renamed.states, state), translated(f.renamed.states, origin)}
@@ -133,7 +134,7 @@ func (f *fleet) named(h int, state, origin string) record {
 	return record{state, origin}
 }
 
-// absent returns the state out of which a node makes objects, if it has one.
+// absent returns the absent state of a node, or "".
 func (f *fleet) absent(h int) string {
 	m := f.nodes[h]
 	if s := m.Start().State; m.Kind(s) == fsm.Absent {
@@ -147,15 +148,15 @@ func (f *fleet) absent(h int) string {
 	return ""
 }
 
-// asking is one thing that can be asked for, by new names.
-type asking struct {
+// request is one request, by new names.
+type request struct {
 	event  string
 	actor  fsm.Actor
 	force  bool
 	agrees valuation
 }
 
-func (f *fleet) requests(h int, yield func(asking)) {
+func (f *fleet) requests(h int, yield func(request)) {
 	for e := range f.nodes[h].Events() {
 		if h == 0 {
 			e = translated(f.renamed.events, e)
@@ -167,15 +168,15 @@ func (f *fleet) requests(h int, yield func(asking)) {
 					agrees[g] = bits>>i&1 > 0
 				}
 				for _, force := range []bool{false, true} {
-					yield(asking{e, fsm.Actor(a), force, agrees})
+					yield(request{e, fsm.Actor(a), force, agrees})
 				}
 			}
 		}
 	}
 }
 
-// fire is what a node makes of a request. Refused: an error.
-func (f *fleet) fire(t require.TestingT, h int, r record, q asking) (to record, ignored, begins bool, err error) {
+// fire fires a request on a node. A refusal is an error.
+func (f *fleet) fire(t require.TestingT, h int, r record, q request) (to record, ignored, begins bool, err error) {
 	m := f.nodes[h]
 	if r.state == "" && f.absent(h) == "" {
 		return r, false, false, fsm.ErrNotAllowed
@@ -203,8 +204,8 @@ func (f *fleet) fire(t require.TestingT, h int, r record, q asking) (to record, 
 	return f.write(h, step.Status), false, begins, nil
 }
 
-// spread adds what can come of the records by these nodes, unless it is left out.
-func (f *fleet) spread(t require.TestingT, records map[record]bool, hold func(int, record, asking) bool, nodes ...int) {
+// spread adds the records that these nodes reach, without the held requests.
+func (f *fleet) spread(t require.TestingT, records map[record]bool, hold func(int, record, request) bool, nodes ...int) {
 	for n := -1; n != len(records); {
 		n = len(records)
 		for _, r := range slices.Collect(maps.Keys(records)) {
@@ -212,7 +213,7 @@ func (f *fleet) spread(t require.TestingT, records map[record]bool, hold func(in
 				if _, err := f.read(h, r); err != nil {
 					continue
 				}
-				f.requests(h, func(q asking) {
+				f.requests(h, func(q request) {
 					if hold == nil || !hold(h, r, q) {
 						if to, _, _, err := f.fire(t, h, r, q); err == nil {
 							records[to] = true
@@ -233,8 +234,8 @@ func (f *fleet) alone(t require.TestingT, h int) map[record]bool {
 	return records
 }
 
-// field is what may be there before a new node comes: what old nodes make, and
-// whatever an operator has put to rest.
+// field returns the records before a new node starts: those that old nodes write, and
+// every state of rest, which an operator may have set.
 func (f *fleet) field(t require.TestingT) map[record]bool {
 	records := f.alone(t, 0)
 	for _, s := range f.tables[0].States {
@@ -257,10 +258,10 @@ func (f *fleet) rests(t require.TestingT, h int, r record) bool {
 	return false
 }
 
-// wrong plays everything that may happen under the conditions of a verdict and
-// returns what a table forbids, or "". May is what only new nodes do.
+// wrong plays every request under the conditions of a verdict and returns a step that a
+// table forbids, or "". may reports events that only new nodes accept.
 func (f *fleet) wrong(t require.TestingT, drain []string, hold []evolve.Withheld, may func(state, event string) bool) string {
-	withheld := func(h int, r record, q asking) bool {
+	withheld := func(h int, r record, q request) bool {
 		if at, err := f.read(h, r); err == nil && r.state != "" && q.actor == fsm.Sweeper {
 			if event, ok := f.deadline(h, at); ok && event == q.event {
 				return false
@@ -305,7 +306,7 @@ func (f *fleet) wrong(t require.TestingT, drain []string, hold []evolve.Withheld
 	before := [2]map[record]bool{field, f.alone(t, 1)}
 	f.spread(t, records, withheld, 0, 1)
 	for r := range records {
-		f.requests(0, func(q asking) {
+		f.requests(0, func(q request) {
 			if to, _, _, err := f.fire(t, 0, r, q); err == nil && !withheld(0, r, q) {
 				byOld[to] = true
 			}
@@ -322,7 +323,7 @@ func (f *fleet) wrong(t require.TestingT, drain []string, hold []evolve.Withheld
 	return ""
 }
 
-// wrongEntry is what is wrong about objects that old nodes add.
+// wrongEntry returns the fault of objects that old nodes add, or "".
 func (f *fleet) wrongEntry() string {
 	first := func(h int) record { return f.write(h, f.nodes[h].Start()) }
 	if first(0) == (record{}) {
@@ -339,7 +340,7 @@ func (f *fleet) wrongEntry() string {
 	return ""
 }
 
-func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record, asking) bool, before [2]map[record]bool, byOld map[record]bool, may func(state, event string) bool) (wrong string) {
+func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record, request) bool, before [2]map[record]bool, byOld map[record]bool, may func(state, event string) bool) (wrong string) {
 	var at [2]fsm.Status[string]
 	for h := range f.nodes {
 		var err error
@@ -366,7 +367,7 @@ func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record,
 		}
 	}
 	for h := range f.nodes {
-		f.requests(h, func(q asking) {
+		f.requests(h, func(q request) {
 			if withheld(h, r, q) || q.actor == fsm.Sweeper && !f.sweeps(at, q.event) {
 				return
 			}
@@ -385,8 +386,8 @@ func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record,
 	return wrong
 }
 
-// sweeps reports whether the sweeper of either node fires an event: of a deadline,
-// or because a row names it.
+// sweeps reports whether the sweeper of either node fires an event: a deadline has it,
+// or a row names the sweeper.
 func (f *fleet) sweeps(at [2]fsm.Status[string], event string) bool {
 	for h, t := range f.tables {
 		if e, ok := f.deadline(h, at[h]); ok && e == event {
@@ -404,7 +405,7 @@ func (f *fleet) sweeps(at [2]fsm.Status[string], event string) bool {
 	return false
 }
 
-// event is the new name of an event.
+// event returns the new name of an event.
 func (f *fleet) event(h, i int) string {
 	if h == 1 {
 		return f.tables[h].Events[i]

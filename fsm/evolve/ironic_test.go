@@ -13,10 +13,9 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
-// ironicVersions are the versions as nodes had them: what is not stable is
-// transitional, there is one actor, and objects begin where those of this system
-// do, in enroll, or in available before there was that. The lints read more out of
-// the same versions: see adapt.
+// ironicVersions returns the published versions: every unstable state is transitional,
+// there is one actor, and objects start in enroll, or in available if the version has
+// no enroll.
 func ironicVersions(t *testing.T) (versions []*tabletest.Version, tables []*fsm.Table) {
 	versions = tabletest.ReadVersions(t)
 	require.Len(t, versions, 10)
@@ -48,7 +47,7 @@ func ironicVersions(t *testing.T) (versions []*tabletest.Version, tables []*fsm.
 	return versions, tables
 }
 
-// ironicFacts are the differences with the names of the history.
+// ironicFacts returns the differences in the form of the history.
 func ironicFacts(e *evolve.Report) tabletest.VersionDiff {
 	d := tabletest.VersionDiff{
 		StatesAdded: []string{}, StatesRemoved: []string{}, AttrsChanged: []string{},
@@ -82,7 +81,8 @@ func ironicFacts(e *evolve.Report) tabletest.VersionDiff {
 	return d
 }
 
-// The differences of consecutive versions are those that the history lists.
+// TestDiffOfAHistory compares the differences of consecutive versions with the list of
+// the history.
 func TestDiffOfAHistory(t *testing.T) {
 	versions, tables := ironicVersions(t)
 	sorted := func(d tabletest.VersionDiff) tabletest.VersionDiff {
@@ -99,7 +99,8 @@ func TestDiffOfAHistory(t *testing.T) {
 	}
 }
 
-// The verdict about consecutive versions side by side, with the worst hazard.
+// TestVerdictsOfAHistory requires the verdict and the worst hazard of consecutive
+// versions.
 func TestVerdictsOfAHistory(t *testing.T) {
 	_, tables := ironicVersions(t)
 	want := []string{

@@ -9,31 +9,31 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
 )
 
-// joint is two tables with one numbering: a state, event or actor of both has one
-// number, whatever its names.
-type joint struct {
-	halves                 [2]half // old, new
-	states, events, actors ids
+// pair has two versions of a table in a common numbering: a state, event or actor of
+// both versions has one number, even if its names differ.
+type pair struct {
+	versions               [2]version // old, new
+	states, events, actors numbering
 	guards                 map[string]string // new names by old names that differ
 	machine                bool              // its name changed
 }
 
 const (
-	oldHalf = 0
-	newHalf = 1
+	oldVersion = 0
+	newVersion = 1
 )
 
-var halfNames = [2]string{"old", "new"}
+var versionNames = [2]string{"old", "new"}
 
-// ids numbers the names of both tables.
-type ids struct {
+// numbering numbers the names of one kind in both tables.
+type numbering struct {
 	what string
 	in   [2][]int // index in the table by number, -1 if it is not there
 	of   [2][]int // number by index in the table
 }
 
-// half is one of the tables in the common numbering.
-type half struct {
+// version is one of the tables in the common numbering.
+type version struct {
 	t      *fsm.Table
 	kind   []fsm.Kind // by number of the state; meaningless if the table lacks it
 	here   []bool     // the table has the state
@@ -50,7 +50,7 @@ type arrow struct {
 	from, event, to   int // to is -1 where it is not a move
 	then              fsm.Then
 	actors            bitset.Set
-	anybody           bool  // the row names no actor
+	anyActor          bool  // the row names no actor
 	origin            []int // sorted; nil: any
 	guard             string
 	forced, supersede bool
@@ -58,8 +58,8 @@ type arrow struct {
 }
 
 // join numbers the names of two tables.
-func join(old, new *fsm.Table, config *Config) (*joint, error) {
-	j := &joint{guards: config.Guards, machine: old.Name != new.Name}
+func join(old, new *fsm.Table, config *Config) (*pair, error) {
+	p := &pair{guards: config.Guards, machine: old.Name != new.Name}
 	tables := [2]*fsm.Table{old, new}
 	var names [3][2][]string // states, events, actors
 	for h, t := range tables {
@@ -72,63 +72,58 @@ func join(old, new *fsm.Table, config *Config) (*joint, error) {
 		}
 	}
 	given := [3]map[string]string{config.States, config.Events, config.Actors}
-	for i, list := range []*ids{&j.states, &j.events, &j.actors} {
+	for i, list := range []*numbering{&p.states, &p.events, &p.actors} {
 		list.what = [...]string{"state", "event", "actor"}[i]
-		if err := list.pair(names[i][oldHalf], names[i][newHalf], given[i]); err != nil {
+		if err := list.match(names[i][oldVersion], names[i][newVersion], given[i]); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkGuards(config.Guards, tables); err != nil {
+	if _, err := checkMapping("guard", config.Guards, func(version int, name string) bool {
+		return name != "" && slices.ContainsFunc(tables[version].Rows, func(r fsm.TableRow) bool { return r.Guard == name })
+	}); err != nil {
 		return nil, err
 	}
 	for h, t := range tables {
-		j.halves[h] = j.half(t, h)
+		p.versions[h] = p.version(t, h)
 	}
-	return j, nil
+	return p, nil
 }
 
-// pair gives one number to each old name and its new name.
-func (l *ids) pair(old, new []string, given map[string]string) error {
+// match gives one number to each old name and its new name.
+func (l *numbering) match(old, new []string, given map[string]string) error {
 	at := [2]map[string]int{firstIndex(old), firstIndex(new)}
-	counterpart := make(map[string]string, len(given)) // old name by new name
-	for _, from := range slices.Sorted(maps.Keys(given)) {
-		to := given[from]
-		if _, ok := at[oldHalf][from]; !ok {
-			return mappingError("the old table has no %s %q to rename", l.what, from)
-		}
-		if _, ok := at[newHalf][to]; !ok {
-			return mappingError("the new table has no %s %q, the new name of %q", l.what, to, from)
-		}
-		if other, ok := counterpart[to]; ok {
-			return mappingError("%q and %q have one new name: %s %q", other, from, l.what, to)
-		}
-		counterpart[to] = from
+	renamed, err := checkMapping(l.what, given, func(version int, name string) bool {
+		_, ok := at[version][name]
+		return ok
+	})
+	if err != nil {
+		return err
 	}
-	l.of[oldHalf], l.of[newHalf] = make([]int, len(old)), make([]int, len(new))
+	l.of[oldVersion], l.of[newVersion] = make([]int, len(old)), make([]int, len(new))
 	for i, name := range old {
-		l.of[oldHalf][i] = i
-		l.in[oldHalf], l.in[newHalf] = append(l.in[oldHalf], i), append(l.in[newHalf], -1)
-		to, renamed := given[name]
-		if !renamed {
+		l.of[oldVersion][i] = i
+		l.in[oldVersion], l.in[newVersion] = append(l.in[oldVersion], i), append(l.in[newVersion], -1)
+		to, ok := given[name]
+		if !ok {
 			to = name
-			if _, taken := counterpart[to]; taken {
+			if _, taken := renamed[to]; taken {
 				continue // another thing has this name now
 			}
 		}
-		if k, ok := at[newHalf][to]; ok && at[oldHalf][name] == i {
-			l.in[newHalf][i] = k
+		if k, ok := at[newVersion][to]; ok && at[oldVersion][name] == i {
+			l.in[newVersion][i] = k
 		}
 	}
 	taken := make([]bool, len(new))
-	for number, i := range l.in[newHalf] {
+	for number, i := range l.in[newVersion] {
 		if i >= 0 {
-			taken[i], l.of[newHalf][i] = true, number
+			taken[i], l.of[newVersion][i] = true, number
 		}
 	}
 	for i := range new {
 		if !taken[i] {
-			l.of[newHalf][i] = len(l.in[newHalf])
-			l.in[oldHalf], l.in[newHalf] = append(l.in[oldHalf], -1), append(l.in[newHalf], i)
+			l.of[newVersion][i] = len(l.in[newVersion])
+			l.in[oldVersion], l.in[newVersion] = append(l.in[oldVersion], -1), append(l.in[newVersion], i)
 		}
 	}
 	return nil
@@ -144,44 +139,43 @@ func firstIndex(names []string) map[string]int {
 	return at
 }
 
-func checkGuards(given map[string]string, tables [2]*fsm.Table) error {
-	has := func(t *fsm.Table, guard string) bool {
-		return slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Guard == guard })
-	}
-	counterpart := make(map[string]string, len(given))
+// checkMapping returns the old names by new name, or an error if a table lacks a name
+// or two names have one new name.
+func checkMapping(what string, given map[string]string, has func(version int, name string) bool) (map[string]string, error) {
+	olds := make(map[string]string, len(given))
 	for _, from := range slices.Sorted(maps.Keys(given)) {
 		to := given[from]
-		switch other, twice := counterpart[to]; {
-		case from == "" || !has(tables[oldHalf], from):
-			return mappingError("the old table has no guard %q to rename", from)
-		case to == "" || !has(tables[newHalf], to):
-			return mappingError("the new table has no guard %q, the new name of %q", to, from)
+		switch other, twice := olds[to]; {
+		case !has(oldVersion, from):
+			return nil, mappingError("the old table has no %s %q to rename", what, from)
+		case !has(newVersion, to):
+			return nil, mappingError("the new table has no %s %q, the new name of %q", what, to, from)
 		case twice:
-			return mappingError("%q and %q have one new name: guard %q", other, from, to)
+			return nil, mappingError("%q and %q have one new name: %s %q", other, from, what, to)
 		}
-		counterpart[to] = from
+		olds[to] = from
 	}
-	return nil
+	return olds, nil
 }
 
-// half returns a table in the common numbering, without undeclared names.
-func (j *joint) half(t *fsm.Table, h int) half {
-	n := len(j.states.in[h])
-	x := half{t: t, kind: make([]fsm.Kind, n), here: make([]bool, n), from: make([][]arrow, n), absent: -1, first: -1}
+// version returns a table in the common numbering, without undeclared names.
+func (p *pair) version(t *fsm.Table, h int) version {
+	n := len(p.states.in[h])
+	x := version{t: t, kind: make([]fsm.Kind, n), here: make([]bool, n), from: make([][]arrow, n), absent: -1, first: -1}
 	for i, s := range t.States {
-		number := j.states.of[h][i]
+		number := p.states.of[h][i]
 		x.kind[number], x.here[number] = s.Kind, true
 		if s.Kind == fsm.Absent && (x.absent < 0 || i == t.Initial) {
 			x.absent = number
 		}
 	}
-	x.actors = bitset.New(len(j.actors.in[h]))
+	x.actors = bitset.New(len(p.actors.in[h]))
 	for i := range t.Actors {
-		x.actors.Add(j.actors.of[h][i])
+		x.actors.Add(p.actors.of[h][i])
 	}
-	x.begin(t, j.states.of[h])
+	x.begin(t, p.states.of[h])
 	for i := range t.Rows {
-		for _, a := range j.arrows(t, h, i) {
+		for _, a := range p.arrows(t, h, i) {
 			x.from[a.from] = append(x.from[a.from], a)
 		}
 	}
@@ -190,7 +184,7 @@ func (j *joint) half(t *fsm.Table, h int) half {
 
 // begin finds the states in which nodes add objects: any state of rest in a table
 // without an initial state.
-func (x *half) begin(t *fsm.Table, of []int) {
+func (x *version) begin(t *fsm.Table, of []int) {
 	exists := func(i int) bool { return i >= 0 && i < len(t.States) && t.States[i].Kind != fsm.Absent }
 	if t.Initial >= 0 && t.Initial < len(t.States) {
 		if exists(t.Initial) {
@@ -217,34 +211,34 @@ func (x *half) begin(t *fsm.Table, of []int) {
 }
 
 // arrows expands a row to its sources.
-func (j *joint) arrows(t *fsm.Table, h, row int) (list []arrow) {
+func (p *pair) arrows(t *fsm.Table, h, row int) (list []arrow) {
 	r := &t.Rows[row]
 	declared := func(i int) bool { return i >= 0 && i < len(t.States) }
 	if r.Event < 0 || r.Event >= len(t.Events) || r.Then == fsm.ThenMove && !declared(r.To) || r.Then > fsm.ThenIgnore {
 		return nil
 	}
 	a := arrow{
-		row: row, event: j.events.of[h][r.Event], to: -1, then: r.Then, actors: bitset.New(len(j.actors.in[h])),
-		anybody: len(r.Actors) == 0, guard: r.Guard, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
+		row: row, event: p.events.of[h][r.Event], to: -1, then: r.Then, actors: bitset.New(len(p.actors.in[h])),
+		anyActor: len(r.Actors) == 0, guard: r.Guard, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
 	}
-	if to, ok := j.guards[a.guard]; ok && h == oldHalf {
+	if to, ok := p.guards[a.guard]; ok && h == oldVersion {
 		a.guard = to
-	} else if h == oldHalf && a.guard != "" && j.renamedTo(a.guard) {
+	} else if h == oldVersion && a.guard != "" && p.renamedTo(a.guard) {
 		a.guard = "old " + a.guard // another guard has this name now
 	}
 	if r.Then == fsm.ThenMove {
-		a.to = j.states.of[h][r.To]
+		a.to = p.states.of[h][r.To]
 	}
 	for i := range t.Actors {
 		if len(r.Actors) == 0 || slices.Contains(r.Actors, i) {
-			a.actors.Add(j.actors.of[h][i])
+			a.actors.Add(p.actors.of[h][i])
 		}
 	}
 	if len(r.Origin) > 0 {
 		a.origin = []int{}
 		for _, o := range r.Origin {
 			if declared(o) {
-				a.origin = append(a.origin, j.states.of[h][o])
+				a.origin = append(a.origin, p.states.of[h][o])
 			}
 		}
 		slices.Sort(a.origin)
@@ -253,7 +247,7 @@ func (j *joint) arrows(t *fsm.Table, h, row int) (list []arrow) {
 	seen := bitset.New(len(t.States))
 	for _, from := range r.From {
 		if declared(from) && seen.Add(from) {
-			a.from = j.states.of[h][from]
+			a.from = p.states.of[h][from]
 			list = append(list, a)
 		}
 	}
@@ -261,8 +255,8 @@ func (j *joint) arrows(t *fsm.Table, h, row int) (list []arrow) {
 }
 
 // renamedTo reports whether another guard got this name.
-func (j *joint) renamedTo(guard string) bool {
-	for _, to := range j.guards {
+func (p *pair) renamedTo(guard string) bool {
+	for _, to := range p.guards {
 		if to == guard {
 			return true
 		}
@@ -271,14 +265,14 @@ func (j *joint) renamedTo(guard string) bool {
 }
 
 // name returns the name of a number in its table, or in the other one.
-func (j *joint) name(l *ids, h, number int) string {
+func (p *pair) name(l *numbering, h, number int) string {
 	for range 2 {
 		if i := l.in[h][number]; i >= 0 {
-			t := j.halves[h].t
+			t := p.versions[h].t
 			switch l {
-			case &j.states:
+			case &p.states:
 				return t.States[i].Name
-			case &j.events:
+			case &p.events:
 				return t.Events[i]
 			}
 			return string(t.Actors[i])
@@ -288,25 +282,28 @@ func (j *joint) name(l *ids, h, number int) string {
 	return "?"
 }
 
-func (j *joint) state(h, number int) string {
+func (p *pair) event(h, number int) string { return p.name(&p.events, h, number) }
+func (p *pair) actor(h, number int) string { return p.name(&p.actors, h, number) }
+
+func (p *pair) state(h, number int) string {
 	if number < 0 {
 		return ""
 	}
-	return j.name(&j.states, h, number)
+	return p.name(&p.states, h, number)
 }
 
 // renamings lists the things with two names.
-func (j *joint) renamings() []Renaming {
+func (p *pair) renamings() []Renaming {
 	list := []Renaming{}
-	if j.machine {
-		list = append(list, Renaming{Subject: "machine", Old: j.halves[oldHalf].t.Name, New: j.halves[newHalf].t.Name})
+	if p.machine {
+		list = append(list, Renaming{Subject: "machine", Old: p.versions[oldVersion].t.Name, New: p.versions[newVersion].t.Name})
 	}
-	for _, l := range []*ids{&j.states, &j.events, &j.actors} {
-		for number := range l.in[oldHalf] {
-			if l.in[oldHalf][number] < 0 || l.in[newHalf][number] < 0 {
+	for _, l := range []*numbering{&p.states, &p.events, &p.actors} {
+		for number := range l.in[oldVersion] {
+			if l.in[oldVersion][number] < 0 || l.in[newVersion][number] < 0 {
 				continue
 			}
-			if o, n := j.name(l, oldHalf, number), j.name(l, newHalf, number); o != n {
+			if o, n := p.name(l, oldVersion, number), p.name(l, newVersion, number); o != n {
 				list = append(list, Renaming{Subject: l.what, Old: o, New: n})
 			}
 		}

@@ -10,16 +10,16 @@ import (
 )
 
 // judge finds the hazards, and the states that have to be drained.
-func (j *joint) judge(e *Report, config *Config) error {
-	base, err := j.withheld(config.Hold)
+func (p *pair) judge(e *Report, config *Config) error {
+	base, err := p.heldCells(config.Hold)
 	if err != nil {
 		return err
 	}
-	field, err := j.inField()
+	field, err := p.statusesInField()
 	if err != nil {
 		return err
 	}
-	d := &drains{j: j, field: field, base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{}}
+	d := &drains{pair: p, field: field, base: base, held: maps.Clone(base), states: map[int]bool{}, never: map[int]bool{}}
 	if err := d.settle(); err != nil {
 		return err
 	}
@@ -40,11 +40,11 @@ func worst(list []Hazard) (level Compatibility) {
 // settle compares the versions until draining removes no further hazard.
 func (d *drains) settle() error {
 	for {
-		m := &mix{j: d.j, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
+		m := &exploration{pair: d.pair, plays: [2]bool{true, true}, held: d.held, drained: d.states, field: d.field}
 		if !m.explore() {
 			return ErrTooLarge
 		}
-		c := &comparison{mix: m, seen: map[[3]string]bool{}}
+		c := &comparison{exploration: m, seen: map[hazardKey]bool{}}
 		c.all()
 		if err := c.strand(); err != nil {
 			return err
@@ -75,9 +75,9 @@ func (d *drains) hazards() []Hazard { return append(slices.Clone(d.left), distin
 
 // distinct removes hazards that appear twice.
 func distinct(list []Hazard) (out []Hazard) {
-	seen := map[[3]string]bool{}
+	seen := map[hazardKey]bool{}
 	for _, h := range list {
-		if key := [3]string{h.ID, h.State, h.Event}; !seen[key] {
+		if key := h.key(); !seen[key] {
 			seen[key] = true
 			out = append(out, h)
 		}
@@ -106,22 +106,22 @@ func renamed(mapping []Renaming) (list []Hazard) {
 	return list
 }
 
-// withheld resolves names. State -1 is no object, event -1 adds one.
-func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
-	held := make(map[[2]int]bool)
+// heldCells returns the cells that the config holds.
+func (p *pair) heldCells(list []Withheld) (map[cell]bool, error) {
+	held := make(map[cell]bool)
 	for _, w := range list {
-		events := j.find(&j.events, w.Event)
+		events := p.find(&p.events, w.Event)
 		if w.Event == "" {
-			held[[2]int{-1, -1}] = true
+			held[addObject] = true
 			continue
 		}
 		if len(events) == 0 {
 			return nil, mappingError("neither table has an event %q to hold", w.Event)
 		}
-		states := j.find(&j.states, w.State)
+		states := p.find(&p.states, w.State)
 		if w.State == "" {
 			states = []int{-1}
-			for s := range j.states.in[oldHalf] {
+			for s := range p.states.in[oldVersion] {
 				states = append(states, s)
 			}
 		}
@@ -130,9 +130,9 @@ func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 		}
 		for _, e := range events {
 			for _, s := range states {
-				held[[2]int{s, e}] = true
-				if j.halves[oldHalf].absent == s || j.halves[newHalf].absent == s {
-					held[[2]int{-1, e}] = true
+				held[cell{s, e}] = true
+				if p.versions[oldVersion].absent == s || p.versions[newVersion].absent == s {
+					held[cell{-1, e}] = true
 				}
 			}
 		}
@@ -141,10 +141,10 @@ func (j *joint) withheld(list []Withheld) (map[[2]int]bool, error) {
 }
 
 // find returns the numbers of a name in either table.
-func (j *joint) find(l *ids, name string) (numbers []int) {
-	for number := range l.in[oldHalf] {
-		for h := range j.halves {
-			if l.in[h][number] >= 0 && j.name(l, h, number) == name && !slices.Contains(numbers, number) {
+func (p *pair) find(l *numbering, name string) (numbers []int) {
+	for number := range l.in[oldVersion] {
+		for h := range p.versions {
+			if l.in[h][number] >= 0 && p.name(l, h, number) == name && !slices.Contains(numbers, number) {
 				numbers = append(numbers, number)
 			}
 		}
@@ -158,14 +158,14 @@ func (j *joint) find(l *ids, name string) (numbers []int) {
 // deadline passes. So a transitional state that leads into a drained one, and a state
 // with a deadline that does, are drained too.
 type drains struct {
-	j          *joint
-	field      []mixStatus
-	base, held map[[2]int]bool // as in mix
+	pair       *pair
+	field      []status
+	base, held map[cell]bool // as in exploration
 	states     map[int]bool
 	never      map[int]bool // cannot be drained, because objects start there
 	gone       []Hazard     // removed by the drained states
 	left       []Hazard
-	last       *mix
+	last       *exploration
 }
 
 // add drains one more state and reports whether that is possible.
@@ -179,8 +179,8 @@ func (d *drains) add(state int) bool {
 	for len(work) > 0 {
 		to := work[0]
 		work = work[1:]
-		for h := range d.j.halves {
-			x := &d.j.halves[h]
+		for h := range d.pair.versions {
+			x := &d.pair.versions[h]
 			if slices.Contains(x.starts, to) {
 				d.never[state] = true
 				return false
@@ -188,15 +188,15 @@ func (d *drains) add(state int) bool {
 			for from, arrows := range x.from {
 				for i := range arrows {
 					a := &arrows[i]
-					cell := [2]int{from, a.event}
-					asked := !d.j.swept(arrows, a)
+					at := cell{from, a.event}
+					byCaller := !d.pair.sweeperTakes(arrows, a)
 					switch {
 					case a.then != fsm.ThenMove || a.to != to || states[from]:
-					case asked && d.base[cell]:
-					case asked && x.kind[from].Resting():
-						held[cell] = true
+					case byCaller && d.base[at]:
+					case byCaller && x.kind[from].Resting():
+						held[at] = true
 						if from == x.absent {
-							held[[2]int{-1, a.event}] = true
+							held[cell{-1, a.event}] = true
 						}
 					default:
 						states[from] = true
@@ -206,21 +206,21 @@ func (d *drains) add(state int) bool {
 			}
 		}
 	}
-	for h := range d.j.halves {
-		d.j.halves[h].holdOrigins(states, held)
+	for h := range d.pair.versions {
+		d.pair.versions[h].holdOrigins(states, held)
 	}
 	d.states, d.held = states, held
 	return true
 }
 
-// swept reports whether the sweeper may take a row: the row has a deadline, or a
+// sweeperTakes reports whether the sweeper may take a row: the row has a deadline, or a
 // row of the same cell has one and the sweeper may fire this row.
-func (j *joint) swept(arrows []arrow, a *arrow) bool {
+func (p *pair) sweeperTakes(arrows []arrow, a *arrow) bool {
 	if a.within > 0 {
 		return true
 	}
-	for actor := range j.actors.in[oldHalf] {
-		if a.actors.Has(actor) && j.name(&j.actors, oldHalf, actor) == string(fsm.Sweeper) {
+	for actor := range p.actors.in[oldVersion] {
+		if a.actors.Has(actor) && p.actor(oldVersion, actor) == string(fsm.Sweeper) {
 			return slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
 		}
 	}
@@ -229,14 +229,14 @@ func (j *joint) swept(arrows []arrow, a *arrow) bool {
 
 // holdOrigins holds the events that create objects with a drained state as their
 // origin: an absent state of this version.
-func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
+func (x *version) holdOrigins(drained map[int]bool, held map[cell]bool) {
 	if x.absent < 0 || !drained[x.absent] {
 		return
 	}
 	for i := range x.from[x.absent] {
 		if a := &x.from[x.absent][i]; a.then == fsm.ThenMove && x.kind[a.to] == fsm.Transitional {
-			held[[2]int{-1, a.event}] = true
-			held[[2]int{x.absent, a.event}] = true
+			held[cell{-1, a.event}] = true
+			held[cell{x.absent, a.event}] = true
 		}
 	}
 }
@@ -244,34 +244,36 @@ func (x *half) holdOrigins(drained map[int]bool, held map[[2]int]bool) {
 // list names the states that objects have to leave, and the events that lead there.
 // States that only the new table has are empty at the start.
 func (d *drains) list() (drain []string, hold []Withheld) {
-	j, reached := d.j, map[int]bool{}
+	p, reached := d.pair, map[int]bool{}
 	for at := range d.last.index {
 		reached[at.state] = true
 	}
 	drain, hold = []string{}, []Withheld{}
-	for state := range j.states.in[oldHalf] {
-		if d.states[state] && j.halves[oldHalf].here[state] {
-			drain = append(drain, j.state(oldHalf, state))
+	for state := range p.states.in[oldVersion] {
+		if d.states[state] && p.versions[oldVersion].here[state] {
+			drain = append(drain, p.state(oldVersion, state))
 		}
 	}
-	added := make([][2]int, 0, len(d.held))
-	for cell := range d.held {
-		if d.base[cell] {
+	added := make([]cell, 0, len(d.held))
+	for at := range d.held {
+		if d.base[at] {
 			continue
 		}
-		for h := range j.halves {
-			if cell[0] < 0 { // an event that creates objects
-				cell[0] = j.halves[h].absent
+		for h := range p.versions {
+			if at.state < 0 { // an event that creates objects
+				at.state = p.versions[h].absent
 			}
 		}
-		absent := cell[0] == j.halves[oldHalf].absent || cell[0] == j.halves[newHalf].absent
-		if reached[cell[0]] || absent {
-			added = append(added, cell)
+		absent := at.state == p.versions[oldVersion].absent || at.state == p.versions[newVersion].absent
+		if reached[at.state] || absent {
+			added = append(added, at)
 		}
 	}
-	slices.SortFunc(added, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	for _, cell := range slices.Compact(added) {
-		hold = append(hold, Withheld{j.state(oldHalf, cell[0]), j.name(&j.events, oldHalf, cell[1])})
+	slices.SortFunc(added, func(a, b cell) int {
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.event, b.event))
+	})
+	for _, at := range slices.Compact(added) {
+		hold = append(hold, Withheld{p.state(oldVersion, at.state), p.event(oldVersion, at.event)})
 	}
 	return drain, hold
 }
@@ -279,19 +281,19 @@ func (d *drains) list() (drain []string, hold []Withheld) {
 // strand finds objects that one version alone cannot bring to rest. If a version
 // gets there by itself, the fault is in its table and not in the change.
 func (c *comparison) strand() error {
-	var alone [2]*mix
+	var alone [2]*exploration
 	for h := range alone {
-		alone[h] = &mix{j: c.j}
-		if alone[h].plays[h] = true; h == oldHalf {
+		alone[h] = &exploration{pair: c.pair}
+		if alone[h].plays[h] = true; h == oldVersion {
 			alone[h].field = c.field
 		}
 		if !alone[h].explore() {
 			return ErrTooLarge
 		}
 	}
-	stuck := func(h int, at mixStatus) bool {
-		x := &c.j.halves[h]
-		return at != noObject && x.knows(at) && !x.kind[at.state].Resting() && !alone[h].rests(h, at)
+	stuck := func(h int, at status) bool {
+		x := &c.versions[h]
+		return at != noObject && x.canRead(at) && !x.kind[at.state].Resting() && !alone[h].rests(h, at)
 	}
 	for _, v := range c.visits {
 		var stays [2]bool
@@ -306,9 +308,9 @@ func (c *comparison) strand() error {
 				continue
 			}
 			hz := Hazard{
-				ID: Stranded, Level: Unsafe, State: c.j.state(h, v.at.state), Witness: c.way(v.at),
-				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", halfNames[h],
-					c.j.state(h, v.at.state), c.j.state(h, v.at.origin)),
+				ID: Stranded, Level: Unsafe, State: c.state(h, v.at.state), Witness: c.path(v.at),
+				Message: fmt.Sprintf("no %s node can bring an object in %q to rest that has the origin %q", versionNames[h],
+					c.state(h, v.at.state), c.state(h, v.at.origin)),
 			}
 			c.add(hz, -1)
 		}
@@ -317,16 +319,16 @@ func (c *comparison) strand() error {
 }
 
 // rests reports whether the rows of one version lead to rest from a status.
-func (m *mix) rests(h int, from mixStatus) bool {
-	x := &m.j.halves[h]
-	seen := map[mixStatus]bool{from: true}
-	for work := []mixStatus{from}; len(work) > 0; {
+func (m *exploration) rests(h int, from status) bool {
+	x := &m.versions[h]
+	seen := map[status]bool{from: true}
+	for work := []status{from}; len(work) > 0; {
 		at := work[len(work)-1]
 		work = work[:len(work)-1]
 		if at == noObject || x.kind[at.state].Resting() {
 			return true
 		}
-		m.steps(h, at, func(s mixStep) {
+		m.steps(h, at, func(s step) {
 			if !seen[s.to] {
 				seen[s.to] = true
 				work = append(work, s.to)

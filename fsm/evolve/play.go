@@ -9,14 +9,14 @@ import (
 // maxStatuses is the largest number of pairs of state and origin.
 const maxStatuses = 1 << 20
 
-// mixStatus is the state and origin of an object in the common numbering. State -1
+// status is the state and origin of an object in the common numbering. State -1
 // stands for no object.
-type mixStatus struct{ state, origin int }
+type status struct{ state, origin int }
 
-var noObject = mixStatus{-1, -1}
+var noObject = status{-1, -1}
 
-// knows reports whether a node of this version can read a record.
-func (x *half) knows(at mixStatus) bool {
+// canRead reports whether a node of this version can read a record.
+func (x *version) canRead(at status) bool {
 	switch {
 	case at == noObject:
 		return true
@@ -30,15 +30,15 @@ func (x *half) knows(at mixStatus) bool {
 
 // source returns the status in which rows are tried: the absent state if no object
 // exists. It returns false if the version has no absent state.
-func (x *half) source(at mixStatus) (mixStatus, bool) {
+func (x *version) source(at status) (status, bool) {
 	if at == noObject {
-		return mixStatus{x.absent, x.absent}, x.absent >= 0
+		return status{x.absent, x.absent}, x.absent >= 0
 	}
 	return at, true
 }
 
 // fits reports whether an object with this origin may take the row.
-func (x *half) fits(a *arrow, origin int) bool {
+func (x *version) fits(a *arrow, origin int) bool {
 	if a.origin != nil {
 		if _, ok := slices.BinarySearch(a.origin, origin); !ok {
 			return false
@@ -48,20 +48,20 @@ func (x *half) fits(a *arrow, origin int) bool {
 }
 
 // after returns the status after a row.
-func (x *half) after(a *arrow, at mixStatus) mixStatus {
+func (x *version) after(a *arrow, at status) status {
 	if a.then == fsm.ThenIgnore {
 		return at
 	}
 	from, _ := x.source(at)
-	to := mixStatus{from.origin, from.origin}
+	to := status{from.origin, from.origin}
 	if a.then == fsm.ThenMove {
 		switch {
 		case x.kind[a.to].Resting():
-			to = mixStatus{a.to, a.to}
+			to = status{a.to, a.to}
 		case x.kind[from.state].Resting():
-			to = mixStatus{a.to, from.state}
+			to = status{a.to, from.state}
 		default:
-			to = mixStatus{a.to, from.origin}
+			to = status{a.to, from.origin}
 		}
 	}
 	if x.kind[to.state] == fsm.Absent {
@@ -71,14 +71,14 @@ func (x *half) after(a *arrow, at mixStatus) mixStatus {
 }
 
 // begins reports whether the row starts an operation.
-func (x *half) begins(a *arrow, to mixStatus) bool {
+func (x *version) begins(a *arrow, to status) bool {
 	return a.then != fsm.ThenIgnore && to != noObject && x.kind[to.state] == fsm.Transitional &&
 		(x.kind[a.from].Resting() || a.supersede)
 }
 
 // deadline returns the row of the next deadline: the one with the shortest timeout,
 // the first declared among equals.
-func (x *half) deadline(at mixStatus) *arrow {
+func (x *version) deadline(at status) *arrow {
 	var first *arrow
 	if at == noObject || !x.here[at.state] {
 		return nil
@@ -92,51 +92,59 @@ func (x *half) deadline(at mixStatus) *arrow {
 	return first
 }
 
-// mix plays nodes of one or both versions on one object.
-type mix struct {
-	j       *joint
+// cell is a state and an event. State -1 is no object: the absent states of both
+// versions. Event -1 adds an object.
+type cell struct{ state, event int }
+
+// addObject is the cell of adding an object without an event.
+var addObject = cell{-1, -1}
+
+// exploration visits the statuses that nodes of one or both versions give to an
+// object.
+type exploration struct {
+	*pair
 	plays   [2]bool
-	held    map[[2]int]bool // state (the absent ones are -1) and event (adding is -1)
-	drained map[int]bool    // states
-	field   []mixStatus     // the statuses of objects at the start
-	index   map[mixStatus]int
+	held    map[cell]bool // no caller fires these
+	drained map[int]bool  // states
+	field   []status      // the statuses of objects at the start
+	index   map[status]int
 	visits  []visit
 }
 
-// visit is a status that can occur, with the last step of a shortest way to it.
+// visit is a status that can occur, with the last step of a shortest path to it.
 type visit struct {
-	at     mixStatus
+	at     status
 	before int // index of the visit, -1 none
-	act    mixStep
+	act    step
 	border bool // a step leads here from a status that both versions can read
 	byOld  bool // an old node writes it
 }
 
-// mixStep is an [Act] in numbers.
-type mixStep struct {
-	half   int    // -1: the object is in the field already
-	row    *arrow // nil: the node adds the object
-	actor  int    // -1: none
-	forced bool
-	agree  []string
-	refuse []string
-	from   mixStatus
-	to     mixStatus
+// step is an [Act] in numbers.
+type step struct {
+	version int    // -1: the object is in the field already
+	row     *arrow // nil: the node adds the object
+	actor   int    // -1: none
+	forced  bool
+	agree   []string
+	refuse  []string
+	from    status
+	to      status
 }
 
 // explore visits every status that can occur, nearest first. It reports whether there
 // were few enough.
-func (m *mix) explore() bool {
-	m.index = make(map[mixStatus]int)
-	m.reach(noObject, -1, mixStep{half: -1, from: noObject, to: noObject})
-	for h := range m.j.halves {
-		x := &m.j.halves[h]
-		if !m.plays[h] || m.held[[2]int{-1, -1}] {
+func (m *exploration) explore() bool {
+	m.index = make(map[status]int)
+	m.reach(noObject, -1, step{version: -1, from: noObject, to: noObject})
+	for h := range m.versions {
+		x := &m.versions[h]
+		if !m.plays[h] || m.held[addObject] {
 			continue
 		}
 		for _, s := range x.starts {
-			to := mixStatus{s, s}
-			m.reach(to, 0, mixStep{half: h, actor: -1, from: noObject, to: to})
+			to := status{s, s}
+			m.reach(to, 0, step{version: h, actor: -1, from: noObject, to: to})
 		}
 	}
 	next := 0
@@ -144,48 +152,48 @@ func (m *mix) explore() bool {
 		return false
 	}
 	for _, at := range m.field {
-		m.reach(at, -1, mixStep{half: -1, from: noObject, to: at})
+		m.reach(at, -1, step{version: -1, from: noObject, to: at})
 	}
 	return m.spread(next) >= 0
 }
 
-// inField lists every status that old nodes alone may have left behind. An operator
-// may have put an object into a state of rest to which no row leads.
-func (j *joint) inField() ([]mixStatus, error) {
-	m := &mix{j: j, plays: [2]bool{oldHalf: true}}
-	old := &j.halves[oldHalf]
+// statusesInField lists every status that old nodes alone may have left behind. An
+// operator may have put an object into a state of rest to which no row leads.
+func (p *pair) statusesInField() ([]status, error) {
+	m := &exploration{pair: p, plays: [2]bool{oldVersion: true}}
+	old := &p.versions[oldVersion]
 	for s, here := range old.here {
 		if here && old.kind[s].Resting() && old.kind[s] != fsm.Absent {
-			m.field = append(m.field, mixStatus{s, s})
+			m.field = append(m.field, status{s, s})
 		}
 	}
 	if !m.explore() {
 		return nil, ErrTooLarge
 	}
-	field := make([]mixStatus, len(m.visits))
+	field := make([]status, len(m.visits))
 	for i := range m.visits {
 		field[i] = m.visits[i].at
 	}
 	return field, nil
 }
 
-// spread takes the steps from every visit from a place on.
-func (m *mix) spread(next int) int {
+// spread takes the steps of every visit, from the visit next on.
+func (m *exploration) spread(next int) int {
 	for ; next < len(m.visits); next++ {
 		if len(m.visits) > maxStatuses {
 			return -1
 		}
 		at := m.visits[next].at
-		for h := range m.j.halves {
-			if m.plays[h] && m.j.halves[h].knows(at) {
-				m.steps(h, at, func(s mixStep) { m.reach(s.to, next, s) })
+		for h := range m.versions {
+			if m.plays[h] && m.versions[h].canRead(at) {
+				m.steps(h, at, func(s step) { m.reach(s.to, next, s) })
 			}
 		}
 	}
 	return next
 }
 
-func (m *mix) reach(at mixStatus, before int, by mixStep) {
+func (m *exploration) reach(at status, before int, by step) {
 	if m.drained[at.state] || m.drained[at.origin] {
 		return
 	}
@@ -195,16 +203,16 @@ func (m *mix) reach(at mixStatus, before int, by mixStep) {
 		m.index[at] = i
 		m.visits = append(m.visits, visit{at: at, before: before, act: by})
 	}
-	if before < 0 || m.j.halves[oldHalf].knows(m.visits[before].at) && m.j.halves[newHalf].knows(m.visits[before].at) {
+	if before < 0 || m.versions[oldVersion].canRead(m.visits[before].at) && m.versions[newVersion].canRead(m.visits[before].at) {
 		m.visits[i].border = true
 	}
-	m.visits[i].byOld = m.visits[i].byOld || by.half != newHalf
+	m.visits[i].byOld = m.visits[i].byOld || by.version != newVersion
 }
 
 // steps yields the steps of a node of one version, each row once, with the first
 // actor that can fire it.
-func (m *mix) steps(h int, at mixStatus, yield func(mixStep)) {
-	x := &m.j.halves[h]
+func (m *exploration) steps(h int, at status, yield func(step)) {
+	x := &m.versions[h]
 	from, ok := x.source(at)
 	if !ok {
 		return
@@ -217,13 +225,13 @@ func (m *mix) steps(h int, at mixStatus, yield func(mixStep)) {
 			continue
 		}
 		sweeps := late != nil && late.event == a.event
-		for actor := range m.j.actors.in[h] {
+		for actor := range m.actors.in[h] {
 			if !a.actors.Has(actor) || m.withheld(at, a.event) && !(sweeps && m.sweeper(actor)) {
 				continue
 			}
 			if agree, refuse, ok := x.chosen(arrows, i, from.origin, actor); ok {
-				yield(mixStep{
-					half: h, row: a, actor: actor, forced: a.forced, agree: agree, refuse: refuse,
+				yield(step{
+					version: h, row: a, actor: actor, forced: a.forced, agree: agree, refuse: refuse,
 					from: at, to: x.after(a, at),
 				})
 				break
@@ -234,7 +242,7 @@ func (m *mix) steps(h int, at mixStatus, yield func(mixStep)) {
 
 // chosen returns the results of the guards with which a row fires for an actor, by
 // force if the row needs it. ok is false if there are none.
-func (x *half) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []string, ok bool) {
+func (x *version) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []string, ok bool) {
 	a := &arrows[i]
 	for k := range i {
 		b := &arrows[k]
@@ -252,43 +260,43 @@ func (x *half) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []str
 	return agree, refuse, true
 }
 
-func (m *mix) withheld(at mixStatus, event int) bool { return m.held[[2]int{at.state, event}] }
+func (m *exploration) withheld(at status, event int) bool { return m.held[cell{at.state, event}] }
 
-func (m *mix) sweeper(actor int) bool {
-	return m.j.name(&m.j.actors, oldHalf, actor) == string(fsm.Sweeper)
+func (m *exploration) sweeper(actor int) bool {
+	return m.actor(oldVersion, actor) == string(fsm.Sweeper)
 }
 
-// way returns a shortest way to a status, with further steps.
-func (m *mix) way(at mixStatus, then ...mixStep) []Act {
+// path returns a shortest path to a status, with further steps.
+func (m *exploration) path(at status, then ...step) []Act {
 	var acts []Act
 	for i := m.index[at]; i >= 0; i = m.visits[i].before {
-		if v := &m.visits[i]; v.at != noObject || v.act.half >= 0 {
-			acts = append(acts, m.j.act(&v.act))
+		if v := &m.visits[i]; v.at != noObject || v.act.version >= 0 {
+			acts = append(acts, m.act(&v.act))
 		}
 	}
 	slices.Reverse(acts)
 	for i := range then {
-		acts = append(acts, m.j.act(&then[i]))
+		acts = append(acts, m.act(&then[i]))
 	}
 	return acts
 }
 
 // act names a step with the names of its node's table.
-func (j *joint) act(s *mixStep) Act {
-	h := max(s.half, 0)
+func (p *pair) act(s *step) Act {
+	h := max(s.version, 0)
 	a := Act{
 		Row: -1, Agree: s.agree, Refuse: s.refuse, Force: s.forced,
-		State: j.state(h, s.from.state), Origin: j.state(h, s.from.origin),
-		To: j.state(h, s.to.state), ToOrigin: j.state(h, s.to.origin),
+		State: p.state(h, s.from.state), Origin: p.state(h, s.from.origin),
+		To: p.state(h, s.to.state), ToOrigin: p.state(h, s.to.origin),
 	}
-	if s.half >= 0 {
-		a.Node = halfNames[s.half]
+	if s.version >= 0 {
+		a.Node = versionNames[s.version]
 	}
 	if s.row != nil {
-		a.Event, a.Row = j.name(&j.events, h, s.row.event), s.row.row
+		a.Event, a.Row = p.event(h, s.row.event), s.row.row
 	}
-	if s.actor >= 0 && s.half >= 0 {
-		a.Actor = j.name(&j.actors, h, s.actor)
+	if s.actor >= 0 && s.version >= 0 {
+		a.Actor = p.actor(h, s.actor)
 	}
 	return a
 }

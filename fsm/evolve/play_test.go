@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/evolve"
 )
 
-// drawFleet draws a machine and a changed one, and what Diff is to know of them.
+// drawFleet draws a machine, a changed version of it and the config of Diff.
 func drawFleet(t *rapid.T) (*fleet, evolve.Config) {
 	spec := plans.Draw(t, "old")
 	changed, renamed := changes(t, spec)
@@ -33,8 +33,8 @@ func drawFleet(t *rapid.T) (*fleet, evolve.Config) {
 	}
 }
 
-// A verdict holds: under its conditions no node does what the other's table forbids,
-// except what only the new table allows, which the notes name.
+// TestVerdictsHold requires that no node does what the other's table forbids under the
+// conditions of a verdict. Notes name the events that only the new table allows.
 func TestVerdictsHold(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,7 +69,7 @@ func TestVerdictsHold(t *testing.T) {
 	}
 }
 
-// drawHold draws what is not asked for.
+// drawHold draws the events that no caller fires.
 func (f *fleet) drawHold(t *rapid.T) (hold []evolve.Withheld) {
 	for range rapid.IntRange(1, 3).Draw(t, "held") {
 		table := f.tables[rapid.IntRange(0, 1).Draw(t, "of")]
@@ -82,7 +82,7 @@ func (f *fleet) drawHold(t *rapid.T) (hold []evolve.Withheld) {
 	return hold
 }
 
-// plain is a table for people.
+// plain returns a table as text.
 func plain(t *fsm.Table) string {
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -91,7 +91,7 @@ func plain(t *fsm.Table) string {
 	return string(text)
 }
 
-// Every witness replays and ends with its hazard.
+// TestWitnessesReplay requires that every witness replays and ends with its hazard.
 func TestWitnessesReplay(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -111,7 +111,7 @@ func TestWitnessesReplay(t *testing.T) {
 func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 	var r, last record
 	var node int
-	var q asking
+	var q request
 	for _, a := range h.Witness {
 		last, node = r, 1
 		if a.Node != "new" {
@@ -123,9 +123,9 @@ func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 			require.Contains(t, f.field(t), to, "%s", a)
 		case a.Event == "":
 			require.Contains(t, f.starts(node), to)
-			q = asking{actor: fsm.Actor(a.Actor)}
+			q = request{actor: fsm.Actor(a.Actor)}
 		default:
-			q = asking{a.Event, fsm.Actor(a.Actor), a.Force, valuation{}}
+			q = request{a.Event, fsm.Actor(a.Actor), a.Force, valuation{}}
 			if node == 0 {
 				q.event, q.actor = translated(f.renamed.events, a.Event), fsm.Actor(translated(f.renamed.actors, a.Actor))
 			}

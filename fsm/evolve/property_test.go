@@ -58,7 +58,7 @@ func rowWords(t *fsm.Table) map[string]int {
 	return words
 }
 
-// net is how many rows of each kind the differences add.
+// net returns how many rows of each text the differences add.
 func net(e *evolve.Report) map[string]int {
 	words := map[string]int{}
 	for _, d := range e.Differences {
@@ -85,10 +85,9 @@ func sum(a, b map[string]int) map[string]int {
 	return out
 }
 
-// The differences are complete: old and differences make new, and
-// the differences of two steps make those of both. That is so for the facts; the
-// verdict of two steps is not bound by those of each, because the second may take
-// back the first.
+// TestDifferencesAddUp requires that the old table with the differences is the new
+// table, and that the differences of two changes add up. Verdicts do not add up, because
+// the second change may revert the first.
 func TestDifferencesAddUp(t *testing.T) {
 	config := &evolve.Config{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,8 +125,8 @@ func TestDifferencesAddUp(t *testing.T) {
 	})
 }
 
-// Another held event makes no verdict worse, unless states are drained: their own
-// held events prevent other hazards too.
+// TestConditionsOnlyHelp requires that a further held event makes no verdict worse,
+// except where states are drained: their held events prevent other hazards too.
 func TestConditionsOnlyHelp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, config := drawFleet(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// Random machines and changes of them. A guard's result is a bit of the payload.
+// The functions of this file draw machines and changes of them. A guard reads one bit
+// of the payload.
 
 type (
 	valuation map[string]bool
@@ -44,8 +45,8 @@ var (
 	}
 )
 
-// plans draws a sound specification: a tree that reaches every state, a way out of
-// each, and then whatever goes with it.
+// plans draws a sound specification: a tree that reaches every state, a row out of each
+// state, and further rows.
 var plans = rapid.Custom(func(t *rapid.T) plan {
 	spec := plan{Name: "drawn", Actors: planActors[:rapid.IntRange(1, len(planActors)).Draw(t, "actors")]}
 	n := rapid.IntRange(2, 5).Draw(t, "states")
@@ -74,7 +75,7 @@ var plans = rapid.Custom(func(t *rapid.T) plan {
 	return spec
 })
 
-// accepted is the changed specification if a machine can be made of it.
+// accepted returns the changed specification if it is valid, else the original.
 func accepted(spec, changed plan) plan {
 	if _, err := fsm.New[valuation](changed); err != nil {
 		return spec
@@ -82,8 +83,8 @@ func accepted(spec, changed plan) plan {
 	return changed
 }
 
-// mutations are the kinds of changes, some of them several times, to be drawn
-// more often.
+// mutations are the kinds of changes. Those that appear several times are drawn more
+// often.
 var mutations = []string{
 	"row", "row", "row", "drop", "drop", "retarget", "guard", "actors", "forced", "within", "supersede", "origin",
 	"kind", "kind", "state", "unstate", "unstate", "within", "rename", "call", "event", "initial", "swap", "declare",
@@ -96,7 +97,7 @@ func (r *renames) all() []map[string]string {
 	return []map[string]string{r.states, r.events, r.actors, r.guards}
 }
 
-// namesOf are the names that a specification has of each kind.
+// namesOf returns the names of each kind in a specification.
 func namesOf(spec plan) (names [4][]string) {
 	for _, s := range spec.States {
 		names[0] = append(names[0], s.Name)
@@ -113,7 +114,7 @@ func namesOf(spec plan) (names [4][]string) {
 	return names
 }
 
-// changes draws a few changes of a specification, and returns what it renamed.
+// changes draws a few changes of a specification, and returns the renamed names.
 func changes(t *rapid.T, spec plan) (plan, renames) {
 	renamed := renames{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
 	before := namesOf(spec)
@@ -132,7 +133,7 @@ func changes(t *rapid.T, spec plan) (plan, renames) {
 			}
 			from := rapid.SampledFrom(names).Draw(t, "renamed")
 			if to := from + "2"; from != string(fsm.Sweeper) && !slices.Contains(names, to) {
-				changed = called(changed, kind, from, to)
+				changed = renamedTo(changed, kind, from, to)
 				if slices.Contains(before[kind], from) && !slices.Contains(before[kind], to) {
 					renamed.all()[kind][from] = to
 				}
@@ -150,9 +151,9 @@ func changes(t *rapid.T, spec plan) (plan, renames) {
 	return changed, renamed
 }
 
-// called is a specification with another name for a state, an event, an actor or a
-// guard.
-func called(spec plan, kind int, from, to string) plan {
+// renamedTo returns a specification with another name for a state, an event, an actor
+// or a guard.
+func renamedTo(spec plan, kind int, from, to string) plan {
 	spec = clonePlan(spec)
 	switch kind {
 	case 0:
@@ -262,7 +263,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 		}
 		r.Forced = rapid.IntRange(0, 6).Draw(t, "forced") == 0
 		spec.Rows = slices.Insert(spec.Rows, rapid.IntRange(0, len(spec.Rows)).Draw(t, "place"), r)
-		looksAfter(&spec)
+		setManual(&spec)
 	case "drop":
 		i := rapid.IntRange(0, len(spec.Rows)-1).Draw(t, "dropped")
 		spec.Rows = slices.Delete(spec.Rows, i, i+1)
@@ -293,7 +294,7 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 	case "within":
 		r := row()
 		r.Timeout = rapid.SampledFrom([]time.Duration{0, time.Minute, 2 * time.Minute}).Draw(t, "within")
-		looksAfter(&spec)
+		setManual(&spec)
 	case "supersede":
 		r := row()
 		r.Supersede = !r.Supersede
@@ -337,8 +338,8 @@ func mutate(t *rapid.T, spec plan, what string) plan {
 	return spec
 }
 
-// looksAfter sets Manual in the transitional states without a deadline.
-func looksAfter(spec *plan) {
+// setManual sets Manual in the transitional states without a deadline.
+func setManual(spec *plan) {
 	for i := range spec.States {
 		s := &spec.States[i]
 		late := slices.ContainsFunc(spec.Rows, func(r planRow) bool {

@@ -36,33 +36,33 @@ type Difference struct {
 }
 
 // differences lists the differences: machine, states, events, actors, rows.
-func (j *joint) differences(e *Report) {
+func (p *pair) differences(e *Report) {
 	add := func(d Difference) {
 		if d.Subject != "row" {
 			d.OldRow, d.NewRow = -1, -1
 		}
 		e.Differences = append(e.Differences, d)
 	}
-	o, n := j.halves[oldHalf].t, j.halves[newHalf].t
-	if j.machine {
+	o, n := p.versions[oldVersion].t, p.versions[newVersion].t
+	if p.machine {
 		add(Difference{Subject: "machine", Change: "renamed", Old: o.Name, New: n.Name})
 	}
-	for _, l := range []*ids{&j.states, &j.events, &j.actors} {
-		for number := range l.in[oldHalf] {
-			i, k := l.in[oldHalf][number], l.in[newHalf][number]
+	for _, l := range []*numbering{&p.states, &p.events, &p.actors} {
+		for number := range l.in[oldVersion] {
+			i, k := l.in[oldVersion][number], l.in[newVersion][number]
 			switch {
 			case i < 0 && k < 0:
 			case k < 0:
-				add(Difference{Subject: l.what, Change: "removed", Old: j.name(l, oldHalf, number)})
+				add(Difference{Subject: l.what, Change: "removed", Old: p.name(l, oldVersion, number)})
 			case i < 0:
-				add(Difference{Subject: l.what, Change: "added", New: j.name(l, newHalf, number)})
+				add(Difference{Subject: l.what, Change: "added", New: p.name(l, newVersion, number)})
 			default:
-				d := Difference{Subject: l.what, Old: j.name(l, oldHalf, number), New: j.name(l, newHalf, number)}
+				d := Difference{Subject: l.what, Old: p.name(l, oldVersion, number), New: p.name(l, newVersion, number)}
 				if d.Change = "changed"; d.Old != d.New {
 					d.Change = "renamed"
 				}
-				if l == &j.states {
-					d.Fields = j.stateFields(number)
+				if l == &p.states {
+					d.Fields = p.stateFields(number)
 				}
 				if d.Old != d.New || len(d.Fields) > 0 {
 					add(d)
@@ -70,37 +70,37 @@ func (j *joint) differences(e *Report) {
 			}
 		}
 	}
-	for _, o := range slices.Sorted(maps.Keys(j.guards)) {
-		if n := j.guards[o]; n != o {
+	for _, o := range slices.Sorted(maps.Keys(p.guards)) {
+		if n := p.guards[o]; n != o {
 			add(Difference{Subject: "guard", Change: "renamed", Old: o, New: n})
 		}
 	}
-	for state := range j.states.in[oldHalf] {
-		j.rowDifferences(state, add)
+	for state := range p.states.in[oldVersion] {
+		p.rowDifferences(state, add)
 	}
 }
 
 // stateFields lists the changed fields of a state of both tables.
-func (j *joint) stateFields(number int) (fields []string) {
-	o, n := &j.halves[oldHalf], &j.halves[newHalf]
-	a, b := &o.t.States[j.states.in[oldHalf][number]], &n.t.States[j.states.in[newHalf][number]]
+func (p *pair) stateFields(number int) (fields []string) {
+	o, n := &p.versions[oldVersion], &p.versions[newVersion]
+	a, b := &o.t.States[p.states.in[oldVersion][number]], &n.t.States[p.states.in[newVersion][number]]
 	differs := func(name string, yes bool) {
 		if yes {
 			fields = append(fields, name)
 		}
 	}
 	target := func(h int, s *fsm.TableState) int {
-		if s.Target < 0 || s.Target >= len(j.states.of[h]) {
+		if s.Target < 0 || s.Target >= len(p.states.of[h]) {
 			return -1
 		}
-		return j.states.of[h][s.Target]
+		return p.states.of[h][s.Target]
 	}
 	differs("kind", a.Kind != b.Kind)
 	differs("manual", a.Manual != b.Manual)
-	differs("target", target(oldHalf, a) != target(newHalf, b))
+	differs("target", target(oldVersion, a) != target(newVersion, b))
 	differs("owner-death", a.OnOwnerDeath != b.OnOwnerDeath)
 	differs("code", (a.Code == nil) != (b.Code == nil) || a.Code != nil && b.Code != nil && *a.Code != *b.Code)
-	first := func(x *half) bool {
+	first := func(x *version) bool {
 		return number == x.first || x.first < 0 && number == x.absent
 	}
 	differs("initial", first(o) != first(n) || slices.Contains(o.starts, number) != slices.Contains(n.starts, number))
@@ -108,31 +108,31 @@ func (j *joint) stateFields(number int) (fields []string) {
 }
 
 // rowDifferences compares the rows out of a state, event by event.
-func (j *joint) rowDifferences(state int, add func(Difference)) {
-	olds, news := cellsOf(j.halves[oldHalf].from[state]), cellsOf(j.halves[newHalf].from[state])
-	for _, event := range eventsOf(j.halves[oldHalf].from[state], j.halves[newHalf].from[state]) {
-		j.cellDifferences(olds[event], news[event], add)
+func (p *pair) rowDifferences(state int, add func(Difference)) {
+	olds, news := cellsOf(p.versions[oldVersion].from[state]), cellsOf(p.versions[newVersion].from[state])
+	for _, event := range eventsOf(p.versions[oldVersion].from[state], p.versions[newVersion].from[state]) {
+		p.cellDifferences(olds[event], news[event], add)
 	}
-	if event := j.reorderedDeadlines(state); event >= 0 {
+	if event := p.reorderedDeadlines(state); event >= 0 {
 		add(Difference{
 			Subject: "row", Change: "reordered", OldRow: -1, NewRow: -1,
-			From: j.state(oldHalf, state), Event: j.name(&j.events, oldHalf, event),
+			From: p.state(oldVersion, state), Event: p.event(oldVersion, event),
 		})
 	}
 }
 
 // reorderedDeadlines returns the first event of the old version that another event
 // with the same timeout precedes in the new one, or -1.
-func (j *joint) reorderedDeadlines(state int) int {
+func (p *pair) reorderedDeadlines(state int) int {
 	type deadline struct {
 		within time.Duration
 		event  int
 	}
 	var order [2][]deadline
 	var has [2]map[deadline]bool
-	for h := range j.halves {
+	for h := range p.versions {
 		has[h] = make(map[deadline]bool)
-		for _, a := range j.halves[h].from[state] {
+		for _, a := range p.versions[h].from[state] {
 			if d := (deadline{a.within, a.event}); a.within > 0 && !has[h][d] {
 				has[h][d] = true
 				order[h] = append(order[h], d)
@@ -143,8 +143,8 @@ func (j *joint) reorderedDeadlines(state int) int {
 	for h := range order { // those that both have
 		order[h] = slices.DeleteFunc(order[h], func(d deadline) bool { return !has[1-h][d] })
 	}
-	for i, d := range order[oldHalf] {
-		if order[newHalf][i] != d {
+	for i, d := range order[oldVersion] {
+		if order[newVersion][i] != d {
 			return d.event
 		}
 	}
@@ -175,7 +175,7 @@ func eventsOf(lists ...[]arrow) (events []int) {
 
 // cellDifferences pairs the rows of one cell, the most alike first, and lists the
 // differences.
-func (j *joint) cellDifferences(olds, news []*arrow, add func(Difference)) {
+func (p *pair) cellDifferences(olds, news []*arrow, add func(Difference)) {
 	partner := make([]int, len(olds)) // index in news
 	for i := range partner {
 		partner[i] = -1
@@ -199,7 +199,7 @@ func (j *joint) cellDifferences(olds, news []*arrow, add func(Difference)) {
 	for i, a := range olds {
 		k := partner[i]
 		if k < 0 {
-			add(j.rowDifference("removed", a, nil))
+			add(p.rowDifference("removed", a, nil))
 			continue
 		}
 		if k < last {
@@ -207,18 +207,18 @@ func (j *joint) cellDifferences(olds, news []*arrow, add func(Difference)) {
 		}
 		last = k
 		if fields := fieldsOf(a, news[k]); len(fields) > 0 {
-			d := j.rowDifference(changeOf(fields), a, news[k])
+			d := p.rowDifference(changeOf(fields), a, news[k])
 			d.Fields = fields
 			add(d)
 		}
 	}
 	for k, b := range news {
 		if !used[k] {
-			add(j.rowDifference("added", nil, b))
+			add(p.rowDifference("added", nil, b))
 		}
 	}
 	if swapped {
-		d := j.rowDifference("reordered", olds[0], news[0])
+		d := p.rowDifference("reordered", olds[0], news[0])
 		d.Old, d.New, d.OldTo, d.NewTo = "", "", "", ""
 		add(d)
 	}
@@ -260,34 +260,34 @@ func changeOf(fields []string) string {
 	return "changed"
 }
 
-func (j *joint) rowDifference(change string, a, b *arrow) Difference {
+func (p *pair) rowDifference(change string, a, b *arrow) Difference {
 	d := Difference{Subject: "row", Change: change, OldRow: -1, NewRow: -1}
 	if b != nil {
-		d.From, d.Event = j.state(newHalf, b.from), j.name(&j.events, newHalf, b.event)
-		d.New, d.NewTo, d.NewRow = j.words(newHalf, b), j.target(newHalf, b), b.row
+		d.From, d.Event = p.state(newVersion, b.from), p.event(newVersion, b.event)
+		d.New, d.NewTo, d.NewRow = p.rowText(newVersion, b), p.target(newVersion, b), b.row
 	}
 	if a != nil {
-		d.From, d.Event = j.state(oldHalf, a.from), j.name(&j.events, oldHalf, a.event)
-		d.Old, d.OldTo, d.OldRow = j.words(oldHalf, a), j.target(oldHalf, a), a.row
+		d.From, d.Event = p.state(oldVersion, a.from), p.event(oldVersion, a.event)
+		d.Old, d.OldTo, d.OldRow = p.rowText(oldVersion, a), p.target(oldVersion, a), a.row
 	}
 	return d
 }
 
-func (j *joint) target(h int, a *arrow) string {
+func (p *pair) target(h int, a *arrow) string {
 	if a.then == fsm.ThenMove {
-		return j.state(h, a.to)
+		return p.state(h, a.to)
 	}
 	return "(" + a.then.String() + ")"
 }
 
-// words returns a row as text, with the names of its table. Lists are sorted, so that
+// rowText returns a row as text, with the names of its table. Lists are sorted, so that
 // the text does not depend on the other table.
-func (j *joint) words(h int, a *arrow) string {
+func (p *pair) rowText(h int, a *arrow) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s -%s-> %s", j.state(h, a.from), j.name(&j.events, h, a.event), j.target(h, a))
-	row := &j.halves[h].t.Rows[a.row]
-	if !slices.Equal(a.actors, j.halves[h].actors) {
-		b.WriteString(" by " + strings.Join(j.members(&j.actors, h, a.actors), ", "))
+	fmt.Fprintf(&b, "%s -%s-> %s", p.state(h, a.from), p.event(h, a.event), p.target(h, a))
+	row := &p.versions[h].t.Rows[a.row]
+	if !slices.Equal(a.actors, p.versions[h].actors) {
+		b.WriteString(" by " + strings.Join(p.members(&p.actors, h, a.actors), ", "))
 	}
 	if row.Guard != "" {
 		b.WriteString(" [" + row.Guard + "]")
@@ -298,7 +298,7 @@ func (j *joint) words(h int, a *arrow) string {
 	if a.origin != nil {
 		names := make([]string, len(a.origin))
 		for i, o := range a.origin {
-			names[i] = j.state(h, o)
+			names[i] = p.state(h, o)
 		}
 		slices.Sort(names)
 		b.WriteString(" of " + strings.Join(names, ", "))
@@ -312,10 +312,10 @@ func (j *joint) words(h int, a *arrow) string {
 	return b.String()
 }
 
-func (j *joint) members(l *ids, h int, s bitset.Set) (names []string) {
+func (p *pair) members(l *numbering, h int, s bitset.Set) (names []string) {
 	for number := range l.in[h] {
 		if s.Has(number) {
-			names = append(names, j.name(l, h, number))
+			names = append(names, p.name(l, h, number))
 		}
 	}
 	slices.Sort(names)

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// sound is a system without fault, to which a test adds one.
+// sound returns a correct system, to which a test adds one mistake.
 func sound() (*explore.System, *explore.Actor[int], *explore.Chan[int]) {
 	sys := explore.New("s")
 	a := explore.NewActor(sys, "a", 0)
@@ -23,7 +23,7 @@ func sound() (*explore.System, *explore.Actor[int], *explore.Chan[int]) {
 	return sys, a, c
 }
 
-// What is wrong is an error that names the part, never a verdict.
+// A faulty description gives an error that names the part, and no verdict.
 func TestBadSystems(t *testing.T) {
 	type withPointer struct{ Deep [2]struct{ P *int } }
 	fine := func(*explore.View) error { return nil }
@@ -248,8 +248,8 @@ func TestBadModels(t *testing.T) {
 	}
 }
 
-// A function that panics makes an error with the place, with the panic and its
-// stack; one that ends its goroutine does too.
+// A function that panics or ends its goroutine gives an error with its part, the panic
+// and its stack.
 func TestPanics(t *testing.T) {
 	broken := errors.New("broken")
 	tests := map[string]struct {
@@ -330,8 +330,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// A test that is failed by a function ends a goroutine of the exploration, not
-// the one that waits for it.
+// A function that calls t.FailNow ends a goroutine of the exploration and not the
+// goroutine of the caller.
 func TestFunctionsThatEndTheirGoroutine(t *testing.T) {
 	m := &explore.Model[int]{
 		Name: "wide", Initial: make([]int, 2000),

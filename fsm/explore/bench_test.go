@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/ratio"
 )
 
-// measured explores a system some times and returns the median time for a state,
+// measured explores a system several times and returns the median time for a state,
 // with the last verdict.
 func measured(sys *explore.System, workers, times int) (each time.Duration, v *explore.Verdict) {
 	var all []time.Duration
@@ -29,10 +29,9 @@ func measured(sys *explore.System, workers, times int) (each time.Duration, v *e
 	return all[len(all)/2], v
 }
 
-// BenchmarkRatios prints what a state costs of a protocol with three actors, two
-// unordered channels and three kinds of faults, in which nine steps are possible
-// in a state: nanoseconds, of which 3333 are 300,000 states a second, and the
-// bytes that all of the exploration takes at its peak.
+// BenchmarkRatios prints the cost of a state in a protocol with three actors, two
+// unordered channels and three kinds of faults, with about nine steps from a state:
+// nanoseconds (3333 are 300,000 states a second), and the peak memory in bytes.
 func BenchmarkRatios(*testing.B) {
 	sys := shop(4, 4)
 	one, _ := measured(sys, 1, 5)

@@ -42,7 +42,8 @@ func (f forks) with(at, holder int) forks {
 
 func (f forks) holder(at int) int { return int(f[at] - '0') }
 
-// philosophers take their left fork first, or the one with the lower number.
+// philosophers returns the model in which each takes its left fork first, or the fork
+// with the lower number.
 func philosophers(n int, polite bool) *explore.Model[forks] {
 	empty := forks(slices.Repeat([]byte{'0'}, n))
 	return &explore.Model[forks]{
@@ -147,15 +148,15 @@ func TestEightPuzzle(t *testing.T) {
 	require.Equal(t, []int{181_440, 181_440 / 9 * 24, 31}, []int{v.States, v.Steps, v.Depth})
 }
 
-// contender is one of two processes that want into the critical section.
+// contender is one of two processes that enter the critical section.
 type contender struct {
 	At   int // 0 idle, 1 wants in and has its flag set, 2 has given way, 3 is in
 	Turn int // the process that is let in first; both have the same
 	Flag bool
 }
 
-// peterson is Peterson's algorithm for two, as one state: the order in which a
-// process sets its flag and gives way is what matters.
+// peterson is Peterson's algorithm for two processes, as one state. Its safety depends
+// on the order in which a process sets its flag and yields the turn.
 func peterson(giveWayFirst bool) *explore.Model[[2]contender] {
 	const idle, begun, waits, in = 0, 1, 2, 3
 	type both = [2]contender
@@ -205,7 +206,7 @@ func TestPeterson(t *testing.T) {
 	v, err = peterson(true).Explore(context.Background(), nil)
 	require.NoError(t, err)
 	require.Equal(t, explore.Violated, v.Outcome)
-	// One gives way; the other gives way, sets its flag and goes in, because no other
-	// flag is set; then the first does the same, because it is its turn.
+	// The first process yields. The second yields, sets its flag and enters, because no
+	// other flag is set. Then the first sets its flag and enters, because it has the turn.
 	require.Len(t, v.Trace.Steps, 6)
 }

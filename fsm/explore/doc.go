@@ -1,5 +1,5 @@
 // Package explore is an explicit-state checker for protocols of several actors. It
-// visits every state that a protocol can reach, in any order of its steps and with a
+// visits every state that a protocol can reach, in every order of its steps and with a
 // bounded number of faults, and returns a verdict with a shortest counterexample.
 //
 //	sys := explore.New("door")
@@ -15,7 +15,7 @@
 //	sys.Rests(func(v *explore.View) bool { return door.In(v) == "open" })
 //	verdict, err := sys.Explore(ctx, nil)
 //
-// A [Model] is the form for what is no protocol: one state and its steps.
+// A [Model] is the form for other state machines: one state and its steps.
 //
 // # Steps
 //
@@ -43,11 +43,11 @@
 // # Guarantees
 //
 //   - [Holds] means that Explore visited every reachable state. If it reached a bound
-//     or the context ended, and it had found nothing wrong, the outcome is
+//     or the context ended, and it had found no violation, the outcome is
 //     [Inconclusive] with the reason. A faulty description and a panic are errors.
 //   - The trace of a violated invariant or a stuck state is a shortest one. The trace
-//     of a livelock leads to the nearest state from which the system can go round, and
-//     once round.
+//     of a livelock leads to the nearest state from which the system can repeat steps for
+//     ever, and shows the loop once.
 //   - Verdict, counts and trace do not depend on the number of workers.
 //   - Explore compares states in full and not by their hash.
 //   - It starts goroutines and returns after all of them have ended.
@@ -55,7 +55,7 @@
 // # Limits
 //
 //   - The check of rest assumes no fairness. A system that may postpone its work for
-//     ever passes if a way to rest remains.
+//     ever passes if a path to rest remains.
 //   - A verdict is about the model. It does not show that a program follows it.
 //   - Memory limits the number of states: a protocol of a few actors takes 60 to 90
 //     bytes a state.

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// A user opens and closes a door. If messages overtake each other, the last order
-// does not win.
+// A user opens and closes a door. In an unordered channel an earlier order may arrive
+// last.
 func ExampleSystem() {
 	sys := explore.New("door")
 	user := explore.NewActor(sys, "user", "closed") // what was asked for last
@@ -47,8 +47,8 @@ func ExampleSystem() {
 	//  <nil>
 }
 
-// Of two jugs of three and five gallons, the greater is to hold four: what is
-// asked for is denied, and the counterexample is the answer.
+// Two jugs of three and five gallons shall measure four. The invariant denies that four
+// is possible, so the counterexample is the solution.
 func ExampleModel() {
 	type jugs struct{ Small, Big int }
 	m := &explore.Model[jugs]{

@@ -10,12 +10,9 @@ import (
 type Config struct {
 	// Workers is the number of goroutines. Default: GOMAXPROCS.
 	Workers int
-	// MaxStates is the number of states that may be reached. Default: as many as
-	// MaxBytes holds.
-	MaxStates int
 	// MaxBytes is the memory in bytes that states, edges and tables may take, as
-	// [Verdict.Bytes] counts it. Default: 1 GiB. Explore looks at both bounds after
-	// every batch of a few thousand states and may exceed them by one batch.
+	// [Verdict.Bytes] counts it. Default: 1 GiB. Explore checks the bound after every
+	// batch of a few thousand states and may exceed it by one batch.
 	MaxBytes int64
 }
 

@@ -20,7 +20,7 @@ import (
 
 // shop is a protocol of three actors and two unordered channels: buyers' orders,
 // numbered and sent again, a clerk that answers them, and a store that may crash.
-// limit is what the clerk must not count beyond.
+// limit is the largest count that the invariant of the clerk allows.
 func shop(orders, limit int) *explore.System {
 	type buyer struct{ Asked, Served int }
 	type clerk struct{ Last, Stock, Fetching int }
@@ -99,11 +99,10 @@ func shop(orders, limit int) *explore.System {
 	return sys
 }
 
-// same leaves out of verdicts what may differ.
+// same ignores the fields of verdicts that may differ.
 var same = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 
-// Verdicts are the same for any number of workers, to the byte and to the step of
-// the trace.
+// Verdicts, their bytes and traces are the same for any number of workers.
 func TestWorkersDoNotMatter(t *testing.T) {
 	lost := func() *explore.System { // as shop, but without a second request
 		sys := explore.New("lost")
@@ -139,7 +138,6 @@ func TestWorkersDoNotMatter(t *testing.T) {
 		"violated": {func() *explore.System { return shop(3, 2) }, explore.Config{}, explore.Violated},
 		"livelock": {lost, explore.Config{}, explore.Livelock},
 		"outgrown": {func() *explore.System { return counters(2, 130, 8) }, explore.Config{}, explore.Holds},
-		"states":   {func() *explore.System { return shop(2, 2) }, explore.Config{MaxStates: 3000}, explore.Inconclusive},
 		"bytes":    {func() *explore.System { return shop(2, 2) }, explore.Config{MaxBytes: 1 << 20}, explore.Inconclusive},
 	}
 	for name, test := range tests {
@@ -170,8 +168,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// A state may take up to sixteen words, and its numbers may outgrow the fields
-// that they were given first.
+// States may be long, and their numbers may grow large.
 func TestLongStates(t *testing.T) {
 	const n = 70
 	for _, idle := range []int{0, 8, 18, 28, 38, 50, 70, 100, 150} {
@@ -181,35 +178,29 @@ func TestLongStates(t *testing.T) {
 	}
 }
 
-// A bound is an answer of its own, and a generous one changes nothing.
+// Explore stops at a bound. A sufficient bound changes nothing.
 func TestBounds(t *testing.T) {
 	all := explored(t, counters(2, 20, 0), nil)
 	require.NoError(t, all.Err())
 	require.Equal(t, []int{21 * 21, 2 * 20 * 21, 40}, []int{all.States, all.Steps, all.Depth})
 
-	v := explored(t, counters(2, 20, 0), &explore.Config{MaxStates: 21 * 21})
-	require.NoError(t, v.Err(), "as many as it has")
-	v = explored(t, counters(2, 20, 0), &explore.Config{MaxStates: 21*21 - 1})
-	require.Equal(t, explore.Inconclusive, v.Outcome)
-	require.ErrorIs(t, v.Reason, explore.ErrMaxStates)
-	require.ErrorIs(t, v.Err(), explore.ErrMaxStates)
-	require.Nil(t, v.Trace)
-
-	v = explored(t, counters(2, 20, 0), &explore.Config{MaxBytes: all.Bytes})
+	v := explored(t, counters(2, 20, 0), &explore.Config{MaxBytes: all.Bytes})
 	require.NoError(t, v.Err())
 	v = explored(t, counters(2, 20, 0), &explore.Config{MaxBytes: all.Bytes - 1})
 	require.Equal(t, explore.Inconclusive, v.Outcome)
 	require.ErrorIs(t, v.Reason, explore.ErrMaxBytes)
+	require.ErrorIs(t, v.Err(), explore.ErrMaxBytes)
+	require.Nil(t, v.Trace)
 	require.Less(t, v.Bytes, 2*all.Bytes)
 
-	// What is wrong before the bound is reached, is wrong.
-	v = explored(t, shop(4, 0), &explore.Config{MaxStates: 2000})
+	// A violation before the bound is a violation.
+	v = explored(t, shop(4, 0), &explore.Config{MaxBytes: 1 << 20})
 	require.Equal(t, explore.Violated, v.Outcome)
 	require.NoError(t, v.Reason)
 }
 
-// A stuck state is nearer than what a step from beside it breaks, or than the bound
-// that it goes beyond, and nothing of these is in the verdict.
+// A stuck state comes before a violation one step farther away, which the verdict does
+// not mention.
 func TestStuckBesideABrokenState(t *testing.T) {
 	m := &explore.Model[int]{
 		Name: "beside", Initial: []int{0},
@@ -231,22 +222,20 @@ func TestStuckBesideABrokenState(t *testing.T) {
 		Rests: func(s int) bool { return s == 3 },
 	}
 	for range 2 {
-		for _, o := range []*explore.Config{nil, {MaxStates: 3}, {MaxStates: 4}} {
-			v, err := m.Explore(context.Background(), o)
-			require.NoError(t, err)
-			require.Equal(t, explore.Stuck, v.Outcome)
-			require.Len(t, v.Trace.Steps, 1)
-			require.Empty(t, v.Property, "%s", v)
-			require.Empty(t, v.Trace.Property)
-			require.Empty(t, v.Trace.Problem)
-			require.NoError(t, v.Problem)
-			require.NoError(t, v.Reason)
-		}
+		v, err := m.Explore(context.Background(), nil)
+		require.NoError(t, err)
+		require.Equal(t, explore.Stuck, v.Outcome)
+		require.Len(t, v.Trace.Steps, 1)
+		require.Empty(t, v.Property, "%s", v)
+		require.Empty(t, v.Trace.Property)
+		require.Empty(t, v.Trace.Problem)
+		require.NoError(t, v.Problem)
+		require.NoError(t, v.Reason)
 		m.Always = nil
 	}
 }
 
-// There may be more initial states than memory.
+// The initial states may exceed the bound on memory.
 func TestTooManyInitialStates(t *testing.T) {
 	sys := explore.New("many")
 	for i := range 40 {
@@ -259,8 +248,8 @@ func TestTooManyInitialStates(t *testing.T) {
 	require.ErrorIs(t, v.Err(), explore.ErrMaxBytes)
 }
 
-// Bytes is what the exploration keeps. It allocates more: slices grow, and the workers
-// hand states over in slices of their own.
+// Bytes counts the memory that the exploration keeps. The exploration allocates more:
+// slices grow, and the workers have slices of their own.
 func TestBytesAreAllocated(t *testing.T) {
 	sys := shop(2, 2)
 	var before, after runtime.MemStats
@@ -311,7 +300,7 @@ func TestCancellation(t *testing.T) {
 	require.Equal(t, explore.Inconclusive, v.Outcome)
 	require.ErrorIs(t, v.Reason, context.Canceled)
 
-	// In the middle, by one of its own functions.
+	// One of the functions cancels the context during the exploration.
 	for _, workers := range []int{1, 4} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var seen atomic.Int64
@@ -331,7 +320,7 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
-// However an exploration ends, its goroutines have ended.
+// The goroutines of an exploration have ended when it returns.
 func TestNoGoroutineStays(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	o := &explore.Config{Workers: 8}
@@ -353,7 +342,7 @@ func TestNoGoroutineStays(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Explorations of one system do not know of each other.
+// Several explorations of one system may run at the same time.
 func TestExplorationsAtTheSameTime(t *testing.T) {
 	sys := shop(2, 2)
 	verdicts := make(chan *explore.Verdict)
@@ -374,7 +363,7 @@ func TestExplorationsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// What a state costs is memory that grows in pieces: no allocation of its own.
+// A state costs no allocation of its own: memory grows in pieces.
 func TestExploreAllocs(t *testing.T) {
 	if !tabletest.Full {
 		t.Skip("judged without the race detector")
@@ -427,7 +416,7 @@ func TestUnused(t *testing.T) {
 	require.Empty(t, explored(t, shop(2, 2), nil).Unused)
 }
 
-// Every state of a long run is reached, and the run is the trace.
+// Explore reaches every state of a long run, and the run is the trace.
 func TestLongRuns(t *testing.T) {
 	const n = 20_000
 	if os.Getenv("INTERLOCK_LONG") == "" && testing.Short() {

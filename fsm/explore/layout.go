@@ -46,7 +46,7 @@ func (l *layout) queue(state []byte, channel int) queue {
 // so that equal contents are equal bytes.
 type queue []byte
 
-// maxMessages is the number of different messages that a slot can tell apart.
+// maxMessages is the number of different messages that a slot can hold.
 const maxMessages = 1<<16 - 1
 
 func (q queue) len() int {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// A channel has two bytes for the number of a message.
+// A channel has at most 65,535 different messages.
 func TestTooManyMessages(t *testing.T) {
 	sys := explore.New("many")
 	a := explore.NewActor(sys, "a", 0)
@@ -26,8 +26,8 @@ func TestTooManyMessages(t *testing.T) {
 	require.EqualError(t, err, `explore: system "many": channel "c": more than 65535 different messages`)
 }
 
-// The loop of a livelock may begin some steps after rest is out of reach.
-func TestLivelockBeyondTheLastWayBack(t *testing.T) {
+// The loop of a livelock may start some steps after the last state with a path to rest.
+func TestLivelockLoopStartsLater(t *testing.T) {
 	m := &explore.Model[int]{
 		Name: "beyond", Initial: []int{0},
 		Next: func(s int, step func(string, bool, int)) {
@@ -52,8 +52,7 @@ func TestLivelockBeyondTheLastWayBack(t *testing.T) {
 	require.Equal(t, "3", v.Trace.Steps[4].Locals[0].After)
 }
 
-// A context that ends while Explore looks for livelocks makes the verdict
-// inconclusive.
+// The verdict is inconclusive if the context ends during the search for livelocks.
 func TestCancellationAfterTheSearch(t *testing.T) {
 	ctx := &endingContext{Context: t.Context()}
 	m := &explore.Model[int]{
@@ -82,7 +81,7 @@ func TestNamesOfUnknownValues(t *testing.T) {
 
 var errEnded = errors.New("ended")
 
-// endingContext ends after so many looks at its error.
+// endingContext ends after a number of calls of Err.
 type endingContext struct {
 	context.Context
 	after int

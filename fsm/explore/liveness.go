@@ -22,7 +22,7 @@ func (s *search) finish(ctx context.Context) error {
 			continue
 		}
 		if loop := s.loop(id); loop != nil {
-			s.found(Livelock, s.store.way(id), loop)
+			s.found(Livelock, s.store.path(id), loop)
 			return nil
 		}
 	}
@@ -46,10 +46,10 @@ func (s *search) successors(id uint32) iter.Seq[uint32] {
 }
 
 // spread adds to rests every state from which a step leads to one of rests, until
-// there are no more. Most steps lead to later states, so it starts with the latest;
-// it goes back and forth, because some lead to earlier ones.
+// there are no more. Most steps lead to later states, so it starts with the latest
+// one. Some steps lead to earlier states, so it alternates the direction.
 func (s *search) spread(ctx context.Context) error {
-	const between = 1 << 14 // states between looks at the context
+	const between = 1 << 14 // states between checks of the context
 	for back, changed := true, true; changed; back = !back {
 		changed = false
 		for i := range s.store.n {
@@ -75,19 +75,19 @@ func (s *search) spread(ctx context.Context) error {
 	return nil
 }
 
-// loop returns the states of a shortest way from a state back to it, or nil if
-// there is none. No state on the way is the first one, the last one is.
+// loop returns the states of a shortest path from a state back to it, or nil if there
+// is none. It includes the state once.
 func (s *search) loop(id uint32) [][]byte {
 	before := map[uint32]uint32{}
 	for work := []uint32{id}; len(work) > 0; work = work[1:] {
 		at := work[0]
 		for next := range s.successors(at) {
 			if next == id {
-				way := [][]byte{s.store.state(id)}
+				states := [][]byte{s.store.state(id)}
 				for ; at != id; at = before[at] {
-					way = append(way, s.store.state(at))
+					states = append(states, s.store.state(at))
 				}
-				return way
+				return states
 			}
 			if _, seen := before[next]; !seen {
 				before[next] = at

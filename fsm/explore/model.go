@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Model is one state of type S and its steps: the low-level form of a [System],
-// for what is no protocol of actors and messages. The rules for the local state of
+// Model is one state of type S and its steps: the low-level form of a [System], for
+// state machines without actors and messages. The rules for the local state of
 // an [Actor] apply to S. The functions must be pure. Several goroutines call them
 // at once.
 type Model[S comparable] struct {

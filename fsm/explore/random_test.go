@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// sketch is a random system as data, so that it can be built for the engine and
-// walked by the reference. Local states and messages are small numbers.
+// sketch is a random system as data. The test builds the system from it, and the
+// reference walks through it. Local states and messages are small numbers.
 type sketch struct {
 	locals   int // local states of an actor
 	starts   [][]int
@@ -217,7 +217,7 @@ func (s *sketch) system() *explore.System {
 	return sys
 }
 
-// sketchState is a state as the reference has it.
+// sketchState is a state of the reference.
 type sketchState struct {
 	locals  []int
 	queues  [][]int
@@ -241,7 +241,7 @@ func (s *sketch) isRest(st sketchState) bool {
 	return s.rests[st.locals[0]] && !(s.quiet && busy)
 }
 
-// key names a state: equal ones have equal keys.
+// key returns a text that is equal for equal states only.
 func (s *sketch) key(st sketchState, states map[string]sketchState) string {
 	for i, q := range st.queues {
 		if !s.channels[i].ordered {
@@ -253,7 +253,7 @@ func (s *sketch) key(st sketchState, states map[string]sketchState) string {
 	return key
 }
 
-// next lists the steps of a state, as the documentation describes them.
+// next lists the steps of a state by the rules of the package documentation.
 func (s *sketch) next(st sketchState) (list []sketchState, faults int) {
 	add := func(change func(*sketchState)) {
 		c := st.clone()
@@ -361,8 +361,8 @@ func (s *sketch) refer() (*reference, map[string]sketchState) {
 	}), states
 }
 
-// runs fails unless the trace is a run of the reference. What is left of budgets
-// is not in a trace, so all states are followed that it may be in.
+// runs fails unless the trace is a run of the reference. A trace lacks the budgets, so
+// runs follows every state that fits.
 func (s *sketch) runs(t require.TestingT, tr *explore.Trace) {
 	at := sketchState{budgets: s.budgets}
 	for _, a := range tr.Actors[:len(s.starts)] {
@@ -397,8 +397,7 @@ func (s *sketch) runs(t require.TestingT, tr *explore.Trace) {
 	}
 }
 
-// inFlight reports whether a step may have led to these queues, judged by the
-// message that it is about.
+// inFlight reports whether the message of a step may have led to these queues.
 func (s *sketch) inFlight(st sketchState, step *explore.TraceStep) bool {
 	switch step.Kind {
 	case explore.StepSend, explore.StepDuplicate:
@@ -445,13 +444,12 @@ func TestSystemsAgreeWithReference(t *testing.T) {
 		seen[v.Outcome]++
 		largest = max(largest, v.States)
 
-		// With less room the verdict is the same or inconclusive.
-		o.MaxStates = rapid.IntRange(1, len(r.order)).Draw(t, "room")
+		// With less memory the verdict is the same or inconclusive.
+		o.MaxBytes = int64(rapid.IntRange(1, 1<<20).Draw(t, "bytes"))
 		less, err := s.system().Explore(context.Background(), o)
 		require.NoError(t, err)
 		if less.Outcome == explore.Inconclusive {
-			require.ErrorIs(t, less.Reason, explore.ErrMaxStates)
-			require.Greater(t, less.States, o.MaxStates)
+			require.ErrorIs(t, less.Reason, explore.ErrMaxBytes)
 			require.Nil(t, less.Trace)
 		} else {
 			require.NoError(t, less.Reason)

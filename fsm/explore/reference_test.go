@@ -48,7 +48,7 @@ func refer(starts []string, next func(string) []refEdge) *reference {
 	return r
 }
 
-// nearest returns the distance of the nearest state that passes, -1 if none does.
+// nearest returns the distance of the nearest matching state, or -1.
 func (r *reference) nearest(pass func(string) bool) int {
 	for _, s := range r.order {
 		if pass(s) {
@@ -230,7 +230,7 @@ func number(s string) (n int) {
 	return n
 }
 
-// requireAll fails unless the tries were such that there was something to see.
+// requireAll fails unless the random systems had every outcome.
 func requireAll(t *testing.T, seen map[explore.Outcome]int) {
 	if testing.Short() {
 		return // too few tries

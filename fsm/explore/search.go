@@ -39,7 +39,7 @@ const (
 	batchChunks = 32
 )
 
-// chunk is a range of states with what one worker found out about them.
+// chunk is a range of states with the results of one worker.
 type chunk struct {
 	from, to uint32
 	x        *expander
@@ -104,7 +104,7 @@ func (s *search) run(ctx context.Context, starts [][]byte) (*Verdict, error) {
 		return nil, err
 	}
 	s.verdict.States = s.store.n
-	s.verdict.Depth = len(s.store.way(uint32(s.store.n-1))) - 1
+	s.verdict.Depth = len(s.store.path(uint32(s.store.n-1))) - 1
 	return s.verdict, nil
 }
 
@@ -114,17 +114,17 @@ func (s *search) batch(ctx context.Context, from, to int) (done bool, err error)
 	if err := s.expand(ctx, s.chunks[:n]); err != nil {
 		return true, err
 	}
-	known := s.store.n
+	before := s.store.n
 	for _, c := range s.chunks[:n] {
 		s.merge(c)
 	}
 	for _, c := range s.chunks[:n] {
 		if s.live && c.stuck != noState { // nearer than every new state
-			s.found(Stuck, s.store.way(c.stuck), nil)
+			s.found(Stuck, s.store.path(c.stuck), nil)
 			return true, nil
 		}
 	}
-	if done, err := s.inspect(ctx, known); done || err != nil {
+	if done, err := s.inspect(ctx, before); done || err != nil {
 		return done, err
 	}
 	return s.bounded(), nil
@@ -140,7 +140,7 @@ func (s *search) split(from, to int) (n int) {
 	return n
 }
 
-// expand expands chunks until the tables lack nothing.
+// expand expands chunks until the tables have all results.
 func (s *search) expand(ctx context.Context, chunks []*chunk) error {
 	for len(chunks) > 0 {
 		err := parallel(ctx, s.workers, len(chunks), func(i int) { s.expandChunk(chunks[i]) })
@@ -202,7 +202,7 @@ func (s *search) merge(c *chunk) {
 	}
 }
 
-// inspect calls the invariants for every state from a place on.
+// inspect calls the invariants for every state, from a number on.
 func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 	if s.live {
 		s.rests = append(s.rests, make(bits, (s.store.n+63)/64-len(s.rests))...)
@@ -225,7 +225,7 @@ func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 		for _, c := range chunks {
 			if c.broken.problem != nil {
 				s.verdict.Property, s.verdict.Problem = s.t.sys.always[c.broken.property].name, c.broken.problem
-				s.found(Violated, s.store.way(c.broken.id), nil)
+				s.found(Violated, s.store.path(c.broken.id), nil)
 				return true, nil
 			}
 		}
@@ -259,20 +259,17 @@ func (s *search) inspectChunk(c *chunk) {
 	returned = true
 }
 
-// bounded reports whether the search has reached a bound.
+// bounded reports whether the search has reached the bound on memory.
 func (s *search) bounded() bool {
 	v := s.verdict
 	v.Bytes = max(v.Bytes, s.bytes())
-	switch {
-	case s.config.MaxStates > 0 && s.store.n > s.config.MaxStates:
-		v.Reason = fmt.Errorf("%w: %d", ErrMaxStates, s.config.MaxStates)
-	case v.Bytes > s.config.MaxBytes || s.store.n >= noState/2 || s.edges.n >= noState/2:
+	if v.Bytes > s.config.MaxBytes || s.store.n >= noState/2 || s.edges.n >= noState/2 {
 		v.Reason = fmt.Errorf("%w: %d", ErrMaxBytes, s.config.MaxBytes)
 	}
 	return v.Reason != nil
 }
 
-// bytes is the memory that the search has.
+// bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
 	n := s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
 	for _, c := range s.chunks {
@@ -293,7 +290,7 @@ func (s *search) found(o Outcome, reversed, loop [][]byte) {
 	}
 }
 
-// holds completes the verdict of a system in which nothing is wrong.
+// holds completes the verdict of a system without a violation.
 func (s *search) holds() {
 	happened := make([]bool, len(s.chunks[0].x.happened))
 	for _, c := range s.chunks {
@@ -304,9 +301,9 @@ func (s *search) holds() {
 	s.verdict.Outcome, s.verdict.Unused = Holds, s.t.unused(happened)
 }
 
-// parallel calls do(i) for every i below n with so many workers, and returns when
-// all of them have ended. It skips the rest and returns the error of the context
-// if that ends.
+// parallel calls do(i) for every i below n with the given number of workers. It returns
+// after all workers have ended. If the context ends, it skips the rest and returns the
+// error of the context.
 func parallel(ctx context.Context, workers, n int, do func(i int)) error {
 	var group errgroup.Group
 	group.SetLimit(workers)

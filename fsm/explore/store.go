@@ -15,7 +15,7 @@ const noState = math.MaxUint32
 type store struct {
 	size    int // bytes of a state
 	states  slab[byte]
-	parents slab[uint32] // the state before, on a shortest way
+	parents slab[uint32] // the state before, on a shortest path
 	n       int
 	seed    maphash.Seed
 	// slots is a hash table with linear probing: the upper half of the hash, and
@@ -71,8 +71,8 @@ func (s *store) grow() {
 
 func (s *store) bytes() int64 { return s.states.bytes() + s.parents.bytes() + 8*int64(len(s.slots)) }
 
-// way returns the states of a shortest way to a state.
-func (s *store) way(id uint32) (states [][]byte) {
+// path returns the states of a shortest path to a state, in reverse order.
+func (s *store) path(id uint32) (states [][]byte) {
 	for ; id != noState; id = s.parent(id) {
 		states = append(states, s.state(id))
 	}

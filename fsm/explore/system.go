@@ -92,7 +92,7 @@ func (s *System) Always(name string, holds func(v *View) error) {
 	s.always = append(s.always, property{name: name, holds: holds})
 }
 
-// Rests declares the resting states: those in which no actor owes anything. With
+// Rests declares the resting states: those in which no work is outstanding. With
 // it, the system must be able to come to rest from every reachable state without
 // further faults. Without it, Explore checks the invariants only.
 func (s *System) Rests(rests func(v *View) bool) {
@@ -105,7 +105,7 @@ func (s *System) Rests(rests func(v *View) bool) {
 	s.rests = rests
 }
 
-// check returns the faults of the description, those that the methods noticed
+// check returns the faults of the description. Those that the methods found come
 // first.
 func (s *System) check() []error {
 	problems := slices.Clone(s.problems)
@@ -158,7 +158,7 @@ func (s *System) needName(part, name string) {
 	}
 }
 
-// same reports whether a part belongs to this system, and notes a problem if not.
+// same reports whether a part belongs to this system. If not, it adds a problem.
 func (s *System) same(part string, other *System) bool {
 	if s != other {
 		s.problem(part, "the two belong to different systems")

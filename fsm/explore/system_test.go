@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// packet is a frame of the alternating bit protocol: the bit, and which of the
-// values it carries. An acknowledgement has no value.
+// packet is a frame of the alternating bit protocol: the bit, and the index of the
+// value that it carries. An acknowledgement has no value.
 type packet struct {
 	Bit   bool
 	Value int
 }
 
-// station is either end: the bit it expects, or sends, and the value it is at.
+// station is either end: the bit that it expects or sends, and the index of its value.
 type station struct {
 	Bit   bool
 	Value int
 }
 
-// alternatingBit sends three values over channels that lose and repeat. Without
-// the bit, every frame looks new.
+// alternatingBit sends three values over channels that lose and repeat frames. Without
+// the bit, the receiver accepts every frame as new.
 func alternatingBit(ordered, compares bool) *explore.System {
 	const values = 3
 	sys := explore.New("alternating bit")
@@ -76,9 +76,8 @@ func explored(t *testing.T, sys *explore.System, o *explore.Config) *explore.Ver
 	return v
 }
 
-// counters count to n each, by themselves: n+1 states each, in all combinations.
-// Beside them are actors that do nothing, so that states are long and there is
-// little room in them.
+// counters returns independent counters up to n: n+1 states each, in all combinations.
+// Further actors without steps make the states longer.
 func counters(actors, n, idle int) *explore.System {
 	sys := explore.New("counters")
 	var all []*explore.Actor[int]

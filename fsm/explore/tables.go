@@ -51,8 +51,8 @@ type interned[T comparable] struct {
 func newInterned[T comparable]() *interned[T] { return &interned[T]{index: make(map[T]uint32)} }
 
 func (t *interned[T]) add(v T) uint32 {
-	id, known := t.index[v]
-	if !known {
+	id, ok := t.index[v]
+	if !ok {
 		id = uint32(len(t.values))
 		t.values = append(t.values, v)
 		t.index[v] = id
@@ -63,7 +63,8 @@ func (t *interned[T]) add(v T) uint32 {
 func (t *interned[T]) size() int             { return len(t.values) }
 func (t *interned[T]) text(id uint32) string { return fmt.Sprintf("%+v", t.values[id]) }
 
-// bytes takes a map for twice its entries. It leaves the text of strings out.
+// bytes returns the memory of the values and the map, which counts twice. It omits the
+// text of strings.
 func (t *interned[T]) bytes() int64 {
 	var v T
 	size := int64(unsafe.Sizeof(v))
@@ -81,7 +82,7 @@ func newTables(s *System) *tables {
 	return t
 }
 
-// starts returns the initial states, or nil if they take more than so many bytes.
+// starts returns the initial states, or nil if they take more than most bytes.
 func (t *tables) starts(most int64) [][]byte {
 	first := make([]byte, t.lay.size)
 	for i, c := range t.sys.channels {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/fsm/explore"
 )
 
-// roundTrip fails unless a fixture reads back as the trace that it was made of.
+// roundTrip fails unless the fixture of a trace reads back as the same trace.
 func roundTrip(t require.TestingT, tr *explore.Trace) {
 	data, err := tr.Fixture()
 	require.NoError(t, err)
@@ -25,8 +25,7 @@ func roundTrip(t require.TestingT, tr *explore.Trace) {
 	require.Equal(t, tr.String(), again.String())
 }
 
-// mail is a system in which everything that a trace can show happens. Its names
-// and texts are such that they could be taken for syntax.
+// mail is a system with every kind of step. Its names and texts look like syntax.
 func mail() *explore.System {
 	sys := explore.New("mail; #1")
 	budget := sys.Budget("faults", 4)
@@ -110,7 +109,7 @@ func TestFixturesThatDoNotFit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A livelock is drawn with its loop, in which nothing is a fault.
+// The trace of a livelock has a loop without faults.
 func TestLoopIsDrawn(t *testing.T) {
 	g := &modelGraph{
 		next: [][]refStep{{{to: 1}, {to: 3}}, {{fault: true, to: 2}, {to: 2}}, {{to: 1}}, {}}, bad: make([]bool, 4), rests: []bool{false, false, false, true},
@@ -127,7 +126,7 @@ func TestLoopIsDrawn(t *testing.T) {
 	roundTrip(t, v.Trace)
 }
 
-// What is read can be drawn and written again, whatever it is.
+// ParseTrace returns only traces that String and Fixture accept.
 func FuzzParseTrace(f *testing.F) {
 	for _, sys := range []*explore.System{mail(), alternatingBit(false, true), alternatingBit(true, false)} {
 		v, err := sys.Explore(f.Context(), nil)

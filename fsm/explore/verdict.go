@@ -10,11 +10,11 @@ import (
 type Outcome uint8
 
 const (
-	// Inconclusive: a bound was reached or the context ended before Explore had
-	// visited every state, and it had found nothing wrong. It is not a pass. It is
-	// the zero Outcome.
+	// Inconclusive: Explore reached a bound or the context ended before it had visited
+	// every state, and it had found no violation. It is not a pass. It is the zero
+	// Outcome.
 	Inconclusive Outcome = iota
-	// Holds: Explore visited every reachable state and found nothing wrong.
+	// Holds: Explore visited every reachable state and found no violation.
 	Holds
 	// Violated: an invariant does not hold in a reachable state.
 	Violated
@@ -40,13 +40,9 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return err
 }
 
-// The reasons for [Inconclusive], beside the error of a context.
-var (
-	// ErrMaxStates reports more states than [Config.MaxStates].
-	ErrMaxStates = errors.New("explore: more states than MaxStates")
-	// ErrMaxBytes reports more memory than [Config.MaxBytes].
-	ErrMaxBytes = errors.New("explore: more memory than MaxBytes")
-)
+// ErrMaxBytes reports more memory than [Config.MaxBytes], or more than 2^31 states or
+// edges. It is a reason for [Inconclusive], like the error of a context.
+var ErrMaxBytes = errors.New("explore: more memory than MaxBytes")
 
 // Verdict is the result of an exploration. It is the same for any number of
 // workers, unless a context ended it.
@@ -57,8 +53,8 @@ type Verdict struct {
 	Property string
 	// Problem is the error of that invariant about the last state of the trace.
 	Problem error
-	// Reason explains an inconclusive outcome. It matches [ErrMaxStates],
-	// [ErrMaxBytes] or the error of the context.
+	// Reason explains an inconclusive outcome. It matches [ErrMaxBytes] or the error
+	// of the context.
 	Reason error
 
 	States int   // reached
@@ -71,7 +67,7 @@ type Verdict struct {
 	// meant to have them shows less than it seems to. Only [Holds] has it.
 	Unused []string
 
-	// Trace is a shortest way to a state that is wrong, or nil.
+	// Trace is a shortest path to a state that violates a check, or nil.
 	Trace *Trace
 }
 

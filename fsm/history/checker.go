@@ -1,7 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +40,7 @@ func IDs() []string {
 	}
 }
 
-// checker judges one history.
+// checker checks one history.
 type checker struct {
 	config   Config
 	machines map[string]*machine
@@ -78,14 +80,8 @@ func newChecker(tables []TableVersion, config *Config) (*checker, error) {
 	if config != nil {
 		c.config = *config
 	}
-	unless := func(n *int, usual int) {
-		if *n == 0 {
-			*n = usual
-		}
-	}
-	unless(&c.config.MaxObjects, 1<<20)
-	unless(&c.config.KeepEnded, 1<<12)
-	unless(&c.config.KeepFindings, 100)
+	c.config.MaxObjects = cmp.Or(c.config.MaxObjects, 1<<20)
+	c.config.KeepEnded = cmp.Or(c.config.KeepEnded, 1<<12)
 	machines, err := newMachines(tables)
 	if err != nil {
 		return c, err
@@ -105,12 +101,12 @@ func (c *checker) found(row *Row, id, message, expected string) {
 		Message: message, Expected: expected,
 	}
 	c.sum.Counts[id]++
-	if len(c.sum.Findings) < c.config.KeepFindings {
+	if len(c.sum.Findings) < maxFindings {
 		c.sum.Findings = append(c.sum.Findings, f)
 	}
 }
 
-// row judges one row and moves its object.
+// row checks one row and moves its object.
 func (c *checker) row(row *Row) error {
 	m := c.machines[row.Machine]
 	if m == nil && row.Machine == "" {
@@ -163,10 +159,8 @@ func (c *checker) row(row *Row) error {
 func (c *checker) first(row *Row, m *machine, h *version) *object {
 	o := &object{state: m.number(row.From), origin: m.number(row.FromOrigin)}
 	begins := row.From == "" || h == nil || o.state < 0
-	if !begins {
-		if from := h.local[o.state]; from >= 0 {
-			begins = h.t.States[from].Kind == fsm.Absent || h.begins(int(from)) && row.Sequence <= 1
-		}
+	if from := h.index(o.state); from >= 0 {
+		begins = begins || h.t.States[from].Kind == fsm.Absent || h.begins(from) && row.Sequence <= 1
 	}
 	if !begins && !c.config.Gaps {
 		c.found(row, NoBeginning, "the history of the object begins in "+row.From, "a row that makes it")
@@ -175,7 +169,7 @@ func (c *checker) first(row *Row, m *machine, h *version) *object {
 }
 
 // follows compares a row with the last one of the object. linked is false if rows
-// between them are missing. ok is false if the row needs no further judgement.
+// between them are missing. ok is false if the row needs no further check.
 func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, ok bool) {
 	linked = true
 	numbered := row.Sequence != 0 && o.sequence != 0
@@ -215,7 +209,7 @@ func (c *checker) follows(row *Row, m *machine, h *version, o *object) (linked, 
 func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool) bool {
 	from := m.number(row.From)
 	if row.From != "" && from < 0 {
-		return true // judge reports it
+		return true // judge reports the state
 	}
 	gone := m.absent(o.state)
 	if from == o.state || row.From == "" && gone {
@@ -230,8 +224,8 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 	case lost && c.config.Gaps:
 		c.sum.Missing++
 	case row.From == "":
-		c.found(row, CreatedTwice, "the object came into being again", "a row from "+was)
-	case h != nil && from >= 0 && h.local[from] >= 0 && h.t.States[h.local[from]].Kind == fsm.Transitional:
+		c.found(row, CreatedTwice, "the row creates an object that exists", "a row from "+was)
+	case h.transitional(from):
 		c.found(row, Outcome, fmt.Sprintf("%s ends in %s, which the object had not entered", row.From, row.To), "a row from "+was)
 	default:
 		c.found(row, BrokenChain, "the row leads from "+row.From, "a row from "+was)
@@ -241,15 +235,15 @@ func (c *checker) breaks(row *Row, m *machine, h *version, o *object, lost bool)
 
 // absent reports whether a state is an absent one, by the last version that has it.
 func (m *machine) absent(state int32) bool {
-	for i := len(m.versions) - 1; i >= 0 && state >= 0; i-- {
-		if h := m.versions[i]; h.local[state] >= 0 {
-			return h.t.States[h.local[state]].Kind == fsm.Absent
+	for _, h := range slices.Backward(m.versions) {
+		if i := h.index(state); i >= 0 {
+			return h.t.States[i].Kind == fsm.Absent
 		}
 	}
 	return false
 }
 
-// step judges the row by the table and moves the object.
+// step compares the row with the table and moves the object.
 func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool) {
 	to, tableRow, sound := m.number(row.To), -1, false
 	overrides := row.Event == override
@@ -309,13 +303,7 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 
 // verdict looks for a row of the table. unknown names what the table lacks.
 func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tableRow int, unknown string) {
-	index := func(number int32) int {
-		if number < 0 {
-			return -1
-		}
-		return int(h.local[number])
-	}
-	ch := change{from: -1, origin: index(o.origin), to: index(m.number(row.To)), event: -1, actor: -1}
+	ch := change{from: -1, origin: h.index(o.origin), to: h.index(m.number(row.To)), event: -1, actor: -1}
 	if ch.to < 0 {
 		return refused, -1, "state " + clip(row.To)
 	}
@@ -332,7 +320,7 @@ func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tabl
 	if row.From == "" {
 		return h.creates(ch, row)
 	}
-	if ch.from = index(m.number(row.From)); ch.from < 0 {
+	if ch.from = h.index(m.number(row.From)); ch.from < 0 {
 		return refused, -1, "state " + clip(row.From)
 	}
 	if h.t.States[ch.from].Kind.Resting() {
@@ -385,14 +373,14 @@ func (c *checker) offers(row *Row, m *machine, h *version) string {
 	return h.offers(from, event)
 }
 
-// move moves the object to the target of the row, and judges the origin if the step
-// is sound.
+// move moves the object to the target of the row, and checks the origin if the step is
+// sound.
 func (c *checker) move(row *Row, m *machine, h *version, o *object, to int32, sound bool) {
 	origin := int32(-1) // the last state of rest, -1 if unknown
-	if h != nil && to >= 0 && h.local[to] >= 0 {
+	if h.index(to) >= 0 {
 		from := m.number(row.From)
 		switch {
-		case h.t.States[h.local[to]].Kind.Resting():
+		case h.resting(to):
 			origin = to
 		case !sound:
 		case row.From == "" && row.Event == "":
@@ -401,7 +389,7 @@ func (c *checker) move(row *Row, m *machine, h *version, o *object, to int32, so
 			if len(h.absent) == 1 {
 				origin = m.number(h.t.States[h.absent[0]].Name)
 			}
-		case from >= 0 && h.local[from] >= 0 && h.t.States[h.local[from]].Kind.Resting():
+		case h.resting(from):
 			origin = from
 		default:
 			origin = o.origin
@@ -418,13 +406,10 @@ func (c *checker) move(row *Row, m *machine, h *version, o *object, to int32, so
 	o.state, o.origin, o.lost = to, origin, to < 0
 }
 
-// operation judges the number of the operation. before is the object before the row.
+// operation checks the number of the operation. before is the object before the row.
 func (c *checker) operation(row *Row, h *version, before, after *object, tableRow int, linked, overrides bool) {
-	transitional := func(state int32) bool {
-		return h != nil && state >= 0 && h.local[state] >= 0 && h.t.States[h.local[state]].Kind == fsm.Transitional
-	}
 	supersedes := tableRow >= 0 && h.t.Rows[tableRow].Supersede
-	begins := overrides || row.From == "" || transitional(after.state) && (!transitional(before.state) || supersedes)
+	begins := overrides || row.From == "" || h.transitional(after.state) && (!h.transitional(before.state) || supersedes)
 	last, now := before.operation, row.Operation
 	switch {
 	case now != 0:
@@ -434,9 +419,9 @@ func (c *checker) operation(row *Row, h *version, before, after *object, tableRo
 	}
 	switch {
 	case last == 0 || now == 0 || h == nil:
-	case !linked && now < last, linked && begins && now <= last, linked && !transitional(before.state) && now < last:
+	case !linked && now < last, linked && begins && now <= last, linked && !h.transitional(before.state) && now < last:
 		c.found(row, RepeatedOperation, fmt.Sprintf("operation %d comes after %d", now, last), "a greater number")
-	case linked && !begins && before.underWay && transitional(before.state) && now != last:
+	case linked && !begins && before.underWay && h.transitional(before.state) && now != last:
 		c.found(row, Outcome, fmt.Sprintf("%s -%s-> %s has operation %d", row.From, row.Event, row.To, now),
 			fmt.Sprintf("operation %d, which is under way", last))
 	}

@@ -1,4 +1,4 @@
-// Package history judges a history by the tables of its time: rows from a store,
+// Package history checks a history by the tables of its time: rows from a store,
 // or JSON lines, of many objects in one feed.
 //
 //	tables := []history.TableVersion{{Table: machine.Table()}}
@@ -33,7 +33,7 @@
 //	no-beginning            the first row of an object does not create it
 //	created-twice           the row creates an object that exists
 //	broken-chain            the row does not start where the row before it ended
-//	outcome-without-intent  work ends that did not start, or a row has the number of another operation
+//	outcome-without-intent  work that did not start ends, or a row has the number of another operation
 //	wrong-origin            the origin is not the last state of rest
 //	skipped-sequence        a sequence number is missing
 //	repeated-sequence       a sequence number repeats or comes late

@@ -16,8 +16,8 @@ type TableVersion struct {
 	Name  string
 	Table *fsm.Table
 	// Since is the time from which the version applies. The zero Since is the
-	// beginning. A row without a version is judged by the newest version of its
-	// machine at the time of the row, or by the newest of all if the row has no time.
+	// beginning. Check compares a row without a version with the newest version of its
+	// machine at the time of the row, or with the newest of all if the row has no time.
 	Since time.Time
 }
 
@@ -41,29 +41,28 @@ type Config struct {
 	MaxObjects int
 
 	// KeepEnded is the number of ended objects that Check remembers, the last ones,
-	// to judge late rows. A row of a forgotten object is one of a new object.
+	// to find late rows. A row of a forgotten object counts as one of a new object.
 	// Default: 4096; below 0: none.
 	KeepEnded int
-
-	// KeepFindings is the number of findings that the summary keeps, the first ones.
-	// Default: 100; below 0: none.
-	KeepFindings int
 }
 
+// maxFindings is the number of findings that a summary keeps.
+const maxFindings = 100
+
 // override is the event of rows that skip the table, see lifecycle.Manager.Override.
-// Check judges only their sequence number, time and operation.
+// Check compares only their sequence number, time and operation.
 const override = "(override)"
 
 // The errors of Check, beside those of the history.
 var (
-	// ErrEmpty reports a history without a row to judge.
+	// ErrEmpty reports a history without a row to check.
 	ErrEmpty = errors.New("history: no rows")
 	// ErrTooManyObjects reports more objects alive than MaxObjects. Check has not
-	// judged the rest of the history.
+	// read the rest of the history.
 	ErrTooManyObjects = errors.New("history: too many objects are alive at once")
 )
 
-// Check judges a history by the tables of its time. Rows of several objects may be
+// Check compares a history with the tables of its time. Rows of several objects may be
 // interleaved. The rows of one object come in order. A nil config is the default.
 //
 // The summary is never nil and covers the rows up to an error. The errors are
@@ -120,7 +119,7 @@ func (f Finding) String() string {
 
 // Summary is the result of [Check]. It is a plain value.
 type Summary struct {
-	Rows       int `json:"rows"`       // judged
+	Rows       int `json:"rows"`       // checked
 	Unreadable int `json:"unreadable"` // lines that Read could not read
 	Ignored    int `json:"ignored"`    // rows that IgnoreOthers skipped
 	Overrides  int `json:"overrides"`  // rows that skip the table
@@ -135,10 +134,10 @@ type Summary struct {
 	Repeated int `json:"repeated"`
 
 	Counts   map[string]int `json:"counts"`   // of findings, by id
-	Findings []Finding      `json:"findings"` // the first KeepFindings
+	Findings []Finding      `json:"findings"` // the first 100
 }
 
-// OK reports whether Check judged at least one row and found nothing.
+// OK reports whether Check read at least one row and made no finding.
 func (s *Summary) OK() bool { return s.Rows > 0 && len(s.Counts) == 0 }
 
 // String returns a line about the history, and a line for each kept finding.
@@ -163,7 +162,7 @@ func (s *Summary) String() string {
 	for _, f := range s.Findings {
 		text += "\n" + f.String()
 	}
-	if rest := found - len(s.Findings); rest > 0 && len(s.Findings) > 0 {
+	if rest := found - len(s.Findings); rest > 0 {
 		text += fmt.Sprintf("\nand %d more", rest)
 	}
 	return text

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
 
-// Read never returns a row without the mandatory fields, and no error that is not a
+// FuzzRead requires that every row has the mandatory fields, and that every error is a
 // LineError.
 func FuzzRead(f *testing.F) {
 	for _, c := range lineCases {
@@ -129,8 +129,8 @@ func TestReadEnds(t *testing.T) {
 	}
 }
 
-// feed gives JSON lines of so many rows, made as they are read: objects of a machine
-// live and end, so many at a time.
+// feed generates JSON lines of a number of rows while they are read. A fixed number of
+// objects is alive at a time.
 type feed struct {
 	w     *walker
 	rows  int
@@ -188,8 +188,8 @@ func appendLine(b []byte, row *history.Row) []byte {
 	return append(append(b, text...), '\n')
 }
 
-// What is kept does not grow with the length of a history, only with the objects
-// that are alive.
+// The memory of Check grows with the objects that are alive, and not with the length of
+// the history.
 func TestCheckMemoryAlloc(t *testing.T) {
 	if !tabletest.Full {
 		t.Skip("judged without the race detector")
@@ -230,7 +230,7 @@ func TestCheckMemoryAlloc(t *testing.T) {
 	t.Logf("50 alive: %d KB after 10,000 rows, %d KB after 100,000; %d alive: %d KB", short>>10, long>>10, sum.Most, many>>10)
 }
 
-// BenchmarkCheck reads and judges a million rows of 10,000 objects at a time.
+// BenchmarkCheck reads and checks a million rows of 10,000 objects at a time.
 func BenchmarkCheck(b *testing.B) {
 	table := edgecloud.ClusterInst.Table()
 	const rows = 1_000_000

@@ -33,6 +33,25 @@ type version struct {
 	absent  []int // the absent states
 }
 
+// index returns the index of a numbered state in the table, or -1 if the version does
+// not have it.
+func (h *version) index(number int32) int {
+	if h == nil || number < 0 {
+		return -1
+	}
+	return int(h.local[number])
+}
+
+func (h *version) transitional(number int32) bool {
+	i := h.index(number)
+	return i >= 0 && h.t.States[i].Kind == fsm.Transitional
+}
+
+func (h *version) resting(number int32) bool {
+	i := h.index(number)
+	return i >= 0 && h.t.States[i].Kind.Resting()
+}
+
 func newVersion(v TableVersion) *version {
 	t := v.Table
 	h := &version{

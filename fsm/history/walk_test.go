@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 )
 
-// walker makes histories by asking the table of a machine for one step after the
-// other, as a manager does: it knows nothing of the conformer.
+// walker generates histories from the table of a machine, one step after the other, as
+// a manager does. It shares no code with Check.
 type walker struct {
 	t       *fsm.Table
 	pick    func(n int) int
@@ -38,7 +38,7 @@ func newWalker(t *fsm.Table, pick func(n int) int) *walker {
 	return &walker{t: t, pick: pick, now: time.Unix(1_700_000_000, 0).UTC(), objects: map[string]*walked{}}
 }
 
-// step returns the next row of an object, false if it has nowhere to go.
+// step returns the next row of an object, or false if there is none.
 func (w *walker) step(id string) (history.Row, bool) {
 	t := w.t
 	o := w.objects[id]
@@ -92,9 +92,9 @@ func (w *walker) step(id string) (history.Row, bool) {
 	return row, true
 }
 
-// What the tables of all machines do conforms to them, whatever the order; and
-// what is broken in one place is found there and nowhere else.
-func TestConformOfWalks(t *testing.T) {
+// TestCheckWalks requires that walks through the tables of all machines have no finding,
+// in every order, and that one planted fault gives one finding at its row.
+func TestCheckWalks(t *testing.T) {
 	machines := shipped()
 	rapid.Check(t, func(t *rapid.T) {
 		table := rapid.SampledFrom(machines).Draw(t, "machine")
@@ -211,7 +211,7 @@ func TestConformOfWalks(t *testing.T) {
 	})
 }
 
-// shipped are the machines of the five systems.
+// shipped returns the machines of the five systems.
 func shipped() []*fsm.Table {
 	return []*fsm.Table{
 		edgecloud.ClusterInst.Table(), edgecloud.AppInst.Table(), edgecloud.CloudletCreate.Table(), edgecloud.CloudletUpgrade.Table(),

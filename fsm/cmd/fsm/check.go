@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 
@@ -18,45 +17,48 @@ type checked struct {
 
 var severities = map[string]check.Severity{"error": check.Error, "warning": check.Warning, "info": check.Info}
 
-func setupCheck(flags *flag.FlagSet) func(*call, []string) (bool, error) {
+func runCheck(c *call, args []string) (bool, error) {
+	flags := c.flags()
 	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or a graver one", "error", "warning", "info", "never")
-	show := oneOf(flags, "show", "list findings of this `severity` and graver ones in the text", "warning", "info", "error")
+	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above", "error", "warning", "info", "never")
+	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
 	facts := flags.Bool("facts", false, "list the facts too")
-	var skip list
-	flags.Var(&skip, "skip", "leave out an intended finding, `ID or ID:STATE`; repeatable")
-	return func(c *call, files []string) (bool, error) {
-		if len(files) == 0 {
-			return false, misused("no table")
-		}
-		tables, failed := []checked{}, false
-		for _, file := range files {
-			t, err := c.table(file)
-			if err != nil {
-				return false, err
-			}
-			r := checked{File: called(file), Name: t.Name, Facts: check.Analyze(t)}
-			r.Findings = check.Lint(t, &check.LintConfig{Skip: skip})
-			if least, ok := severities[failOn.value]; ok {
-				failed = failed || len(r.Findings.AtLeast(least)) > 0
-			}
-			tables = append(tables, r)
-		}
-		if form.value == "json" {
-			for i := range tables {
-				if !*facts {
-					tables[i].Facts = nil
-				}
-			}
-			return failed, c.json(tables)
-		}
-		for _, r := range tables {
-			if err := c.print(r.text(*facts, severities[show.value])); err != nil {
-				return false, err
-			}
-		}
-		return failed, nil
+	var skip []string
+	flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(id string) error {
+		skip = append(skip, id)
+		return nil
+	})
+	files, err := c.parse(flags, args)
+	if err != nil {
+		return false, err
 	}
+	var tables []checked
+	failed := false
+	for _, file := range files {
+		t, err := c.table(file)
+		if err != nil {
+			return false, err
+		}
+		findings := check.Lint(t, &check.LintConfig{Skip: skip})
+		if least, ok := severities[failOn.value]; ok {
+			failed = failed || len(findings.AtLeast(least)) > 0
+		}
+		tables = append(tables, checked{nameOf(file), t.Name, findings, check.Analyze(t)})
+	}
+	if form.value == "json" {
+		for i := range tables {
+			if !*facts {
+				tables[i].Facts = nil
+			}
+		}
+		return failed, c.json(tables)
+	}
+	for _, r := range tables {
+		if err := c.print(r.text(*facts, severities[show.value])); err != nil {
+			return false, err
+		}
+	}
+	return failed, nil
 }
 
 // text returns a line about the table, then its findings.

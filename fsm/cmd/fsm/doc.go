@@ -1,26 +1,25 @@
-// Command fsm checks, draws and compares lifecycle tables, and judges histories
-// by them.
+// Command fsm checks, draws and compares lifecycle tables, and checks histories by
+// them.
 //
 //	go run github.com/interlock-go/interlock/fsm/cmd/fsm <command> [flags] [arguments]
 //
-//	fsm check   [flags] table.json...           report what is wrong or odd in tables
+//	fsm check   [flags] table.json...           report faults and oddities of tables
 //	fsm draw    [flags] table.json              draw a table
 //	fsm diff    [flags] old.json new.json       compare two versions for a rolling upgrade
-//	fsm verify  [flags] table.json [history]    judge a history by the table, or the table as a protocol
-//	fsm tour    [flags] table.json              list a way through all rows, and the refused requests
+//	fsm verify  [flags] table.json [history]    check a history by the table, or the table as a protocol
+//	fsm tour    [flags] table.json              list a path through all rows, and the refused requests
 //	fsm help    [command]                       describe a command and its flags
 //
-// Tables are lifecycle-table/1 documents, which [fsm.ParseTable] reads and
-// [fsm.WriteTable] writes. A "-" stands for standard input. Flags may stand before,
-// between and after the arguments, and "--" ends them. All commands but draw take
-// -format text or json. Programs must use the JSON, to which later versions only
-// add fields.
+// Tables are lifecycle-table/1 documents, which [fsm.ReadTable] reads and
+// [fsm.WriteTable] writes. A "-" stands for standard input. Flags stand before the
+// arguments. check, diff and verify take -format text or json. Programs must use the
+// JSON, to which later versions only add fields.
 //
 // # Exit codes
 //
 //	0  no findings
 //	1  findings: those that -fail-on names, or that the command reports
-//	2  wrong usage or unreadable input; the command has judged nothing
+//	2  wrong usage or unreadable input; there is no result
 //
 // A gate of a build is one line:
 //
@@ -39,14 +38,14 @@
 // verify without a history explores the table as a protocol: one object, the peer
 // that does its work, messages that are lost, duplicated and reordered, an owner
 // that dies, and a sweeper. It reports whether the object can come to rest from
-// every state that it reaches, or a shortest way to one from which it cannot. An
-// inconclusive exploration fails too.
+// every state that it reaches, or a shortest path to a state from which it cannot. An
+// inconclusive exploration is a finding.
 //
 // # Compared versions
 //
 // diff reports whether old and new binaries may run side by side on the same
 // objects: compatible, compatible once some states are drained, compatible with a
-// mapping of names, or unsafe, with a shortest way to each hazard. See
+// mapping of names, or unsafe, with a shortest path to each hazard. See
 // [evolve.Diff]. -fail-on names the lowest level that fails: drain, mapping, unsafe
 // (the default), difference or never. -map old=new maps the name of a state;
 // event:old=new, actor: and guard: map other names. -hold "event in state" names an

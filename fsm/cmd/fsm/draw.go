@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -12,57 +10,30 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-func setupDraw(flags *flag.FlagSet) func(*call, []string) (bool, error) {
-	form := oneOf(flags, "format", "`form` of the picture (svg needs dot of Graphviz; json is the table itself)",
-		"mermaid", "dot", "svg", "markdown", "text", "json")
-	file := flags.String("o", "", "write to this `file` instead of standard output")
+func runDraw(c *call, args []string) (bool, error) {
+	flags := c.flags()
+	form := oneOf(flags, "format", "`form` of the picture (svg needs dot of Graphviz)", "mermaid", "dot", "svg", "markdown", "text")
 	var config diagram.Config
 	flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
-	flags.BoolVar(&config.HideActors, "hide-actors", false, "leave out the actors")
-	flags.BoolVar(&config.ShowIgnored, "show-ignored", false, "draw rows that ignore their event, too")
-	flags.BoolVar(&config.CollapseAny, "collapse-any", false, "one arrow for a row of any state")
-	flags.IntVar(&config.Width, "width", 0, "`columns` that text tries to keep (default 96)")
-	return func(c *call, files []string) (bool, error) {
-		if len(files) != 1 {
-			return false, misused("want one table, found %d", len(files))
-		}
-		t, err := c.table(files[0])
+	files, err := c.parse(flags, args)
+	if err != nil {
+		return false, err
+	}
+	t, err := c.table(files[0])
+	if err != nil {
+		return false, err
+	}
+	if form.value == "svg" {
+		svg, err := graphviz(diagram.DOT(t, &config))
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("%s: %w", nameOf(files[0]), err)
 		}
-		picture, err := draw(t, form.value, &config)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", called(files[0]), err)
-		}
-		if *file != "" {
-			return false, os.WriteFile(*file, []byte(picture), 0o644)
-		}
-		return false, c.print(picture)
+		return false, c.print(svg)
 	}
-}
-
-// draw returns a picture of a table, ending with a newline.
-func draw(t *fsm.Table, form string, config *diagram.Config) (picture string, err error) {
-	switch form {
-	case "mermaid":
-		picture = diagram.Mermaid(t, config)
-	case "dot":
-		picture = diagram.DOT(t, config)
-	case "markdown":
-		picture = diagram.Markdown(t, config)
-	case "text":
-		picture = diagram.Text(t, config)
-	case "svg":
-		picture, err = graphviz(diagram.DOT(t, config))
-	case "json":
-		var b bytes.Buffer
-		err = fsm.WriteTable(&b, t)
-		picture = b.String()
-	}
-	if err == nil && !strings.HasSuffix(picture, "\n") {
-		picture += "\n"
-	}
-	return picture, err
+	draw := map[string]func(*fsm.Table, *diagram.Config) string{
+		"mermaid": diagram.Mermaid, "dot": diagram.DOT, "markdown": diagram.Markdown, "text": diagram.Text,
+	}[form.value]
+	return false, c.print(draw(t, &config))
 }
 
 // graphviz converts DOT to SVG. It runs the program dot.

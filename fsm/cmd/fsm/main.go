@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 // The exit codes, see the documentation of the command.
@@ -22,74 +21,59 @@ func main() {
 
 // command is one of the subcommands.
 type command struct {
-	name  string
-	args  string // of the usage line
-	short string
-	// setup declares the flags and returns the action, which reports whether there
-	// are findings.
-	setup func(*flag.FlagSet) func(*call, []string) (findings bool, err error)
+	name     string
+	args     string // of the usage line
+	min, max int    // number of arguments
+	short    string
+	run      func(c *call, args []string) (findings bool, err error)
 }
+
+const unlimited = 1 << 30
 
 var commands = []command{
-	{"check", "table.json...", "report what is wrong or odd in tables", setupCheck},
-	{"draw", "table.json", "draw a table", setupDraw},
-	{"diff", "old.json new.json", "compare two versions of a table for a rolling upgrade", setupDiff},
-	{"verify", "table.json [history]", "judge a history by the table, or the table as a protocol", setupVerify},
-	{"tour", "table.json", "list a way through all rows, and the refused requests", setupTour},
+	{"check", "table.json...", 1, unlimited, "report faults and oddities of tables", runCheck},
+	{"draw", "table.json", 1, 1, "draw a table", runDraw},
+	{"diff", "old.json new.json", 2, 2, "compare two versions of a table for a rolling upgrade", runDiff},
+	{"verify", "table.json [history]", 1, 2, "check a history by the table, or the table as a protocol", runVerify},
+	{"tour", "table.json", 1, 1, "list a path through all rows, and the refused requests", runTour},
 }
 
-// call is one run of a command.
-type call struct {
-	in       io.Reader
-	out, err io.Writer
-	read     bool // standard input was read
-}
-
-// usageError is a mistake in the arguments. run prints it with the usage.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-func misused(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
-
-// run runs the command and returns its exit code.
+// run runs a command and returns its exit code.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) == 0 {
 		usage(errs)
 		return exitUsage
 	}
 	name, rest := args[0], args[1:]
+	if name == "help" && len(rest) > 0 {
+		name, rest = rest[0], []string{"-h"}
+	}
 	switch name {
 	case "help", "-h", "-help", "--help":
-		return help(rest, out, errs)
-	}
-	cmd := find(name)
-	if cmd == nil {
-		fmt.Fprintf(errs, "fsm: unknown command %q\n\n", name)
-		usage(errs)
-		return exitUsage
-	}
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	action := cmd.setup(flags)
-	positional, err := parse(flags, rest)
-	if errors.Is(err, flag.ErrHelp) {
-		cmd.help(out)
+		usage(out)
 		return exitOK
 	}
-	c := &call{in: in, out: out, err: errs}
-	findings := false
-	if err != nil {
-		err = misused("%v", err)
-	} else {
-		findings, err = action(c, positional)
+	for _, cmd := range commands {
+		if cmd.name == name {
+			return cmd.exitCode(&call{cmd: cmd, in: in, out: out}, rest, errs)
+		}
 	}
-	switch wrong, ok := errors.AsType[*usageError](err); {
-	case ok:
-		fmt.Fprintf(errs, "fsm %s: %v\nusage: fsm %s [flags] %s\nsee fsm help %s\n", name, wrong, name, cmd.args, name)
+	fmt.Fprintf(errs, "fsm: unknown command %q\n\n", name)
+	usage(errs)
+	return exitUsage
+}
+
+// exitCode runs the command, prints its error and returns the exit code.
+func (cmd command) exitCode(c *call, args []string, errs io.Writer) int {
+	findings, err := cmd.run(c, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(errs, "fsm %s: %v\nusage: fsm %s [flags] %s\nsee fsm help %s\n", cmd.name, err, cmd.name, cmd.args, cmd.name)
 		return exitUsage
 	case err != nil:
-		fmt.Fprintf(errs, "fsm %s: %v\n", name, err)
+		fmt.Fprintf(errs, "fsm %s: %v\n", cmd.name, err)
 		return exitUsage
 	case findings:
 		return exitFindings
@@ -97,67 +81,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitOK
 }
 
-// parse reads flags before, between and after the arguments, up to "--", and returns
-// the arguments.
-func parse(flags *flag.FlagSet, args []string) (positional []string, err error) {
-	for len(args) > 0 {
-		if err := flags.Parse(args); err != nil {
-			return nil, err
-		}
-		rest := flags.Args()
-		if ended := len(args) - len(rest); ended > 0 && args[ended-1] == "--" {
-			return append(positional, rest...), nil
-		}
-		if len(rest) == 0 {
-			break
-		}
-		positional, args = append(positional, rest[0]), rest[1:]
-	}
-	return positional, nil
-}
-
-func find(name string) *command {
-	for i := range commands {
-		if commands[i].name == name {
-			return &commands[i]
-		}
-	}
-	return nil
-}
-
-func help(args []string, out, errs io.Writer) int {
-	if len(args) == 0 {
-		usage(out)
-		return exitOK
-	}
-	cmd := find(args[0])
-	if cmd == nil {
-		fmt.Fprintf(errs, "fsm help: unknown command %q\n", args[0])
-		return exitUsage
-	}
-	cmd.help(out)
-	return exitOK
-}
-
 func usage(w io.Writer) {
 	fmt.Fprint(w, "usage: fsm <command> [flags] [arguments]\n\n")
-	for i := range commands {
-		fmt.Fprintf(w, "  %-7s %-22s %s\n", commands[i].name, commands[i].args, commands[i].short)
+	for _, cmd := range commands {
+		fmt.Fprintf(w, "  %-7s %-22s %s\n", cmd.name, cmd.args, cmd.short)
 	}
 	fmt.Fprint(w, `  help    [command]              describe a command and its flags
 
-Tables are lifecycle-table/1 documents; - is standard input. Flags may stand
-anywhere. Exit codes: 0 no findings, 1 findings, 2 wrong usage or bad input.
+Tables are lifecycle-table/1 documents; - is standard input. Flags stand before
+the arguments. Exit codes: 0 no findings, 1 findings, 2 wrong usage or bad input.
 `)
 }
-
-// help describes one command.
-func (cmd *command) help(w io.Writer) {
-	flags := flag.NewFlagSet(cmd.name, flag.ContinueOnError)
-	cmd.setup(flags)
-	fmt.Fprintf(w, "usage: fsm %s [flags] %s\n\n%s.\n\nflags:\n", cmd.name, cmd.args, upper(cmd.short))
-	flags.SetOutput(w)
-	flags.PrintDefaults()
-}
-
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

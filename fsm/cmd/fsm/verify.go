@@ -1,125 +1,180 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/explore"
 	"github.com/interlock-go/interlock/fsm/history"
+	"github.com/interlock-go/interlock/internal/tablemodel"
 )
 
-func setupVerify(flags *flag.FlagSet) func(*call, []string) (bool, error) {
+func runVerify(c *call, args []string) (bool, error) {
+	flags := c.flags()
 	form := format(flags)
-	gaps := flags.Bool("gaps", false, "the history skips rows, repeats them or starts in the middle")
-	strangers := flags.Bool("ignore-others", false, "skip rows of machines without a table")
-	slack := flags.Duration("clock-slack", 0, "a row may be older by this time than the row of its object before it")
-	keep := flags.Int("max", 100, "list at most this `many` findings")
-	var more list
-	flags.Var(&more, "version", "a further table, `NAME@SINCE=FILE`, for rows of this version or from this time (RFC 3339) on; @SINCE is optional; repeatable")
+	h := historyFlags(c, flags)
 	p := protocolFlags(flags)
-	return func(c *call, files []string) (bool, error) {
-		switch {
-		case len(files) != 1 && len(files) != 2:
-			return false, misused("want a table and an optional history, found %d arguments", len(files))
-		case *keep < 0:
-			return false, misused("-max %d: want 0 or more", *keep)
+	files, err := c.parse(flags, args)
+	if err != nil {
+		return false, err
+	}
+	// A forgotten history must not turn into another check.
+	wrong, why := historyFlagNames, "needs a history"
+	if len(files) == 2 {
+		wrong, why = protocolFlagNames, "is for a table without a history"
+	}
+	flags.Visit(func(f *flag.Flag) {
+		if slices.Contains(wrong, f.Name) {
+			err = misused("-%s %s", f.Name, why)
 		}
-		// A forgotten history must not turn into another check.
-		others, why := ofHistories, "needs a history"
-		if len(files) == 2 {
-			others, why = ofProtocols, "is for a table without a history"
-		}
-		for _, name := range others {
-			if given(flags, name) {
-				return false, misused("-%s %s", name, why)
-			}
-		}
-		t, err := c.table(files[0])
-		if err != nil {
-			return false, swapped(files, err)
-		}
-		if len(files) == 1 {
-			return c.protocol(t, files[0], p, form.value)
-		}
-		versions := []history.TableVersion{{Table: t}}
-		for _, text := range more {
+	})
+	if err != nil {
+		return false, err
+	}
+	t, err := c.table(files[0])
+	if err != nil {
+		return false, err
+	}
+	if len(files) == 1 {
+		return c.verifyProtocol(t, files[0], p, form)
+	}
+	return c.verifyHistory(t, files[1], h, form)
+}
+
+// historyOptions has the flags for a history.
+type historyOptions struct {
+	config   history.Config
+	versions []history.TableVersion
+}
+
+var historyFlagNames = []string{"gaps", "ignore-others", "clock-slack", "version"}
+
+func historyFlags(c *call, flags *flag.FlagSet) *historyOptions {
+	h := &historyOptions{}
+	flags.BoolVar(&h.config.Gaps, "gaps", false, "the history skips rows, repeats them or starts in the middle")
+	flags.BoolVar(&h.config.IgnoreOthers, "ignore-others", false, "skip rows of machines without a table")
+	flags.DurationVar(&h.config.ClockSlack, "clock-slack", 0, "a row may be older by this time than the row of its object before it")
+	flags.Func("version", "a further table, `NAME@SINCE=FILE`, for rows of this version or from this time (RFC 3339) on; @SINCE is optional; repeatable",
+		func(text string) error {
 			v, err := c.version(text)
-			if err != nil {
-				return false, err
-			}
-			versions = append(versions, v)
-		}
-		in, err := c.open(files[1])
-		if err != nil {
-			return false, err
-		}
-		defer in.Close()
-		config := &history.Config{Gaps: *gaps, IgnoreOthers: *strangers, ClockSlack: *slack, KeepFindings: *keep}
-		if *keep == 0 {
-			config.KeepFindings = -1
-		}
-		sum, err := history.Check(history.Read(in), versions, config)
-		if errors.Is(err, history.ErrEmpty) && sum.Unreadable > 0 {
-			// The file is no history.
-			return false, fmt.Errorf("%s: %w: all %d lines are unreadable%s", called(files[1]), err, sum.Unreadable, first(sum.Findings))
-		}
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", called(files[1]), err)
-		}
-		if form.value == "json" {
-			return !sum.OK(), c.json(sum)
-		}
-		return !sum.OK(), c.print(sum.String())
-	}
-}
-
-// The flags of verify for a history, and for a table without one.
-var (
-	ofHistories = []string{"gaps", "ignore-others", "clock-slack", "max", "version"}
-	ofProtocols = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory", "workers"}
-)
-
-// given reports whether the command line has a flag.
-func given(flags *flag.FlagSet, name string) (found bool) {
-	flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
-	return found
-}
-
-// first returns the first finding after a colon.
-func first(list []history.Finding) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return ": " + list[0].String()
-}
-
-// swapped returns a hint if the first file is no table and the second one is.
-func swapped(files []string, err error) error {
-	if len(files) != 2 || files[1] == "-" {
-		return err
-	}
-	c := &call{}
-	if _, wrong := c.table(files[1]); wrong != nil {
-		return err
-	}
-	return misused("%v; %s is a table: put the table first", err, files[1])
+			h.versions = append(h.versions, v)
+			return err
+		})
+	return h
 }
 
 // version reads NAME@SINCE=FILE.
 func (c *call) version(text string) (v history.TableVersion, err error) {
 	name, file, ok := strings.Cut(text, "=")
 	if !ok || name == "" || file == "" {
-		return v, misused("-version %q: want NAME@SINCE=FILE", text)
+		return v, errors.New("want NAME@SINCE=FILE")
 	}
 	v.Name = name
 	if before, since, ok := strings.Cut(name, "@"); ok {
 		v.Name = before
 		if v.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return v, misused("-version %q: %v", text, err)
+			return v, err
 		}
 	}
 	v.Table, err = c.table(file)
 	return v, err
+}
+
+// verifyHistory compares a history with the table of its time.
+func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form *choice) (bool, error) {
+	in, err := c.open(file)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	versions := append([]history.TableVersion{{Table: t}}, h.versions...)
+	summary, err := history.Check(history.Read(in), versions, &h.config)
+	if errors.Is(err, history.ErrEmpty) && summary.Unreadable > 0 {
+		// The file is no history.
+		return false, fmt.Errorf("%s: %w: all %d lines are unreadable: %s", nameOf(file), err, summary.Unreadable, summary.Findings[0])
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", nameOf(file), err)
+	}
+	return !summary.OK(), c.report(form, summary)
+}
+
+// protocolOptions has the flags for a table without a history.
+type protocolOptions struct {
+	operations, capacity, loss, duplicate, crash, megabytes int
+}
+
+var protocolFlagNames = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory"}
+
+func protocolFlags(flags *flag.FlagSet) *protocolOptions {
+	p := &protocolOptions{}
+	count := func(to *int, name string, n int, usage string) {
+		flags.IntVar(to, name, n, "without a history: "+usage)
+	}
+	count(&p.operations, "operations", 2, "users start this `many`")
+	count(&p.capacity, "capacity", 2, "at most this `many` messages are in flight in each direction")
+	count(&p.loss, "loss", 1, "the channels lose this `many` messages")
+	count(&p.duplicate, "duplicate", 1, "the channels duplicate this `many` messages")
+	count(&p.crash, "crash", 1, "the owner of the object dies this `many` times")
+	count(&p.megabytes, "memory", 1024, "stop, inconclusive, beyond this many `MiB`")
+	return p
+}
+
+// protocolResult is the JSON output about a protocol.
+type protocolResult struct {
+	Name     string   `json:"name"`
+	Outcome  string   `json:"outcome"`
+	Property string   `json:"property,omitempty"` // that does not hold
+	Problem  string   `json:"problem,omitempty"`  // its error, or the reason for an inconclusive outcome
+	States   int      `json:"states"`
+	Steps    int      `json:"steps"`
+	Depth    int      `json:"depth"`
+	Unused   []string `json:"unused,omitempty"`
+	Trace    string   `json:"trace,omitempty"` // as text
+}
+
+// verifyProtocol explores the table as a protocol. Every outcome but holds is a
+// finding.
+func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, form *choice) (bool, error) {
+	if min(p.operations, p.capacity, p.megabytes) < 1 {
+		return false, misused("-operations, -capacity and -memory: want 1 or more")
+	}
+	none := func(n int) int { // for the model, 0 is the default and a negative number is none
+		if n <= 0 {
+			return -1
+		}
+		return n
+	}
+	sys, err := tablemodel.System(t, &tablemodel.Options{
+		Operations: p.operations, Capacity: p.capacity,
+		Loss: none(p.loss), Duplicate: none(p.duplicate), Crash: none(p.crash),
+	})
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", nameOf(file), err)
+	}
+	v, err := sys.Explore(context.Background(), &explore.Config{MaxBytes: min(int64(p.megabytes), 1<<40) << 20})
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", nameOf(file), err)
+	}
+	findings := v.Outcome != explore.Holds
+	if form.value == "text" {
+		return findings, c.print(v.String())
+	}
+	r := protocolResult{
+		Name: t.Name, Outcome: v.Outcome.String(), Property: v.Property,
+		States: v.States, Steps: v.Steps, Depth: v.Depth, Unused: v.Unused,
+	}
+	if err := errors.Join(v.Problem, v.Reason); err != nil {
+		r.Problem = err.Error()
+	}
+	if v.Trace != nil {
+		r.Trace = v.Trace.String()
+	}
+	return findings, c.json(r)
 }

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// call is one run of a command.
+type call struct {
+	cmd  command
+	in   io.Reader
+	out  io.Writer
+	read bool // standard input was read
+}
+
+// errUsage is a mistake in the arguments. The command prints it with the usage.
+var errUsage = errors.New("wrong usage")
+
+// usageError is the text of an errUsage.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// Is reports whether the target is errUsage.
+func (usageError) Is(target error) bool { return target == errUsage }
+
+func misused(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
+
+// flags returns the empty flag set of the command.
+func (c *call) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet(c.cmd.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	return flags
+}
+
+// parse parses the flags and returns the arguments. It returns [flag.ErrHelp] after
+// it has printed the help that the caller requested.
+func (c *call) parse(flags *flag.FlagSet, args []string) ([]string, error) {
+	err := flags.Parse(args)
+	switch n := flags.NArg(); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(c.out, "usage: fsm %s [flags] %s\n\nfsm %s: %s\n\nflags:\n", c.cmd.name, c.cmd.args, c.cmd.name, c.cmd.short)
+		flags.SetOutput(c.out)
+		flags.PrintDefaults()
+		return nil, err
+	case err != nil:
+		return nil, misused("%v", err)
+	case n < c.cmd.min || n > c.cmd.max:
+		return nil, misused("want %s, found %d arguments", c.cmd.args, n)
+	}
+	return flags.Args(), nil
+}
+
+// choice is the value of a flag with a fixed set of values.
+type choice struct {
+	value  string
+	values []string
+}
+
+// oneOf declares a flag with a set of values. The first is the default.
+func oneOf(flags *flag.FlagSet, name, usage string, values ...string) *choice {
+	c := &choice{values[0], values}
+	flags.Var(c, name, usage+": "+strings.Join(values, ", "))
+	return c
+}
+
+// format declares the flag for the form of the output.
+func format(flags *flag.FlagSet) *choice {
+	return oneOf(flags, "format", "`form` of the output", "text", "json")
+}
+
+// String returns the value.
+func (c *choice) String() string { return c.value }
+
+// Set sets the value.
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.values, s) {
+		return fmt.Errorf("want one of %s", strings.Join(c.values, ", "))
+	}
+	c.value = s
+	return nil
+}
+
+// table reads a table from a file, or from standard input.
+func (c *call) table(path string) (*fsm.Table, error) {
+	in, err := c.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	t, err := fsm.ReadTable(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", nameOf(path), err)
+	}
+	return t, nil
+}
+
+// open opens a file, or standard input, which can be read once.
+func (c *call) open(path string) (io.ReadCloser, error) {
+	if path != "-" {
+		return os.Open(path)
+	}
+	if c.read {
+		return nil, misused("standard input can be read once")
+	}
+	c.read = true
+	return io.NopCloser(c.in), nil
+}
+
+// nameOf returns the name of an input for messages.
+func nameOf(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return path
+}
+
+// report writes a result as text or JSON.
+func (c *call) report(form *choice, result fmt.Stringer) error {
+	if form.value == "json" {
+		return c.json(result)
+	}
+	return c.print(result.String())
+}
+
+// json writes a value as indented JSON.
+func (c *call) json(v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // keeps arrows legible
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	return c.print(b.String())
+}
+
+// print writes a text and ends it with a newline. It returns the error of the output,
+// so that an incomplete output never looks like success.
+func (c *call) print(s string) error {
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	_, err := io.WriteString(c.out, s)
+	return err
+}
