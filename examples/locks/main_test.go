@@ -60,3 +60,12 @@ func TestRefusedDetectsGrants(t *testing.T) {
 	s.start()
 	require.ErrorContains(t, s.refused(t.Context(), "/x", "a"), "a at /x was not refused")
 }
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, io.Discard), context.Canceled)
+	s := &service{out: io.Discard, monitor: &monitor{out: io.Discard}}
+	s.start()
+	require.ErrorIs(t, s.teardown(ctx), context.Canceled)
+}
