@@ -15,8 +15,12 @@ import (
 var deadlines = fsm.Must[size](fsm.Spec[state, event]{
 	Name: "deadlines", Initial: "none", Actors: []fsm.Actor{user},
 	States: []fsm.State[state]{
-		{Name: "none", Kind: fsm.Absent}, {Name: "rented"}, {Name: "returning", Kind: fsm.Transitional},
-		{Name: "polling", Kind: fsm.Transitional}, {Name: "removing", Kind: fsm.Transitional}, {Name: "idle"},
+		{Name: "none", Kind: fsm.Absent},
+		{Name: "rented"},
+		{Name: "returning", Kind: fsm.Transitional},
+		{Name: "polling", Kind: fsm.Transitional},
+		{Name: "removing", Kind: fsm.Transitional},
+		{Name: "idle"},
 	},
 	Rows: fsm.Rows(
 		fsm.Move[state, event]("none", "rent", "rented").By(user),
