@@ -20,7 +20,8 @@ var severities = map[string]check.Severity{"error": check.Error, "warning": chec
 func runCheck(c *call, args []string) (bool, error) {
 	flags := c.flags()
 	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above", "error", "warning", "info", "never")
+	failOn := oneOf(flags, "fail-on", "fail if there are findings of this `severity` or above",
+		"error", "warning", "info", "never")
 	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
 	facts := flags.Bool("facts", false, "list the facts too")
 	var skip []string

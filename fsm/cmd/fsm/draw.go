@@ -12,7 +12,8 @@ import (
 
 func runDraw(c *call, args []string) (bool, error) {
 	flags := c.flags()
-	form := oneOf(flags, "format", "`form` of the picture (svg needs dot of Graphviz)", "mermaid", "dot", "svg", "markdown", "text")
+	form := oneOf(flags, "format", "`form` of the picture (svg needs dot of Graphviz)",
+		"mermaid", "dot", "svg", "markdown", "text")
 	var config diagram.Config
 	flags.BoolVar(&config.LeftToRight, "left-to-right", false, "draw from left to right")
 	files, err := c.parse(flags, args)

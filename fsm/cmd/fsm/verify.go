@@ -60,12 +60,13 @@ func historyFlags(c *call, flags *flag.FlagSet) *historyOptions {
 	flags.BoolVar(&h.config.Gaps, "gaps", false, "the history skips rows, repeats them or starts in the middle")
 	flags.BoolVar(&h.config.IgnoreOthers, "ignore-others", false, "skip rows of machines without a table")
 	flags.DurationVar(&h.config.ClockSlack, "clock-slack", 0, "a row may be older by this time than the row of its object before it")
-	flags.Func("version", "a further table, `NAME@SINCE=FILE`, for rows of this version or from this time (RFC 3339) on; @SINCE is optional; repeatable",
-		func(text string) error {
-			v, err := c.version(text)
-			h.versions = append(h.versions, v)
-			return err
-		})
+	usage := "a further table, `NAME@SINCE=FILE`, for rows of this version or from this time (RFC 3339) on; " +
+		"@SINCE is optional; repeatable"
+	flags.Func("version", usage, func(text string) error {
+		v, err := c.version(text)
+		h.versions = append(h.versions, v)
+		return err
+	})
 	return h
 }
 
@@ -97,7 +98,8 @@ func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form 
 	summary, err := history.Check(history.Read(in), versions, &h.config)
 	if errors.Is(err, history.ErrEmpty) && summary.Unreadable > 0 {
 		// The file is no history.
-		return false, fmt.Errorf("%s: %w: all %d lines are unreadable: %s", nameOf(file), err, summary.Unreadable, summary.Findings[0])
+		return false, fmt.Errorf("%s: %w: all %d lines are unreadable: %s",
+			nameOf(file), err, summary.Unreadable, summary.Findings[0])
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
