@@ -3,14 +3,11 @@ module github.com/interlock-go/interlock/internal/bench
 go 1.26.0
 
 require (
-	github.com/alitto/pond/v2 v2.7.1
-	github.com/gammazero/workerpool v1.3.0
 	github.com/interlock-go/interlock v0.0.0
 	k8s.io/client-go v0.37.2
 )
 
 require (
-	github.com/gammazero/deque v1.2.2 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	k8s.io/apimachinery v0.37.2 // indirect
