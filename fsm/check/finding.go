@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 // Severity is the weight of a [Finding].
@@ -37,7 +39,7 @@ func (s *Severity) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("check: read severity: unknown name %s", clip(string(text)))
+	return fmt.Errorf("check: read severity: unknown name %s", prose.Quote(string(text)))
 }
 
 // MaxNamed is the number of rows and of events that one [Finding] lists: the first
@@ -64,8 +66,8 @@ func (f Finding) String() string {
 	if len(f.Rows) > 0 && !strings.HasPrefix(f.Message, "row ") {
 		b.WriteString(" (row ")
 		for i, row := range f.Rows {
-			if i == few {
-				fmt.Fprintf(&b, " and %d more", len(f.Rows)-few)
+			if i == prose.Most {
+				fmt.Fprintf(&b, " and %d more", len(f.Rows)-prose.Most)
 				break
 			}
 			if i > 0 {
@@ -101,27 +103,4 @@ func (l Findings) AtLeast(s Severity) Findings {
 		}
 	}
 	return graver
-}
-
-// few is the number of names or rows that a text lists.
-const few = 8
-
-// some lists names as text.
-func some(names []string, word string) string {
-	if len(names) > few {
-		return strings.Join(names[:few], ", ") + fmt.Sprintf(" %s %d more", word, len(names)-few)
-	}
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " " + word + " " + names[n-1]
-	}
-	return strings.Join(names, "")
-}
-
-// clip quotes a text and shortens it.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "..."
-	}
-	return strconv.Quote(s)
 }

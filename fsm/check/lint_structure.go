@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 func (l *linter) errorNoExit() {
@@ -34,7 +35,7 @@ func (l *linter) cannot() {
 		if len(states) > 0 {
 			l.add(Finding{
 				ID: id, Severity: severity, States: l.names(states),
-				Message: fmt.Sprintf("no path leads from %s to %s", some(l.names(states), "or"), what), Advice: advice,
+				Message: fmt.Sprintf("no path leads from %s to %s", prose.List(l.names(states), "or"), what), Advice: advice,
 			})
 		}
 	}
@@ -94,7 +95,7 @@ func (l *linter) choice() {
 		}
 		f := Finding{
 			ID: LintChoice, Severity: Info, States: []string{state}, Events: []string{event}, Rows: rows,
-			Message: fmt.Sprintf("%s in %s leads to %s", event, state, some(c.to, "or")),
+			Message: fmt.Sprintf("%s in %s leads to %s", event, state, prose.List(c.to, "or")),
 			Advice:  "No change is needed if guard, actor, origin and order are meant to decide.",
 		}
 		if l.kind(at[0]) == fsm.Transitional && guarded && len(ends) > 1 {

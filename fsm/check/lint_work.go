@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/internal/bitset"
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 // ownerDeath finds transitional states in which an object stays for ever if its
@@ -44,14 +45,14 @@ func (l *linter) ownerDeath() {
 	if silent = l.kept(LintOwnerDeath, silent); len(silent) > 0 {
 		l.add(Finding{
 			ID: LintOwnerDeath, Severity: severity, States: l.names(silent), Rows: l.exitRows(silent),
-			Message: "an object stays in " + some(l.names(silent), "or") + " if its owner dies: no deadline, and no failure that another actor reports",
+			Message: "an object stays in " + prose.List(l.names(silent), "or") + " if its owner dies: no deadline, and no failure that another actor reports",
 			Advice:  "Add a timeout, or a failure that another actor reports.",
 		})
 	}
 	if undeclared = l.kept(LintOwnerUnsaid, undeclared); declares && len(undeclared) > 0 {
 		l.add(Finding{
 			ID: LintOwnerUnsaid, Severity: Warning, States: l.names(undeclared), Rows: l.exitRows(undeclared),
-			Message: "other states declare an event for the death of the owner, but not " + some(l.names(undeclared), "or"),
+			Message: "other states declare an event for the death of the owner, but not " + prose.List(l.names(undeclared), "or"),
 			Advice:  "Declare the event there too, or add a timeout, or name the operator in Manual.",
 		})
 	}
@@ -116,7 +117,7 @@ func (l *linter) late() {
 		name, events := l.t.States[f].Name, l.eventNames(missed)
 		l.add(Finding{
 			ID: LintLateEvent, Severity: severity, States: []string{name}, Events: events, Rows: rows,
-			Message: fmt.Sprintf("%s may arrive late in the final state %s, which has no row for it, unlike other final states", some(events, "or"), name),
+			Message: fmt.Sprintf("%s may arrive late in the final state %s, which has no row for it, unlike other final states", prose.List(events, "or"), name),
 			Advice:  "Ignore the event there too, or refuse it in both.",
 		})
 	}

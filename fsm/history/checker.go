@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 // The ids of findings of [Check].
@@ -123,7 +124,7 @@ func (c *checker) row(row *Row) error {
 	}
 	h := m.of(row)
 	if h == nil {
-		c.found(row, UnknownVersion, row.step()+" of version "+clip(row.Version), "a version that has a table")
+		c.found(row, UnknownVersion, row.step()+" of version "+prose.Quote(row.Version), "a version that has a table")
 	}
 	o := m.objects[row.ID]
 	linked := o != nil // the row follows the last one of the object
@@ -252,7 +253,7 @@ func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool)
 	}
 	switch {
 	case to < 0:
-		c.found(row, UnknownName, "no version has a state "+clip(row.To), c.offers(row, m, h))
+		c.found(row, UnknownName, "no version has a state "+prose.Quote(row.To), c.offers(row, m, h))
 	case h == nil || overrides:
 	case o.lost && row.From != "" && m.number(row.From) < 0: // the row that led there has the finding
 	default:
@@ -289,7 +290,7 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 			continue
 		}
 		if found, _, _ := other.verdict(row, m, o); found == allowed {
-			c.found(row, WrongVersion, fmt.Sprintf("%s is not of version %s", row.step(), clip(h.name)), "version "+clip(other.name))
+			c.found(row, WrongVersion, fmt.Sprintf("%s is not of version %s", row.step(), prose.Quote(h.name)), "version "+prose.Quote(other.name))
 			return -1, false
 		}
 	}
@@ -305,12 +306,12 @@ func (c *checker) judge(row *Row, m *machine, h *version, o *object) (tableRow i
 func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tableRow int, unknown string) {
 	ch := change{from: -1, origin: h.index(o.origin), to: h.index(m.number(row.To)), event: -1, actor: -1}
 	if ch.to < 0 {
-		return refused, -1, "state " + clip(row.To)
+		return refused, -1, "state " + prose.Quote(row.To)
 	}
 	if row.Event != "" {
 		event, ok := h.events[row.Event]
 		if !ok {
-			return refused, -1, "event " + clip(row.Event)
+			return refused, -1, "event " + prose.Quote(row.Event)
 		}
 		ch.event = event
 	}
@@ -321,7 +322,7 @@ func (h *version) verdict(row *Row, m *machine, o *object) (result verdict, tabl
 		return h.creates(ch, row)
 	}
 	if ch.from = h.index(m.number(row.From)); ch.from < 0 {
-		return refused, -1, "state " + clip(row.From)
+		return refused, -1, "state " + prose.Quote(row.From)
 	}
 	if h.t.States[ch.from].Kind.Resting() {
 		ch.origin = ch.from

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 // Row is one accepted change of one object. ID and To are mandatory. The zero value
@@ -57,7 +58,7 @@ func where(line int, machine, id string, sequence uint64) string {
 		parts = append(parts, machine)
 	}
 	if id != "" {
-		parts = append(parts, clip(id))
+		parts = append(parts, prose.Quote(id))
 	}
 	if sequence > 0 {
 		parts = append(parts, "#"+strconv.FormatUint(sequence, 10))

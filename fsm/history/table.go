@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/internal/prose"
 )
 
 // machine is a machine with its versions. A state has one number in all of them, so
@@ -100,7 +101,7 @@ func newMachines(tables []TableVersion) (map[string]*machine, error) {
 			machines[m.name] = m
 		}
 		if slices.ContainsFunc(m.versions, func(h *version) bool { return h.name == v.Name }) {
-			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, clip(m.name), clip(v.Name))
+			return nil, fmt.Errorf("%w: two tables of machine %s are version %s", fsm.ErrInvalid, prose.Quote(m.name), prose.Quote(v.Name))
 		}
 		for s := range v.Table.States {
 			name := v.Table.States[s].Name
@@ -248,14 +249,14 @@ func (h *version) offers(state, event int) string {
 	var list []string
 	for _, i := range rows {
 		list = append(list, h.offer(i))
-		if len(list) > few {
+		if len(list) > prose.Most {
 			break
 		}
 	}
 	if len(list) == 0 {
 		return "nothing more"
 	}
-	return some(list, "or")
+	return prose.List(list, "or")
 }
 
 func (h *version) offer(i int) string {
@@ -280,7 +281,7 @@ func (h *version) offer(i int) string {
 		}
 	}
 	if len(origins) > 0 {
-		text += " if it came from " + some(origins, "or")
+		text += " if it came from " + prose.List(origins, "or")
 	}
 	return text
 }
@@ -295,5 +296,5 @@ func (h *version) actorsOf(i int) string {
 	if len(actors) == 0 {
 		return "a declared actor"
 	}
-	return some(actors, "or")
+	return prose.List(actors, "or")
 }
