@@ -113,7 +113,7 @@ func TestBeforeCommitAfterTheObjectHasMoved(t *testing.T) {
 			_, err := others.Fire(ctx, "v", "done", agent, nil)
 			require.NoError(t, err)
 		}
-		verdict, err := vms.Report(ctx, "v", updating.Operation, "done", agent, "")
+		verdict, err := vms.Report(ctx, "v", updating.Operation, "done", agent, nil)
 		require.NoError(t, err)
 		require.Equal(t, lifecycle.Repeated, verdict)
 

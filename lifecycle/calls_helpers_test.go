@@ -45,7 +45,7 @@ func fire[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], i
 
 func report[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, op lifecycle.OpID, e E, actor fsm.Actor, reason string) lifecycle.Verdict {
 	t.Helper()
-	verdict, err := m.Report(t.Context(), id, op, e, actor, reason)
+	verdict, err := m.Report(t.Context(), id, op, e, actor, &lifecycle.Change[T]{Reason: reason})
 	require.NoError(t, err)
 	return verdict
 }

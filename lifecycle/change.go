@@ -32,6 +32,12 @@ type Change[T any] struct {
 	// [ErrStale] if the object is in another one, and [ErrNotFound] if it does not
 	// exist. Default: any operation.
 	Operation OpID
+	// Admission is [Record.Admission] of the operation that the call continues. The
+	// number of an operation repeats if the store loses its newest commits, for
+	// example after a restore from a backup; the token does not. A call with the
+	// token of another operation is stale, although the number is right. Default:
+	// only the number is compared.
+	Admission Token
 }
 
 // call is a request with its typed result.
@@ -85,7 +91,7 @@ func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Act
 		return c
 	}
 	c.reason, c.require, c.messages = change.Reason, change.Require, change.Messages
-	c.expect, c.operation, c.ask.Force = change.Expect, change.Operation, change.Force
+	c.expect, c.operation, c.admission, c.ask.Force = change.Expect, change.Operation, change.Admission, change.Force
 	if change.Edit != nil {
 		c.ask.Edits, c.edit = true, editBytes(change.Edit)
 	}

@@ -52,7 +52,7 @@ func TestTexts(t *testing.T) {
 		_, err = m.Override(t.Context(), "a", "Failed", user, change.Reason+"\x00", &change)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
 	}
-	_, err := m.Report(t.Context(), "a", 1, "done", agent, "\xff")
+	_, err := m.Report(t.Context(), "a", 1, "done", agent, &lifecycle.Change[size]{Reason: "\xff"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	require.Equal(t, commits, store.commits)
 	// Bytes are bytes.

@@ -120,7 +120,7 @@ func TestOneReport(t *testing.T) {
 		updating(t, m, id)
 		var verdicts [lifecycle.Refused + 1]atomic.Int32
 		together(4, func(int) {
-			verdict, err := m.Report(t.Context(), id, 2, "done", agent, "")
+			verdict, err := m.Report(t.Context(), id, 2, "done", agent, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -182,7 +182,7 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 					operation: max(rec.Operation, 2) - lifecycle.OpID(rng.IntN(3)),
 					event:     pick[event](rng, "progress", "done", "done", "fail", "move"),
 				}
-				verdict, err := m.Report(t.Context(), id, r.operation, r.event, agent, r.reason)
+				verdict, err := m.Report(t.Context(), id, r.operation, r.event, agent, &lifecycle.Change[size]{Reason: r.reason})
 				expected(t, err, lifecycle.ErrConflict)
 				mu.Lock()
 				if verdict == lifecycle.Applied {

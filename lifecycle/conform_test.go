@@ -50,7 +50,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 				_, _ = m.Add(ctx, id, actor, size{N: 1})
 			case 2:
 				if r, err := m.Get(ctx, id); err == nil {
-					_, _ = m.Report(ctx, id, r.Operation, e, actor, "")
+					_, _ = m.Report(ctx, id, r.Operation, e, actor, nil)
 				}
 			case 3:
 				to := state(rapid.SampledFrom(table.States).Draw(t, "state").Name)
@@ -103,7 +103,7 @@ func ExampleHistoryRow() {
 	})
 	ctx := context.Background()
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
-	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
+	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 	forged := strings.Replace(audit.String(), `"Done"`, `"Undo"`, 1)
 
 	tables := []history.TableVersion{{Table: edgecloud.ClusterInst.Table()}}

@@ -180,6 +180,26 @@ func (e *PreconditionError) detail() string {
 // Is matches [ErrPrecondition].
 func (e *PreconditionError) Is(target error) bool { return target == ErrPrecondition }
 
+// OwnerError is the answer of a store to a commit of a process that is not alive: it
+// was declared dead, has left, or another process has joined under its name. It
+// matches [ErrStale].
+type OwnerError struct{ Owner OwnerRef }
+
+// Error names the owner and its epoch.
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("%v: owner %q of epoch %d is not alive", ErrStale, e.Owner.Name, e.Owner.Epoch)
+}
+
+// ownerLost reports whether an error is the store's answer that this process is not
+// alive.
+func ownerLost(err error) bool {
+	_, ok := errors.AsType[*OwnerError](err)
+	return ok
+}
+
+// Is matches [ErrStale].
+func (e *OwnerError) Is(target error) bool { return target == ErrStale }
+
 // UnknownOutcomeError has the token of a commit that may or may not have been
 // written. It matches [ErrUnknownOutcome]. If the history of the object has a row
 // with the token, the commit was written.

@@ -137,7 +137,7 @@ func ExampleManager_Override() {
 
 	now, err := clusters.Override(ctx, "c1", edgecloud.Ready, "ann", "ticket 7: it is up", nil)
 	fmt.Println(now.State, "operation", now.Operation, err)
-	v, _ := clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, "no idea")
+	v, _ := clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, &lifecycle.Change[edgecloud.ClusterSpec]{Reason: "no idea"})
 	fmt.Println(v)
 	rows, _ := clusters.History(ctx, "c1", 1, 0)
 	fmt.Println(rows[0])

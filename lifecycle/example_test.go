@@ -19,9 +19,9 @@ func Example() {
 	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 	fmt.Println(c.State, err)
 
-	v, err := clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
+	v, err := clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 	fmt.Println(v, err)
-	v, err = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
+	v, err = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 	fmt.Println(v, err)
 
 	c, err = clusters.Get(ctx, "c1")
@@ -40,7 +40,7 @@ func ExampleNew() {
 		Undo: []edgecloud.Event{edgecloud.Undo},
 	})
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
-	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
+	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 
 	c, _ = clusters.Fire(ctx, "c1", edgecloud.Update, edgecloud.User, &lifecycle.Change[edgecloud.ClusterSpec]{
 		Edit: func(spec *edgecloud.ClusterSpec) error {
@@ -48,7 +48,7 @@ func ExampleNew() {
 			return nil
 		},
 	})
-	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, "no hosts left")
+	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, &lifecycle.Change[edgecloud.ClusterSpec]{Reason: "no hosts left"})
 	c, _ = clusters.Get(ctx, "c1")
 	fmt.Println(c.State, c.Payload.Nodes)
 	c, _ = clusters.Fire(ctx, "c1", edgecloud.Undo, edgecloud.Controller, nil)
@@ -97,7 +97,7 @@ func ExampleManager_Fire() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
-	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, "")
+	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 
 	grow := &lifecycle.Change[edgecloud.ClusterSpec]{
 		Edit: func(spec *edgecloud.ClusterSpec) error {
@@ -125,7 +125,7 @@ func ExampleManager_Report() {
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	creation, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
 	report := func(op lifecycle.OpID, e edgecloud.Event) {
-		v, err := clusters.Report(ctx, "c1", op, e, edgecloud.CRM, "")
+		v, err := clusters.Report(ctx, "c1", op, e, edgecloud.CRM, nil)
 		fmt.Println(op, e, v, err)
 	}
 	report(creation.Operation, edgecloud.Done)
@@ -170,7 +170,7 @@ func ExampleManager_List() {
 	for _, id := range []string{"c3", "c1", "c2"} {
 		_, _ = clusters.Create(ctx, id, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
 	}
-	_, _ = clusters.Report(ctx, "c2", 1, edgecloud.Done, edgecloud.CRM, "")
+	_, _ = clusters.Report(ctx, "c2", 1, edgecloud.Done, edgecloud.CRM, nil)
 
 	page, err := clusters.List(ctx, lifecycle.Select[edgecloud.State]{
 		States: []edgecloud.State{edgecloud.CreateRequested, edgecloud.Creating},
@@ -212,7 +212,7 @@ func ExampleManager_History() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
-	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, "no hosts left")
+	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, &lifecycle.Change[edgecloud.ClusterSpec]{Reason: "no hosts left"})
 	_, _ = clusters.Fire(ctx, "c1", edgecloud.Undo, edgecloud.Controller, nil)
 
 	rows, err := clusters.History(ctx, "c1", 0, 0)
@@ -235,7 +235,7 @@ func ExampleManager_Require() {
 	apps := lifecycle.Must(edgecloud.AppInst, store, nil)
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
 	_, _ = apps.Create(ctx, "a1", edgecloud.Create, edgecloud.User, edgecloud.AppSpec{ClusterInst: "c1"})
-	_, _ = apps.Report(ctx, "a1", 1, edgecloud.Done, edgecloud.CRM, "")
+	_, _ = apps.Report(ctx, "a1", 1, edgecloud.Done, edgecloud.CRM, nil)
 
 	update := &lifecycle.Change[edgecloud.AppSpec]{
 		Require: []lifecycle.Precondition{clusters.Require("c1", edgecloud.Ready)},
@@ -244,7 +244,7 @@ func ExampleManager_Require() {
 	failed, _ := errors.AsType[*lifecycle.PreconditionError](err)
 	fmt.Println(failed)
 
-	_, _ = clusters.Report(ctx, "c1", 1, edgecloud.Done, edgecloud.CRM, "")
+	_, _ = clusters.Report(ctx, "c1", 1, edgecloud.Done, edgecloud.CRM, nil)
 	a, err := apps.Fire(ctx, "a1", edgecloud.Update, edgecloud.User, update)
 	fmt.Println(a.State, err)
 	// Output:
@@ -304,7 +304,7 @@ func ExampleObserver() {
 	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
 	_, _ = clusters.Fire(ctx, "c1", edgecloud.Done, edgecloud.User, nil)
 	for range 2 {
-		_, _ = clusters.Report(ctx, "c1", 1, edgecloud.Done, edgecloud.CRM, "")
+		_, _ = clusters.Report(ctx, "c1", 1, edgecloud.Done, edgecloud.CRM, nil)
 	}
 	// Output:
 	// changed:  c1 CreateRequested

@@ -8,10 +8,10 @@ import (
 
 // ReportUnfenced is Report without the comparison of operations: it reports about
 // whatever operation the object is in.
-func (m *Manager[S, E, T]) ReportUnfenced(ctx context.Context, id string, _ OpID, e E, actor fsm.Actor, reason string) (Verdict, error) {
+func (m *Manager[S, E, T]) ReportUnfenced(ctx context.Context, id string, _ OpID, e E, actor fsm.Actor, change *Change[T]) (Verdict, error) {
 	now, err := m.core.store.Get(ctx, m.core.key(id))
 	if err != nil {
 		return Refused, err
 	}
-	return m.Report(ctx, id, now.Operation, e, actor, reason)
+	return m.Report(ctx, id, now.Operation, e, actor, change)
 }

@@ -164,6 +164,11 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 			return &PreconditionError{Precondition: p, Current: now}
 		}
 	}
+	if c.Owner.Name != "" {
+		if owner := s.current(c.Owner.Key()); !c.Owner.Alive(&owner) {
+			return &OwnerError{Owner: c.Owner}
+		}
+	}
 	now := time.Now()
 	for i := range c.Changes {
 		s.write(c.Token, &c.Changes[i], objects[i], now)

@@ -88,7 +88,7 @@ func TestObserver(t *testing.T) {
 	counts(2, 2, 4)
 	require.Equal(t, lifecycle.Stale, reported[3].Verdict)
 	require.ErrorIs(t, reported[3].Err, lifecycle.ErrStale)
-	_, err = m.Report(t.Context(), "a", 1, "fly", agent, "")
+	_, err = m.Report(t.Context(), "a", 1, "fly", agent, nil)
 	counts(2, 3, 4)
 	require.Same(t, err, refused[2])
 
@@ -130,7 +130,7 @@ func TestObserverOfFailures(t *testing.T) {
 		require.ErrorIs(t, got, err)
 		require.Equal(t, 2, changes)
 		require.Equal(t, 2*i+1, refusals)
-		_, got = m.Report(t.Context(), "a", 1, "touch", agent, "")
+		_, got = m.Report(t.Context(), "a", 1, "touch", agent, nil)
 		require.ErrorIs(t, got, err)
 		require.Equal(t, 2*i+2, refusals)
 	}

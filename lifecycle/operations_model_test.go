@@ -223,7 +223,7 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 		now, err := p.store.Get(ctx, lifecycle.Key{Machine: "work-vm", ID: id})
 		require.NoError(t, err)
 		about := now.Operation - min(now.Operation, lifecycle.OpID(a.How))
-		v, err := p.peer.Report(ctx, id, about, "done", "worker", "")
+		v, err := p.peer.Report(ctx, id, about, "done", "worker", nil)
 		if err != nil || v == lifecycle.Applied && about != now.Operation {
 			p.fault("a report about %d of %d is %v, %v", about, now.Operation, v, err)
 		}

@@ -76,6 +76,8 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		return o.conclude(ctx, Failed, hook.err)
 	}
 	switch {
+	case ownerLost(err): // another process takes the operation over
+		return o.failed(Lost, errors.Join(err, why), nil)
 	case err != nil:
 		return o.failed(outcome, why, err)
 	case own.written():
@@ -101,7 +103,7 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 	var list []*request
 	for i, t := range append([]*Task{o.task}, o.task.with...) {
 		r := &request{
-			core: t.core, verb: "outcome", id: t.ID, retry: true, outcome: decide.Outcome(outcome),
+			core: t.core, verb: "outcome", id: t.ID, admission: t.Admission, retry: true, outcome: decide.Outcome(outcome),
 			report: decide.Request{
 				Verb: decide.Report, Actor: t.core.worker, Operation: uint64(t.Operation),
 				Owned: true, Owner: t.Owner, Epoch: t.Epoch,
@@ -126,7 +128,7 @@ func (o *operation) write(ctx context.Context, requests []*request) (*request, e
 	defer func() { // also if user code panics
 		for _, r := range requests {
 			if r.task == nil && !r.written() && r.decision.Verdict != decide.Stale {
-				task := newTask(r.core, &StoredRecord{Key: r.key(), Operation: OpID(r.report.Operation)})
+				task := newTask(r.core, &StoredRecord{Key: r.key(), Operation: OpID(r.report.Operation), Admission: r.admission})
 				task.Owner, task.Epoch = r.report.Owner, r.report.Epoch
 				r.core.tasks.leave(task)
 			}

@@ -26,7 +26,7 @@ var changing = []struct {
 		return rec.Sequence, err
 	}},
 	{"report", "a", func(ctx context.Context, m *sizedManager) (uint64, error) {
-		verdict, err := m.Report(ctx, "a", 2, "done", agent, "")
+		verdict, err := m.Report(ctx, "a", 2, "done", agent, nil)
 		if err == nil && verdict != lifecycle.Applied {
 			err = errors.New(verdict.String())
 		}
@@ -279,7 +279,7 @@ func TestForgottenToken(t *testing.T) {
 			return err
 		}},
 		{"report", func(m *sizedManager) error {
-			_, err := m.Report(t.Context(), "a", 1, "touch", user, "")
+			_, err := m.Report(t.Context(), "a", 1, "touch", user, nil)
 			return err
 		}},
 	} {

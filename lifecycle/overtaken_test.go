@@ -124,11 +124,11 @@ func TestReportDecidedAgain(t *testing.T) {
 		state     string
 	}{
 		{"by itself", func(m *sizedManager) error {
-			_, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+			_, err := m.Report(t.Context(), "a", 2, "done", agent, nil)
 			return err
 		}, lifecycle.Repeated, "Ready"},
 		{"by its contrary", func(m *sizedManager) error {
-			_, err := m.Report(t.Context(), "a", 2, "fail", agent, "")
+			_, err := m.Report(t.Context(), "a", 2, "fail", agent, nil)
 			return err
 		}, lifecycle.Refused, "Failed"},
 		{"by another operation", func(m *sizedManager) error {
@@ -186,7 +186,7 @@ func TestReportUnderConstantConflict(t *testing.T) {
 	store.afterGet = func(int) {
 		fire(t, store.others(), "a", "progress", agent, nil)
 	}
-	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, "")
+	verdict, err := m.Report(t.Context(), "a", 2, "done", agent, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.Equal(t, 16, store.commits)

@@ -9,9 +9,9 @@ import (
 // table has it.
 const Overridden = "(override)"
 
-// plan sets the change that the decision makes. The error is that of the caller's
+// plan sets the change that the decision makes, in the commit with this token. The error is that of the caller's
 // edit, or matches [ErrForeign].
-func (r *request) plan(change *StoredChange) error {
+func (r *request) plan(change *StoredChange, token Token) error {
 	d, states := &r.decision, r.core.table.States
 	*change = StoredChange{
 		Expect: r.before.Revision, From: r.before.State, FromOrigin: r.before.Origin,
@@ -23,6 +23,9 @@ func (r *request) plan(change *StoredChange) error {
 	to := &change.To
 	to.State, to.Origin, to.Target = states[d.State].Name, states[d.Origin].Name, r.target()
 	to.Sequence, to.Operation = d.Sequence, OpID(d.Operation)
+	if d.Begins {
+		to.Admission = token
+	}
 	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
 	r.planWork(to)
 	return r.planPayload(to)

@@ -181,7 +181,7 @@ func (w *world) hear(t *testing.T, message string) {
 	if w.without == comparing || w.without == naming && op == 0 {
 		report = w.m.ReportUnfenced
 	}
-	_, err := report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, "")
+	_, err := report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, nil)
 	require.NoError(t, err)
 }
 

@@ -17,6 +17,7 @@ type PeerReport[E comparable] struct {
 	// none. Ended: it is over, by Event and for Reason. Otherwise the peer still
 	// executes it.
 	Operation OpID
+	Admission Token // [Record.Admission] of the operation, if the peer was sent it
 	Ended     bool
 	Event     E
 	Reason    string
@@ -66,7 +67,7 @@ type PeerOutcome struct {
 func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T], actor fsm.Actor, account []PeerReport[E], expected func(Record[S, T]) bool) (ReconcileResult[S, T], error) {
 	var result ReconcileResult[S, T]
 	for _, p := range account {
-		if r := m.reporting(p.ID, p.Operation, p.Event, actor, p.Reason); p.Ended {
+		if r := m.reporting(p.ID, p.Operation, p.Event, actor, peerChange[T](&p)); p.Ended {
 			if err := r.check(); err != nil {
 				return result, r.fail(ctx, err)
 			}
@@ -79,7 +80,7 @@ func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T],
 		if !p.Ended {
 			continue
 		}
-		verdict, err := m.Report(ctx, p.ID, p.Operation, p.Event, actor, p.Reason)
+		verdict, err := m.Report(ctx, p.ID, p.Operation, p.Event, actor, peerChange[T](&p))
 		switch {
 		case result.fails(ctx, err):
 		case err != nil:
@@ -116,6 +117,10 @@ func Reconcile[S, E comparable, T any](ctx context.Context, m *Manager[S, E, T],
 		}
 	}
 	return result, nil
+}
+
+func peerChange[T any, E comparable](p *PeerReport[E]) *Change[T] {
+	return &Change[T]{Reason: p.Reason, Admission: p.Admission}
 }
 
 // fails keeps an error that is about one object only, and reports whether it is.

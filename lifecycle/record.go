@@ -16,6 +16,7 @@ type Record[S comparable, T any] struct {
 	Revision  Revision  // new with every commit; compare for equality only
 	Sequence  uint64    // counts the changes
 	Operation OpID      // the present operation, or the last one; 0: there was none
+	Admission Token     // identifies the operation; zero: there was none
 	Owner     string    // the process that executes the operation
 	Epoch     uint64    // of the owner
 	Deadline  time.Time // when the sweeper acts; zero: never
@@ -42,7 +43,7 @@ func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 func newRecord[S comparable, T any](status fsm.Status[S], r *StoredRecord, payload T) Record[S, T] {
 	return Record[S, T]{
 		ID: r.ID, Status: status, Target: r.Target, Revision: r.Revision, Sequence: r.Sequence,
-		Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch, Deadline: r.Deadline, ChangedAt: r.ChangedAt,
+		Operation: r.Operation, Admission: r.Admission, Owner: r.Owner, Epoch: r.Epoch, Deadline: r.Deadline, ChangedAt: r.ChangedAt,
 		Actor: r.Actor, Event: r.Event, Reason: r.Reason, Payload: payload,
 	}
 }

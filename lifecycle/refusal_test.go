@@ -49,7 +49,7 @@ func TestRefusals(t *testing.T) {
 	}
 	report := func(id string, e event, actor fsm.Actor) func(context.Context, *sizedManager) error {
 		return func(ctx context.Context, m *sizedManager) error {
-			verdict, err := m.Report(ctx, id, 1, e, actor, "")
+			verdict, err := m.Report(ctx, id, 1, e, actor, nil)
 			if verdict != lifecycle.Refused {
 				return fmt.Errorf("verdict %v: %w", verdict, err)
 			}
@@ -280,7 +280,7 @@ var verbs = []verb{
 		return err
 	}},
 	{"report", lifecycle.Error{ID: "a", Event: "touch", Actor: agent}, func(ctx context.Context, m *sizedManager) error {
-		verdict, err := m.Report(ctx, "a", 1, "touch", agent, "")
+		verdict, err := m.Report(ctx, "a", 1, "touch", agent, nil)
 		if verdict != lifecycle.Refused {
 			return fmt.Errorf("verdict %v", verdict)
 		}
@@ -357,7 +357,7 @@ func TestContextEndsInGuard(t *testing.T) {
 			}
 			_, err := m.Fire(leave(), "a", "edit", user, nil)
 			require.ErrorIs(t, err, errCause)
-			verdict, err := m.Report(leave(), "a", 1, "edit", user, "")
+			verdict, err := m.Report(leave(), "a", 1, "edit", user, nil)
 			require.ErrorIs(t, err, errCause, "the verdict is %v, and nothing could be decided", verdict)
 			require.Equal(t, before, all(t, store.MemoryStore, "asking", "a"))
 		})

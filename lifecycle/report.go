@@ -49,18 +49,22 @@ func (v Verdict) String() string {
 //   - Applied: the object is in the operation, and the table permits the event.
 //   - Repeated: the table does not permit the event, because the report was
 //     accepted before in this operation; or the table ignores the event.
-//   - Stale: the operation is over, and another one has started since.
+//   - Stale: the operation is over, and another one has started since; or
+//     [Change].Admission is the token of another operation with this number.
 //   - Refused: everything else.
 //
 // A report is about an operation, not about a state: if another writer moves the
 // object meanwhile, Report reads and decides again, at most 16 times, and then
 // returns [ErrConflict].
 //
+// The change is what the report does besides moving the object, as in Fire; its
+// Operation is not used. Nil is nothing.
+//
 // An error means that no verdict was reached: [ErrInvalid] for the id or the
-// reason, [fsm.ErrUnknownEvent], [ErrConflict], [ErrForeign], [ErrUnknownOutcome], or
+// change, [fsm.ErrUnknownEvent], [ErrConflict], [ErrForeign], [ErrUnknownOutcome], or
 // the store's. The verdict is then Refused.
-func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID, e E, actor fsm.Actor, reason string) (Verdict, error) {
-	r := m.reporting(id, operation, e, actor, reason)
+func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) (Verdict, error) {
+	r := m.reporting(id, operation, e, actor, change)
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {
 		return Refused, r.fail(ctx, err)
 	}
@@ -68,15 +72,15 @@ func (m *Manager[S, E, T]) Report(ctx context.Context, id string, operation OpID
 	if reported := m.core.observer.Reported; reported != nil {
 		reported(ctx, Reported{
 			Key: r.key(), Operation: operation, Present: r.before.Operation, State: r.before.State,
-			Event: r.event, Actor: actor, Reason: reason, Verdict: verdict, Err: public(r.decision.Err),
+			Event: r.event, Actor: actor, Reason: r.reason, Verdict: verdict, Err: public(r.decision.Err),
 		})
 	}
 	return verdict, nil
 }
 
-func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, reason string) *request {
-	c := m.call(decide.Report, "report", id, e, actor, nil)
-	c.ask.Operation, c.reason, c.retry = uint64(operation), reason, true
+func (m *Manager[S, E, T]) reporting(id string, operation OpID, e E, actor fsm.Actor, change *Change[T]) *request {
+	c := m.call(decide.Report, "report", id, e, actor, change)
+	c.ask.Operation, c.operation, c.retry = uint64(operation), 0, true
 	return &c.request
 }
 

@@ -76,7 +76,7 @@ func (noHistory) History(context.Context, lifecycle.Key, uint64, int) ([]lifecyc
 func TestHistoryFails(t *testing.T) {
 	m := lifecycle.Must(sizedVM, noHistory{lifecycle.NewMemoryStore()}, nil)
 	updating(t, m, "a")
-	verdict, err := m.Report(t.Context(), "a", 2, "late", agent, "")
+	verdict, err := m.Report(t.Context(), "a", 2, "late", agent, nil)
 	require.ErrorIs(t, err, errHistory)
 	require.Equal(t, lifecycle.Refused, verdict)
 	require.EqualError(t, err, `lifecycle: report vm "a": late by agent in Updating: the history cannot be read`)

@@ -26,6 +26,7 @@ type request struct {
 
 	expect    Revision // the revision that the object must have; empty: any
 	operation OpID     // the operation that the object must be in; 0: any
+	admission Token    // of the operation that the request continues; zero: only the number is compared
 	require   []Precondition
 	messages  []Message
 
@@ -112,16 +113,31 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.known, err = r.core.known(&r.before); err != nil {
 		return err
 	}
-	if r.operation != 0 && r.before.Exists() && r.before.Operation != r.operation {
+	if r.operation != 0 && r.before.Exists() && (r.before.Operation != r.operation || r.replaced()) {
 		return stale(&r.before)
 	}
 	return nil
 }
 
+// replaced reports whether the object is in another operation than the one that the
+// request continues, although the numbers may be equal: the store has lost the
+// commit that admitted the request's operation. Some stores keep no token.
+func (r *request) replaced() bool {
+	return r.before.Exists() && otherOperation(r.admission, r.before.Admission)
+}
+
+// otherOperation reports whether two tokens are known and differ.
+func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a != b }
+
 // decide sets the decision. A refusal is in the decision; the error is one of
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
 	ask := &r.ask
+	continues := ask.Verb == decide.Report || ask.Verb == decide.Heartbeat
+	if continues && r.replaced() {
+		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}
+		return nil
+	}
 	if ask.MayExist {
 		ask.Verb = decide.Fire
 		if !r.known.Exists && r.operation == 0 && r.core.creates() {

@@ -197,7 +197,7 @@ func statesOf[S ~string](names []string) (list []S) {
 
 func (k *managed[S, E, T]) report(t *testing.T, a *scripttest.Args, id string) {
 	e, op := E(a.Word()), lifecycle.OpID(a.Number("op"))
-	verdict, err := k.m.Report(t.Context(), id, op, e, by(a), a.Value("reason"))
+	verdict, err := k.m.Report(t.Context(), id, op, e, by(a), &lifecycle.Change[T]{Reason: a.Value("reason")})
 	k.refused(err)
 	k.s.printf("%v", verdict)
 }

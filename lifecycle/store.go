@@ -37,8 +37,9 @@ type Store interface {
 	// history of its objects is kept.
 	//
 	// Errors: [*ConflictError] for the first change whose expectation fails,
-	// [*PreconditionError], and [ErrUnknownOutcome] if the store cannot determine
-	// whether it has written. Any other error means that nothing was written.
+	// [*PreconditionError], [*OwnerError], and [ErrUnknownOutcome] if the store
+	// cannot determine whether it has written. Any other error means that nothing
+	// was written.
 	Commit(ctx context.Context, c *Commit) error
 
 	// List returns the records that a query selects, in order of id, at most
@@ -101,6 +102,10 @@ type StoredRecord struct {
 	Revision  Revision
 	Sequence  uint64 // counts the changes of this key without a gap
 	Operation OpID
+	// Admission is the token of the commit that has started the operation. It
+	// identifies the operation: its number repeats if the store loses its newest
+	// commits. Zero: there was no operation, or the store does not keep the token.
+	Admission Token
 
 	Owner       string // the process that executes the operation; empty if there is none
 	Epoch       uint64 // of the owner; 0 without an owner
@@ -128,6 +133,13 @@ type Commit struct {
 	Changes  []StoredChange // at least one, no two of one key
 	Require  []Precondition
 	Messages []Message
+
+	// Owner is the process that writes, if its name is not empty. The store compares
+	// it with the owner's record ([OwnerRef.Key], [OwnerRef.Alive]) in the same
+	// transaction as the changes, after the expectations and preconditions, by a
+	// read that waits for no writer of that record. A commit that is concurrent with
+	// the expiry of the owner may be ordered before it.
+	Owner OwnerRef
 }
 
 // StoredChange is what a commit does to one object: it creates, moves or removes
@@ -198,6 +210,14 @@ type Message struct {
 type OwnerRef struct {
 	Name  string
 	Epoch uint64
+}
+
+// Key returns the key of the owner's record.
+func (o OwnerRef) Key() Key { return Key{ownersTable, o.Name} }
+
+// Alive reports whether r, the record of Key, is alive in this epoch.
+func (o OwnerRef) Alive(r *StoredRecord) bool {
+	return r.State == string(ownerAlive) && uint64(r.Operation) == o.Epoch
 }
 
 // Query selects records of one machine. The zero value of a field other than

@@ -22,6 +22,8 @@ func (c *Commit) Check(has Capabilities) error {
 		return fmt.Errorf("%w: messages in a commit", errors.ErrUnsupported)
 	case c.Token == Token{}:
 		return fmt.Errorf("%w: commit without a token", ErrInvalid)
+	case c.Owner.Name == "" && c.Owner.Epoch != 0:
+		return fmt.Errorf("%w: commit of an owner without a name", ErrInvalid)
 	case len(c.Changes) == 1:
 		return c.Changes[0].check()
 	}

@@ -16,6 +16,7 @@ import (
 type Task struct {
 	Key
 	Operation OpID
+	Admission Token  // identifies the operation, also after the store has lost commits
 	Owner     string // empty: the manager has no Owner
 	Epoch     uint64
 
@@ -31,12 +32,13 @@ type Task struct {
 
 // newTask returns the task of an operation as a record has it.
 func newTask(c *core, r *StoredRecord) *Task {
-	return &Task{Key: r.Key, Operation: r.Operation, Owner: r.Owner, Epoch: r.Epoch, core: c}
+	return &Task{Key: r.Key, Operation: r.Operation, Admission: r.Admission, Owner: r.Owner, Epoch: r.Epoch, core: c}
 }
 
 // owns reports whether the operation still goes on, and in this process.
 func (t *Task) owns(r *StoredRecord) bool {
-	return r.Exists() && !t.core.resting(r) && r.Operation == t.Operation && r.Owner == t.Owner && r.Epoch == t.Epoch
+	return r.Exists() && !t.core.resting(r) && r.Operation == t.Operation &&
+		!otherOperation(t.Admission, r.Admission) && r.Owner == t.Owner && r.Epoch == t.Epoch
 }
 
 // endError is the cause of a context whose work was ended by this package.
@@ -118,7 +120,7 @@ func (t *Task) Heartbeat(ctx context.Context) error {
 }
 
 func (t *Task) heartbeat(ctx context.Context) error {
-	r := &request{core: t.core, verb: "heartbeat", id: t.ID, retry: true, ask: decide.Request{
+	r := &request{core: t.core, verb: "heartbeat", id: t.ID, admission: t.Admission, retry: true, ask: decide.Request{
 		Verb: decide.Heartbeat, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch,
 	}}
 	_, err := apply(ctx, []*request{r}, nil)

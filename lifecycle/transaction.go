@@ -74,11 +74,18 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	}
 	for i, r := range t.writes {
 		r.change = &t.commit.Changes[i]
+		if owner, ok := r.writer(); ok {
+			t.commit.Owner = owner
+		}
 	}
 	err := send(ctx, t.store, &t.commit)
 	if err != nil {
 		t.answered = true
-		return t.culprit(err), err
+		culprit := t.culprit(err)
+		if ownerLost(err) && culprit.core.owner != nil {
+			culprit.core.owner.lose()
+		}
+		return culprit, err
 	}
 	for _, r := range t.writes {
 		r.token = t.commit.Token
@@ -105,7 +112,7 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 	for _, r := range requests {
 		last := len(t.commit.Changes)
 		t.commit.Changes = append(t.commit.Changes, StoredChange{})
-		err := r.prepare(ctx, &t.commit.Changes[last])
+		err := r.prepare(ctx, &t.commit.Changes[last], t.commit.Token)
 		if err != nil || !r.decision.Write {
 			t.commit.Changes = t.commit.Changes[:last]
 		}
@@ -132,7 +139,7 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 
 // prepare loads the record, decides, and plans the change, if the decision is to
 // write one.
-func (r *request) prepare(ctx context.Context, change *StoredChange) (err error) {
+func (r *request) prepare(ctx context.Context, change *StoredChange, token Token) (err error) {
 	r.edited, r.change, r.token, r.decision = false, nil, Token{}, decide.Decision{}
 	if err = r.load(ctx); err == nil {
 		err = r.decide(ctx)
@@ -142,7 +149,7 @@ func (r *request) prepare(ctx context.Context, change *StoredChange) (err error)
 		switch {
 		case err != nil:
 		case r.decision.Write:
-			err = r.plan(change)
+			err = r.plan(change, token)
 		case r.result != nil && r.before.Exists():
 			err = r.decode(r.before.Payload) // the table ignores the event
 		}
@@ -154,6 +161,17 @@ func (r *request) prepare(ctx context.Context, change *StoredChange) (err error)
 		return nil
 	}
 	return err
+}
+
+// writer returns the owner that must be alive when the request is written: a process
+// that was declared dead neither starts operations nor reports about them. All
+// requests of one commit that have a writer have the same one.
+func (r *request) writer() (OwnerRef, bool) {
+	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
+	if starts {
+		return r.core.self(), r.core.owner != nil
+	}
+	return OwnerRef{r.ask.Owner, r.ask.Epoch}, r.ask.Owned && r.ask.Owner != ""
 }
 
 // runHook calls the BeforeCommit of the object's manager and returns the changes that
@@ -207,6 +225,13 @@ func (t *transaction) overtaken(ctx context.Context, culprit *request, err error
 func (t *transaction) culprit(err error) *request {
 	if lost, ok := errors.AsType[*ConflictError](err); ok && lost.Change < len(t.writes) {
 		return t.writes[lost.Change]
+	}
+	if ownerLost(err) {
+		for _, r := range t.writes {
+			if _, ok := r.writer(); ok {
+				return r
+			}
+		}
 	}
 	if failed, ok := errors.AsType[*PreconditionError](err); ok {
 		for _, r := range t.writes {

@@ -33,7 +33,7 @@ func (c *controller) run(ctx context.Context) error {
 		case a := <-c.answers.out:
 			// A late or repeated answer changes nothing.
 			var verdict lifecycle.Verdict
-			verdict, err = c.mgr.Report(ctx, a.cluster, a.operation, a.event, edgecloud.CRM, a.reason)
+			verdict, err = c.mgr.Report(ctx, a.cluster, a.operation, a.event, edgecloud.CRM, &lifecycle.Change[edgecloud.ClusterSpec]{Reason: a.reason})
 			c.verdicts[verdict]++
 		case <-again.C:
 			err = c.repeat(ctx)

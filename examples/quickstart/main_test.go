@@ -29,7 +29,7 @@ func TestVerifyDetectsFaults(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, u.verify(t.Context()), "c-001 ended in CreateRequested")
 
-	_, err = mgr.Report(t.Context(), "c-001", made.Operation, edgecloud.Done, edgecloud.CRM, "")
+	_, err = mgr.Report(t.Context(), "c-001", made.Operation, edgecloud.Done, edgecloud.CRM, nil)
 	require.NoError(t, err)
 	require.NoError(t, u.verify(t.Context()))
 }

@@ -97,7 +97,7 @@ func (s *service) observe(_ context.Context, stuck lifecycle.StoredRecord) (edge
 // work is the handler that executes an operation at the cloudlet.
 func (s *service) work(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
-	if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Working, edgecloud.CRM, ""); err != nil {
+	if _, err := s.clusters.Report(ctx, t.ID, t.Operation, edgecloud.Working, edgecloud.CRM, nil); err != nil {
 		return err
 	}
 	return s.cloudlet.do(ctx, t.ID, t.Operation)

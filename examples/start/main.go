@@ -62,7 +62,7 @@ func main() {
 	fmt.Println(err)
 
 	// The worker's report arrives a second time and changes nothing.
-	verdict, err := vms.Report(ctx, "vm-1", boots.Operation(), "created", "worker", "")
+	verdict, err := vms.Report(ctx, "vm-1", boots.Operation(), "created", "worker", nil)
 	fmt.Println(verdict, err)
 
 	rows, err := vms.History(ctx, "vm-1", 0, 10)

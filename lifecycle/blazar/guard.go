@@ -80,7 +80,7 @@ func (s *Service) begin(
 		}
 		// The table permits Refuse where there is a way back. The report ends the
 		// operation, and then the error that the work returns has no effect.
-		v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, err.Error())
+		v, failed := s.Leases.Report(ctx, id, lifecycle.TaskOf(ctx).Operation, Refuse, Manager, &lifecycle.Change[LeaseSpec]{Reason: err.Error()})
 		if failed == nil && v == lifecycle.Applied {
 			m.refused = err
 		}

@@ -119,7 +119,7 @@ func (in *Instances[T]) receive(ctx context.Context, report *Report) (lifecycle.
 	case rec.Operation == report.Operation && !in.mayLeadTo(ctx, &rec, state):
 		return lifecycle.Refused, nil
 	}
-	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, report.reason())
+	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, &lifecycle.Change[T]{Reason: report.reason()})
 	if verdict == lifecycle.Repeated && rec.State == NotPresent && state != NotPresent && e == Done {
 		verdict = lifecycle.Refused // no report that the object exists has removed it
 	}

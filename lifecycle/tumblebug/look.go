@@ -235,7 +235,7 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (vmRecord, error) {
 	}
 	var err error
 	if restless(*vm) {
-		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, "the provider shows "+string(shown))
+		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &lifecycle.Change[VMSpec]{Reason: "the provider shows " + string(shown)})
 		s.forget(vm)
 	} else {
 		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision})

@@ -58,7 +58,7 @@ func (s *System) advance(ctx context.Context, id string, operation lifecycle.OpI
 
 // report reports a step or the outcome of the operation of an MCI.
 func (s *System) report(ctx context.Context, mci *mciRecord, e Event, by fsm.Actor, why string) error {
-	_, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, why)
+	_, err := s.mcis.Report(ctx, mci.ID, mci.Operation, e, by, &lifecycle.Change[MCISpec]{Reason: why})
 	return err
 }
 

@@ -105,7 +105,7 @@ func (s *System) adopt(ctx context.Context) error {
 		}
 		e, by, err := s.observe(ctx, vm.ID, vm.Operation, vm.Deadline)
 		if err == nil && e != "" {
-			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, e, by, "")
+			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, e, by, nil)
 		}
 		if err != nil && !errors.Is(err, errRunning) && !errors.Is(err, lifecycle.ErrNotFound) {
 			return err

@@ -108,7 +108,7 @@ func TestJudge(t *testing.T) {
 			plant: func(t *testing.T, m disks, _ outside) {
 				grow, err := m.Fire(t.Context(), "d", "grow", user, nil)
 				require.NoError(t, err)
-				_, err = m.Report(t.Context(), "d", grow.Operation, "done", worker, "")
+				_, err = m.Report(t.Context(), "d", grow.Operation, "done", worker, nil)
 				require.NoError(t, err)
 			},
 			err: "reported as done without its effect",

@@ -69,7 +69,7 @@ func TestExistingTable(t *testing.T) {
 				list, err := m.List(t.Context(), lifecycle.Select[state]{States: []state{paying}})
 				require.NoError(t, err)
 				require.Len(t, list, 1)
-				v, err := m.Report(t.Context(), "a", r.Operation, settled, bank, "")
+				v, err := m.Report(t.Context(), "a", r.Operation, settled, bank, nil)
 				require.NoError(t, err)
 				require.Equal(t, lifecycle.Applied, v)
 				last, err := m.Fire(t.Context(), "a", drop, customer, nil)
