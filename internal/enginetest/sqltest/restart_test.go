@@ -49,5 +49,13 @@ func TestRestart(t *testing.T) {
 				restart(t, store)
 			}
 		})
+		if server != nil {
+			store := s.new(t).(*sqlstore.Store)
+			keepsOutcomes(t, store, store, time.Second, func() {
+				require.NoError(t, server.Kill())
+				time.Sleep(time.Second)
+				require.NoError(t, server.Start())
+			})
+		}
 	})
 }
