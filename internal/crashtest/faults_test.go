@@ -100,8 +100,9 @@ func emitMessage(s *planted) {
 	}
 }
 
-// onto makes a commit expect the record that is there.
+// onto makes a commit expect the record that is there, whether its owner is alive or not.
 func (b *bent) onto(ctx context.Context, c *lifecycle.Commit) {
+	c.Owner = lifecycle.OwnerRef{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		now, _ := b.MemoryStore.Get(ctx, ch.To.Key)
