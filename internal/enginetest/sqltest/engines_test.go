@@ -49,10 +49,13 @@ func openSQLite(t testing.TB) way {
 	return way{"sqlite", servers.SQLiteFast(t)}.with(t, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)")
 }
 
-// onEach runs a test on every engine.
+// onEach runs a test on every engine, at the same time.
 func onEach(t *testing.T, run func(t *testing.T, e engine)) {
 	for _, e := range engines() {
-		t.Run(e.name, func(t *testing.T) { run(t, e) })
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			run(t, e)
+		})
 	}
 }
 
