@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -27,6 +28,18 @@ func Sized(limit int) int {
 		return limit
 	}
 	return limit / 8
+}
+
+// CheckUntil calls [rapid.Check] until the drawn cases had all that a test wants to see,
+// ten times at most. So a test need not be lucky with its hundred cases.
+func CheckUntil(t *testing.T, seen func() bool, check func(*rapid.T)) {
+	t.Helper()
+	for range 10 {
+		if rapid.Check(t, check); seen() {
+			return
+		}
+	}
+	t.Fatal("a thousand cases did not have what the test wants to see")
 }
 
 // Parse makes a table of a JSON document.
