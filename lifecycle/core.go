@@ -30,6 +30,7 @@ type core struct {
 	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
 	owners   *core                                                 // of the owners in the same store; nil in that core itself
 	tasks    tasks
+	retries  retries
 
 	watchers watchers
 }

@@ -57,7 +57,7 @@ func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Act
 func (c *core) do(ctx context.Context, r *request, work Work) (*operation, error) {
 	work.Args = bytes.Clone(work.Args)
 	r.work, r.ask.Work = &work, true
-	o := &operation{core: c, work: work, requests: []*request{r}}
+	o := newOperation(c, work, r)
 	err := c.checkWorker()
 	if err == nil {
 		err = c.checkWork(&work)
@@ -84,10 +84,19 @@ type operation struct {
 	task     *Task
 	admitted StoredRecord
 
-	mu      sync.Mutex
-	settled bool         // the outcome is decided: last and err are final
-	last    StoredRecord // as the operation has last left the object
-	err     error        // an OutcomeError; nil: success
+	unwritten []*Task // of other objects, after the last attempt to write the outcome
+
+	done chan struct{} // closed when the outcome is written or cannot be written
+
+	mu       sync.Mutex
+	settled  bool         // last and err are final
+	retrying bool         // the queue has ended the operation, and its outcome is still being written
+	last     StoredRecord // as the operation has last left the object
+	err      error        // an OutcomeError; nil: success
+}
+
+func newOperation(c *core, work Work, r *request) *operation {
+	return &operation{core: c, work: work, requests: []*request{r}, done: make(chan struct{})}
 }
 
 // join makes the changes of a transaction a part of the operation.
@@ -125,7 +134,7 @@ func (o *operation) submit(ctx context.Context) error {
 	r.onCommit = o.noteAdmitted
 	ticket, err := o.core.enqueue(ctx, o.turns(), &queue.Action{
 		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
-		Admit: o.admit, Guard: o.turn, Run: o.run, Settle: o.settle,
+		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
 		return refused.Err // of admit, and complete
@@ -194,6 +203,7 @@ func (o *operation) noteAdmitted(r *request) {
 		return // see errNoWork
 	}
 	t := newTask(o.core, &r.change.To)
+	t.extend(r)
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))
@@ -213,20 +223,12 @@ func (o *operation) owns(r *request) bool {
 	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self()
 }
 
-// turn runs when the object's turn has come. The operation may have been taken
-// away while it waited.
-func (o *operation) turn(ctx context.Context) error {
-	now, err := o.core.store.Get(ctx, o.task.Key)
-	if err != nil || o.task.owns(&now) {
-		return err
-	}
-	o.task.end(Lost)
-	return stale(&now)
-}
-
 // run does the work. Its context ends if the operation is taken away, if the owner
 // is lost, or after the work's time-out.
 func (o *operation) run(ctx context.Context) error {
+	if err := o.startTurn(ctx); err != nil {
+		return err
+	}
 	ctx, cancel, err := o.task.begin(ctx)
 	defer cancel(nil)
 	if err != nil {

@@ -20,8 +20,9 @@ func (h *Handle[S, T]) Admitted() Record[S, T] { return h.record(&h.o.admitted) 
 // Operation returns the number of the operation.
 func (h *Handle[S, T]) Operation() OpID { return h.o.admitted.Operation }
 
-// Done returns a channel that is closed when the outcome is decided.
-func (h *Handle[S, T]) Done() <-chan struct{} { return h.o.ticket.Done() }
+// Done returns a channel that is closed when the outcome is written, or is known not
+// to be.
+func (h *Handle[S, T]) Done() <-chan struct{} { return h.o.done }
 
 // Wait waits for the outcome and returns the record with it. The error is nil if
 // the work has succeeded, else an [OutcomeError]. The record of a lost operation
@@ -36,6 +37,16 @@ func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 	case <-h.o.ticket.Done():
 	default:
 		return h.Admitted(), err
+	}
+	h.o.mu.Lock()
+	retrying := h.o.retrying
+	h.o.mu.Unlock()
+	if retrying {
+		select {
+		case <-h.o.done:
+		case <-ctx.Done():
+			return h.Admitted(), fmt.Errorf("%w: %w", queue.ErrPending, context.Cause(ctx))
+		}
 	}
 	h.o.mu.Lock()
 	defer h.o.mu.Unlock()

@@ -94,6 +94,11 @@ type life struct {
 	m     *sizedManager
 }
 
+func (l *life) crash() {
+	l.store.dead.Store(true)
+	l.m.Halt()
+}
+
 // job is work that runs until the test ends it.
 type job struct {
 	task *lifecycle.Task
@@ -245,9 +250,9 @@ func (p *playground) step(ctx context.Context, t *testing.T, a act) {
 	case "override":
 		_, _ = p.peer.Override(ctx, id, a.To, "ann", "because", nil)
 	case "crash":
-		l.store.dead.Store(true)
+		l.crash()
 	case "restart":
-		l.store.dead.Store(true)
+		l.crash()
 		p.join(t, a.Process)
 	case "beat":
 		for _, l := range p.lives {
@@ -279,12 +284,9 @@ func (p *playground) do(ctx context.Context, l *life, id string, e event) {
 	next, refused := workVM.Next(ctx, status, e, user, nil)
 	table := workVM.Table()
 	begins := refused == nil && !next.Ignored && !rests(next.State) && (rests(status.State) || table.Rows[next.Row].Supersede)
-	lost := false
-	select {
-	case <-l.owner.Lost():
-		lost = true
-	default:
-	}
+	self := lifecycle.OwnerRef{Name: l.owner.Name(), Epoch: l.owner.Epoch()}
+	owner, err := p.store.Get(ctx, self.Key())
+	lost := err != nil || !self.Alive(&owner)
 	h, err := l.m.Do(ctx, id, e, user, lifecycle.Named("work", nil), nil)
 	if want := begins && !lost && !l.store.dead.Load(); want != (err == nil) {
 		p.fault("%v in %v: admitted should be %v, and is %v", e, status, want, err)

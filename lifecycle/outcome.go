@@ -29,20 +29,46 @@ var errUnsettled = errors.New("lifecycle: the store, an observer, a guard or Bef
 // the task has a lock.
 func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 	outcome := o.task.outcome(outcomeOf(how))
-	var err error = o.failed(outcome, why, errUnsettled) // unless conclude returns
+	if _, ok := why.(*turnError); ok {
+		outcome = Canceled // the work has not begun
+	}
+	var err error = o.failed(outcome, why, errUnsettled) // unless attempt returns
 	defer func() {
-		o.core.tasks.remove(o.task)
-		if failed, ok := errors.AsType[*OutcomeError](err); ok && failed.Unwritten != nil {
-			o.core.tasks.leave(o.task)
+		if !temporary(err) || ctx.Err() != nil || !o.core.retries.begin() {
+			o.finish(err)
+			return
 		}
 		o.mu.Lock()
-		o.settled, o.err = true, err
+		o.retrying = true
 		o.mu.Unlock()
+		go o.retry(ctx, outcome, why, err)
 	}()
-	// The context of the queue may have ended: the outcome is written nevertheless.
+	err = o.attempt(ctx, outcome, why)
+}
+
+// attempt writes the outcome once. The context of the queue may have ended: the
+// outcome is written nevertheless.
+func (o *operation) attempt(ctx context.Context, outcome Outcome, why error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
 	defer stop()
-	err = o.conclude(ctx, outcome, why)
+	o.unwritten = nil
+	return o.conclude(ctx, outcome, why)
+}
+
+// finish makes the outcome final. What this process has not written, and owns, is
+// unresolved.
+func (o *operation) finish(err error) {
+	o.core.tasks.remove(o.task)
+	if failed, ok := errors.AsType[*OutcomeError](err); ok && failed.Unwritten != nil {
+		o.core.tasks.leave(o.task)
+	}
+	for _, t := range o.unwritten {
+		t.core.tasks.leave(t)
+	}
+	o.mu.Lock()
+	o.settled, o.err = true, err
+	o.mu.Unlock()
+	close(o.done)
 }
 
 // conclude writes the outcome of the operation, for all of its objects in one
@@ -123,14 +149,14 @@ func (o *operation) outcomes(outcome Outcome, why error) []*request {
 
 // write commits the reports of an outcome. Objects that the report cannot move any
 // more are left out. An object whose report may not be written is unresolved: it
-// goes on, and no work is done for it.
+// goes on, and no work is done for it. Only one goroutine at a time writes.
 func (o *operation) write(ctx context.Context, requests []*request) (*request, error) {
 	defer func() { // also if user code panics
 		for _, r := range requests {
 			if r.task == nil && !r.written() && r.decision.Verdict != decide.Stale {
 				task := newTask(r.core, &StoredRecord{Key: r.key(), Operation: OpID(r.report.Operation), Admission: r.admission})
 				task.Owner, task.Epoch = r.report.Owner, r.report.Epoch
-				r.core.tasks.leave(task)
+				o.unwritten = append(o.unwritten, task)
 			}
 		}
 	}()
@@ -161,7 +187,7 @@ func (r *request) chooseEvent() bool {
 
 // failed returns the error of an operation that did not succeed.
 func (o *operation) failed(outcome Outcome, why, unwritten error) *OutcomeError {
-	return &OutcomeError{Key: o.task.Key, Operation: o.task.Operation, Outcome: outcome, Err: why, Unwritten: unwritten}
+	return &OutcomeError{Key: o.task.Key, Operation: o.task.Operation, Admission: o.task.Admission, Outcome: outcome, Err: why, Unwritten: unwritten}
 }
 
 // leaves notes the record that the operation has left.

@@ -18,6 +18,9 @@ func (r *request) plan(change *StoredChange, token Token) error {
 		To: r.before, Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
 	}
 	if d.MetadataOnly {
+		if r.starts {
+			return mark(&change.To, false)
+		}
 		return nil
 	}
 	to := &change.To
@@ -28,6 +31,9 @@ func (r *request) plan(change *StoredChange, token Token) error {
 	}
 	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
 	r.planWork(to)
+	if err := r.planWait(change); err != nil {
+		return err
+	}
 	return r.planPayload(to)
 }
 

@@ -66,6 +66,7 @@ func TestRedoneWithin(t *testing.T) {
 			running(t, m, id)
 			do(t, m, id, "reboot", user, work, nil)
 		}
+		synctest.Wait() // until their turns have begun
 		require.JSONEq(t, `{"timeout":10000000000,"class":"slow"}`, string(stored(t, store, "a").WorkOptions))
 		require.Nil(t, stored(t, store, "d").WorkOptions)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -31,6 +32,7 @@ type request struct {
 	messages  []Message
 
 	work    *Work          // what starts with the operation; nil: nothing
+	starts  bool           // a heartbeat that starts the turn of an operation
 	joins   bool           // the object takes part in an operation of this process
 	outcome decide.Outcome // of work, if the request writes one; 0: it does not
 	report  decide.Request // of the outcome, without its event: chooseEvent makes ask from it
@@ -49,6 +51,7 @@ type request struct {
 	edited   bool          // after is set
 	change   *StoredChange // in the commit, once all requests are prepared; nil: nothing is to be written
 	token    Token         // of the commit; zero: nothing was written
+	sent     time.Time     // before the commit, by the clock of this process
 	done     bool          // the transaction has succeeded
 }
 
@@ -155,6 +158,9 @@ func (r *request) decide(ctx context.Context) (err error) {
 	}
 	var few [4]error
 	refusals, err := r.decideOnce(ctx, few[:0])
+	if ask.Verb == decide.Heartbeat && r.decision.Write && !r.starts && waits(&r.before) {
+		r.decision.Write = false // its deadline is set when its turn comes
+	}
 	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err
 	}

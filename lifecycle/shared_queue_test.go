@@ -88,6 +88,9 @@ func (q sharedQueue) SubmitAll(ctx context.Context, keys []lifecycle.Key, act *q
 		if err := q.shared.turn(ctx, p); err != nil {
 			return err
 		}
+		if act.Guard == nil { // work of an operation has none
+			return nil
+		}
 		return act.Guard(ctx)
 	}
 	own.Settle = func(ctx context.Context, how queue.Outcome, err error) {

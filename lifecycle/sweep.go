@@ -373,7 +373,7 @@ func (s *sweep) redo(ctx context.Context, r *StoredRecord, move *request, result
 		result.resolve(0, err)
 		return
 	}
-	o := &operation{core: s.core, work: work, requests: []*request{move}}
+	o := newOperation(s.core, work, move)
 	if err = o.submit(ctx); errors.Is(err, errNoWork) {
 		result.resolve(Moved, nil)
 	} else {

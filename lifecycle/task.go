@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/decide"
 )
@@ -28,6 +29,8 @@ type Task struct {
 	lost   error                   // why the operation was taken away; nil: it was not
 	ended  Outcome                 // Lost or TimedOut, if that has ended the work
 	edit   any                     // of EditOutcome, a func(*T) error; nil: none
+
+	deadline time.Time // by the clock of this process, no later than the record's; zero: none
 }
 
 // newTask returns the task of an operation as a record has it.
@@ -120,14 +123,20 @@ func (t *Task) Heartbeat(ctx context.Context) error {
 }
 
 func (t *Task) heartbeat(ctx context.Context) error {
-	r := &request{core: t.core, verb: "heartbeat", id: t.ID, admission: t.Admission, retry: true, ask: decide.Request{
-		Verb: decide.Heartbeat, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch,
-	}}
-	_, err := apply(ctx, []*request{r}, nil)
+	_, err := apply(ctx, []*request{t.heartbeatRequest()}, nil)
 	if errors.Is(err, ErrStale) {
 		t.lose(err)
 	}
 	return err
+}
+
+func (t *Task) heartbeatRequest() *request {
+	return &request{
+		core: t.core, verb: "heartbeat", id: t.ID, admission: t.Admission, retry: true, onCommit: t.extend,
+		ask: decide.Request{
+			Verb: decide.Heartbeat, Operation: uint64(t.Operation), Owned: true, Owner: t.Owner, Epoch: t.Epoch,
+		},
+	}
 }
 
 // Heartbeat is [Task.Heartbeat] from outside the work, for the operation of an

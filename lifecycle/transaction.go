@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/decide"
 )
@@ -72,8 +73,9 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	if len(t.writes) == 0 {
 		return nil, nil
 	}
+	now := time.Now()
 	for i, r := range t.writes {
-		r.change = &t.commit.Changes[i]
+		r.change, r.sent = &t.commit.Changes[i], now
 		if owner, ok := r.writer(); ok {
 			t.commit.Owner = owner
 		}
@@ -258,7 +260,7 @@ func (t *transaction) culprit(err error) *request {
 func (t *transaction) retries(culprit *request, err error) bool {
 	if errors.Is(err, ErrUnknownOutcome) {
 		// A heartbeat that was written twice does no harm.
-		return t.answered && culprit.decision.MetadataOnly && len(t.writes) == 1
+		return t.answered && !slices.ContainsFunc(t.writes, func(r *request) bool { return !r.decision.MetadataOnly })
 	}
 	if failed, ok := err.(*PreconditionError); ok {
 		return t.answered && t.hooked[failed.Key]

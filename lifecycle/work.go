@@ -68,29 +68,46 @@ func Named(handler string, args []byte) Work { return Work{Handler: handler, Arg
 type workOptions struct {
 	Timeout time.Duration `json:"timeout,omitempty"` // in nanoseconds
 	Class   string        `json:"class,omitempty"`
+	Waiting bool          `json:"waiting,omitempty"` // see turn.go
 }
 
 // options returns what the record keeps beside the handler and its arguments, nil
 // if that is nothing.
 func (w *Work) options() []byte {
-	options := workOptions{w.Timeout, w.Class}
-	if w.Handler == "" || options == (workOptions{}) {
+	if w.Handler == "" {
 		return nil
 	}
-	data, err := json.Marshal(options)
+	return workOptions{Timeout: w.Timeout, Class: w.Class}.encode()
+}
+
+// encode returns the form of [StoredRecord].WorkOptions, nil for the defaults.
+func (w workOptions) encode() []byte {
+	if w == (workOptions{}) {
+		return nil
+	}
+	data, err := json.Marshal(w)
 	if err != nil {
-		panic("lifecycle: work options: " + err.Error()) // a number and a string can always be encoded
+		panic("lifecycle: work options: " + err.Error()) // numbers, strings and flags can always be encoded
 	}
 	return data
 }
 
+// readOptions is the inverse of encode. The error matches [ErrForeign].
+func readOptions(r *StoredRecord) (options workOptions, err error) {
+	if len(r.WorkOptions) == 0 {
+		return options, nil
+	}
+	if err := json.Unmarshal(r.WorkOptions, &options); err != nil {
+		return options, fmt.Errorf("%w: work options: %w", ErrForeign, err)
+	}
+	return options, nil
+}
+
 // recordedWork returns the work that a record names. The error matches [ErrForeign].
 func recordedWork(r *StoredRecord) (Work, error) {
-	var options workOptions
-	if len(r.WorkOptions) > 0 {
-		if err := json.Unmarshal(r.WorkOptions, &options); err != nil {
-			return Work{}, fmt.Errorf("%w: work options: %w", ErrForeign, err)
-		}
+	options, err := readOptions(r)
+	if err != nil {
+		return Work{}, err
 	}
 	return Work{Handler: r.Work, Args: r.Args, Timeout: options.Timeout, Class: options.Class}, nil
 }
@@ -197,6 +214,7 @@ func outcomeOf(o queue.Outcome) Outcome {
 type OutcomeError struct {
 	Key
 	Operation OpID
+	Admission Token   // identifies the operation
 	Outcome   Outcome // every one but Succeeded
 	// Err is what the work or its [EditOutcome] returned, a [queue.PanicError], the
 	// cause that ended the work, or an error that matches ErrStale for a lost

@@ -1,0 +1,136 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// An operation with an owner waits for its turn without a deadline: as long as the
+// owner is alive, the wait in its queue is no failure. Its record is marked as
+// waiting. The commit that starts the turn removes the mark and sets the deadline,
+// before the work runs. If the owner dies, the sweep finds the operation as its
+// orphan. Without an owner the deadline is set at the admission, and also bounds the
+// wait.
+
+// waits reports whether the operation of a record waits for its turn.
+func waits(r *StoredRecord) bool {
+	options, err := readOptions(r)
+	return err == nil && options.Waiting
+}
+
+// mark sets or removes the mark of a record that waits for its turn.
+func mark(r *StoredRecord, waiting bool) error {
+	options, err := readOptions(r)
+	if err != nil {
+		return err
+	}
+	options.Waiting = waiting
+	r.WorkOptions = options.encode()
+	return nil
+}
+
+// turnError is an error of the store at the start of a turn. The queue retries it,
+// without a share of its limits.
+type turnError struct{ err error }
+
+func (e *turnError) Error() string { return e.err.Error() }
+func (e *turnError) Unwrap() error { return e.err }
+
+// turnRetry is how the queue retries the start of a turn: as long as the operation
+// is not overdue.
+func (o *operation) turnRetry() queue.Retry {
+	r := queue.Retry{Attempts: math.MaxInt32, If: func(err error) bool {
+		_, ok := err.(*turnError)
+		return ok && !o.task.overdue()
+	}}
+	for pause := firstPause; pause <= longestPause; pause *= 2 {
+		r.Backoff = append(r.Backoff, pause)
+	}
+	return r
+}
+
+// startTurn runs when the object's turn has come. The operation may have been taken
+// away while it waited. The error is a *turnError, or [ErrStale].
+func (o *operation) startTurn(ctx context.Context) error {
+	var err error
+	if waits(&o.admitted) {
+		err = o.beginWork(ctx)
+	} else {
+		var now StoredRecord
+		if now, err = o.core.store.Get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
+			err = stale(&now)
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrStale):
+		o.task.end(Lost)
+		return err
+	}
+	return &turnError{err}
+}
+
+// beginWork sets the deadlines of the operation's objects.
+func (o *operation) beginWork(ctx context.Context) error {
+	var requests []*request
+	for _, t := range append([]*Task{o.task}, o.task.with...) {
+		r := t.heartbeatRequest()
+		r.starts = true
+		requests = append(requests, r)
+	}
+	if _, err := apply(ctx, requests, nil); err != nil {
+		return err
+	}
+	if own := requests[0]; own.written() {
+		o.leaves(&own.change.To)
+	}
+	return nil
+}
+
+// planWait plans the wait of an operation that starts with an owner.
+func (r *request) planWait(change *StoredChange) error {
+	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
+	switch {
+	case starts && r.core.owner != nil && change.Timeout > 0:
+		change.Timeout = 0
+		return mark(&change.To, true)
+	case r.decision.Work == decide.SameWork && waits(&change.To):
+		change.Timeout = 0 // the object goes on to another state while it waits
+	}
+	return nil
+}
+
+// overdue reports whether the deadline has passed by the clock of this process.
+func (t *Task) overdue() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.deadline.IsZero() && !time.Now().Before(t.deadline)
+}
+
+// untilDeadline returns d, or the time until the deadline if that is shorter.
+func (t *Task) untilDeadline(d time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.deadline.IsZero() {
+		return d
+	}
+	return min(d, time.Until(t.deadline))
+}
+
+// extend notes the deadline that a request has set. It is counted from before the
+// commit by the clock of this process, so it comes no later than the deadline in
+// the record.
+func (t *Task) extend(r *request) {
+	if !r.written() || r.change.Timeout == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deadline = r.sent.Add(r.change.Timeout)
+}
