@@ -114,11 +114,14 @@ func markdown(s string) string {
 		}
 		return !strings.ContainsRune("\\`*[<|~&$", r)
 	}, func(b *strings.Builder, r rune) {
-		if r == ' ' {
+		switch r {
+		case ' ':
 			b.WriteString("&nbsp;")
-			return
+		case '<': // some renderers read a tag after a backslash too
+			b.WriteString("&lt;")
+		default:
+			b.WriteByte('\\')
+			b.WriteRune(r)
 		}
-		b.WriteByte('\\')
-		b.WriteRune(r)
 	})
 }

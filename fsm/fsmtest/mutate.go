@@ -58,14 +58,16 @@ func (s Score) String() string {
 // the test fails with m itself.
 //
 // The test gets a testing.TB of its own that records failures. It cannot start
-// subtests. Directories and environment variables are those of t.
+// subtests. Directories and environment variables are those of t, but diagramtest.Doc
+// never rewrites a file for a mutant.
 func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(t testing.TB, m *fsm.Machine[S, E, T]), config *MutateConfig) Score {
 	t.Helper()
 	if config == nil {
 		config = &MutateConfig{}
 	}
 	timeout := cmp.Or(config.Timeout, 10*time.Second)
-	if detected, text := detects(t, m, test, timeout); detected {
+	ctx := context.Background()
+	if detected, text := detects(ctx, t, m, test, timeout); detected {
 		t.Errorf("%s: the test fails without a mutant:\n%s", m.Name(), text)
 		return Score{}
 	}
@@ -89,7 +91,7 @@ func Mutate[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test 
 			results[mutant.Text] = "is refused by fsm.New"
 			continue
 		}
-		if detected, _ := detects(t, other, test, timeout); detected {
+		if detected, _ := detects(suitetest.WithMutant(ctx), t, other, test, timeout); detected {
 			score.Killed++
 			results[mutant.Text] = "is detected"
 			continue
@@ -137,8 +139,8 @@ func (c *MutateConfig) judge(t testing.TB, name string, score *Score, results ma
 
 // detects runs the test and reports whether it fails or exceeds the timeout. It also
 // returns the output.
-func detects[S, E comparable, T any](t testing.TB, m *fsm.Machine[S, E, T], test func(testing.TB, *fsm.Machine[S, E, T]), timeout time.Duration) (bool, string) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+func detects[S, E comparable, T any](ctx context.Context, t testing.TB, m *fsm.Machine[S, E, T], test func(testing.TB, *fsm.Machine[S, E, T]), timeout time.Duration) (bool, string) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	done := make(chan *suitetest.Recorder, 1)
 	go func() { // ends with the test

@@ -2,12 +2,15 @@ package fsmtest_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/diagram/diagramtest"
 	"github.com/interlock-go/interlock/fsm/fsmtest"
 	"github.com/interlock-go/interlock/fsm/tour"
 )
@@ -93,6 +96,19 @@ func TestMutateRecordsEveryFailure(t *testing.T) {
 	}
 	require.Equal(t, 1, fsmtest.Mutate(t, lampsOfTwo, deaf, one).Killed, "a test that ignores its context is left behind")
 	close(release)
+}
+
+// A mutant is not written into documentation.
+func TestMutateWritesNoDocumentation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "doc.go")
+	require.NoError(t, os.WriteFile(file, []byte("// Package lamp has a lamp.\npackage lamp\n"), 0o600))
+	t.Setenv(diagramtest.Update, "1")
+	score := fsmtest.Mutate(t, lampsOfTwo, func(t testing.TB, m diskMachine) {
+		diagramtest.Doc(t, file, m.Table())
+	}, nil)
+	require.Positive(t, score.Killed)
+	t.Setenv(diagramtest.Update, "")
+	diagramtest.Doc(t, file, lampsOfTwo.Table())
 }
 
 // lampsOfTwo has one row with an actor, and therefore one mutant without.

@@ -41,6 +41,16 @@ func Record(t testing.TB, run func(t testing.TB)) *Recorder {
 	return r
 }
 
+type mutantKey struct{}
+
+// WithMutant returns the context of a test that runs with a mutant of its table.
+func WithMutant(ctx context.Context) context.Context {
+	return context.WithValue(ctx, mutantKey{}, true)
+}
+
+// IsMutant reports whether a test runs with a mutant. It must not write golden files.
+func IsMutant(ctx context.Context) bool { return ctx.Value(mutantKey{}) != nil }
+
 func (r *Recorder) cleanUp() {
 	for i := len(r.cleanups) - 1; i >= 0; i-- {
 		r.cleanups[i]()

@@ -11,10 +11,11 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/suitetest"
 )
 
 // Update is the environment variable that makes [Doc] rewrite the file instead of
-// comparing it, unless its value is "" or "0".
+// comparing it, unless its value is "" or "0". The table of a mutant is always compared.
 const Update = "UPDATE_DOCS"
 
 // Doc compares the sections of the tables in the package comment of a Go file with the
@@ -33,7 +34,7 @@ func Doc(t testing.TB, file string, tables ...*fsm.Table) {
 	}
 	have := strings.ReplaceAll(string(text), "\r\n", "\n")
 	want, err := rewrite(have, tables)
-	update := os.Getenv(Update) != "" && os.Getenv(Update) != "0"
+	update := os.Getenv(Update) != "" && os.Getenv(Update) != "0" && !suitetest.IsMutant(t.Context())
 	switch {
 	case err != nil || want == have:
 	case update:
