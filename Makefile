@@ -3,7 +3,9 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
+ifndef AT_ONCE
 .NOTPARALLEL:
+endif
 
 # Every module stands for itself, also below somebody's go.work.
 export GOWORK := off
@@ -46,7 +48,14 @@ demo: ## show the main job: run examples/quickstart
 
 .PHONY: test
 test: vet fmt-check tidy-check ## check and test every module, most with the race detector
-	@$(find_race); ( $(call in_each,$(CODE),case " $(UNRACED) " in (*" $$m "*) r= ;; (*) r=$$race ;; esac; $(GO) test $$r -shuffle=on ./... && { [ -z "$$r" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; $(untested); exit $$status
+	@status=0; $(MAKE) --no-print-directory -k -j2 AT_ONCE=1 raced unraced || status=1; $(untested); exit $$status
+
+# The two parts of the tests run at once: one computes, one waits for servers.
+.PHONY: raced unraced
+raced:
+	@$(find_race); ( $(call in_each,$(filter-out $(UNRACED),$(CODE)),$(GO) test $$race -shuffle=on ./... && { [ -z "$$race" ] || $(pinned); }) ); status=$$?; $(narrow) || status=1; exit $$status
+unraced:
+	@$(call in_each,$(UNRACED),$(GO) test -shuffle=on ./...)
 
 # An int has 32 bits on 386, and atomic words want to be aligned there. Whether
 # this machine runs such a program is found by running one.
@@ -55,8 +64,11 @@ narrow = if ! CGO_ENABLED=0 GOARCH=386 $(GO) test -run '^$$' ./internal/ratio >/
 	else CGO_ENABLED=0 GOARCH=386 $(GO) test ./fsm ./lock ./queue; fi
 
 # The race detector allocates on its own account: what is pinned of allocations
-# is judged without it. Only what fails is of interest the second time.
-pinned = { out=$$($(GO) test -run 'Alloc|CostsTheSame' ./... 2>&1) || { echo "$$out"; false; }; }
+# is judged without it, in the packages that have such tests: the others would be built
+# for nothing. Only what fails is of interest the second time.
+pinned = { dirs=$$($(GO) list -f '{{.Dir}}' ./... | while read -r d; do \
+		if grep -qsE '^func Test[A-Za-z]*(Alloc|CostsTheSame)' "$$d"/*_test.go; then echo "$$d"; fi; done); \
+	[ -z "$$dirs" ] || out=$$($(GO) test -run 'Alloc|CostsTheSame' $$dirs 2>&1) || { echo "$$out"; false; }; }
 
 # Says in one line what was left out: tests that are skipped say nothing here.
 untested = out=; \
@@ -64,12 +76,14 @@ untested = out=; \
 	[ -n "$$INTERLOCK_MYSQL_DSN" ] || out="$${out:+$$out, }MariaDB or MySQL (INTERLOCK_MYSQL_DSN)"; \
 	[ -z "$$out" ] || echo "make $@: not run on $$out: set what is in brackets, or call make engines"
 
+RUN ?= test
+
 .PHONY: engines
-engines: ## make test with PostgreSQL and MariaDB: of this machine, or started for it
-	@REQUIRE_ENGINES=1 $(GO) run -C internal/enginetest ./engines $(MAKE) -C "$(CURDIR)" --no-print-directory test
+engines: ## make test, or RUN=long, with PostgreSQL and MariaDB: of this machine, or started for it
+	@REQUIRE_ENGINES=1 $(GO) run -C internal/enginetest ./engines $(MAKE) -C "$(CURDIR)" --no-print-directory $(RUN)
 
 .PHONY: long
-long: ## the same tests without limits: sets INTERLOCK_LONG=1
+long: ## the same tests without limits, and the long outages: sets INTERLOCK_LONG=1
 	@$(find_race); ( $(call in_each,$(CODE),INTERLOCK_LONG=1 $(GO) test $$race -shuffle=on -timeout=0 ./...) ); status=$$?; $(untested); exit $$status
 
 .PHONY: verify
@@ -77,16 +91,16 @@ verify: ## explore the protocols of internal/models to their end, and print the 
 	@INTERLOCK_LONG=1 $(GO) test -count=1 -timeout=0 -v -run '^TestVerify' ./internal/models
 
 .PHONY: lint
-lint: vet ## vet, staticcheck, and functions that nothing reaches
+lint: vet ## vet, for 32 bits and Windows too, staticcheck, and functions that nothing reaches
+	@CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
+	@CGO_ENABLED=0 GOOS=windows $(GO) vet ./...
 	@$(call in_each,$(CODE),$(TOOL) staticcheck ./...)
 	@$(call in_each,$(CODE),dead=$$($(TOOL) deadcode -test ./...) && \
 		{ [ -z "$$dead" ] || { echo "no program and no test reaches:"; echo "$$dead"; false; }; })
 
 .PHONY: vet
-vet: ## go vet, and for 32 bits and Windows too
+vet: ## go vet
 	@$(call in_each,$(CODE),$(GO) vet ./...)
-	@CGO_ENABLED=0 GOARCH=386 $(GO) vet ./...
-	@CGO_ENABLED=0 GOOS=windows $(GO) vet ./...
 
 .PHONY: fmt-check
 fmt-check: ## fail if "make fmt" would change a file

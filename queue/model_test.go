@@ -42,7 +42,7 @@ var modelKeys = []string{"a", "b", "c", "d"}
 // the queue runs no action that the reference does not permit (places, limits), and it
 // delays none that the reference permits (progress, order of turns).
 func TestModel(t *testing.T) {
-	checks(t, "10000", "1000000")
+	checks(t, "3000", "1000000")
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{
 			ref: &reference{

@@ -6,7 +6,7 @@
 //   - the server whose DSN is in the environment;
 //   - a server of this machine that listens on the usual port and accepts connections
 //     without a password;
-//   - a server that is started from the installed binaries in a directory of its own, and
+//   - a server that is started from the installed binaries, with [private.Config].Fast, and
 //     is removed after the command.
 //
 // The command gets INTERLOCK_POSTGRES_DSN and INTERLOCK_MYSQL_DSN. The variable of an
@@ -111,7 +111,7 @@ func (e engine) find() (dsn, how string, end func() error, err error) {
 	if e.answers() {
 		return e.usual, "the one of this machine", nothing, nil
 	}
-	s, err := e.start(nil)
+	s, err := e.start(&private.Config{Fast: true})
 	switch {
 	case errors.Is(err, private.ErrMissing):
 		return "", "missing: " + err.Error(), nothing, nil
