@@ -27,6 +27,19 @@ import (
 // event leads out of the absent state, Do creates it, with the zero payload that
 // the change edits.
 //
+// With [Config.Owner] an operation has no deadline while it waits for its turn: the
+// commit that starts the turn sets it, before the work runs. Without an Owner the
+// deadline is set at the admission and bounds the wait too.
+//
+// If the store fails when the turn comes, the start of the turn is tried again. If it
+// fails when the work has ended, the outcome is written again, after pauses of 50
+// milliseconds that double up to 5 seconds, until it is written or refused, the
+// operation is lost, or its deadline has passed. Every attempt extends the deadline if
+// the store can. The end of the queue's context and [Manager.Drain] end the attempts.
+// They need no place in the queue. [OutcomeError].Unwritten is the last error; a caller
+// that has the result may write it later by [Manager.Report], with the number of the
+// operation.
+//
 // Work may call the manager for other objects. For its own object, the table
 // refuses Do as from outside, and waiting for such an operation returns
 // [queue.ErrWouldDeadlock]. Work that ignores its context cannot be ended: it keeps

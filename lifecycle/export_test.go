@@ -15,6 +15,3 @@ func (m *Manager[S, E, T]) ReportUnfenced(ctx context.Context, id string, _ OpID
 	}
 	return m.Report(ctx, id, now.Operation, e, actor, change)
 }
-
-// Halt ends the retries of outcomes, as the end of the process does.
-func (m *Manager[S, E, T]) Halt() { m.core.retries.halt() }

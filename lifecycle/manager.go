@@ -92,7 +92,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return list
 	}
 	c := &core{
-		table: table, store: store, undo: make([]bool, len(table.Events)),
+		table: table, store: store, retries: newRetries(), undo: make([]bool, len(table.Events)),
 		observer: config.Observer, beforeCommit: config.BeforeCommit,
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		events: decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
@@ -101,7 +101,8 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		c.undo[e] = true
 	}
 	if c.queue == nil {
-		c.queue = queue.Must[Key](nil)
+		c.ownQueue = queue.Must[Key](nil)
+		c.queue = c.ownQueue
 	}
 	if table.Name != ownersTable {
 		c.owners = newOwners(store, DefaultTTL)

@@ -140,8 +140,8 @@ func (c *core) checkWorker() error {
 // The ticket is a Queuer's, because the work is done in this process even if
 // another place decides on its turn. A queue that several processes share is a
 // Queuer in each of them, whose actions take a place in the shared queue before
-// Admit, wait for its turn in Guard, and leave it after Settle or if they are
-// refused.
+// Admit, wait for its turn before Run, in Guard, and leave it after Settle or if they
+// are refused. Guard is called again if the start of a turn is retried.
 type Queue interface {
 	Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error)
 }
@@ -221,7 +221,7 @@ type OutcomeError struct {
 	// operation.
 	Err error
 	// Unwritten is why the outcome is not in the record: no row of the table
-	// permits its events, or the store failed. Sweeps find the object by its
+	// permits its events, or the store failed until the deadline or the shutdown. Sweeps find the object by its
 	// deadline, and sweeps of this manager report it if it has none. Nil: the
 	// record has the outcome, unless the operation was lost.
 	Unwritten error

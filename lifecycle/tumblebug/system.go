@@ -129,7 +129,7 @@ func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 // error is [queue.ErrNotDrained] if ctx ends first: the operations continue then. If
 // the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
-	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx))
+	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), s.vms.Drain(ctx))
 }
 
 func mciKey(nsID, mciID string) string { return nsID + "/" + mciID }
