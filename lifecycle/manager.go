@@ -16,7 +16,8 @@ import (
 // Manager moves the objects of one machine: S are its states, E its events, T is
 // the payload of a record. [New] makes one; the zero Manager is not usable. A
 // Manager is safe for concurrent use and needs no closing. It caches no objects,
-// keeps only running work in memory, and starts no goroutine except for that work.
+// keeps only running work in memory, and starts no goroutine except for that work and
+// its outcome.
 // Several managers in several processes may use one store.
 type Manager[S, E comparable, T any] struct {
 	machine *fsm.Machine[S, E, T]
