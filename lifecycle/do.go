@@ -100,7 +100,7 @@ func (o *operation) join(tx *Tx) error {
 			return err
 		}
 		if r.core.owner != o.core.owner {
-			return fmt.Errorf("%w: the manager of %s has another Owner", ErrInvalid, r.core.table.Name)
+			return fmt.Errorf("%w: the manager of %s has another Owner", ErrMisconfigured, r.core.table.Name)
 		}
 		r.joins = true
 	}

@@ -44,13 +44,16 @@ type Config[E comparable] struct {
 	// succeeded, the outcome becomes a failure. Default: none.
 	BeforeCommit func(ctx context.Context, change *StoredChange) (*Tx, error)
 
+	// Limits bounds reasons, payloads, arguments and messages. Default: see [Limits].
+	Limits Limits
+
 	// The remaining fields are for operations, see [Manager.Do].
 
 	// WorkerActor is the actor that reports how work ended: by the first event of
 	// Done that the table permits if the work succeeded, else by the first of
 	// Failed. If the table permits none for work that did not succeed, the
-	// deadline row of the state fires at once, unless it does the work again.
-	// Default: none; Do is then refused.
+	// deadline row of the state fires at once, unless it does the work again. It is
+	// not [fsm.Sweeper]. Default: none; Do is then refused.
 	WorkerActor  fsm.Actor
 	Done, Failed []E
 	// Handlers are the functions that do work, by name. After a crash another
@@ -93,7 +96,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	}
 	c := &core{
 		table: table, store: store, undo: make([]bool, len(table.Events)),
-		observer: config.Observer, beforeCommit: config.BeforeCommit,
+		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(),
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		events: decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
 	}
@@ -138,6 +141,12 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 		return fmt.Errorf("%w: New: Config.Owner was not made by Join", ErrInvalid)
 	}
 	table := m.Table()
+	if _, own := any(m).(*fsm.Machine[ownerState, ownerEvent, struct{}]); !own && strings.HasPrefix(table.Name, "interlock.") {
+		return fmt.Errorf("%w: New: machine names that begin with interlock. are the library's: %s", ErrInvalid, table.Name)
+	}
+	if config.WorkerActor == fsm.Sweeper {
+		return fmt.Errorf("%w: New: Config.WorkerActor: only sweeps act as %s", ErrInvalid, fsm.Sweeper)
+	}
 	if _, ok := table.ActorIndex(config.WorkerActor); config.WorkerActor != "" && !ok {
 		return fmt.Errorf("%w: New: Config.WorkerActor: machine %s has no actor %q", ErrInvalid, table.Name, config.WorkerActor)
 	}

@@ -287,6 +287,9 @@ func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*
 		err = &hookError{err}
 	}
 	if culprit.by == nil {
+		if lost, ok := err.(*ConflictError); ok && culprit.named {
+			err = &revisionError{lost}
+		}
 		return culprit, err
 	}
 	err = &hookError{culprit.fail(ctx, err)}
