@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // core is a [Manager] without type parameters: states, events and rows are indices
@@ -28,6 +29,7 @@ type core struct {
 	events   decide.Events
 	handlers map[string]Handler
 	queue    Queue
+	ownQueue *queue.Queuer[Key]                                    // queue, unless it is Config.Queue; else nil
 	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
 	owners   *core                                                 // of the owners in the same store; nil in that core itself
 	tasks    tasks

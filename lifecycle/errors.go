@@ -79,11 +79,11 @@ func (e *Error) Error() string {
 	}
 	if e.Event != "" {
 		b.WriteString(": ")
-		b.WriteString(e.Event)
+		b.WriteString(shown(e.Event))
 	}
 	if e.Actor != "" {
 		b.WriteString(" by ")
-		b.WriteString(string(e.Actor))
+		b.WriteString(shown(string(e.Actor)))
 	}
 	if e.From != "" {
 		b.WriteString(" in ")

@@ -18,6 +18,12 @@ import (
 // Manager is safe for concurrent use and needs no closing. It caches no objects,
 // keeps only running work in memory, and starts no goroutine except for that work.
 // Several managers in several processes may use one store.
+//
+// The caller of a method vouches for the actor that it names. The library compares
+// the actor with the rows of the table and authenticates nothing: a service derives
+// the actor from the credentials of a request, never from its text. [fsm.Sweeper] is
+// the actor of sweeps and of work without an event for its outcome: every method
+// refuses it with [fsm.ErrWrongActor], and only Config.Observe may return it.
 type Manager[S, E comparable, T any] struct {
 	machine *fsm.Machine[S, E, T]
 	core    *core
@@ -64,7 +70,7 @@ type Config[E comparable] struct {
 	Owner *Owner
 	// Queue is where work waits for its turn, one at a time for each object.
 	// Managers whose objects share a limit share a queue. Default: a queue of this
-	// manager with the queue's defaults.
+	// manager with the queue's defaults, which [Manager.Drain] drains.
 	Queue Queue
 	// Observe runs for every object that a sweep is about to move by its deadline
 	// row. It may look at the outside world, and returns the event that reports
@@ -78,8 +84,9 @@ type Config[E comparable] struct {
 
 // New returns a manager of a machine's objects in a store. The error matches
 // [ErrInvalid]: there is no machine or no store, the store's type is not
-// comparable, [Join] did not make the Owner, or the configuration names an event or
-// actor that the machine does not have.
+// comparable, [Join] did not make the Owner, the name of the machine begins with
+// "interlock.", or the configuration names an event or actor that the machine does not
+// have.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
@@ -104,7 +111,8 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		c.undo[e] = true
 	}
 	if c.queue == nil {
-		c.queue = queue.Must[Key](nil)
+		c.ownQueue = queue.Must[Key](nil)
+		c.queue = c.ownQueue
 	}
 	if table.Name != ownersTable {
 		c.owners = newOwners(store, DefaultTTL)
@@ -118,6 +126,28 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		}
 	}
 	return mgr, nil
+}
+
+// Drain waits for the work of this manager, for a shutdown: [Manager.Do] and
+// [Manager.Occupy] are refused from now on ([queue.ErrTerminated]), for good, and
+// sweeps do no work again. Work that waits or runs goes on. Drain returns nil when the
+// last outcome is decided. If ctx ends first, the error is [queue.ErrNotDrained]: the
+// work still goes on, and Drain may be called again. All other methods stay usable.
+// After it, leave with [Owner.Leave]; other processes then take over what is left.
+//
+// A queue of Config.Queue may have work of others: Drain returns [ErrMisconfigured]
+// and changes nothing. Drain that queue itself, for example by
+// [queue.Queuer.Terminate]. Inside work of the manager, Drain returns
+// [queue.ErrWouldDeadlock] and changes nothing.
+func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
+	err := fmt.Errorf("%w: drain Config.Queue itself", ErrMisconfigured)
+	if own := m.core.ownQueue; own != nil {
+		err = own.Terminate(ctx)
+	}
+	if err != nil {
+		return m.core.failed("drain", "", err)
+	}
+	return nil
 }
 
 // Must is [New] for configurations that are constant. It panics with the error of
@@ -210,8 +240,12 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // are stale. Actor and reason are mandatory. An absent state removes the object.
 // Prefer a forced row, if the table has one.
 //
+// The actor need not be declared, because the table permits nothing here: it is up to
+// 255 bytes of text for the history, such as the account of the operator. It cannot be
+// [fsm.Sweeper]. The caller decides which of its users may override.
+//
 // Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty or
-// blank, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
+// blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
 // Nothing is written then, except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
 	c := m.bare(decide.Override, "override", id, actor, change)

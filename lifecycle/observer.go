@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // Observer receives what a [Manager] does. A nil function is not called. The
@@ -20,6 +21,33 @@ type Observer struct {
 	Refused func(context.Context, error)
 	// Reported receives every report that has a verdict.
 	Reported func(context.Context, Reported)
+	// Finished receives the end of every operation whose work this process did. The
+	// functions of the queue call it, with the context of the queue, before the next
+	// work of the object starts.
+	Finished func(context.Context, Finished)
+}
+
+// Finished is the end of an operation.
+type Finished struct {
+	Key
+	Operation OpID
+	// Err is the error of [Handle.Wait]: nil, or an [*OutcomeError]. If the work has
+	// panicked, errors.AsType finds the [*queue.PanicError] with the stack in it.
+	Err error
+}
+
+// finish is the last call of the queue for an operation: it writes the outcome and
+// reports it to the observer.
+func (o *operation) finish(ctx context.Context, how queue.Outcome, why error) {
+	if finished := o.core.observer.Finished; finished != nil {
+		defer func() { // also if other user code panics
+			o.mu.Lock()
+			e := Finished{o.task.Key, o.task.Operation, o.err}
+			o.mu.Unlock()
+			finished(ctx, e)
+		}()
+	}
+	o.settle(ctx, how, why)
 }
 
 // Reported is a report and its verdict.

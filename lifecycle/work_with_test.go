@@ -84,7 +84,7 @@ func TestWorkWithRefused(t *testing.T) {
 		{firing(m, "c", "start", user, nil), lifecycle.ErrNotFound},
 		{firing(m, "a", "start", user, nil), lifecycle.ErrInvalid},
 		{firing(m, "b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
-		{firing(idle, "b", "start", user, nil), lifecycle.ErrMisconfigured},
+		{firing(idle, "b", "start", user, nil), lifecycle.ErrInvalid},
 		{firing(mute, "b", "start", user, nil), lifecycle.ErrMisconfigured},
 	} {
 		_, err := doWith(t.Context(), m, "a", "start", user, work, nil, c.part)
