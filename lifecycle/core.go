@@ -21,6 +21,7 @@ type core struct {
 	observer     Observer
 	beforeCommit func(context.Context, *StoredChange) (*Tx, error) // nil: none
 	payloads     payloads
+	limits       Limits
 
 	// For operations.
 	owner    *Owner // nil: none

@@ -15,3 +15,11 @@ func (m *Manager[S, E, T]) ReportUnfenced(ctx context.Context, id string, _ OpID
 	}
 	return m.Report(ctx, id, now.Operation, e, actor, change)
 }
+
+// Replies returns the table of [Problem] in its order.
+func Replies() (list []ProblemDetails) {
+	for _, r := range replies {
+		list = append(list, r.problem(""))
+	}
+	return list
+}

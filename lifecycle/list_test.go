@@ -310,7 +310,7 @@ func TestHistoryUnsupported(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		_, err := m.History(t.Context(), "a", 0, 0)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.Equal(t, 501, lifecycle.HTTPStatus(err))
+		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 		require.EqualError(t, err, `lifecycle: history vm "a": unsupported operation: the store keeps no history`)
 	}
 }

@@ -107,7 +107,7 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 	}
 	o.ref = OwnerRef{Name: name, Epoch: uint64(r.change.To.Operation)}
 	alive, end := context.WithCancelCause(context.Background())
-	o.alive, o.lose = alive, func() { end(fmt.Errorf("%w: owner %q is dead or was replaced", ErrStale, name)) }
+	o.alive, o.lose = alive, func() { end(&OwnerError{o.ref}) }
 	return o, nil
 }
 

@@ -134,7 +134,10 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 		if v := recover(); v != nil {
 			err = o.failed(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
 		}
-		o.finish(err)
+		if panicked := protect(func() error { o.report(ctx, err); return nil }); panicked != nil {
+			err = o.failed(outcome, why, panicked)
+		}
+		o.end(err)
 	}()
 	for pause := firstPause; temporary(err) && !o.task.overdue(); pause = min(2*pause, longestPause) {
 		pause -= rand.N(pause / 4) // all operations of the process have met the same outage
@@ -146,11 +149,12 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	}
 }
 
-// keep extends the deadline if the store was the reason that the outcome is not
-// written. An error of BeforeCommit may stay for ever, and must not keep the sweeper
-// from the object for ever.
+// keep extends the deadline if an outage is the reason that the outcome is not
+// written. Any other error may stay for ever, and must not keep the sweeper from the
+// object for ever.
 func (o *operation) keep(ctx context.Context, err error) {
-	if _, hook := errors.AsType[*hookError](err); hook {
+	_, hook := errors.AsType[*hookError](err)
+	if hook || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
@@ -166,7 +170,7 @@ func temporary(err error) bool {
 		return false
 	}
 	for _, final := range []error{
-		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, errors.ErrUnsupported,
+		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, ErrMisconfigured, errors.ErrUnsupported,
 		fsm.ErrNotAllowed, fsm.ErrWrongActor, fsm.ErrForcedOnly, fsm.ErrGuard, queue.ErrPanic,
 	} {
 		if errors.Is(failed.Unwritten, final) {

@@ -15,7 +15,8 @@ import (
 // A Store is safe for concurrent use, and its type is comparable (a pointer, as a
 // rule). If the context has ended, a method returns an error that matches both
 // ctx.Err() and its cause (see [Ended]); once the store is closed, it returns
-// [ErrClosed]. In both cases nothing was written.
+// [ErrClosed]. In both cases nothing was written. While the store cannot answer, its
+// methods return errors that match [ErrUnavailable].
 type Store interface {
 	// Get returns the record of an object, linearizably: it sees every commit
 	// that was acknowledged before Get was called. For an object that does not
@@ -39,7 +40,7 @@ type Store interface {
 	// Errors: [*ConflictError] for the first change whose expectation fails,
 	// [*PreconditionError], [*OwnerError], and [ErrUnknownOutcome] if the store
 	// cannot determine whether it has written. Any other error means that nothing
-	// was written.
+	// was written: [ErrUnavailable], if the same commit may succeed later.
 	Commit(ctx context.Context, c *Commit) error
 
 	// List returns the records that a query selects, in order of id, at most

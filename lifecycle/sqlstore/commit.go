@@ -12,8 +12,8 @@ import (
 
 // Commit implements [lifecycle.Store]. The whole commit is one transaction, or one
 // statement if the engine can do it. Deadlocks, serialization failures and a locked
-// database are retried for [Config.RetryFor]; after that Commit returns the driver's
-// error, and nothing is written. If the answer of the engine is lost, the store
+// database are retried for [Config.RetryFor]; after that Commit returns
+// [lifecycle.ErrUnavailable], and nothing is written. If the answer of the engine is lost, the store
 // searches the history for the commit, and sends it again with the same token while
 // the context lasts.
 //
@@ -190,7 +190,7 @@ func (s *Store) commitIn(ctx context.Context, p *plan) error {
 	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):
 		return err
 	case classify(err) == busy, classify(err) == duplicate:
-		return fmt.Errorf("%w: %w", ErrRollback, err)
+		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 	}
 	return failed(ctx, err)
 }

@@ -20,7 +20,8 @@ var (
 	ErrIdentifier = errors.New("sqlstore: invalid identifier")
 	// ErrRollback: a transaction of the caller cannot go on, because of a deadlock, a
 	// serialization failure or a concurrent commit. Roll it back and run it again from
-	// its beginning. The error wraps the driver's error.
+	// its beginning. The error wraps the driver's error and matches
+	// [lifecycle.ErrUnavailable].
 	ErrRollback = errors.New("sqlstore: the transaction must be rolled back and run again")
 )
 
@@ -166,7 +167,40 @@ func failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
 	}
+	if unavailable(err) {
+		err = fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, err)
+	}
 	return fmt.Errorf("sqlstore: %w", err)
+}
+
+// unavailable reports whether a call that has written nothing may succeed later: the
+// engine does not answer, other transactions are in the way, or it lacks resources.
+func unavailable(err error) bool {
+	var state interface {
+		error
+		SQLState() string
+	}
+	var code interface {
+		error
+		Code() int
+	}
+	switch c := classify(err); {
+	case c != refused:
+		return c != duplicate && !errors.Is(err, lifecycle.ErrInvalid) && !errors.Is(err, lifecycle.ErrForeign) &&
+			!errors.Is(err, lifecycle.ErrStale)
+	case errors.As(err, &state):
+		// Resources, among them the disk and the number of connections; the time-out of
+		// a statement; a transaction that may only read, as on a standby.
+		return strings.HasPrefix(state.SQLState(), "53") || state.SQLState() == "57014" || state.SQLState() == "25006"
+	case errors.As(err, &code):
+		return code.Code()&0xff == 13 || code.Code()&0xff == 7 // the disk is full, no memory
+	}
+	switch n, _ := numberOf(err); n {
+	case 1021, 1037, 1038, 1040, 1041, 1114, 1203, 1206, 1226, // resources, as above
+		1290, 1792, 1836, 3024: // a server that may only read, the time-out of a statement
+		return true
+	}
+	return false
 }
 
 // unknown returns the error of a commit whose answer was lost, and which the store
