@@ -32,7 +32,7 @@ func moved() *lifecycle.Commit {
 func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
-		state, state, "", revision, sequence, int64(0), "", int64(0), "", empty, empty, nil,
+		state, state, "", revision, sequence, int64(0), nil, "", int64(0), "", empty, empty, nil,
 		int64(1_000_000), "", "", "", empty, empty, token[:], int64(0),
 	}}
 }
@@ -204,7 +204,7 @@ func TestLostWithoutToken(t *testing.T) {
 		case strings.Contains(query, "information_schema.tables"):
 			return reply{rows: [][]driver.Value{{"InnoDB"}}}
 		case strings.Contains(query, "information_schema.statistics"):
-			return reply{rows: [][]driver.Value{{"PRIMARY", "id"}}}
+			return reply{rows: [][]driver.Value{{"PRIMARY", int64(1), "id"}}}
 		case strings.HasPrefix(query, "SELECT @@SESSION"):
 			return reply{rows: [][]driver.Value{{"STRICT_TRANS_TABLES", "F09F9880"}}}
 		case strings.HasPrefix(query, "SELECT COALESCE") && updated:
@@ -318,9 +318,9 @@ func TestReadsAreRetried(t *testing.T) {
 		require.NoError(t, store.Discard(t.Context(), 1, 2))
 		require.Equal(t, 15, failures)
 	}
-	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(1)} })
+	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(11)} })
 	_, err := store.Get(t.Context(), crane)
-	require.ErrorIs(t, err, codeError(1))
+	require.ErrorIs(t, err, codeError(11))
 	require.Len(t, f.statements(), 1, "the error is final")
 	_, err = store.List(t.Context(), lifecycle.Query{Machine: "crane"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

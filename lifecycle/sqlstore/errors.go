@@ -78,7 +78,7 @@ func classify(err error) class {
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate
-	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition),
+	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
 		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema):
 		return refused
 	case errors.As(err, &state):
@@ -167,6 +167,37 @@ func failed(ctx context.Context, err error) error {
 		return lifecycle.Ended(ctx)
 	}
 	return fmt.Errorf("sqlstore: %w", err)
+}
+
+// refusal returns the error of a call that has written nothing. If the engine does not
+// know a name in the statement, a migration may have made the tables incompatible.
+func (s *Store) refusal(ctx context.Context, err error) error {
+	if s.tx == nil && s.l.version > 0 && unknownName(err) {
+		if _, schema := s.on(s.db).schema(ctx, s.config.Prefix); errors.Is(schema, ErrSchema) {
+			return fmt.Errorf("%w: %w", schema, err)
+		}
+	}
+	return failed(ctx, err)
+}
+
+// unknownName reports whether the engine does not know a table or a column.
+func unknownName(err error) bool {
+	var state interface {
+		error
+		SQLState() string
+	}
+	var code interface {
+		error
+		Code() int
+	}
+	switch {
+	case errors.As(err, &state):
+		return state.SQLState() == "42P01" || state.SQLState() == "42703"
+	case errors.As(err, &code):
+		return code.Code() == 1 // or another fault of the statement
+	}
+	n, _ := numberOf(err)
+	return n == 1054 || n == 1146
 }
 
 // unknown returns the error of a commit whose answer was lost, and which the store
