@@ -151,7 +151,7 @@ var mysql = &engine{
 }
 
 var sqlite = &engine{
-	name: "sqlite", quote: `"`,
+	name: "sqlite", quote: "`", // in double quotes, an unknown column is a text
 	now: "NULL", report: "%s", fromMicros: "%s", toMicros: "%s", // every statement gets the time of the process
 
 	prepares: true, oneWriter: true,
