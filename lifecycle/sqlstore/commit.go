@@ -20,7 +20,7 @@ import (
 // Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
 // that are not up to 255 bytes of UTF-8 without NUL; [errors.ErrUnsupported] for
 // values that an existing table has no column for; [ErrRollback] in a transaction of
-// the caller. In a Reason, and in topics and keys of messages, U+FFFD replaces what is
+// the caller; [ErrHistory]. In a Reason, and in topics and keys of messages, U+FFFD replaces what is
 // not UTF-8.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	p, err := s.plan(c)
@@ -52,7 +52,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			continue
 		case lost != nil:
 			return unknown(ctx, p, lost.err, err)
-		case errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale):
+		case errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale), errors.Is(err, ErrHistory):
 			return err
 		}
 		return s.refusal(ctx, err)

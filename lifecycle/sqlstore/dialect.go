@@ -67,6 +67,10 @@ type engine struct {
 	transactional string // the storage that has transactions
 	elsewhere     string // the schema of the table and that of new tables, if they differ; empty: they do not
 
+	// raiseNumbers advances the counter of the table of messages %s by %s. Empty: a row with
+	// a number advances it.
+	raiseNumbers string
+
 	// sessionProbe queries the SQL mode and the argument as the server received it.
 	sessionProbe string
 
@@ -111,6 +115,8 @@ var postgres = &engine{
 	transactional: "table",
 	elsewhere: "SELECT n.nspname, COALESCE(current_schema(), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
 		" WHERE c.oid = " + visible + " AND n.nspname IS DISTINCT FROM current_schema()",
+
+	raiseNumbers: "SELECT setval(pg_get_serial_sequence(%[1]s, 'number'), nextval(pg_get_serial_sequence(%[1]s, 'number')) + %[2]s)",
 
 	beginMigration: "BEGIN", lockMigration: "SELECT pg_advisory_xact_lock(6001973320)",
 	endMigration: "COMMIT", undoMigration: "ROLLBACK",

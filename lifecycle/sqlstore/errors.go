@@ -18,6 +18,9 @@ var (
 	// ErrIdentifier: the name of a table, a column or a prefix is not a valid
 	// identifier.
 	ErrIdentifier = errors.New("sqlstore: invalid identifier")
+	// ErrHistory: an object has a record without its history, or a history without its
+	// record: one of the tables was restored without the other. Nothing was written.
+	ErrHistory = errors.New("sqlstore: record and history do not fit")
 	// ErrRollback: a transaction of the caller cannot go on, because of a deadlock, a
 	// serialization failure or a concurrent commit. Roll it back and run it again from
 	// its beginning. The error wraps the driver's error.
@@ -79,7 +82,7 @@ func classify(err error) class {
 	case errors.Is(err, errTaken):
 		return duplicate
 	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
-		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema):
+		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
 		return refused
 	case errors.As(err, &state):
 		return classifyPostgres(state.SQLState())
