@@ -15,14 +15,13 @@ import (
 
 // List implements [lifecycle.Store].
 //
-// Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for a limit
-// below 1; [errors.ErrUnsupported] for a query by age of an existing table without a
-// column for ChangedAt.
+// Errors, in addition to those of the interface: [errors.ErrUnsupported] for a query by
+// age of an existing table without a column for ChangedAt.
 func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycle.StoredRecord, err error) {
-	switch {
-	case q.Limit <= 0:
-		return nil, fmt.Errorf("%w: query with limit %d", lifecycle.ErrInvalid, q.Limit)
-	case q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "":
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "" {
 		return nil, fmt.Errorf("%w: query by age: the table has no column for %s", errors.ErrUnsupported, columnNames[vChangedAt])
 	}
 	given := len(q.States)
