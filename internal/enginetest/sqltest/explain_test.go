@@ -18,9 +18,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// overheard is a driver that remembers the last query.
+// overheard is a driver that remembers the queries.
 type overheard struct {
 	driver.Driver
+	heard
+	all []heard
+}
+
+// heard is a query.
+type heard struct {
 	query string
 	args  []any
 }
@@ -52,6 +58,7 @@ func (c *overheardConn) QueryContext(ctx context.Context, query string, args []d
 	for _, a := range args {
 		c.o.args = append(c.o.args, a.Value)
 	}
+	c.o.all = append(c.o.all, c.o.heard)
 	return c.fullConn.QueryContext(ctx, query, args)
 }
 
