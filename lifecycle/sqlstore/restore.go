@@ -16,8 +16,8 @@ import (
 // would hand out the same numbers again. Call it once after the database was restored
 // from a backup, after a failover to a replica that lagged, and after a crash of an
 // engine that acknowledges commits before they are on disk. No process may use the
-// tables meanwhile: a store that was opened before must be opened again. The first
-// section of the package documentation about it is "After a restore".
+// tables meanwhile: a store that was opened before must be opened again. The
+// package documentation has the steps under "After a restore".
 //
 // Lost is a number that no object has lost more commits than; 0 is 1,000,000. In one
 // transaction, AfterRestore
@@ -26,7 +26,7 @@ import (
 //     owners too, and gives it a new commit token;
 //   - raises the numbers with which a key begins that the tables do not have, and the
 //     numbers of messages, by at least as much;
-//   - makes programs of version 1 stop, which do not know these numbers.
+//   - closes the tables to programs of version 1, which do not know these numbers.
 //
 // Objects, sequence numbers and history stay as they are. After an error the tables are
 // as before, except that numbers of messages may be unused. A second call does no harm.
