@@ -63,10 +63,7 @@ func (q *Query) Check() error {
 	case q.After == "":
 		return nil
 	}
-	if err := checkID(q.After); err != nil {
-		return fmt.Errorf("query after a page: %w", err)
-	}
-	return nil
+	return checkID(q.After)
 }
 
 // check refuses a precondition that holds for no object.

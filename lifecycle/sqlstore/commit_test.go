@@ -227,6 +227,32 @@ func TestLostWithoutToken(t *testing.T) {
 	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
 }
 
+// A dead owner at the second sending does not show that the first one was not written.
+func TestLostThenOwnerDead(t *testing.T) {
+	c := moved()
+	c.Owner = lifecycle.OwnerRef{Name: "alpha"}
+	sent := 0
+	store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
+		switch {
+		case query == "COMMIT":
+			return reply{err: io.ErrUnexpectedEOF}
+		case strings.HasPrefix(query, isUpdate):
+			sent++
+			return reply{affected: 1, last: 1}
+		case strings.HasPrefix(query, isRecord) && args[0].Value == "interlock.owner":
+			return reply{rows: row([]string{"alive", "dead"}[sent-1], 1, 1, before)}
+		case strings.HasPrefix(query, isRecord):
+			return reply{rows: row("idle", 4, 2, before)}
+		}
+		return reply{affected: 1}
+	})
+	err := store.Commit(t.Context(), c)
+	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+	require.NotErrorIs(t, err, lifecycle.ErrStale)
+	require.ErrorContains(t, err, `owner "alpha" of epoch 0 is not alive`)
+	require.Equal(t, 2, sent)
+}
+
 // A MetadataOnly change has no history row: the token in the record shows its commit.
 func TestLostMetadataOnly(t *testing.T) {
 	c, other := moved(), lifecycle.NewToken()
