@@ -45,7 +45,8 @@ type Store interface {
 
 	// List returns the records that a query selects, in order of id, at most
 	// q.Limit of them; fewer mean that there are no more. An object that exists
-	// and matches while all pages are read is in exactly one of them.
+	// and matches while all pages are read is in exactly one of them. The error is
+	// [ErrInvalid] for a query that [Query.Check] refuses.
 	List(ctx context.Context, q Query) ([]StoredRecord, error)
 
 	// Capabilities returns what the store can do. The result never changes.
@@ -235,8 +236,8 @@ type Query struct {
 	NotOwnedBy []OwnerRef
 	// WithoutPayload leaves Payload, Saved and Args of the records nil.
 	WithoutPayload bool
-	After          string // only ids greater than this one, bytewise
-	Limit          int    // > 0
+	After          string // only ids greater than this one, bytewise; empty, or a possible id
+	Limit          int    // from 1; a store has no maximum
 }
 
 // HistoryRow is one accepted change, written in the same commit as the change.

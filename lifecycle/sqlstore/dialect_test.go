@@ -99,7 +99,7 @@ func TestIdentifier(t *testing.T) {
 // Statements have placeholders for all data.
 func TestStatementsHaveNoValues(t *testing.T) {
 	for _, d := range []Dialect{Postgres, MySQL, SQLite} {
-		for _, st := range d.compile(d.own("p_")).prepared() {
+		for _, st := range d.compile(d.own("p_", Version)).prepared() {
 			places := strings.Count(st.text, "?")
 			if d.numbered {
 				places = strings.Count(st.text, "$")

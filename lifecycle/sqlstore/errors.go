@@ -18,6 +18,9 @@ var (
 	// ErrIdentifier: the name of a table, a column or a prefix is not a valid
 	// identifier.
 	ErrIdentifier = errors.New("sqlstore: invalid identifier")
+	// ErrHistory: an object has a record without its history, or a history without its
+	// record: one of the tables was restored without the other. Nothing was written.
+	ErrHistory = errors.New("sqlstore: record and history do not fit")
 	// ErrRollback: a transaction of the caller cannot go on, because of a deadlock, a
 	// serialization failure or a concurrent commit. Roll it back and run it again from
 	// its beginning. The error wraps the driver's error and matches
@@ -79,8 +82,8 @@ func classify(err error) class {
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate
-	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition),
-		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema):
+	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
+		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
 		return refused
 	case errors.As(err, &state):
 		return classifyPostgres(state.SQLState())
@@ -201,6 +204,37 @@ func unavailable(err error) bool {
 		return true
 	}
 	return false
+}
+
+// refusal returns the error of a call that has written nothing. If the engine does not
+// know a name in the statement, a migration may have made the tables incompatible.
+func (s *Store) refusal(ctx context.Context, err error) error {
+	if s.tx == nil && s.l.version > 0 && unknownName(err) {
+		if _, schema := s.on(s.db).schema(ctx, s.config.Prefix); errors.Is(schema, ErrSchema) {
+			return fmt.Errorf("%w: %w", schema, err)
+		}
+	}
+	return failed(ctx, err)
+}
+
+// unknownName reports whether the engine does not know a table or a column.
+func unknownName(err error) bool {
+	var state interface {
+		error
+		SQLState() string
+	}
+	var code interface {
+		error
+		Code() int
+	}
+	switch {
+	case errors.As(err, &state):
+		return state.SQLState() == "42P01" || state.SQLState() == "42703"
+	case errors.As(err, &code):
+		return code.Code() == 1 // or another fault of the statement
+	}
+	n, _ := numberOf(err)
+	return n == 1054 || n == 1146
 }
 
 // unknown returns the error of a commit whose answer was lost, and which the store

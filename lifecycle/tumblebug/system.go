@@ -157,6 +157,9 @@ type (
 func (s *System) members(ctx context.Context, mci string) ([]vmRecord, error) {
 	var list []vmRecord
 	prefix := mci + "/"
+	if len(prefix) > lifecycle.MaxID {
+		return nil, nil // no id begins with it
+	}
 	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{After: prefix}) {
 		if err != nil {
 			return nil, err

@@ -73,7 +73,8 @@ func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
 		"UPDATE %sobjects SET changed_at = changed_at - %d", "UPDATE %sobjects SET deadline = deadline - %d",
 	}
 	if store.Capabilities().History {
-		texts = append(texts, "UPDATE %shistory SET at = at - %d")
+		texts = append(texts, "UPDATE %[1]shistory SET at = at - %[2]d",
+			"UPDATE %[1]sschema SET trimmed_at = trimmed_at - %[2]d, trimmed_to = trimmed_to - %[2]d WHERE trimmed_at > 0")
 	}
 	for _, text := range texts {
 		_, err := m.db.ExecContext(t.Context(), fmt.Sprintf(text, m.prefix, d.Microseconds()))
