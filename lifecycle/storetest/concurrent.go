@@ -149,10 +149,8 @@ func oneCreationWins(t *tester) {
 func singleWriterNeverConflicts(t *tester) {
 	o := owner("process", 1)
 	first := t.join(o, alive)
-	probe := commitOf(change(t.get(key("probe")), idle))
-	probe.Owner = o
-	if errors.Is(send(t.Context(), t.store, probe), errors.ErrUnsupported) {
-		o = lifecycle.OwnerRef{} // the store cannot keep owners
+	if t.refusesOwners() {
+		o = lifecycle.OwnerRef{}
 	}
 	const callers = 16
 	var writing atomic.Int64

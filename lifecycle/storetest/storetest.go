@@ -195,6 +195,11 @@ func (t *tester) use(store lifecycle.Store) {
 	if !t.config.Exclusive {
 		t.stores = append(t.stores, t.second())
 		t.store = newPair(t.stores)
+		t.Cleanup(func() {
+			if t.Failed() && len(t.stores) > 1 {
+				t.Log("the calls went to two stores over the same data")
+			}
+		})
 	}
 }
 
