@@ -73,7 +73,8 @@ type Capabilities struct {
 }
 
 // Key identifies an object: its machine and its id. It has no String method,
-// because the records that embed it would inherit it.
+// because the records that embed it would inherit it. A store that cannot keep a NUL
+// in a name refuses such a key with [ErrInvalid].
 type Key struct {
 	Machine string `json:"machine"`
 	ID      string `json:"id"`
@@ -166,8 +167,9 @@ type StoredChange struct {
 	// MetadataOnly changes nothing but Deadline, Owner, Epoch, Work, Args and
 	// WorkOptions. All other fields of To are as they were read, Sequence and
 	// ChangedAt included, and so is the deadline if Timeout is 0. The record gets
-	// a new revision and no history row. A MetadataOnly commit that is sent again
-	// is a conflict: without a history row its token cannot be found.
+	// a new revision and no history row. A commit with a MetadataOnly change that
+	// is sent again is a conflict, also if it has other changes: without a history
+	// row the results of the change cannot be found.
 	MetadataOnly bool
 }
 
