@@ -4,7 +4,8 @@ package fsm
 // agent. Actors are compared as strings. A machine declares at most [MaxActors].
 type Actor string
 
-// Sweeper is the actor of rows with a timeout. A Spec need not declare it.
+// Sweeper is the actor of rows with a timeout. A Spec need not declare it. A manager
+// of package lifecycle refuses it as the actor of its callers.
 const Sweeper Actor = "sweeper"
 
 // Kind is the kind of a state.

@@ -9,8 +9,8 @@ import (
 )
 
 // Change is what a call does besides moving the object. Nil is nothing. All of it
-// is dropped if the table ignores the event. Texts are UTF-8 without NUL, or the
-// call returns [ErrInvalid].
+// is dropped if the table ignores the event. Texts are UTF-8 without NUL, and all
+// of it is within [Config].Limits, or the call returns [ErrInvalid].
 type Change[T any] struct {
 	// Edit changes the payload in the same commit, before the guards run. It works
 	// on a copy, without any lock, once in every attempt to commit. If it returns
@@ -25,8 +25,8 @@ type Change[T any] struct {
 	// Force takes forced rows too.
 	Force bool
 	// Expect is the revision that the object must have: that of the record which
-	// the caller has decided on. The call returns [ErrConflict] if the object has
-	// another one or does not exist. Default: any revision.
+	// the caller has decided on. The call returns [ErrRevision], which is a conflict
+	// too, if the object has another one or does not exist. Default: any revision.
 	Expect Revision
 	// Operation is the operation that the call continues. The call returns
 	// [ErrStale] if the object is in another one, and [ErrNotFound] if it does not
@@ -85,22 +85,25 @@ func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e E, actor fs
 // bare makes a request without an event.
 func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}
-	c.core, c.verb, c.id, c.result = m.core, name, id, c
+	c.core, c.verb, c.id, c.result, c.caller = m.core, name, id, c, true
 	c.ask.Verb, c.ask.Actor = verb, actor
 	if change == nil {
 		return c
 	}
 	c.reason, c.require, c.messages = change.Reason, change.Require, change.Messages
 	c.expect, c.operation, c.admission, c.ask.Force = change.Expect, change.Operation, change.Admission, change.Force
+	c.named = change.Expect != ""
 	if change.Edit != nil {
-		c.ask.Edits, c.edit = true, editBytes(change.Edit)
+		c.ask.Edits, c.edit = true, editBytes(change.Edit, m.core.limits.Payload)
 	}
 	return c
 }
 
 // starts sets the payload of a new object. A payload that cannot be encoded is
 // reported when the request is checked.
-func (c *call[S, E, T]) starts(payload T) { c.request.payload, c.invalid = pack(payload) }
+func (c *call[S, E, T]) starts(payload T) {
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+}
 
 // guard runs the guard of a row on copies of the payloads: what it changes in them
 // changes nothing.
@@ -126,5 +129,5 @@ func (m *Manager[S, E, T]) editPayload(edit any) (func([]byte) ([]byte, error), 
 	if !ok {
 		return nil, false
 	}
-	return editBytes(typed), true
+	return editBytes(typed, m.core.limits.Payload), true
 }

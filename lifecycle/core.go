@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // core is a [Manager] without type parameters: states, events and rows are indices
@@ -20,6 +21,7 @@ type core struct {
 	observer     Observer
 	beforeCommit func(context.Context, *StoredChange) (*Tx, error) // nil: none
 	payloads     payloads
+	limits       Limits
 
 	// For operations.
 	owner    *Owner // nil: none
@@ -27,10 +29,11 @@ type core struct {
 	events   decide.Events
 	handlers map[string]Handler
 	queue    Queue
+	ownQueue *queue.Queuer[Key]                                    // queue, unless it is Config.Queue; else nil
 	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
 	owners   *core                                                 // of the owners in the same store; nil in that core itself
 	tasks    tasks
-	retries  retries
+	retries  *retries
 
 	watchers watchers
 }

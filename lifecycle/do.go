@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
@@ -16,16 +18,32 @@ import (
 // Do fires an event that starts an operation, and does its work in the object's
 // turn. It returns as soon as the operation is admitted:
 //
-//	reserve a place in the queue   or ErrFull, ErrStopping: nothing written
+//	reserve a place in the queue   or ErrFull, ErrTerminated: nothing written
 //	admit: one compare-and-set     or the errors of Fire:   nothing written
 //	work, in its turn
 //	outcome: one compare-and-set, by an event of Config, if the object is still
 //	in this operation and this process still owns it
 //
+// If the queue of the object is full, Do decides the request without a commit: a
+// refusal as by Fire comes before ErrFull.
+//
 // The record has the new state before the work waits. The table refuses a later
 // request, or admits it behind this one. If the object does not exist and the
 // event leads out of the absent state, Do creates it, with the zero payload that
 // the change edits.
+//
+// With [Config.Owner] an operation has no deadline while it waits for its turn: the
+// commit that starts the turn sets it, before the work runs. Without an Owner the
+// deadline is set at the admission and bounds the wait too.
+//
+// If the store fails when the turn comes, the start of the turn is tried again. If it
+// fails when the work has ended, the outcome is written again, after pauses of 50
+// milliseconds that double up to 5 seconds, until it is written or refused, the
+// operation is lost, or its deadline has passed. After [ErrUnavailable] and
+// [ErrUnknownOutcome] an attempt also extends the deadline. The attempts need no place
+// in the queue; the end of the queue's context and [Manager.Drain] end them.
+// [OutcomeError].Unwritten is the last error. A caller that has the result may write it
+// later by [Manager.Report], with the number of the operation.
 //
 // Work may call the manager for other objects. For its own object, the table
 // refuses Do as from outside, and waiting for such an operation returns
@@ -34,12 +52,14 @@ import (
 // and the result of the work then has no effect.
 //
 // Errors: those of [Manager.Fire] and [Manager.Create]; [ErrNotFound] if the object
-// does not exist and the event creates none; [queue.ErrFull], [queue.ErrStopping]
+// does not exist and the event creates none; [ErrExists] if it exists and the event
+// only creates; [queue.ErrFull], [queue.ErrStopping]
 // and [queue.ErrTerminated]; [queue.ErrInvalid] for a Class that the queue does not
-// have; [ErrStale] if this process has lost its ownership; [ErrInvalid] for work
+// have; [ErrStale] if this process has lost its ownership; [ErrMisconfigured] for work
 // without a handler or function, a handler that is not registered, a manager
-// without WorkerActor or Done, an event that starts no operation, a function where
-// the table does work again after a crash, and a Work.With that cannot take part.
+// without WorkerActor or Done, a function where the table does work again after a
+// crash, and an object of Work.With whose manager has another Owner; [ErrInvalid] for
+// an event that starts no operation, and a Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
 	c := m.call(decide.Fire, "do", id, e, actor, change)
 	c.ask.MayExist = true
@@ -109,7 +129,7 @@ func (o *operation) join(tx *Tx) error {
 			return err
 		}
 		if r.core.owner != o.core.owner {
-			return fmt.Errorf("%w: the manager of %s has another Owner", ErrInvalid, r.core.table.Name)
+			return fmt.Errorf("%w: the manager of %s has another Owner", ErrMisconfigured, r.core.table.Name)
 		}
 		r.joins = true
 	}
@@ -132,7 +152,7 @@ func (o *operation) submit(ctx context.Context) error {
 		name = o.core.eventName(r.ask.Event)
 	}
 	r.onCommit = o.noteAdmitted
-	ticket, err := o.core.enqueue(ctx, o.turns(), &queue.Action{
+	ticket, err := o.reserve(ctx, &queue.Action{
 		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
 		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,
 	})
@@ -144,6 +164,31 @@ func (o *operation) submit(ctx context.Context) error {
 	}
 	o.ticket = ticket
 	return nil
+}
+
+// reserve submits the action. If the queue of an object is full, the object decides:
+// the caller learns that its request is refused, which no later room changes.
+func (o *operation) reserve(ctx context.Context, act *queue.Action) (*queue.Ticket[Key], error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		ticket, err := o.core.enqueue(ctx, o.turns(), act)
+		full, ok := errors.AsType[*queue.RefusedError](err)
+		if !ok || full.Reason != queue.ErrFull || full.Key == nil {
+			return ticket, err
+		}
+		if full.Admitting == 0 {
+			if culprit, refusal := refused(ctx, o.requests, o.require); refusal != nil {
+				return nil, &queue.RefusedError{Reason: queue.ErrConflict, Err: culprit.fail(ctx, refusal)}
+			}
+			return nil, err
+		}
+		// The commits of the requests in front are under way. Of many requests at the
+		// same moment one is admitted, and the object refuses the others.
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // turns returns the objects whose turns the work takes, the operation's own first.

@@ -130,18 +130,18 @@ func TestDoRefused(t *testing.T) {
 			fire(t, m, "a", "reboot", user, nil)
 		}},
 		{name: "not there", id: "b", event: "stop", actor: user, is: []error{lifecycle.ErrNotFound}},
-		{name: "there already", event: "create", actor: user, is: []error{fsm.ErrNotAllowed}},
+		{name: "there already", event: "create", actor: user, is: []error{lifecycle.ErrExists}},
 		{name: "empty id", id: "\x00", event: "stop", actor: user, is: []error{lifecycle.ErrInvalid}},
 		{name: "long id", id: strings.Repeat("x", 256), event: "create", actor: user, is: []error{lifecycle.ErrInvalid}},
-		{name: "no work", event: "stop", actor: user, work: func(w *lifecycle.Work) { *w = lifecycle.Work{} }, is: []error{lifecycle.ErrInvalid}},
-		{name: "two works", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Handler = "known" }, is: []error{lifecycle.ErrInvalid}},
-		{name: "unknown handler", event: "stop", actor: user, work: func(w *lifecycle.Work) { *w = lifecycle.Named("unknown", nil) }, is: []error{lifecycle.ErrInvalid}},
+		{name: "no work", event: "stop", actor: user, work: func(w *lifecycle.Work) { *w = lifecycle.Work{} }, is: []error{lifecycle.ErrMisconfigured}},
+		{name: "two works", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Handler = "known" }, is: []error{lifecycle.ErrMisconfigured}},
+		{name: "unknown handler", event: "stop", actor: user, work: func(w *lifecycle.Work) { *w = lifecycle.Named("unknown", nil) }, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "negative time-out", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Timeout = -1 }, is: []error{lifecycle.ErrInvalid}},
 		{name: "negative wait", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.QueueTimeout = -1 }, is: []error{lifecycle.ErrInvalid}},
-		{name: "a function where work is done again", event: "reboot", actor: user, is: []error{lifecycle.ErrInvalid}},
+		{name: "a function where work is done again", event: "reboot", actor: user, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "unknown class", event: "stop", actor: user, work: func(w *lifecycle.Work) { w.Class = "nowhere" }, is: []error{queue.ErrInvalid}},
-		{name: "no worker", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.WorkerActor = "" }, is: []error{lifecycle.ErrInvalid}},
-		{name: "no event for done", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.Done = nil }, is: []error{lifecycle.ErrInvalid}},
+		{name: "no worker", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.WorkerActor = "" }, is: []error{lifecycle.ErrMisconfigured}},
+		{name: "no event for done", event: "stop", actor: user, config: func(c *lifecycle.Config[event]) { c.Done = nil }, is: []error{lifecycle.ErrMisconfigured}},
 		{name: "edit", event: "stop", actor: user, change: &lifecycle.Change[size]{Edit: func(*size) error { return errBoom }}, is: []error{errBoom}},
 		{
 			name: "precondition", event: "stop", actor: user, is: []error{lifecycle.ErrPrecondition},
@@ -152,6 +152,13 @@ func TestDoRefused(t *testing.T) {
 			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
 			require.NoError(t, err)
 			t.Cleanup(func() { close(end) })
+		}},
+		{name: "full, and busy", event: "stop", actor: user, is: []error{lifecycle.ErrBusy}, in: func(t *testing.T, m *sizedManager, q *queue.Queuer[lifecycle.Key]) {
+			end := make(chan struct{})
+			_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Run: func(context.Context) error { <-end; return nil }})
+			require.NoError(t, err)
+			t.Cleanup(func() { close(end) })
+			fire(t, m, "a", "reboot", user, nil)
 		}},
 		{name: "terminated", event: "stop", actor: user, is: []error{queue.ErrTerminated}, in: func(t *testing.T, m *sizedManager, q *queue.Queuer[lifecycle.Key]) {
 			require.NoError(t, q.Terminate(t.Context()))

@@ -78,10 +78,12 @@
 //  1. do.go: core.do checks the work; operation.submit takes a place in the
 //     queue, which calls operation.admit: the steps of Fire, with owner and handler
 //     in the record. Do returns.
-//  2. The queue calls operation.turn, which reads whether the object is still in
-//     the operation, and operation.run, which calls the handler.
+//  2. The queue calls operation.run. turn.go: operation.startTurn commits the
+//     deadline, or reads whether the object is still in the operation. Then run calls
+//     the handler.
 //  3. outcome.go: the queue calls operation.settle. operation.conclude makes the
 //     report of the outcome, by WorkerActor, and applies it: the steps of Report.
+//     retry.go: while the store fails, operation.retry tries it again.
 //
 // [Manager.Report]:
 //
@@ -111,20 +113,27 @@
 //   - A report about an operation that is over changes nothing, even if the table
 //     permits it.
 //   - Operation ids, sequence numbers and revisions never repeat for a key, also
-//     after the object was removed and created again.
+//     after the object was removed and created again. If the store loses its newest
+//     commits (a restore from a backup, a failover that lags), operation ids repeat
+//     and [Record].Admission does not: outcomes compare it, and so do the reports and
+//     calls that carry it.
 //   - Payload and state change in the same commit. A payload shares no memory with
 //     the store.
 //   - Every error names machine, object, event and actor, matches one sentinel, and
 //     means that nothing was written, except [ErrUnknownOutcome].
 //   - A commit whose answer is lost is sent again with the same token.
-//   - The outcome of work is written by the owner of the operation or not at all: a
-//     process that was considered dead and comes back is refused.
+//   - The outcome of work is written by the owner of the operation or not at all: the
+//     commits of a process that was declared dead are refused, before it learns of
+//     that. They are the admissions, outcomes and heartbeats of its operations.
+//   - An outage of the store loses no success whose deadline has not passed: an
+//     outcome is written again when the store is back.
 //   - Clocks decide when a sweep acts; compare-and-set decides which writer wins.
 //   - A panic of a guard, an Edit, an observer or a hook reaches the caller. A panic
 //     of work or of its [EditOutcome] becomes the outcome of the work.
 //   - No lock is held across user code or a call of the store. The package starts no
-//     goroutine except those of the queue, one for each work that runs, and one for
-//     each EditOutcome while it runs.
+//     goroutine except those of the queue, one for each work that runs, one for
+//     each EditOutcome while it runs, and one for each outcome that is written again.
+//     [Manager.Drain] waits for them.
 //
 // # Limits
 //

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,7 +13,7 @@ import (
 )
 
 // The sentinels of this package, one for each reaction of a caller, beside those of
-// package fsm. [Error] has the detail, [HTTPStatus] the status code.
+// package fsm. [Error] has the detail, [Problem] the form for clients.
 var (
 	// ErrConflict: another writer moved the object first. Read the object again and
 	// decide whether the request still makes sense. It is [fsm.ErrConflict].
@@ -23,6 +22,9 @@ var (
 	// Try again when the operation has ended. The error matches fsm.ErrNotAllowed
 	// too.
 	ErrBusy = errors.New("lifecycle: cannot execute action at this time")
+	// ErrRevision: the object has another revision than [Change].Expect. The error
+	// matches ErrConflict too.
+	ErrRevision = errors.New("lifecycle: another revision")
 	// ErrNotFound: the object does not exist.
 	ErrNotFound = errors.New("lifecycle: not found")
 	// ErrExists: the object exists already.
@@ -33,6 +35,9 @@ var (
 	ErrPrecondition = errors.New("lifecycle: precondition failed")
 	// ErrInvalid: the request is bad in every state of the object.
 	ErrInvalid = errors.New("lifecycle: invalid request")
+	// ErrMisconfigured: the program has not configured what the request needs, such as
+	// a handler. No other request helps.
+	ErrMisconfigured = errors.New("lifecycle: misconfigured")
 	// ErrForeign: the stored record names a state that the machine does not have,
 	// or its payload cannot be decoded: another table or another T has written it.
 	// The record is not changed. Leave it to a process that has both. One verb is
@@ -41,6 +46,10 @@ var (
 	ErrForeign = errors.New("lifecycle: foreign record")
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("lifecycle: store is closed")
+	// ErrUnavailable: the store cannot do it now: it does not answer, other
+	// transactions are in the way, or it is full. Nothing was written. Try again
+	// later.
+	ErrUnavailable = errors.New("lifecycle: store is unavailable")
 	// ErrUnknownOutcome: the commit may or may not have been written, and the
 	// store could not tell. [UnknownOutcomeError] has the token.
 	ErrUnknownOutcome = errors.New("lifecycle: unknown outcome")
@@ -70,11 +79,11 @@ func (e *Error) Error() string {
 	}
 	if e.Event != "" {
 		b.WriteString(": ")
-		b.WriteString(e.Event)
+		b.WriteString(shown(e.Event))
 	}
 	if e.Actor != "" {
 		b.WriteString(" by ")
-		b.WriteString(string(e.Actor))
+		b.WriteString(shown(string(e.Actor)))
 	}
 	if e.From != "" {
 		b.WriteString(" in ")
@@ -151,6 +160,13 @@ func (e *existsError) Error() string {
 
 func (e *existsError) Unwrap() []error { return []error{ErrExists, e.conflict} }
 
+// revisionError is a conflict of a request whose caller has named the revision.
+type revisionError struct{ conflict *ConflictError }
+
+func (e *revisionError) Error() string { return e.conflict.Error() }
+
+func (e *revisionError) Unwrap() []error { return []error{ErrRevision, e.conflict} }
+
 // busyError is a refusal by the table while the object is in transition.
 type busyError struct{ refusal error }
 
@@ -198,7 +214,11 @@ func ownerLost(err error) bool {
 }
 
 // Is matches [ErrStale].
-func (e *OwnerError) Is(target error) bool { return target == ErrStale }
+func (e *OwnerError) Is(target error) bool { return target == ErrStale || target == errOwner }
+
+// errOwner is an [OwnerError] for [Problem]: another process can do what this one
+// must not do any more.
+var errOwner = errors.New("lifecycle: this process has lost its ownership")
 
 // UnknownOutcomeError has the token of a commit that may or may not have been
 // written. It matches [ErrUnknownOutcome]. If the history of the object has a row
@@ -218,10 +238,6 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == ErrUnknow
 
 // Unwrap returns Err.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
-
-// HTTPStatus returns 504 for [HTTPStatus], whatever code the cause has of its own:
-// the caller must not take an unknown outcome for a refusal.
-func (e *UnknownOutcomeError) HTTPStatus() int { return http.StatusGatewayTimeout }
 
 // oneLine returns a text without line breaks and terminal controls. Reasons, actors
 // and errors of user code may have them, and must not forge lines of a log.

@@ -194,7 +194,7 @@ func ExampleManager_Explain() {
 	}
 	// Output:
 	// STOPPING from RUNNING <nil>
-	// the next move is owed by worker
+	// the next move is owed by worker or observer
 	// after 30m0s the sweeper fires stuck: the object returns to RUNNING
 	// a user cannot reboot: only in RUNNING, PAUSED
 	// a worker can report done which leads to HALTED

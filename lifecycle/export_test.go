@@ -16,5 +16,10 @@ func (m *Manager[S, E, T]) ReportUnfenced(ctx context.Context, id string, _ OpID
 	return m.Report(ctx, id, now.Operation, e, actor, change)
 }
 
-// Halt ends the retries of outcomes, as the end of the process does.
-func (m *Manager[S, E, T]) Halt() { m.core.retries.halt() }
+// Replies returns the table of [Problem] in its order.
+func Replies() (list []ProblemDetails) {
+	for _, r := range replies {
+		list = append(list, r.problem(""))
+	}
+	return list
+}

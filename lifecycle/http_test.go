@@ -39,16 +39,20 @@ func TestHTTPStatus(t *testing.T) {
 		{fsm.ErrGuard, http.StatusUnprocessableEntity},
 		{context.Canceled, 499},
 		{lifecycle.ErrForeign, http.StatusInternalServerError},
-		{errors.ErrUnsupported, http.StatusNotImplemented},
+		{errors.ErrUnsupported, http.StatusInternalServerError},
+		{lifecycle.ErrMisconfigured, http.StatusInternalServerError},
 		{lifecycle.ErrClosed, http.StatusServiceUnavailable},
+		{lifecycle.ErrUnavailable, http.StatusServiceUnavailable},
+		{lifecycle.ErrRevision, http.StatusPreconditionFailed},
+		{&lifecycle.OwnerError{}, http.StatusServiceUnavailable},
 		{lifecycle.ErrUnknownOutcome, http.StatusGatewayTimeout},
-		{context.DeadlineExceeded, http.StatusGatewayTimeout},
+		{context.DeadlineExceeded, http.StatusServiceUnavailable}, // nothing was written
 
 		{&lock.InvalidError{}, http.StatusBadRequest},
 		{&lock.ConflictError{Err: lock.ErrConflict}, http.StatusConflict},
 		{&lock.ConflictError{Err: lock.ErrQueueFull}, http.StatusTooManyRequests},
 		{&lock.ConflictError{Err: lock.ErrIDInUse}, http.StatusConflict},
-		{&lock.ConflictError{Err: context.DeadlineExceeded}, http.StatusGatewayTimeout},
+		{&lock.ConflictError{Err: context.DeadlineExceeded}, http.StatusServiceUnavailable},
 		{lock.ErrNotHeld, http.StatusConflict},
 		{&lock.LostError{Err: lock.ErrLost}, http.StatusConflict},
 		{&lock.LostError{Err: lock.ErrRevoked}, http.StatusConflict},
@@ -62,6 +66,20 @@ func TestHTTPStatus(t *testing.T) {
 		{&queue.RefusedError{Reason: queue.ErrConflict, Err: lifecycle.ErrNotFound}, http.StatusNotFound},
 		{&queue.RefusedError{Reason: queue.ErrConflict, Err: errors.New("no")}, http.StatusConflict},
 		{queue.ErrWouldDeadlock, http.StatusConflict},
+		{queue.ErrPending, http.StatusGatewayTimeout},
+
+		// The result of work is not the store's.
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: errors.New("no")}, http.StatusInternalServerError},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: lifecycle.ErrNotFound}, http.StatusInternalServerError},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: lifecycle.ErrUnavailable}, http.StatusInternalServerError},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: &lifecycle.UnknownOutcomeError{Err: errors.New("no")}}, http.StatusInternalServerError},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: teapot{errors.New("no")}}, http.StatusTeapot},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Panicked, Err: &queue.PanicError{Value: lifecycle.ErrInvalid}}, http.StatusInternalServerError},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Canceled, Err: context.Canceled}, http.StatusConflict},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.TimedOut, Err: context.DeadlineExceeded}, http.StatusInternalServerError},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Lost, Err: lifecycle.ErrStale}, http.StatusConflict},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Succeeded, Unwritten: lifecycle.ErrUnavailable}, http.StatusGatewayTimeout},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: lifecycle.ErrInvalid, Unwritten: fsm.ErrGuard}, http.StatusGatewayTimeout},
 
 		{&lifecycle.ConflictError{}, http.StatusConflict},
 		{&lifecycle.PreconditionError{}, http.StatusPreconditionFailed},
@@ -70,6 +88,8 @@ func TestHTTPStatus(t *testing.T) {
 		// Of several sentinels that match, the one about the whole request counts.
 		{&lifecycle.UnknownOutcomeError{Err: context.Canceled}, http.StatusGatewayTimeout},
 		{&lifecycle.UnknownOutcomeError{Err: teapot{lifecycle.ErrNotFound}}, http.StatusGatewayTimeout},
+		{fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, lifecycle.ErrNotFound), http.StatusServiceUnavailable},
+		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrUnknownOutcome}, http.StatusUnprocessableEntity},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrNotFound}, http.StatusUnprocessableEntity},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrConflict}, http.StatusUnprocessableEntity},
 		{fmt.Errorf("%w: %w", lifecycle.ErrForeign, fsm.ErrUnknownState), http.StatusInternalServerError},
@@ -89,7 +109,7 @@ func TestHTTPStatus(t *testing.T) {
 	}
 	for _, s := range sentinels {
 		require.NotEqual(t, http.StatusOK, lifecycle.HTTPStatus(s.err), "%s", s.name)
-		require.True(t, s.name == "ErrForeign" || lifecycle.HTTPStatus(s.err) != http.StatusInternalServerError, "%s has no status", s.name)
+		require.NotEqual(t, "internal", lifecycle.Problem(s.err).Code, "%s has no code", s.name)
 	}
 }
 

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/fsm"
 )
 
-// MaxPage is the greatest length of a page of a list or history, and the default.
+// MaxPage is the greatest length of a page of a list or history, and the default. A
+// greater limit is refused.
 const MaxPage = 1000
 
 // Select selects objects. The zero value selects all.
@@ -18,15 +20,17 @@ type Select[S comparable] struct {
 	States       []S           // only objects in one of these states; default: any
 	UnchangedFor time.Duration // only objects whose last change is so long ago, by the store's clock
 	Overdue      bool          // only objects past their deadlines, by the store's clock
-	After        string        // only ids greater than this one, bytewise: the last one of the page before
-	Limit        int           // at most so many; default and maximum: [MaxPage]
+	After        string        // only ids greater than this one, bytewise: the last one of the page before; empty: all
+	Limit        int           // at most so many, up to [MaxPage]; 0 or less: MaxPage
 }
 
 // List returns one page of the selected objects, in order of id. A page that is
-// shorter than the limit is the last one. The error is [fsm.ErrUnknownState] for a
-// state that is not declared, the store's, or [ErrForeign]: then it is an [*Error]
-// with the ID of the first object whose record cannot be read, and the objects
-// before it are returned. To leave that object out, continue After its ID.
+// shorter than the limit is the last one. An object whose record cannot be read is in
+// the page too, with [Record.Err]: it names a state that is not declared, or its payload
+// cannot be decoded.
+//
+// Errors: [ErrInvalid] for a limit above [MaxPage], or an After that cannot be an id;
+// [fsm.ErrUnknownState] for a selected state that is not declared; the store's.
 func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S, T], error) {
 	stored, err := m.page(ctx, sel)
 	if err != nil {
@@ -34,8 +38,11 @@ func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S,
 	}
 	records := make([]Record[S, T], len(stored))
 	for i := range stored {
-		if records[i], err = m.listed(&stored[i]); err != nil {
-			return records[:i], err
+		r := &stored[i]
+		if records[i], err = m.listed(r); err != nil {
+			var none T
+			records[i] = newRecord(fsm.Status[S]{}, r, none)
+			records[i].Err = err
 		}
 	}
 	return records, nil
@@ -62,7 +69,8 @@ func (m *Manager[S, E, T]) listed(r *StoredRecord) (Record[S, T], error) {
 }
 
 // All yields the selected objects in order of id. It reads page after page of
-// sel.Limit while the caller continues. An error comes with a zero record. If the
+// sel.Limit while the caller continues. The errors are those of List. An error comes
+// with a zero record. If the
 // error is [ErrForeign], it stands for one object, whose ID is that of the [*Error],
 // and the other objects follow; any other error is the last value. No lock and no
 // snapshot is held between pages: an object that changes meanwhile may be missing or
@@ -81,7 +89,7 @@ func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Rec
 					return
 				}
 			}
-			if len(page) < limit(sel.Limit) {
+			if len(page) < cmp.Or(max(sel.Limit, 0), MaxPage) {
 				return
 			}
 			sel.After = page[len(page)-1].ID
@@ -90,7 +98,7 @@ func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Rec
 }
 
 // History returns rows of an object's history with a sequence number above after,
-// ascending, at most max of them (default and maximum: [MaxPage]). An object that
+// ascending, at most max of them, up to [MaxPage]; 0 or less is MaxPage. An object that
 // was removed still has its history, as long as the store keeps it. The error is
 // [ErrInvalid], [errors.ErrUnsupported] if the store keeps no history, or the
 // store's.
@@ -102,7 +110,11 @@ func (m *Manager[S, E, T]) History(ctx context.Context, id string, after uint64,
 	if !ok {
 		return nil, m.core.failed("history", id, fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported))
 	}
-	rows, err := historian.History(ctx, m.core.key(id), after, limit(max))
+	most, err := limit(max)
+	if err != nil {
+		return nil, m.core.failed("history", id, err)
+	}
+	rows, err := historian.History(ctx, m.core.key(id), after, most)
 	if err != nil {
 		return nil, m.core.failed("history", id, err)
 	}
@@ -110,9 +122,13 @@ func (m *Manager[S, E, T]) History(ctx context.Context, id string, after uint64,
 }
 
 func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
+	most, err := limit(sel.Limit)
 	q := Query{
 		Machine: m.core.table.Name, UnchangedFor: sel.UnchangedFor, Overdue: sel.Overdue,
-		After: sel.After, Limit: limit(sel.Limit),
+		After: sel.After, Limit: most,
+	}
+	if err != nil {
+		return q, err
 	}
 	for _, s := range sel.States {
 		i := m.machine.StateIndex(s)
@@ -123,12 +139,13 @@ func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
 		}
 		q.States = append(q.States, m.core.table.States[i].Name)
 	}
-	return q, nil
+	return q, q.Check()
 }
 
-func limit(n int) int {
-	if n <= 0 || n > MaxPage {
-		return MaxPage
+// limit returns the limit of a page.
+func limit(n int) (int, error) {
+	if n > MaxPage {
+		return 0, fmt.Errorf("%w: limit %d, more than %d", ErrInvalid, n, MaxPage)
 	}
-	return n
+	return cmp.Or(max(n, 0), MaxPage), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,12 +154,12 @@ func TestAllWhileOthersWork(t *testing.T) {
 	}
 }
 
-// TestListPages: a page has at most Limit records; the maximum and the default are MaxPage.
+// TestListPages: a page has at most Limit records. The default is MaxPage, and more is
+// refused, not cut.
 func TestListPages(t *testing.T) {
 	m, store := listed(t, lifecycle.MaxPage+1)
 	for limit, want := range map[int]int{
 		0: lifecycle.MaxPage, -1: lifecycle.MaxPage, 7: 7, lifecycle.MaxPage: lifecycle.MaxPage,
-		lifecycle.MaxPage + 1: lifecycle.MaxPage,
 	} {
 		page, err := m.List(t.Context(), lifecycle.Select[state]{Limit: limit})
 		require.NoError(t, err)
@@ -166,6 +167,20 @@ func TestListPages(t *testing.T) {
 	}
 	for _, q := range store.queries {
 		require.True(t, q.Limit == 7 || q.Limit == lifecycle.MaxPage, "limit %d", q.Limit)
+	}
+	tooMany := lifecycle.Select[state]{Limit: lifecycle.MaxPage + 1}
+	_, err := m.List(t.Context(), tooMany)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	for _, err := range m.All(t.Context(), tooMany) {
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+	_, err = m.History(t.Context(), "0000", 0, lifecycle.MaxPage+1)
+	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	for _, after := range []string{"\xff", "a\x00", strings.Repeat("a", lifecycle.MaxID+1)} {
+		_, err = m.List(t.Context(), lifecycle.Select[state]{After: after})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = store.MemoryStore.List(t.Context(), lifecycle.Query{Machine: "note", Limit: 1, After: after})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
 	last, err := m.List(t.Context(), lifecycle.Select[state]{After: "0999"})
 	require.NoError(t, err)
@@ -219,12 +234,20 @@ func TestListForeign(t *testing.T) {
 		require.Equal(t, id, e.ID)
 	}
 	page, err := m.List(t.Context(), lifecycle.Select[state]{})
-	require.Equal(t, []string{"a"}, ids(page))
-	require.EqualError(t, err, `lifecycle: list vm "b": foreign record: `+
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c", "d", "e"}, ids(page))
+	require.EqualError(t, page[1].Err, `lifecycle: list vm "b": foreign record: `+
 		`fsm: unknown state: vm: in "Melting": not declared`)
-	page, err = m.List(t.Context(), lifecycle.Select[state]{After: "b"})
-	require.Equal(t, []string{"c"}, ids(page))
-	named(err, "d")
+	for i, rec := range page {
+		if i%2 == 0 {
+			require.NoError(t, rec.Err)
+			require.Equal(t, state("Ready"), rec.State)
+			continue
+		}
+		named(rec.Err, rec.ID)
+		require.Zero(t, rec.Status)
+		require.Zero(t, rec.Payload)
+	}
 
 	for most := range 7 {
 		var all []lifecycle.Record[state, size]
@@ -280,7 +303,6 @@ func TestHistoryPages(t *testing.T) {
 		max, first, rows int
 	}{
 		{0, 0, 1, lifecycle.MaxPage},
-		{0, lifecycle.MaxPage + 5, 1, lifecycle.MaxPage},
 		{0, -3, 1, lifecycle.MaxPage},
 		{0, 3, 1, 3},
 		{5, 2, 6, 2},
@@ -310,7 +332,7 @@ func TestHistoryUnsupported(t *testing.T) {
 		m := lifecycle.Must(sizedVM, store, nil)
 		_, err := m.History(t.Context(), "a", 0, 0)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.Equal(t, 501, lifecycle.HTTPStatus(err))
+		require.Equal(t, 500, lifecycle.HTTPStatus(err))
 		require.EqualError(t, err, `lifecycle: history vm "a": unsupported operation: the store keeps no history`)
 	}
 }

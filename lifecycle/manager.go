@@ -16,8 +16,15 @@ import (
 // Manager moves the objects of one machine: S are its states, E its events, T is
 // the payload of a record. [New] makes one; the zero Manager is not usable. A
 // Manager is safe for concurrent use and needs no closing. It caches no objects,
-// keeps only running work in memory, and starts no goroutine except for that work.
+// keeps only running work in memory, and starts no goroutine except for that work and
+// its outcome.
 // Several managers in several processes may use one store.
+//
+// The caller of a method vouches for the actor that it names. The library compares
+// the actor with the rows of the table and authenticates nothing: a service derives
+// the actor from the credentials of a request, never from its text. [fsm.Sweeper] is
+// the actor of sweeps and of work without an event for its outcome: every method
+// refuses it with [fsm.ErrWrongActor], and only Config.Observe may return it.
 type Manager[S, E comparable, T any] struct {
 	machine *fsm.Machine[S, E, T]
 	core    *core
@@ -44,13 +51,16 @@ type Config[E comparable] struct {
 	// succeeded, the outcome becomes a failure. Default: none.
 	BeforeCommit func(ctx context.Context, change *StoredChange) (*Tx, error)
 
+	// Limits bounds reasons, payloads, arguments and messages. Default: see [Limits].
+	Limits Limits
+
 	// The remaining fields are for operations, see [Manager.Do].
 
 	// WorkerActor is the actor that reports how work ended: by the first event of
 	// Done that the table permits if the work succeeded, else by the first of
 	// Failed. If the table permits none for work that did not succeed, the
-	// deadline row of the state fires at once, unless it does the work again.
-	// Default: none; Do is then refused.
+	// deadline row of the state fires at once, unless it does the work again. It is
+	// not [fsm.Sweeper]. Default: none; Do is then refused.
 	WorkerActor  fsm.Actor
 	Done, Failed []E
 	// Handlers are the functions that do work, by name. After a crash another
@@ -61,7 +71,7 @@ type Config[E comparable] struct {
 	Owner *Owner
 	// Queue is where work waits for its turn, one at a time for each object.
 	// Managers whose objects share a limit share a queue. Default: a queue of this
-	// manager with the queue's defaults.
+	// manager with the queue's defaults, which [Manager.Drain] drains.
 	Queue Queue
 	// Observe runs for every object that a sweep is about to move by its deadline
 	// row. It may look at the outside world, and returns the event that reports
@@ -75,8 +85,9 @@ type Config[E comparable] struct {
 
 // New returns a manager of a machine's objects in a store. The error matches
 // [ErrInvalid]: there is no machine or no store, the store's type is not
-// comparable, [Join] did not make the Owner, or the configuration names an event or
-// actor that the machine does not have.
+// comparable, [Join] did not make the Owner, the name of the machine begins with
+// "interlock.", or the configuration names an event or actor that the machine does not
+// have.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
@@ -92,8 +103,8 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return list
 	}
 	c := &core{
-		table: table, store: store, undo: make([]bool, len(table.Events)),
-		observer: config.Observer, beforeCommit: config.BeforeCommit,
+		table: table, store: store, retries: newRetries(), undo: make([]bool, len(table.Events)),
+		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(),
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
 		events: decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
 	}
@@ -101,7 +112,8 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		c.undo[e] = true
 	}
 	if c.queue == nil {
-		c.queue = queue.Must[Key](nil)
+		c.ownQueue = queue.Must[Key](nil)
+		c.queue = c.ownQueue
 	}
 	if table.Name != ownersTable {
 		c.owners = newOwners(store, DefaultTTL)
@@ -138,6 +150,12 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 		return fmt.Errorf("%w: New: Config.Owner was not made by Join", ErrInvalid)
 	}
 	table := m.Table()
+	if _, own := any(m).(*fsm.Machine[ownerState, ownerEvent, struct{}]); !own && strings.HasPrefix(table.Name, "interlock.") {
+		return fmt.Errorf("%w: New: machine names that begin with interlock. are the library's: %s", ErrInvalid, table.Name)
+	}
+	if config.WorkerActor == fsm.Sweeper {
+		return fmt.Errorf("%w: New: Config.WorkerActor: only sweeps act as %s", ErrInvalid, fsm.Sweeper)
+	}
 	if _, ok := table.ActorIndex(config.WorkerActor); config.WorkerActor != "" && !ok {
 		return fmt.Errorf("%w: New: Config.WorkerActor: machine %s has no actor %q", ErrInvalid, table.Name, config.WorkerActor)
 	}
@@ -201,8 +219,12 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // are stale. Actor and reason are mandatory. An absent state removes the object.
 // Prefer a forced row, if the table has one.
 //
+// The actor need not be declared, because the table permits nothing here: it is up to
+// 255 bytes of text for the history, such as the account of the operator. It cannot be
+// [fsm.Sweeper]. The caller decides which of its users may override.
+//
 // Errors: [ErrNotFound], [ErrInvalid] for an actor or a reason that is empty or
-// blank, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
+// blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
 // Nothing is written then, except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
 	c := m.bare(decide.Override, "override", id, actor, change)

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -97,8 +96,8 @@ func (g *group) set(o *object, kind int, member bool) {
 
 // List implements [Store].
 func (s *MemoryStore) List(ctx context.Context, q Query) ([]StoredRecord, error) {
-	if q.Limit <= 0 {
-		return nil, fmt.Errorf("%w: limit %d of a query", ErrInvalid, q.Limit)
+	if err := q.Check(); err != nil {
+		return nil, err
 	}
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func TestMemoryStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(testing.TB) lifecycle.Store { return open() },
-				&storetest.Config{Synctest: true, Attempts: attempts})
+				&storetest.Config{Exclusive: true, Synctest: true, Attempts: attempts})
 		})
 	}
 }

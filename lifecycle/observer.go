@@ -15,11 +15,23 @@ import (
 type Observer struct {
 	// Changed receives every change that was committed.
 	Changed func(context.Context, HistoryRow)
-	// Refused receives the error of every call that should have changed an object:
-	// an [*Error].
+	// Refused receives the error of every call that should have changed an object,
+	// an [*Error]. The verb of an outcome that will be written again is "outcome".
 	Refused func(context.Context, error)
 	// Reported receives every report that has a verdict.
 	Reported func(context.Context, Reported)
+	// Finished receives the end of every operation whose work this process did, once
+	// its outcome is written or known not to be. It runs with the context of the queue.
+	Finished func(context.Context, Finished)
+}
+
+// Finished is the end of an operation.
+type Finished struct {
+	Key
+	Operation OpID
+	// Err is the error of [Handle.Wait]: nil, or an [*OutcomeError]. If the work has
+	// panicked, errors.AsType finds the [*queue.PanicError] with the stack in it.
+	Err error
 }
 
 // Reported is a report and its verdict.

@@ -21,8 +21,8 @@ import (
 // The record does not show the work, and the work is lost with the process. The
 // ticket has its outcome.
 //
-// Errors: [ErrInvalid] for work without a handler or function, and for work with
-// With; [ErrNotFound]; [ErrBusy] if the object is in another state now;
+// Errors: [ErrMisconfigured] for work without a handler or function; [ErrInvalid] for
+// work with With; [ErrNotFound]; [ErrBusy] if the object is in another state now;
 // [queue.ErrFull], [queue.ErrStopping] and [queue.ErrTerminated]; the store's.
 // Nothing is written in any case.
 func (m *Manager[S, E, T]) Occupy(ctx context.Context, id, name string, work Work, while ...S) (*queue.Ticket[Key], error) {

@@ -96,7 +96,7 @@ type life struct {
 
 func (l *life) crash() {
 	l.store.dead.Store(true)
-	l.m.Halt()
+	halt(l.m)
 }
 
 // job is work that runs until the test ends it.

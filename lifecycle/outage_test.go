@@ -29,6 +29,13 @@ func sleeping(d time.Duration) lifecycle.Work {
 	})
 }
 
+// halt ends the retries of outcomes, as the end of the process does.
+func halt(m *sizedManager) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = m.Drain(ctx)
+}
+
 // TestOutcomeAfterOutage: the store is down when the work ends, and the outcome is
 // written when the store is back. Before, it was dropped after one attempt, and the
 // sweep moved the object back to its origin.
@@ -86,7 +93,7 @@ func TestRetryEnds(t *testing.T) {
 	}{
 		"deadline": {after: time.Minute, stop: func(*sizedManager, context.CancelFunc) {}},
 		"base":     {stop: func(_ *sizedManager, stop context.CancelFunc) { stop() }},
-		"halt":     {stop: func(m *sizedManager, _ context.CancelFunc) { m.Halt() }},
+		"halt":     {stop: func(m *sizedManager, _ context.CancelFunc) { halt(m) }},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			base, stop := context.WithCancel(t.Context())
@@ -314,4 +321,3 @@ func TestTurnOfSeveralIsUnknown(t *testing.T) {
 		require.EqualValues(t, "running", get(t, m, "b").State)
 	})
 }
-

@@ -35,7 +35,7 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 	var err error = o.failed(outcome, why, errUnsettled) // unless attempt returns
 	defer func() {
 		if !temporary(err) || ctx.Err() != nil || !o.core.retries.begin() {
-			o.finish(err)
+			o.finish(ctx, err)
 			return
 		}
 		o.mu.Lock()
@@ -52,12 +52,31 @@ func (o *operation) attempt(ctx context.Context, outcome Outcome, why error) err
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
 	defer stop()
 	o.unwritten = nil
-	return o.conclude(ctx, outcome, why)
+	err := o.conclude(ctx, outcome, why)
+	if refused := o.core.observer.Refused; refused != nil && temporary(err) {
+		refused(ctx, &Error{
+			Verb: "outcome", Machine: o.task.Machine, ID: o.task.ID, From: o.admitted.State, Actor: o.core.worker, Err: err,
+		})
+	}
+	return err
 }
 
-// finish makes the outcome final. What this process has not written, and owns, is
+// finish reports the end of the operation to the observer, and makes the outcome
+// final, also if the observer panics.
+func (o *operation) finish(ctx context.Context, err error) {
+	defer o.end(err)
+	o.report(ctx, err)
+}
+
+func (o *operation) report(ctx context.Context, err error) {
+	if finished := o.core.observer.Finished; finished != nil {
+		finished(ctx, Finished{o.task.Key, o.task.Operation, err})
+	}
+}
+
+// end makes the outcome final. What this process has not written, and owns, is
 // unresolved.
-func (o *operation) finish(err error) {
+func (o *operation) end(err error) {
 	o.core.tasks.remove(o.task)
 	if failed, ok := errors.AsType[*OutcomeError](err); ok && failed.Unwritten != nil {
 		o.core.tasks.leave(o.task)

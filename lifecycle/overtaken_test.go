@@ -70,12 +70,12 @@ func TestFireOvertakenByRemoval(t *testing.T) {
 	store.afterGet = func(int) {
 		fire(t, store.others(), "a", "done", agent, nil)
 	}
-	_, err := m.Fire(t.Context(), "a", "late", "sweeper", nil)
+	_, err := m.Fire(t.Context(), "a", "done", agent, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrNotFound)
 	_, ok := m.Current(err)
 	require.False(t, ok)
-	require.EqualError(t, err, `lifecycle: fire vm "a": late by sweeper in Deleting: `+
+	require.EqualError(t, err, `lifecycle: fire vm "a": done by agent in Deleting: `+
 		`conflict: vm "a" is expected Deleting at revision "2" and is absent at "3"`)
 }
 

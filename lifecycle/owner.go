@@ -14,7 +14,8 @@ import (
 // Owner is this process as one that executes operations: a record in the same
 // store, with a name, an epoch and a heartbeat. An owner that sends no heartbeat
 // within its TTL is considered dead: other processes take its operations over, and
-// the store accepts nothing more that it writes about them.
+// the store accepts nothing more that it writes about them, and no operation that it
+// starts. A commit that is concurrent with the expiry may still be accepted before it.
 //
 // [Join] makes an Owner, for any number of managers of that store; the zero Owner
 // is not usable. It is safe for concurrent use and must not be copied. The program
@@ -106,7 +107,7 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 	}
 	o.ref = OwnerRef{Name: name, Epoch: uint64(r.change.To.Operation)}
 	alive, end := context.WithCancelCause(context.Background())
-	o.alive, o.lose = alive, func() { end(fmt.Errorf("%w: owner %q is dead or was replaced", ErrStale, name)) }
+	o.alive, o.lose = alive, func() { end(&OwnerError{o.ref}) }
 	return o, nil
 }
 

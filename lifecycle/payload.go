@@ -6,8 +6,9 @@ import (
 	"reflect"
 )
 
-// pack encodes a payload. A payload type without any bits is kept as nothing.
-func pack[T any](v T) ([]byte, error) {
+// pack encodes a payload of limited size. A payload type without any bits is kept as
+// nothing.
+func pack[T any](v T, limit int) ([]byte, error) {
 	if reflect.TypeFor[T]().Size() == 0 {
 		return nil, nil
 	}
@@ -15,7 +16,7 @@ func pack[T any](v T) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: payload: %w", ErrInvalid, err)
 	}
-	return data, nil
+	return data, checkSize("payload", len(data), limit)
 }
 
 // unpack decodes a payload. The value shares no memory with the bytes. The error
@@ -32,7 +33,7 @@ func unpack[T any](data []byte) (v T, err error) {
 
 // editBytes returns an edit of the encoded payload for an edit of the payload. The
 // result shares no memory with what the edit has put into the payload.
-func editBytes[T any](edit func(*T) error) func([]byte) ([]byte, error) {
+func editBytes[T any](edit func(*T) error, limit int) func([]byte) ([]byte, error) {
 	return func(data []byte) ([]byte, error) {
 		payload, err := unpack[T](data)
 		if err == nil {
@@ -41,6 +42,6 @@ func editBytes[T any](edit func(*T) error) func([]byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pack(payload)
+		return pack(payload, limit)
 	}
 }

@@ -75,7 +75,7 @@ func TestHiddenActionRefused(t *testing.T) {
 		require.ErrorIs(t, call(), want)
 	}
 	_, err := m.Occupy(t.Context(), "a", "x", lifecycle.Work{})
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
 	ticket := occupy(t, m, "a", "x", lifecycle.Named("noop", nil))
 	require.NoError(t, ticket.Wait(t.Context()))
 }

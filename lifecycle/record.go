@@ -25,6 +25,11 @@ type Record[S comparable, T any] struct {
 	Event     string    // of the last change; empty: the object was added
 	Reason    string    // of the last change
 	Payload   T
+
+	// Err is set only in a page of [Manager.List], for an object whose record cannot be
+	// read: it is an [*Error] that matches [ErrForeign]. Status and Payload are then zero
+	// and mean nothing; the other fields are those of the stored record.
+	Err error
 }
 
 // record returns the typed form of a stored record. The error matches [ErrForeign].

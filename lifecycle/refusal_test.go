@@ -291,7 +291,10 @@ var verbs = []verb{
 		return err
 	}},
 	{"list", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) error {
-		_, err := m.List(ctx, lifecycle.Select[state]{})
+		page, err := m.List(ctx, lifecycle.Select[state]{})
+		for _, rec := range page {
+			err = errors.Join(err, rec.Err) // at most one
+		}
 		return err
 	}},
 	{"list", lifecycle.Error{}, func(ctx context.Context, m *sizedManager) (last error) {

@@ -20,12 +20,14 @@ type request struct {
 	ask    decide.Request // for package decide; the one of an outcome is made anew in every attempt
 	reason string
 
+	caller  bool                                 // of the request is a user of the library, not the library
 	invalid error                                // why the request is refused at once; nil: it is not
 	payload []byte                               // of a new object
 	edit    func(payload []byte) ([]byte, error) // nil: the payload stays
 	result  interface{ decode([]byte) error }    // receives the payload that the object has afterwards; nil: it is only checked
 
 	expect    Revision // the revision that the object must have; empty: any
+	named     bool     // the caller has named that revision
 	operation OpID     // the operation that the object must be in; 0: any
 	admission Token    // of the operation that the request continues; zero: only the number is compared
 	require   []Precondition
@@ -73,6 +75,11 @@ func (r *request) check() error {
 	if err := checkID(r.id); err != nil {
 		return err
 	}
+	if r.caller {
+		if err := r.checkCaller(); err != nil {
+			return err
+		}
+	}
 	if err := checkText("reason", r.reason); err != nil {
 		return err
 	}
@@ -93,7 +100,8 @@ func (r *request) check() error {
 			return &fsm.TransitionError{Machine: table.Name, Event: r.event, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrUnknownEvent}
 		}
 	case decide.Override:
-		return checkText("actor", string(r.ask.Actor)) // the only actor that the table need not declare
+		// It is the only actor that the table need not declare.
+		return errors.Join(checkText("actor", string(r.ask.Actor)), checkSize("actor", len(r.ask.Actor), MaxID))
 	case decide.Add:
 		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
 			return &fsm.TransitionError{
@@ -280,7 +288,7 @@ func (r *request) refusal() error {
 		return fmt.Errorf("%w: %s in %s starts no operation to work in", ErrInvalid, r.event, stateOr(r.before.State))
 	case ask.Work && r.work.Run != nil && decide.Redoes(r.core.table, d.State, d.Origin):
 		return fmt.Errorf("%w: after a crash the work of %s is done again: it needs a handler instead of a function",
-			ErrInvalid, r.core.table.States[d.State].Name)
+			ErrMisconfigured, r.core.table.States[d.State].Name)
 	case !d.Write && !r.before.Exists() && ask.Verb != decide.Report:
 		return ErrNotFound // the table ignores the event, and there is no object
 	}

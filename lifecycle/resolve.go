@@ -58,7 +58,7 @@ func disproved(ctx context.Context, store Store, commit *Commit, err error) bool
 // nothing had been sent before. It is kept as text only, so that it matches no
 // sentinel.
 func sentAgain(unknown, err error) error {
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrPrecondition) {
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrPrecondition) || ownerLost(err) {
 		return fmt.Errorf("%w; sent again: %v", unknown, err)
 	}
 	return fmt.Errorf("%w; sent again: %w", unknown, err)

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
@@ -19,41 +20,92 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// retries are the outcomes that are being written again, each by a goroutine of its
-// own. [Manager.Drain] stops and waits for them.
-type retries struct {
-	mu      sync.Mutex
-	running sync.WaitGroup
-	stopped bool
-	stop    chan struct{} // closed by halt; nil until begin or halt needs it
+// Drain waits for the work of this manager, for a shutdown. With the default queue,
+// [Manager.Do] and [Manager.Occupy] are refused from now on ([queue.ErrTerminated]),
+// for good, sweeps do no work again, and Drain waits for the work that waits or runs.
+// A queue of Config.Queue is the caller's: drain it first, for example by
+// [queue.Queuer.Terminate]. In both cases Drain then waits for the outcomes that are
+// still being written because the store failed, see [Manager.Do].
+//
+// If ctx ends first, the error is [queue.ErrNotDrained]: the work goes on, and Drain
+// may be called again. Outcomes are then not written again: sweeps of other processes
+// find their objects. Inside work of the default queue, Drain returns
+// [queue.ErrWouldDeadlock] and changes nothing. All other methods stay usable after
+// Drain. Call [Owner.Leave] after it.
+func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
+	c := m.core
+	if c.ownQueue != nil {
+		if err := c.ownQueue.Terminate(ctx); err != nil {
+			if ctx.Err() != nil {
+				_ = c.retries.drain(ctx)
+			}
+			return c.failed("drain", "", err)
+		}
+	}
+	if err := c.retries.drain(ctx); err != nil {
+		return c.failed("drain", "", err)
+	}
+	return nil
 }
 
-// begin reports whether a retry may begin. If so, the caller calls running.Done at
-// its end.
+// retries are the outcomes of a manager that are being written again, each by a
+// goroutine of its own. [Manager.Drain] ends them.
+type retries struct {
+	mu      sync.Mutex
+	running int
+	idle    chan struct{} // closed when none runs
+	stop    chan struct{} // closed when they have to end, see halt
+	stopped bool
+}
+
+func newRetries() *retries {
+	rs := &retries{idle: make(chan struct{}), stop: make(chan struct{})}
+	close(rs.idle)
+	return rs
+}
+
+// begin reports whether a retry may begin. If so, the caller calls end.
 func (rs *retries) begin() bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.stop == nil {
-		rs.stop = make(chan struct{})
-	}
 	if rs.stopped {
 		return false
 	}
-	rs.running.Add(1)
+	if rs.running == 0 {
+		rs.idle = make(chan struct{})
+	}
+	rs.running++
 	return true
 }
 
-// halt ends the retries, and refuses later ones.
-func (rs *retries) halt() {
+func (rs *retries) end() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.stop == nil {
-		rs.stop = make(chan struct{})
+	if rs.running--; rs.running == 0 {
+		close(rs.idle)
 	}
-	if !rs.stopped {
+}
+
+// drain waits until no retry runs. If ctx ends first, it ends the retries and
+// refuses later ones.
+func (rs *retries) drain(ctx context.Context) error {
+	rs.mu.Lock()
+	idle := rs.idle
+	rs.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if ctx.Err() != nil && !rs.stopped {
 		rs.stopped = true
 		close(rs.stop)
 	}
+	if rs.running == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d outcomes are not written: %w", queue.ErrNotDrained, rs.running, context.Cause(ctx))
 }
 
 // pause waits, and reports whether the retry goes on.
@@ -77,12 +129,15 @@ func (rs *retries) pause(ctx context.Context, d time.Duration) bool {
 //
 // A panic of user code becomes the reason why the outcome is not written.
 func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) {
-	defer o.core.retries.running.Done()
+	defer o.core.retries.end()
 	defer func() {
 		if v := recover(); v != nil {
 			err = o.failed(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
 		}
-		o.finish(err)
+		if panicked := protect(func() error { o.report(ctx, err); return nil }); panicked != nil {
+			err = o.failed(outcome, why, panicked)
+		}
+		o.end(err)
 	}()
 	for pause := firstPause; temporary(err) && !o.task.overdue(); pause = min(2*pause, longestPause) {
 		pause -= rand.N(pause / 4) // all operations of the process have met the same outage
@@ -94,11 +149,12 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	}
 }
 
-// keep extends the deadline if the store was the reason that the outcome is not
-// written. An error of BeforeCommit may stay for ever, and must not keep the sweeper
-// from the object for ever.
+// keep extends the deadline if an outage is the reason that the outcome is not
+// written. Any other error may stay for ever, and must not keep the sweeper from the
+// object for ever.
 func (o *operation) keep(ctx context.Context, err error) {
-	if _, hook := errors.AsType[*hookError](err); hook {
+	_, hook := errors.AsType[*hookError](err)
+	if hook || !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknownOutcome) {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
@@ -114,7 +170,7 @@ func temporary(err error) bool {
 		return false
 	}
 	for _, final := range []error{
-		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, errors.ErrUnsupported,
+		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, ErrMisconfigured, errors.ErrUnsupported,
 		fsm.ErrNotAllowed, fsm.ErrWrongActor, fsm.ErrForcedOnly, fsm.ErrGuard, queue.ErrPanic,
 	} {
 		if errors.Is(failed.Unwritten, final) {

@@ -28,6 +28,7 @@ import (
 //	list MACHINE [states=(STATE, ...)] [unchanged=DURATION] [overdue] [after=ID] [limit=N]
 //	history OBJECT [after=N] [limit=N]
 //	verdicts MACHINE
+//	sweep MACHINE
 //	messages
 //	advance DURATION
 //
@@ -57,6 +58,7 @@ type kind interface {
 	list(t *testing.T, a *scripttest.Args, id string)
 	history(t *testing.T, a *scripttest.Args, id string)
 	verdicts(t *testing.T, a *scripttest.Args, id string)
+	sweep(t *testing.T, a *scripttest.Args, id string)
 	require(id string, states []string) lifecycle.Precondition
 }
 
@@ -106,6 +108,7 @@ func (s *script) commands() map[string]scripttest.Command {
 	for name, method := range map[string]func(kind, *testing.T, *scripttest.Args, string){
 		"create": kind.create, "add": kind.add, "fire": kind.fire, "report": kind.report,
 		"get": kind.get, "list": kind.list, "history": kind.history, "verdicts": kind.verdicts,
+		"sweep": kind.sweep,
 	} {
 		commands[name] = func(t *testing.T, a *scripttest.Args) string {
 			machine, id, _ := strings.Cut(a.Word(), "/")
@@ -229,6 +232,14 @@ func (k *managed[S, E, T]) verdicts(*testing.T, *scripttest.Args, string) {
 	k.s.printf("{Applied:%d Repeated:%d Stale:%d Refused:%d}", k.count[0], k.count[1], k.count[2], k.count[3])
 }
 
+func (k *managed[S, E, T]) sweep(t *testing.T, _ *scripttest.Args, _ string) {
+	results, err := k.m.Sweep(t.Context())
+	require.NoError(t, err)
+	for _, r := range results {
+		k.s.printf("%v", r)
+	}
+}
+
 // answer prints a record or an error.
 func (k *managed[S, E, T]) answer(rec lifecycle.Record[S, T], err error) {
 	if err == nil {
@@ -293,6 +304,7 @@ var sentinels = []struct {
 	err  error
 }{
 	{"ErrConflict", lifecycle.ErrConflict},
+	{"ErrRevision", lifecycle.ErrRevision},
 	{"ErrBusy", lifecycle.ErrBusy},
 	{"ErrNotFound", lifecycle.ErrNotFound},
 	{"ErrExists", lifecycle.ErrExists},
@@ -300,7 +312,9 @@ var sentinels = []struct {
 	{"ErrPrecondition", lifecycle.ErrPrecondition},
 	{"ErrInvalid", lifecycle.ErrInvalid},
 	{"ErrForeign", lifecycle.ErrForeign},
+	{"ErrMisconfigured", lifecycle.ErrMisconfigured},
 	{"ErrClosed", lifecycle.ErrClosed},
+	{"ErrUnavailable", lifecycle.ErrUnavailable},
 	{"ErrUnknownOutcome", lifecycle.ErrUnknownOutcome},
 	{"fsm.ErrNotAllowed", fsm.ErrNotAllowed},
 	{"fsm.ErrWrongActor", fsm.ErrWrongActor},

@@ -15,7 +15,8 @@ import (
 // A Store is safe for concurrent use, and its type is comparable (a pointer, as a
 // rule). If the context has ended, a method returns an error that matches both
 // ctx.Err() and its cause (see [Ended]); once the store is closed, it returns
-// [ErrClosed]. In both cases nothing was written.
+// [ErrClosed]. In both cases nothing was written. While the store cannot answer, its
+// methods return errors that match [ErrUnavailable].
 type Store interface {
 	// Get returns the record of an object, linearizably: it sees every commit
 	// that was acknowledged before Get was called. For an object that does not
@@ -39,12 +40,13 @@ type Store interface {
 	// Errors: [*ConflictError] for the first change whose expectation fails,
 	// [*PreconditionError], [*OwnerError], and [ErrUnknownOutcome] if the store
 	// cannot determine whether it has written. Any other error means that nothing
-	// was written.
+	// was written: [ErrUnavailable], if the same commit may succeed later.
 	Commit(ctx context.Context, c *Commit) error
 
 	// List returns the records that a query selects, in order of id, at most
 	// q.Limit of them; fewer mean that there are no more. An object that exists
-	// and matches while all pages are read is in exactly one of them.
+	// and matches while all pages are read is in exactly one of them. The error is
+	// [ErrInvalid] for a query that [Query.Check] refuses.
 	List(ctx context.Context, q Query) ([]StoredRecord, error)
 
 	// Capabilities returns what the store can do. The result never changes.
@@ -71,7 +73,8 @@ type Capabilities struct {
 }
 
 // Key identifies an object: its machine and its id. It has no String method,
-// because the records that embed it would inherit it.
+// because the records that embed it would inherit it. A store that cannot keep a NUL
+// in a name refuses such a key with [ErrInvalid].
 type Key struct {
 	Machine string `json:"machine"`
 	ID      string `json:"id"`
@@ -164,8 +167,9 @@ type StoredChange struct {
 	// MetadataOnly changes nothing but Deadline, Owner, Epoch, Work, Args and
 	// WorkOptions. All other fields of To are as they were read, Sequence and
 	// ChangedAt included, and so is the deadline if Timeout is 0. The record gets
-	// a new revision and no history row. A MetadataOnly commit that is sent again
-	// is a conflict: without a history row its token cannot be found.
+	// a new revision and no history row. A commit with a MetadataOnly change that
+	// is sent again is a conflict, also if it has other changes: without a history
+	// row the results of the change cannot be found.
 	MetadataOnly bool
 }
 
@@ -234,8 +238,8 @@ type Query struct {
 	NotOwnedBy []OwnerRef
 	// WithoutPayload leaves Payload, Saved and Args of the records nil.
 	WithoutPayload bool
-	After          string // only ids greater than this one, bytewise
-	Limit          int    // > 0
+	After          string // only ids greater than this one, bytewise; empty, or a possible id
+	Limit          int    // from 1; a store has no maximum
 }
 
 // HistoryRow is one accepted change, written in the same commit as the change.

@@ -53,6 +53,19 @@ func (ch *StoredChange) check() error {
 	return nil
 }
 
+// Check refuses a malformed query, for use by stores before anything else. The error
+// matches [ErrInvalid]: for a limit below 1, and for an After that is not empty and cannot
+// be an id, because it is not UTF-8, has a NUL, or is longer than [MaxID].
+func (q *Query) Check() error {
+	switch {
+	case q.Limit <= 0:
+		return fmt.Errorf("%w: query with limit %d", ErrInvalid, q.Limit)
+	case q.After == "":
+		return nil
+	}
+	return checkID(q.After)
+}
+
 // check refuses a precondition that holds for no object.
 func (p *Precondition) check() error {
 	if err := checkID(p.ID); err != nil {

@@ -110,8 +110,8 @@ func (s *sweep) endLost(ctx context.Context) error {
 			s.tasks.resolved(t)
 			continue
 		}
-		// If the table has a deadline for it, the sweep that finds it overdue acts.
-		if !s.hasDeadline(&now) {
+		// If it has a deadline, the sweep that finds it overdue acts.
+		if !s.hasDeadline(&now) || waits(&now) {
 			if err := s.care(ctx, &now, decide.Cause{OwnerDead: true}); err != nil {
 				return err
 			}

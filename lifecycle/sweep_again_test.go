@@ -64,7 +64,7 @@ func TestSweepAgainOrNot(t *testing.T) {
 				m := lifecycle.Must(machine, store, config(func(ctx context.Context, _ []byte) error { time.Sleep(time.Hour); return nil }))
 				add(t, m, "p", user, size{N: n})
 				_, err := m.Do(t.Context(), "p", "ask", user, lifecycle.Func(fine), nil)
-				require.ErrorIs(t, err, lifecycle.ErrInvalid, "another process may do it again")
+				require.ErrorIs(t, err, lifecycle.ErrMisconfigured, "another process may do it again")
 				h := do(t, m, "p", "ask", user, lifecycle.Named("ask", nil), nil)
 				time.Sleep(time.Minute + 1)
 				other := lifecycle.Must(machine, store, config(log.handler("asked")))

@@ -128,7 +128,7 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 		Rows: fsm.Rows(
 			fsm.Move("shut", "push", "opening").By("user"),
 			fsm.Move("opening", "done", "open").By("motor"),
-			fsm.Return("opening", "stuck").After(time.Hour),
+			fsm.Return("opening", "stuck").By("user").After(time.Hour),
 		),
 	})
 	config := &lifecycle.Config[string]{WorkerActor: "motor", Done: []string{"done"}}
@@ -149,7 +149,7 @@ func TestFailedWorkOfAnOperationThatIsOver(t *testing.T) {
 				return errors.New("it is locked")
 			}), nil)
 			<-begun
-			fire(t, other, "a", "stuck", fsm.Sweeper, nil)
+			fire(t, other, "a", "stuck", "user", nil)
 			then(t, other)
 			before := get(t, m, "a")
 			close(end)

@@ -38,6 +38,16 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 	}
 }
 
+// refused returns the error that apply would return if all objects stayed as they are,
+// apart from the preconditions, and commits nothing.
+func refused(ctx context.Context, requests []*request, require []Precondition) (*request, error) {
+	t := transaction{store: requests[0].core.store, require: require}
+	if culprit, err := t.gather(ctx, requests); err != nil {
+		return t.blame(ctx, culprit, err)
+	}
+	return nil, nil
+}
+
 // pin holds requests to the records of the first attempt, if they are not valid in
 // every state. The bad schedule without it: a change that BeforeCommit has added
 // meets a conflict, meanwhile the object itself is moved, and the next attempt
@@ -289,6 +299,9 @@ func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*
 		err = &hookError{err}
 	}
 	if culprit.by == nil {
+		if lost, ok := err.(*ConflictError); ok && culprit.named {
+			err = &revisionError{lost}
+		}
 		return culprit, err
 	}
 	err = &hookError{culprit.fail(ctx, err)}

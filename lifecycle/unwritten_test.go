@@ -263,7 +263,7 @@ func TestUnwrittenPartIsReported(t *testing.T) {
 			store.onCommit = func(n int, c *lifecycle.Commit, write func() error) error { return onCommit(t, store, n, c, write) }
 			h, err := doWith(t.Context(), m, "a", "inspect", user, lifecycle.Func(fine), nil, firing(parts, "b", "inspect", user, nil))
 			if err == nil {
-				time.AfterFunc(time.Minute, m.Halt)
+				time.AfterFunc(time.Minute, func() { halt(m) })
 				_, err = h.Wait(t.Context())
 			}
 			require.Error(t, err)

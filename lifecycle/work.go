@@ -116,9 +116,9 @@ func recordedWork(r *StoredRecord) (Work, error) {
 func (c *core) checkWork(w *Work) error {
 	switch {
 	case (w.Run == nil) == (w.Handler == ""):
-		return fmt.Errorf("%w: work needs either a handler or a function", ErrInvalid)
+		return fmt.Errorf("%w: work needs either a handler or a function", ErrMisconfigured)
 	case w.Handler != "" && c.handlers[w.Handler] == nil:
-		return fmt.Errorf("%w: no handler %q in Config.Handlers", ErrInvalid, w.Handler)
+		return fmt.Errorf("%w: no handler %q in Config.Handlers", ErrMisconfigured, w.Handler)
 	case w.Timeout < 0 || w.QueueTimeout < 0:
 		return fmt.Errorf("%w: negative time-out of work", ErrInvalid)
 	}
@@ -128,7 +128,7 @@ func (c *core) checkWork(w *Work) error {
 // checkWorker refuses operations of a manager that cannot write their outcomes.
 func (c *core) checkWorker() error {
 	if c.worker == "" || len(c.events.Done) == 0 {
-		return fmt.Errorf("%w: Config of %s names no WorkerActor or no Done event", ErrInvalid, c.table.Name)
+		return fmt.Errorf("%w: Config of %s names no WorkerActor or no Done event", ErrMisconfigured, c.table.Name)
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func (c *core) checkWorker() error {
 // The ticket is a Queuer's, because the work is done in this process even if
 // another place decides on its turn. A queue that several processes share is a
 // Queuer in each of them, whose actions take a place in the shared queue before
-// Admit, wait for its turn in Guard, and leave it after Settle or if they are
-// refused.
+// Admit, wait for its turn before Run, in Guard, and leave it after Settle or if they
+// are refused. Guard is called again if the start of a turn is retried.
 type Queue interface {
 	Submit(ctx context.Context, key Key, act *queue.Action) (*queue.Ticket[Key], error)
 }
@@ -155,7 +155,7 @@ func (c *core) enqueue(ctx context.Context, keys []Key, act *queue.Action) (*que
 		SubmitAll(context.Context, []Key, *queue.Action) (*queue.Ticket[Key], error)
 	})
 	if !ok {
-		return nil, fmt.Errorf("%w: Config.Queue takes one key at a time", ErrInvalid)
+		return nil, fmt.Errorf("%w: Config.Queue takes one key at a time", ErrMisconfigured)
 	}
 	return many.SubmitAll(ctx, keys, act)
 }
@@ -214,14 +214,16 @@ func outcomeOf(o queue.Outcome) Outcome {
 type OutcomeError struct {
 	Key
 	Operation OpID
-	Admission Token   // identifies the operation
-	Outcome   Outcome // every one but Succeeded
+	Admission Token // identifies the operation
+	// Outcome is how the work ended. Succeeded is possible only with Unwritten: the
+	// work has succeeded, and the record does not have that.
+	Outcome Outcome
 	// Err is what the work or its [EditOutcome] returned, a [queue.PanicError], the
 	// cause that ended the work, or an error that matches ErrStale for a lost
 	// operation.
 	Err error
 	// Unwritten is why the outcome is not in the record: no row of the table
-	// permits its events, or the store failed. Sweeps find the object by its
+	// permits its events, or the store failed until the deadline or the shutdown. Sweeps find the object by its
 	// deadline, and sweeps of this manager report it if it has none. Nil: the
 	// record has the outcome, unless the operation was lost.
 	Unwritten error
@@ -230,6 +232,9 @@ type OutcomeError struct {
 // Error returns one line.
 func (e *OutcomeError) Error() string {
 	text := fmt.Sprintf("lifecycle: operation %d of %s %v", e.Operation, e.Key.text(), e.Outcome)
+	if e.Outcome == Succeeded {
+		text = fmt.Sprintf("lifecycle: operation %d of %s: the work has succeeded", e.Operation, e.Key.text())
+	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}

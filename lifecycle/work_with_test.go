@@ -85,7 +85,7 @@ func TestWorkWithRefused(t *testing.T) {
 		{firing(m, "a", "start", user, nil), lifecycle.ErrInvalid},
 		{firing(m, "b", "start", user, &lifecycle.Change[size]{Expect: "another"}), lifecycle.ErrConflict},
 		{firing(idle, "b", "start", user, nil), lifecycle.ErrInvalid},
-		{firing(mute, "b", "start", user, nil), lifecycle.ErrInvalid},
+		{firing(mute, "b", "start", user, nil), lifecycle.ErrMisconfigured},
 	} {
 		_, err := doWith(t.Context(), m, "a", "start", user, work, nil, c.part)
 		require.ErrorIs(t, err, c.want)
@@ -243,7 +243,7 @@ func TestAlso(t *testing.T) {
 	work := lifecycle.Func(func(context.Context) error { return nil })
 	work.Also = []lifecycle.Key{{Machine: "x", ID: "y"}}
 	_, err := m.Do(t.Context(), "a", "create", user, work, nil)
-	require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
 }
 
 // TestDoWithoutObject: a table whose objects are added has no event that makes

@@ -64,7 +64,10 @@ type RefusedError struct {
 	Running string
 	Since   time.Time
 	Waiting int
-	Err     error // of Admit, or the cause of the submitter's context
+	// Admitting counts those of them that Admit may still refuse, if the lane of Key
+	// is full: there may be room soon.
+	Admitting int
+	Err       error // of Admit, or the cause of the submitter's context
 }
 
 // Error returns what was refused, the reason, and what is in the way.

@@ -15,6 +15,9 @@ func (q *Queuer[K]) refusal(t *Ticket[K], reason error, in *lane[K], err error) 
 	if in != nil {
 		e.Key = in.key
 		e.Waiting = in.waitingBeside(t)
+		if reason == ErrFull {
+			e.Admitting = in.admitting()
+		}
 		busiest = in
 	} else if reason == ErrFull {
 		e.Waiting = q.waiting()
@@ -46,6 +49,16 @@ func (l *lane[K]) running() *Ticket[K] {
 		return l.queue[0]
 	}
 	return nil
+}
+
+// admitting counts the tickets in the lane that are being admitted.
+func (l *lane[K]) admitting() (n int) {
+	for _, o := range l.queue {
+		if o.state == Admitting {
+			n++
+		}
+	}
+	return n
 }
 
 // waitingBeside counts the tickets in the lane that do not run, without t.

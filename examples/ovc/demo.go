@@ -32,7 +32,7 @@ func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\
 func (d *demo) end(ctx context.Context) {
 	d.hypervisor.release(ovc.Migrate)
 	d.hypervisor.release(ovc.Reboot)
-	_ = d.cloud.Queuer().Terminate(context.WithoutCancel(ctx)) // it waits for all actions
+	_ = d.cloud.Close(context.WithoutCancel(ctx)) // it waits for all actions
 }
 
 // method performs one method. PutInMaintenance migrates the machines; the hypervisor

@@ -102,8 +102,8 @@ func additionFaults(machine *fsm.Table, additions []string) (faults []string) {
 		case !slices.Contains(additions, line):
 		case row.Doc == "":
 			faults = append(faults, fmt.Sprintf("addition %q has no Doc", line))
-		case !row.Forced && !strings.Contains(line, " by sweeper-->") && !strings.Contains(line, " by observer-->"):
-			faults = append(faults, fmt.Sprintf("addition %q is neither forced nor by the sweeper or an observer", line))
+		case !row.Forced && row.Timeout == 0 && !strings.Contains(line, " by observer-->"):
+			faults = append(faults, fmt.Sprintf("addition %q is neither forced nor by an observer, and has no timeout", line))
 		}
 	}
 	return faults

@@ -86,7 +86,7 @@ func TestFaultsOfMapAndDocument(t *testing.T) {
 		"line not in document":    {mapFile, "- cleaning --leave by captain--> leaving", "- cleaning --sink by captain--> leaving", `the document has no line "cleaning --sink by captain--> leaving"`},
 		"line already there":      {mapFile, "+ leaving --late by sweeper--> dry", "+ at sea --return by skipper--> moored\n    + leaving --late by sweeper--> dry", `the document has the added line "at sea --return by skipper--> moored"`},
 		"line not in the machine": {mapFile, "+ leaving --late by sweeper--> dry", "+ leaving --late by sweeper--> at sea", `"leaving --late by sweeper--> at sea [return]"`},
-		"actor of the document":   {mapFile, "text: The boat", "addition: The boat", `addition "at sea --return by skipper--> moored" is neither forced nor by the sweeper or an observer`},
+		"actor of the document":   {mapFile, "text: The boat", "addition: The boat", `addition "at sea --return by skipper--> moored" is neither forced nor by an observer, and has no timeout`},
 		"addition without Doc":    {mapFile, "The launch is ignored", "addition: The launch is ignored", `addition "at sea --launch by skipper--> at sea [ignored]" has no Doc`},
 		"no reason":               {mapFile, "The captain commands several boats.\n", "", `line 3: entry "actor captain = skipper" has no reason`},
 		"not an entry":            {mapFile, "actor captain = skipper", "cook captain = skipper", `line 4: entry "cook captain = skipper" is neither a line with - or + nor a new name`},

@@ -165,7 +165,7 @@ func (s *simulation) tick() {
 func (s *simulation) launch(role, name string, successor bool) {
 	p := &Process{
 		sim: s, role: role, name: name, successor: successor,
-		queue: queue.Must[lifecycle.Key](nil), pending: map[*string]bool{},
+		queue: queue.Must(&queue.Config[lifecycle.Key]{Base: s.ctx}), pending: map[*string]bool{},
 	}
 	p.store = &simulatedStore{p: p, inner: s.inner}
 	s.mu.Lock()

@@ -16,7 +16,7 @@ func TestSimulatedStore(t *testing.T) {
 		inner := lifecycle.NewMemoryStore()
 		sim := newSimulation(t, &Harness{}, &scenario{}, inner, nil)
 		return &simulatedStore{p: &Process{sim: sim, name: "alpha"}, inner: inner}
-	}, &storetest.Config{Synctest: true, Attempts: 10})
+	}, &storetest.Config{Exclusive: true, Synctest: true, Attempts: 10})
 }
 
 // A process that replaces one whose name does not start again has another name.

@@ -50,7 +50,7 @@ type Request struct {
 	Owned    bool // Report, Heartbeat: by the process that executes the operation, see Owner
 	Work     bool // Fire, Create: the caller's process does the work of the operation that starts
 	Sweep    bool // the sweeper fires a deadline row of a transitional state: the recorded work may be done again
-	MayExist bool // Create: the same call is a Fire if the object exists
+	MayExist bool // Create, Fire: the call is a Create if the object does not exist, else a Fire
 
 	Event     int // by index; unused by Add, Override and Heartbeat
 	Actor     fsm.Actor
@@ -197,6 +197,8 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		return refuse(Repeated, nil)
 	case q.Verb == Create && q.MayExist && errors.Is(err, fsm.ErrNotAllowed):
 		return refuse(Refused, ErrNotFound) // the event creates no object, and there is none
+	case q.Verb == Fire && q.MayExist && errors.Is(err, fsm.ErrNotAllowed) && onlyCreates(t, q.Event):
+		return refuse(Refused, ErrExists)
 	case q.Verb == Fire && t.States[state].Kind == fsm.Transitional && (errors.Is(err, fsm.ErrNotAllowed) || errors.Is(err, fsm.ErrForcedOnly)):
 		return refuse(Refused, &BusyError{Refusal: err})
 	}
@@ -319,6 +321,18 @@ func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	}
 	d.Timeout, _ = t.Deadline(d.State, d.Origin)
 	return d
+}
+
+// onlyCreates reports whether all rows of an event lead out of the absent state.
+func onlyCreates(t *fsm.Table, event int) bool {
+	for i := range t.Rows {
+		for _, from := range t.Rows[i].From {
+			if t.Rows[i].Event == event && t.States[from].Kind != fsm.Absent {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // rebirth is the operation of an object that is created at rest: none, or, if an

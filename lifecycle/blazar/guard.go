@@ -100,13 +100,8 @@ func (s *Service) begin(
 	if err == nil {
 		return m, nil
 	}
-	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.ID == id && errors.Is(err, fsm.ErrNotAllowed) {
-		switch {
-		case call == Create && e.From != "":
-			return nil, refused("create", id, call, lifecycle.ErrExists)
-		case call != Create && e.From == "":
-			return nil, refused("do", id, call, lifecycle.ErrNotFound)
-		}
+	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.ID == id && e.From == "" && call != Create && errors.Is(err, fsm.ErrNotAllowed) {
+		return nil, refused("do", id, call, lifecycle.ErrNotFound)
 	}
 	return nil, err
 }

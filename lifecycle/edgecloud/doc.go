@@ -153,38 +153,42 @@
 //	| Deleting        | transitional    | 20m, TimedOut | towards NotPresent |
 //	| DeleteError     | failed          |               |                    |
 //
-//	| From                       | Event         | Actor      | To                 | Notes         |
-//	| -------------------------- | ------------- | ---------- | ------------------ | ------------- |
-//	| NotPresent                 | Create        | user       | CreateRequested    |               |
-//	| CreateRequested            | Working       | crm        | Creating           |               |
-//	| CreateRequested            | Done          | crm        | Ready              | [1]           |
-//	| CreateRequested            | Fail          | crm        | CreateError        |               |
-//	| Creating                   | Done          | crm        | Ready              |               |
-//	| Creating                   | Fail          | crm        | CreateError        |               |
-//	| CreateError                | Undo          | controller | NotPresent         |               |
-//	| Ready                      | Update        | user       | UpdateRequested    |               |
-//	| UpdateRequested            | Working       | crm        | Updating           |               |
-//	| UpdateRequested            | Done          | crm        | Ready              | [2]           |
-//	| UpdateRequested            | Fail          | crm        | UpdateError        |               |
-//	| Updating                   | Done          | crm        | Ready              |               |
-//	| Updating                   | Fail          | crm        | UpdateError        |               |
-//	| UpdateError                | Undo          | controller | Ready              | [3]           |
-//	| Ready                      | Delete        | user       | DeletePrepare      |               |
-//	| DeletePrepare              | Prepared      | controller | DeleteRequested    |               |
-//	| DeleteRequested            | Working       | crm        | Deleting           |               |
-//	| DeleteRequested            | Done          | crm        | NotPresent         | [4]           |
-//	| DeleteRequested            | Fail          | crm        | DeleteError        |               |
-//	| Deleting                   | Done          | crm        | NotPresent         |               |
-//	| Deleting                   | Fail          | crm        | DeleteError        |               |
-//	| DeleteError                | Undo          | controller | Ready              |               |
-//	| CreateRequested, Creating  | TimedOut      | sweeper    | CreateError        | after 30m [5] |
-//	| UpdateRequested, Updating  | TimedOut      | sweeper    | UpdateError        | after 20m [5] |
-//	| DeleteRequested, Deleting  | TimedOut      | sweeper    | DeleteError        | after 20m [5] |
-//	| DeletePrepare              | PrepareFailed | controller | back to the origin | [6]           |
-//	| DeletePrepare              | TimedOut      | sweeper    | back to the origin | after 1m [7]  |
-//	| UpdateError                | Update        | user       | UpdateRequested    | forced [8]    |
-//	| CreateError, UpdateError,  | Delete        | user       | DeletePrepare      | forced [9]    |
-//	| DeleteError                |               |            |                    |               |
+//	| From                | Event         | Actor             | To                 | Notes         |
+//	| ------------------- | ------------- | ----------------- | ------------------ | ------------- |
+//	| NotPresent          | Create        | user              | CreateRequested    |               |
+//	| CreateRequested     | Working       | crm               | Creating           |               |
+//	| CreateRequested     | Done          | crm               | Ready              | [1]           |
+//	| CreateRequested     | Fail          | crm               | CreateError        |               |
+//	| Creating            | Done          | crm               | Ready              |               |
+//	| Creating            | Fail          | crm               | CreateError        |               |
+//	| CreateError         | Undo          | controller        | NotPresent         |               |
+//	| Ready               | Update        | user              | UpdateRequested    |               |
+//	| UpdateRequested     | Working       | crm               | Updating           |               |
+//	| UpdateRequested     | Done          | crm               | Ready              | [2]           |
+//	| UpdateRequested     | Fail          | crm               | UpdateError        |               |
+//	| Updating            | Done          | crm               | Ready              |               |
+//	| Updating            | Fail          | crm               | UpdateError        |               |
+//	| UpdateError         | Undo          | controller        | Ready              | [3]           |
+//	| Ready               | Delete        | user              | DeletePrepare      |               |
+//	| DeletePrepare       | Prepared      | controller        | DeleteRequested    |               |
+//	| DeleteRequested     | Working       | crm               | Deleting           |               |
+//	| DeleteRequested     | Done          | crm               | NotPresent         | [4]           |
+//	| DeleteRequested     | Fail          | crm               | DeleteError        |               |
+//	| Deleting            | Done          | crm               | NotPresent         |               |
+//	| Deleting            | Fail          | crm               | DeleteError        |               |
+//	| DeleteError         | Undo          | controller        | Ready              |               |
+//	| CreateRequested,    | TimedOut      | observer, sweeper | CreateError        | after 30m [5] |
+//	| Creating            |               |                   |                    |               |
+//	| UpdateRequested,    | TimedOut      | observer, sweeper | UpdateError        | after 20m [5] |
+//	| Updating            |               |                   |                    |               |
+//	| DeleteRequested,    | TimedOut      | observer, sweeper | DeleteError        | after 20m [5] |
+//	| Deleting            |               |                   |                    |               |
+//	| DeletePrepare       | PrepareFailed | controller        | back to the origin | [6]           |
+//	| DeletePrepare       | TimedOut      | sweeper           | back to the origin | after 1m [7]  |
+//	| UpdateError         | Update        | user              | UpdateRequested    | forced [8]    |
+//	| CreateError,        | Delete        | user              | DeletePrepare      | forced [9]    |
+//	| UpdateError,        |               |                   |                    |               |
+//	| DeleteError         |               |                   |                    |               |
 //
 //	[1] the message Creating was missed
 //	[2] the message Updating was missed
@@ -216,24 +220,24 @@
 //	    s0 --> s1 : Create by user
 //	    s1 --> s2 : Working by crm
 //	    s1 --> s4 : Done by crm
-//	    s1 --> s3 : Fail by crm<br/>TimedOut by sweeper after 30m
+//	    s1 --> s3 : Fail by crm<br/>TimedOut by observer, sweeper after 30m
 //	    s2 --> s4 : Done by crm
-//	    s2 --> s3 : Fail by crm<br/>TimedOut by sweeper after 30m
+//	    s2 --> s3 : Fail by crm<br/>TimedOut by observer, sweeper after 30m
 //	    s3 --> s0 : Undo by controller
 //	    s4 --> s5 : Update by user
 //	    s5 --> s6 : Working by crm
 //	    s5 --> s4 : Done by crm
-//	    s5 --> s7 : Fail by crm<br/>TimedOut by sweeper after 20m
+//	    s5 --> s7 : Fail by crm<br/>TimedOut by observer, sweeper after 20m
 //	    s6 --> s4 : Done by crm
-//	    s6 --> s7 : Fail by crm<br/>TimedOut by sweeper after 20m
+//	    s6 --> s7 : Fail by crm<br/>TimedOut by observer, sweeper after 20m
 //	    s7 --> s4 : Undo by controller
 //	    s4 --> s8 : Delete by user
 //	    s8 --> s9 : Prepared by controller
 //	    s9 --> s10 : Working by crm
 //	    s9 --> s0 : Done by crm
-//	    s9 --> s11 : Fail by crm<br/>TimedOut by sweeper after 20m
+//	    s9 --> s11 : Fail by crm<br/>TimedOut by observer, sweeper after 20m
 //	    s10 --> s0 : Done by crm
-//	    s10 --> s11 : Fail by crm<br/>TimedOut by sweeper after 20m
+//	    s10 --> s11 : Fail by crm<br/>TimedOut by observer, sweeper after 20m
 //	    s11 --> s4 : Undo by controller
 //	    s8 --> s3 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
 //	    s8 --> s4 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return

@@ -12,6 +12,7 @@ const (
 	User       fsm.Actor = "user"       // requests changes: an operator or a program
 	CRM        fsm.Actor = "crm"        // the cloudlet resource manager: does the work and reports its progress
 	Controller fsm.Actor = "controller" // the coordinator: prepares, acknowledges, undoes
+	Observer   fsm.Actor = "observer"   // the coordinator, if the CRM has not answered in time
 	CRMv1      fsm.Actor = "crm-v1"     // the CRM that an upgrade replaces
 	CRMv2      fsm.Actor = "crm-v2"     // the CRM that an upgrade starts
 )
@@ -109,7 +110,7 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: name, Title: title, Initial: NotPresent,
-		Actors: []fsm.Actor{User, CRM, Controller},
+		Actors: []fsm.Actor{User, CRM, Controller, Observer},
 		States: []fsm.State[State]{
 			{Name: NotPresent, Kind: fsm.Absent},
 			working(CreateRequested, Ready),
@@ -153,11 +154,11 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 
 			// Beyond the document: deadlines, a failed preparation, forced rows out of the
 			// error states.
-			fsm.Move(CreateRequested, TimedOut, CreateError).AlsoFrom(Creating).After(CreateTimeout).
+			fsm.Move(CreateRequested, TimedOut, CreateError).AlsoFrom(Creating).By(Observer).After(CreateTimeout).
 				Note("beyond the document: the CRM does not answer"),
-			fsm.Move(UpdateRequested, TimedOut, UpdateError).AlsoFrom(Updating).After(UpdateTimeout).
+			fsm.Move(UpdateRequested, TimedOut, UpdateError).AlsoFrom(Updating).By(Observer).After(UpdateTimeout).
 				Note("beyond the document: the CRM does not answer"),
-			fsm.Move(DeleteRequested, TimedOut, DeleteError).AlsoFrom(Deleting).After(DeleteTimeout).
+			fsm.Move(DeleteRequested, TimedOut, DeleteError).AlsoFrom(Deleting).By(Observer).After(DeleteTimeout).
 				Note("beyond the document: the CRM does not answer"),
 			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).
 				Note("beyond the document: another object needs this one; the CRM has no order yet"),

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
 )
@@ -249,7 +248,7 @@ func TestLosingDelete(t *testing.T) {
 			}
 			var winner clusterRecord
 			s.once("list", "appinst-entry", func() {
-				_, err := c.Clusters.Manager().Fire(ctx, "c", edgecloud.TimedOut, fsm.Sweeper, nil)
+				_, err := c.Clusters.Manager().Fire(ctx, "c", edgecloud.PrepareFailed, edgecloud.Controller, nil)
 				require.NoError(t, err)
 				winner, err = c.Clusters.Manager().Fire(ctx, "c", edgecloud.Delete, edgecloud.User, nil)
 				require.NoError(t, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -75,7 +74,7 @@ func (in *Instances[T]) timeOut(ctx context.Context, begun *Record[T]) (Record[T
 	case rec.State == Creating || rec.State == Updating || rec.State == Deleting:
 		return rec, fmt.Errorf("%w: %s %q is %s", ErrStillWorking, in.machine.Name(), rec.ID, rec.State)
 	}
-	rec, err = in.m.Fire(ctx, rec.ID, TimedOut, fsm.Sweeper, &lifecycle.Change[T]{
+	rec, err = in.m.Fire(ctx, rec.ID, TimedOut, Observer, &lifecycle.Change[T]{
 		Operation: begun.Operation, Reason: noAnswer,
 	})
 	if err != nil && moved(err) {

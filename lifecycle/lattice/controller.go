@@ -239,10 +239,11 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, report func([
 // again then. Close neither ends the queue of [Config] nor waits for its work.
 func (c *Controller) Close(ctx context.Context) error {
 	c.end()
-	if c.own == nil {
-		return nil
+	var err error
+	if c.own != nil {
+		err = c.own.Terminate(ctx)
 	}
-	return c.own.Terminate(ctx)
+	return errors.Join(err, c.systems.Drain(ctx))
 }
 
 // end cancels the runs of deploys and teardowns. No run starts after that.

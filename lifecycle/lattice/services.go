@@ -129,6 +129,9 @@ func recordsOf[S, E comparable, T any](
 ) iter.Seq2[lifecycle.Record[S, T], error] {
 	return func(yield func(lifecycle.Record[S, T], error) bool) {
 		prefix := string(system) + "/"
+		if len(prefix) > lifecycle.MaxID {
+			return // no id begins with it
+		}
 		for rec, err := range m.All(ctx, lifecycle.Select[S]{After: prefix}) {
 			if err == nil && !strings.HasPrefix(rec.ID, prefix) || !yield(rec, err) {
 				return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,6 +38,19 @@ func stateOf(t testing.TB, c *lattice.Controller, system lattice.SystemID) latti
 	rec, err := c.Systems().Get(t.Context(), string(system))
 	require.NoError(t, err)
 	return rec.State
+}
+
+// A system may have the longest id, after which no page of services can begin.
+func TestLongestSystemID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		id := lattice.SystemID(strings.Repeat("s", lifecycle.MaxID))
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{}, id)
+		require.Equal(t, lattice.State("stable"), stateOf(t, c, id))
+		h, err := c.DeleteSystem(t.Context(), id)
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+	})
 }
 
 // pseudocode is the document's rule for the state of a system.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lock"
 	"github.com/interlock-go/interlock/queue"
@@ -33,12 +32,7 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID) (*System
 	if err := system.check(); err != nil {
 		return nil, err
 	}
-	h, err := c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), nil)
-	if e, ok := errors.AsType[*lifecycle.Error](err); ok && e.From != "" && errors.Is(err, fsm.ErrNotAllowed) {
-		// Create is allowed in the absent state only.
-		return nil, fmt.Errorf("lattice: %w: system %s is %s", lifecycle.ErrExists, system, e.From)
-	}
-	return h, err
+	return c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), nil)
 }
 
 // DeleteSystem deletes a system in any state. Its deploys and teardowns are canceled

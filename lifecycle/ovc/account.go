@@ -21,7 +21,7 @@ func AccountTable() fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: "ovc-account", Title: "OpenvCloud: account", Initial: Confirmed,
-		Actors: []fsm.Actor{API, Worker}, States: states,
+		Actors: []fsm.Actor{API, Worker, Observer}, States: states,
 		Rows: fsm.Rows(
 			fsm.Move(Confirmed, Disable, Disabling).By(API),
 			fsm.Move(Disabling, Done, Disabled).By(Worker),

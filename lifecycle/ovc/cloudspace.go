@@ -28,7 +28,7 @@ func CloudspaceTable() fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: "ovc-cloudspace", Title: "OpenvCloud: cloudspace", Initial: Virtual,
-		Actors: []fsm.Actor{API, Worker}, States: states,
+		Actors: []fsm.Actor{API, Worker, Observer}, States: states,
 		Rows: fsm.Rows(
 			fsm.Move(Virtual, Deploy, Deploying).By(API),
 			fsm.Move(Deploying, Done, Deployed).By(Worker),

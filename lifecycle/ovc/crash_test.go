@@ -40,6 +40,7 @@ func startService(ctx context.Context, p *crashtest.Process) (*ovc.Service, erro
 	if err != nil {
 		return nil, err
 	}
+	context.AfterFunc(ctx, func() { _ = s.Close(ctx) }) // it does not wait
 	// The harness needs the tables. The service handles stuck objects itself.
 	for kind := range ovc.Kinds() {
 		crashtest.Manage(p, kind.Machine(), &lifecycle.Config[ovc.Event]{

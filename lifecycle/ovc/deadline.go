@@ -25,7 +25,7 @@ func selfHealing(states []fsm.State[State]) fsm.Row[State, Event] {
 			stuck = append(stuck, s.Name)
 		}
 	}
-	return fsm.Return(stuck[0], Stuck).AlsoFrom(stuck[1:]...).After(StuckAfter).
+	return fsm.Return(stuck[0], Stuck).AlsoFrom(stuck[1:]...).By(Observer).After(StuckAfter).
 		Note("beyond the document's rows, in its notes: self-healing recovers the previous state")
 }
 
@@ -33,6 +33,6 @@ func selfHealing(states []fsm.State[State]) fsm.Row[State, Event] {
 // DESTROYING, like every row into DESTROYED of the document. If the destruction fails, the
 // object stays in the bin for another retention period.
 func retention(bin State) fsm.Row[State, Event] {
-	return fsm.Move(bin, Expire, Destroying).After(Retention).
+	return fsm.Move(bin, Expire, Destroying).By(Observer).After(Retention).
 		Note("beyond the document's rows, in its text: permanently deleted after the retention period")
 }

@@ -24,7 +24,7 @@ func DiskTable() fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: "ovc-disk", Title: "OpenvCloud: disk", Initial: Modeled,
-		Actors: []fsm.Actor{API, Worker}, States: states,
+		Actors: []fsm.Actor{API, Worker, Observer}, States: states,
 		Rows: fsm.Rows(
 			fsm.Move(Modeled, Create, Creating).By(API),
 			fsm.Move(Creating, Done, Created).By(Worker),

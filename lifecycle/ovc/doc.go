@@ -95,7 +95,7 @@
 //
 // DELETED and TOBEDELETED have no way out in the tables, except for cloudspaces. In
 // the text, objects in the recycle bin are permanently deleted after a retention
-// period. There is a row for that, by [fsm.Sweeper] after [Retention]. It begins a
+// period. There is a row for that, by [Observer] after [Retention]. It begins a
 // destruction, as every row into DESTROYED does.
 //
 // The notes ask for self-healing by time-out. Every transition state has a row
@@ -169,35 +169,45 @@
 //	| ATTACHING_DISK | transitional    | 30m, stuck   |       |
 //	| DETACHING_DISK | transitional    | 30m, stuck   |       |
 //
-//	| From                           | Event       | Actor   | To                 | Notes          |
-//	| ------------------------------ | ----------- | ------- | ------------------ | -------------- |
-//	| VIRTUAL                        | deploy      | api     | DEPLOYING          |                |
-//	| DEPLOYING                      | done        | worker  | RUNNING            |                |
-//	| RUNNING                        | pause       | api     | PAUSING            |                |
-//	| PAUSING                        | done        | worker  | PAUSED             |                |
-//	| PAUSED                         | resume      | api     | RESUMING           |                |
-//	| RESUMING                       | done        | worker  | RUNNING            |                |
-//	| RUNNING, PAUSED                | stop        | api     | STOPPING           |                |
-//	| STOPPING                       | done        | worker  | HALTED             |                |
-//	| RUNNING, PAUSED, HALTED        | delete      | api     | DELETING           |                |
-//	| DELETING                       | done        | worker  | DELETED            |                |
-//	| RUNNING, PAUSED, HALTED        | destroy     | api     | DESTROYING         |                |
-//	| DESTROYING                     | done        | worker  | DESTROYED          |                |
-//	| RUNNING, PAUSED                | reboot      | api     | REBOOTING          |                |
-//	| REBOOTING                      | done        | worker  | RUNNING            |                |
-//	| RUNNING                        | reset       | api     | RESETTING          |                |
-//	| RESETTING                      | done        | worker  | RUNNING            |                |
-//	| RUNNING, PAUSED, HALTED        | add_disk    | api     | ADDING_DISK        |                |
-//	| RUNNING, PAUSED, HALTED        | attach_disk | api     | ATTACHING_DISK     |                |
-//	| RUNNING, PAUSED, HALTED        | detach_disk | api     | DETACHING_DISK     |                |
-//	| ADDING_DISK, ATTACHING_DISK,   | done        | worker  | back to the origin | [2]            |
-//	| DETACHING_DISK                 |             |         |                    |                |
-//	| DELETED                        | expire      | sweeper | DESTROYING         | after 168h [3] |
-//	| DEPLOYING, PAUSING, RESUMING,  | stuck       | sweeper | back to the origin | after 30m [4]  |
-//	| STOPPING, DELETING,            |             |         |                    |                |
-//	| DESTROYING, REBOOTING,         |             |         |                    |                |
-//	| RESETTING, ADDING_DISK,        |             |         |                    |                |
-//	| ATTACHING_DISK, DETACHING_DISK |             |         |                    |                |
+//	| From                 | Event       | Actor             | To                 | Notes          |
+//	| -------------------- | ----------- | ----------------- | ------------------ | -------------- |
+//	| VIRTUAL              | deploy      | api               | DEPLOYING          |                |
+//	| DEPLOYING            | done        | worker            | RUNNING            |                |
+//	| RUNNING              | pause       | api               | PAUSING            |                |
+//	| PAUSING              | done        | worker            | PAUSED             |                |
+//	| PAUSED               | resume      | api               | RESUMING           |                |
+//	| RESUMING             | done        | worker            | RUNNING            |                |
+//	| RUNNING, PAUSED      | stop        | api               | STOPPING           |                |
+//	| STOPPING             | done        | worker            | HALTED             |                |
+//	| RUNNING, PAUSED,     | delete      | api               | DELETING           |                |
+//	| HALTED               |             |                   |                    |                |
+//	| DELETING             | done        | worker            | DELETED            |                |
+//	| RUNNING, PAUSED,     | destroy     | api               | DESTROYING         |                |
+//	| HALTED               |             |                   |                    |                |
+//	| DESTROYING           | done        | worker            | DESTROYED          |                |
+//	| RUNNING, PAUSED      | reboot      | api               | REBOOTING          |                |
+//	| REBOOTING            | done        | worker            | RUNNING            |                |
+//	| RUNNING              | reset       | api               | RESETTING          |                |
+//	| RESETTING            | done        | worker            | RUNNING            |                |
+//	| RUNNING, PAUSED,     | add_disk    | api               | ADDING_DISK        |                |
+//	| HALTED               |             |                   |                    |                |
+//	| RUNNING, PAUSED,     | attach_disk | api               | ATTACHING_DISK     |                |
+//	| HALTED               |             |                   |                    |                |
+//	| RUNNING, PAUSED,     | detach_disk | api               | DETACHING_DISK     |                |
+//	| HALTED               |             |                   |                    |                |
+//	| ADDING_DISK,         | done        | worker            | back to the origin | [2]            |
+//	| ATTACHING_DISK,      |             |                   |                    |                |
+//	| DETACHING_DISK       |             |                   |                    |                |
+//	| DELETED              | expire      | observer, sweeper | DESTROYING         | after 168h [3] |
+//	| DEPLOYING, PAUSING,  | stuck       | observer, sweeper | back to the origin | after 30m [4]  |
+//	| RESUMING, STOPPING,  |             |                   |                    |                |
+//	| DELETING,            |             |                   |                    |                |
+//	| DESTROYING,          |             |                   |                    |                |
+//	| REBOOTING,           |             |                   |                    |                |
+//	| RESETTING,           |             |                   |                    |                |
+//	| ADDING_DISK,         |             |                   |                    |                |
+//	| ATTACHING_DISK,      |             |                   |                    |                |
+//	| DETACHING_DISK       |             |                   |                    |                |
 //
 //	[1] the document has no action that starts a halted machine
 //	[2] running stays running, paused stays paused, halted stays halted
@@ -245,9 +255,9 @@
 //	    s11 --> s5 : done by worker
 //	    s1 --> s12 : reboot by api
 //	    s2 --> s12 : reboot by api
-//	    s12 --> s1 : done by worker<br/>stuck by sweeper after 30m, return
+//	    s12 --> s1 : done by worker<br/>stuck by observer, sweeper after 30m, return
 //	    s1 --> s13 : reset by api
-//	    s13 --> s1 : done by worker<br/>stuck by sweeper after 30m, return
+//	    s13 --> s1 : done by worker<br/>stuck by observer, sweeper after 30m, return
 //	    s1 --> s14 : add_disk by api
 //	    s2 --> s14 : add_disk by api
 //	    s3 --> s14 : add_disk by api
@@ -257,29 +267,29 @@
 //	    s1 --> s16 : detach_disk by api
 //	    s2 --> s16 : detach_disk by api
 //	    s3 --> s16 : detach_disk by api
-//	    s14 --> s1 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s14 --> s2 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s14 --> s3 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s15 --> s1 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s15 --> s2 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s15 --> s3 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s16 --> s1 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s16 --> s2 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s16 --> s3 : done by worker, return<br/>stuck by sweeper after 30m, return
-//	    s4 --> s11 : expire by sweeper after 168h
-//	    s6 --> s0 : stuck by sweeper after 30m, return
-//	    s7 --> s1 : stuck by sweeper after 30m, return
-//	    s8 --> s2 : stuck by sweeper after 30m, return
-//	    s9 --> s1 : stuck by sweeper after 30m, return
-//	    s9 --> s2 : stuck by sweeper after 30m, return
-//	    s10 --> s1 : stuck by sweeper after 30m, return
-//	    s10 --> s2 : stuck by sweeper after 30m, return
-//	    s10 --> s3 : stuck by sweeper after 30m, return
-//	    s11 --> s1 : stuck by sweeper after 30m, return
-//	    s11 --> s2 : stuck by sweeper after 30m, return
-//	    s11 --> s3 : stuck by sweeper after 30m, return
-//	    s11 --> s4 : stuck by sweeper after 30m, return
-//	    s12 --> s2 : stuck by sweeper after 30m, return
+//	    s14 --> s1 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s14 --> s2 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s14 --> s3 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s15 --> s1 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s15 --> s2 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s15 --> s3 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s16 --> s1 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s16 --> s2 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s16 --> s3 : done by worker, return<br/>stuck by observer, sweeper after 30m, return
+//	    s4 --> s11 : expire by observer, sweeper after 168h
+//	    s6 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s8 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s9 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s9 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s10 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s10 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s10 --> s3 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s3 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s4 : stuck by observer, sweeper after 30m, return
+//	    s12 --> s2 : stuck by observer, sweeper after 30m, return
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s6,s7,s8,s9,s10,s11,s12,s13,s14,s15,s16 transitional
 //	    classDef final stroke-width:4px
@@ -307,30 +317,32 @@
 //	| RESUMING   | transitional    | 30m, stuck   |       |
 //	| RESETTING  | transitional    | 30m, stuck   |       |
 //
-//	| From                               | Event   | Actor   | To                 | Notes          |
-//	| ---------------------------------- | ------- | ------- | ------------------ | -------------- |
-//	| VIRTUAL                            | deploy  | api     | DEPLOYING          |                |
-//	| DEPLOYING                          | done    | worker  | DEPLOYED           |                |
-//	| DEPLOYED                           | disable | api     | DISABLING          |                |
-//	| DISABLING                          | done    | worker  | DISABLED           |                |
-//	| DISABLED                           | enable  | api     | ENABLING           |                |
-//	| ENABLING                           | done    | worker  | DEPLOYED           |                |
-//	| DEPLOYED, DISABLED                 | delete  | api     | DELETING           |                |
-//	| DELETING                           | done    | worker  | DELETED            |                |
-//	| DELETED                            | destroy | api     | DESTROYING         |                |
-//	| DESTROYING                         | done    | worker  | DESTROYED          |                |
-//	| DELETED                            | restore | api     | RESTORING          |                |
-//	| RESTORING                          | done    | worker  | DEPLOYED           |                |
-//	| DEPLOYED                           | pause   | api     | PAUSING            |                |
-//	| PAUSING                            | done    | worker  | PAUSED             |                |
-//	| PAUSED                             | resume  | api     | RESUMING           |                |
-//	| RESUMING                           | done    | worker  | DEPLOYED           |                |
-//	| DEPLOYED                           | reset   | api     | RESETTING          |                |
-//	| RESETTING                          | done    | worker  | DEPLOYED           |                |
-//	| DELETED                            | expire  | sweeper | DESTROYING         | after 168h [2] |
-//	| DEPLOYING, DISABLING, ENABLING,    | stuck   | sweeper | back to the origin | after 30m [3]  |
-//	| DELETING, DESTROYING, RESTORING,   |         |         |                    |                |
-//	| PAUSING, RESUMING, RESETTING       |         |         |                    |                |
+//	| From                     | Event   | Actor             | To                 | Notes          |
+//	| ------------------------ | ------- | ----------------- | ------------------ | -------------- |
+//	| VIRTUAL                  | deploy  | api               | DEPLOYING          |                |
+//	| DEPLOYING                | done    | worker            | DEPLOYED           |                |
+//	| DEPLOYED                 | disable | api               | DISABLING          |                |
+//	| DISABLING                | done    | worker            | DISABLED           |                |
+//	| DISABLED                 | enable  | api               | ENABLING           |                |
+//	| ENABLING                 | done    | worker            | DEPLOYED           |                |
+//	| DEPLOYED, DISABLED       | delete  | api               | DELETING           |                |
+//	| DELETING                 | done    | worker            | DELETED            |                |
+//	| DELETED                  | destroy | api               | DESTROYING         |                |
+//	| DESTROYING               | done    | worker            | DESTROYED          |                |
+//	| DELETED                  | restore | api               | RESTORING          |                |
+//	| RESTORING                | done    | worker            | DEPLOYED           |                |
+//	| DEPLOYED                 | pause   | api               | PAUSING            |                |
+//	| PAUSING                  | done    | worker            | PAUSED             |                |
+//	| PAUSED                   | resume  | api               | RESUMING           |                |
+//	| RESUMING                 | done    | worker            | DEPLOYED           |                |
+//	| DEPLOYED                 | reset   | api               | RESETTING          |                |
+//	| RESETTING                | done    | worker            | DEPLOYED           |                |
+//	| DELETED                  | expire  | observer, sweeper | DESTROYING         | after 168h [2] |
+//	| DEPLOYING, DISABLING,    | stuck   | observer, sweeper | back to the origin | after 30m [3]  |
+//	| ENABLING, DELETING,      |         |                   |                    |                |
+//	| DESTROYING, RESTORING,   |         |                   |                    |                |
+//	| PAUSING, RESUMING,       |         |                   |                    |                |
+//	| RESETTING                |         |                   |                    |                |
 //
 //	[1] an administrator stopped the virtual firewall
 //	[2] beyond the document's rows, in its text: permanently deleted after the retention period
@@ -365,7 +377,7 @@
 //	    s1 --> s9 : delete by api
 //	    s2 --> s9 : delete by api
 //	    s9 --> s3 : done by worker
-//	    s3 --> s10 : destroy by api<br/>expire by sweeper after 168h
+//	    s3 --> s10 : destroy by api<br/>expire by observer, sweeper after 168h
 //	    s10 --> s4 : done by worker
 //	    s3 --> s11 : restore by api
 //	    s11 --> s1 : done by worker
@@ -374,16 +386,16 @@
 //	    s5 --> s13 : resume by api
 //	    s13 --> s1 : done by worker
 //	    s1 --> s14 : reset by api
-//	    s14 --> s1 : done by worker<br/>stuck by sweeper after 30m, return
-//	    s6 --> s0 : stuck by sweeper after 30m, return
-//	    s7 --> s1 : stuck by sweeper after 30m, return
-//	    s8 --> s2 : stuck by sweeper after 30m, return
-//	    s9 --> s1 : stuck by sweeper after 30m, return
-//	    s9 --> s2 : stuck by sweeper after 30m, return
-//	    s10 --> s3 : stuck by sweeper after 30m, return
-//	    s11 --> s3 : stuck by sweeper after 30m, return
-//	    s12 --> s1 : stuck by sweeper after 30m, return
-//	    s13 --> s5 : stuck by sweeper after 30m, return
+//	    s14 --> s1 : done by worker<br/>stuck by observer, sweeper after 30m, return
+//	    s6 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s8 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s9 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s9 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s10 --> s3 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s3 : stuck by observer, sweeper after 30m, return
+//	    s12 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s13 --> s5 : stuck by observer, sweeper after 30m, return
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s6,s7,s8,s9,s10,s11,s12,s13,s14 transitional
 //	    classDef final stroke-width:4px
@@ -404,19 +416,19 @@
 //	| DESTROYING | transitional    | 30m, stuck   |
 //	| DELETING   | transitional    | 30m, stuck   |
 //
-//	| From                               | Event   | Actor   | To                 | Notes          |
-//	| ---------------------------------- | ------- | ------- | ------------------ | -------------- |
-//	| CONFIRMED                          | disable | api     | DISABLING          |                |
-//	| DISABLING                          | done    | worker  | DISABLED           |                |
-//	| DISABLED                           | enable  | api     | ENABLING           |                |
-//	| ENABLING                           | done    | worker  | CONFIRMED          |                |
-//	| CONFIRMED, DISABLED                | destroy | api     | DESTROYING         |                |
-//	| DESTROYING                         | done    | worker  | DESTROYED          |                |
-//	| CONFIRMED, DISABLED                | delete  | api     | DELETING           |                |
-//	| DELETING                           | done    | worker  | DELETED            |                |
-//	| DELETED                            | expire  | sweeper | DESTROYING         | after 168h [1] |
-//	| DISABLING, ENABLING, DESTROYING,   | stuck   | sweeper | back to the origin | after 30m [2]  |
-//	| DELETING                           |         |         |                    |                |
+//	| From                     | Event   | Actor             | To                 | Notes          |
+//	| ------------------------ | ------- | ----------------- | ------------------ | -------------- |
+//	| CONFIRMED                | disable | api               | DISABLING          |                |
+//	| DISABLING                | done    | worker            | DISABLED           |                |
+//	| DISABLED                 | enable  | api               | ENABLING           |                |
+//	| ENABLING                 | done    | worker            | CONFIRMED          |                |
+//	| CONFIRMED, DISABLED      | destroy | api               | DESTROYING         |                |
+//	| DESTROYING               | done    | worker            | DESTROYED          |                |
+//	| CONFIRMED, DISABLED      | delete  | api               | DELETING           |                |
+//	| DELETING                 | done    | worker            | DELETED            |                |
+//	| DELETED                  | expire  | observer, sweeper | DESTROYING         | after 168h [1] |
+//	| DISABLING, ENABLING,     | stuck   | observer, sweeper | back to the origin | after 30m [2]  |
+//	| DESTROYING, DELETING     |         |                   |                    |                |
 //
 //	[1] beyond the document's rows, in its text: permanently deleted after the retention period
 //	[2] beyond the document's rows, in its notes: self-healing recovers the previous state
@@ -444,14 +456,14 @@
 //	    s0 --> s7 : delete by api
 //	    s1 --> s7 : delete by api
 //	    s7 --> s3 : done by worker
-//	    s3 --> s6 : expire by sweeper after 168h
-//	    s4 --> s0 : stuck by sweeper after 30m, return
-//	    s5 --> s1 : stuck by sweeper after 30m, return
-//	    s6 --> s0 : stuck by sweeper after 30m, return
-//	    s6 --> s1 : stuck by sweeper after 30m, return
-//	    s6 --> s3 : stuck by sweeper after 30m, return
-//	    s7 --> s0 : stuck by sweeper after 30m, return
-//	    s7 --> s1 : stuck by sweeper after 30m, return
+//	    s3 --> s6 : expire by observer, sweeper after 168h
+//	    s4 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s5 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s6 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s6 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s6 --> s3 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s1 : stuck by observer, sweeper after 30m, return
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s4,s5,s6,s7 transitional
 //	    classDef final stroke-width:4px

@@ -17,24 +17,25 @@
 //	| DELETING    | transitional    | 30m, stuck   |       |
 //	| DESTROYING  | transitional    | 30m, stuck   |       |
 //
-//	| From                              | Event   | Actor   | To                 | Notes           |
-//	| --------------------------------- | ------- | ------- | ------------------ | --------------- |
-//	| MODELED                           | create  | api     | CREATING           |                 |
-//	| CREATING                          | done    | worker  | CREATED            |                 |
-//	| MODELED                           | assign  | api     | ASSIGNING          |                 |
-//	| ASSIGNING                         | done    | worker  | ASSIGNED           |                 |
-//	| CREATED                           | attach  | api     | ATTACHING          |                 |
-//	| ATTACHING                         | done    | worker  | ASSIGNED           |                 |
-//	| ASSIGNED                          | detach  | api     | DETACHING          |                 |
-//	| DETACHING                         | done    | worker  | CREATED            |                 |
-//	| CREATED, ASSIGNED                 | delete  | api     | DELETING           |                 |
-//	| DELETING                          | done    | worker  | DELETED            | origin CREATED  |
-//	| DELETING                          | done    | worker  | TOBEDELETED        | origin ASSIGNED |
-//	| CREATED, ASSIGNED                 | destroy | api     | DESTROYING         |                 |
-//	| DESTROYING                        | done    | worker  | DESTROYED          |                 |
-//	| DELETED, TOBEDELETED              | expire  | sweeper | DESTROYING         | after 168h [4]  |
-//	| CREATING, ASSIGNING, ATTACHING,   | stuck   | sweeper | back to the origin | after 30m [5]   |
-//	| DETACHING, DELETING, DESTROYING   |         |         |                    |                 |
+//	| From                    | Event   | Actor             | To                 | Notes           |
+//	| ----------------------- | ------- | ----------------- | ------------------ | --------------- |
+//	| MODELED                 | create  | api               | CREATING           |                 |
+//	| CREATING                | done    | worker            | CREATED            |                 |
+//	| MODELED                 | assign  | api               | ASSIGNING          |                 |
+//	| ASSIGNING               | done    | worker            | ASSIGNED           |                 |
+//	| CREATED                 | attach  | api               | ATTACHING          |                 |
+//	| ATTACHING               | done    | worker            | ASSIGNED           |                 |
+//	| ASSIGNED                | detach  | api               | DETACHING          |                 |
+//	| DETACHING               | done    | worker            | CREATED            |                 |
+//	| CREATED, ASSIGNED       | delete  | api               | DELETING           |                 |
+//	| DELETING                | done    | worker            | DELETED            | origin CREATED  |
+//	| DELETING                | done    | worker            | TOBEDELETED        | origin ASSIGNED |
+//	| CREATED, ASSIGNED       | destroy | api               | DESTROYING         |                 |
+//	| DESTROYING              | done    | worker            | DESTROYED          |                 |
+//	| DELETED, TOBEDELETED    | expire  | observer, sweeper | DESTROYING         | after 168h [4]  |
+//	| CREATING, ASSIGNING,    | stuck   | observer, sweeper | back to the origin | after 30m [5]   |
+//	| ATTACHING, DETACHING,   |         |                   |                    |                 |
+//	| DELETING, DESTROYING    |         |                   |                    |                 |
 //
 //	[1] detached
 //	[2] attached to a machine
@@ -74,18 +75,18 @@
 //	    s1 --> s11 : destroy by api
 //	    s2 --> s11 : destroy by api
 //	    s11 --> s4 : done by worker
-//	    s3 --> s11 : expire by sweeper after 168h
-//	    s5 --> s11 : expire by sweeper after 168h
-//	    s6 --> s0 : stuck by sweeper after 30m, return
-//	    s7 --> s0 : stuck by sweeper after 30m, return
-//	    s8 --> s1 : stuck by sweeper after 30m, return
-//	    s9 --> s2 : stuck by sweeper after 30m, return
-//	    s10 --> s1 : stuck by sweeper after 30m, return
-//	    s10 --> s2 : stuck by sweeper after 30m, return
-//	    s11 --> s1 : stuck by sweeper after 30m, return
-//	    s11 --> s2 : stuck by sweeper after 30m, return
-//	    s11 --> s3 : stuck by sweeper after 30m, return
-//	    s11 --> s5 : stuck by sweeper after 30m, return
+//	    s3 --> s11 : expire by observer, sweeper after 168h
+//	    s5 --> s11 : expire by observer, sweeper after 168h
+//	    s6 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s8 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s9 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s10 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s10 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s3 : stuck by observer, sweeper after 30m, return
+//	    s11 --> s5 : stuck by observer, sweeper after 30m, return
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s6,s7,s8,s9,s10,s11 transitional
 //	    classDef final stroke-width:4px
@@ -107,21 +108,23 @@
 //	| DELETING   | transitional    | 30m, stuck   |
 //	| DESTROYING | transitional    | 30m, stuck   |
 //
-//	| From                          | Event   | Actor   | To                 | Notes               |
-//	| ----------------------------- | ------- | ------- | ------------------ | ------------------- |
-//	| VIRTUAL                       | create  | api     | CREATING           |                     |
-//	| CREATING                      | done    | worker  | CREATED            |                     |
-//	| CREATED                       | disable | api     | DISABLING          |                     |
-//	| DISABLING                     | done    | worker  | DISABLED           | origin CREATED      |
-//	| DISABLED                      | disable | api     | DISABLING          | [1]                 |
-//	| DISABLING                     | done    | worker  | CREATED            | origin DISABLED [1] |
-//	| CREATED, DISABLED             | delete  | api     | DELETING           |                     |
-//	| DELETING                      | done    | worker  | DELETED            |                     |
-//	| CREATED, DISABLED             | destroy | api     | DESTROYING         |                     |
-//	| DESTROYING                    | done    | worker  | DESTROYED          |                     |
-//	| DELETED                       | expire  | sweeper | DESTROYING         | after 168h [2]      |
-//	| CREATING, DISABLING,          | stuck   | sweeper | back to the origin | after 30m [3]       |
-//	| DELETING, DESTROYING          |         |         |                    |                     |
+//	| From                | Event   | Actor             | To                 | Notes               |
+//	| ------------------- | ------- | ----------------- | ------------------ | ------------------- |
+//	| VIRTUAL             | create  | api               | CREATING           |                     |
+//	| CREATING            | done    | worker            | CREATED            |                     |
+//	| CREATED             | disable | api               | DISABLING          |                     |
+//	| DISABLING           | done    | worker            | DISABLED           | origin CREATED      |
+//	| DISABLED            | disable | api               | DISABLING          | [1]                 |
+//	| DISABLING           | done    | worker            | CREATED            | origin DISABLED [1] |
+//	| CREATED, DISABLED   | delete  | api               | DELETING           |                     |
+//	| DELETING            | done    | worker            | DELETED            |                     |
+//	| CREATED, DISABLED   | destroy | api               | DESTROYING         |                     |
+//	| DESTROYING          | done    | worker            | DESTROYED          |                     |
+//	| DELETED             | expire  | observer, sweeper | DESTROYING         | after 168h [2]      |
+//	| CREATING,           | stuck   | observer, sweeper | back to the origin | after 30m [3]       |
+//	| DISABLING,          |         |                   |                    |                     |
+//	| DELETING,           |         |                   |                    |                     |
+//	| DESTROYING          |         |                   |                    |                     |
 //
 //	[1] kept as the document prints it; ENABLING is probably meant
 //	[2] beyond the document's rows, in its text: permanently deleted after the retention period
@@ -144,22 +147,22 @@
 //	    s0 --> s5 : create by api
 //	    s5 --> s1 : done by worker
 //	    s1 --> s6 : disable by api
-//	    s6 --> s2 : done by worker, origin CREATED<br/>stuck by sweeper after 30m, return
+//	    s6 --> s2 : done by worker, origin CREATED<br/>stuck by observer, sweeper after 30m, return
 //	    s2 --> s6 : disable by api
-//	    s6 --> s1 : done by worker, origin DISABLED<br/>stuck by sweeper after 30m, return
+//	    s6 --> s1 : done by worker, origin DISABLED<br/>stuck by observer, sweeper after 30m, return
 //	    s1 --> s7 : delete by api
 //	    s2 --> s7 : delete by api
 //	    s7 --> s3 : done by worker
 //	    s1 --> s8 : destroy by api
 //	    s2 --> s8 : destroy by api
 //	    s8 --> s4 : done by worker
-//	    s3 --> s8 : expire by sweeper after 168h
-//	    s5 --> s0 : stuck by sweeper after 30m, return
-//	    s7 --> s1 : stuck by sweeper after 30m, return
-//	    s7 --> s2 : stuck by sweeper after 30m, return
-//	    s8 --> s1 : stuck by sweeper after 30m, return
-//	    s8 --> s2 : stuck by sweeper after 30m, return
-//	    s8 --> s3 : stuck by sweeper after 30m, return
+//	    s3 --> s8 : expire by observer, sweeper after 168h
+//	    s5 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s7 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s8 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s8 --> s2 : stuck by observer, sweeper after 30m, return
+//	    s8 --> s3 : stuck by observer, sweeper after 30m, return
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s5,s6,s7,s8 transitional
 //	    classDef final stroke-width:4px
@@ -178,17 +181,17 @@
 //	| ENABLING               | transitional    | 30m, stuck |
 //	| DECOMMISSIONING        | transitional    | 30m, stuck |
 //
-//	| From                    | Event              | Actor   | To                     | Notes      |
-//	| ----------------------- | ------------------ | ------- | ---------------------- | ---------- |
-//	| ENABLED                 | put_in_maintenance | api     | PUTTING_IN_MAINTENANCE |            |
-//	| PUTTING_IN_MAINTENANCE  | done               | worker  | MAINTENANCE            |            |
-//	| MAINTENANCE             | enable             | api     | ENABLING               |            |
-//	| ENABLING                | done               | worker  | ENABLED                |            |
-//	| ENABLED, MAINTENANCE    | decommission       | api     | DECOMMISSIONING        |            |
-//	| DECOMMISSIONING         | done               | worker  | DECOMMISSIONED         |            |
-//	| PUTTING_IN_MAINTENANCE, | stuck              | sweeper | back to the origin     | after 30m  |
-//	| ENABLING,               |                    |         |                        | [1]        |
-//	| DECOMMISSIONING         |                    |         |                        |            |
+//	| From                    | Event              | Actor     | To                     | Notes    |
+//	| ----------------------- | ------------------ | --------- | ---------------------- | -------- |
+//	| ENABLED                 | put_in_maintenance | api       | PUTTING_IN_MAINTENANCE |          |
+//	| PUTTING_IN_MAINTENANCE  | done               | worker    | MAINTENANCE            |          |
+//	| MAINTENANCE             | enable             | api       | ENABLING               |          |
+//	| ENABLING                | done               | worker    | ENABLED                |          |
+//	| ENABLED, MAINTENANCE    | decommission       | api       | DECOMMISSIONING        |          |
+//	| DECOMMISSIONING         | done               | worker    | DECOMMISSIONED         |          |
+//	| PUTTING_IN_MAINTENANCE, | stuck              | observer, | back to the origin     | after    |
+//	| ENABLING,               |                    | sweeper   |                        | 30m [1]  |
+//	| DECOMMISSIONING         |                    |           |                        |          |
 //
 //	[1] beyond the document's rows, in its notes: self-healing recovers the previous state
 //
@@ -210,10 +213,10 @@
 //	    s0 --> s5 : decommission by api
 //	    s1 --> s5 : decommission by api
 //	    s5 --> s2 : done by worker
-//	    s3 --> s0 : stuck by sweeper after 30m, return
-//	    s4 --> s1 : stuck by sweeper after 30m, return
-//	    s5 --> s0 : stuck by sweeper after 30m, return
-//	    s5 --> s1 : stuck by sweeper after 30m, return
+//	    s3 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s4 --> s1 : stuck by observer, sweeper after 30m, return
+//	    s5 --> s0 : stuck by observer, sweeper after 30m, return
+//	    s5 --> s1 : stuck by observer, sweeper after 30m, return
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s3,s4,s5 transitional
 //	    classDef final stroke-width:4px

@@ -58,7 +58,7 @@ func Example_machine() {
 	fire(ovc.Destroy, ovc.API)
 	fire(ovc.Done, ovc.Worker)
 	fire(ovc.Destroy, ovc.API)
-	fire(ovc.Stuck, fsm.Sweeper) // the deadline has passed
+	fire(ovc.Stuck, ovc.Observer) // the deadline has passed
 	// Output:
 	// add_disk -> ADDING_DISK <nil>
 	// destroy -> ADDING_DISK fsm: not allowed: ovc-vm: destroy in ADDING_DISK by api

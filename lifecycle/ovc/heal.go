@@ -147,7 +147,7 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 			err = errors.Join(err, failed)
 			continue
 		}
-		h, failed := m.Do(ctx, rec.ID, Expire, fsm.Sweeper, work, &change{Expect: rec.Revision})
+		h, failed := m.Do(ctx, rec.ID, Expire, Observer, work, &change{Expect: rec.Revision})
 		switch {
 		case failed == nil:
 			begun = append(begun, h)

@@ -22,7 +22,7 @@ func ImageTable() fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: "ovc-image", Title: "OpenvCloud: image", Initial: Virtual,
-		Actors: []fsm.Actor{API, Worker}, States: states,
+		Actors: []fsm.Actor{API, Worker, Observer}, States: states,
 		Rows: fsm.Rows(
 			fsm.Move(Virtual, Create, Creating).By(API),
 			fsm.Move(Creating, Done, Created).By(Worker),

@@ -19,7 +19,7 @@ func NodeTable() fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: "ovc-node", Title: "OpenvCloud: physical node", Initial: Enabled,
-		Actors: []fsm.Actor{API, Worker}, States: states,
+		Actors: []fsm.Actor{API, Worker, Observer}, States: states,
 		Rows: fsm.Rows(
 			fsm.Move(Enabled, PutInMaintenance, PuttingInMaintenance).By(API),
 			fsm.Move(PuttingInMaintenance, Done, Maintenance).By(Worker),

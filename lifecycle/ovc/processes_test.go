@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/ovc"
 	"github.com/interlock-go/interlock/queue"
@@ -69,7 +68,7 @@ func TestPartMovedBackByAnother(t *testing.T) {
 				return errors.New("no such node")
 			}})
 			<-begun
-			_, err := other.Objects(part.kind).Fire(t.Context(), part.id, ovc.Stuck, fsm.Sweeper, nil)
+			_, err := other.Objects(part.kind).Fire(t.Context(), part.id, ovc.Stuck, ovc.Observer, nil)
 			require.NoError(t, err)
 			close(end)
 			_, err = h.Wait(t.Context())

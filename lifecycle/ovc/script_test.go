@@ -74,7 +74,7 @@ func (s *script) changed(_ context.Context, row lifecycle.HistoryRow) {
 	s.mu.Lock()
 	healing := s.healing
 	s.mu.Unlock()
-	if row.Actor == fsm.Sweeper {
+	if row.Actor == fsm.Sweeper || row.Actor == ovc.Observer {
 		text += ", " + row.Event
 		if row.Reason != "" && !healing {
 			text += ": " + row.Reason

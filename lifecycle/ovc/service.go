@@ -3,6 +3,7 @@ package ovc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,7 +41,7 @@ type Config struct {
 
 // Service moves the objects of one installation. [New] makes one; the zero
 // Service is not usable. It is safe for concurrent use and starts no goroutine
-// except those of running actions. [queue.Queuer.Terminate] of its queuer ends it.
+// except those of running actions. [Service.Close] ends it.
 type Service struct {
 	config   Config
 	store    lifecycle.Store
@@ -104,6 +105,17 @@ func withTimeouts(spec fsm.Spec[State, Event], stuckAfter, retention time.Durati
 // Queuer returns the queues of the objects, by [Kind.Key]. An object has a queue while an
 // action waits or runs there.
 func (s *Service) Queuer() *queue.Queuer[lifecycle.Key] { return s.queuer }
+
+// Close refuses further actions and waits for those that wait or run. The error is
+// [queue.ErrNotDrained] if ctx ends first: the actions go on, and Close may be called
+// again.
+func (s *Service) Close(ctx context.Context) error {
+	err := s.queuer.Terminate(ctx)
+	for _, m := range s.managers {
+		err = errors.Join(err, m.Drain(ctx))
+	}
+	return err
+}
 
 // Objects returns the manager of the objects of a kind, for lists, histories, reports and
 // overrides. It is nil for a value that is not a kind.

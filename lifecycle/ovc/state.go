@@ -81,12 +81,14 @@ const (
 // The events that no user requests.
 const (
 	Done   Event = "done"   // by [Worker]: the action succeeded
-	Stuck  Event = "stuck"  // by [fsm.Sweeper]: the action has not ended in time
-	Expire Event = "expire" // by [fsm.Sweeper]: the object has been in the recycle bin long enough
+	Stuck  Event = "stuck"  // by [Observer] or [fsm.Sweeper]: the action has not ended in time
+	Expire Event = "expire" // by [Observer]: the object has been in the recycle bin long enough
 )
 
 // The actors.
 const (
 	API    fsm.Actor = "api"    // starts actions for users and administrators
 	Worker fsm.Actor = "worker" // performs them
+	// Observer moves objects that no action moves: it heals, and empties the recycle bin.
+	Observer fsm.Actor = "observer"
 )

@@ -40,7 +40,7 @@ func (s *Service) UpdateStatus(ctx context.Context, kind Kind, id string, status
 	if err != nil {
 		return Record{}, err
 	}
-	for _, actor := range []fsm.Actor{API, Worker, fsm.Sweeper} {
+	for _, actor := range []fsm.Actor{API, Worker, Observer} {
 		for row := range kind.Machine().Permitted(rec.Status, actor) {
 			if row.Event == Expire {
 				continue // Service.SelfHeal destroys the objects in the bin, with work

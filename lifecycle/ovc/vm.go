@@ -32,7 +32,7 @@ func VMTable() fsm.Spec[State, Event] {
 	}
 	return fsm.Spec[State, Event]{
 		Name: "ovc-vm", Title: "OpenvCloud: virtual machine", Initial: Virtual,
-		Actors: []fsm.Actor{API, Worker}, States: states,
+		Actors: []fsm.Actor{API, Worker, Observer}, States: states,
 		Rows: fsm.Rows(
 			fsm.Move(Virtual, Deploy, Deploying).By(API),
 			fsm.Move(Deploying, Done, Running).By(Worker),

@@ -29,7 +29,10 @@ import (
 
 // isolation returns the level of the transaction of a commit.
 func (s *shared) isolation(p *plan) sql.IsolationLevel {
-	if s.l.objects.existing && s.e.gapLocks && p.requiresAbsence() {
+	// The owner's record is read without a lock, also where the connection's default is
+	// SERIALIZABLE, and only as committed. The read is the first one without a lock in the
+	// transaction, and sees the newest version.
+	if s.e.gapLocks && (s.l.objects.existing && p.requiresAbsence() || p.commit.Owner.Name != "") {
 		return sql.LevelRepeatableRead
 	}
 	return s.e.isolation

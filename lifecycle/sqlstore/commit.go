@@ -12,15 +12,15 @@ import (
 
 // Commit implements [lifecycle.Store]. The whole commit is one transaction, or one
 // statement if the engine can do it. Deadlocks, serialization failures and a locked
-// database are retried for [Config.RetryFor]; after that Commit returns the driver's
-// error, and nothing is written. If the answer of the engine is lost, the store
+// database are retried for [Config.RetryFor]; after that Commit returns
+// [lifecycle.ErrUnavailable], and nothing is written. If the answer of the engine is lost, the store
 // searches the history for the commit, and sends it again with the same token while
 // the context lasts.
 //
 // Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
 // that are not up to 255 bytes of UTF-8 without NUL; [errors.ErrUnsupported] for
 // values that an existing table has no column for; [ErrRollback] in a transaction of
-// the caller. In a Reason, and in topics and keys of messages, U+FFFD replaces what is
+// the caller; [ErrHistory]. In a Reason, and in topics and keys of messages, U+FFFD replaces what is
 // not UTF-8.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	p, err := s.plan(c)
@@ -52,10 +52,10 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			continue
 		case lost != nil:
 			return unknown(ctx, p, lost.err, err)
-		case errors.Is(err, lifecycle.ErrPrecondition):
+		case errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale), errors.Is(err, ErrHistory):
 			return err
 		}
-		return failed(ctx, err)
+		return s.refusal(ctx, err)
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 // other error it was not.
 func (s *Store) attempt(ctx context.Context, p *plan) error {
 	send := s.transaction
-	if s.e.returning && !s.l.objects.existing && !p.several && len(p.commit.Messages) == 0 {
+	if s.e.returning && !s.l.objects.existing && !p.several && len(p.commit.Messages) == 0 && p.commit.Owner.Name == "" {
 		send = s.statement
 	}
 	err := send(ctx, p)
@@ -154,7 +154,8 @@ func finish(ctx context.Context, end func() error) error {
 // a refusal of the request itself, roll back. The caller's COMMIT decides whether the
 // commit was written, and the history has its token. Reads see what the transaction
 // sees: at isolation levels above READ COMMITTED that may be older than the records,
-// and the commit is then the conflict.
+// and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])
+// must be alive in what the transaction sees.
 //
 // A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
 // when the change is in the transaction, before the caller's COMMIT. Messages are
@@ -168,29 +169,31 @@ func (s *Store) WithTx(tx *sql.Tx) *Store { return &Store{shared: s.shared, tx: 
 // commitIn writes a commit in the caller's transaction. A savepoint takes back what a
 // commit has written before it is refused.
 func (s *Store) commitIn(ctx context.Context, p *plan) error {
-	if p.several {
+	savepoint := p.several || p.commit.Owner.Name != ""
+	if savepoint {
 		if _, err := s.tx.ExecContext(ctx, "SAVEPOINT interlock_commit"); err != nil {
 			return failed(ctx, err)
 		}
 	}
 	in := s.on(s.tx)
 	err := in.write(ctx, p)
-	if missed, ok := errors.AsType[*missedError](err); ok {
-		if p.several {
-			if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
-				return failed(ctx, err)
-			}
+	missed, isMissed := errors.AsType[*missedError](err)
+	if savepoint && (isMissed || errors.Is(err, lifecycle.ErrStale)) {
+		if _, err := s.tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT interlock_commit"); err != nil {
+			return failed(ctx, err)
 		}
+	}
+	if isMissed {
 		err = in.explain(ctx, p, missed)
 	}
 	switch {
 	case err == nil:
 		s.stamp(p)
 		return nil
-	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition):
+	case errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale):
 		return err
 	case classify(err) == busy, classify(err) == duplicate:
-		return fmt.Errorf("%w: %w", ErrRollback, err)
+		return fmt.Errorf("%w: %w: %w", ErrRollback, lifecycle.ErrUnavailable, err)
 	}
 	return failed(ctx, err)
 }

@@ -32,7 +32,7 @@ func moved() *lifecycle.Commit {
 func row(state string, revision, sequence int64, token lifecycle.Token) [][]driver.Value {
 	empty := []byte{}
 	return [][]driver.Value{{
-		state, state, "", revision, sequence, int64(0), "", int64(0), "", empty, empty, nil,
+		state, state, "", revision, sequence, int64(0), nil, "", int64(0), "", empty, empty, nil,
 		int64(1_000_000), "", "", "", empty, empty, token[:], int64(0),
 	}}
 }
@@ -204,7 +204,7 @@ func TestLostWithoutToken(t *testing.T) {
 		case strings.Contains(query, "information_schema.tables"):
 			return reply{rows: [][]driver.Value{{"InnoDB"}}}
 		case strings.Contains(query, "information_schema.statistics"):
-			return reply{rows: [][]driver.Value{{"PRIMARY", "id"}}}
+			return reply{rows: [][]driver.Value{{"PRIMARY", int64(1), "id"}}}
 		case strings.HasPrefix(query, "SELECT @@SESSION"):
 			return reply{rows: [][]driver.Value{{"STRICT_TRANS_TABLES", "F09F9880"}}}
 		case strings.HasPrefix(query, "SELECT COALESCE") && updated:
@@ -225,6 +225,32 @@ func TestLostWithoutToken(t *testing.T) {
 	c := moved()
 	c.Changes[0].Expect, c.Changes[0].Timeout, c.Changes[0].To.Origin = "4", 0, "moving"
 	require.ErrorIs(t, store.Commit(t.Context(), c), lifecycle.ErrUnknownOutcome)
+}
+
+// A dead owner at the second sending does not show that the first one was not written.
+func TestLostThenOwnerDead(t *testing.T) {
+	c := moved()
+	c.Owner = lifecycle.OwnerRef{Name: "alpha"}
+	sent := 0
+	store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
+		switch {
+		case query == "COMMIT":
+			return reply{err: io.ErrUnexpectedEOF}
+		case strings.HasPrefix(query, isUpdate):
+			sent++
+			return reply{affected: 1, last: 1}
+		case strings.HasPrefix(query, isRecord) && args[0].Value == "interlock.owner":
+			return reply{rows: row([]string{"alive", "dead"}[sent-1], 1, 1, before)}
+		case strings.HasPrefix(query, isRecord):
+			return reply{rows: row("idle", 4, 2, before)}
+		}
+		return reply{affected: 1}
+	})
+	err := store.Commit(t.Context(), c)
+	require.ErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+	require.NotErrorIs(t, err, lifecycle.ErrStale)
+	require.ErrorContains(t, err, `owner "alpha" of epoch 0 is not alive`)
+	require.Equal(t, 2, sent)
 }
 
 // A MetadataOnly change has no history row: the token in the record shows its commit.
@@ -318,9 +344,9 @@ func TestReadsAreRetried(t *testing.T) {
 		require.NoError(t, store.Discard(t.Context(), 1, 2))
 		require.Equal(t, 15, failures)
 	}
-	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(1)} })
+	store, f, _ := opened(t, SQLite, nil, func(string, []driver.NamedValue) reply { return reply{err: codeError(11)} })
 	_, err := store.Get(t.Context(), crane)
-	require.ErrorIs(t, err, codeError(1))
+	require.ErrorIs(t, err, codeError(11))
 	require.Len(t, f.statements(), 1, "the error is final")
 	_, err = store.List(t.Context(), lifecycle.Query{Machine: "crane"})
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)

@@ -63,14 +63,23 @@ type engine struct {
 	// Queries about a table; the arguments are its name and its schema, NULL for the default schema.
 	columns       string // names and types of the columns
 	storage       string // what keeps the table: see transactional
-	uniqueIndexes string // names and columns of the unique indexes
+	indexes       string // of each column of an index, in order: the index, whether it is unique, the column
 	transactional string // the storage that has transactions
+	elsewhere     string // the schema of the table and that of new tables, if they differ; empty: they do not
+
+	// raiseNumbers advances the counter of the table of messages %s by %s. Empty: a row with
+	// a number advances it.
+	raiseNumbers string
 
 	// sessionProbe queries the SQL mode and the argument as the server received it.
 	sessionProbe string
 
 	beginMigration, lockMigration, endMigration, undoMigration string
 }
+
+// visible is the table that a statement with this name uses on PostgreSQL: without a
+// schema it is the first one in search_path.
+const visible = "to_regclass(COALESCE(quote_ident(%[2]s) || '.', '') || quote_ident(%[1]s))"
 
 var postgres = &engine{
 	name: "postgres", quote: `"`, numbered: true,
@@ -95,18 +104,19 @@ var postgres = &engine{
 	fence:    " OFFSET 0",
 	pairs:    "VALUES ",
 
-	columns: "SELECT column_name, data_type FROM information_schema.columns" +
-		" WHERE table_name = %s AND table_schema = COALESCE(%s, current_schema())",
-	storage: "SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'view' END" +
-		" FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
-		" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema())",
-	uniqueIndexes: "SELECT i.indexrelid::text, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid" +
-		" JOIN pg_namespace n ON n.oid = c.relnamespace" +
+	columns: "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute" +
+		" WHERE attrelid = " + visible + " AND attnum > 0 AND NOT attisdropped",
+	storage: "SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'view' END FROM pg_class WHERE oid = " + visible,
+	indexes: "SELECT c.relname, CASE WHEN i.indisunique AND i.indimmediate AND i.indpred IS NULL THEN 1 ELSE 0 END, a.attname" +
+		" FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid" +
 		" CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)" +
-		" LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number" +
-		" WHERE c.relname = %s AND n.nspname = COALESCE(%s, current_schema()) AND k.place <= i.indnkeyatts" +
-		" AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL",
+		" LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number" +
+		" WHERE i.indrelid = " + visible + " AND k.place <= i.indnkeyatts AND i.indisvalid ORDER BY c.relname, k.place",
 	transactional: "table",
+	elsewhere: "SELECT n.nspname, COALESCE(current_schema(), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace" +
+		" WHERE c.oid = " + visible + " AND n.nspname IS DISTINCT FROM current_schema()",
+
+	raiseNumbers: "SELECT setval(pg_get_serial_sequence(%[1]s, 'number'), nextval(pg_get_serial_sequence(%[1]s, 'number')) + %[2]s)",
 
 	beginMigration: "BEGIN", lockMigration: "SELECT pg_advisory_xact_lock(6001973320)",
 	endMigration: "COMMIT", undoMigration: "ROLLBACK",
@@ -136,8 +146,8 @@ var mysql = &engine{
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
 	storage: "SELECT CASE table_type WHEN 'VIEW' THEN 'view' ELSE engine END FROM information_schema.tables" +
 		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
-	uniqueIndexes: "SELECT index_name, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
-		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) AND non_unique = 0",
+	indexes: "SELECT index_name, 1 - non_unique, CASE WHEN sub_part IS NULL THEN column_name END FROM information_schema.statistics" +
+		" WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE()) ORDER BY index_name, seq_in_index",
 	transactional: "InnoDB",
 
 	sessionProbe: "SELECT @@SESSION.sql_mode, HEX(CONVERT(? USING utf8mb4))",
@@ -147,7 +157,7 @@ var mysql = &engine{
 }
 
 var sqlite = &engine{
-	name: "sqlite", quote: `"`,
+	name: "sqlite", quote: "`", // in double quotes, an unknown column is a text
 	now: "NULL", report: "%s", fromMicros: "%s", toMicros: "%s", // every statement gets the time of the process
 
 	prepares: true, oneWriter: true,
@@ -162,8 +172,8 @@ var sqlite = &engine{
 
 	columns: "SELECT name, type FROM pragma_table_info(%s) WHERE %s IS NULL",
 	storage: "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
-	uniqueIndexes: "SELECT l.name, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
-		" WHERE l.\"unique\" = 1 AND l.partial = 0 AND %s IS NULL",
+	indexes: "SELECT l.name, l.\"unique\" AND NOT l.partial, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
+		" WHERE %s IS NULL ORDER BY l.name, i.seqno",
 	transactional: "table",
 
 	beginMigration: "BEGIN IMMEDIATE", endMigration: "COMMIT", undoMigration: "ROLLBACK",

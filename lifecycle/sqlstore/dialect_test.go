@@ -54,6 +54,39 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+func TestUnavailable(t *testing.T) {
+	number := func(n uint16) error { return &numberError{Number: n} }
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{driver.ErrBadConn, true},
+		{&net.OpError{Op: "dial", Err: io.EOF}, true},
+		{stateError("40001"), true},
+		{stateError("53100"), true}, // disk full
+		{stateError("53300"), true}, // too many connections
+		{stateError("57P03"), true}, // the server starts
+		{stateError("25006"), true}, // a standby
+		{stateError("42P01"), false},
+		{stateError("28P01"), false}, // wrong password
+		{stateError("23505"), false},
+		{number(1205), true},
+		{number(1114), true}, // table full
+		{number(1290), true}, // read-only
+		{number(1045), false},
+		{codeError(5), true},
+		{codeError(13), true}, // full
+		{codeError(10), true},
+		{codeError(1), false},
+		{lifecycle.ErrForeign, false},
+		{ErrSchema, false},
+	} {
+		err := failed(t.Context(), fmt.Errorf("wrapped: %w", c.err))
+		require.Equal(t, c.want, errors.Is(err, lifecycle.ErrUnavailable), "%v", c.err)
+		require.ErrorIs(t, err, c.err)
+	}
+}
+
 func TestIdentifier(t *testing.T) {
 	for _, ok := range []string{"a", "_", "A1_b", strings.Repeat("x", 63)} {
 		require.NoError(t, identifier(ok), ok)
@@ -66,7 +99,7 @@ func TestIdentifier(t *testing.T) {
 // Statements have placeholders for all data.
 func TestStatementsHaveNoValues(t *testing.T) {
 	for _, d := range []Dialect{Postgres, MySQL, SQLite} {
-		for _, st := range d.compile(d.own("p_")).prepared() {
+		for _, st := range d.compile(d.own("p_", Version)).prepared() {
 			places := strings.Count(st.text, "?")
 			if d.numbered {
 				places = strings.Count(st.text, "$")

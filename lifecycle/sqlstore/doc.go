@@ -37,6 +37,9 @@
 //     the store searches the history for the commit, and sends it again with its token
 //     while the context lasts. If the engine does not answer, the error is
 //     [lifecycle.ErrUnknownOutcome] with the token.
+//   - A commit of an owner ([lifecycle.Commit.Owner]) reads the owner's record in the same
+//     transaction, after its own writes and without a lock: heartbeats and commits do not
+//     wait for each other.
 //   - Times are the database's, in microseconds; on SQLite they are the process'.
 //   - Names are compared byte by byte.
 //   - An index answers queries by key, by state, by state and age, and by the three
@@ -61,6 +64,33 @@
 //     [lifecycle.ErrUnknownOutcome] while the driver still waits.
 //   - A table without a revision column is not supported: the state alone cannot show
 //     that an object left a state and came back. Add the column first.
+//
+// # Versions of the tables
+//
+// The table interlock_schema has one row, with the version of the tables and the oldest
+// version of a program that can use them. Processes of adjacent versions run side by side
+// during a rolling upgrade; see [Version]. [Migrate] makes and migrates the tables. The
+// same migrations are plain SQL files, one per version and engine, for a migration tool of
+// the caller: see [Dialect.Schema]. Run them with a user that may change tables; the store
+// itself only reads and writes rows.
+//
+// # After a restore
+//
+// A database that lost its newest commits hands out the same operation ids, revisions,
+// owner epochs and message numbers again: after a restore from a backup, after a failover
+// to a replica that lagged, after the crash of an engine that acknowledges commits before
+// they are on disk. A worker that still executes a lost operation could then end another
+// one. The admission token prevents that for the outcomes of this library's own work, and
+// for reports that carry it ([lifecycle.Change.Admission]). For everything else:
+//
+//  1. Stop all processes that use the tables.
+//  2. Restore all tables from one backup: objects, history, messages and schema.
+//  3. Call [AfterRestore] once, and [ExistingTable.AfterRestore] for each existing table.
+//  4. Start the processes. They join as owners again, and sweeps find the operations that
+//     were in progress in the backup: their owners are dead.
+//
+// Reports about operations of before are then stale, also of operations that the backup
+// has. Compare the outside world by [lifecycle.Reconcile]. Changes that were lost stay lost.
 //
 // # Life of a commit
 //
@@ -93,6 +123,7 @@
 // A compound statement of MariaDB that writes the record and the history row in one round
 // trip takes longer than two statements. Triggers and procedures need privileges that many
 // users do not have. Times in the engines' own types depend on drivers, sessions and
-// settings; an integer does not. A lock on every read would make conflicts rare inside
+// settings; an integer does not. A check of the version in every commit would make every
+// commit slower, for an event that happens once in years. A lock on every read would make conflicts rare inside
 // transactions of the caller, and make all other callers wait.
 package sqlstore

@@ -18,9 +18,13 @@ var (
 	// ErrIdentifier: the name of a table, a column or a prefix is not a valid
 	// identifier.
 	ErrIdentifier = errors.New("sqlstore: invalid identifier")
+	// ErrHistory: an object has a record without its history, or a history without its
+	// record: one of the tables was restored without the other. Nothing was written.
+	ErrHistory = errors.New("sqlstore: record and history do not fit")
 	// ErrRollback: a transaction of the caller cannot go on, because of a deadlock, a
 	// serialization failure or a concurrent commit. Roll it back and run it again from
-	// its beginning. The error wraps the driver's error.
+	// its beginning. The error wraps the driver's error and matches
+	// [lifecycle.ErrUnavailable].
 	ErrRollback = errors.New("sqlstore: the transaction must be rolled back and run again")
 )
 
@@ -78,8 +82,8 @@ func classify(err error) class {
 		return busy
 	case errors.Is(err, errTaken):
 		return duplicate
-	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition),
-		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema):
+	case errors.Is(err, errRows), errors.Is(err, lifecycle.ErrConflict), errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
+		errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSchema), errors.Is(err, ErrHistory):
 		return refused
 	case errors.As(err, &state):
 		return classifyPostgres(state.SQLState())
@@ -166,7 +170,71 @@ func failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return lifecycle.Ended(ctx)
 	}
+	if unavailable(err) {
+		err = fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, err)
+	}
 	return fmt.Errorf("sqlstore: %w", err)
+}
+
+// unavailable reports whether a call that has written nothing may succeed later: the
+// engine does not answer, other transactions are in the way, or it lacks resources.
+func unavailable(err error) bool {
+	var state interface {
+		error
+		SQLState() string
+	}
+	var code interface {
+		error
+		Code() int
+	}
+	switch c := classify(err); {
+	case c != refused:
+		return c != duplicate && !errors.Is(err, lifecycle.ErrInvalid) && !errors.Is(err, lifecycle.ErrForeign) &&
+			!errors.Is(err, lifecycle.ErrStale)
+	case errors.As(err, &state):
+		// Resources, among them the disk and the number of connections; the time-out of
+		// a statement; a transaction that may only read, as on a standby.
+		return strings.HasPrefix(state.SQLState(), "53") || state.SQLState() == "57014" || state.SQLState() == "25006"
+	case errors.As(err, &code):
+		return code.Code()&0xff == 13 || code.Code()&0xff == 7 // the disk is full, no memory
+	}
+	switch n, _ := numberOf(err); n {
+	case 1021, 1037, 1038, 1040, 1041, 1114, 1203, 1206, 1226, // resources, as above
+		1290, 1792, 1836, 3024: // a server that may only read, the time-out of a statement
+		return true
+	}
+	return false
+}
+
+// refusal returns the error of a call that has written nothing. If the engine does not
+// know a name in the statement, a migration may have made the tables incompatible.
+func (s *Store) refusal(ctx context.Context, err error) error {
+	if s.tx == nil && s.l.version > 0 && unknownName(err) {
+		if _, schema := s.on(s.db).schema(ctx, s.config.Prefix); errors.Is(schema, ErrSchema) {
+			return fmt.Errorf("%w: %w", schema, err)
+		}
+	}
+	return failed(ctx, err)
+}
+
+// unknownName reports whether the engine does not know a table or a column.
+func unknownName(err error) bool {
+	var state interface {
+		error
+		SQLState() string
+	}
+	var code interface {
+		error
+		Code() int
+	}
+	switch {
+	case errors.As(err, &state):
+		return state.SQLState() == "42P01" || state.SQLState() == "42703"
+	case errors.As(err, &code):
+		return code.Code() == 1 // or another fault of the statement
+	}
+	n, _ := numberOf(err)
+	return n == 1054 || n == 1146
 }
 
 // unknown returns the error of a commit whose answer was lost, and which the store

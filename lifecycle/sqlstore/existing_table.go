@@ -25,6 +25,8 @@ import (
 //     the column is missing. No record then has a deadline or an owner, and queries by
 //     them select nothing. A query by age needs ChangedAt and is refused without it.
 //   - Target, Actor, Event, Reason and ChangedAt are lost without a column.
+//   - Admission is read as the zero token without a column. Operations are then compared
+//     by their numbers only; see [lifecycle.StoredRecord].
 //   - Token, History or ExistingHistory shows whether a commit was written whose
 //     answer was lost. Without all three the error is [lifecycle.ErrUnknownOutcome],
 //     and a commit that is sent again is a conflict.
@@ -41,7 +43,7 @@ import (
 //
 // ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
 // NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,
-// WorkOptions, Payload, Saved and Token are bytes. Other columns of a new row need a
+// WorkOptions, Payload, Saved, Admission and Token are bytes. Other columns of a new row need a
 // default. In MySQL the table is an InnoDB table, and the connections have the character
 // set utf8mb4 and a strict mode. Open verifies what the engine reports; of a view it
 // reports little.
@@ -100,6 +102,7 @@ type ExistingHistory struct {
 type ColumnMap struct {
 	ID, State, Revision, Sequence                string
 	Origin, Target, Operation, Owner, Epoch      string
+	Admission                                    string
 	Work, Args, WorkOptions, Deadline, ChangedAt string
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
@@ -118,15 +121,16 @@ func (t ExistingTable) Open(ctx context.Context, db *sql.DB, d Dialect, config *
 	if err := d.check(db); err != nil {
 		return nil, err
 	}
-	l, err := t.layout(d.engine, c.Prefix)
-	if err != nil {
-		return nil, err
-	}
 	probe := d.session(db)
+	var about schema
 	if t.History {
-		if err := probe.verifyVersion(ctx, c.Prefix); err != nil {
+		if about, err = probe.schema(ctx, c.Prefix); err != nil {
 			return nil, fmt.Errorf("%w, for the history of %s", err, t.Table)
 		}
+	}
+	l, err := t.layout(d.engine, c.Prefix, &about)
+	if err != nil {
+		return nil, err
 	}
 	if err := probe.verify(ctx, l); err != nil {
 		return nil, err
@@ -150,7 +154,9 @@ func (t ExistingTable) Open(ctx context.Context, db *sql.DB, d Dialect, config *
 	return s, nil
 }
 
-func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) {
+// layout returns the layout of the table. The version and floor are those of the store's
+// own tables, where the history may be.
+func (t *ExistingTable) layout(e *engine, prefix string, about *schema) (l *layout, err error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -158,6 +164,7 @@ func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) 
 	l = &layout{
 		objects: table{existing: true, nativeTimes: native, key: []value{vID}},
 		machine: t.Machine, removed: t.Removed, deletes: t.Removed == "", noToken: []byte{0},
+		version: about.version, floor: about.floor,
 	}
 	if l.objects.name, err = e.quotedTable(t.Table); err != nil {
 		return nil, err
@@ -165,7 +172,7 @@ func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) 
 	c := &t.Columns
 	if err := e.quoteColumns(&l.objects, &[values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
-		vOperation: c.Operation, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
+		vOperation: c.Operation, vAdmission: c.Admission, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
 		vPayload: c.Payload, vSaved: c.Saved, vToken: c.Token,
 	}); err != nil {
@@ -177,7 +184,7 @@ func (t *ExistingTable) layout(e *engine, prefix string) (l *layout, err error) 
 	h := &t.ExistingHistory
 	if *h == (ExistingHistory{}) {
 		if t.History {
-			l.history = e.ownHistory(prefix)
+			l.history = e.ownHistory(prefix, about.version)
 		}
 		return l, nil
 	}

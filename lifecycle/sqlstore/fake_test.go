@@ -153,15 +153,19 @@ func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.M
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
 	t.Helper()
 	var all [][]driver.Value // columns of any table
-	for _, name := range append(columnNames[:], "version", "from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
+	for _, name := range append(columnNames[:], "version", "compatible", "floor", "from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
 		all = append(all, []driver.Value{name, "text"})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {
 		switch {
-		case strings.Contains(query, "information_schema"), strings.Contains(query, "pragma_table_info"):
+		case len(args) > 1 && query == fmt.Sprintf(d.columns, d.placeholder(1, ofText), d.placeholder(2, ofText)):
 			return reply{rows: all}
+		case len(args) > 1 && query == fmt.Sprintf(d.storage, d.placeholder(1, ofText), d.placeholder(2, ofText)):
+			return reply{rows: [][]driver.Value{{d.transactional}}}
+		case len(args) > 1 && query == fmt.Sprintf(d.indexes, d.placeholder(1, ofText), d.placeholder(2, ofText)):
+			return reply{rows: indexRows(d, args[0].Value.(string))}
 		case strings.HasPrefix(query, "SELECT "+d.quoted("version")):
-			return reply{rows: [][]driver.Value{{int64(Version)}}}
+			return reply{rows: [][]driver.Value{{int64(Version), int64(1), int64(0)}}}
 		}
 		return reply{}
 	}}
@@ -173,4 +177,23 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 	f.statements()
 	f.answer = answer
 	return store, f, db
+}
+
+// indexRows returns the columns of the indexes of one of the store's own tables.
+func indexRows(d Dialect, name string) (rows [][]driver.Value) {
+	l := d.own(defaultPrefix, Version)
+	for _, t := range []*table{&l.objects, &l.history} {
+		if d.unquoted(t.name) != name {
+			continue
+		}
+		for _, v := range t.key {
+			rows = append(rows, []driver.Value{"the key", int64(1), d.unquoted(t.column[v])})
+		}
+		for index, columns := range t.indexes {
+			for _, v := range columns {
+				rows = append(rows, []driver.Value{index, int64(0), d.unquoted(t.column[v])})
+			}
+		}
+	}
+	return rows
 }

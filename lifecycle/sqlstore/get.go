@@ -43,7 +43,7 @@ func (s *session) record(ctx context.Context, key lifecycle.Key, st *statement) 
 		if err != nil || r.row {
 			return r, err
 		}
-		r = record{StoredRecord: lifecycle.StoredRecord{Key: key, Revision: absent}}
+		r = s.l.unknown(key)
 		if s.st.lastRow == nil {
 			return r, nil
 		}
@@ -64,7 +64,8 @@ func (s *session) lastNumbers(ctx context.Context, r *record, vals *vector) (exi
 		if err := rows.Scan(&rev, &sequence, &operation, (*string)(&r.Actor), &r.Event, &r.Reason, &at, &r.token, &exists); err != nil {
 			return err
 		}
-		r.Revision, r.Sequence, r.Operation = s.l.revision(rev, r.token), uint64(sequence), lifecycle.OpID(operation)
+		r.Revision = s.l.revision(max(rev, int64(s.l.floor)), r.token)
+		r.Sequence, r.Operation = uint64(sequence), lifecycle.OpID(max(operation, int64(s.l.floor)))
 		r.ChangedAt = clock(at)
 		return nil
 	})
@@ -75,9 +76,10 @@ func (s *session) lastNumbers(ctx context.Context, r *record, vals *vector) (exi
 func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) {
 	var rev, sequence, operation, epoch int64
 	var saved bool
+	var admission []byte
 	var deadline, changed sql.NullInt64
 	into := [...]any{
-		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
+		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
 		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}
 	first := vMachine
@@ -88,6 +90,7 @@ func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error)
 		return r, err
 	}
 	r.row = true
+	copy(r.Admission[:], admission)
 	switch {
 	case r.State == s.l.removed:
 		r.State, r.Origin = "", ""

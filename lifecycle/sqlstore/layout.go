@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ const (
 	vRevision
 	vSequence
 	vOperation
+	vAdmission
 	vOwner
 	vEpoch
 	vWork
@@ -50,7 +52,7 @@ const (
 )
 
 var columnNames = [columns]string{
-	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "owner", "epoch",
+	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "admission", "owner", "epoch",
 	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
 
@@ -65,7 +67,7 @@ func (v value) kind() kind {
 	switch v {
 	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
 		return ofNumber
-	case vArgs, vWorkOptions, vPayload, vSaved, vToken, vExpectToken:
+	case vAdmission, vArgs, vWorkOptions, vPayload, vSaved, vToken, vExpectToken:
 		return ofBytes
 	}
 	return ofText
@@ -83,7 +85,10 @@ type table struct {
 	column      [values]string
 	existing    bool    // the table is the caller's: it has any collation, and NULLs
 	nativeTimes bool    // times have the engine's own type; otherwise they are microseconds
-	key         []value // of the unique index that an existing table must have
+	key         []value // of the unique index that the table must have
+	// indexes are those that queries of the store need, with their columns in order. An
+	// existing table needs none.
+	indexes map[string][]value
 }
 
 // layout is where a store keeps its records.
@@ -98,26 +103,42 @@ type layout struct {
 	// table; in an existing table, where such a row has NULL or no bytes, a value that no
 	// token equals.
 	noToken []byte
+	version int    // of the store's own tables
+	floor   uint64 // >= every number of a key that the tables did not have at the last AfterRestore
 }
 
-// own returns the layout of the store's own tables.
-func (e *engine) own(prefix string) *layout {
+// own returns the layout of the store's own tables of a version.
+func (e *engine) own(prefix string, version int) *layout {
+	name := prefix + "objects"
 	l := &layout{
-		objects: table{name: e.quoted(prefix + "objects")}, history: e.ownHistory(prefix), messages: e.quoted(prefix + "messages"),
-		indexes: prefix + "objects", noToken: make([]byte, len(lifecycle.Token{})),
+		objects: table{name: e.quoted(name), key: []value{vMachine, vID}, indexes: map[string][]value{
+			name + "_state":    {vMachine, vState, vID},
+			name + "_age":      {vMachine, vState, vChangedAt},
+			name + "_deadline": {vMachine, vDeadline},
+			name + "_owner":    {vMachine, vOwner, vEpoch, vDeadline, vState, vID},
+		}},
+		history:  e.ownHistory(prefix, version),
+		messages: e.quoted(prefix + "messages"), indexes: name, noToken: make([]byte, len(lifecycle.Token{})), version: version,
 	}
 	for v, name := range columnNames {
 		l.objects.column[v] = e.quoted(name)
 	}
+	if version < 2 {
+		l.objects.column[vAdmission] = ""
+	}
 	return l
 }
 
-func (e *engine) ownHistory(prefix string) table {
-	t := table{name: e.quoted(prefix + "history")}
+func (e *engine) ownHistory(prefix string, version int) table {
+	name := prefix + "history"
+	t := table{name: e.quoted(name), key: []value{vMachine, vID, vSequence}}
 	for v, name := range historyNames {
 		if name != "" {
 			t.column[v] = e.quoted(name)
 		}
+	}
+	if version >= 2 {
+		t.indexes = map[string][]value{name + "_at": {vNow}}
 	}
 	return t
 }
@@ -149,7 +170,7 @@ func (t *table) from(first value) (named []value) {
 //	revision = number                   the table keeps no token, or no commit has written one
 //	         | number "-" token in hex
 func (l *layout) revision(number int64, token []byte) lifecycle.Revision {
-	if l.objects.column[vToken] == "" || len(token) == 0 || number == 0 && !l.objects.existing {
+	if l.objects.column[vToken] == "" || len(token) == 0 || !l.objects.existing && (number == 0 || bytes.Equal(token, l.noToken)) {
 		return lifecycle.Revision(strconv.FormatInt(number, 10))
 	}
 	var room [20 + 1 + 2*len(lifecycle.Token{})]byte
@@ -172,7 +193,11 @@ func (l *layout) parse(r lifecycle.Revision) (number int64, token []byte) {
 	return number, token
 }
 
-const (
-	noNumber                    = -1  // the number of no row
-	absent   lifecycle.Revision = "0" // the revision of an object that no commit has written
-)
+const noNumber = -1 // the number of no row
+
+// unknown is the record of a key that has neither a row nor a history.
+func (l *layout) unknown(key lifecycle.Key) record {
+	return record{StoredRecord: lifecycle.StoredRecord{
+		Key: key, Sequence: l.floor, Operation: lifecycle.OpID(l.floor), Revision: l.revision(int64(l.floor), nil),
+	}}
+}

@@ -15,14 +15,13 @@ import (
 
 // List implements [lifecycle.Store].
 //
-// Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for a limit
-// below 1; [errors.ErrUnsupported] for a query by age of an existing table without a
-// column for ChangedAt.
+// Errors, in addition to those of the interface: [errors.ErrUnsupported] for a query by
+// age of an existing table without a column for ChangedAt.
 func (s *Store) List(ctx context.Context, q lifecycle.Query) (records []lifecycle.StoredRecord, err error) {
-	switch {
-	case q.Limit <= 0:
-		return nil, fmt.Errorf("%w: query with limit %d", lifecycle.ErrInvalid, q.Limit)
-	case q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "":
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if q.UnchangedFor > 0 && s.l.objects.column[vChangedAt] == "" {
 		return nil, fmt.Errorf("%w: query by age: the table has no column for %s", errors.ErrUnsupported, columnNames[vChangedAt])
 	}
 	given := len(q.States)
@@ -59,6 +58,9 @@ func (s *shared) listing(q *lifecycle.Query) *statement {
 	b := &builder{e: s.e, l: s.l}
 	id := b.ordered(&s.l.objects, s.l.objects.column[vID])
 	index := s.l.index(q)
+	if s.e.fence != "" && index == s.l.indexes+"_state" {
+		return b.pagesByState(q)
+	}
 	// PostgreSQL has no index hints. It would read the machine's rows in order of id,
 	// in the hope that a page is full soon. A subquery of its own has no order.
 	fenced := s.e.fence != "" && (q.NotOwnedBy != nil || q.Unowned) && index != ""
@@ -85,6 +87,30 @@ func (s *shared) listing(q *lifecycle.Query) *statement {
 		b.add(s.e.fence, ") found")
 	}
 	b.add(" ORDER BY ", id, " LIMIT ", b.literal(int64(q.Limit)))
+	return b.statement()
+}
+
+// pagesByState returns a query of one page per state, of which the first rows are the page
+// of all. PostgreSQL has no index hints: it would read the machine's rows in order of id
+// where it believes that a page is full soon. Only the index of states has the order of
+// state and id, and only a range of both, not an equality, makes that order count.
+func (b *builder) pagesByState(q *lifecycle.Query) *statement {
+	o, limit := &b.l.objects, int64(q.Limit)
+	pair := "(" + o.column[vState] + ", " + o.column[vID] + ")"
+	b.add("SELECT * FROM (")
+	for i, state := range slices.Compact(slices.Sorted(slices.Values(q.States))) {
+		if i > 0 {
+			b.add(" UNION ALL ")
+		}
+		b.add("(SELECT ")
+		b.record(vMachine, q.WithoutPayload)
+		b.add(" FROM ", o.name, " WHERE ", o.column[vMachine], " = ", b.literal(q.Machine),
+			" AND ", pair, " > (", b.literal(state), ", ", b.literal(q.After), ") AND ", o.column[vState], " <= ", b.literal(state))
+		b.byTime(q)
+		b.byOwner(q)
+		b.add(" ORDER BY ", o.column[vState], ", ", o.column[vID], " LIMIT ", b.literal(limit), ")")
+	}
+	b.add(") found ORDER BY ", o.column[vID], " LIMIT ", b.literal(limit))
 	return b.statement()
 }
 

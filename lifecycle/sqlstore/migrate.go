@@ -10,15 +10,28 @@ import (
 	"strings"
 )
 
-// Version is the version of the tables that this package works with.
-const Version = 1
+// Version is the version of the tables that [Migrate] makes. [Open] also accepts:
+//
+//   - Tables of an older version, from 1 on. What they have no columns for is not kept:
+//     with version 1, [lifecycle.StoredRecord].Admission is read as the zero token.
+//   - Tables of a newer version, if the column compatible of the table interlock_schema is
+//     not above Version. A migration that only adds keeps it.
+//
+// Processes of adjacent versions can therefore run side by side, before, during and after
+// a migration. A migration that older processes cannot live with raises compatible. It
+// also renames a column that every statement of theirs names, so that the engine refuses
+// what running ones send, and they report [ErrSchema].
+const Version = 2
 
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// Schema returns the SQL that brings the tables from the version before to a
-// version, for use with a migration tool. The prefix is that of
-// [Config]; empty is the default.
+// Schema returns the SQL that brings the tables from the version before to a version,
+// for use with a migration tool of the caller: run version 1, then version 2 and so on,
+// each once and with nothing else. The last statement of each writes the version. It is
+// the text of a file in the directory schema of this package, such as postgres_1.sql,
+// with the tables named by the prefix, which is that of [Config]; empty is the default.
+// Statements end with a semicolon at the end of a line.
 //
 // Errors: [ErrIdentifier] for the prefix; [ErrSchema] for a version that does not
 // exist.
@@ -34,11 +47,13 @@ func (d Dialect) Schema(prefix string, version int) (string, error) {
 	return strings.ReplaceAll(string(text), defaultPrefix, c.Prefix), nil
 }
 
-// Migrate brings the tables to [Version] from any version before. Several processes
-// may migrate at once. Of the configuration only the prefix counts.
+// Migrate brings the tables to [Version] from any version before. It does nothing if the
+// tables are of a newer version that is compatible. Several processes may migrate at once,
+// while others use the tables. Of the configuration only the prefix counts.
 //
-// Errors: [ErrSchema] if the tables are of a newer version; [ErrIdentifier]; the
-// driver's errors. After an error PostgreSQL and SQLite have the tables as before.
+// Errors: [ErrSchema] if the tables are of a newer version that is not compatible, or on
+// PostgreSQL if search_path finds them in another schema than the one where new tables
+// are made; [ErrIdentifier]; the driver's errors. After an error PostgreSQL and SQLite have the tables as before.
 // MySQL has no transactions for tables: it may have some of the new tables, and the
 // next Migrate makes the rest.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, config *Config) error {
@@ -100,14 +115,20 @@ func (e *engine) hinted(err error) error {
 }
 
 func (s *session) migrate(ctx context.Context, prefix string) error {
-	at, err := s.version(ctx, prefix)
-	switch {
-	case err != nil && !errors.Is(err, ErrSchema):
+	types, err := s.columnTypes(ctx, prefix+"schema")
+	if err != nil {
 		return err
-	case at > Version:
-		return fmt.Errorf("%w: the tables %s* are of version %d, newer than %d", ErrSchema, prefix, at, Version)
 	}
-	for v := at + 1; v <= Version; v++ {
+	at := schema{}
+	if len(types) > 0 {
+		if err := s.verifyPlace(ctx, prefix); err != nil {
+			return err
+		}
+		if at, err = s.schema(ctx, prefix); err != nil && !errors.Is(err, errNoVersion) {
+			return err
+		}
+	}
+	for v := at.version + 1; v <= Version; v++ {
 		text, err := Dialect{s.e}.Schema(prefix, v)
 		if err != nil {
 			return err
@@ -116,7 +137,7 @@ func (s *session) migrate(ctx context.Context, prefix string) error {
 			if strings.TrimSpace(st) == "" {
 				continue
 			}
-			if _, err := s.q.ExecContext(ctx, st); err != nil {
+			if _, err := s.q.ExecContext(ctx, st); err != nil && !s.e.done(err) {
 				return failed(ctx, err)
 			}
 		}
@@ -124,32 +145,65 @@ func (s *session) migrate(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// version reads the version of the tables. Without tables it is 0, with ErrSchema.
-func (s *session) version(ctx context.Context, prefix string) (v int, err error) {
-	types, err := s.columnTypes(ctx, prefix+"schema")
-	if err != nil {
-		return 0, err
-	}
-	if len(types) == 0 {
-		return 0, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
-	}
-	n := 0
-	st := &statement{text: "SELECT " + s.e.quoted("version") + " FROM " + s.e.quoted(prefix+"schema")}
-	err = s.query(ctx, st, nil, func(rows *sql.Rows) error {
-		n++
-		return rows.Scan(&v)
-	})
-	if err == nil && n != 1 {
-		return 0, fmt.Errorf("%w: table %sschema has %d rows, not one", ErrSchema, prefix, n)
-	}
-	return v, failed(ctx, err)
+// done reports whether a statement of a migration failed because an earlier run, which
+// ended half-way, has executed it: MySQL has the column or the index already.
+func (e *engine) done(err error) bool {
+	n, _ := numberOf(err)
+	return e.beginMigration == "" && (n == 1060 || n == 1061)
 }
 
-// verifyVersion refuses tables of another version.
-func (s *session) verifyVersion(ctx context.Context, prefix string) error {
-	v, err := s.version(ctx, prefix)
-	if err == nil && v != Version {
-		err = fmt.Errorf("%w: the tables %s* are of version %d, the store requires version %d", ErrSchema, prefix, v, Version)
+// verifyPlace refuses tables in another schema than the one where new tables are made.
+func (s *session) verifyPlace(ctx context.Context, prefix string) (err error) {
+	if s.e.elsewhere == "" {
+		return nil
+	}
+	var there, here string
+	err = s.about(ctx, s.e.elsewhere, prefix+"schema", func(rows *sql.Rows) error { return rows.Scan(&there, &here) })
+	if err == nil && there != here {
+		err = fmt.Errorf("%w: the tables %s* are in schema %q, and search_path makes new tables in schema %q", ErrSchema, prefix, there, here)
 	}
 	return err
+}
+
+// schema is the row about the store's own tables. Zero: there are none.
+type schema struct {
+	version    int
+	compatible int    // the oldest version of a store that can use the tables
+	floor      uint64 // see layout.floor
+}
+
+// errNoVersion: a migration of MySQL has ended before it wrote the version.
+var errNoVersion = errors.New("the version is missing")
+
+// schema reads the row about the tables. It refuses tables that this version cannot use.
+func (s *session) schema(ctx context.Context, prefix string) (at schema, err error) {
+	types, err := s.columnTypes(ctx, prefix+"schema")
+	switch {
+	case err != nil:
+		return at, err
+	case len(types) == 0:
+		return at, fmt.Errorf("%w: there is no table %sschema", ErrSchema, prefix)
+	}
+	columns := s.e.quoted("version") + ", 1, 0"
+	if _, found := types["compatible"]; found {
+		columns = s.e.quoted("version") + ", " + s.e.quoted("compatible") + ", " + s.e.quoted("floor")
+	}
+	n := 0
+	st := &statement{text: "SELECT " + columns + " FROM " + s.e.quoted(prefix+"schema")}
+	err = s.query(ctx, st, nil, func(rows *sql.Rows) error {
+		n++
+		return rows.Scan(&at.version, &at.compatible, &at.floor)
+	})
+	switch {
+	case err != nil:
+		return at, failed(ctx, err)
+	case n == 0:
+		return at, fmt.Errorf("%w: table %sschema has no row: %w", ErrSchema, prefix, errNoVersion)
+	case n > 1:
+		return at, fmt.Errorf("%w: table %sschema has %d rows, not one", ErrSchema, prefix, n)
+	case at.compatible > Version:
+		return at, fmt.Errorf("%w: the tables %s* are of version %d, for stores of version %d and later; this one is of version %d",
+			ErrSchema, prefix, at.version, at.compatible, Version)
+	}
+	return at, nil
 }

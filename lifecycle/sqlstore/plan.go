@@ -91,6 +91,14 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 		}
 		p.targets = append(p.targets, target{Key: c.Require[i].Key})
 	}
+	if c.Owner.Name != "" {
+		if s.l.objects.existing {
+			return nil, fmt.Errorf("%w: commit of owner %.300q: an existing table keeps no owners", errors.ErrUnsupported, c.Owner.Name)
+		}
+		if err := checkName("owner", c.Owner.Name, maxName); err != nil {
+			return nil, err
+		}
+	}
 	// Stable: the change of an object comes before its requirements, which go.
 	slices.SortStableFunc(p.targets, func(a, b target) int {
 		return cmp.Or(strings.Compare(a.Machine, b.Machine), strings.Compare(a.ID, b.ID))
@@ -121,7 +129,8 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
-		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
+		vAdmission: orNull(row.Admission),
+		vOwner:     row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
 		vPayload: row.Payload, vSaved: row.Saved, vToken: token[:],
 		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
@@ -138,9 +147,17 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 		ch.write = s.st.setMetadata
 	case ch.Remove && s.l.deletes:
 		ch.write = s.st.remove
-	case ch.From == "" && (expect == 0 || s.st.lastRow != nil):
+	case ch.From == "" && (expect == 0 || expect == int64(s.l.floor) || s.st.lastRow != nil):
 		ch.write, ch.first = s.st.insert, true
 	}
+}
+
+// orNull returns the bytes of a token, or nil for the zero token.
+func orNull(token lifecycle.Token) []byte {
+	if token == (lifecycle.Token{}) {
+		return nil
+	}
+	return token[:]
 }
 
 // requiresAbsence reports whether the commit requires that an object does not exist.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"time"
 
@@ -44,10 +45,40 @@ func (s *session) explain(ctx context.Context, p *plan, missed *missedError) err
 			return &lifecycle.PreconditionError{Precondition: required, Current: now.StoredRecord}
 		}
 	}
-	if missed.err != nil {
-		return missed.err
+	if missed.err == nil {
+		return errBusy
 	}
-	return errBusy
+	if err := s.checkPlaces(ctx, p); err != nil {
+		return err
+	}
+	return missed.err
+}
+
+// checkPlaces refuses a commit whose places in the history are taken, although its
+// objects are as expected: the history was restored without the records.
+func (s *session) checkPlaces(ctx context.Context, p *plan) error {
+	for i := range p.changes {
+		ch := &p.changes[i]
+		if s.st.findRow == nil || ch.MetadataOnly {
+			continue
+		}
+		taken := false
+		err := s.query(ctx, s.st.findRow, ch.vals.args(s.st.findRow, 0), func(*sql.Rows) error {
+			taken = true
+			return nil
+		})
+		if err == nil && taken {
+			// Another commit may have written the row and the record since compare.
+			err = s.compare(ctx, p)
+		}
+		switch {
+		case err == errBusy:
+			return notOneBackup(ch.To.Key, fmt.Sprintf("has a history row of sequence number %d and no such record", ch.To.Sequence))
+		case err != nil || taken:
+			return err
+		}
+	}
+	return nil
 }
 
 // compare reads the records of a commit. If all are as expected, it returns errBusy.

@@ -162,6 +162,8 @@ func (b *builder) reserve() {
 			is = b.literal(b.l.noToken)
 		case v == vDeadline || v.kind() == ofBytes:
 			is = "NULL"
+		case v == vRevision || v == vSequence || v == vOperation: // see layout.floor
+			is = b.literal(int64(b.l.floor))
 		case v.kind() == ofNumber:
 			is = "0"
 		}

@@ -77,8 +77,10 @@ var (
 // Open returns the store in the tables that [Migrate] has made. The database stays
 // the caller's: [Store.Close] does not close it.
 //
-// Errors: [ErrSchema] if the tables do not exist, lack columns, or are of another
-// version; [ErrIdentifier] for the prefix; the driver's errors.
+// The tables may be of an older or newer version, see [Version].
+//
+// Errors: [ErrSchema] if the tables do not exist, lack columns or indexes, or are not
+// compatible with this version; [ErrIdentifier] for the prefix; the driver's errors.
 func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, error) {
 	c, err := config.resolved()
 	if err != nil {
@@ -88,10 +90,12 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 		return nil, err
 	}
 	probe := d.session(db)
-	if err := probe.verifyVersion(ctx, c.Prefix); err != nil {
+	about, err := probe.schema(ctx, c.Prefix)
+	if err != nil {
 		return nil, err
 	}
-	l := d.own(c.Prefix)
+	l := d.own(c.Prefix, about.version)
+	l.floor = about.floor
 	if err := probe.verify(ctx, l); err != nil {
 		return nil, err
 	}
@@ -184,7 +188,7 @@ func (s *Store) call(ctx context.Context, run func(*session) error) error {
 			return nil
 		}
 		if !r.again(ctx, err) {
-			return failed(ctx, err)
+			return s.refusal(ctx, err)
 		}
 	}
 }

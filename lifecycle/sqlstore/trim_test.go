@@ -11,23 +11,21 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// Trim deletes the rows of every object below a number, a few hundred per statement
-// and none of the newest eight. It retries when the engine is busy, and returns the
-// number of deleted rows also with an error.
+// Trim deletes the rows of every object below a number, a few hundred per statement. It
+// retries when the engine is busy, and returns the number of deleted rows also with an
+// error.
 func TestTrim(t *testing.T) {
 	var deleted []any
 	busy := true
 	var refused error
 	store, _, _ := opened(t, MySQL, nil, func(query string, args []driver.NamedValue) reply {
 		switch {
-		case strings.HasPrefix(query, "SELECT `machine`, `id`"):
-			require.Contains(t, query, "FROM `interlock_history` GROUP BY `machine`, `id`")
-			return reply{rows: [][]driver.Value{
-				{"crane", "a", int64(1), int64(1300), int64(maxNumber)},    // all rows are old
-				{"crane", "b", int64(5), int64(1300), int64(9)},            // the first four are old
-				{"crane", "c", int64(1290), int64(1300), int64(1)},         // none is old any more
-				{"truck", "d", int64(1292), int64(1300), int64(maxNumber)}, // one is old
-			}}
+		case strings.HasPrefix(query, "SELECT TIMESTAMPDIFF"):
+			return reply{rows: [][]driver.Value{{int64(1e15)}}}
+		case strings.HasPrefix(query, "SELECT MAX(`sequence`) + 1, `machine`"):
+			return reply{rows: [][]driver.Value{{int64(1293), "crane", "a"}, {int64(9), "crane", "b"}, {int64(1293), "truck", "d"}}}
+		case strings.HasPrefix(query, "SELECT COALESCE(MIN("):
+			return reply{rows: [][]driver.Value{{map[any]int64{"a": 1, "b": 5, "d": 1292}[args[1].Value]}}}
 		case strings.HasPrefix(query, "DELETE"):
 			if busy {
 				busy = false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,14 +43,7 @@ func (s *session) verifyTable(ctx context.Context, t *table) error {
 			return fmt.Errorf("%w: column %s of table %s is %s, which stores digits as a number; names are TEXT", ErrSchema, column, name, typ)
 		}
 	}
-	if !t.existing {
-		return nil
-	}
-	var key []string
-	for _, v := range t.named(t.key...) {
-		key = append(key, strings.ToLower(s.e.unquoted(t.column[v])))
-	}
-	return s.verifyKey(ctx, name, key)
+	return s.verifyIndexes(ctx, t)
 }
 
 // verifyColumns refuses a table that does not exist or lacks columns. It returns the
@@ -86,9 +80,17 @@ func keepsText(typ string) bool {
 	return typ == "" || !has("INT") && has("CHAR", "CLOB", "TEXT", "BLOB")
 }
 
-// verifyKey refuses a table without a unique index on exactly these columns, and a
-// table without transactions. Of a view neither is known.
-func (s *session) verifyKey(ctx context.Context, table string, key []string) error {
+// verifyIndexes refuses a table without a unique index on exactly the columns of its key,
+// a table without the other indexes that it needs, and a table without transactions. Of a
+// view none of this is known.
+func (s *session) verifyIndexes(ctx context.Context, t *table) error {
+	table := s.e.unquoted(t.name)
+	columns := func(list []value) (names []string) {
+		for _, v := range t.named(list...) {
+			names = append(names, strings.ToLower(s.e.unquoted(t.column[v])))
+		}
+		return names
+	}
 	var storage string
 	err := s.about(ctx, s.e.storage, table, func(rows *sql.Rows) error { return rows.Scan(&storage) })
 	switch {
@@ -97,20 +99,27 @@ func (s *session) verifyKey(ctx context.Context, table string, key []string) err
 	case storage != "" && storage != s.e.transactional:
 		return fmt.Errorf("%w: table %s is kept by %s, which has no transactions", ErrSchema, table, storage)
 	}
-	unique := make(map[string][]string)
-	err = s.about(ctx, s.e.uniqueIndexes, table, func(rows *sql.Rows) error {
+	unique, indexes := make(map[string]bool), make(map[string][]string)
+	err = s.about(ctx, s.e.indexes, table, func(rows *sql.Rows) error {
 		var index string
+		var isUnique bool
 		var name sql.NullString // NULL: a part of a column, or an expression
-		err := rows.Scan(&index, &name)
-		unique[index] = append(unique[index], strings.ToLower(name.String))
+		err := rows.Scan(&index, &isUnique, &name)
+		indexes[index], unique[index] = append(indexes[index], strings.ToLower(name.String)), isUnique
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	for _, index := range slices.Sorted(maps.Keys(t.indexes)) {
+		if want := columns(t.indexes[index]); !slices.Equal(indexes[index], want) {
+			return fmt.Errorf("%w: table %s has no index %s on (%s)", ErrSchema, table, index, strings.Join(want, ", "))
+		}
+	}
+	key := columns(t.key)
 	slices.Sort(key)
-	for _, names := range unique {
-		if slices.Sort(names); slices.Equal(names, key) {
+	for index, names := range indexes {
+		if slices.Sort(names); unique[index] && slices.Equal(names, key) {
 			return nil
 		}
 	}

@@ -39,10 +39,24 @@ func (s *session) write(ctx context.Context, p *plan) error {
 			return &missedError{}
 		}
 	}
-	if len(p.commit.Messages) == 0 {
-		return nil
+	if err := s.checkOwner(ctx, p.commit.Owner); err != nil || len(p.commit.Messages) == 0 {
+		return err
 	}
 	return s.addMessages(ctx, p.commit.Messages)
+}
+
+// checkOwner refuses a commit of an owner that is not alive. It comes after the changes,
+// so that a commit that is sent again is found first, and a conflict is reported as one.
+// It takes no lock: heartbeats of the owner wait for no commit.
+func (s *session) checkOwner(ctx context.Context, owner lifecycle.OwnerRef) error {
+	if owner.Name == "" {
+		return nil
+	}
+	now, err := s.record(ctx, owner.Key(), s.st.get)
+	if err == nil && !owner.Alive(&now.StoredRecord) {
+		err = &lifecycle.OwnerError{Owner: owner}
+	}
+	return err
 }
 
 // begin sets the time if the statements do not report it, and acquires the locks that

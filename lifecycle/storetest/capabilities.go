@@ -16,18 +16,21 @@ var capabilityDemands = []demand{
 }
 
 // A store takes at least one change, is a Historian if it declares History, and an
-// Outbox if it declares Messages. The declaration never changes.
+// Outbox if it declares Messages. The declaration never changes, and all stores over the
+// same data have the same.
 func capabilitiesAreHonest(t *tester) {
 	require.GreaterOrEqual(t, t.has.Changes, 1, "every store takes one change in a commit")
 	if t.has.History {
-		require.Implements(t, (*lifecycle.Historian)(nil), t.store)
+		require.Implements(t, (*lifecycle.Historian)(nil), t.stores[0])
 	}
 	if t.has.Messages {
-		require.Implements(t, (*lifecycle.Outbox)(nil), t.store)
+		require.Implements(t, (*lifecycle.Outbox)(nil), t.stores[0])
 	}
 	t.remove(t.put("a", idle))
 	t.list(query())
-	require.Equal(t, t.has, t.store.Capabilities(), "the capabilities have changed")
+	for _, store := range t.stores {
+		require.Equal(t, t.has, store.Capabilities(), "the capabilities have changed")
+	}
 }
 
 // A commit with more changes and preconditions than declared returns

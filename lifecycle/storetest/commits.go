@@ -119,7 +119,7 @@ func wrongExistenceConflicts(t *tester) {
 // does not exist.
 func conflictHasTheCurrentRecord(t *tester) {
 	never := t.get(key("a"))
-	now := t.write(fullChange(never))
+	now := t.write(t.fullChange(never))
 	outdated := change(now, broken)
 	outdated.Expect = never.Revision
 	conflict := t.conflict(commitOf(outdated), "an outdated revision")
@@ -159,12 +159,15 @@ func malformedIsRefused(t *tester) {
 	ownerless.To.Epoch = 1
 	tokenless := commitOf(change(r, moving))
 	tokenless.Token = lifecycle.Token{}
+	nameless := commitOf(change(r, moving))
+	nameless.Owner.Epoch = 1
 	for name, c := range map[string]*lifecycle.Commit{
 		"no changes":                 commitOf(),
 		"no token":                   tokenless,
 		"two changes of one key":     commitOf(change(r, moving), change(r, broken)),
 		"a change without a state":   commitOf(change(r, "")),
 		"an epoch without an owner":  commitOf(ownerless),
+		"a writer without a name":    nameless,
 		"metadata of another state":  commitOf(metadataTo(r, idle+"x", false)),
 		"metadata of a removal":      commitOf(metadataTo(r, idle, true)),
 		"metadata of a new object":   commitOf(metadataTo(t.get(key("b")), idle, false)),
@@ -190,8 +193,9 @@ func metadataTo(before lifecycle.StoredRecord, state string, remove bool) lifecy
 
 var numberDemands = []demand{
 	{name: "Numbers/sequence_has_no_gap", check: sequenceHasNoGap},
-	{name: "Numbers/revisions_never_repeat", check: revisionsNeverRepeat},
+	{name: "Numbers/revisions_never_repeat", check: revisionsNeverRepeat, clock: stoppedClock},
 	{name: "Numbers/continue_after_removal", check: numbersContinueAfterRemoval},
+	{name: "Numbers/survive_many_removals", check: numbersSurviveManyRemovals},
 	{name: "Numbers/outdated_creation_conflicts", check: outdatedCreationConflicts},
 	{name: "Numbers/returning_to_a_state_conflicts", check: returningToAStateConflicts},
 }
@@ -220,41 +224,69 @@ func (t *tester) life(k lifecycle.Key) (records []lifecycle.StoredRecord) {
 	return append(records, t.remove(r))
 }
 
-// removeOthers creates and removes more objects than a store has to remember.
-func (t *tester) removeOthers() {
-	t.Helper()
-	for i := range 4 * kept {
-		t.remove(t.put(fmt.Sprint("other", i), idle))
-	}
-}
-
-// No revision of a key is ever repeated, revisions of its absence included, also
-// after many other objects were removed.
+// No revision of a key is ever repeated, revisions of its absence included, and also
+// where the clock of this process stands still.
 func revisionsNeverRepeat(t *tester) {
 	seen := map[lifecycle.Revision]bool{t.get(key("a")).Revision: true}
 	for range 3 {
-		for _, r := range t.life(key("a")) {
-			require.False(t, seen[r.Revision], "revision %q of #%d is repeated", r.Revision, r.Sequence)
-			seen[r.Revision] = true
-		}
-		t.removeOthers()
-		seen[t.get(key("a")).Revision] = true
+		t.newRevisions(seen, t.life(key("a")))
+	}
+}
+
+// newRevisions requires that the revisions of records were not seen before.
+func (t *tester) newRevisions(seen map[lifecycle.Revision]bool, records []lifecycle.StoredRecord) {
+	t.Helper()
+	for _, r := range records {
+		require.False(t, seen[r.Revision], "revision %q of #%d is repeated", r.Revision, r.Sequence)
+		seen[r.Revision] = true
 	}
 }
 
 // Sequence numbers and operation ids of an object that is created again are above
-// those that it had, also after many other objects were removed.
+// those that it had.
 func numbersContinueAfterRemoval(t *tester) {
 	var last lifecycle.StoredRecord
-	for i := range 4 {
+	for range 4 {
 		absent := t.get(key("a"))
 		t.continues(last, absent)
 		r := t.move(absent, idle)
 		t.continues(last, r)
 		last = t.write(removal(r))
-		if i > 1 {
-			t.removeOthers()
+	}
+}
+
+// The same holds after so many other objects were removed that a store may have
+// forgotten this one, and a creation that was decided before is a conflict.
+func numbersSurviveManyRemovals(t *tester) {
+	never := t.get(key("a"))
+	seen := map[lifecycle.Revision]bool{never.Revision: true}
+	life := t.life(key("a"))
+	t.newRevisions(seen, life)
+	t.removeOthers()
+	t.conflict(commitOf(change(never, idle)), "an outdated creation")
+	t.continues(life[len(life)-1], t.get(key("a")))
+	again := t.life(key("a"))
+	t.newRevisions(seen, again)
+	t.continues(life[len(life)-1], again[0])
+}
+
+// removeOthers creates and removes many objects, a hundred in a commit.
+func (t *tester) removeOthers() {
+	t.Helper()
+	many, batch := min(21*t.attempts, 2_100), min(100, t.has.Changes)
+	if batch < 20 {
+		many /= 10
+	}
+	for n := 0; n < many; n += batch {
+		creations, removals := commitOf(), commitOf()
+		for i := range batch {
+			creations.Changes = append(creations.Changes, change(t.get(key(fmt.Sprint("other", n+i))), idle))
 		}
+		t.commit(creations)
+		for i := range creations.Changes {
+			removals.Changes = append(removals.Changes, removal(creations.Changes[i].To))
+		}
+		t.commit(removals)
 	}
 }
 
@@ -270,14 +302,12 @@ func (t *tester) continues(removed, r lifecycle.StoredRecord) {
 }
 
 // A creation that was decided before the object was created and removed is a
-// conflict, also after many other objects were removed.
+// conflict.
 func outdatedCreationConflicts(t *tester) {
 	never := t.get(key("a"))
 	left := t.remove(t.move(never, idle))
 	t.conflict(commitOf(change(never, idle)), "an outdated creation")
 	t.unchanged("an outdated creation", left)
-	t.removeOthers()
-	t.conflict(commitOf(change(never, idle)), "an outdated creation")
 }
 
 // A change that was decided before the object left its state is a conflict, also if

@@ -145,13 +145,33 @@ func oneCreationWins(t *tester) {
 }
 
 // A caller that is the only writer of an object meets no conflict, whatever others do
-// to other objects.
+// to other objects. Heartbeats of the owner of the commits are such changes.
 func singleWriterNeverConflicts(t *tester) {
-	t.together(16, func(i int) error {
+	o := owner("process", 1)
+	first := t.join(o, alive)
+	if t.refusesOwners() {
+		o = lifecycle.OwnerRef{}
+	}
+	const callers = 16
+	var writing atomic.Int64
+	writing.Store(callers)
+	t.together(callers+1, func(i int) error {
+		if i == callers {
+			for beat := first; writing.Load() > 0; {
+				c := commitOf(takeOver(beat, "", 0))
+				if err := send(t.Context(), t.store, c); err != nil {
+					return err
+				}
+				beat = c.Changes[0].To
+			}
+			return nil
+		}
+		defer writing.Add(-1)
 		for object := range 4 {
 			r, err := t.store.Get(t.Context(), key(fmt.Sprint(i, "/", object)))
 			for n := 0; n < t.attempts/4 && err == nil; n++ {
 				c := commitOf(change(r, idle))
+				c.Owner = o
 				err = send(t.Context(), t.store, c)
 				r = c.Changes[0].To
 			}

@@ -15,7 +15,7 @@ var contextDemands = []demand{
 	{name: "Context/ended_is_refused", check: endedContextIsRefused},
 	{name: "Context/end_during_a_call_is_exact", check: endDuringACallIsExact},
 	{name: "Close/refuses_calls", check: closeRefusesCalls},
-	{name: "Reopen/keeps_everything", check: reopenKeepsEverything},
+	{name: "Kill/keeps_everything", check: killKeepsEverything},
 }
 
 // errCause is the cause of the contexts that demands cancel.
@@ -149,11 +149,13 @@ func (t *tester) endedOr(ctx context.Context, err error) {
 
 // After Close every call returns ErrClosed. Close may be called twice.
 func closeRefusesCalls(t *tester) {
-	closer := t.needsCloser()
+	closers := t.needsClosers()
 	r := t.put("a", idle)
 	for range 2 {
-		if err := closer.Close(); err != nil {
-			require.ErrorIs(t, err, lifecycle.ErrClosed)
+		for _, closer := range closers {
+			if err := closer.Close(); err != nil {
+				require.ErrorIs(t, err, lifecycle.ErrClosed)
+			}
 		}
 		for call, err := range t.calls(t.Context(), r) {
 			require.ErrorIs(t, err, lifecycle.ErrClosed, call)
@@ -161,18 +163,22 @@ func closeRefusesCalls(t *tester) {
 	}
 }
 
-// What was acknowledged is there after the store was opened again: records, numbers,
-// tokens, history and messages.
-func reopenKeepsEverything(t *tester) {
-	t.needsConfig("Reopen", t.config.Reopen != nil)
-	t.keepsEverything("the store was opened again", func() { t.use(t.config.Reopen(t.TB, t.store)) })
+// What was acknowledged is there after the process of the store was killed: records,
+// numbers, tokens, history and messages.
+func killKeepsEverything(t *tester) {
+	kill := t.config.Kill
+	if kill == nil && !t.config.Exclusive {
+		kill = t.config.Second
+	}
+	t.needsConfig("Kill", kill != nil)
+	t.keepsEverything("the process was killed", func() { t.use(kill(t.TB, t.stores[0])) })
 }
 
 // keepsEverything requires that what was acknowledged is there after an interruption,
 // twice, and that the store continues with it.
 func (t *tester) keepsEverything(after string, interrupt func()) {
 	t.Helper()
-	c := commitOf(fullChange(t.get(key("a"))))
+	c := commitOf(t.fullChange(t.get(key("a"))))
 	if t.has.Messages {
 		c.Messages = []lifecycle.Message{message("one"), message("two")}
 	}

@@ -1,35 +1,49 @@
 // Package storetest is the conformance suite of [lifecycle.Store]. The author of a
 // store runs it in a test:
 //
+//	func open(t testing.TB, dir string) lifecycle.Store {
+//		store, err := mystore.Open(dir)
+//		if err != nil {
+//			t.Fatal(err)
+//		}
+//		return store
+//	}
+//
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t testing.TB) lifecycle.Store {
-//			store, err := mystore.Open(t.TempDir())
-//			if err != nil {
-//				t.Fatal(err)
-//			}
-//			return store
-//		}, nil)
+//			return open(t, t.TempDir())
+//		}, &storetest.Config{
+//			Second: func(t testing.TB, store lifecycle.Store) lifecycle.Store {
+//				return open(t, store.(*mystore.Store).Dir())
+//			},
+//		})
 //	}
+//
+// Every demand uses two stores over the same data, as two processes do: each call goes to
+// one of them. A store that compares under a lock of its process, or reads a cache of its
+// process, is right alone and wrong in production. If only one store can use the data, the
+// test declares Config.Exclusive instead.
 //
 // Every demand is a subtest and a function of that name. The files of this package
 // have one subject each, and every function states its demand in its comment:
 //
 //	Get, Names      records.go       what Get returns, and which names and sizes a store keeps
 //	Commit          commits.go       what a commit writes, and when it is a conflict
-//	Numbers         numbers.go       sequence numbers, operation ids and revisions
+//	Numbers         commits.go       sequence numbers, operation ids and revisions
 //	Token           tokens.go        a commit that is sent again is not written again
 //	Metadata        metadata.go      changes of lease fields only
-//	Transaction     transactions.go  several changes and preconditions in one commit
+//	Transaction     transactions.go  several changes, preconditions and the owner of a commit
 //	History         history.go       one row for every change
 //	Messages        messages.go      the outbox
 //	List, Time      list.go, time.go queries, ages and deadlines
 //	Context, Close  context.go       calls that are cancelled or come too late
+//	Kill            context.go       the process of a store is killed
 //	Outage          outage.go        lost connections and restarts of the engine
 //	Concurrent      concurrent.go    many callers
 //	Model           model.go         random commits against a naive model
 //
-// The functions of [Config] enable further demands: a store that is opened again, a
-// clock that moves, a connection that breaks, an engine that is killed.
+// The functions of [Config] enable further demands: a process that is killed, a clock that
+// moves, a connection that breaks, an engine that is killed.
 //
 // # Guarantees
 //
@@ -44,20 +58,31 @@
 //   - A store that passes may still have races. Run the suite with the race detector,
 //     repeatedly, and with more [Config.Attempts].
 //   - Without [Config.Network] and [Config.Restart], nothing is known about lost
-//     answers and killed engines.
+//     answers and killed engines. An exclusive store without [Config.Kill] may lose what
+//     its process buffers.
+//   - A revision that is a time is found with [Config.Synctest] or [Config.WrongClock], and
+//     only if it is the time of this process.
+//   - Numbers/survive_many_removals finds a store that forgets the numbers of a removed
+//     object after up to 2,000 others, or 200 if it takes fewer than 20 changes in one
+//     commit.
 //
 // # Beyond the interface
 //
 // The suite assumes what the interface does not state:
 //   - A store with History keeps at least the last eight rows of an object, and the
 //     history and numbers of at least the last eight removed objects.
-//   - A store without History recognizes the token of a commit until the next commit.
+//   - A store without History recognizes the token of a commit until the next commit of
+//     its object.
 //   - A payload without bytes may come back as nil, and nil as a payload without
 //     bytes. For Saved the two are different.
 //   - If a commit has both a conflict and a failed precondition, it returns either
-//     error.
+//     error. The error about its owner comes after both.
+//   - A store that cannot keep the record of an owner refuses every commit with an owner
+//     with errors.ErrUnsupported.
+//   - A removed object's record has no Admission.
 //   - The numbers of an object that does not exist may grow. Its revision then
 //     changes.
 //   - Names of machines and states follow the rule of ids: 1 to 255 bytes of UTF-8
-//     without NUL.
+//     without NUL. A store refuses an id with NUL with ErrInvalid, or keeps it like any
+//     other.
 package storetest

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -57,9 +56,56 @@ func racing(fits func(now record, ch edit) bool) fault {
 		if ch := c.Changes[0]; len(c.Changes) > 1 || !fits(s.now(ch.To.Key), ch) {
 			return s.write(ctx, c)
 		}
-		runtime.Gosched()
+		s.meet(c.Changes[0].To.Key)
 		return s.force(ctx, c)
 	}}
+}
+
+func asExpected(now record, ch edit) bool { return now.Revision == ch.Expect && now.State == ch.From }
+
+// underLock is a racing store in which a lock of the process prevents the race.
+func underLock() fault {
+	f := racing(asExpected)
+	check := f.commit
+	f.apart, f.commit = true, func(s *faulty, ctx context.Context, c *commits) error {
+		s.process.Lock()
+		defer s.process.Unlock()
+		return check(s, ctx, c)
+	}
+	return f
+}
+
+// cached returns the record that this process has read first, until it changes the object.
+func cached() fault {
+	return fault{
+		apart: true,
+		read: func(s *faulty, r *record) error {
+			if old, ok := s.cache[r.Key]; ok {
+				*r = old
+			}
+			s.cache[r.Key] = *r
+			return nil
+		},
+		after: func(s *faulty, c, _ *commits, err error) error {
+			for i := range c.Changes {
+				delete(s.cache, c.Changes[i].To.Key)
+			}
+			return err
+		},
+	}
+}
+
+// owned changes the owner of a commit before it is compared.
+func owned(f func(s *faulty, c *commits)) fault {
+	return fault{before: func(s *faulty, c *commits) {
+		if c.Owner.Name != "" {
+			f(s, c)
+		}
+	}}
+}
+
+func leaseOnly(c *commits) bool {
+	return slices.ContainsFunc(c.Changes, func(ch edit) bool { return ch.MetadataOnly })
 }
 
 func lost(f func(r *remote, ctx context.Context, c *commits, err error) error) fault {
@@ -121,10 +167,12 @@ var faults = map[string]map[string]fault{
 		"no key": shown(func(r *record) { r.Key = lifecycle.Key{} }),
 	},
 	"Get/returns_every_field": {
-		"no target":             changed(func(ch *edit) { ch.To.Target = "" }),
-		"arguments are text":    changed(func(ch *edit) { ch.To.Args = bytes.ToValidUTF8(ch.To.Args, []byte("?")) }),
-		"numbers are floats":    changed(func(ch *edit) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) }),
-		"empty keeps the field": changedFrom(func(now record, ch *edit) { ch.To.Reason = cmp.Or(ch.To.Reason, now.Reason) }),
+		"no target":              changed(func(ch *edit) { ch.To.Target = "" }),
+		"arguments are text":     changed(func(ch *edit) { ch.To.Args = bytes.ToValidUTF8(ch.To.Args, []byte("?")) }),
+		"numbers are floats":     changed(func(ch *edit) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) }),
+		"empty keeps the field":  changedFrom(func(now record, ch *edit) { ch.To.Reason = cmp.Or(ch.To.Reason, now.Reason) }),
+		"no admission":           changed(func(ch *edit) { ch.To.Admission = lifecycle.Token{} }),
+		"a cache of the process": cached(),
 	},
 	"Get/keeps_payload_bytes": {
 		"an empty Saved is nil": shown(func(r *record) { r.Saved = append([]byte(nil), r.Saved...) }),
@@ -160,6 +208,15 @@ var faults = map[string]map[string]fault{
 			machine, rest, _ := strings.Cut(k.Machine+"/"+k.ID, "/")
 			return lifecycle.Key{Machine: machine + "/", ID: rest}
 		}),
+	},
+	"Names/nul_is_refused_or_kept": {
+		"up to a NUL": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID, _, _ = strings.Cut(k.ID, "\x00"); return k }),
+		"another error": {read: func(_ *faulty, r *record) error {
+			if strings.Contains(r.ID, "\x00") {
+				return errors.New("invalid byte sequence")
+			}
+			return nil
+		}},
 	},
 	"Names/sizes": {
 		"payloads end at 64 KiB": changed(func(ch *edit) { ch.To.Payload = ch.To.Payload[:min(len(ch.To.Payload), 1<<16)] }),
@@ -258,12 +315,17 @@ var faults = map[string]map[string]fault{
 			}
 			return lifecycle.Revision(fmt.Sprint(r.Sequence - min(r.Sequence, s.lives[r.Key].Sequence)))
 		}),
+		"the time": revisions(func(_ *faulty, r record) lifecycle.Revision {
+			return lifecycle.Revision(fmt.Sprint(r.ChangedAt.UnixNano()))
+		}),
 	},
 	"Numbers/continue_after_removal": {
 		"begin again": restartNumbers(func(*faulty, lifecycle.Key) bool { return true }),
-		"begin again after many": restartNumbers(func(s *faulty, k lifecycle.Key) bool {
-			return slices.Index(s.removed, k) < len(s.removed)-kept
-		}),
+	},
+	"Numbers/survive_many_removals": {
+		"8 removed objects":    forgetting(8),
+		"200 removed objects":  forgetting(200),
+		"2000 removed objects": forgetting(2000),
 	},
 	"Numbers/outdated_creation_conflicts": {
 		"only existence counts": changedFrom(func(now record, ch *edit) {
@@ -285,6 +347,7 @@ var faults = map[string]map[string]fault{
 			}
 			return err
 		}},
+		"no admission":    metadata(func(_ record, ch *edit) { ch.To.Admission = lifecycle.Token{} }),
 		"the owner stays": metadata(func(now record, ch *edit) { ch.To.Owner = now.Owner }),
 		"the work stays":  metadata(func(now record, ch *edit) { ch.To.Work, ch.To.Args = now.Work, now.Args }),
 		"no timeout clears the deadline": metadata(func(_ record, ch *edit) {
@@ -292,6 +355,21 @@ var faults = map[string]map[string]fault{
 				ch.To.Deadline = time.Time{}
 			}
 		}),
+	},
+	"Metadata/among_others_is_written_once": {
+		"known by the other change": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if err := s.write(ctx, c); s.tokens[c.Token] < 2 || !leaseOnly(c) {
+				return err
+			}
+			return nil
+		}},
+		"written again": {before: func(s *faulty, c *commits) {
+			for i := range c.Changes {
+				if now := s.now(c.Changes[i].To.Key); s.tokens[c.Token] > 0 && leaseOnly(c) {
+					c.Changes[i].Expect, c.Changes[i].From = now.Revision, now.State
+				}
+			}
+		}},
 	},
 	"Metadata/writes_no_history": {
 		"a row": metadata(func(_ record, ch *edit) {
@@ -392,6 +470,60 @@ var faults = map[string]map[string]fault{
 			}
 		})},
 	},
+	"Transaction/owner_is_alive_or_nothing_is_written": {
+		"ignored": owned(func(_ *faulty, c *commits) { c.Owner = lifecycle.OwnerRef{} }),
+		"only for operations": owned(func(_ *faulty, c *commits) {
+			if leaseOnly(c) {
+				c.Owner = lifecycle.OwnerRef{}
+			}
+		}),
+		"without the epoch": owned(func(s *faulty, c *commits) { c.Owner.Epoch = uint64(s.now(c.Owner.Key()).Operation) }),
+		"later epochs": owned(func(s *faulty, c *commits) {
+			c.Owner.Epoch = min(c.Owner.Epoch, uint64(s.now(c.Owner.Key()).Operation))
+		}),
+		"without the state": owned(func(s *faulty, c *commits) {
+			if now := s.now(c.Owner.Key()); now.State == dead {
+				c.Owner = lifecycle.OwnerRef{}
+			}
+		}),
+		"one of the process": {apart: true, before: func(s *faulty, c *commits) {
+			for i := range c.Changes {
+				s.cache[c.Changes[i].To.Key] = c.Changes[i].To
+			}
+			if r, ok := s.cache[c.Owner.Key()]; ok && c.Owner.Alive(&r) {
+				c.Owner = lifecycle.OwnerRef{}
+			}
+		}},
+		"a conflict": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if errors.Is(err, lifecycle.ErrStale) {
+				return &lifecycle.ConflictError{Current: c.Changes[0].To}
+			}
+			return err
+		}},
+		"messages remain": {after: func(s *faulty, c, _ *commits, err error) error {
+			if errors.Is(err, lifecycle.ErrStale) {
+				s.emit(c.Messages)
+			}
+			return err
+		}},
+	},
+	"Transaction/owner_is_compared_last": {
+		"before all": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if now := s.now(c.Owner.Key()); c.Owner.Name != "" && !c.Owner.Alive(&now) {
+				return &lifecycle.OwnerError{Owner: c.Owner}
+			}
+			return s.write(ctx, c)
+		}},
+		"before preconditions": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			now, free := s.now(c.Owner.Key()), clone(c)
+			if free.Require = nil; c.Owner.Name == "" || c.Owner.Alive(&now) {
+				free.Require = c.Require
+			}
+			err := s.write(ctx, free)
+			c.Changes = free.Changes
+			return err
+		}},
+	},
 
 	"History/one_row_per_change": {
 		"no row of a removal": history(func(list rows) rows {
@@ -440,6 +572,20 @@ var faults = map[string]map[string]fault{
 		"up to a NUL": {messages: eachMessage(func(_ *faulty, m *lifecycle.OutboxMessage) {
 			m.Payload, _, _ = bytes.Cut(m.Payload, []byte{0})
 		})},
+		"those of the process": {
+			apart: true,
+			before: func(s *faulty, c *commits) {
+				for _, m := range c.Messages {
+					s.cache[lifecycle.Key{ID: m.Topic}] = record{}
+				}
+			},
+			messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+				return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool {
+					_, ok := s.cache[lifecycle.Key{ID: m.Topic}]
+					return !ok
+				})
+			},
+		},
 		"not copied": {
 			before: func(s *faulty, c *commits) { s.sent = append(s.sent, c.Messages...) },
 			messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
@@ -492,15 +638,29 @@ var faults = map[string]map[string]fault{
 		"late numbers are lost": {messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
 			return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool { return m.Number%5 == 0 })
 		}},
-		"no order": {messages: func(_ *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
-			slices.Reverse(list)
-			return list
+		"the newest first": {messages: func(s *faulty, limit int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			whole, _ := s.MemoryStore.Messages(context.Background(), all)
+			if slices.Reverse(whole); len(whole) <= 8 { // two of more than eight are of one writer
+				return nil
+			}
+			return whole[:limit]
 		}},
 	},
 
 	"List/returns_records": {
 		"no payloads":                 queried(func(q *lifecycle.Query) { q.WithoutPayload = true }),
 		"payloads that are not asked": queried(func(q *lifecycle.Query) { q.WithoutPayload = false }),
+		"those of the process": {
+			apart: true,
+			before: func(s *faulty, c *commits) {
+				for i := range c.Changes {
+					s.cache[c.Changes[i].To.Key] = record{}
+				}
+			},
+			found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+				return slices.DeleteFunc(list, func(r record) bool { _, ok := s.cache[r.Key]; return !ok })
+			},
+		},
 		"a summary without payloads": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
 			for i := range list {
 				if q.WithoutPayload {
@@ -641,12 +801,27 @@ var faults = map[string]map[string]fault{
 			return err
 		}},
 	},
-	"Reopen/keeps_everything": {
-		"no messages": {reopen: func(s *faulty) store {
+	"Kill/keeps_everything": {
+		"no messages": {kill: func(s *faulty) store {
 			_ = s.MemoryStore.Discard(context.Background(), 1)
 			return s
 		}},
-		"nothing": {reopen: func(*faulty) store { return newFaulty(fault{}) }},
+		"nothing": {kill: func(*faulty) store { return newFaulty(fault{}) }},
+		"not what the process has buffered": {
+			after: func(s *faulty, _, sent *commits, err error) error {
+				if err == nil {
+					s.log = append(s.log, clone(sent))
+				}
+				return err
+			},
+			kill: func(s *faulty) store {
+				left := newFaulty(fault{})
+				for _, c := range s.log[:len(s.log)-1] {
+					_ = left.MemoryStore.Commit(context.Background(), c)
+				}
+				return left
+			},
+		},
 	},
 
 	"Outage/commit_cut_before_a_request": {"written": written},
@@ -669,6 +844,9 @@ var faults = map[string]map[string]fault{
 		"a part is enough":  {remote: &remoteFault{partial: true}},
 		"an earlier result": {remote: &remoteFault{older: true}},
 	},
+	"Outage/owner_is_read_without_waiting": {
+		"a lock of the record": {remote: &remoteFault{locks: make(chan struct{}, 1)}},
+	},
 	"Outage/store_recovers": {"stays broken": {remote: &remoteFault{broken: true}}},
 	"Outage/restart_keeps_everything": {
 		"nothing":     restarting(func(r *remote) { r.engine = lifecycle.NewMemoryStore() }),
@@ -680,23 +858,36 @@ var faults = map[string]map[string]fault{
 		"reads of an older record": {
 			before: func(s *faulty, c *commits) { s.notes[c.Changes[0].To.Key] = s.now(c.Changes[0].To.Key) },
 			read: func(s *faulty, r *record) error {
-				if s.calls++; s.calls%7 == 0 && s.notes[r.Key].State != "" {
-					*r = s.notes[r.Key]
+				if old := s.notes[r.Key]; old.Exists() {
+					*r = old
 				}
 				return nil
 			},
 		},
-		"check, then write": racing(func(now record, ch edit) bool { return now.Revision == ch.Expect && now.State == ch.From }),
+		"check, then write":     racing(asExpected),
+		"a lock of the process": underLock(),
 		"a loser gets what it knows": conflicts(func(c *lifecycle.ConflictError) {
 			c.Current.Sequence, c.Current.Revision = 0, c.Expect
 		}),
 		"only the state is compared": racing(func(now record, ch edit) bool { return now.State == ch.From }),
 	},
 	"Concurrent/one_creation_wins": {
-		"check, then create": racing(func(now record, ch edit) bool { return ch.From == "" && !now.Exists() }),
+		"check, then create":    racing(func(now record, ch edit) bool { return ch.From == "" && !now.Exists() }),
+		"a lock of the process": underLock(),
 	},
 	"Concurrent/single_writer_never_conflicts": {
 		"now and then": {commit: nowAndThen(&lifecycle.ConflictError{})},
+		"heartbeats of the owner": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			before := s.now(c.Owner.Key())
+			end := time.Now().Add(50 * time.Millisecond) // the next heartbeat is due at once
+			for c.Owner.Name != "" && time.Now().Before(end) {
+				if now := s.now(c.Owner.Key()); now.Revision != before.Revision {
+					return &lifecycle.ConflictError{Current: now}
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return s.write(ctx, c)
+		}},
 	},
 	"Concurrent/transactions_in_any_order": {
 		"a deadlock": {commit: nowAndThen(errors.New("deadlock found when trying to get lock"))},
@@ -775,7 +966,9 @@ func checkedBefore(early func(s *faulty, p lifecycle.Precondition) bool) fault {
 		}
 		free := clone(c)
 		free.Require = slices.DeleteFunc(slices.Clone(c.Require), func(p lifecycle.Precondition) bool { return early(s, p) })
-		runtime.Gosched()
+		if len(free.Require) < len(c.Require) {
+			s.meet(lifecycle.Key{})
+		}
 		err := s.write(ctx, free)
 		c.Changes = free.Changes
 		return err

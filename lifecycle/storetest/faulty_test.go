@@ -39,15 +39,24 @@ type fault struct {
 	messages func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage
 	discard  func(s *faulty, numbers []uint64) []uint64
 	ended    func(call string, err error) error // changes the errors of contexts and of a closed store
-	reopen   func(s *faulty) store
+	kill     func(s *faulty) store
 	remote   *remoteFault // the store is a remote one
 	ownClock bool         // the store has a clock of its own
+	apart    bool         // nothing is wrong with one store
+	alone    bool         // there is one store
 }
 
-// faulty is a memory store with one fault.
+// faulty is a memory store with one fault, as one process has it.
 type faulty struct {
-	*lifecycle.MemoryStore
+	*engine
 	fault
+	process sync.Mutex               // a lock of this process
+	cache   map[lifecycle.Key]record // of this process; guarded by engine.mu
+}
+
+// engine is what the processes have in common.
+type engine struct {
+	*lifecycle.MemoryStore
 	mu       sync.Mutex // guards what follows; held while a commit is written
 	machines map[string]bool
 	tokens   map[lifecycle.Token]int // how often a commit was sent
@@ -56,17 +65,52 @@ type faulty struct {
 	removed  []lifecycle.Key
 	calls    int
 	buffer   []byte
+	log      []*commits
 	sent     []lifecycle.Message
+	meeting  map[lifecycle.Key]int // callers of meet
+	met      chan struct{}         // closed when two of them have met
 }
 
 // limit is how many changes and preconditions a faulty store declares.
-const limit = 6
+const limit = 25
 
 func newFaulty(f fault) *faulty {
-	return &faulty{
-		MemoryStore: lifecycle.NewMemoryStore(), fault: f, machines: map[string]bool{}, tokens: map[lifecycle.Token]int{},
+	first := faulty{fault: f, engine: &engine{
+		MemoryStore: lifecycle.NewMemoryStore(), machines: map[string]bool{}, tokens: map[lifecycle.Token]int{},
 		notes: map[lifecycle.Key]record{}, lives: map[lifecycle.Key]record{},
+		meeting: map[lifecycle.Key]int{}, met: make(chan struct{}),
+	}}
+	if f.alone {
+		close(first.met)
 	}
+	return first.second()
+}
+
+// second returns the store of another process.
+func (s *faulty) second() *faulty {
+	return &faulty{engine: s.engine, fault: s.fault, cache: map[lifecycle.Key]record{}}
+}
+
+// meet waits until two callers about a key are here: both have checked before one of
+// them writes. It does not wait long for a caller that does not come, and not again
+// after two have met.
+func (s *engine) meet(k lifecycle.Key) {
+	s.mu.Lock()
+	if s.meeting[k]++; s.meeting[k] == 2 {
+		select {
+		case <-s.met:
+		default:
+			close(s.met)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.met:
+	case <-time.After(50 * time.Millisecond):
+	}
+	s.mu.Lock()
+	s.meeting[k]--
+	s.mu.Unlock()
 }
 
 func (s *faulty) Capabilities() lifecycle.Capabilities {
@@ -324,6 +368,13 @@ func restartNumbers(forget func(s *faulty, k lifecycle.Key) bool) fault {
 			r.Operation -= min(s.lives[r.Key].Operation, r.Operation)
 		},
 	}
+}
+
+// forgetting lets the numbers of a removed object begin again after n other removals.
+func forgetting(n int) fault {
+	return restartNumbers(func(s *faulty, k lifecycle.Key) bool {
+		return slices.Index(s.removed, k) < len(s.removed)-n
+	})
 }
 
 // newTokens commits under another token when it is not recognized, and shows the

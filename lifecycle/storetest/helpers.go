@@ -55,8 +55,8 @@ func removal(before lifecycle.StoredRecord) lifecycle.StoredChange {
 }
 
 // fullChange is a change that sets every field that a caller may set.
-func fullChange(before lifecycle.StoredRecord) lifecycle.StoredChange {
-	return lifecycle.StoredChange{
+func (t *tester) fullChange(before lifecycle.StoredRecord) lifecycle.StoredChange {
+	ch := lifecycle.StoredChange{
 		Expect: before.Revision, From: before.State, FromOrigin: before.Origin, Timeout: hour,
 		To: lifecycle.StoredRecord{
 			Key: before.Key, State: "Being moved", Origin: "Held; \"high\"", Target: "Höhe ist 7'",
@@ -67,6 +67,10 @@ func fullChange(before lifecycle.StoredRecord) lifecycle.StoredChange {
 			Payload: []byte(`{"load":[1,2,3]}`), Saved: []byte(`{"load":null}`),
 		},
 	}
+	if !t.config.NoAdmission {
+		ch.To.Admission = lifecycle.Token{0, 0xff, '\'', 15: 1}
+	}
+	return ch
 }
 
 // commitOf returns a commit with a new token.
@@ -173,11 +177,15 @@ func equal[T any](t *tester, want, got T, what string) {
 	}
 }
 
-// unchanged requires that Get returns these records.
+// unchanged requires that Get of every store returns these records.
 func (t *tester) unchanged(after string, records ...lifecycle.StoredRecord) {
 	t.Helper()
-	for _, r := range records {
-		equal(t, r, t.get(r.Key), "the record of "+r.ID+" after "+after)
+	for _, store := range t.stores {
+		for _, r := range records {
+			got, err := store.Get(t.Context(), r.Key)
+			require.NoError(t, err, "Get of %v", r.Key)
+			equal(t, r, got, "the record of "+r.ID+" after "+after)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func oneRowPerChange(t *tester) {
 	}
 	a := func() lifecycle.StoredRecord { return t.get(key("a")) }
 	check(commitOf(change(a(), moving)))
-	check(commitOf(fullChange(a())))
+	check(commitOf(t.fullChange(a())))
 	ch := change(a(), idle)
 	ch.FromOrigin = broken // the caller declares the origin
 	check(commitOf(ch))

@@ -25,7 +25,7 @@ var listDemands = []demand{
 // List returns the present records with all fields. With WithoutPayload, Payload,
 // Saved and Args are nil, and all other fields are the same.
 func listReturnsRecords(t *tester) {
-	a := t.write(fullChange(t.get(key("a"))))
+	a := t.write(t.fullChange(t.get(key("a"))))
 	b := t.move(t.put("b", idle), moving)
 	equal(t, []lifecycle.StoredRecord{a, b}, t.list(query()), "the list")
 	b = t.move(b, broken)

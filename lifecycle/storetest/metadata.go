@@ -10,6 +10,7 @@ var metadataDemands = []demand{
 	{name: "Metadata/changes_lease_fields_only", check: metadataChangesLeaseFields, clock: fakeClock},
 	{name: "Metadata/writes_no_history", check: metadataWritesNoHistory},
 	{name: "Metadata/is_compared", check: metadataIsCompared},
+	{name: "Metadata/among_others_is_written_once", check: metadataAmongOthers},
 }
 
 // takeOver is a MetadataOnly change that sets the owner and the deadline.
@@ -25,7 +26,7 @@ func takeOver(before lifecycle.StoredRecord, owner string, epoch uint64) lifecyc
 // deadline under a new revision. All other fields stay, ChangedAt and the sequence
 // number included. With Timeout 0 the deadline stays too.
 func metadataChangesLeaseFields(t *tester) {
-	before := t.write(fullChange(t.get(key("a"))))
+	before := t.write(t.fullChange(t.get(key("a"))))
 	t.pass(hour / 2)
 	before = t.get(before.Key) // Config.Age may have moved its times
 	ch := takeOver(before, "another", 7)
@@ -76,4 +77,22 @@ func metadataIsCompared(t *tester) {
 	never.State, never.Revision = moving, r.Revision
 	t.conflict(commitOf(takeOver(never, "one", 1)), "a MetadataOnly change of an object that does not exist")
 	t.unchanged("conflicts", now)
+}
+
+// A commit of MetadataOnly and other changes is written together. Sent again it is a
+// conflict, like every commit with a MetadataOnly change, and is not written again.
+func metadataAmongOthers(t *tester) {
+	t.needsChanges(2)
+	for _, metadata := range []int{0, 1} {
+		c := commitOf(change(t.put("a", moving), idle), change(t.put("b", moving), idle))
+		c.Changes[metadata] = takeOver(t.get(c.Changes[metadata].To.Key), "one", 1)
+		s := t.sent(c)
+		a, b := s.filled.Changes[0].To, s.filled.Changes[1].To
+		rows := append(t.rows(a.Key, 0, all), t.rows(b.Key, 0, all)...)
+		for range 2 {
+			t.conflict(clone(c), "a commit with a MetadataOnly change that is sent again")
+			t.unchanged("a commit that was sent again", a, b)
+			equal(t, rows, append(t.rows(a.Key, 0, all), t.rows(b.Key, 0, all)...), "the history")
+		}
+	}
 }

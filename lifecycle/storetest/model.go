@@ -23,7 +23,7 @@ func randomCommitsAgree(t *tester) {
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
 		m := &model{
-			tester: &tester{TB: rapidTB{t.TB, r}, config: t.config, store: t.store, has: t.has},
+			tester: &tester{TB: rapidTB{t.TB, r}, config: t.config, stores: t.stores, store: t.store, has: t.has},
 			draw:   r, name: fmt.Sprintf("machine of run %d", runs),
 			records: map[string]lifecycle.StoredRecord{}, rows: map[string][]lifecycle.HistoryRow{},
 		}

@@ -20,6 +20,7 @@ var outageDemands = []demand{
 	{name: "Outage/commit_cut_in_an_answer", check: cutCommits(InAnswer)},
 	{name: "Outage/context_ends_at_every_request", check: contextEndsAtEveryRequest},
 	{name: "Outage/reads_are_right_or_fail", check: readsAreRightOrFail},
+	{name: "Outage/owner_is_read_without_waiting", check: ownerIsReadWithoutWaiting},
 	{name: "Outage/store_recovers", check: storeRecovers},
 	{name: "Outage/restart_keeps_everything", check: restartKeepsEverything},
 }
@@ -29,7 +30,7 @@ func (t *tester) network() Network {
 	t.Helper()
 	t.needsConfig("Network", t.config.Network != nil)
 	store, network := t.config.Network(t.TB)
-	t.use(store)
+	t.useOnly(store)
 	return network
 }
 
@@ -250,6 +251,35 @@ func readsAreRightOrFail(t *tester) {
 	}
 }
 
+// A commit with an owner does not wait for a commit that changes the owner's record,
+// wherever that is held up.
+func ownerIsReadWithoutWaiting(t *tester) {
+	network := t.network()
+	t.needsConfig("Second", !t.config.Exclusive)
+	t.needsChanges(2)
+	t.needsOwners()
+	other, o := t.second(), owner("process", 1)
+	beat, a, b := t.join(o, alive), t.put("a", idle), t.put("b", idle)
+	for n, reached := 1, true; reached; n++ {
+		require.Less(t, n, mostRequests, "requests of one commit")
+		var err error
+		settled := network.Hold(BeforeRequest, n, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), min(patience, 20*time.Second))
+			defer cancel()
+			c := commitOf(change(a, moving))
+			c.Owner = o
+			err = send(ctx, other, c)
+			a = c.Changes[0].To
+		})
+		c := commitOf(takeOver(beat, "", 0), change(b, moving)) // one change may be one request
+		held := send(t.Context(), t.store, c)
+		reached = settled()
+		require.NoError(t, err, "a commit with an owner, while request %d of a heartbeat is held up", n)
+		require.NoError(t, held, "a heartbeat")
+		beat, b = c.Changes[0].To, c.Changes[1].To
+	}
+}
+
 // While there is no connection, every call fails, but not with ErrClosed or a conflict.
 // When there is a connection again, the same store continues.
 func storeRecovers(t *tester) {
@@ -291,7 +321,7 @@ func (t *tester) recovers() {
 func restartKeepsEverything(t *tester) {
 	t.needsConfig("Restart", t.config.Restart != nil)
 	t.keepsEverything("the engine was restarted", func() {
-		t.config.Restart(t.TB, t.store)
+		t.config.Restart(t.TB, t.stores[0])
 		t.recovers()
 	})
 }

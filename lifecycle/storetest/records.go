@@ -32,7 +32,7 @@ func absentObjectIsNoError(t *tester) {
 // Get returns every field as it was committed: a record with all fields, a later
 // record with few fields, and both after a commit of another object.
 func getReturnsEveryField(t *tester) {
-	full := t.write(fullChange(t.get(key("a"))))
+	full := t.write(t.fullChange(t.get(key("a"))))
 	t.unchanged("a change of every field", full)
 	few := lifecycle.StoredRecord{
 		Key: full.Key, State: idle, Origin: idle, Sequence: full.Sequence + 1, Operation: full.Operation, Actor: "a",
@@ -95,7 +95,9 @@ func resultsAreNotOverwritten(t *tester) {
 // A removed object is absent: its record has no field but key, revision, numbers, and
 // the event and actor that removed it, and List does not return it.
 func removedObjectIsAbsent(t *tester) {
-	ch := removal(t.write(fullChange(t.get(key("a")))))
+	full := t.write(t.fullChange(t.get(key("a"))))
+	ch := removal(full)
+	ch.To.Admission = full.Admission
 	ch.To.Actor, ch.To.Event, ch.To.Owner, ch.To.Epoch, ch.To.Work = "remover", "take away", "one", 1, "lift"
 	t.write(ch)
 	got := t.get(key("a"))
@@ -114,6 +116,7 @@ var nameDemands = []demand{
 	{name: "Names/any_id", check: anyID},
 	{name: "Names/any_state", check: anyState},
 	{name: "Names/any_machine", check: anyMachine},
+	{name: "Names/nul_is_refused_or_kept", check: nulIsRefusedOrKept},
 	{name: "Names/sizes", check: sizesOfFields},
 }
 
@@ -219,6 +222,29 @@ func anyMachine(t *tester) {
 	if t.has.History {
 		require.Len(t, t.rows(records[1].Key, 0, all), 1)
 	}
+}
+
+// A store refuses ids with NUL with ErrInvalid, or keeps them as they are: no call
+// about such an id is about another object.
+func nulIsRefusedOrKept(t *tester) {
+	a := t.put("a", idle)
+	kept := []string{"a"}
+	for _, id := range []string{"a\x00", "a\x00b", "\x00a", "\x00"} {
+		before, err := t.store.Get(t.Context(), key(id))
+		if err == nil {
+			require.False(t, before.Exists(), "%q exists before it was created", id)
+			t.move(before, moving)
+			kept = append(kept, id)
+			continue
+		}
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "Get of %q", id)
+		before = t.get(key("absent"))
+		before.Key = key(id)
+		require.ErrorIs(t, send(t.Context(), t.store, commitOf(change(before, idle))), lifecycle.ErrInvalid, "a creation of %q", id)
+	}
+	t.unchanged("calls with NUL in the id", a)
+	slices.Sort(kept)
+	t.finds(query(), kept...)
 }
 
 // Payloads, arguments, work options and messages are kept at the sizes where columns

@@ -19,16 +19,15 @@ type remoteFault struct {
 	deaf    bool                                                              // a request ignores the end of its context
 	broken  bool                                                              // no call succeeds after a broken connection
 	restart func(r *remote)                                                   // what else a restart of the engine does
+	locks   chan struct{}                                                     // held by commits that read or write the record of an owner
 }
 
 // remote is a store over a simulated connection, which is its own [Network]. Its
 // engine is a memory store. A call is one request.
 type remote struct {
 	remoteFault
+	*server
 	mu       sync.Mutex
-	engine   *lifecycle.MemoryStore
-	log      []*commits // what the engine has written
-	lives    byte       // tokens that an engine has forgotten differ in it
 	cutAt    Place
 	request  int    // until the cut or the hold; 0: none
 	held     func() // not nil: the request is held
@@ -41,10 +40,24 @@ type remote struct {
 	requests sync.WaitGroup
 }
 
+// server is what the processes have in common.
+type server struct {
+	writing sync.Mutex // guards what follows
+	engine  *lifecycle.MemoryStore
+	log     []*commits // what the engine has written
+	lives   byte       // tokens that an engine has forgotten differ in it
+}
+
 var errBroken = errors.New("connection is broken")
 
 func newRemote(f *remoteFault) *remote {
-	return &remote{remoteFault: *f, engine: &lifecycle.MemoryStore{KeepHistory: -1}, known: map[lifecycle.Key]record{}}
+	first := remote{remoteFault: *f, server: &server{engine: &lifecycle.MemoryStore{KeepHistory: -1}}}
+	return first.second()
+}
+
+// second returns the store of another process.
+func (r *remote) second() *remote {
+	return &remote{remoteFault: r.remoteFault, server: r.server, known: map[lifecycle.Key]record{}}
 }
 
 func (r *remote) Cut(at Place, n int) func() bool {
@@ -95,7 +108,7 @@ func ask[T any](r *remote, ctx context.Context, answer func(engine *lifecycle.Me
 	strikes := r.request == 1
 	r.request = max(r.request-1, 0)
 	r.struck = r.struck || strikes
-	at, held, settled, engine := r.cutAt, r.held, r.settled, r.engine
+	at, held, settled := r.cutAt, r.held, r.settled
 	r.mu.Unlock()
 
 	type result struct {
@@ -112,6 +125,9 @@ func ask[T any](r *remote, ctx context.Context, answer func(engine *lifecycle.Me
 			done <- result{err: errBroken}
 			return
 		}
+		r.writing.Lock()
+		engine := r.engine
+		r.writing.Unlock()
 		got.answer, got.err = answer(engine)
 		if strikes && held == nil && !(r.partial && at == InAnswer) {
 			got = result{err: errBroken}
@@ -225,10 +241,18 @@ func (r *remote) sendAgain(ctx context.Context, c *commits) error {
 
 func (r *remote) sendOnce(ctx context.Context, c *commits) error {
 	sent := clone(c)
-	sent.Token[0] += r.lives
+	if r.locks != nil && (c.Owner.Name != "" || c.Changes[0].To.Key == owner("process", 1).Key()) {
+		select {
+		case r.locks <- struct{}{}:
+			defer func() { <-r.locks }()
+		case <-ctx.Done():
+			return lifecycle.Ended(ctx)
+		}
+	}
 	written, err := ask(r, ctx, func(engine *lifecycle.MemoryStore) (*commits, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+		r.writing.Lock()
+		defer r.writing.Unlock()
+		sent.Token[0] += r.lives
 		filled := clone(sent)
 		err := engine.Commit(context.Background(), filled)
 		if err == nil {
@@ -244,8 +268,8 @@ func (r *remote) sendOnce(ctx context.Context, c *commits) error {
 
 // restartEngine ends the engine and starts it again.
 func (r *remote) restartEngine() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	if r.restart != nil {
 		r.restart(r)
 	}

@@ -26,7 +26,7 @@ func (t *tester) pass(d time.Duration) {
 	case t.bubble:
 		time.Sleep(d)
 	case t.config.Age != nil:
-		t.config.Age(t.TB, t.store, d)
+		t.config.Age(t.TB, t.stores[0], d)
 	}
 }
 

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"errors"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -13,6 +15,8 @@ var transactionDemands = []demand{
 	{name: "Transaction/preconditions_hold_or_nothing_is_written", check: preconditionsHold},
 	{name: "Transaction/absence_is_a_precondition", check: absenceIsAPrecondition},
 	{name: "Transaction/preconditions_see_the_state_before", check: preconditionsSeeTheStateBefore},
+	{name: "Transaction/owner_is_alive_or_nothing_is_written", check: ownerIsAlive},
+	{name: "Transaction/owner_is_compared_last", check: ownerIsComparedLast},
 }
 
 // One commit creates, moves and removes several objects, also of different machines.
@@ -129,4 +133,106 @@ func preconditionsSeeTheStateBefore(t *tester) {
 	c := commitOf(change(a, moving), change(b, moving))
 	c.Require = []lifecycle.Precondition{{Key: b.Key, States: []string{idle}}}
 	t.commit(c)
+}
+
+// The states of an owner's record.
+const (
+	alive = "alive"
+	dead  = "dead"
+)
+
+// join writes the record of an owner, and returns it.
+func (t *tester) join(o lifecycle.OwnerRef, state string) lifecycle.StoredRecord {
+	t.Helper()
+	ch := change(t.get(o.Key()), state)
+	ch.To.Operation = lifecycle.OpID(o.Epoch)
+	r := t.write(ch)
+	require.Equal(t, state == alive, o.Alive(&r))
+	return r
+}
+
+// refusesOwners reports whether the store refuses every commit with an owner, because it
+// cannot keep the record of one.
+func (t *tester) refusesOwners() bool {
+	t.Helper()
+	c := commitOf(change(t.get(key("owned")), idle))
+	c.Owner = owner("unknown", 1)
+	refused := errors.Is(send(t.Context(), t.store, c), errors.ErrUnsupported)
+	if refused {
+		t.absent(c.Changes[0].To.Key)
+	}
+	return refused
+}
+
+func (t *tester) needsOwners() {
+	t.Helper()
+	if t.refusesOwners() {
+		t.Skip("skipped: the store refuses commits with an owner")
+	}
+}
+
+// A commit with an owner returns an *OwnerError and writes nothing, if the owner's
+// record does not exist, is not alive, or has another epoch. Heartbeats of the owner do
+// not matter.
+func ownerIsAlive(t *tester) {
+	t.needsOwners()
+	o, a, never := owner("process/1", 3), t.put("a", idle), t.get(key("never"))
+	refused := func(why string) {
+		t.Helper()
+		for _, ch := range []lifecycle.StoredChange{change(a, moving), change(never, moving), removal(a), takeOver(a, "two", 1)} {
+			c := commitOf(ch)
+			c.Owner = o
+			if t.has.Messages {
+				c.Messages = []lifecycle.Message{message("refused")}
+			}
+			var lost *lifecycle.OwnerError
+			err := send(t.Context(), t.store, c)
+			require.ErrorAs(t, err, &lost, why)
+			require.ErrorIs(t, err, lifecycle.ErrStale, why)
+			require.Equal(t, o, lost.Owner)
+		}
+		t.unchanged("a commit of "+why, a, never)
+		t.outbox(nil, "a commit of "+why)
+	}
+	refused("an owner without a record")
+	for range 2 {
+		t.join(owner(o.Name, 2), alive)
+		refused("an owner of a later epoch")
+		beat := t.join(o, alive)
+		for range 2 {
+			c := commitOf(change(a, idle))
+			c.Owner = o
+			t.commit(c)
+			a = c.Changes[0].To
+			beat = t.write(takeOver(beat, "", 0))
+		}
+		t.join(o, dead)
+		refused("a dead owner")
+		t.join(owner(o.Name, 4), alive)
+		refused("an owner of an earlier epoch")
+		t.remove(t.get(o.Key()))
+		refused("an owner that has left")
+	}
+}
+
+// A conflict and a failed precondition are reported before a dead owner. A commit that
+// was written before its owner died can be sent again.
+func ownerIsComparedLast(t *tester) {
+	t.needsOwners()
+	o, old := owner("process", 1), t.put("a", idle)
+	t.join(o, alive)
+	c := commitOf(change(old, idle))
+	c.Owner = o
+	s := t.sent(c)
+	t.join(o, dead)
+	t.repeat(s, "after the death of its owner")
+	c = commitOf(change(old, moving))
+	c.Owner = o
+	t.conflict(c, "an outdated revision, and a dead owner")
+	if t.has.Changes >= 2 {
+		c = commitOf(change(s.filled.Changes[0].To, moving))
+		c.Owner, c.Require = o, []lifecycle.Precondition{{Key: key("b"), States: []string{idle}}}
+		require.ErrorIs(t, send(t.Context(), t.store, c), lifecycle.ErrPrecondition)
+	}
+	t.unchanged("refused commits", s.filled.Changes[0].To)
 }

@@ -111,61 +111,78 @@
 //	| Undefined   | stable                |               | [4]                |
 //	| Removed     | absent                |               |                    |
 //
-//	| From                     | Event         | Actor     | To          | Notes                   |
-//	| ------------------------ | ------------- | --------- | ----------- | ----------------------- |
-//	| Preparing                | Succeed       | tumblebug | Prepared    |                         |
-//	| Preparing                | Fail          | tumblebug | Failed      |                         |
-//	| Prepared                 | Provision     | tumblebug | Creating    |                         |
-//	| Prepared                 | Fail          | tumblebug | Failed      |                         |
-//	| Prepared                 | Withdraw      | user      | Failed      | [5]                     |
-//	| Creating                 | Succeed       | aggregate | Running     | [6]                     |
-//	| Creating                 | Fail          | aggregate | Failed      | [7]                     |
-//	| Running                  | Suspend       | user      | Suspending  |                         |
-//	| Suspended                | Resume        | user      | Resuming    |                         |
-//	| Running                  | Reboot        | user      | Rebooting   |                         |
-//	| Running, Suspended       | Terminate     | user      | Terminating |                         |
-//	| Failed                   | Terminate     | user      | Terminating | forced                  |
-//	| Suspending               | Succeed       | aggregate | Suspended   | [8]                     |
-//	| Resuming                 | Succeed       | aggregate | Running     | [6]                     |
-//	| Rebooting                | Succeed       | aggregate | Running     |                         |
-//	| Terminating              | Succeed       | aggregate | Terminated  | [9]                     |
-//	| Suspending, Resuming,    | Fail          | aggregate | Failed      | [10]                    |
-//	| Rebooting, Terminating   |               |           |             |                         |
-//	| Preparing, Prepared,     | Suspend       | user      | Suspending  | forced, supersedes [11] |
-//	| Creating, Suspending,    |               |           |             |                         |
-//	| Suspended, Resuming,     |               |           |             |                         |
-//	| Rebooting, Terminating,  |               |           |             |                         |
-//	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Resume        | user      | Resuming    | forced, supersedes [11] |
-//	| Creating, Running,       |               |           |             |                         |
-//	| Suspending, Resuming,    |               |           |             |                         |
-//	| Rebooting, Terminating,  |               |           |             |                         |
-//	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Reboot        | user      | Rebooting   | forced, supersedes [11] |
-//	| Creating, Suspending,    |               |           |             |                         |
-//	| Suspended, Resuming,     |               |           |             |                         |
-//	| Rebooting, Terminating,  |               |           |             |                         |
-//	| Failed, Undefined        |               |           |             |                         |
-//	| Preparing, Prepared,     | Terminate     | user      | Terminating | forced, supersedes [11] |
-//	| Creating, Suspending,    |               |           |             |                         |
-//	| Resuming, Rebooting,     |               |           |             |                         |
-//	| Terminating, Undefined   |               |           |             |                         |
-//	| Suspended, Undefined     | SeeRunning    | observer  | Running     | [12]                    |
-//	| Running, Undefined       | SeeSuspended  | observer  | Suspended   | [13]                    |
-//	| Running, Suspended,      | SeeTerminated | observer  | Terminated  | [14]                    |
-//	| Undefined                |               |           |             |                         |
-//	| Running, Suspended,      | SeeFailed     | observer  | Failed      | [15]                    |
-//	| Undefined                |               |           |             |                         |
-//	| Running, Suspended       | SeeNothing    | observer  | Undefined   | [16]                    |
-//	| Failed                   | SeeRunning    | observer  | Running     | forced [17]             |
-//	| Failed                   | SeeSuspended  | observer  | Suspended   | forced [18]             |
-//	| Failed                   | SeeTerminated | observer  | Terminated  | forced [19]             |
-//	| Failed                   | SeeNothing    | observer  | Undefined   | forced [20]             |
-//	| Terminated, Failed       | Remove        | user      | Removed     | forced [21]             |
-//	| Preparing, Prepared      | TimedOut      | sweeper   | Failed      | after 30m [22]          |
-//	| Creating                 | TimedOut      | sweeper   | Undefined   | after 2h [23]           |
-//	| Suspending, Resuming,    | TimedOut      | sweeper   | Undefined   | after 1h [23]           |
-//	| Rebooting, Terminating   |               |           |             |                         |
+//	| From                | Event         | Actor              | To          | Notes               |
+//	| ------------------- | ------------- | ------------------ | ----------- | ------------------- |
+//	| Preparing           | Succeed       | tumblebug          | Prepared    |                     |
+//	| Preparing           | Fail          | tumblebug          | Failed      |                     |
+//	| Prepared            | Provision     | tumblebug          | Creating    |                     |
+//	| Prepared            | Fail          | tumblebug          | Failed      |                     |
+//	| Prepared            | Withdraw      | user               | Failed      | [5]                 |
+//	| Creating            | Succeed       | aggregate          | Running     | [6]                 |
+//	| Creating            | Fail          | aggregate          | Failed      | [7]                 |
+//	| Running             | Suspend       | user               | Suspending  |                     |
+//	| Suspended           | Resume        | user               | Resuming    |                     |
+//	| Running             | Reboot        | user               | Rebooting   |                     |
+//	| Running, Suspended  | Terminate     | user               | Terminating |                     |
+//	| Failed              | Terminate     | user               | Terminating | forced              |
+//	| Suspending          | Succeed       | aggregate          | Suspended   | [8]                 |
+//	| Resuming            | Succeed       | aggregate          | Running     | [6]                 |
+//	| Rebooting           | Succeed       | aggregate          | Running     |                     |
+//	| Terminating         | Succeed       | aggregate          | Terminated  | [9]                 |
+//	| Suspending,         | Fail          | aggregate          | Failed      | [10]                |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating         |               |                    |             |                     |
+//	| Preparing,          | Suspend       | user               | Suspending  | forced, supersedes  |
+//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Suspending,         |               |                    |             |                     |
+//	| Suspended,          |               |                    |             |                     |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating,        |               |                    |             |                     |
+//	| Failed, Undefined   |               |                    |             |                     |
+//	| Preparing,          | Resume        | user               | Resuming    | forced, supersedes  |
+//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Running,            |               |                    |             |                     |
+//	| Suspending,         |               |                    |             |                     |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating,        |               |                    |             |                     |
+//	| Failed, Undefined   |               |                    |             |                     |
+//	| Preparing,          | Reboot        | user               | Rebooting   | forced, supersedes  |
+//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Suspending,         |               |                    |             |                     |
+//	| Suspended,          |               |                    |             |                     |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating,        |               |                    |             |                     |
+//	| Failed, Undefined   |               |                    |             |                     |
+//	| Preparing,          | Terminate     | user               | Terminating | forced, supersedes  |
+//	| Prepared, Creating, |               |                    |             | [11]                |
+//	| Suspending,         |               |                    |             |                     |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating,        |               |                    |             |                     |
+//	| Undefined           |               |                    |             |                     |
+//	| Suspended,          | SeeRunning    | observer           | Running     | [12]                |
+//	| Undefined           |               |                    |             |                     |
+//	| Running, Undefined  | SeeSuspended  | observer           | Suspended   | [13]                |
+//	| Running, Suspended, | SeeTerminated | observer           | Terminated  | [14]                |
+//	| Undefined           |               |                    |             |                     |
+//	| Running, Suspended, | SeeFailed     | observer           | Failed      | [15]                |
+//	| Undefined           |               |                    |             |                     |
+//	| Running, Suspended  | SeeNothing    | observer           | Undefined   | [16]                |
+//	| Failed              | SeeRunning    | observer           | Running     | forced [17]         |
+//	| Failed              | SeeSuspended  | observer           | Suspended   | forced [18]         |
+//	| Failed              | SeeTerminated | observer           | Terminated  | forced [19]         |
+//	| Failed              | SeeNothing    | observer           | Undefined   | forced [20]         |
+//	| Terminated, Failed  | Remove        | user               | Removed     | forced [21]         |
+//	| Preparing, Prepared | TimedOut      | sweeper            | Failed      | after 30m [22]      |
+//	| Creating            | TimedOut      | aggregate, sweeper | Undefined   | after 2h [23]       |
+//	| Suspending,         | TimedOut      | aggregate, sweeper | Undefined   | after 1h [23]       |
+//	| Resuming,           |               |                    |             |                     |
+//	| Rebooting,          |               |                    |             |                     |
+//	| Terminating         |               |                    |             |                     |
 //
 //	[1] networks, security groups and keys are created
 //	[2] its VMs can be started
@@ -287,11 +304,11 @@
 //	    s10 --> s11 : SeeNothing by observer, forced
 //	    s9 --> s12 : Remove by user, forced
 //	    s10 --> s12 : Remove by user, forced
-//	    s2 --> s11 : TimedOut by sweeper after 2h
-//	    s4 --> s11 : TimedOut by sweeper after 1h
-//	    s6 --> s11 : TimedOut by sweeper after 1h
-//	    s7 --> s11 : TimedOut by sweeper after 1h
-//	    s8 --> s11 : TimedOut by sweeper after 1h
+//	    s2 --> s11 : TimedOut by aggregate, sweeper after 2h
+//	    s4 --> s11 : TimedOut by aggregate, sweeper after 1h
+//	    s6 --> s11 : TimedOut by aggregate, sweeper after 1h
+//	    s7 --> s11 : TimedOut by aggregate, sweeper after 1h
+//	    s8 --> s11 : TimedOut by aggregate, sweeper after 1h
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s0,s1,s2,s4,s6,s7,s8 transitional
 //	    classDef final stroke-width:4px

@@ -78,9 +78,9 @@ func MCITable() fsm.Spec[State, Event] {
 			fsm.Rows(
 				fsm.Move(Preparing, TimedOut, Failed).AlsoFrom(Prepared).After(MCIPrepareTimeout).
 					Note("beyond the document: no process continues it, and no VM was requested"),
-				fsm.Move(Creating, TimedOut, Undefined).After(MCICreateTimeout).
+				fsm.Move(Creating, TimedOut, Undefined).By(Aggregate).After(MCICreateTimeout).
 					Note("beyond the document: the outcome of its VMs is unknown"),
-				fsm.Move(Suspending, TimedOut, Undefined).AlsoFrom(Resuming, Rebooting, Terminating).After(MCIControlTimeout).
+				fsm.Move(Suspending, TimedOut, Undefined).AlsoFrom(Resuming, Rebooting, Terminating).By(Aggregate).After(MCIControlTimeout).
 					Note("beyond the document: the outcome of its VMs is unknown"),
 			),
 		),

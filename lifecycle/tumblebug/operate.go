@@ -155,7 +155,7 @@ func (s *System) conclude(ctx context.Context, mci *mciRecord, vms []vmRecord) e
 		}
 		return s.report(ctx, mci, Succeed, Aggregate, why)
 	case Undefined:
-		return s.report(ctx, mci, TimedOut, fsm.Sweeper, why)
+		return s.report(ctx, mci, TimedOut, Aggregate, why)
 	}
 	return s.report(ctx, mci, Fail, Aggregate, why)
 }

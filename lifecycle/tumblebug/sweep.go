@@ -140,6 +140,10 @@ func (s *System) observe(
 	case vm.Operation != operation || !restless(vm):
 		return "", "", errRunning // it has moved meanwhile
 	}
+	if deadline.IsZero() { // its process has died before the turn of the VM
+		timeout, _ := VM.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
+		deadline = vm.ChangedAt.Add(timeout)
+	}
 	v, _ := s.look(ctx, &vm)
 	if v == pending && time.Now().Before(deadline) && ctx.Err() == nil {
 		if s.begun(&vm) || !errors.Is(s.begin(ctx, &vm), ErrRejected) {

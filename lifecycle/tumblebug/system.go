@@ -129,7 +129,7 @@ func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 // error is [queue.ErrNotDrained] if ctx ends first: the operations continue then. If
 // the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
-	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx))
+	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), s.vms.Drain(ctx))
 }
 
 func mciKey(nsID, mciID string) string { return nsID + "/" + mciID }
@@ -157,6 +157,9 @@ type (
 func (s *System) members(ctx context.Context, mci string) ([]vmRecord, error) {
 	var list []vmRecord
 	prefix := mci + "/"
+	if len(prefix) > lifecycle.MaxID {
+		return nil, nil // no id begins with it
+	}
 	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{After: prefix}) {
 		if err != nil {
 			return nil, err

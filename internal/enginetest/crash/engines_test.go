@@ -114,7 +114,8 @@ func (s *aged) age(t testing.TB, d time.Duration) {
 	t.Helper()
 	us := strconv.FormatInt(d.Microseconds(), 10)
 	s.exec(t, "UPDATE interlock_objects SET changed_at = changed_at - "+us+", deadline = deadline - "+us,
-		"UPDATE interlock_history SET at = at - "+us)
+		"UPDATE interlock_history SET at = at - "+us,
+		"UPDATE interlock_schema SET trimmed_at = trimmed_at - "+us+", trimmed_to = trimmed_to - "+us+" WHERE trimmed_at > 0")
 }
 
 // harness returns a harness of crashtest. Every point runs in a synctest bubble. The

@@ -16,8 +16,13 @@ import (
 // points runs a scenario with every kind of fault at every write, on every engine.
 // Short tests use the named kinds only.
 func points(t *testing.T, s crashtest.Scenario[disks], short ...crashtest.Kind) {
+	pointsOf(t, func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]) { return e.harness(t), s }, short...)
+}
+
+// pointsOf is points with a harness and a scenario for each engine.
+func pointsOf(t *testing.T, of func(t *testing.T, e engine) (crashtest.Harness, crashtest.Scenario[disks]), short ...crashtest.Kind) {
 	onEach(t, func(t *testing.T, e engine) {
-		h := e.harness(t)
+		h, s := of(t, e)
 		if h.Kinds = short; long {
 			h.Kinds = crashtest.Kinds()
 		}

@@ -45,7 +45,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 		no %[2]s NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
 		status %[2]s NOT NULL, was %[2]s, rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
 		who %[2]s, life bigint, task %[5]s, task_args %[3]s, task_options %[3]s, due %[4]s, touched %[4]s,
-		goal %[5]s, doer %[5]s, cause %[5]s, why %[5]s, body %[3]s, body_before %[3]s, token %[3]s)`, prefix, name, blob, moment, long))
+		goal %[5]s, doer %[5]s, cause %[5]s, why %[5]s, body %[3]s, body_before %[3]s, token %[3]s, admitted %[3]s)`, prefix, name, blob, moment, long))
 	exec(t, db, fmt.Sprintf(`CREATE TABLE %[1]slog (
 		line bigint NOT NULL DEFAULT 7, kind varchar(20) NOT NULL, thing %[2]s NOT NULL, n bigint NOT NULL, rev bigint,
 		token %[3]s NOT NULL, op bigint, old %[5]s, old_was %[5]s, new %[5]s, new_was %[5]s,
@@ -55,7 +55,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 		Columns: sqlstore.ColumnMap{
 			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Owner: "who", Epoch: "life",
 			Work: "task", Args: "task_args", WorkOptions: "task_options", Deadline: "due", ChangedAt: "touched", Target: "goal",
-			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token",
+			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "admitted",
 		},
 		ExistingHistory: sqlstore.ExistingHistory{
 			Table: prefix + "log", Machine: "kind", ID: "thing", Sequence: "n", Revision: "rev", Token: "token", Operation: "op",
@@ -76,19 +76,33 @@ func (s *usersStores) new(t testing.TB) lifecycle.Store { return s.by(t, s.way) 
 
 func (s *usersStores) by(t testing.TB, w way) lifecycle.Store {
 	t.Helper()
-	m := made{w, pool(t, w), fmt.Sprintf("u%d_", prefixes.Add(1))}
+	m := made{way: w, db: pool(t, w), prefix: fmt.Sprintf("u%d_", prefixes.Add(1))}
 	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix}))
-	a := users(t, m.db, s.e, m.prefix, s.removed)
-	return s.over(t, m, a)
+	m.table = users(t, m.db, s.e, m.prefix, s.removed)
+	m.table.History = s.history
+	if s.bare {
+		m.table.ExistingHistory = sqlstore.ExistingHistory{}
+	}
+	return s.over(t, m)
 }
 
-func (s *usersStores) over(t testing.TB, m made, a sqlstore.ExistingTable) lifecycle.Store {
+func (s *usersStores) second(t testing.TB, store lifecycle.Store) lifecycle.Store {
 	t.Helper()
-	a.History = s.history
-	if s.bare {
-		a.ExistingHistory = sqlstore.ExistingHistory{}
-	}
-	store, err := a.Open(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix})
+	m := s.made[store]
+	m.db = pool(t, m.way)
+	return s.over(t, m)
+}
+
+// testConfig enables every demand that needs no server of the test's own.
+func (s *usersStores) testConfig() *storetest.Config {
+	config := testConfig(s.e, s.age, s.by, s.way)
+	config.Second, config.NoAdmission = s.second, true
+	return config
+}
+
+func (s *usersStores) over(t testing.TB, m made) lifecycle.Store {
+	t.Helper()
+	store, err := m.table.Open(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix})
 	require.NoError(t, err)
 	s.made[oneKind{store}] = m
 	return oneKind{store}
@@ -116,7 +130,7 @@ func TestExistingTableStore(t *testing.T) {
 					e = unhurried(e)
 				}
 				s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: removed, history: removed == ""}
-				config := testConfig(e, s.age, s.by, s.way)
+				config := s.testConfig()
 				if removed != "" && !long() {
 					config.Groups = []string{
 						"Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "History", "Names", "Concurrent", "Model",

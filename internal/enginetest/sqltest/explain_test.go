@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -17,9 +18,15 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// overheard is a driver that remembers the last query.
+// overheard is a driver that remembers the queries.
 type overheard struct {
 	driver.Driver
+	heard
+	all []heard
+}
+
+// heard is a query.
+type heard struct {
 	query string
 	args  []any
 }
@@ -51,6 +58,7 @@ func (c *overheardConn) QueryContext(ctx context.Context, query string, args []d
 	for _, a := range args {
 		c.o.args = append(c.o.args, a.Value)
 	}
+	c.o.all = append(c.o.all, c.o.heard)
 	return c.fullConn.QueryContext(ctx, query, args)
 }
 
@@ -151,6 +159,9 @@ func TestListUsesIndexes(t *testing.T) {
 		}{
 			{"by key", lifecycle.Query{After: "id 02000"}, []string{"objects_pkey", "key=PRIMARY", "sqlite_autoindex_interlock_objects"}, 0},
 			{"by state", lifecycle.Query{States: []string{"paying"}}, []string{"objects_state", "objects_age"}, 0},
+			// Most ships are docked, and the few that sail have the last ids.
+			{"pages by state", lifecycle.Query{Machine: "ship", States: []string{"sailing"}}, []string{"objects_state"}, 50},
+			{"pages by states", lifecycle.Query{Machine: "ship", States: []string{"sunk", "sailing"}, After: "id 09500"}, []string{"objects_state"}, 50},
 			{"by age", lifecycle.Query{States: []string{"open"}, UnchangedFor: 60 * time.Hour}, []string{"objects_age"}, 0},
 			{"overdue", lifecycle.Query{Overdue: true}, []string{"objects_deadline"}, 0},
 			// Of 1,666 orders that living owners pack, a sweep reads none.
@@ -159,7 +170,7 @@ func TestListUsesIndexes(t *testing.T) {
 			{"transitional of no owner", lifecycle.Query{States: []string{"packing", "lost"}, NoDeadline: true, Unowned: true}, []string{"objects_owner"}, 7},
 		} {
 			q := c.q
-			q.Machine, q.Limit = "order", 50
+			q.Machine, q.Limit = cmp.Or(q.Machine, "order"), 50
 			list, err := store.List(t.Context(), q)
 			require.NoError(t, err)
 			require.NotEmpty(t, list, c.name)
@@ -167,7 +178,9 @@ func TestListUsesIndexes(t *testing.T) {
 			t.Logf("%s: %s", c.name, text)
 			if c.found > 0 {
 				require.Len(t, list, c.found, c.name)
-				require.Less(t, rowsRead(t, e, db, o.query, o.args), 200, c.name) // PostgreSQL counts a row in the index and in the table
+				if e.name == "postgres" || c.q.Machine == "" { // MariaDB estimates what it would read without the limit
+					require.Less(t, rowsRead(t, e, db, o.query, o.args), 200, c.name) // PostgreSQL counts a row in the index and in the table
+				}
 			}
 			found := false
 			for _, index := range c.index {
@@ -181,7 +194,7 @@ func TestListUsesIndexes(t *testing.T) {
 	})
 }
 
-// fill creates 10,000 objects, of which queries select a few.
+// fill creates 20,000 objects, of which queries select a few.
 func fill(t *testing.T, e engine, db *sql.DB) {
 	now := time.Now()
 	var b strings.Builder
@@ -211,6 +224,22 @@ func fill(t *testing.T, e engine, db *sql.DB) {
 		}
 		fmt.Fprintf(&b, "('%s', 'id %05d', '%s', 'open', '', 1, 1, 0, '%s', %d, '', %s, %d, '', '', '', 'sixteen bytes ok')",
 			[]string{"order", "order", "truck"}[i%3], i, state, owner, epoch, deadline, now.Add(-time.Duration(age)*time.Hour).UnixMicro())
+		if i%500 == 499 {
+			exec(t, db, b.String())
+		} else {
+			b.WriteString(", ")
+		}
+	}
+	for i := range 10_000 {
+		if i%500 == 0 {
+			b.Reset()
+			b.WriteString("INSERT INTO interlock_objects (machine, id, state, origin, target, revision, sequence, operation, owner, epoch, work, changed_at, actor, event, reason, token) VALUES ")
+		}
+		state := "docked"
+		if i >= 9000 {
+			state = []string{"sailing", "sunk"}[i%2]
+		}
+		fmt.Fprintf(&b, "('ship', 'id %05d', '%s', '', '', 1, 1, 0, '', 0, '', %d, '', '', '', 'sixteen bytes ok')", i, state, now.UnixMicro())
 		if i%500 == 499 {
 			exec(t, db, b.String())
 		} else {

@@ -31,6 +31,7 @@ type made struct {
 	way    way
 	db     *sql.DB
 	prefix string
+	table  sqlstore.ExistingTable // of a user
 }
 
 func newStores(t testing.TB, e engine, config sqlstore.Config) *stores {
@@ -48,7 +49,7 @@ func (s *stores) new(t testing.TB) lifecycle.Store {
 // by opens a store with these connections.
 func (s *stores) by(t testing.TB, w way) lifecycle.Store {
 	t.Helper()
-	m := made{w, pool(t, w), fmt.Sprintf("t%d_", prefixes.Add(1))}
+	m := made{way: w, db: pool(t, w), prefix: fmt.Sprintf("t%d_", prefixes.Add(1))}
 	config := s.config
 	config.Prefix = m.prefix
 	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &config))
@@ -73,7 +74,8 @@ func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
 		"UPDATE %sobjects SET changed_at = changed_at - %d", "UPDATE %sobjects SET deadline = deadline - %d",
 	}
 	if store.Capabilities().History {
-		texts = append(texts, "UPDATE %shistory SET at = at - %d")
+		texts = append(texts, "UPDATE %[1]shistory SET at = at - %[2]d",
+			"UPDATE %[1]sschema SET trimmed_at = trimmed_at - %[2]d, trimmed_to = trimmed_to - %[2]d WHERE trimmed_at > 0")
 	}
 	for _, text := range texts {
 		_, err := m.db.ExecContext(t.Context(), fmt.Sprintf(text, m.prefix, d.Microseconds()))
@@ -81,15 +83,22 @@ func (s *stores) age(t testing.TB, store lifecycle.Store, d time.Duration) {
 	}
 }
 
-// reopen opens a store again with other connections. For SQLite it opens a copy of the
-// file and its log, which a killed process would leave, while the store is still open.
-func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
+// second opens a store over the same data with other connections.
+func (s *stores) second(t testing.TB, store lifecycle.Store) lifecycle.Store {
 	t.Helper()
 	m := s.made[store]
+	m.db = pool(t, m.way)
+	return s.over(t, m)
+}
+
+// killed opens what a killed process leaves, while the store is still open. For SQLite
+// that is a copy of the file and its log.
+func (s *stores) killed(t testing.TB, store lifecycle.Store) lifecycle.Store {
+	t.Helper()
 	if s.e.networked() {
-		m.db = pool(t, m.way)
-		return s.over(t, m)
+		return s.second(t, store)
 	}
+	m := s.made[store]
 	_, query, _ := strings.Cut(m.way.dsn, "?")
 	from, to := m.way.file(t), filepath.Join(t.TempDir(), "copy.db")
 	for _, part := range []string{"", "-wal"} {
@@ -105,7 +114,7 @@ func (s *stores) reopen(t testing.TB, store lifecycle.Store) lifecycle.Store {
 // testConfig enables every demand that needs no server of the test's own.
 func (s *stores) testConfig() *storetest.Config {
 	config := testConfig(s.e, s.age, s.by, s.way)
-	config.Reopen = s.reopen
+	config.Second, config.Kill = s.second, s.killed
 	return config
 }
 
@@ -122,7 +131,7 @@ func testConfig(
 		}
 	}
 	if long() {
-		config.Attempts = 60
+		config.Attempts = 100
 	}
 	return config
 }

@@ -2,13 +2,19 @@ package sqltest
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
@@ -33,11 +39,6 @@ func TestMigrate(t *testing.T) {
 		_, err = sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.ErrorIs(t, err, sqlstore.ErrSchema, "tables of another prefix are not ours")
 
-		exec(t, db, "UPDATE app_schema SET version = 2")
-		_, err = sqlstore.Open(t.Context(), db, e.dialect, config)
-		require.ErrorIs(t, err, sqlstore.ErrSchema)
-		require.ErrorContains(t, err, "version 2")
-		require.ErrorIs(t, sqlstore.Migrate(t.Context(), db, e.dialect, config), sqlstore.ErrSchema)
 		exec(t, db, "DELETE FROM app_schema")
 		_, err = sqlstore.Open(t.Context(), db, e.dialect, config)
 		require.ErrorIs(t, err, sqlstore.ErrSchema)
@@ -64,16 +65,22 @@ func TestWrongDialect(t *testing.T) {
 	})
 }
 
-// Open refuses tables that were changed, and names them.
+// Open refuses tables that were changed, and names what is wrong.
 func TestChangedTables(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		for _, x := range []struct{ change, text string }{
 			{"ALTER TABLE interlock_messages RENAME COLUMN topic TO subjects", "table interlock_messages lacks topic"},
+			{"DROP INDEX interlock_history_at", "table interlock_history has no index interlock_history_at on (at)"},
 			{"DROP TABLE interlock_history", "there is no table interlock_history"},
+			{"DROP INDEX interlock_objects_state", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
+			{"CREATE INDEX interlock_objects_state ON interlock_objects (state)", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"ALTER TABLE interlock_objects DROP COLUMN saved", "table interlock_objects lacks saved"},
 		} {
+			if e.name == "mysql" && strings.HasPrefix(x.change, "DROP INDEX") {
+				x.change += " ON " + x.change[len("DROP INDEX "):strings.LastIndex(x.change, "_")]
+			}
 			exec(t, db, x.change)
 			_, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 			require.ErrorIs(t, err, sqlstore.ErrSchema)
@@ -127,6 +134,7 @@ func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		exec(t, db, "DELETE FROM interlock_schema")
 		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
+		exec(t, db, "ALTER TABLE interlock_schema DROP COLUMN compatible, DROP COLUMN trimmed_at, DROP COLUMN trimmed_to, DROP COLUMN trimmed_keep")
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
@@ -134,24 +142,168 @@ func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 	})
 }
 
-// Schema returns the statements that Migrate runs.
+// runSchema runs the statements of one version as a migration tool of the user would.
+func runSchema(t testing.TB, e engine, db *sql.DB, prefix string, version int) {
+	t.Helper()
+	text, err := e.dialect.Schema(prefix, version)
+	require.NoError(t, err)
+	for _, statement := range strings.Split(text, ";\n") {
+		if strings.TrimSpace(statement) != "" {
+			exec(t, db, statement)
+		}
+	}
+}
+
+// Schema returns complete migrations, which need nothing else.
 func TestSchema(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		db := pool(t, e.open(t))
-		text, err := e.dialect.Schema("own_", sqlstore.Version)
-		require.NoError(t, err)
-		for _, statement := range strings.Split(text, ";\n") {
-			if strings.TrimSpace(statement) != "" {
-				exec(t, db, statement)
+		config := &sqlstore.Config{Prefix: "own_"}
+		for version := 1; version <= sqlstore.Version; version++ {
+			runSchema(t, e, db, config.Prefix, version)
+			store, err := sqlstore.Open(t.Context(), db, e.dialect, config)
+			require.NoError(t, err)
+			_, err = manage(store).Create(t.Context(), fmt.Sprint("a", version), place, customer, "one")
+			require.NoError(t, err)
+			require.NoError(t, store.Close())
+		}
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, config), "nothing is left to do")
+		_, err := e.dialect.Schema("", sqlstore.Version+1)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+	})
+}
+
+// Stores of adjacent versions use the same tables: one that was opened before a
+// migration goes on during and after it, beside one that was opened after it.
+func TestAdjacentVersions(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		e = unhurried(e)
+		way := e.open(t)
+		db := pool(t, way)
+		runSchema(t, e, db, "", 1)
+		open := func() *sqlstore.Store {
+			store, err := sqlstore.Open(t.Context(), pool(t, way), e.dialect, nil)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, store.Close()) })
+			return store
+		}
+		older := open()
+		key := lifecycle.Key{Machine: "order", ID: "a"}
+		var commits atomic.Int64
+		enough := func(n int64) {
+			for commits.Load() < n && !t.Failed() {
+				time.Sleep(time.Millisecond)
 			}
 		}
-		store, err := sqlstore.Open(t.Context(), db, e.dialect, &sqlstore.Config{Prefix: "own_"})
+		done := make(chan struct{})
+		var writers sync.WaitGroup
+		write := func(store lifecycle.Store) {
+			writers.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					r, err := store.Get(t.Context(), key)
+					if err == nil {
+						err = store.Commit(t.Context(), next(r, 0))
+					}
+					switch {
+					case err == nil:
+						commits.Add(1)
+					case !errors.Is(err, lifecycle.ErrConflict):
+						t.Errorf("a store beside another version: %v", err)
+						return
+					}
+				}
+			})
+		}
+		write(older)
+		write(older)
+		enough(20)
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		newer := open()
+		write(newer)
+		enough(commits.Load() + 100)
+		close(done)
+		writers.Wait()
+		rows, err := newer.History(t.Context(), key, 0, 100_000)
+		require.NoError(t, err)
+		require.Len(t, rows, int(commits.Load()), "every commit once")
+		require.Equal(t, get(t, older, key), get(t, newer, key))
+
+		// What the older store has no column for is not lost in the newer one's operations.
+		began, err := manage(newer).Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		require.NotZero(t, began.Admission)
+		verdict, err := manage(older).Report(t.Context(), "a", began.Operation, settled, bank, nil)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Applied, verdict)
+		after, err := manage(newer).Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, began.Admission, after.Admission)
+
+		// A later migration that adds is compatible with this version.
+		exec(t, db, "ALTER TABLE interlock_objects ADD COLUMN weight bigint")
+		exec(t, db, fmt.Sprint("UPDATE interlock_schema SET version = ", sqlstore.Version+1))
+		require.NoError(t, newer.Commit(t.Context(), next(get(t, newer, key), 0)))
+		require.NoError(t, open().Commit(t.Context(), next(get(t, newer, key), 0)))
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil), "an older process starts")
+
+		// One that changes is not: stores stop.
+		before := get(t, newer, key)
+		exec(t, db, "ALTER TABLE interlock_objects RENAME COLUMN revision TO revisions")
+		exec(t, db, fmt.Sprint("UPDATE interlock_schema SET compatible = ", sqlstore.Version+1))
+		for _, err := range []error{
+			newer.Commit(t.Context(), next(before, 0)),
+			older.Commit(t.Context(), next(before, 0)),
+			func() error { _, err := newer.Get(t.Context(), key); return err }(),
+			func() error { _, err := sqlstore.Open(t.Context(), db, e.dialect, nil); return err }(),
+			sqlstore.Migrate(t.Context(), db, e.dialect, nil),
+		} {
+			require.ErrorIs(t, err, sqlstore.ErrSchema)
+			require.ErrorContains(t, err, "for stores of version 3 and later; this one is of version 2")
+		}
+	})
+}
+
+// PostgreSQL: a schema that comes earlier in search_path gets no second set of tables.
+func TestTablesInAnotherSchema(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name != "postgres" {
+			t.Skip("skipped: the engine has no search_path")
+		}
+		way := e.open(t)
+		db := pool(t, way)
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
 		_, err = manage(store).Create(t.Context(), "a", place, customer, "one")
 		require.NoError(t, err)
 		require.NoError(t, store.Close())
-		_, err = e.dialect.Schema("", sqlstore.Version+1)
+
+		exec(t, db, "CREATE SCHEMA app")
+		later := pool(t, way.with(t, "search_path=app,public"))
+		err = sqlstore.Migrate(t.Context(), later, e.dialect, nil)
 		require.ErrorIs(t, err, sqlstore.ErrSchema)
+		require.ErrorContains(t, err, `in schema "public"`)
+		require.ErrorContains(t, err, `in schema "app"`)
+		store, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
+		require.NoError(t, err, "the tables that statements use")
+		_, err = manage(store).Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.NoError(t, store.Close())
+
+		// Open verifies the table that it reads, not another one of the name.
+		exec(t, db, "CREATE TABLE app.interlock_objects (machine text)")
+		_, err = sqlstore.Open(t.Context(), later, e.dialect, nil)
+		require.ErrorIs(t, err, sqlstore.ErrSchema)
+		exec(t, db, "DROP TABLE app.interlock_objects")
+
+		own := pool(t, way.with(t, "search_path=app"))
+		require.NoError(t, sqlstore.Migrate(t.Context(), own, e.dialect, nil), "public is not in the path")
+		require.NoError(t, sqlstore.Migrate(t.Context(), later, e.dialect, nil), "app comes first")
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Durable servers of the test's own are killed by SIGKILL and started again, under a store
 // that stays open. SQLite runs in this process: its connections are closed instead, and
-// the last one moves the log into the file. stores.reopen opens what a killed process
+// the last one moves the log into the file. stores.killed opens what a killed process
 // leaves.
 func TestRestart(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
@@ -41,7 +41,7 @@ func TestRestart(t *testing.T) {
 			db.SetMaxIdleConns(-1)
 			db.SetMaxIdleConns(connections)
 		}
-		storetest.Run(t, s.new, &storetest.Config{Restart: restart, Groups: []string{"Outage"}})
+		storetest.Run(t, s.new, &storetest.Config{Second: s.second, Restart: restart, Groups: []string{"Outage"}})
 		store := s.new(t)
 		exactCommits(t, store, store, func() {
 			for range 3 {

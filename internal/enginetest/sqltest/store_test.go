@@ -26,7 +26,7 @@ func TestStoreWithoutHistory(t *testing.T) {
 			e = unhurried(e)
 		}
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: "gone for good", bare: true}
-		config := testConfig(e, s.age, s.by, s.way)
+		config := s.testConfig()
 		if !long() {
 			config.Groups = []string{
 				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Outage", "Concurrent",

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -159,5 +160,67 @@ func TestTrimWithoutHistory(t *testing.T) {
 		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), removed: "gone", bare: true}
 		_, err := s.new(t).(oneKind).Trim(t.Context(), time.Hour, 0)
 		require.ErrorIs(t, err, errors.ErrUnsupported)
+	})
+}
+
+// A Trim that has nothing to do reads neither the rows that are kept nor the young ones:
+// only what has changed since the last Trim.
+func TestTrimReadsWhatIsNew(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		way := unhurried(e).open(t)
+		db := pool(t, way)
+		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+		const objects, each = 1000, 2 * sqlstore.LeastKept
+		old, young := time.Now().Add(-240*time.Hour), time.Now().Add(-time.Hour)
+		var rows []string
+		for i := range objects {
+			for n := range each { // half of the rows are old
+				at := old
+				if n >= each/2 {
+					at = young
+				}
+				rows = append(rows, fmt.Sprintf("('order', 'id %d', %d, %d, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)", i, n+1, n+1, at.UnixMicro()))
+			}
+			if i%100 == 99 {
+				exec(t, db, "INSERT INTO interlock_history VALUES "+strings.Join(rows, ", "))
+				rows = nil
+			}
+		}
+		exec(t, db, map[string]string{"mysql": "ANALYZE TABLE interlock_history", "postgres": "ANALYZE interlock_history", "sqlite": "ANALYZE interlock_history"}[e.name])
+		o, heard := overhear(t, db, way.dsn)
+		store, err := sqlstore.Open(t.Context(), heard, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		trim := func(age time.Duration) (deleted, read int) {
+			o.all = nil
+			deleted, err = store.Trim(t.Context(), age, 0)
+			require.NoError(t, err)
+			for _, q := range o.all {
+				if strings.Contains(q.query, "outside") {
+					text := plan(t, e, db, q.query, q.args)
+					require.True(t, deleted > 0 || strings.Contains(text, "history_at"), text)
+					read += rowsRead(t, e, db, q.query, q.args)
+				}
+			}
+			return deleted, read
+		}
+		deleted, read := trim(24 * time.Hour)
+		require.Equal(t, objects*each/2, deleted)
+		t.Logf("the first Trim: %d rows deleted, %d rows read to find them", deleted, read)
+		deleted, read = trim(24 * time.Hour)
+		require.Zero(t, deleted)
+		require.Less(t, read, 50)
+		t.Logf("the next Trim: %d rows read", read)
+		// New rows push out the oldest ones, once these are old.
+		for n := range 3 {
+			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)",
+				each+n+1, time.Now().UnixMicro()))
+		}
+		deleted, read = trim(30 * time.Minute)
+		require.Equal(t, 3, deleted)
+		t.Logf("with three rows to delete: %d rows read", read)
+		deleted, read = trim(30 * time.Minute)
+		require.Zero(t, deleted)
+		require.Less(t, read, 50)
 	})
 }

@@ -1,0 +1,74 @@
+package sqltest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// The row of a removed object is no object: no query lists it, also not one that names its
+// state, and reads return a record without a state.
+func TestRemovedRows(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		own, db := fresh(t, e, nil)
+		table := users(t, db, e, "", "gone")
+		table.Machine = "order"
+		existing, err := table.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer existing.Close()
+		for name, store := range map[string]*sqlstore.Store{"own": own, "existing": existing} {
+			m := manage(store)
+			for _, id := range []string{"a", "b", "c"} {
+				_, err := m.Create(t.Context(), id, place, customer, "one")
+				require.NoError(t, err)
+			}
+			_, err := m.Fire(t.Context(), "b", drop, customer, nil)
+			require.NoError(t, err)
+			for _, q := range []lifecycle.Query{
+				{},
+				{States: []string{"open"}},
+				{States: []string{"", "gone", "open"}},
+				{States: []string{""}},
+				{States: []string{"gone"}},
+				{States: []string{"", "gone"}, UnchangedFor: 1},
+				{States: []string{"", "gone"}, NoDeadline: true, Unowned: true},
+				{NoDeadline: true},
+				{Unowned: true},
+				{UnchangedFor: 1},
+			} {
+				q.Machine, q.Limit = "order", 10
+				list, err := store.List(t.Context(), q)
+				require.NoError(t, err)
+				var ids []string
+				for _, r := range list {
+					require.Equal(t, "open", r.State)
+					ids = append(ids, r.ID)
+				}
+				want := []string{"a", "c"}
+				if len(q.States) > 0 && q.States[len(q.States)-1] != "open" {
+					want = nil
+				}
+				require.Equal(t, want, ids, "%s: %+v", name, q)
+			}
+			removed := get(t, store, lifecycle.Key{Machine: "order", ID: "b"})
+			require.False(t, removed.Exists())
+			require.Empty(t, removed.Origin)
+			require.Zero(t, removed.Admission)
+			require.EqualValues(t, 2, removed.Sequence)
+		}
+	})
+}
+
+// No query reads a page after an id that cannot exist.
+func TestListAfterNoID(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, _ := fresh(t, e, nil)
+		for _, after := range []string{"\xff", "a\x00b", string(make([]byte, 256))} {
+			_, err := store.List(t.Context(), lifecycle.Query{Machine: "order", After: after, Limit: 1})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		}
+	})
+}

@@ -1,0 +1,217 @@
+package sqltest
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// backup copies tables, and returns a function that restores them.
+func backup(t *testing.T, e engine, db *sql.DB, tables ...string) (restore func()) {
+	t.Helper()
+	for _, table := range tables {
+		exec(t, db, "CREATE TABLE backup_"+table+" AS SELECT * FROM "+table)
+	}
+	return func() {
+		for _, table := range tables {
+			into := table
+			if e.name == "postgres" && table == "interlock_messages" {
+				into += " OVERRIDING SYSTEM VALUE"
+			}
+			exec(t, db, "DELETE FROM "+table)
+			exec(t, db, "INSERT INTO "+into+" SELECT * FROM backup_"+table)
+		}
+	}
+}
+
+// ownTables are those of a restore.
+var ownTables = []string{"interlock_schema", "interlock_objects", "interlock_history", "interlock_messages"}
+
+// The database loses its newest commits. After AfterRestore nothing that was handed out
+// before has an effect: reports by plain numbers, revisions, owners, for objects that the
+// backup has, and for those that it never saw or has as removed.
+func TestAfterRestore(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		for _, existing := range []bool{false, true} {
+			t.Run(map[bool]string{false: "own tables", true: "existing table"}[existing], func(t *testing.T) {
+				db := pool(t, e.open(t))
+				require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
+				tables := ownTables
+				var table sqlstore.ExistingTable
+				if existing {
+					table = users(t, db, e, "", "")
+					table.Machine, table.History, table.ExistingHistory = "order", true, sqlstore.ExistingHistory{}
+					tables = append([]string{"things"}, ownTables...)
+				}
+				open := func() (own, store *sqlstore.Store, m *orders) {
+					own, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+					require.NoError(t, err)
+					t.Cleanup(func() { require.NoError(t, own.Close()) })
+					if store = own; existing {
+						store, err = table.Open(t.Context(), db, e.dialect, nil)
+						require.NoError(t, err)
+						t.Cleanup(func() { require.NoError(t, store.Close()) })
+					}
+					return own, store, manage(store)
+				}
+				must := func(r lifecycle.Record[state, string], err error) lifecycle.Record[state, string] {
+					t.Helper()
+					require.NoError(t, err)
+					return r
+				}
+				own, _, m := open()
+				owner, err := lifecycle.Join(t.Context(), own, "alpha", 0)
+				require.NoError(t, err)
+				for _, id := range []string{"known", "removed"} {
+					must(m.Create(t.Context(), id, place, customer, "one"))
+				}
+				must(m.Fire(t.Context(), "removed", drop, customer, nil))
+				restore := backup(t, e, db, tables...)
+
+				// These commits are lost.
+				must(m.Create(t.Context(), "removed", place, customer, "two"))
+				must(m.Create(t.Context(), "unseen", place, customer, "one"))
+				lost := map[string]lifecycle.Record[state, string]{}
+				for _, id := range []string{"known", "removed", "unseen"} {
+					lost[id] = must(m.Fire(t.Context(), id, pay, customer, nil))
+				}
+				restore()
+				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1000))
+				if existing {
+					require.NoError(t, table.AfterRestore(t.Context(), db, e.dialect, nil, 1000))
+				}
+
+				own, store, m := open()
+				require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrStale, "an owner of before")
+				rejoined, err := lifecycle.Join(t.Context(), own, "alpha", 0)
+				require.NoError(t, err)
+				require.Greater(t, rejoined.Epoch(), owner.Epoch()+999)
+				for id, before := range lost {
+					if id != "known" {
+						must(m.Create(t.Context(), id, place, customer, "again"))
+					}
+					again := must(m.Fire(t.Context(), id, pay, customer, nil))
+					require.Greater(t, again.Operation, before.Operation, id)
+					verdict, err := m.Report(t.Context(), id, before.Operation, settled, bank, nil)
+					require.NoError(t, err)
+					require.Equal(t, lifecycle.Stale, verdict, id)
+					_, err = m.Fire(t.Context(), id, settled, bank, &lifecycle.Change[string]{Expect: before.Revision})
+					require.ErrorIs(t, err, lifecycle.ErrConflict, id)
+					verdict, err = m.Report(t.Context(), id, again.Operation, settled, bank, nil)
+					require.NoError(t, err)
+					require.Equal(t, lifecycle.Applied, verdict, id)
+					rows, err := m.History(t.Context(), id, 0, 0)
+					require.NoError(t, err)
+					for i := range rows {
+						require.Equal(t, rows[0].Sequence+uint64(i), rows[i].Sequence, "the history has no gap")
+					}
+				}
+				// A key that a commit has only required to be absent continues too.
+				c := next(get(t, store, lifecycle.Key{Machine: "order", ID: "known"}), 0)
+				never := lifecycle.Key{Machine: "order", ID: "never"}
+				before := get(t, store, never)
+				require.Greater(t, before.Operation, lifecycle.OpID(999))
+				c.Require = []lifecycle.Precondition{{Key: never, States: []string{""}}}
+				require.NoError(t, store.Commit(t.Context(), c))
+				require.Equal(t, before, get(t, store, never))
+				require.NoError(t, store.Commit(t.Context(), next(before, 0)))
+				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 0), "once more")
+			})
+		}
+	})
+}
+
+// Without AfterRestore the numbers repeat. The token of the operation shows that a report
+// is about another one.
+func TestReportAfterALoss(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, e, nil)
+		m := manage(store)
+		_, err := m.Create(t.Context(), "a", place, customer, "one")
+		require.NoError(t, err)
+		restore := backup(t, e, db, ownTables...)
+		lost, err := m.Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		restore()
+		again, err := m.Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		require.Equal(t, lost.Operation, again.Operation)
+		verdict, err := m.Report(t.Context(), "a", lost.Operation, settled, bank, &lifecycle.Change[string]{Admission: lost.Admission})
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Stale, verdict)
+		verdict, err = m.Report(t.Context(), "a", again.Operation, settled, bank, &lifecycle.Change[string]{Admission: again.Admission})
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Applied, verdict)
+	})
+}
+
+// Numbers of messages do not repeat either: a late Discard removes no new message.
+func TestMessagesAfterRestore(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		store, db := fresh(t, e, nil)
+		key := lifecycle.Key{Machine: "order", ID: "a"}
+		numbers := func() (list []uint64) {
+			messages, err := store.Messages(t.Context(), 10)
+			require.NoError(t, err)
+			for _, m := range messages {
+				list = append(list, m.Number)
+			}
+			return list
+		}
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 2)))
+		require.NoError(t, store.Discard(t.Context(), numbers()...))
+		require.NoError(t, store.Close())
+		require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 1000))
+		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
+		require.NoError(t, err)
+		defer store.Close()
+		require.Empty(t, numbers())
+		require.NoError(t, store.Commit(t.Context(), next(get(t, store, key), 1)))
+		require.Greater(t, numbers()[0], uint64(1000))
+	})
+}
+
+// A restore of one of the tables is reported by the name of an object.
+func TestPartialRestore(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		for _, c := range []struct{ lost, text string }{
+			{"DELETE FROM interlock_objects", `order "a" has a history row of sequence number 1 and no such record`},
+			{"DELETE FROM interlock_objects WHERE id = 'a'", `order "a" has a history row of sequence number`},
+			{"DELETE FROM interlock_history", `order "a" has no history row of sequence number 2`},
+			{"UPDATE interlock_objects SET sequence = 1, revision = 1, state = 'open' WHERE id = 'a'", `order "a" has a history row of sequence number 2`},
+		} {
+			t.Run(c.lost, func(t *testing.T) {
+				store, db := fresh(t, e, nil)
+				m := manage(store)
+				for _, id := range []string{"a", "b"} {
+					_, err := m.Create(t.Context(), id, place, customer, "one")
+					require.NoError(t, err)
+					_, err = m.Fire(t.Context(), id, note, customer, nil)
+					require.NoError(t, err)
+				}
+				exec(t, db, c.lost)
+				err := sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 0)
+				if c.lost != "DELETE FROM interlock_objects" { // an existing table could have the objects
+					require.ErrorIs(t, err, sqlstore.ErrHistory)
+					require.ErrorContains(t, err, `order "a" has`)
+				}
+				if strings.Contains(c.lost, "history") {
+					require.ErrorContains(t, err, c.text)
+					return
+				}
+				if r := get(t, store, lifecycle.Key{Machine: "order", ID: "a"}); r.Exists() {
+					err = store.Commit(t.Context(), next(r, 0))
+				} else {
+					_, err = m.Create(t.Context(), "a", place, customer, "one")
+				}
+				require.ErrorIs(t, err, sqlstore.ErrHistory)
+				require.ErrorContains(t, err, c.text)
+			})
+		}
+	})
+}

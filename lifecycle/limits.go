@@ -1,0 +1,59 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Limits bounds what one call can make the store keep, in bytes. A request above a
+// limit is [ErrInvalid]. 0 is the default of a field, and a negative number no limit.
+// The texts that the library writes itself are short and not limited.
+type Limits struct {
+	Reason         int // of a change; default 4 KiB
+	Payload        int // of an object, in its encoded form; default 1 MiB
+	Args           int // of work; default 64 KiB
+	MessageName    int // each of topic and key of a message; default 1 KiB
+	MessagePayload int // default 1 MiB
+}
+
+// resolved returns the limits with their defaults.
+func (l Limits) resolved() Limits {
+	for _, field := range []struct {
+		limit    *int
+		standard int
+	}{{&l.Reason, 4 << 10}, {&l.Payload, 1 << 20}, {&l.Args, 64 << 10}, {&l.MessageName, 1 << 10}, {&l.MessagePayload, 1 << 20}} {
+		if *field.limit == 0 {
+			*field.limit = field.standard
+		}
+	}
+	return l
+}
+
+// checkSize refuses what is longer than a limit.
+func checkSize(what string, size, limit int) error {
+	if limit < 0 || size <= limit {
+		return nil
+	}
+	return fmt.Errorf("%w: %s of %d bytes, more than %d", ErrInvalid, what, size, limit)
+}
+
+// checkCaller refuses what the library may write and a caller may not: texts above
+// the limits, and the actor of sweeps.
+func (r *request) checkCaller() error {
+	limits := &r.core.limits
+	if r.ask.Actor == fsm.Sweeper {
+		return fmt.Errorf("%w: only sweeps act as %s", fsm.ErrWrongActor, fsm.Sweeper)
+	}
+	err := checkSize("reason", len(r.reason), limits.Reason)
+	if r.work != nil {
+		err = errors.Join(err, checkSize("arguments", len(r.work.Args), limits.Args))
+	}
+	for i := range r.messages {
+		m := &r.messages[i]
+		err = errors.Join(err, checkSize("topic", len(m.Topic), limits.MessageName), checkSize("key", len(m.Key), limits.MessageName),
+			checkSize("message", len(m.Payload), limits.MessagePayload))
+	}
+	return err
+}

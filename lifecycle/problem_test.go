@@ -1,0 +1,162 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// secret is what a driver writes about a connection that fails.
+const secret = "failed to connect to `user=admin password=hunter2 database=prod`: dial tcp 10.0.0.5:5432: refused"
+
+// TestProblem: code, gRPC code and text of errors as a client gets them.
+func TestProblem(t *testing.T) {
+	driver := errors.New(secret)
+	call := func(err error) error {
+		return fmt.Errorf("handler: %w", &lifecycle.Error{
+			Verb: "fire", Machine: "vm", ID: "a", From: "Ready", Event: "stop", Actor: "user", Err: err,
+		})
+	}
+	const in = `lifecycle: fire vm "a": stop by user in Ready: `
+	for _, c := range []struct {
+		err    error
+		code   string
+		grpc   int
+		detail string
+	}{
+		{nil, "ok", 0, ""},
+		{driver, "internal", 13, ""},
+		{call(driver), "internal", 13, ""},
+		{call(fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)), "unavailable", 14, "store is unavailable"},
+		{call(&lifecycle.UnknownOutcomeError{Err: driver}), "unknown-outcome", 4, "unknown outcome"},
+		{call(fmt.Errorf("%w: %w", lifecycle.ErrForeign, driver)), "foreign-record", 13, "foreign record"},
+		{call(fmt.Errorf("%w: %w", errors.ErrUnsupported, driver)), "unsupported", 13, "unsupported operation"},
+		{call(fmt.Errorf("%w: %w", context.DeadlineExceeded, driver)), "deadline", 14, "context deadline exceeded"},
+		{call(fmt.Errorf("%w: %w", context.Canceled, driver)), "canceled", 1, "context canceled"},
+		{call(&lifecycle.OwnerError{Owner: lifecycle.OwnerRef{Name: "10.0.0.5"}}), "owner-lost", 14, "this process has lost its ownership"},
+		{
+			&lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Failed, Err: driver},
+			"work-failed", 2, `operation 3 of vm "a": work failed`,
+		},
+		{
+			&lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Succeeded, Unwritten: driver},
+			"outcome-unwritten", 4, `operation 3 of vm "a": outcome unwritten`,
+		},
+		{call(&fsm.TransitionError{Err: fsm.ErrGuard, Guard: "quota", Reason: errors.New("no VM is left")}), "guard", 9, in + "refused by a guard: quota: no VM is left"},
+		{call(&fsm.TransitionError{Err: fsm.ErrGuard, Reason: fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, driver)}), "guard", 9, "refused by a guard"},
+		{call(fsm.ErrNotAllowed), "not-allowed", 9, in + "not allowed"},
+		{call(lifecycle.ErrNotFound), "not-found", 5, in + "not found"},
+		{call(errors.New("two\nlines\x1b[31m")), "internal", 13, ""},
+		{call(fmt.Errorf("%w: two\nlines", lifecycle.ErrInvalid)), "invalid", 3, in + "invalid request: two; lines"},
+		{fmt.Errorf("%w: option x is not supported", lifecycle.ErrInvalid), "invalid", 3, "lifecycle: invalid request: option x is not supported"},
+		{teapot{errors.New("a teapot")}, "other", 2, "a teapot"},
+		{call(teapot{lifecycle.ErrConflict}), "conflict", 10, "fsm: conflict"},
+		{&lock.ConflictError{Err: lock.ErrConflict}, "locked", 10, "conflict"},
+		{&queue.RefusedError{Reason: queue.ErrFull, Key: "10.0.0.5"}, "full", 8, "full"},
+		{fmt.Errorf("%w: %w", queue.ErrPending, context.DeadlineExceeded), "pending", 4, "action has not ended"},
+	} {
+		p := lifecycle.Problem(c.err)
+		require.Equal(t, c.code, p.Code, "%v", c.err)
+		require.Equal(t, c.grpc, p.GRPC, "%v", c.err)
+		require.Equal(t, c.detail, p.Detail, "%v", c.err)
+		require.Equal(t, lifecycle.HTTPStatus(c.err), p.Status)
+		require.NotEmpty(t, p.Title)
+		text, err := json.Marshal(p)
+		require.NoError(t, err)
+		for _, word := range []string{"admin", "hunter2", "10.0.0.5", "prod"} {
+			require.NotContains(t, string(text), word)
+		}
+		require.Equal(t, strings.Contains(fmt.Sprint(c.err), "handler: "), p.Machine == "vm" && p.ID == "a" && p.State == "Ready" && p.Event == "stop")
+	}
+}
+
+// TestProblemTable: the documentation has the table that runs.
+func TestProblemTable(t *testing.T) {
+	source, err := os.ReadFile("http.go")
+	require.NoError(t, err)
+	text := string(source)
+	names := map[string]error{
+		"lifecycle.OwnerError": &lifecycle.OwnerError{}, "errors.ErrUnsupported": errors.ErrUnsupported,
+		"context.DeadlineExceeded": context.DeadlineExceeded, "context.Canceled": context.Canceled,
+		"lock.ErrInvalid": lock.ErrInvalid, "lock.ErrQueueFull": lock.ErrQueueFull, "lock.ErrConflict": lock.ErrConflict,
+		"lock.ErrIDInUse": lock.ErrIDInUse, "lock.ErrNotHeld": lock.ErrNotHeld, "lock.ErrLost": lock.ErrLost,
+		"lock.ErrRevoked": lock.ErrRevoked, "lock.ErrStaleToken": lock.ErrStaleToken,
+		"queue.ErrInvalid": queue.ErrInvalid, "queue.ErrFull": queue.ErrFull, "queue.ErrTerminated": queue.ErrTerminated,
+		"queue.ErrStopping": queue.ErrStopping, "queue.ErrConflict": queue.ErrConflict,
+		"queue.ErrWouldDeadlock": queue.ErrWouldDeadlock, "queue.ErrPending": queue.ErrPending,
+	}
+	for _, s := range sentinels {
+		if !strings.Contains(s.name, ".") {
+			s.name = "lifecycle." + s.name
+		}
+		names[s.name] = s.err
+	}
+	last, documented := -1, 0
+	for name, err := range names {
+		p := lifecycle.Problem(err)
+		require.Contains(t, text, fmt.Sprintf("//\t%d  %-2d  %-18s  %s\n", p.Status, p.GRPC, p.Code, name))
+	}
+	for i, r := range lifecycle.Replies() { // in the same order
+		line := fmt.Sprintf("//\t%d  %-2d  %-18s  ", r.Status, r.GRPC, r.Code)
+		at := last + 1 + strings.Index(text[last+1:], line)
+		require.Greater(t, at, last, "line %d: %s", i, line)
+		last = at
+		documented++
+	}
+	require.Len(t, names, documented)
+	for o := lifecycle.Failed; o <= lifecycle.Lost; o++ {
+		p := lifecycle.Problem(&lifecycle.OutcomeError{Outcome: o})
+		name := []string{"Failed", "Panicked", "Canceled", "TimedOut", "Lost"}[o-lifecycle.Failed]
+		require.Contains(t, text, fmt.Sprintf("//\t%d  %-2d  %-18s  %s\n", p.Status, p.GRPC, p.Code, name))
+	}
+}
+
+// TestExpectFails: the caller has named the revision, so that a conflict is a failed
+// condition of its own: both if the object has moved before, and while the call runs.
+func TestExpectFails(t *testing.T) {
+	m, store := vms(t)
+	created := create(t, m, "a", "import", user, size{})
+	before := fire(t, m, "a", "touch", user, resize(2))
+	_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: created.Revision})
+	require.ErrorIs(t, err, lifecycle.ErrRevision)
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.Equal(t, 412, lifecycle.HTTPStatus(err))
+	current, ok := m.Current(err)
+	require.True(t, ok)
+	require.Equal(t, before, current)
+
+	race := func(expect lifecycle.Revision) error {
+		store.reset()
+		store.afterGet = func(int) { fire(t, store.others(), "a", "touch", user, resize(3)) }
+		_, err := m.Fire(t.Context(), "a", "touch", user, &lifecycle.Change[size]{Expect: expect})
+		store.reset()
+		return err
+	}
+	err = race(before.Revision)
+	require.ErrorIs(t, err, lifecycle.ErrRevision)
+	require.Equal(t, 412, lifecycle.HTTPStatus(err))
+	err = race("")
+	require.ErrorIs(t, err, lifecycle.ErrConflict)
+	require.NotErrorIs(t, err, lifecycle.ErrRevision)
+	require.Equal(t, 409, lifecycle.HTTPStatus(err))
+}
+
+// TestSucceededAndUnwritten: the outcome is what the work did; Unwritten is why the
+// record does not have it.
+func TestSucceededAndUnwritten(t *testing.T) {
+	err := &lifecycle.OutcomeError{
+		Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 2, Outcome: lifecycle.Succeeded, Unwritten: errors.New("disk full"),
+	}
+	require.EqualError(t, err, `lifecycle: operation 2 of vm "a": the work has succeeded; outcome not written: disk full`)
+}
