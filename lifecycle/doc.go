@@ -80,7 +80,7 @@
 //     in the record. Do returns.
 //  2. The queue calls operation.turn, which reads whether the object is still in
 //     the operation, and operation.run, which calls the handler.
-//  3. outcome.go: the queue calls operation.settle. operation.conclude makes the
+//  3. outcome.go: the queue calls operation.finish. operation.conclude makes the
 //     report of the outcome, by WorkerActor, and applies it: the steps of Report.
 //
 // [Manager.Report]:
@@ -115,7 +115,8 @@
 //   - Payload and state change in the same commit. A payload shares no memory with
 //     the store.
 //   - Every error names machine, object, event and actor, matches one sentinel, and
-//     means that nothing was written, except [ErrUnknownOutcome].
+//     means that nothing was written, except [ErrUnknownOutcome]. [Problem] is its
+//     form for clients.
 //   - A commit whose answer is lost is sent again with the same token.
 //   - The outcome of work is written by the owner of the operation or not at all: a
 //     process that was considered dead and comes back is refused.
@@ -132,6 +133,8 @@
 //     at the moment of the commit is what [Change].Require is for.
 //   - History lasts as long as the store keeps it. A report that repeats an older one
 //     is Refused instead of Repeated; it changes nothing either way.
+//   - An actor is what the caller names. The package compares it with the table and
+//     authenticates nothing.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.
