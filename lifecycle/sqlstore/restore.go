@@ -28,7 +28,8 @@ import (
 //     numbers of messages, by at least as much;
 //   - closes the tables to programs of version 1, which do not know these numbers.
 //
-// Objects, sequence numbers and history stay as they are. After an error the tables are
+// Objects, sequence numbers and history stay as they are; the operation ids of later
+// history rows follow after a gap. After an error the tables are
 // as before, except that numbers of messages may be unused. A second call does no harm.
 //
 // Errors: [ErrHistory] if the objects and their history are not from one backup;

@@ -71,6 +71,12 @@ func TestAfterRestore(t *testing.T) {
 					must(m.Create(t.Context(), id, place, customer, "one"))
 				}
 				must(m.Fire(t.Context(), "removed", drop, customer, nil))
+				if !existing { // an operation in progress
+					begun := ownedBy(owner, get(t, own, lifecycle.Key{Machine: "order", ID: "owned"}), 0)
+					to := &begun.Changes[0].To
+					to.State, to.Owner, to.Epoch = "paying", owner.Name(), owner.Epoch()
+					require.NoError(t, own.Commit(t.Context(), begun))
+				}
 				restore := backup(t, e, db, tables...)
 
 				// These commits are lost.
@@ -91,6 +97,12 @@ func TestAfterRestore(t *testing.T) {
 				rejoined, err := lifecycle.Join(t.Context(), own, "alpha", 0)
 				require.NoError(t, err)
 				require.Greater(t, rejoined.Epoch(), owner.Epoch()+999)
+				if !existing {
+					results, err := m.Sweep(t.Context())
+					require.NoError(t, err)
+					require.Len(t, results, 1, "the operation of the owner of before is taken over")
+					require.Equal(t, "owned", results[0].ID)
+				}
 				for id, before := range lost {
 					if id != "known" {
 						must(m.Create(t.Context(), id, place, customer, "again"))
