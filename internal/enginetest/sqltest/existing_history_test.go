@@ -69,7 +69,7 @@ type usersStores struct {
 	stores
 	removed string
 	history bool // messages, too
-	bare    bool // no history
+	bare    bool // no history, no column for Admission
 }
 
 func (s *usersStores) new(t testing.TB) lifecycle.Store { return s.by(t, s.way) }
@@ -81,7 +81,7 @@ func (s *usersStores) by(t testing.TB, w way) lifecycle.Store {
 	m.table = users(t, m.db, s.e, m.prefix, s.removed)
 	m.table.History = s.history
 	if s.bare {
-		m.table.ExistingHistory = sqlstore.ExistingHistory{}
+		m.table.ExistingHistory, m.table.Columns.Admission = sqlstore.ExistingHistory{}, ""
 	}
 	return s.over(t, m)
 }
@@ -96,7 +96,7 @@ func (s *usersStores) second(t testing.TB, store lifecycle.Store) lifecycle.Stor
 // testConfig enables every demand that needs no server of the test's own.
 func (s *usersStores) testConfig() *storetest.Config {
 	config := testConfig(s.e, s.age, s.by, s.way)
-	config.Second, config.NoAdmission = s.second, true
+	config.Second, config.NoAdmission = s.second, s.bare
 	return config
 }
 
