@@ -120,7 +120,8 @@
 //   - Payload and state change in the same commit. A payload shares no memory with
 //     the store.
 //   - Every error names machine, object, event and actor, matches one sentinel, and
-//     means that nothing was written, except [ErrUnknownOutcome].
+//     means that nothing was written, except [ErrUnknownOutcome]. [Problem] is its
+//     form for clients.
 //   - A commit whose answer is lost is sent again with the same token.
 //   - The outcome of work is written by the owner of the operation or not at all: the
 //     commits of a process that was declared dead are refused, before it learns of
@@ -141,6 +142,8 @@
 //     at the moment of the commit is what [Change].Require is for.
 //   - History lasts as long as the store keeps it. A report that repeats an older one
 //     is Refused instead of Repeated; it changes nothing either way.
+//   - An actor is what the caller names. The package compares it with the table and
+//     authenticates nothing.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.

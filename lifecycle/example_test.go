@@ -2,9 +2,12 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -287,6 +290,54 @@ func ExampleHTTPStatus() {
 	// 400 Bad Request
 	// 404 Not Found
 	// 400 Bad Request
+}
+
+// A handler answers with the problem details of the error.
+func ExampleProblem() {
+	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		_, err := clusters.Get(r.Context(), r.URL.Query().Get("id"))
+		problem := lifecycle.Problem(err)
+		w.Header().Set("Content-Type", lifecycle.ProblemContentType)
+		w.WriteHeader(problem.Status)
+		_ = json.NewEncoder(w).Encode(problem) // the client may have disconnected
+	}
+	answer := httptest.NewRecorder()
+	handler(answer, httptest.NewRequest(http.MethodGet, "/clusters?id=c1", nil))
+	fmt.Println(answer.Code, answer.Header().Get("Content-Type"))
+	fmt.Print(answer.Body)
+
+	down := fmt.Errorf("%w: dial tcp 10.0.0.5:5432: connection refused", lifecycle.ErrUnavailable)
+	problem := lifecycle.Problem(down)
+	fmt.Println(problem.Status, problem.Code, problem.Detail, "- gRPC", problem.GRPC)
+	// Output:
+	// 404 application/problem+json
+	// {"type":"about:blank","title":"Not Found","status":404,"detail":"lifecycle: get clusterinst \"c1\": not found","code":"not-found","machine":"clusterinst","id":"c1"}
+	// 503 unavailable store is unavailable - gRPC 14
+}
+
+// A service ends its work before it exits.
+func ExampleManager_Drain() {
+	ctx := context.Background()
+	jobs := lifecycle.Must(fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "job", Initial: "absent", Actors: []fsm.Actor{"user", "worker"},
+		States: []fsm.State[string]{{Name: "absent", Kind: fsm.Absent}, {Name: "running", Kind: fsm.Transitional}, {Name: "done", Kind: fsm.Final}},
+		Rows: fsm.Rows(
+			fsm.Move("absent", "start", "running").By("user"),
+			fsm.Move("running", "end", "done").By("worker"),
+			fsm.Move("running", "late", "absent").After(time.Hour),
+		),
+	}), lifecycle.NewMemoryStore(), &lifecycle.Config[string]{WorkerActor: "worker", Done: []string{"end"}})
+	work := lifecycle.Func(func(context.Context) error { return nil })
+	_, _ = jobs.Do(ctx, "j1", "start", "user", work, nil)
+
+	fmt.Println(jobs.Drain(ctx))
+	job, _ := jobs.Get(ctx, "j1")
+	_, err := jobs.Do(ctx, "j2", "start", "user", work, nil)
+	fmt.Println(job.State, lifecycle.HTTPStatus(err))
+	// Output:
+	// <nil>
+	// done 503
 }
 
 // An observer receives changes, refusals and reports.

@@ -110,10 +110,10 @@ type ProblemDetails struct {
 // 0 and "ok".
 //
 // An error of the service with a method HTTPStatus() int has its own status code, and
-// its own text as Detail, except in an unknown outcome. If it matches no error of the
-// table, its Code is "other" and its gRPC code 2. An error that a service makes with
-// an error of this library, such as fmt.Errorf("%w: ...", ErrInvalid), has its own
-// text as Detail too.
+// its own text as Detail, except for an unknown outcome and an unavailable store. If it
+// matches no error of the table, its Code is "other" and its gRPC code 2. An error that
+// a service makes with an error of this library, such as
+// fmt.Errorf("%w: ...", ErrInvalid), has its own text as Detail too.
 func Problem(err error) ProblemDetails {
 	if err == nil {
 		return reply{http: http.StatusOK, code: "ok"}.problem("")
@@ -124,7 +124,7 @@ func Problem(err error) ProblemDetails {
 		HTTPStatus() int
 	}](err)
 	detail := r.detail(err)
-	if hasOwn && r.sentinel != ErrUnknownOutcome {
+	if hasOwn && r.sentinel != ErrUnknownOutcome && r.sentinel != ErrUnavailable {
 		if !listed {
 			r.grpc, r.code = 2, "other"
 		}

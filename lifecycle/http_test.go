@@ -89,6 +89,7 @@ func TestHTTPStatus(t *testing.T) {
 		{&lifecycle.UnknownOutcomeError{Err: context.Canceled}, http.StatusGatewayTimeout},
 		{&lifecycle.UnknownOutcomeError{Err: teapot{lifecycle.ErrNotFound}}, http.StatusGatewayTimeout},
 		{fmt.Errorf("%w: %w", lifecycle.ErrUnavailable, lifecycle.ErrNotFound), http.StatusServiceUnavailable},
+		{teapot{lifecycle.ErrUnavailable}, http.StatusServiceUnavailable},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrUnknownOutcome}, http.StatusUnprocessableEntity},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrNotFound}, http.StatusUnprocessableEntity},
 		{&fsm.TransitionError{Err: fsm.ErrGuard, Reason: lifecycle.ErrConflict}, http.StatusUnprocessableEntity},

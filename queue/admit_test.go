@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -30,6 +31,9 @@ func TestAdmitReservesAndVanishes(t *testing.T) {
 		// The reserved place counts and keeps its position.
 		_, err := q.Submit(t.Context(), "vm1", takes("third", 0, nil))
 		require.ErrorIs(t, err, queue.ErrFull)
+		full, ok := errors.AsType[*queue.RefusedError](err)
+		require.True(t, ok)
+		require.Equal(t, [2]int{1, 1}, [2]int{full.Waiting, full.Admitting}, "there may be room soon")
 		behind := submit(t, q, "disk", takes("behind", time.Second, nil))
 		require.Equal(t, queue.Admitting, q.Inspect("disk")[0].State)
 		require.Equal(t, 1, behind.Info().Ahead)

@@ -133,28 +133,33 @@ func (d *demo) perform(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// request sends a request, and decodes the answer. Another status code is an error.
-func (d *demo) request(ctx context.Context, method, path string, code int, into any) error {
+// request sends a request, and decodes the answer or returns the detail of the problem.
+// Another status code is an error.
+func (d *demo) request(ctx context.Context, method, path string, code int, into any) (detail string, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, d.url+"/tumblebug/ns/"+ns+"/mci/"+path, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
+	var problem lifecycle.ProblemDetails
+	if resp.StatusCode != http.StatusOK {
+		into = &problem
+	}
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return err
+		return "", err
 	}
 	if resp.StatusCode != code {
-		return fmt.Errorf("%s %s: HTTP %d, want %d: %+v", method, path, resp.StatusCode, code, into)
+		return "", fmt.Errorf("%s %s: HTTP %d, want %d: %+v", method, path, resp.StatusCode, code, into)
 	}
-	return nil
+	return problem.Detail, nil
 }
 
 func (d *demo) status(ctx context.Context, mci string, code int) (status tumblebug.MciStatus, err error) {
-	err = d.request(ctx, http.MethodGet, mci+"?option=status", code, &status)
+	_, err = d.request(ctx, http.MethodGet, mci+"?option=status", code, &status)
 	return status, err
 }
 
@@ -190,8 +195,8 @@ func group(name string, size int, provider, region string) tumblebug.SubGroup {
 func post(path string, code int) step {
 	return func(ctx context.Context, d *demo) error {
 		var m message
-		err := d.request(ctx, http.MethodPost, path, code, &m)
-		fmt.Fprintf(d.out, "  POST %s: HTTP %d %s\n", path, code, m.Message)
+		detail, err := d.request(ctx, http.MethodPost, path, code, &m)
+		fmt.Fprintf(d.out, "  POST %s: HTTP %d %s\n", path, code, m.Message+detail)
 		return err
 	}
 }

@@ -57,10 +57,11 @@ func forceOf(r *http.Request) (bool, error) {
 }
 
 func answer(w http.ResponseWriter, result any, err error) {
+	problem, contentType := lifecycle.Problem(err), "application/json"
 	if err != nil {
-		result = message{err.Error()}
+		result, contentType = problem, lifecycle.ProblemContentType
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(lifecycle.HTTPStatus(err))
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(problem.Status)
 	_ = json.NewEncoder(w).Encode(result) // the client may have disconnected
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,6 +63,9 @@ func (d *managed[S, E, T]) state(t testing.TB) string {
 func (d *managed[S, E, T]) Apply(t testing.TB, r fsmtest.Request) (string, error) {
 	i, ok := d.machine.Table().EventIndex(r.Event)
 	require.True(t, ok)
+	if r.Actor == fsm.Sweeper {
+		return d.sweep(t, r)
+	}
 	e, ctx := d.machine.EventAt(i), r.Context(t.Context())
 	_, err := d.m.Fire(ctx, d.name(), e, r.Actor, &lifecycle.Change[T]{Force: r.Force})
 	if errors.Is(err, lifecycle.ErrNotFound) && d.absent != "" {
@@ -68,6 +73,29 @@ func (d *managed[S, E, T]) Apply(t testing.TB, r fsmtest.Request) (string, error
 		_, err = d.m.Create(ctx, d.name(), e, r.Actor, payload)
 	}
 	return d.state(t), err
+}
+
+// sweep makes the request by a sweep after the deadline. It cannot make a request for
+// which the table has no deadline row: no caller acts as the sweeper.
+func (d *managed[S, E, T]) sweep(t testing.TB, r fsmtest.Request) (string, error) {
+	rec, err := d.m.Get(t.Context(), d.name())
+	if err != nil {
+		return d.state(t), fsmtest.ErrUnsupported
+	}
+	table := d.machine.Table()
+	_, row := table.Deadline(d.machine.StateIndex(rec.State), d.machine.StateIndex(rec.Origin))
+	if row < 0 || table.Events[table.Rows[row].Event] != r.Event || table.Rows[row].Forced != r.Force {
+		return d.state(t), fsmtest.ErrUnsupported
+	}
+	time.Sleep(time.Until(rec.Deadline) + 1) // virtual time
+	results, err := d.m.Sweep(r.Context(t.Context()))
+	require.NoError(t, err)
+	for _, result := range results {
+		if result.ID == d.name() {
+			return d.state(t), result.Err
+		}
+	}
+	return d.state(t), lifecycle.ErrConflict // another sweep was faster
 }
 
 // toured is a machine of one of the systems.
@@ -102,10 +130,12 @@ func systems() []toured {
 func TestToursOfTheSystems(t *testing.T) {
 	for _, s := range systems() {
 		t.Run(s.table.Name, func(t *testing.T) {
-			fsmtest.Tour(t, s.table, s.instance(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
-			fsmtest.Tour(t, s.table, s.manager(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
-			fsmtest.Race(t, s.table, s.instance(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
-			fsmtest.Race(t, s.table, s.manager(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
+			synctest.Test(t, func(t *testing.T) {
+				fsmtest.Tour(t, s.table, s.instance(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
+				fsmtest.Tour(t, s.table, s.manager(), &fsmtest.TourConfig{EveryActor: true, Stranger: "nobody"})
+				fsmtest.Race(t, s.table, s.instance(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
+				fsmtest.Race(t, s.table, s.manager(), &fsmtest.RaceConfig{Rounds: 1, Goroutines: 4})
+			})
 		})
 	}
 }

@@ -323,16 +323,21 @@ func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	return d
 }
 
-// onlyCreates reports whether all rows of an event lead out of the absent state.
-func onlyCreates(t *fsm.Table, event int) bool {
+// onlyCreates reports whether an event has rows, and all of them lead out of the absent
+// state.
+func onlyCreates(t *fsm.Table, event int) (creates bool) {
 	for i := range t.Rows {
 		for _, from := range t.Rows[i].From {
-			if t.Rows[i].Event == event && t.States[from].Kind != fsm.Absent {
+			if t.Rows[i].Event != event {
+				continue
+			}
+			if t.States[from].Kind != fsm.Absent {
 				return false
 			}
+			creates = true
 		}
 	}
-	return true
+	return creates
 }
 
 // rebirth is the operation of an object that is created at rest: none, or, if an

@@ -294,7 +294,7 @@ func TestHeartbeat(t *testing.T) {
 }
 
 func TestFireWithWork(t *testing.T) {
-	work, sweep := decide.Request{Work: true}, decide.Request{Sweep: true}
+	work, may, sweep := decide.Request{Work: true}, decide.Request{Work: true, MayExist: true}, decide.Request{Sweep: true}
 	run(t, disks, decide.Create, []verbCase{
 		{name: "made", event: "make", actor: "user", with: work, to: "Making", orig: "None", opAfter: 4, timeout: time.Hour, work: decide.NewWork},
 	})
@@ -302,6 +302,10 @@ func TestFireWithWork(t *testing.T) {
 		{name: "begins", state: "Ready", event: "resize", actor: "user", with: work, to: "Resizing", orig: "Ready", opAfter: 4, timeout: time.Minute, work: decide.NewWork},
 		{name: "supersedes", state: "Making", origin: "None", event: "delete", actor: "user", with: work, to: "Deleting", orig: "None", opAfter: 4, work: decide.NewWork},
 		{name: "begins nothing", state: "Ready", event: "rename", actor: "user", with: work, to: "Ready", orig: "Ready", opAfter: 3},
+		{name: "creates what rests", state: "Ready", event: "make", actor: "user", with: may, verdict: decide.Refused, err: decide.ErrExists},
+		{name: "creates what is being created", state: "Making", origin: "None", event: "make", actor: "user", with: may, verdict: decide.Refused, err: decide.ErrExists},
+		{name: "does not only create", state: "Deleting", origin: "Ready", event: "delete", actor: "user", with: may, verdict: decide.Refused, err: decide.ErrBusy},
+		{name: "fires a creation", state: "Ready", event: "make", actor: "user", with: work, verdict: decide.Refused, err: fsm.ErrNotAllowed},
 		{name: "swept to rest", state: "Making", origin: "None", event: "late", actor: fsm.Sweeper, with: sweep, to: "Bad", orig: "Bad", opAfter: 3},
 	})
 	run(t, polls, decide.Fire, []verbCase{

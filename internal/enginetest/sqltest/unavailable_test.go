@@ -1,0 +1,91 @@
+package sqltest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/internal/enginetest/private"
+	"github.com/interlock-go/interlock/internal/enginetest/servers"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+// A client gets 503 for a database that does not answer, and reads nothing about the
+// connection.
+func TestUnavailableServer(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		var server *private.Server
+		switch e.name {
+		case "postgres":
+			server = servers.PrivatePostgres(t, nil)
+			e.open = func(testing.TB) way { return way{"pgx", server.DSN()} }
+		case "mysql":
+			server = servers.PrivateMariaDB(t, nil)
+			e.open = func(testing.TB) way { return way{"mysql", server.DSN()} }
+		default:
+			return // it runs in this process
+		}
+		s := newStores(t, e, sqlstore.Config{RetryFor: time.Millisecond})
+		store := s.new(t)
+		key := lifecycle.Key{Machine: kind, ID: "a"}
+		require.NoError(t, store.Commit(t.Context(), next(lifecycle.StoredRecord{Key: key, Revision: "0"}, 0)))
+		now := get(t, store, key)
+		require.NoError(t, server.Kill())
+		_, err := store.Get(t.Context(), key)
+		unavailable(t, err, server.Addr())
+		_, err = store.List(t.Context(), lifecycle.Query{Machine: kind, Limit: 1})
+		unavailable(t, err, server.Addr())
+		unavailable(t, store.Commit(t.Context(), next(now, 0)), server.Addr())
+	})
+}
+
+// A lock that is not released in time, and a full database.
+func TestUnavailableRows(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		s := newStores(t, e, sqlstore.Config{RetryFor: time.Millisecond})
+		w := s.way
+		switch e.name {
+		case "postgres":
+			w = w.with(t, "lock_timeout=50")
+		case "mysql":
+			w = w.with(t, "innodb_lock_wait_timeout=1")
+		}
+		store := s.by(t, w)
+		key := lifecycle.Key{Machine: kind, ID: "a"}
+		require.NoError(t, store.Commit(t.Context(), next(lifecycle.StoredRecord{Key: key, Revision: "0"}, 0)))
+		now := get(t, store, key)
+		tx, err := s.made[store].db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		exec(t, tx, "UPDATE "+s.made[store].prefix+"objects SET actor = 'another'")
+		unavailable(t, store.Commit(t.Context(), next(now, 0)), "")
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, store.Commit(t.Context(), next(now, 0)))
+	})
+	onEach(t, func(t *testing.T, e engine) {
+		if e.name != "sqlite" {
+			return // a full disk needs a disk of its own
+		}
+		s := newStores(t, e, sqlstore.Config{})
+		store := s.by(t, s.way.with(t, "_pragma=max_page_count(100)"))
+		c := next(lifecycle.StoredRecord{Key: lifecycle.Key{Machine: kind, ID: "a"}, Revision: "0"}, 0)
+		c.Changes[0].To.Payload = make([]byte, 1<<20)
+		unavailable(t, store.Commit(t.Context(), c), "")
+	})
+}
+
+func unavailable(t testing.TB, err error, address string) {
+	t.Helper()
+	require.ErrorIs(t, err, lifecycle.ErrUnavailable)
+	p := lifecycle.Problem(&lifecycle.Error{Verb: "fire", Machine: kind, ID: "a", Err: err})
+	require.Equal(t, "unavailable", p.Code)
+	require.Equal(t, 503, p.Status)
+	require.Equal(t, "store is unavailable", p.Detail)
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	if address != "" {
+		require.NotContains(t, string(text), address)
+	}
+}
