@@ -6,8 +6,8 @@
 //   - the server whose DSN is in the environment;
 //   - a server of this machine that listens on the usual port and accepts connections
 //     without a password;
-//   - a server that is started from the installed binaries, with [private.Config].Fast, and
-//     is removed after the command.
+//   - a server that is started from the installed binaries in a directory of its own, and
+//     is removed after the command. Its commits do not wait for the disk.
 //
 // The command gets INTERLOCK_POSTGRES_DSN and INTERLOCK_MYSQL_DSN. The variable of an
 // engine that is not installed is not set.
