@@ -29,6 +29,7 @@ type core struct {
 	queue    Queue
 	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
 	owners   *core                                                 // of the owners in the same store; nil in that core itself
+	beats    heartbeats                                            // of owners; only in their core
 	tasks    tasks
 
 	watchers watchers
