@@ -32,7 +32,7 @@
 //   - A machine that New returns is sound. Every state can be reached. Every state
 //     that is not Final or Absent can be left. Only forced rows leave a Final
 //     state. Every transitional state has a timeout or documents in Manual why it
-//     has none. No row is hidden by an earlier one. Every return row has an origin
+//     has none. A timeout does not only repeat itself. No row is hidden by an earlier one. Every return row has an origin
 //     to return to.
 //   - The order of a transition is fixed: row, actor, origin, guard, compare-and-set,
 //     observer. A step before the compare-and-set may refuse, and the object has then

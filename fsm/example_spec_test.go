@@ -34,6 +34,15 @@ func ExampleFromAny() {
 	// Output: from [], any true, except [], origin [], on lost to "broken", move
 }
 
+func ExampleRedo() {
+	r := fsm.Redo("rebooting", "late", time.Minute)
+	show(r)
+	fmt.Println(r.Actors, r.Supersede, r.Timeout)
+	// Output:
+	// from [rebooting], any false, except [], origin [], on late to "rebooting", move
+	// [sweeper] true 1m0s
+}
+
 func ExampleRows() {
 	rows := fsm.Rows(
 		fsm.Move("off", "push", "on"),

@@ -278,6 +278,10 @@ var faults = []struct {
 		fsm.DeadlineFromAbsent, "row 5 (void -x-> open): a timeout in the absent state void",
 	},
 	{
+		"self row with a timeout that does not supersede", with(sound(), fsm.Move("closing", "x", "closing").After(time.Second)),
+		fsm.EndlessTimeout, "state closing: row 4 (closing -x-> closing) comes back after every timeout, for ever, in the same operation: use Redo",
+	},
+	{
 		"four sources, one not declared", with(sound(), fsm.Move("open", "x", "open").AlsoFrom("closing", "closed", "nowhere")),
 		fsm.UnknownState, `row 4 (open|closing|... -x-> open): names a state that is not declared: "nowhere"`,
 	},

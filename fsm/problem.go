@@ -53,6 +53,7 @@ const (
 	NoDeadline         = "no-deadline"          // a transitional state has neither a timeout nor Manual
 	NeedlessManual     = "needless-manual"      // a state has Manual, and a timeout or is not transitional
 	DeadlineFromAbsent = "deadline-from-absent" // a row with a timeout leaves an Absent state
+	EndlessTimeout     = "endless-timeout"      // a timeout leads a transitional state back to itself in the same operation
 )
 
 // MaxName is the longest name of a state, event, actor, guard or machine, in

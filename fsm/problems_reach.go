@@ -58,7 +58,7 @@ func (p *problems) reach() {
 }
 
 // deadlines checks that every transitional state has a timeout for every origin, or
-// Manual.
+// Manual, and that the timeout ends the operation or starts it again.
 func (p *problems) deadlines(origins [][]int) {
 	t := p.t
 	sweeper, _ := t.ActorIndex(Sweeper)
@@ -83,6 +83,10 @@ func (p *problems) deadlines(origins [][]int) {
 				continue
 			}
 			timed.add(from)
+			if t.States[from].Kind == Transitional && r.Then == ThenMove && r.To == from && !r.Supersede && r.Guard == "" {
+				p.state(EndlessTimeout, SeverityDemand, from,
+					"row %d (%s) comes back after every timeout, for ever, in the same operation: use Redo", i, t.describe(i))
+			}
 			for _, o := range origins[from] {
 				if r.fits(o) {
 					due[from].add(o)

@@ -57,7 +57,7 @@ func TestEveryProblemCodeHasAFault(t *testing.T) {
 		fsm.NoName, fsm.BadName, fsm.DuplicateName, fsm.TooLarge, fsm.NoInitial, fsm.UnknownState,
 		fsm.UnknownActor, fsm.NoActor, fsm.NoSource, fsm.BadRow, fsm.BadState, fsm.BadGuard, fsm.DuplicateRow,
 		fsm.AmbiguousRow, fsm.Unreachable, fsm.DeadEnd, fsm.FinalExit, fsm.NoOrigin, fsm.NeverFits,
-		fsm.NoDeadline, fsm.NeedlessManual, fsm.DeadlineFromAbsent,
+		fsm.NoDeadline, fsm.NeedlessManual, fsm.DeadlineFromAbsent, fsm.EndlessTimeout,
 	}
 	var planted []string
 	for _, f := range faults {

@@ -26,8 +26,8 @@ type State[S comparable] struct {
 }
 
 // Row is one line of the table: the sources, the event, its actors, the conditions
-// and the target. [Move], [Return], [Ignore] and [FromAny] make rows. The methods
-// return changed copies.
+// and the target. [Move], [Return], [Ignore], [FromAny] and [Redo] make rows. The
+// methods return changed copies.
 type Row[S, E comparable] struct {
 	From      []S  // sources
 	Any       bool // every state but Final, Absent, the target and Except; From is empty
@@ -66,6 +66,15 @@ func Ignore[S, E comparable](from S, e E) Row[S, E] {
 // the target itself.
 func FromAny[S, E comparable](e E, to S) Row[S, E] {
 	return Row[S, E]{Any: true, Event: e, To: to}
+}
+
+// Redo is the row with which [Sweeper] starts the operation of a transitional state
+// again: after timeout in the state, or when the owner of the operation is dead. It is
+// a superseding row from state to itself, so that reports of the earlier attempt are
+// stale. The timeout must be positive. A self row with a timeout that does not
+// supersede would only repeat for ever, and [New] refuses it unless it has a guard.
+func Redo[S, E comparable](state S, e E, timeout time.Duration) Row[S, E] {
+	return Move(state, e, state).By(Sweeper).After(timeout).Superseding()
 }
 
 // By returns the row with these actors instead of any.

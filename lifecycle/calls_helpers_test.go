@@ -85,6 +85,18 @@ func sweep[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T]) 
 	return found
 }
 
+// sweepFor sweeps until the manager has seen an owner of this TTL without heartbeat for
+// long enough, and returns the results of all sweeps.
+func sweepFor[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], ttl time.Duration) []lifecycle.SweepResult {
+	t.Helper()
+	found := sweep(t, m)
+	for range 3 {
+		time.Sleep(ttl/3 + 1)
+		found = append(found, sweep(t, m)...)
+	}
+	return found
+}
+
 func explain[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, need ...lifecycle.Precondition) lifecycle.Explanation {
 	t.Helper()
 	x, err := m.Explain(t.Context(), id, need...)

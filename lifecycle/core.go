@@ -32,6 +32,7 @@ type core struct {
 	ownQueue *queue.Queuer[Key]                                    // queue, unless it is Config.Queue; else nil
 	observe  func(context.Context, StoredRecord) (sighting, error) // nil: none
 	owners   *core                                                 // of the owners in the same store; nil in that core itself
+	beats    heartbeats                                            // of owners; only in their core
 	tasks    tasks
 	retries  *retries
 

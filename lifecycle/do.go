@@ -249,6 +249,7 @@ func (o *operation) noteAdmitted(r *request) {
 	}
 	t := newTask(o.core, &r.change.To)
 	t.extend(r)
+	t.timeout = o.work.Timeout
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))

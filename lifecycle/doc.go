@@ -95,9 +95,11 @@
 //
 // A sweep that finds a dead owner:
 //
-//  1. sweep.go: sweep.expireOwners fires the deadline row of owners without a
-//     heartbeat: they are dead. sweep.orphaned lists the owners that are alive and
-//     the records of all others, without payloads.
+//  1. sweep.go: sweep.readOwners lists the owners that are alive. It fires the
+//     deadline row of those whose record has not changed for their TTL, as
+//     heartbeats.go has measured it over several sweeps: they are dead.
+//     sweep.orphaned lists the records of all owners that are not alive, without
+//     payloads.
 //  2. sweep.care reads the owner's record again and asks decide what the table's
 //     deadline row does.
 //  3. sweep.fire applies the row under the revision that was listed: the steps of
@@ -128,7 +130,8 @@
 //     that. They are the admissions, outcomes and heartbeats of its operations.
 //   - An outage of the store loses no success whose deadline has not passed: an
 //     outcome is written again when the store is back.
-//   - Clocks decide when a sweep acts; compare-and-set decides which writer wins.
+//   - Clocks decide when a sweep acts; compare-and-set decides which writer wins. No
+//     outage of the store ends an ownership, see [Owner].
 //   - A panic of a guard, an Edit, an observer or a hook reaches the caller. A panic
 //     of work or of its [EditOutcome] becomes the outcome of the work.
 //   - No lock is held across user code or a call of the store. The package starts no

@@ -97,7 +97,7 @@ func ExampleManager_Sweep_afterCrash() {
 	fmt.Println(vm.State)
 	// Output:
 	// epoch 2
-	// ovc-vm "vm1" in DEPLOYING, operation 1: moved to VIRTUAL by stuck, owner host-1 is dead
+	// ovc-vm "vm1" in DEPLOYING, operation 1: moved to VIRTUAL by stuck, because owner "host-1" of epoch 1 is dead
 	// <nil>
 	// true
 	// VIRTUAL
@@ -125,7 +125,7 @@ func ExampleManager_Sweep() {
 	// Output:
 	// <nil>
 	// true
-	// [ovc-vm "vm1" in DEPLOYING, operation 1: moved to VIRTUAL by stuck, owner host-1 is dead] <nil>
+	// [ovc-vm "vm1" in DEPLOYING, operation 1: moved to VIRTUAL by stuck, because owner "host-1" of epoch 1 is dead] <nil>
 }
 
 // The manager of a cluster has lost its memory; an engineer has looked at the

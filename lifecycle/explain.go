@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,27 +15,31 @@ import (
 // Explanation answers why an object does not move, and what will happen to it. It
 // is a value, made for JSON and, by its String, for people. Times are in UTC.
 type Explanation struct {
-	Machine   string    `json:"machine"`
-	ID        string    `json:"id"`
-	State     string    `json:"state"`
+	Machine string `json:"machine"`
+	ID      string `json:"id"`
+	State   string `json:"state"`
+	// Cause is why the object is stuck, in the words of [SweepResult].Cause, or that its
+	// work ignores its time-out. Empty: it is not stuck.
+	Cause string `json:"cause,omitempty"`
+	// NextMove describes what moves the object next.
+	NextMove string `json:"nextMove"`
+
 	Origin    string    `json:"origin,omitempty"` // if it is another state
 	Kind      string    `json:"kind"`
 	Target    string    `json:"target,omitempty"`
-	Since     time.Time `json:"since"`
+	Since     time.Time `json:"since,omitzero"`
 	Operation OpID      `json:"operation,omitempty"`
 	Event     string    `json:"event,omitempty"` // of the last change
 	Actor     fsm.Actor `json:"actor,omitempty"` // of the last change
 	Reason    string    `json:"reason,omitempty"`
 
-	// NextMove describes what moves the object next.
-	NextMove   string `json:"nextMove"`
 	Owner      string `json:"owner,omitempty"`
 	Epoch      uint64 `json:"epoch,omitempty"`
 	OwnerAlive bool   `json:"ownerAlive,omitempty"`
 	Work       string `json:"work,omitempty"` // the handler that does it
 
-	// Deadline is when the sweeper acts; zero: never. Then describes what the
-	// sweeper does.
+	// Deadline is when the sweeper acts, by the record or, if that has none, by the
+	// table; zero: never. Then describes what the sweeper does.
 	Deadline time.Time `json:"deadline,omitzero"`
 	Then     string    `json:"then,omitempty"`
 	Manual   string    `json:"manual,omitempty"` // why there is no deadline
@@ -103,7 +108,7 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	x := Explanation{
 		Machine: c.table.Name, ID: id, State: r.State, Kind: state.Kind.String(), Target: r.Target, Since: r.ChangedAt.UTC(),
 		Operation: r.Operation, Event: r.Event, Actor: r.Actor, Reason: r.Reason,
-		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Deadline: r.Deadline.UTC(), Manual: state.Manual,
+		Owner: r.Owner, Epoch: r.Epoch, Work: r.Work, Manual: state.Manual,
 	}
 	if r.Origin != r.State {
 		x.Origin = r.Origin
@@ -114,8 +119,13 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	}
 	x.OwnerAlive = r.Owner != "" && !dead
 	x.Actors = e.actors(ctx)
-	x.Then = e.then(ctx)
-	x.NextMove = x.nextMove(state.Kind, e.movers())
+	act := e.sweeps(ctx)
+	x.deadline(c, &r, act)
+	x.Cause = x.cause(c, &r)
+	x.NextMove = x.nextMove(state.Kind, e.movers(), act)
+	if x.OwnerAlive && waits(&r) {
+		x.NextMove += "; the work waits for its turn"
+	}
 	if x.Blocked, err = c.blocked(ctx, &r, require); err != nil {
 		return x, err
 	}
@@ -125,20 +135,60 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	return x, nil
 }
 
-// nextMove describes what moves the object next. The actors are those that can.
-func (x *Explanation) nextMove(kind fsm.Kind, actors []string) string {
-	ownerDead := x.Owner != "" && !x.OwnerAlive
-	overdue := !x.Deadline.IsZero() && !x.Deadline.After(time.Now()) && x.Then != ""
-	sweeper := ""
+// deadline sets Deadline and Then. The sweeper does what act describes; empty: nothing.
+func (x *Explanation) deadline(c *core, r *StoredRecord, act string) {
+	timeout := c.timeout(r)
+	if act != "" {
+		x.Then = fmt.Sprintf("after %v the sweeper %s", timeout, act)
+	}
+	if x.Deadline = r.Deadline.UTC(); !r.Deadline.IsZero() || timeout == 0 || c.resting(r) || x.OwnerAlive && waits(r) {
+		return
+	}
+	x.Deadline = r.ChangedAt.Add(timeout).UTC()
+	x.Then += "; the record has no deadline, so it counts from the last change"
+}
+
+// overdue reports whether the deadline has passed. The clock of the store decides, and
+// this process cannot read it.
+func (x *Explanation) overdue() bool {
+	return !x.Deadline.IsZero() && !x.Deadline.After(time.Now()) && x.Then != ""
+}
+
+func (x *Explanation) ownerDead() bool { return x.Owner != "" && !x.OwnerAlive }
+
+// cause returns why the object is stuck.
+func (x *Explanation) cause(c *core, r *StoredRecord) string {
+	t := c.tasks.of(r.ID)
+	switch {
+	case x.ownerDead():
+		return ownerIsDead(r)
+	case t.excess() > 0:
+		process := "this process"
+		if t.Owner != "" {
+			process = "process " + t.Owner
+		}
+		return fmt.Sprintf("work has run %v longer than its time-out of %v and ignores its context: restart %s",
+			t.excess().Round(time.Second), t.timeout, process)
+	case x.overdue():
+		return deadlinePassed(x.Deadline)
+	case x.Owner == "" && x.Deadline.IsZero() && !c.resting(r):
+		return noOwner
+	}
+	return ""
+}
+
+// nextMove describes what moves the object next. The actors are those that can, and the
+// sweeper does what act describes.
+func (x *Explanation) nextMove(kind fsm.Kind, actors []string, act string) string {
+	overdue, sweeper := x.overdue(), ""
 	if overdue {
-		// The store's clock decides, and this process cannot read it.
-		sweeper = "the sweeper, because the deadline has passed by the clock of this process"
+		sweeper = "the sweeper " + act + ", if the deadline has passed by the clock of the store"
 	}
 	either := func(mover string) string {
 		if sweeper == "" {
 			return mover
 		}
-		return mover + " or " + sweeper
+		return mover + "; or " + sweeper
 	}
 	switch {
 	case kind != fsm.Transitional && overdue:
@@ -149,9 +199,9 @@ func (x *Explanation) nextMove(kind fsm.Kind, actors []string) string {
 		return "none until the deadline: the object is not in transition"
 	case x.OwnerAlive:
 		return either("the process " + x.Owner + ", which is alive")
-	case ownerDead && x.Then != "":
-		return "the next sweep: the process " + x.Owner + " is dead"
-	case x.Manual != "" && (ownerDead || len(actors) == 0):
+	case x.ownerDead() && act != "":
+		return "the next sweep " + act
+	case x.Manual != "" && (x.ownerDead() || len(actors) == 0):
 		return "an operator: " + x.Manual
 	case len(actors) > 0:
 		return either(strings.Join(actors, " or "))
@@ -163,14 +213,23 @@ func (x *Explanation) nextMove(kind fsm.Kind, actors []string) string {
 	return "an operator: the table has no row"
 }
 
-// String returns the explanation as lines of text.
-func (x Explanation) String() string {
+// String returns the explanation as lines of text, without the events that are not
+// possible.
+func (x Explanation) String() string { return x.text(false) }
+
+// Verbose is String with all events, and why those are not possible that are not.
+func (x Explanation) Verbose() string { return x.text(true) }
+
+func (x Explanation) text(all bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(oneLine(fmt.Sprintf(format, args...)))
 		b.WriteString("\n")
 	}
-	head := fmt.Sprintf("%s %q is %s (%s) since %s", x.Machine, x.ID, x.State, x.Kind, x.Since.Format(time.RFC3339))
+	head := fmt.Sprintf("%s %q is %s (%s)", x.Machine, x.ID, x.State, x.Kind)
+	if !x.Since.IsZero() {
+		head += " since " + x.Since.Format(time.RFC3339)
+	}
 	if x.Origin != "" {
 		head += ", origin " + x.Origin
 	}
@@ -178,38 +237,59 @@ func (x Explanation) String() string {
 		head += ", target " + x.Target
 	}
 	line("%s", head)
-	last := "added"
-	if x.Event != "" {
-		last = x.Event
+	if x.Cause != "" {
+		line("  cause: %s", x.Cause)
 	}
-	last += " by " + string(x.Actor)
-	if x.Operation != 0 {
-		last += fmt.Sprintf(" in operation %d", x.Operation)
-	}
-	if x.Reason != "" {
-		last += ": " + x.Reason
-	}
-	line("  last change: %s", last)
 	line("  next move: %s", x.NextMove)
+	if last := x.lastChange(); last != "" {
+		line("  last change: %s", last)
+	}
 	if x.Work != "" {
 		line("  work: %s", x.Work)
 	}
-	if !x.Deadline.IsZero() {
+	switch {
+	case !x.Deadline.IsZero() && x.Then != "":
 		line("  deadline: %s; %s", x.Deadline.Format(time.RFC3339), x.Then)
-	}
-	if x.Manual != "" {
+	case !x.Deadline.IsZero():
+		line("  deadline: %s", x.Deadline.Format(time.RFC3339))
+	case x.Manual != "":
 		line("  no deadline: %s", x.Manual)
 	}
 	for _, text := range x.Blocked {
 		line("  %s", text)
 	}
 	for _, a := range x.Actors {
-		line("  %s:", a.Actor)
+		heading := false
 		for _, e := range a.Events {
+			if !e.Possible && !all {
+				continue
+			}
+			if !heading {
+				line("  %s:", a.Actor)
+				heading = true
+			}
 			line("    %s", e.text())
 		}
 	}
 	return b.String()
+}
+
+// lastChange returns the last change in one line; empty: nothing is known about it.
+func (x *Explanation) lastChange() string {
+	last := x.Event
+	if last == "" && x.Actor != "" {
+		last = "added"
+	}
+	if x.Actor != "" {
+		last += " by " + string(x.Actor)
+	}
+	if x.Operation != 0 && last != "" {
+		last += fmt.Sprintf(" in operation %d", x.Operation)
+	}
+	if x.Reason != "" && last != "" {
+		last += ": "
+	}
+	return last + x.Reason
 }
 
 func (e EventExplanation) text() string {
@@ -263,7 +343,7 @@ func actions(infos []queue.Info[Key], event string) (list []string) {
 			omitted++
 			continue
 		}
-		text := "queue: " + a.Name + " is " + a.State.String()
+		text := "queue: " + cmp.Or(a.Name, "an action") + " is " + a.State.String()
 		switch {
 		case a.State == queue.Running:
 			text += " since " + a.Started.UTC().Format(time.RFC3339)

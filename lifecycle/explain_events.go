@@ -182,15 +182,15 @@ func (e *explainer) movers() (actors []string) {
 	return actors
 }
 
-// then describes what a sweep does after the deadline.
-func (e *explainer) then(ctx context.Context) string {
+// sweeps describes what a sweep does after the deadline, or if the owner is dead. Empty:
+// nothing.
+func (e *explainer) sweeps(ctx context.Context) string {
 	t := e.table
 	ask, care := decide.Sweep(t, &e.known, decide.Cause{Overdue: true})
 	if care != decide.FireEvent {
 		return ""
 	}
-	timeout, _ := t.Deadline(e.known.State, e.known.Origin)
-	text := fmt.Sprintf("after %v the sweeper fires %s: ", timeout, t.Events[ask.Event])
+	text := "fires " + t.Events[ask.Event] + ": "
 	d := e.decide(ctx, ask)
 	switch {
 	case d.Err != nil:

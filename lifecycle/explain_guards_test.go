@@ -46,7 +46,7 @@ var gates = fsm.Must[size](fsm.Spec[state, event]{
 
 func linesOf(x lifecycle.Explanation, actor fsm.Actor) (lines []string) {
 	of := false
-	for line := range strings.Lines(x.String()) {
+	for line := range strings.Lines(x.Verbose()) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case !strings.HasPrefix(line, "    "):
@@ -164,7 +164,7 @@ func TestExplainTime(t *testing.T) {
 
 		time.Sleep(time.Until(x.Deadline))
 		x = explain(t, m, "vm")
-		require.Equal(t, "the process p, which is alive or the sweeper, because the deadline has passed by the clock of this process", x.NextMove)
+		require.Equal(t, "the process p, which is alive; or the sweeper fires late: the object returns to running, if the deadline has passed by the clock of the store", x.NextMove)
 		close(hold)
 		wait(t, h)
 	})

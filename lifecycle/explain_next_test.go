@@ -1,6 +1,9 @@
 package lifecycle_test
 
 import (
+	"context"
+	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +31,7 @@ var deadlines = fsm.Must[size](fsm.Spec[state, event]{
 		fsm.Move[state, event]("rented", "return", "returning").By(user),
 		fsm.Return[state, event]("returning", "late").After(time.Minute),
 		fsm.Move[state, event]("rented", "poll", "polling").By(user),
-		fsm.Move[state, event]("polling", "again", "polling").After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("polling", "again", time.Minute),
 		fsm.Move[state, event]("polling", "done", "idle").By(user),
 		fsm.Move[state, event]("rented", "remove", "removing").By(user),
 		fsm.Move[state, event]("removing", "late", "none").After(time.Minute),
@@ -47,20 +50,19 @@ func TestExplainDeadlines(t *testing.T) {
 	}{
 		"a resting state": {
 			"", "after 1h0m0s the sweeper fires expire: the object moves to idle",
-			"none until the deadline: the object is not in transition",
-			"the sweeper, because the deadline has passed by the clock of this process",
+			"none until the deadline: the object is not in transition", "the sweeper fires expire: the object moves to idle",
 		},
 		"return": {
 			"return", "after 1m0s the sweeper fires late: the object returns to rented",
-			"the sweeper, after the deadline", "the sweeper, because the deadline has passed by the clock of this process",
+			"the sweeper, after the deadline", "the sweeper fires late: the object returns to rented",
 		},
 		"again": {
 			"poll", "after 1m0s the sweeper fires again: the operation starts again",
-			"user", "user or the sweeper, because the deadline has passed by the clock of this process",
+			"user", "user; or the sweeper fires again: the operation starts again",
 		},
 		"removal": {
 			"remove", "after 1m0s the sweeper fires late: the object is removed",
-			"the sweeper, after the deadline", "the sweeper, because the deadline has passed by the clock of this process",
+			"the sweeper, after the deadline", "the sweeper fires late: the object is removed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +81,7 @@ func TestExplainDeadlines(t *testing.T) {
 				time.Sleep(2 * time.Hour)
 				x, err = m.Explain(t.Context(), "a")
 				require.NoError(t, err)
-				require.Equal(t, c.after, x.NextMove)
+				require.Equal(t, c.after+", if the deadline has passed by the clock of the store", x.NextMove)
 			})
 		})
 	}
@@ -97,7 +99,8 @@ func TestExplainDeadOwner(t *testing.T) {
 	require.NoError(t, o.Leave(t.Context()))
 	x, err := workers(store, lifecycle.Config[event]{}).Explain(t.Context(), "a")
 	require.NoError(t, err)
-	require.Equal(t, "the next sweep: the process p is dead", x.NextMove)
+	require.Equal(t, `owner "p" of epoch 1 is dead`, x.Cause)
+	require.Equal(t, "the next sweep fires late: the object returns to stopped", x.NextMove)
 }
 
 // TestExplainRefused: a bad precondition and a store that fails are errors.
@@ -109,4 +112,67 @@ func TestExplainRefused(t *testing.T) {
 	require.NoError(t, store.Close())
 	_, err = m.Explain(t.Context(), "a")
 	require.ErrorIs(t, err, lifecycle.ErrClosed)
+}
+
+// TestExplainHangs: work that goes on after its time-out is reported with the remedy,
+// with and without an owner.
+func TestExplainHangs(t *testing.T) {
+	for name, owned := range map[string]bool{"process p": true, "this process": false} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			var config lifecycle.Config[event]
+			if owned {
+				config.Owner = join(t, store, "p", time.Hour)
+			}
+			m := workers(store, config)
+			running(t, m, "a")
+			end := make(chan struct{})
+			hangs := lifecycle.Work{Run: func(context.Context) error { <-end; return nil }, Timeout: 10 * time.Second}
+			h := do(t, m, "a", "stop", user, hangs, nil)
+			time.Sleep(10 * time.Second)
+			require.Empty(t, explain(t, m, "a").Cause)
+			time.Sleep(30 * time.Second)
+			x := explain(t, m, "a")
+			cause := "work has run 30s longer than its time-out of 10s and ignores its context: restart " + name
+			require.Equal(t, cause, x.Cause)
+			require.True(t, strings.HasPrefix(x.String(), `work-vm "a" is stopping (transitional) since 2000-01-01T00:00:00Z, origin running`+
+				"\n  cause: "+cause+"\n  next move: "), x.String())
+			close(end)
+			_, _ = h.Wait(t.Context())
+			require.Empty(t, explain(t, m, "a").Cause)
+		})
+	}
+}
+
+// TestExplainString: the text has no events that are not possible, unless it is the
+// verbose one, and nothing about a change that the record does not have.
+func TestExplainString(t *testing.T) {
+	require.Equal(t, `vm "a" is idle (stable)
+  next move: none
+  user:
+    start to busy
+`, lifecycle.Explanation{
+		Machine: "vm", ID: "a", State: "idle", Kind: "stable", NextMove: "none",
+		Actors: []lifecycle.ActorExplanation{
+			{Actor: "user", Events: []lifecycle.EventExplanation{{Event: "start", Possible: true, To: "busy"}, {Event: "stop", Why: "never"}}},
+			{Actor: "agent", Events: []lifecycle.EventExplanation{{Event: "done", Why: "never"}}},
+		},
+	}.String())
+	x := lifecycle.Explanation{
+		Machine: "vm", ID: "a", State: "idle", Kind: "stable", NextMove: "none", Actor: "ann", Reason: "moved here", Operation: 7,
+		Deadline: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+		Actors: []lifecycle.ActorExplanation{
+			{Actor: "agent", Events: []lifecycle.EventExplanation{{Event: "done", Why: "never"}}},
+		},
+	}
+	require.Equal(t, `vm "a" is idle (stable)
+  next move: none
+  last change: added by ann in operation 7: moved here
+  deadline: 2000-01-01T00:00:00Z
+  agent:
+    not done: never
+`, x.Verbose())
+	data, err := json.Marshal(lifecycle.Explanation{})
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "0001")
 }

@@ -21,7 +21,7 @@ func TestOneLine(t *testing.T) {
 	override(t, m, "vm", "stopped", "ann", text, nil)
 	x := explain(t, m, "vm")
 	require.Equal(t, text, x.Reason)
-	require.Contains(t, x.String(), "\n  last change: (override) by ann in operation 3: "+line+"\n  next move")
+	require.Contains(t, x.String(), "\n  last change: (override) by ann in operation 3: "+line+"\n  user:")
 	rows := rowsOf(t, m, "vm", 0, 0)
 	require.Equal(t, `work-vm "vm" #5 operation 3: running -(override)-> stopped by ann: `+line, rows[4].String())
 

@@ -12,10 +12,14 @@ import (
 )
 
 // Owner is this process as one that executes operations: a record in the same
-// store, with a name, an epoch and a heartbeat. An owner that sends no heartbeat
-// within its TTL is considered dead: other processes take its operations over, and
-// the store accepts nothing more that it writes about them, and no operation that it
-// starts. A commit that is concurrent with the expiry may still be accepted before it.
+// store, with a name, an epoch and a heartbeat. A sweeper that sees no heartbeat of an
+// owner for one TTL declares the owner dead: other processes take its operations over,
+// and the store accepts nothing more that it writes about them, and no operation that
+// it starts. A commit that is concurrent with the expiry may be accepted before it.
+//
+// The sweeper measures that time on its own monotonic clock, and only while it can read
+// the store: neither the clock of the store nor an outage of it, however long, ends an
+// ownership. See [Manager.Sweep] for how long a sweeper needs.
 //
 // [Join] makes an Owner, for any number of managers of that store; the zero Owner
 // is not usable. It is safe for concurrent use and must not be copied. The program
@@ -29,7 +33,8 @@ type Owner struct {
 	lose  func()          // ends alive
 }
 
-// DefaultTTL is how long an owner is alive after its last heartbeat.
+// DefaultTTL is how long a sweeper sees no heartbeat of an owner before it declares the
+// owner dead.
 const DefaultTTL = 30 * time.Second
 
 type (
@@ -54,9 +59,10 @@ const (
 
 // ownersMachine is the table of owners. The alive state is transitional: the
 // process owes the next heartbeat. Every join starts a new operation, and its
-// number is the epoch.
-func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, struct{}] {
-	return fsm.Must[struct{}](fsm.Spec[ownerState, ownerEvent]{
+// number is the epoch. The deadline of an alive owner is for readers of the record; the
+// sweeper measures the TTL itself, see [heartbeats].
+func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, ownerTerms] {
+	return fsm.Must[ownerTerms](fsm.Spec[ownerState, ownerEvent]{
 		Name: ownersTable, Initial: ownerAbsent, Actors: []fsm.Actor{process},
 		States: []fsm.State[ownerState]{
 			{Name: ownerAbsent, Kind: fsm.Absent},
@@ -74,7 +80,12 @@ func ownersMachine(ttl time.Duration) *fsm.Machine[ownerState, ownerEvent, struc
 	})
 }
 
-var ownersOfDefaultTTL = sync.OnceValue(func() *fsm.Machine[ownerState, ownerEvent, struct{}] {
+// ownerTerms is the payload of an owner's record.
+type ownerTerms struct {
+	TTL time.Duration `json:"ttl"` // in nanoseconds
+}
+
+var ownersOfDefaultTTL = sync.OnceValue(func() *fsm.Machine[ownerState, ownerEvent, ownerTerms] {
 	return ownersMachine(DefaultTTL)
 })
 
@@ -89,7 +100,9 @@ func newOwners(store Store, ttl time.Duration) *core {
 // Join makes this process an owner under a name of its own, such as the host's,
 // and starts a new epoch. An earlier process of that name is dead from then on,
 // even if it only was slow; of two processes that join under one name, the later
-// one stays. A ttl of 0 is [DefaultTTL]; processes may have different ones.
+// one stays. A ttl of 0 is [DefaultTTL]; processes may have different ones. Sweepers
+// find the TTL in the owner's record, and declare the owner dead only if they sweep at
+// least four times without seeing a heartbeat.
 //
 // Errors: [ErrInvalid] for the name or a negative ttl, and those of the store.
 func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Owner, error) {
@@ -102,6 +115,7 @@ func Join(ctx context.Context, store Store, name string, ttl time.Duration) (*Ow
 	o := &Owner{ttl: ttl, core: newOwners(store, ttl)}
 	r := o.request("join", name, decide.Fire, ownerJoin)
 	r.ask.MayExist = true
+	r.edit = editBytes(func(terms *ownerTerms) error { terms.TTL = ttl; return nil }, o.core.limits.Payload)
 	if _, err := apply(ctx, []*request{r}, nil); err != nil {
 		return nil, r.fail(ctx, err)
 	}

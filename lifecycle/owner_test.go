@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -82,10 +83,8 @@ func TestJoinAmidAnEarlierLife(t *testing.T) {
 			require.NoError(t, o.Leave(t.Context()))
 		},
 		"is declared dead": func(t *testing.T, _ *lifecycle.Owner, store *lifecycle.MemoryStore) {
-			time.Sleep(time.Minute + 1)
 			other := join(t, store, "other", time.Hour)
-			m := workers(store, lifecycle.Config[event]{Owner: other})
-			sweep(t, m)
+			sweepFor(t, workers(store, lifecycle.Config[event]{Owner: other}), time.Minute)
 			require.Equal(t, "dead", storedAt(t, store, ownerKey("p")).State)
 		},
 	} {
@@ -132,8 +131,7 @@ func TestOwnerRun(t *testing.T) {
 
 		time.Sleep(time.Second + 1)
 		require.NoError(t, quick.Heartbeat(t.Context()), "late, but before any sweep")
-		time.Sleep(time.Second + 1)
-		sweep(t, watcher)
+		sweepFor(t, watcher, time.Second)
 		require.Equal(t, "dead", storedAt(t, store, ownerKey("quick")).State)
 		require.Equal(t, "alive", storedAt(t, store, ownerKey("slow")).State)
 		require.ErrorIs(t, quick.Run(t.Context()), lifecycle.ErrStale)
@@ -220,8 +218,7 @@ func TestZombie(t *testing.T) {
 		h := do(t, m, "a", "reboot", user, lifecycle.Named("reboot", []byte("it")), nil)
 		require.Equal(t, "zombie", h.Admitted().Owner)
 		require.EqualValues(t, 1, h.Admitted().Epoch)
-		time.Sleep(time.Second + 1)
-		cases := sweep(t, n)
+		cases := sweepFor(t, n, time.Second)
 		require.Len(t, cases, 1)
 		require.Equal(t, lifecycle.Redone, cases[0].Resolution)
 		require.True(t, cases[0].OwnerDead)
@@ -286,7 +283,7 @@ func TestLeave(t *testing.T) {
 		require.Equal(t, state("stopping"), get(t, m, "a").State)
 		cases := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, cases, 1)
-		require.Equal(t, `work-vm "a" in stopping, operation 3: moved to running by late, owner p is dead`, cases[0].String())
+		require.Equal(t, `work-vm "a" in stopping, operation 3: moved to running by late, because owner "p" of epoch 1 is dead`, cases[0].String())
 	})
 }
 
@@ -300,7 +297,11 @@ func TestOwnerJoinsDuringSweep(t *testing.T) {
 		running(t, m, "a")
 		running(t, m, "b")
 		do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
-		time.Sleep(time.Second + 1)
+		watcher := workers(store.MemoryStore, lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
+			return "", "", errBoom // it leaves the object
+		}})
+		sweepFor(t, watcher, time.Second)
+		require.Equal(t, "dead", storedAt(t, store, ownerKey("p")).State)
 		var h *lifecycle.Handle[state, size]
 		lister := &clocked{hooked: store}
 		lister.beforeList = func(q lifecycle.Query) {
@@ -345,4 +346,45 @@ func (s *clocked) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.Stor
 		q.Overdue = false
 	}
 	return s.MemoryStore.List(ctx, q)
+}
+
+// TestOwnerJoinsAgainDuringSweep: the list of owners has an earlier life of a process.
+// The operations of its new one are left alone, and those of the earlier one are found,
+// also by the process itself.
+func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
+	for name, own := range map[string]bool{"another process sweeps": false, "the process itself sweeps": true} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			first := join(t, store.MemoryStore, "p", time.Hour)
+			m := workers(store.MemoryStore, lifecycle.Config[event]{Owner: first})
+			running(t, m, "a")
+			running(t, m, "b")
+			do(t, m, "a", "stop", user, lifecycle.Func(untilEnded), nil)
+			var second *lifecycle.Owner
+			var h *lifecycle.Handle[state, size]
+			again := func() {
+				second = join(t, store.MemoryStore, "p", time.Hour)
+				n := workers(store.MemoryStore, lifecycle.Config[event]{Owner: second})
+				h = do(t, n, "b", "stop", user, lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil }), nil)
+			}
+			lister := &clocked{hooked: store}
+			lister.beforeList = func(q lifecycle.Query) {
+				if q.NotOwnedBy != nil && h == nil { // the owners have been read
+					again()
+				}
+			}
+			var config lifecycle.Config[event]
+			if own {
+				again()
+				config.Owner = second
+			}
+			sweeper := workers(lister, config)
+			found := append(sweep(t, sweeper), sweep(t, sweeper)...)
+			require.Len(t, found, 1, "%v", found)
+			require.Equal(t, "a", found[0].ID)
+			require.Equal(t, `owner "p" of epoch 1 is dead`, found[0].Cause)
+			wait(t, h)
+			require.ErrorIs(t, first.Heartbeat(t.Context()), lifecycle.ErrStale)
+		})
+	}
 }

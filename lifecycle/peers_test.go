@@ -236,8 +236,8 @@ func TestExplain(t *testing.T) {
 		x := explain(t, m, "a", m.Require("b", "running"))
 		require.Equal(t, strings.TrimPrefix(`
 work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
-  last change: create by user in operation 1
   next move: the process host-1, which is alive
+  last change: create by user in operation 1
   work: boot
   deadline: 2000-01-01T00:01:00Z; after 1m0s the sweeper fires late: the object moves to failed
   queue: create is running since 2000-01-01T00:00:00Z
@@ -260,7 +260,7 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
     not done: only by worker
     not fail: only by worker
     late to failed
-`, "\n"), withoutExtras(x.String()))
+`, "\n"), withoutExtras(x.Verbose()))
 		data, err := json.Marshal(x)
 		require.NoError(t, err)
 		var back lifecycle.Explanation
@@ -269,7 +269,7 @@ work-vm "a" is creating (transitional) since 2000-01-01T00:00:00Z, origin none
 
 		require.NoError(t, owner.Leave(t.Context()))
 		x = explain(t, m, "a")
-		require.Contains(t, x.NextMove, "is dead")
+		require.Equal(t, `owner "host-1" of epoch 1 is dead`, x.Cause)
 		close(gate)
 		_, _ = h.Wait(t.Context())
 		_, err = m.Explain(t.Context(), "missing")
@@ -308,4 +308,23 @@ func TestFailureByTheDeadlinesRow(t *testing.T) {
 		require.Equal(t, fsm.Sweeper, rec.Actor)
 		require.Equal(t, "no host", rec.Reason)
 	})
+}
+
+// TestReconcileStoreFails: an error of a report that is not about its object alone ends
+// Reconcile, although the objects can be listed.
+func TestReconcileStoreFails(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	m := workers(store, lifecycle.Config[event]{})
+	for _, id := range []string{"a", "b"} {
+		create(t, m, id, "create", user, size{})
+	}
+	store.reset()
+	store.onCommit = func(int, *lifecycle.Commit, func() error) error { return errBoom }
+	account := []lifecycle.PeerReport[event]{
+		{ID: "a", Operation: 1, Ended: true, Event: "done"}, {ID: "b", Operation: 1, Ended: true, Event: "done"},
+	}
+	r, err := lifecycle.Reconcile(t.Context(), m, "worker", account, nil)
+	require.ErrorIs(t, err, errBoom)
+	require.Equal(t, lifecycle.ReconcileResult[state, size]{}, r)
+	require.Equal(t, 1, store.commits, "it ends at the first one")
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// heir is a process that takes over what the owner of a second's time to live has
-// left, with a class of one at a time.
+// heir is a process that takes over, by sweepFor, what the owner with a TTL of a second
+// has left, with a class of one at a time.
 func heir(t *testing.T, store lifecycle.Store, handlers map[string]lifecycle.Handler) *sizedManager {
 	t.Helper()
-	time.Sleep(time.Second + 1)
 	owner := join(t, store, "second", time.Hour)
 	return workers(store, lifecycle.Config[event]{
 		Owner: owner, Handlers: handlers,
@@ -83,8 +82,8 @@ func TestRedoneWithin(t *testing.T) {
 			log.note(id + " is out of time after " + time.Since(begun).String())
 			return ctx.Err()
 		}})
-		begun = time.Now()
-		found := sweep(t, n)
+		begun = time.Now().Add(3 * (time.Second/3 + 1)) // the last sweep
+		found := sweepFor(t, n, time.Second)
 		for _, c := range found {
 			require.Equal(t, lifecycle.Redone, c.Resolution, "%v", c)
 		}
@@ -108,7 +107,7 @@ func TestRedoneTwice(t *testing.T) {
 		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
 		kept := stored(t, store, "a").WorkOptions
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }})
-		sweep(t, n)
+		sweepFor(t, n, time.Second)
 		require.Equal(t, "second", stored(t, store, "a").Owner)
 		require.Equal(t, kept, stored(t, store, "a").WorkOptions)
 		time.Sleep(10 * time.Second)
@@ -126,12 +125,11 @@ func TestRedoneWithoutClass(t *testing.T) {
 		m := dying(t, store, store)
 		running(t, m, "a")
 		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
-		time.Sleep(time.Second + 1)
 		n := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
 			"reboot": func(context.Context, []byte) error { return nil },
 		}})
 		before := stored(t, store, "a")
-		found := sweep(t, n)
+		found := sweepFor(t, n, time.Second)
 		require.Len(t, found, 1)
 		require.Equal(t, lifecycle.NotMoved, found[0].Resolution)
 		require.ErrorIs(t, found[0].Err, queue.ErrInvalid)

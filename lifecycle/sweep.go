@@ -19,11 +19,27 @@ import (
 // then does. [Config.Observe] may look at the outside world first and choose another
 // event.
 //
+// A transitional object that has no deadline although the table has one for its state
+// was written by another program or before the table had it. Its deadline is the
+// table's, counted from its last change. An operation that waits for its turn has no
+// deadline while its owner is alive.
+//
+// Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
+// measures that from sweep to sweep, on the monotonic clock of this process: the time
+// between two sweeps counts for at most a third of the TTL, and a sweep that cannot read
+// the owners starts the measurement again. So a new manager needs at least one TTL and
+// four sweeps; call Sweep at least every third of the TTL. A program that sweeps once
+// finds the owners that others have declared dead.
+//
+// The history row of a change by Sweep has the cause as its reason: which owner is
+// dead, or which deadline has passed.
+//
 // Clocks decide when Sweep acts, compare-and-set decides which writer wins: several
-// sweepers, and owners that come back, never do the same work twice. Sweep reads
-// three indexed ranges without payloads: objects past their deadlines, objects of
-// owners that are not alive, and transitional objects with neither deadline nor
-// owner. All other objects cost nothing.
+// sweepers, and owners that come back, never do the same work twice. Sweep reads the
+// owners, and four indexed ranges of objects without payloads: those past their
+// deadlines, those of owners that are not alive, and transitional objects without a
+// deadline that have no owner or have not changed for the shortest timeout of the
+// table. All other objects cost nothing.
 //
 // Sweep also ends the work of this manager whose operation another process has
 // taken. Call it at the start of a process, after [Join]: it finds what an earlier
@@ -45,8 +61,9 @@ type Sweeper interface {
 // random times around every, up to a fifth earlier or later, so that several
 // processes do not sweep at the same moment. The function report, if it is not nil,
 // receives the results and the error of each manager's sweep. After an error the
-// next sweep tries again. An interval of 0 is 10 seconds; a negative one is
-// [ErrInvalid]. Run starts no goroutine.
+// next sweep tries again. An interval of 0 is 10 seconds, a third of [DefaultTTL]; a
+// negative one is [ErrInvalid]. With an interval above a third of an owner's TTL, a dead
+// owner is found after four sweeps, see [Manager.Sweep]. Run starts no goroutine.
 func Run(ctx context.Context, every time.Duration, report func([]SweepResult, error), managers ...Sweeper) error {
 	if every < 0 {
 		return fmt.Errorf("%w: sweeping every %v", ErrInvalid, every)
@@ -77,12 +94,13 @@ type sweep struct {
 	*core
 	results []SweepResult
 	seen    map[string]bool   // the objects of the results
-	epochs  map[string]uint64 // of the owners that are alive, by name; 0: dead
+	alive   []OwnerRef        // the owners that are alive
+	epochs  map[string]uint64 // of the owners, by name; 0: dead; those that are not here have not been read
 }
 
 func (c *core) sweep(ctx context.Context) ([]SweepResult, error) {
-	s := &sweep{core: c, seen: map[string]bool{}, epochs: map[string]uint64{}}
-	for _, step := range []func(context.Context) error{s.endLost, s.expireOwners, s.overdue, s.orphaned, s.ownerless} {
+	s := &sweep{core: c, seen: map[string]bool{}, alive: []OwnerRef{}, epochs: map[string]uint64{}}
+	for _, step := range []func(context.Context) error{s.readOwners, s.endLost, s.orphaned, s.overdue, s.ownerless, s.undated} {
 		if err := step(ctx); err != nil {
 			return s.results, c.failed("sweep", "", err)
 		}
@@ -111,8 +129,8 @@ func (s *sweep) endLost(ctx context.Context) error {
 			continue
 		}
 		// If it has a deadline, the sweep that finds it overdue acts.
-		if !s.hasDeadline(&now) || waits(&now) {
-			if err := s.care(ctx, &now, decide.Cause{OwnerDead: true}); err != nil {
+		if s.timeout(&now) == 0 || waits(&now) {
+			if err := s.care(ctx, &now, decide.Cause{OwnerDead: true}, "this process could not write the outcome"); err != nil {
 				return err
 			}
 		}
@@ -120,25 +138,53 @@ func (s *sweep) endLost(ctx context.Context) error {
 	return nil
 }
 
-// hasDeadline reports whether the table has a deadline row for the record.
-func (c *core) hasDeadline(r *StoredRecord) bool {
+// timeout returns the timeout of the deadline row that the table has for the record; 0:
+// it has none.
+func (c *core) timeout(r *StoredRecord) time.Duration {
 	known, err := c.known(r)
 	if err != nil {
-		return false
+		return 0
 	}
-	_, row := c.table.Deadline(known.State, known.Origin)
-	return row >= 0
+	timeout, _ := c.table.Deadline(known.State, known.Origin)
+	return timeout
 }
 
-// expireOwners declares owners dead that have sent no heartbeat within their TTL.
-// From then on the store accepts nothing that they write: their next heartbeat
-// fails, and other processes take their operations by compare-and-set.
-func (s *sweep) expireOwners(ctx context.Context) error {
+// readOwners reads the owners that are alive, and declares those dead that have sent no
+// heartbeat within their TTL. From then on the store accepts nothing that they write:
+// their next heartbeat fails, and other processes take their operations by
+// compare-and-set. Owners that have been dead for a day are forgotten.
+func (s *sweep) readOwners(ctx context.Context) error {
 	if s.owners == nil {
 		return nil
 	}
+	began := time.Now()
+	var alive []StoredRecord
+	q := Query{Machine: ownersTable, States: []string{string(ownerAlive)}}
+	err := s.page(ctx, q, func(r *StoredRecord) error {
+		alive = append(alive, *r)
+		return nil
+	})
+	if err != nil {
+		s.owners.beats.fail()
+		return err
+	}
 	expire := &sweep{core: s.owners, seen: map[string]bool{}}
-	return expire.overdue(ctx)
+	dead := s.owners.beats.observe(began, alive)
+	for i := range dead {
+		cause := fmt.Sprintf("no heartbeat for %v", ownerTTL(&dead[i]))
+		if err := expire.care(ctx, &dead[i], decide.Cause{Overdue: true}, cause); err != nil {
+			return err
+		}
+	}
+	for i := range alive {
+		// An owner that had to be dead may have sent a heartbeat after all: it is read
+		// again if one of its objects is found.
+		if r := &alive[i]; !expire.seen[r.ID] {
+			s.alive = append(s.alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
+			s.epochs[r.ID] = uint64(r.Operation)
+		}
+	}
+	return expire.each(ctx, Query{States: []string{string(ownerDead)}, Overdue: true}, expire.late)
 }
 
 // overdue acts on objects past their deadlines. A transitional state counts even if
@@ -152,9 +198,12 @@ func (s *sweep) overdue(ctx context.Context) error {
 	if len(states) == 0 {
 		return nil
 	}
-	return s.each(ctx, Query{States: states, Overdue: true}, func(r *StoredRecord) error {
-		return s.care(ctx, r, decide.Cause{Overdue: true})
-	})
+	return s.each(ctx, Query{States: states, Overdue: true}, s.late)
+}
+
+// late acts on an object past its deadline.
+func (s *sweep) late(ctx context.Context, r *StoredRecord) error {
+	return s.care(ctx, r, decide.Cause{Overdue: true}, deadlinePassed(r.Deadline))
 }
 
 // orphaned acts on objects whose owner is not alive.
@@ -162,22 +211,12 @@ func (s *sweep) orphaned(ctx context.Context) error {
 	if s.owners == nil {
 		return nil
 	}
-	alive := []OwnerRef{}
-	owners := Query{Machine: ownersTable, States: []string{string(ownerAlive)}, WithoutPayload: true}
-	err := s.page(ctx, owners, func(r *StoredRecord) error {
-		alive = append(alive, OwnerRef{Name: r.ID, Epoch: uint64(r.Operation)})
-		s.epochs[r.ID] = uint64(r.Operation)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return s.each(ctx, Query{NotOwnedBy: alive}, func(r *StoredRecord) error {
+	return s.each(ctx, Query{NotOwnedBy: s.alive}, func(ctx context.Context, r *StoredRecord) error {
 		dead, err := s.ownerDead(ctx, r)
 		if err != nil || !dead {
 			return err
 		}
-		return s.care(ctx, r, decide.Cause{OwnerDead: true})
+		return s.care(ctx, r, decide.Cause{OwnerDead: true}, ownerIsDead(r))
 	})
 }
 
@@ -213,12 +252,51 @@ func (s *sweep) ownerless(ctx context.Context) error {
 	if len(states) == 0 {
 		return nil
 	}
-	return s.each(ctx, Query{States: states, NoDeadline: true, Unowned: true}, func(r *StoredRecord) error {
-		if s.hasDeadline(r) {
+	return s.each(ctx, Query{States: states, NoDeadline: true, Unowned: true}, func(ctx context.Context, r *StoredRecord) error {
+		if s.timeout(r) > 0 {
 			return nil
 		}
-		return s.care(ctx, r, decide.Cause{OwnerDead: true})
+		return s.care(ctx, r, decide.Cause{OwnerDead: true}, noOwner)
 	})
+}
+
+// undated acts on transitional objects without a deadline whose state has one in the
+// table, see [Manager.Sweep]. It asks the store for their age, because the store's clock
+// counts: for the shortest timeout of the table first, and for a longer one only if that
+// finds an object which has it.
+func (s *sweep) undated(ctx context.Context) error {
+	var shortest time.Duration
+	states := s.statesWith(func(state int) (timed bool) {
+		for i := range s.table.Rows {
+			row := &s.table.Rows[i]
+			if s.table.States[state].Kind == fsm.Transitional && row.Timeout > 0 && slices.Contains(row.From, state) {
+				timed = true
+				if shortest == 0 || row.Timeout < shortest {
+					shortest = row.Timeout
+				}
+			}
+		}
+		return timed
+	})
+	for next := shortest; next > 0; {
+		age := next
+		next = 0
+		err := s.each(ctx, Query{States: states, NoDeadline: true, UnchangedFor: age}, func(ctx context.Context, r *StoredRecord) error {
+			switch timeout := s.timeout(r); {
+			case timeout == 0 || waits(r):
+				return nil
+			case timeout <= age:
+				return s.care(ctx, r, decide.Cause{Overdue: true}, deadlinePassed(r.ChangedAt.Add(timeout)))
+			case next == 0 || timeout < next:
+				next = timeout
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) { // a table of the user's may have no column for the age
+			return err
+		}
+	}
+	return nil
 }
 
 // statesWith returns the names of the states that a condition holds for.
@@ -233,9 +311,9 @@ func (c *core) statesWith(condition func(state int) bool) (names []string) {
 
 // each calls f for the records of this machine that a query selects, without
 // payloads.
-func (s *sweep) each(ctx context.Context, q Query, f func(*StoredRecord) error) error {
+func (s *sweep) each(ctx context.Context, q Query, f func(context.Context, *StoredRecord) error) error {
 	q.Machine, q.WithoutPayload = s.table.Name, true
-	return s.page(ctx, q, f)
+	return s.page(ctx, q, func(r *StoredRecord) error { return f(ctx, r) })
 }
 
 func (s *sweep) page(ctx context.Context, q Query, f func(*StoredRecord) error) error {
@@ -258,12 +336,13 @@ func (s *sweep) page(ctx context.Context, q Query, f func(*StoredRecord) error) 
 }
 
 // care does what is decided about one object. Its error ends the sweep; an error
-// about the object alone is in the result.
-func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause) error {
+// about the object alone is in the result. The text is the cause, for the result and the
+// history.
+func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, text string) error {
 	if s.seen[r.ID] { // found a second time, and nothing helped the first time
 		return nil
 	}
-	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner}
+	result := SweepResult{Key: r.Key, From: r.State, Operation: r.Operation, Owner: r.Owner, Cause: text}
 	known, err := s.known(r)
 	if err != nil {
 		result.resolve(0, err)
@@ -317,7 +396,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 		result.Event = s.eventName(ask.Event)
 	}
 	// The object is moved from the record that was found, and from no other.
-	move := &request{core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, expect: r.Revision, before: *r}
+	move := &request{core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, reason: result.Cause, expect: r.Revision, before: *r}
 	if ask.Sweep && r.Work != "" && decide.Redoes(s.table, known.State, known.Origin) {
 		s.redo(ctx, r, move, result)
 		return

@@ -30,13 +30,13 @@ func polls(name string, giveUpFirst bool) *fsm.Machine[state, event, size] {
 		return nil
 	})
 	rows := fsm.Rows(
-		fsm.Move[state, event]("asking", "late", "asking").If(few).After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("asking", "late", time.Minute).If(few),
 		fsm.Return[state, event]("asking", "late").After(time.Minute),
 	)
 	if giveUpFirst {
 		rows = fsm.Rows(
 			fsm.Return[state, event]("asking", "late").If(enough).After(time.Minute),
-			fsm.Move[state, event]("asking", "late", "asking").After(time.Minute).Superseding(),
+			fsm.Redo[state, event]("asking", "late", time.Minute),
 		)
 	}
 	return fsm.Must[size](fsm.Spec[state, event]{
@@ -97,5 +97,55 @@ func TestSweepRedoesFull(t *testing.T) {
 		require.ErrorIs(t, found[0].Err, queue.ErrFull)
 		require.Equal(t, before, all(t, store, "work-vm", "a"))
 		time.Sleep(time.Hour)
+	})
+}
+
+// TestSweepRedoesNothing: a manager that could not report the outcome of the work does not
+// start it again.
+func TestSweepRedoesNothing(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	plant(t, store, lifecycle.StoredRecord{
+		Key: lifecycle.Key{Machine: "work-vm", ID: "a"}, State: "rebooting", Origin: "running", Work: "reboot", Owner: "gone", Epoch: 1,
+	})
+	before := stored(t, store, "a")
+	idle := lifecycle.Must(workVM, store, &lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
+		"reboot": func(context.Context, []byte) error { panic("no actor reports its outcome") },
+	}})
+	found := sweep(t, idle)
+	require.Len(t, found, 1)
+	require.Equal(t, lifecycle.NoHandler, found[0].Resolution)
+	require.Equal(t, before, stored(t, store, "a"))
+}
+
+// moving is a store with a function that runs when the overdue objects have been read.
+type moving struct {
+	*lifecycle.MemoryStore
+	then func()
+}
+
+func (s *moving) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	found, err := s.MemoryStore.List(ctx, q)
+	if q.Overdue && q.Machine == "work-vm" {
+		s.then()
+	}
+	return found, err
+}
+
+// TestSweepOfMovedObject: Observe does not see an object that has moved since the sweep
+// has found it.
+func TestSweepOfMovedObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &moving{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Observe: func(_ context.Context, r lifecycle.StoredRecord) (event, fsm.Actor, error) {
+			panic("observes " + r.State)
+		}})
+		running(t, m, "a")
+		fire(t, m, "a", "stop", user, nil)
+		time.Sleep(time.Minute + 1)
+		store.then = func() { require.Equal(t, lifecycle.Applied, report(t, m, "a", 3, "done", "worker", "")) }
+		found := sweep(t, m)
+		require.Len(t, found, 1)
+		require.Equal(t, lifecycle.Overtaken, found[0].Resolution)
+		require.Equal(t, state("stopped"), get(t, m, "a").State)
 	})
 }

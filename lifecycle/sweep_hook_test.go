@@ -85,7 +85,7 @@ func TestSweepBehindItself(t *testing.T) {
 			time.Sleep(time.Minute + 1)
 			found := sweep(t, m)
 			require.Len(t, found, 1)
-			require.Equal(t, `work-vm "a" in rebooting, operation 4: not moved: lifecycle: its work waits for its turn in this process`, found[0].String())
+			require.Equal(t, `work-vm "a" in rebooting, operation 4: not moved, because deadline 2000-01-01T00:02:00Z has passed: lifecycle: its work waits for its turn in this process`, found[0].String())
 		}
 		require.Equal(t, 1, q.Stats().Waiting)
 		close(end)
@@ -143,7 +143,7 @@ func TestRedoneOrNot(t *testing.T) {
 		for range 3 {
 			found = sweep(t, m)
 			require.Len(t, found, 1)
-			require.Equal(t, `job "a" in trying last, operation 2: needs an operator: an operator looks`, found[0].String())
+			require.Equal(t, `job "a" in trying last, operation 2: needs an operator, because this process could not write the outcome: an operator looks`, found[0].String())
 		}
 		require.Empty(t, log.list)
 		require.NoError(t, dead.Leave(t.Context()))

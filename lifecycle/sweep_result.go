@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 )
@@ -50,7 +51,8 @@ type SweepResult struct {
 	Actor      fsm.Actor
 	Operation  OpID   // before the sweep
 	Owner      string // before the sweep
-	OwnerDead  bool   // the owner is dead; false: the deadline has passed
+	OwnerDead  bool   // the owner is dead
+	Cause      string // why the object is stuck: the reason in the history
 	Manual     string // of the state in the table
 	Err        error
 }
@@ -61,8 +63,8 @@ func (s SweepResult) String() string {
 	if s.To != "" {
 		text += " to " + s.To + " by " + s.Event
 	}
-	if s.OwnerDead {
-		text += ", owner " + s.Owner + " is dead"
+	if s.Cause != "" {
+		text += ", because " + s.Cause
 	}
 	if s.Manual != "" {
 		text += ": " + s.Manual
@@ -84,3 +86,15 @@ func (s *SweepResult) resolve(success Resolution, err error) {
 		s.Resolution, s.Err = NotMoved, err
 	}
 }
+
+// The causes of a sweep, for its result, the history and an [Explanation].
+
+func ownerIsDead(r *StoredRecord) string {
+	return fmt.Sprintf("owner %q of epoch %d is dead", r.Owner, r.Epoch)
+}
+
+func deadlinePassed(deadline time.Time) string {
+	return "deadline " + deadline.UTC().Format(time.RFC3339) + " has passed"
+}
+
+const noOwner = "the operation has neither an owner nor a deadline"

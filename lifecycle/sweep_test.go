@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,37 +57,37 @@ func TestSweepCases(t *testing.T) {
 	}{
 		{
 			name: "late", event: "stop", remedy: lifecycle.Moved, state: "running",
-			text: `work-vm "a" in stopping, operation 3: moved to running by late`,
+			text: `work-vm "a" in stopping, operation 3: moved to running by late, because deadline 2000-01-01T00:01:00Z has passed`,
 		},
 		{
 			name: "orphaned", event: "stop", dead: true, remedy: lifecycle.Moved, state: "running",
-			text: `work-vm "a" in stopping, operation 3: moved to running by late, owner p is dead`,
+			text: `work-vm "a" in stopping, operation 3: moved to running by late, because owner "p" of epoch 1 is dead`,
 		},
 		{
 			name: "done again", event: "reboot", handler: "reboot", sweeper: lifecycle.Config[event]{Handlers: again},
 			remedy: lifecycle.Redone, state: "running",
-			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late`,
+			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late, because deadline 2000-01-01T00:01:00Z has passed`,
 		},
 		{
 			name: "done again for the dead", event: "reboot", handler: "reboot", dead: true, sweeper: lifecycle.Config[event]{Handlers: again},
 			remedy: lifecycle.Redone, state: "running",
-			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late, owner p is dead`,
+			text: `work-vm "a" in rebooting, operation 3: redone to rebooting by late, because owner "p" of epoch 1 is dead`,
 		},
 		{
 			name: "not done here", event: "reboot", handler: "reboot", remedy: lifecycle.NoHandler, state: "rebooting",
-			text: `work-vm "a" in rebooting, operation 3: no handler`,
+			text: `work-vm "a" in rebooting, operation 3: no handler, because deadline 2000-01-01T00:01:00Z has passed`,
 		},
 		{
 			name: "begun anew, without work", event: "reboot", remedy: lifecycle.Moved, state: "rebooting",
-			text: `work-vm "a" in rebooting, operation 3: moved to rebooting by late`,
+			text: `work-vm "a" in rebooting, operation 3: moved to rebooting by late, because deadline 2000-01-01T00:01:00Z has passed`,
 		},
 		{
 			name: "needs an operator", event: "inspect", remedy: lifecycle.NeedsOperator, state: "inspecting",
-			text: `work-vm "a" in inspecting, operation 3: needs an operator: an engineer looks at it`,
+			text: `work-vm "a" in inspecting, operation 3: needs an operator, because the operation has neither an owner nor a deadline: an engineer looks at it`,
 		},
 		{
 			name: "needs an operator, owner dead", event: "inspect", dead: true, remedy: lifecycle.NeedsOperator, state: "inspecting",
-			text: `work-vm "a" in inspecting, operation 3: needs an operator, owner p is dead: an engineer looks at it`,
+			text: `work-vm "a" in inspecting, operation 3: needs an operator, because owner "p" of epoch 1 is dead: an engineer looks at it`,
 		},
 		{
 			name: "observed", event: "stop", remedy: lifecycle.Moved, state: "stopped",
@@ -96,21 +97,21 @@ func TestSweepCases(t *testing.T) {
 				}
 				return "done", "worker", nil
 			}},
-			text: `work-vm "a" in stopping, operation 3: moved to stopped by done`,
+			text: `work-vm "a" in stopping, operation 3: moved to stopped by done, because deadline 2000-01-01T00:01:00Z has passed`,
 		},
 		{
 			name: "observed nothing", event: "stop", remedy: lifecycle.Moved, state: "running",
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "done", "", nil // the event means nothing
 			}},
-			text: `work-vm "a" in stopping, operation 3: moved to running by late`,
+			text: `work-vm "a" in stopping, operation 3: moved to running by late, because deadline 2000-01-01T00:01:00Z has passed`,
 		},
 		{
 			name: "observer fails", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: errBoom,
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "", "", errBoom
 			}},
-			text: `work-vm "a" in stopping, operation 3: not moved: boom`,
+			text: `work-vm "a" in stopping, operation 3: not moved, because deadline 2000-01-01T00:01:00Z has passed: boom`,
 		},
 		{
 			name: "observer is wrong", event: "stop", remedy: lifecycle.NotMoved, state: "stopping", errIs: fsm.ErrNotAllowed,
@@ -123,7 +124,7 @@ func TestSweepCases(t *testing.T) {
 			sweeper: lifecycle.Config[event]{Observe: func(context.Context, lifecycle.StoredRecord) (event, fsm.Actor, error) {
 				return "fly", "user", nil
 			}},
-			text: `work-vm "a" in stopping, operation 3: not moved: lifecycle: sweep work-vm "a": fly by user in stopping: unknown event`,
+			text: `work-vm "a" in stopping, operation 3: not moved, because deadline 2000-01-01T00:01:00Z has passed: lifecycle: sweep work-vm "a": fly by user in stopping: unknown event`,
 		},
 		{
 			name: "overtaken", event: "stop", overtake: true, remedy: lifecycle.Overtaken, state: "stopped", errIs: lifecycle.ErrConflict,
@@ -154,11 +155,9 @@ func TestSweepCases(t *testing.T) {
 			default:
 				fire(t, m, "a", c.event, user, nil)
 			}
-			pause := time.Minute + 1
-			if c.dead {
-				pause = time.Second + 1 // long before the deadline
+			if !c.dead {
+				time.Sleep(time.Minute + 1)
 			}
-			time.Sleep(pause)
 			if c.overtake {
 				done := false
 				store.onCommit = func(_ int, commit *lifecycle.Commit, write func() error) error {
@@ -170,10 +169,21 @@ func TestSweepCases(t *testing.T) {
 				}
 			}
 			n := workers(store, c.sweeper)
-			found := sweep(t, n)
+			var found []lifecycle.SweepResult
+			if c.dead {
+				found = sweepFor(t, n, time.Second) // long before the deadline
+			} else {
+				found = sweep(t, n)
+			}
 			synctest.Wait()
 			require.Len(t, found, 1)
 			require.Equal(t, c.remedy, found[0].Resolution, "%v", found[0])
+			if c.remedy == lifecycle.Moved || c.remedy == lifecycle.Redone {
+				rows := rowsOf(t, m, "a", 0, 0)
+				require.True(t, slices.ContainsFunc(rows, func(row lifecycle.HistoryRow) bool {
+					return row.Event == found[0].Event && row.Reason == found[0].Cause
+				}), "the history has the cause: %v", rows)
+			}
 			if c.text != "" {
 				require.Equal(t, c.text, found[0].String())
 			}
@@ -278,7 +288,7 @@ func TestLeftAlone(t *testing.T) {
 	for range 2 {
 		found := sweep(t, m)
 		require.Len(t, found, 1)
-		require.Equal(t, `job "n" in busy, operation 1: no row`, found[0].String())
+		require.Equal(t, `job "n" in busy, operation 1: no row, because the operation has neither an owner nor a deadline`, found[0].String())
 	}
 	fire(t, m, "n", "end", user, nil)
 	require.Empty(t, sweep(t, m))

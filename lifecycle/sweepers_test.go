@@ -29,14 +29,12 @@ func TestTwoSweepers(t *testing.T) {
 			running(t, m, id)
 			do(t, m, id, "reboot", user, lifecycle.Named("reboot", []byte(id)), nil)
 		}
-		time.Sleep(time.Minute + 1)
 		results := make(chan []lifecycle.SweepResult, 2)
 		for i := range 2 {
 			go func() {
 				o := join(t, store, fmt.Sprint("sweeper ", i), time.Hour)
 				n := workers(store, lifecycle.Config[event]{Owner: o, Handlers: map[string]lifecycle.Handler{"reboot": log.handler("again")}})
-				found := sweep(t, n)
-				results <- found
+				results <- sweepFor(t, n, time.Second)
 			}()
 		}
 		redone := 0
@@ -77,7 +75,7 @@ func TestWrongClock(t *testing.T) {
 		require.Equal(t, "running", found[0].To)
 		require.Equal(t, lifecycle.Lost, outcomeOf(t, a).Outcome)
 		require.Equal(t, state("running"), get(t, m, "b").State)
-		require.ErrorIs(t, o.Heartbeat(t.Context()), lifecycle.ErrStale, "also its owner was thought to be dead")
+		require.NoError(t, o.Heartbeat(t.Context()), "the clock of the store ends no ownership")
 		for _, id := range []string{"a", "b"} {
 			path(t, workVM, "none", rowsOf(t, m, id, 0, 0))
 		}

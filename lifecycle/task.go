@@ -24,7 +24,10 @@ type Task struct {
 	core *core
 	with []*Task // the other objects of the operation
 
+	timeout time.Duration // of the work; 0: none
+
 	mu     sync.Mutex
+	begun  time.Time               // zero: the work has not begun
 	cancel context.CancelCauseFunc // ends the work's context; nil: the work has not begun
 	lost   error                   // why the operation was taken away; nil: it was not
 	ended  Outcome                 // Lost or TimedOut, if that has ended the work
@@ -60,7 +63,7 @@ func (t *Task) begin(ctx context.Context) (context.Context, context.CancelCauseF
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cancel = cancel
+	t.cancel, t.begun = cancel, time.Now()
 	if t.lost != nil {
 		t.ended = Lost
 	}
@@ -95,6 +98,19 @@ func (t *Task) outcome(seen Outcome) Outcome {
 		return t.ended
 	}
 	return seen
+}
+
+// excess returns for how long the work has run after its time-out; nil has not.
+func (t *Task) excess() time.Duration {
+	if t == nil || t.timeout == 0 {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.begun.IsZero() {
+		return 0
+	}
+	return time.Since(t.begun) - t.timeout
 }
 
 type taskKey struct{}

@@ -20,7 +20,7 @@ import (
 // waits reports whether the operation of a record waits for its turn.
 func waits(r *StoredRecord) bool {
 	options, err := readOptions(r)
-	return err == nil && options.Waiting
+	return err == nil && options.Waiting && r.Owner != ""
 }
 
 // mark sets or removes the mark of a record that waits for its turn.

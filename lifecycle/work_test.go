@@ -51,7 +51,7 @@ var workVM = fsm.Must[size](fsm.Spec[state, event]{
 		fsm.Move[state, event]("running", "reboot", "rebooting").By("user"),
 		fsm.Move[state, event]("rebooting", "done", "running").By("worker"),
 		fsm.Move[state, event]("rebooting", "fail", "failed").By("worker"),
-		fsm.Move[state, event]("rebooting", "late", "rebooting").After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("rebooting", "late", time.Minute),
 		fsm.Move[state, event]("stopped", "delete", "deleting").AlsoFrom("failed").By("user"),
 		fsm.Move[state, event]("starting", "delete", "deleting").By("user").Superseding(),
 		fsm.Move[state, event]("deleting", "done", "none").By("worker"),

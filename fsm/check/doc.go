@@ -51,6 +51,7 @@
 //	no-deadline           info            a demand of fsm.New, one finding for all states
 //	needless-manual       info            a demand of fsm.New, one finding for all states
 //	deadline-from-absent  error
+//	endless-timeout       info            a demand of fsm.New, one finding for all states
 //	error-no-exit         error           no row leads out of an error state
 //	cannot-rest           error           no path leads from a transitional state to a state of rest
 //	cannot-end            warning         no path leads to a final or absent state, in a table that has one

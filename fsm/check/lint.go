@@ -49,7 +49,7 @@ var rules = []struct {
 		fsm.NoName, fsm.BadName, fsm.DuplicateName, fsm.TooLarge, fsm.NoInitial, fsm.UnknownState, fsm.UnknownActor,
 		fsm.NoActor, fsm.NoSource, fsm.BadRow, fsm.BadState, fsm.BadGuard, fsm.DuplicateRow, fsm.AmbiguousRow,
 		fsm.Unreachable, fsm.DeadEnd, fsm.FinalExit, fsm.NoOrigin, fsm.NeverFits, fsm.NoDeadline,
-		fsm.NeedlessManual, fsm.DeadlineFromAbsent,
+		fsm.NeedlessManual, fsm.DeadlineFromAbsent, fsm.EndlessTimeout,
 	}, (*linter).problems},
 	{[]string{LintErrorNoExit}, (*linter).errorNoExit},
 	{[]string{LintCannotRest, LintCannotEnd}, (*linter).cannot},

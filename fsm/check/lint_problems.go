@@ -70,6 +70,7 @@ func (l *linter) more(f *Finding, row int) {
 var demanded = map[string]string{
 	fsm.NoDeadline:     "transitional, with neither a timeout nor Manual",
 	fsm.NeedlessManual: "Manual where nothing is manual",
+	fsm.EndlessTimeout: "a timeout that comes back to its own state in the same operation",
 }
 
 // advice is the remedy for each problem of package fsm.
@@ -95,5 +96,6 @@ var advice = map[string]string{
 	fsm.NeverFits:          "Correct the origin condition, or remove the row.",
 	fsm.NoDeadline:         "Add a timeout, or name the operator in Manual.",
 	fsm.NeedlessManual:     "Remove Manual.",
+	fsm.EndlessTimeout:     "Make the row with fsm.Redo, which starts the operation again, or lead it to another state.",
 	fsm.DeadlineFromAbsent: "Remove the timeout. No object exists in the state.",
 }

@@ -47,12 +47,12 @@ var vm = fsm.Must[struct{}](fsm.Spec[state, event]{
 		fsm.Move[state, event]("running", "reboot", "rebooting").By("user"),
 		fsm.Move[state, event]("rebooting", "done", "running").By("worker"),
 		fsm.Move[state, event]("rebooting", "fail", "failed").By("worker"),
-		fsm.Move[state, event]("rebooting", "late", "rebooting").After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("rebooting", "late", time.Minute),
 		fsm.Move[state, event]("stopped", "delete", "deleting").AlsoFrom("failed").By("user"),
 		fsm.Move[state, event]("starting", "delete", "deleting").By("user").Superseding(),
 		fsm.Move[state, event]("deleting", "done", "none").By("worker"),
 		fsm.Move[state, event]("deleting", "fail", "failed").By("worker"),
-		fsm.Move[state, event]("deleting", "late", "deleting").After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("deleting", "late", time.Minute),
 	),
 })
 

@@ -159,6 +159,6 @@ var tries = fsm.Must[int](spec{
 	Rows: fsm.Rows(
 		fsm.Move("Idle", "ask", "Asking").By("user"),
 		fsm.Return("Asking", "late").If(guard("often enough")).After(time.Minute),
-		fsm.Move("Asking", "late", "Asking").After(time.Minute).Superseding(),
+		fsm.Redo("Asking", "late", time.Minute),
 	),
 }).Table()

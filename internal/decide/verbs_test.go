@@ -320,7 +320,7 @@ var polls = fsm.Must[int](spec{
 	States: []fsm.State[string]{{Name: "Idle"}, {Name: "Asking", Kind: fsm.Transitional}},
 	Rows: fsm.Rows(
 		fsm.Move("Idle", "ask", "Asking").By("user"),
-		fsm.Move("Asking", "late", "Asking").If(guard("not yet often")).After(time.Minute).Superseding(),
+		fsm.Redo("Asking", "late", time.Minute).If(guard("not yet often")),
 		fsm.Return("Asking", "late").After(time.Minute),
 	),
 }).Table()

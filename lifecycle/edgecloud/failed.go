@@ -79,7 +79,7 @@ func Errors[T any](rec Record[T]) []string {
 	switch {
 	case !isError(rec.State):
 		return nil
-	case rec.Event == string(TimedOut) && rec.Reason == "":
+	case rec.Event == string(TimedOut) && rec.Reason != noAnswer:
 		return []string{notFinished}
 	}
 	return strings.Split(rec.Reason, "\n")

@@ -50,11 +50,11 @@ var disk = fsm.Must[int](fsm.Spec[state, event]{
 		fsm.Move[state, event]("used", "copy", "copying").By(user),
 		fsm.Move[state, event]("copying", "done", "used").By(worker),
 		fsm.Move[state, event]("copying", "fail", "broken").AlsoFrom("detaching", "deleting").By(worker),
-		fsm.Move[state, event]("copying", "late", "copying").After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("copying", "late", time.Minute),
 		fsm.Move[state, event]("free", "delete", "deleting").AlsoFrom("broken").By(user),
 		fsm.Move[state, event]("growing", "delete", "deleting").By(user).Superseding(),
 		fsm.Move[state, event]("deleting", "done", "none").By(worker),
-		fsm.Move[state, event]("deleting", "late", "deleting").After(time.Minute).Superseding(),
+		fsm.Redo[state, event]("deleting", "late", time.Minute),
 	),
 })
 

@@ -1,0 +1,202 @@
+package lifecycle_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// fragile is a store that can fail, and whose clock can be wrong.
+type fragile struct {
+	*lifecycle.MemoryStore
+	down  bool
+	ahead bool // every deadline has passed
+	slow  bool // no deadline has passed
+}
+
+func (s *fragile) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if s.down {
+		return lifecycle.StoredRecord{}, errBoom
+	}
+	return s.MemoryStore.Get(ctx, key)
+}
+
+func (s *fragile) Commit(ctx context.Context, c *lifecycle.Commit) error {
+	if s.down {
+		return errBoom
+	}
+	return s.MemoryStore.Commit(ctx, c)
+}
+
+func (s *fragile) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	switch {
+	case s.down:
+		return nil, errBoom
+	case s.slow && q.Overdue:
+		return nil, nil
+	case s.ahead && q.Machine == "interlock.owner":
+		q.Overdue = false
+	}
+	return s.MemoryStore.List(ctx, q)
+}
+
+const ownersTTL = 9 * time.Second // below the deadline of a minute
+
+// sweptOwner is an owner with an operation whose work does not end, and a manager of
+// another process that sweeps.
+func sweptOwner(t *testing.T, store *fragile) (*lifecycle.Owner, *sizedManager) {
+	t.Helper()
+	owner := join(t, store, "p", ownersTTL)
+	m := workers(store, lifecycle.Config[event]{Owner: owner})
+	running(t, m, "a")
+	ctx, end := context.WithCancel(context.Background())
+	t.Cleanup(end)
+	do(t, m, "a", "stop", user, lifecycle.Func(func(context.Context) error { <-ctx.Done(); return nil }), nil)
+	return owner, workers(store, lifecycle.Config[event]{})
+}
+
+// TestOutageEndsNoOwnership: the store fails for longer than the TTL, with or without a
+// sweep meanwhile, and recovers. A sweep before the owner's next heartbeat takes nothing.
+func TestOutageEndsNoOwnership(t *testing.T) {
+	for name, sweeping := range map[string]bool{"the sweeper sees the outage": true, "the sweeper is paused, too": false} {
+		inBubble(t, name, func(t *testing.T) {
+			store := &fragile{MemoryStore: lifecycle.NewMemoryStore()}
+			owner, m := sweptOwner(t, store)
+			for range 10 {
+				require.NoError(t, owner.Heartbeat(t.Context()))
+				require.Empty(t, sweep(t, m))
+				time.Sleep(ownersTTL / 3)
+			}
+			if sweeping {
+				require.Empty(t, sweep(t, m)) // what was seen before the outage does not count after it
+			}
+			store.down = true
+			for range 3 {
+				time.Sleep(ownersTTL / 3)
+				require.Error(t, owner.Heartbeat(t.Context()))
+				if sweeping {
+					_, err := m.Sweep(t.Context())
+					require.ErrorIs(t, err, errBoom)
+				}
+			}
+			store.down = false
+			for range 3 { // the heartbeats are still to come
+				require.Empty(t, sweep(t, m))
+				time.Sleep(ownersTTL/3 - 1)
+			}
+			require.NoError(t, owner.Heartbeat(t.Context()))
+			require.Empty(t, sweep(t, m))
+		})
+	}
+}
+
+// TestDeadOwner: an owner that sends no heartbeat is dead after its own TTL, which the
+// sweeper finds in the record. Sweeps that are frequent find it no earlier, rare ones
+// need four. A record without a TTL has the default.
+func TestDeadOwner(t *testing.T) {
+	for name, c := range map[string]struct{ every, after time.Duration }{
+		"each second": {time.Second, ownersTTL},
+		"each third":  {ownersTTL / 3, ownersTTL},
+		"rarely":      {4 * ownersTTL / 5, 3 * 4 * ownersTTL / 5},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			_, m := sweptOwner(t, &fragile{MemoryStore: lifecycle.NewMemoryStore()})
+			began := time.Now()
+			found := sweep(t, m)
+			for len(found) == 0 {
+				time.Sleep(c.every)
+				found = sweep(t, m)
+			}
+			require.InDelta(t, c.after, time.Since(began), float64(c.every))
+			require.GreaterOrEqual(t, time.Since(began), ownersTTL)
+			require.Equal(t, `owner "p" of epoch 1 is dead`, found[0].Cause)
+		})
+	}
+	inBubble(t, "without a TTL", func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		plant(t, store, lifecycle.StoredRecord{Key: ownerKey("old"), State: "alive", Origin: "absent"})
+		m := workers(store, lifecycle.Config[event]{})
+		for range 3 {
+			sweep(t, m)
+			time.Sleep(lifecycle.DefaultTTL/3 + 1)
+		}
+		require.Equal(t, "alive", storedAt(t, store, ownerKey("old")).State)
+		sweep(t, m)
+		require.Equal(t, "dead", storedAt(t, store, ownerKey("old")).State)
+	})
+}
+
+// TestHeartbeatStartsAgain: a single heartbeat within the TTL keeps the ownership.
+func TestHeartbeatStartsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &fragile{MemoryStore: lifecycle.NewMemoryStore()}
+		owner, m := sweptOwner(t, store)
+		for i := range 15 {
+			require.Empty(t, sweep(t, m))
+			time.Sleep(ownersTTL / 3)
+			if i%3 == 2 {
+				require.NoError(t, owner.Heartbeat(t.Context()))
+			}
+		}
+	})
+}
+
+// TestPausedSweeper: the first sweep after a pause, in which nothing was seen, ends no
+// ownership.
+func TestPausedSweeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		owner, m := sweptOwner(t, &fragile{MemoryStore: lifecycle.NewMemoryStore()})
+		require.Empty(t, sweep(t, m))
+		time.Sleep(5 * ownersTTL) // both processes
+		require.Empty(t, sweep(t, m))
+		require.NoError(t, owner.Heartbeat(t.Context()))
+		require.Empty(t, sweep(t, m))
+	})
+}
+
+// TestClockOfTheStore: no jump of the store's clock ends an ownership, and none keeps a
+// dead one.
+func TestClockOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &fragile{MemoryStore: lifecycle.NewMemoryStore(), ahead: true}
+		owner, m := sweptOwner(t, store)
+		for range 5 {
+			require.Empty(t, sweep(t, m))
+			time.Sleep(ownersTTL / 3)
+			require.NoError(t, owner.Heartbeat(t.Context()))
+		}
+		store.ahead, store.slow = false, true
+		found := sweepFor(t, m, ownersTTL)
+		require.Len(t, found, 1)
+		require.True(t, found[0].OwnerDead)
+		require.ErrorIs(t, owner.Heartbeat(t.Context()), lifecycle.ErrStale)
+		rows, err := store.History(t.Context(), ownerKey("p"), 1, 1)
+		require.NoError(t, err)
+		require.Equal(t, "no heartbeat for 9s", rows[0].Reason)
+	})
+}
+
+// TestHeartbeatDuringSweep: an owner that seems to be dead sends a heartbeat just before
+// it is declared dead. It keeps its operation.
+func TestHeartbeatDuringSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		owner, _ := sweptOwner(t, &fragile{MemoryStore: hooks.MemoryStore})
+		m := workers(hooks, lifecycle.Config[event]{})
+		hooks.onCommit = func(_ int, c *lifecycle.Commit, write func() error) error {
+			require.Equal(t, "dead", c.Changes[0].To.State)
+			hooks.onCommit = nil
+			require.NoError(t, owner.Heartbeat(t.Context()))
+			return write()
+		}
+		require.Empty(t, sweepFor(t, m, ownersTTL))
+		require.Nil(t, hooks.onCommit)
+		require.NoError(t, owner.Heartbeat(t.Context()))
+		require.Equal(t, "stopping", storedAt(t, hooks, lifecycle.Key{Machine: "work-vm", ID: "a"}).State)
+	})
+}

@@ -1,0 +1,93 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// TestSweepUndated: a transitional object without a deadline, whose state has one in the
+// table, gets the table's, whether its owner is alive or it has none. Explain names the
+// same moment, and the same cause as the sweep.
+func TestSweepUndated(t *testing.T) {
+	for name, owner := range map[string]string{"without an owner": "", "its owner is alive": "p"} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			epoch := join(t, store, "p", time.Hour).Epoch()
+			if owner == "" {
+				epoch = 0
+			}
+			m := lifecycle.Must(lonely, store, nil)
+			for id, state := range map[string]string{"minute": "moving", "hour": "stuck", "lost": "stuck"} {
+				origin := "old"
+				if id == "lost" { // the table has no deadline for its origin
+					origin = "new"
+				}
+				plant(t, store, lifecycle.StoredRecord{
+					Key: lifecycle.Key{Machine: "lonely", ID: id}, State: state, Origin: origin, Owner: owner, Epoch: epoch,
+				})
+			}
+			expected := map[string]string{
+				"minute": "deadline 2000-01-01T00:01:00Z has passed", "hour": "deadline 2000-01-01T01:00:00Z has passed",
+			}
+			sweeps := func() map[string]string {
+				causes := map[string]string{}
+				for _, r := range sweep(t, m) {
+					if r.ID != "lost" {
+						require.Equal(t, lifecycle.Moved, r.Resolution, "%v", r)
+						causes[r.ID] = r.Cause
+						rows := rowsOf(t, m, r.ID, 1, 0)
+						require.Equal(t, r.Cause, rows[0].Reason)
+					}
+				}
+				return causes
+			}
+			x := explain(t, m, "minute")
+			require.Empty(t, x.Cause)
+			require.Equal(t, time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC), x.Deadline)
+			require.Equal(t, "after 1m0s the sweeper fires late: the object moves to old; "+
+				"the record has no deadline, so it counts from the last change", x.Then)
+
+			time.Sleep(time.Minute - 1)
+			require.Empty(t, sweeps())
+			time.Sleep(2 * time.Nanosecond)
+			require.Equal(t, expected["minute"], explain(t, m, "minute").Cause)
+			require.Equal(t, map[string]string{"minute": expected["minute"]}, sweeps())
+			time.Sleep(time.Hour)
+			require.Equal(t, expected["hour"], explain(t, m, "hour").Cause)
+			require.Equal(t, map[string]string{"hour": expected["hour"]}, sweeps())
+		})
+	}
+}
+
+// TestSweepWaiting: an operation that waits for its turn has no deadline while its owner
+// is alive. If the owner is dead, the sweep finds it at once.
+func TestSweepWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		owner := join(t, store, "p", time.Hour)
+		m := lifecycle.Must(lonely, store, nil)
+		plant(t, store, lifecycle.StoredRecord{
+			Key: lifecycle.Key{Machine: "lonely", ID: "a"}, State: "moving", Origin: "new",
+			Owner: "p", Epoch: owner.Epoch(), WorkOptions: []byte(`{"waiting":true}`),
+		})
+		time.Sleep(time.Hour)
+		require.NoError(t, owner.Heartbeat(t.Context()))
+		require.Empty(t, sweep(t, m))
+		x := explain(t, m, "a")
+		require.Zero(t, x.Deadline)
+		require.Empty(t, x.Cause)
+		require.Equal(t, "the process p, which is alive; the work waits for its turn", x.NextMove)
+
+		require.NoError(t, owner.Leave(t.Context()))
+		require.Equal(t, `owner "p" of epoch 1 is dead`, explain(t, m, "a").Cause)
+		found := sweep(t, m)
+		require.Len(t, found, 1)
+		require.Equal(t, lifecycle.Moved, found[0].Resolution)
+		require.Equal(t, `owner "p" of epoch 1 is dead`, found[0].Cause)
+	})
+}
