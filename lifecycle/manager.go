@@ -150,7 +150,7 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 		return fmt.Errorf("%w: New: Config.Owner was not made by Join", ErrInvalid)
 	}
 	table := m.Table()
-	if _, own := any(m).(*fsm.Machine[ownerState, ownerEvent, struct{}]); !own && strings.HasPrefix(table.Name, "interlock.") {
+	if _, own := any(m).(*fsm.Machine[ownerState, ownerEvent, ownerTerms]); !own && strings.HasPrefix(table.Name, "interlock.") {
 		return fmt.Errorf("%w: New: machine names that begin with interlock. are the library's: %s", ErrInvalid, table.Name)
 	}
 	if config.WorkerActor == fsm.Sweeper {

@@ -125,6 +125,7 @@ func TestRedoneWithoutClass(t *testing.T) {
 		m := dying(t, store, store)
 		running(t, m, "a")
 		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Class: "slow"}, nil)
+		synctest.Wait() // until its turn has begun
 		n := workers(store, lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{
 			"reboot": func(context.Context, []byte) error { return nil },
 		}})
