@@ -146,6 +146,7 @@ func TestOverrideOfWork(t *testing.T) {
 		end := make(chan struct{})
 		work := func(context.Context) error { <-end; return nil }
 		h := do(t, m, "a", "stop", user, lifecycle.Func(work), nil)
+		synctest.Wait() // the turn begins with a commit
 		rec := override(t, other, "a", "stopping", "ann", "another process does it", nil)
 		require.Empty(t, rec.Owner)
 		close(end)

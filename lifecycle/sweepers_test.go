@@ -70,6 +70,7 @@ func TestWrongClock(t *testing.T) {
 		}
 		work := lifecycle.Func(func(context.Context) error { time.Sleep(time.Second); return nil })
 		a := do(t, m, "a", "stop", user, work, nil)
+		synctest.Wait() // the turn begins with a commit
 		found := sweep(t, workers(store, lifecycle.Config[event]{}))
 		require.Len(t, found, 1)
 		require.Equal(t, "running", found[0].To)

@@ -176,6 +176,7 @@ func TestWorkWithOfAnotherProcess(t *testing.T) {
 		add(t, alpha, "b", user, size{})
 		end := make(chan struct{})
 		long := do(t, beta, "b", "start", user, lifecycle.Func(func(context.Context) error { <-end; return nil }), nil)
+		synctest.Wait() // the turn begins with a commit
 		got := doParts(t, alpha, "a", "start", user, lifecycle.Func(fine), nil,
 			firing(alpha, "b", "attach", user, nil))
 		wait(t, got)
