@@ -70,11 +70,9 @@ func (s abroad) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRec
 	return r, err
 }
 
-// TestExplainTimes: times of the store and of this process are in one zone, UTC.
+// TestExplainTimes: times of the store and of this process, which TestMain puts into
+// another zone, are in one zone, UTC.
 func TestExplainTimes(t *testing.T) {
-	local := time.Local
-	defer func() { time.Local = local }()
-	time.Local = time.FixedZone("", -5*3600)
 	synctest.Test(t, func(t *testing.T) {
 		m := workers(abroad{lifecycle.NewMemoryStore()}, lifecycle.Config[event]{Queue: queue.Must[lifecycle.Key](nil)})
 		hold := make(chan struct{})

@@ -63,27 +63,34 @@ func exactCommits(t *testing.T, writer, reader lifecycle.Store, disturb func()) 
 	var mu sync.Mutex
 	var all []sent
 	var group sync.WaitGroup
+	move := func(messages int) (written bool) {
+		now, err := reader.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
+		if err != nil {
+			time.Sleep(time.Millisecond) // for an engine that starts
+			return false
+		}
+		c := next(now, messages)
+		twin := *c
+		twin.Changes = slices.Clone(c.Changes)
+		err = writer.Commit(t.Context(), &twin)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, sent{c, err})
+		return err == nil
+	}
 	for range writers {
 		group.Go(func() {
 			for i := 0; i < each || !done.Load(); i++ {
-				now, err := reader.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
-				if err != nil {
-					time.Sleep(time.Millisecond) // for an engine that starts
-					continue
-				}
-				c := next(now, i%2)
-				twin := *c
-				twin.Changes = slices.Clone(c.Changes)
-				err = writer.Commit(t.Context(), &twin)
-				mu.Lock()
-				all = append(all, sent{c, err})
-				mu.Unlock()
+				move(i % 2)
 			}
 		})
 	}
 	disturb()
 	done.Store(true)
 	group.Wait()
+	for !move(0) { // no earlier commit that is sent again can be written now
+		continue
+	}
 
 	key := lifecycle.Key{Machine: "order", ID: "a"}
 	var rows []lifecycle.HistoryRow
