@@ -105,7 +105,7 @@ func TestRedoneTwice(t *testing.T) {
 		m := dying(t, store, store)
 		running(t, m, "a")
 		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Timeout: 10 * time.Second}, nil)
-		synctest.Wait() // the turn begins with a commit
+		synctest.Wait() // until its turn has begun
 		kept := stored(t, store, "a").WorkOptions
 		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }})
 		sweepFor(t, n, time.Second)
