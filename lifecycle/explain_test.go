@@ -53,6 +53,7 @@ func TestExplainNextMove(t *testing.T) {
 		running(t, m, "vm")
 		hold := make(chan struct{})
 		do(t, m, "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
+		synctest.Wait() // until the work has begun
 		require.Equal(t, "the process p, which is alive", owes("vm"))
 		require.NoError(t, o.Leave(t.Context()))
 		require.Equal(t, "an operator: an engineer looks at it", owes("vm"))

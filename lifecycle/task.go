@@ -239,6 +239,16 @@ func (ts *tasks) waits(r *StoredRecord) bool {
 	return t.cancel == nil
 }
 
+// changed notes a change of an object: the work of its operation has another deadline
+// now, or the operation was taken away.
+func (ts *tasks) changed(r *request) {
+	now := &r.change.To
+	if t := ts.of(now.ID); t != nil && t.owns(now) {
+		t.extend(r)
+	}
+	ts.taken(now)
+}
+
 // taken ends the work whose operation a change has taken away.
 func (ts *tasks) taken(now *StoredRecord) {
 	t := ts.of(now.ID)
