@@ -104,7 +104,9 @@ type operation struct {
 	task     *Task
 	admitted StoredRecord
 
-	unwritten []*Task // of other objects, after the last attempt to write the outcome
+	// Of the attempts to write the outcome, which one goroutine at a time makes.
+	unwritten []*Task       // of other objects, after the last attempt
+	sent      []sentOutcome // those that may have been written
 
 	done chan struct{} // closed when the outcome is written or cannot be written
 
