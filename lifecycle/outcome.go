@@ -117,11 +117,12 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		}
 		return o.conclude(ctx, outcome, edit.err)
 	}
-	if hook, ok := errors.AsType[*hookError](err); ok && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
+	hook, hooked := errors.AsType[*hookError](err)
+	if hooked && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
 		return o.conclude(ctx, Failed, hook.err)
 	}
 	switch {
-	case ownerLost(err): // another process takes the operation over
+	case ownerLost(err) && !hooked: // another process takes the operation over
 		return o.failed(Lost, errors.Join(err, why), nil)
 	case err != nil:
 		if unknown, ok := errors.AsType[*UnknownOutcomeError](err); ok && own.change != nil {

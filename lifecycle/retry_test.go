@@ -155,3 +155,17 @@ func TestDrainInsideWork(t *testing.T) {
 		require.EqualValues(t, "running", wait(t, h).State)
 	})
 }
+
+// TestHookMeetsDeadOwner: BeforeCommit returns the error of a process that is dead.
+// The owner of the operation is another one, so the operation is not lost.
+func TestHookMeetsDeadOwner(t *testing.T) {
+	_, m := outage(t, lifecycle.Config[event]{BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+		if ch.To.Event == "done" && ch.From == "starting" {
+			return nil, &lifecycle.OwnerError{Owner: lifecycle.OwnerRef{Name: "q", Epoch: 1}}
+		}
+		return nil, nil
+	}})
+	failed := outcomeOf(t, do(t, m, "a", "start", user, lifecycle.Func(fine), nil))
+	require.Equal(t, lifecycle.Succeeded, failed.Outcome)
+	require.ErrorIs(t, failed.Unwritten, lifecycle.ErrStale)
+}
