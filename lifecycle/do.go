@@ -290,6 +290,7 @@ func (o *operation) run(ctx context.Context) error {
 	if owner := o.core.owner; owner != nil {
 		defer context.AfterFunc(owner.alive, func() { o.task.lose(context.Cause(owner.alive)) })()
 	}
+	defer o.task.returned()
 	if o.work.Run != nil {
 		err = o.work.Run(ctx)
 	} else {

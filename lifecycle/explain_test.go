@@ -92,3 +92,23 @@ func TestExplainTimes(t *testing.T) {
 		close(hold)
 	})
 }
+
+// TestExplainAfterWork: the work has taken longer than its time-out and has ended, and
+// its outcome is not written yet. Explain does not advise to restart the process.
+func TestExplainAfterWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		work := sleeping(3 * time.Second)
+		work.Timeout = time.Second
+		h := do(t, m, "a", "start", user, work, nil)
+		time.Sleep(2 * time.Second)
+		require.Contains(t, explain(t, m, "a").Cause, "restart this process")
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnavailable }
+		time.Sleep(10 * time.Second)
+		require.Empty(t, explain(t, m, "a").Cause)
+		store.onCommit = nil
+		wait(t, h)
+	})
+}
