@@ -103,6 +103,7 @@ type operation struct {
 	// Written by the admission, read afterwards.
 	task     *Task
 	admitted StoredRecord
+	waits    bool // one of the objects waits for its turn, see turn.go
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt
@@ -252,9 +253,11 @@ func (o *operation) noteAdmitted(r *request) {
 	t := newTask(o.core, &r.change.To)
 	t.extend(r)
 	t.timeout = o.work.Timeout
+	o.waits = waits(&r.change.To)
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))
+			o.waits = o.waits || waits(&other.change.To)
 		}
 	}
 	o.task, o.admitted, o.last = t, r.change.To, r.change.To

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -59,7 +60,7 @@ func (o *operation) turnRetry() queue.Retry {
 // away while it waited. The error is a *turnError, or [ErrStale].
 func (o *operation) startTurn(ctx context.Context) error {
 	var err error
-	if waits(&o.admitted) {
+	if o.waits {
 		err = o.beginWork(ctx)
 	} else {
 		var now StoredRecord
@@ -107,13 +108,18 @@ func (o *operation) beginWork(ctx context.Context) error {
 func (r *request) planWait(change *StoredChange) error {
 	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
 	switch {
-	case starts && r.core.owner != nil: // also in a state without a deadline: the next one may have one
+	case starts && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
 		change.Timeout = 0
 		return mark(&change.To, true)
 	case r.decision.Work == decide.SameWork && waits(&change.To):
 		change.Timeout = 0 // the object goes on to another state while it waits
 	}
 	return nil
+}
+
+// timed reports whether states of the table have deadlines.
+func (c *core) timed() bool {
+	return slices.ContainsFunc(c.table.Rows, func(row fsm.TableRow) bool { return row.Timeout > 0 })
 }
 
 // overdue reports whether the deadline has passed by the clock of this process.

@@ -131,17 +131,36 @@ func TestReportBeforeTurn(t *testing.T) {
 }
 
 // TestDeadlineOfPart: an operation without a deadline begins its work, and an object
-// of Work.With gets its deadline.
+// of Work.With gets its deadline. The table of the operation has deadlines or none.
 func TestDeadlineOfPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := lifecycle.NewMemoryStore()
-		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", 24*time.Hour)})
-		running(t, m, "a")
-		stopped(t, m, "b")
-		h := doParts(t, m, "a", "inspect", user, sleeping(30*time.Second), nil, firing(m, "b", "start", user, nil))
-		synctest.Wait() // until the work has begun
-		require.Zero(t, get(t, m, "a").Deadline)
-		require.Equal(t, time.Minute, time.Until(get(t, m, "b").Deadline))
-		wait(t, h)
+	endless := fsm.Must[size](fsm.Spec[state, event]{
+		Name: "endless", Initial: "running", Actors: []fsm.Actor{user, "worker"},
+		States: []fsm.State[state]{{Name: "running"}, {Name: "inspecting", Kind: fsm.Transitional, Manual: "an engineer looks at it"}},
+		Rows: fsm.Rows(
+			fsm.Move[state, event]("running", "inspect", "inspecting").By(user),
+			fsm.Move[state, event]("inspecting", "done", "running").By("worker"),
+		),
 	})
+	for name, machine := range map[string]*fsm.Machine[state, event, size]{"trip": tripMachine, "endless": endless} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			config := lifecycle.Config[event]{
+				Owner: join(t, store, "p", 24*time.Hour), WorkerActor: "worker", Done: []event{"done"},
+				Queue: new(queue.Queuer[lifecycle.Key]),
+			}
+			m, parts := lifecycle.Must(machine, store, &config), workers(store, config)
+			add(t, m, "a", user, size{})
+			stopped(t, parts, "b")
+			first := event("inspect")
+			if name == "trip" {
+				first = "stroll"
+			}
+			h := doParts(t, m, "a", first, user, sleeping(30*time.Second), nil, firing(parts, "b", "start", user, nil))
+			synctest.Wait() // until the work has begun
+			require.Zero(t, get(t, m, "a").Deadline)
+			require.Equal(t, time.Minute, time.Until(get(t, parts, "b").Deadline))
+			wait(t, h)
+			require.EqualValues(t, "running", get(t, parts, "b").State)
+		})
+	}
 }
