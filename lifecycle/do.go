@@ -103,8 +103,11 @@ type operation struct {
 	// Written by the admission, read afterwards.
 	task     *Task
 	admitted StoredRecord
+	waits    bool // one of the objects waits for its turn, see turn.go
 
-	unwritten []*Task // of other objects, after the last attempt to write the outcome
+	// Of the attempts to write the outcome, which one goroutine at a time makes.
+	unwritten []*Task       // of other objects, after the last attempt
+	sent      []sentOutcome // those that may have been written
 
 	done chan struct{} // closed when the outcome is written or cannot be written
 
@@ -250,9 +253,11 @@ func (o *operation) noteAdmitted(r *request) {
 	t := newTask(o.core, &r.change.To)
 	t.extend(r)
 	t.timeout = o.work.Timeout
+	o.waits = waits(&r.change.To)
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))
+			o.waits = o.waits || waits(&other.change.To)
 		}
 	}
 	o.task, o.admitted, o.last = t, r.change.To, r.change.To
@@ -288,6 +293,7 @@ func (o *operation) run(ctx context.Context) error {
 	if owner := o.core.owner; owner != nil {
 		defer context.AfterFunc(owner.alive, func() { o.task.lose(context.Cause(owner.alive)) })()
 	}
+	defer o.task.returned()
 	if o.work.Run != nil {
 		err = o.work.Run(ctx)
 	} else {

@@ -53,6 +53,7 @@ func TestExplainNextMove(t *testing.T) {
 		running(t, m, "vm")
 		hold := make(chan struct{})
 		do(t, m, "vm", "inspect", user, lifecycle.Func(func(context.Context) error { <-hold; return nil }), nil)
+		synctest.Wait() // until the work has begun
 		require.Equal(t, "the process p, which is alive", owes("vm"))
 		require.NoError(t, o.Leave(t.Context()))
 		require.Equal(t, "an operator: an engineer looks at it", owes("vm"))
@@ -87,5 +88,25 @@ func TestExplainTimes(t *testing.T) {
 		}, x.Blocked)
 		require.Contains(t, x.String(), "deadline: 2000-01-01T00:01:00Z")
 		close(hold)
+	})
+}
+
+// TestExplainAfterWork: the work has taken longer than its time-out and has ended, and
+// its outcome is not written yet. Explain does not advise to restart the process.
+func TestExplainAfterWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		work := sleeping(3 * time.Second)
+		work.Timeout = time.Second
+		h := do(t, m, "a", "start", user, work, nil)
+		time.Sleep(2 * time.Second)
+		require.Contains(t, explain(t, m, "a").Cause, "restart this process")
+		store.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnavailable }
+		time.Sleep(10 * time.Second)
+		require.Empty(t, explain(t, m, "a").Cause)
+		store.onCommit = nil
+		wait(t, h)
 	})
 }

@@ -95,6 +95,26 @@ func TestOutageEndsNoOwnership(t *testing.T) {
 	}
 }
 
+// TestReadOnlyStore: the store can be read, and refuses all writes for longer than the
+// TTL. The first sweep after that takes nothing: no owner could send a heartbeat.
+func TestReadOnlyStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		owner, _ := sweptOwner(t, &fragile{MemoryStore: hooks.MemoryStore})
+		m := workers(hooks, lifecycle.Config[event]{})
+		require.Empty(t, sweep(t, m))
+		hooks.onCommit = func(int, *lifecycle.Commit, func() error) error { return lifecycle.ErrUnavailable }
+		for range 4 {
+			time.Sleep(ownersTTL / 3)
+			require.Empty(t, sweep(t, m))
+		}
+		hooks.onCommit = nil
+		require.Empty(t, sweep(t, m))
+		require.NoError(t, owner.Heartbeat(t.Context()))
+		require.Len(t, sweepFor(t, m, ownersTTL), 1, "it is dead now")
+	})
+}
+
 // TestDeadOwner: an owner that sends no heartbeat is dead after its own TTL, which the
 // sweeper finds in the record. Sweeps that are frequent find it no earlier, rare ones
 // need four. A record without a TTL has the default.

@@ -117,13 +117,17 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		}
 		return o.conclude(ctx, outcome, edit.err)
 	}
-	if hook, ok := errors.AsType[*hookError](err); ok && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
+	hook, hooked := errors.AsType[*hookError](err)
+	if hooked && outcome == Succeeded && errors.Is(hook.err, ErrPrecondition) {
 		return o.conclude(ctx, Failed, hook.err)
 	}
 	switch {
-	case ownerLost(err): // another process takes the operation over
+	case ownerLost(err) && !hooked: // another process takes the operation over
 		return o.failed(Lost, errors.Join(err, why), nil)
 	case err != nil:
+		if unknown, ok := errors.AsType[*UnknownOutcomeError](err); ok && own.change != nil {
+			o.sent = append(o.sent, sentOutcome{*own.change, unknown.Token, outcome, why})
+		}
 		return o.failed(outcome, why, err)
 	case own.written():
 		o.leaves(&own.change.To)
@@ -132,7 +136,18 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		}
 		return o.failed(outcome, why, nil)
 	case !o.task.owns(&own.before):
-		// Another operation, or none: another writer has ended this one.
+		// Another operation, or none: an earlier attempt has ended this one, or another
+		// writer has.
+		switch written, err := o.writtenBefore(ctx, &own.before); {
+		case err != nil:
+			return o.failed(outcome, why, err)
+		case written != nil:
+			o.leaves(&written.change.To)
+			if written.outcome == Succeeded {
+				return nil
+			}
+			return o.failed(written.outcome, written.why, nil)
+		}
 		why = errors.Join(stale(&own.before), why)
 		o.lost(why)
 		return o.failed(Lost, why, nil)
@@ -140,6 +155,41 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 		return o.failed(outcome, why, public(own.decision.Err))
 	}
 	return o.failed(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
+}
+
+// sentOutcome is an attempt to write the outcome whose commit may have been written.
+type sentOutcome struct {
+	change  StoredChange // of the operation's own object
+	token   Token
+	outcome Outcome
+	why     error
+}
+
+// writtenBefore returns the attempt of unknown outcome that was written after all, or
+// nil. The bad schedule without it: the commit is written, the store fails before its
+// answer, and the next attempt takes the end of the operation for another writer's.
+// Without a row of the history, the last change of the object decides.
+func (o *operation) writtenBefore(ctx context.Context, now *StoredRecord) (*sentOutcome, error) {
+	for i := range o.sent {
+		sent := &o.sent[i]
+		to := &sent.change.To
+		written := now.Sequence == to.Sequence && now.Operation == to.Operation && now.Event == to.Event && now.Actor == to.Actor
+		revision, at := now.Revision, now.ChangedAt
+		if historian, ok := o.core.historian(); ok {
+			rows, err := historian.History(ctx, to.Key, to.Sequence-1, 1)
+			if err != nil {
+				return nil, err
+			}
+			if len(rows) == 1 && rows[0].Sequence == to.Sequence {
+				written, revision, at = rows[0].Token == sent.token, rows[0].Revision, rows[0].At
+			}
+		}
+		if written {
+			sent.change.Stamp(revision, at)
+			return sent, nil
+		}
+	}
+	return nil, nil
 }
 
 // outcomes returns the reports that write the outcome: of the object itself, and of

@@ -166,8 +166,10 @@ func (r *request) decide(ctx context.Context) (err error) {
 	}
 	var few [4]error
 	refusals, err := r.decideOnce(ctx, few[:0])
-	if ask.Verb == decide.Heartbeat && r.decision.Write && !r.starts && waits(&r.before) {
-		r.decision.Write = false // its deadline is set when its turn comes
+	if ask.Verb == decide.Heartbeat && r.decision.Err == nil && waits(&r.before) {
+		// Its deadline is set when its turn comes. Without a deadline, only the mark is
+		// removed then.
+		r.decision.Write, r.decision.MetadataOnly, r.decision.Work = r.starts, r.starts, decide.SameWork
 	}
 	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err

@@ -36,7 +36,7 @@ func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
 	c := m.core
 	if c.ownQueue != nil {
 		if err := c.ownQueue.Terminate(ctx); err != nil {
-			if ctx.Err() != nil {
+			if errors.Is(err, queue.ErrNotDrained) {
 				_ = c.retries.drain(ctx)
 			}
 			return c.failed("drain", "", err)
@@ -89,23 +89,26 @@ func (rs *retries) end() {
 // drain waits until no retry runs. If ctx ends first, it ends the retries and
 // refuses later ones.
 func (rs *retries) drain(ctx context.Context) error {
-	rs.mu.Lock()
-	idle := rs.idle
-	rs.mu.Unlock()
-	select {
-	case <-idle:
-	case <-ctx.Done():
+	for {
+		ended := context.Cause(ctx)
+		rs.mu.Lock()
+		if ended != nil && !rs.stopped {
+			rs.stopped = true
+			close(rs.stop)
+		}
+		running, idle := rs.running, rs.idle
+		rs.mu.Unlock()
+		switch {
+		case running == 0:
+			return nil
+		case ended != nil:
+			return fmt.Errorf("%w: %d outcomes are not written: %w", queue.ErrNotDrained, running, ended)
+		}
+		select {
+		case <-idle: // another retry may have begun since
+		case <-ctx.Done():
+		}
 	}
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if ctx.Err() != nil && !rs.stopped {
-		rs.stopped = true
-		close(rs.stop)
-	}
-	if rs.running == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %d outcomes are not written: %w", queue.ErrNotDrained, rs.running, context.Cause(ctx))
 }
 
 // pause waits, and reports whether the retry goes on.
@@ -169,13 +172,19 @@ func temporary(err error) bool {
 	if !ok || failed.Unwritten == nil {
 		return false
 	}
-	for _, final := range []error{
+	return !final(failed.Unwritten)
+}
+
+// final reports whether an error of the store or of user code stays, however often the
+// same request is made.
+func final(err error) bool {
+	for _, stays := range []error{
 		errUnsettled, ErrInvalid, ErrForeign, ErrClosed, ErrStale, ErrPrecondition, ErrMisconfigured, errors.ErrUnsupported,
 		fsm.ErrNotAllowed, fsm.ErrWrongActor, fsm.ErrForcedOnly, fsm.ErrGuard, queue.ErrPanic,
 	} {
-		if errors.Is(failed.Unwritten, final) {
-			return false
+		if errors.Is(err, stays) {
+			return true
 		}
 	}
-	return true
+	return false
 }

@@ -27,9 +27,9 @@ import (
 // Sweep declares an [Owner] dead after it has seen no heartbeat of it for one TTL. It
 // measures that from sweep to sweep, on the monotonic clock of this process: the time
 // between two sweeps counts for at most a third of the TTL, and a sweep that cannot read
-// the owners starts the measurement again. So a new manager needs at least one TTL and
-// four sweeps; call Sweep at least every third of the TTL. A program that sweeps once
-// finds the owners that others have declared dead.
+// the owners, or cannot write that one is dead, starts the measurement again. So a new
+// manager needs at least one TTL and four sweeps; call Sweep at least every third of the
+// TTL. A program that sweeps once finds the owners that others have declared dead.
 //
 // The history row of a change by Sweep has the cause as its reason: which owner is
 // dead, or which deadline has passed.
@@ -175,6 +175,10 @@ func (s *sweep) readOwners(ctx context.Context) error {
 		if err := expire.care(ctx, &dead[i], decide.Cause{Overdue: true}, cause); err != nil {
 			return err
 		}
+	}
+	if slices.ContainsFunc(expire.results, func(r SweepResult) bool { return r.Resolution == NotMoved }) {
+		// The store could not be written, so no owner could send a heartbeat either.
+		s.owners.beats.fail()
 	}
 	for i := range alive {
 		// An owner that had to be dead may have sent a heartbeat after all: it is read

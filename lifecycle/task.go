@@ -27,7 +27,7 @@ type Task struct {
 	timeout time.Duration // of the work; 0: none
 
 	mu     sync.Mutex
-	begun  time.Time               // zero: the work has not begun
+	begun  time.Time               // zero: the work does not run
 	cancel context.CancelCauseFunc // ends the work's context; nil: the work has not begun
 	lost   error                   // why the operation was taken away; nil: it was not
 	ended  Outcome                 // Lost or TimedOut, if that has ended the work
@@ -68,6 +68,13 @@ func (t *Task) begin(ctx context.Context) (context.Context, context.CancelCauseF
 		t.ended = Lost
 	}
 	return ctx, cancel, t.lost
+}
+
+// returned notes that the work runs no more.
+func (t *Task) returned() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = time.Time{}
 }
 
 // lose ends the work, or keeps it from beginning.
@@ -237,6 +244,16 @@ func (ts *tasks) waits(r *StoredRecord) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cancel == nil
+}
+
+// changed notes a change of an object: the work of its operation has another deadline
+// now, or the operation was taken away.
+func (ts *tasks) changed(r *request) {
+	now := &r.change.To
+	if t := ts.of(now.ID); t != nil && t.owns(now) {
+		t.extend(r)
+	}
+	ts.taken(now)
 }
 
 // taken ends the work whose operation a change has taken away.

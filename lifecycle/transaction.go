@@ -319,7 +319,7 @@ func (t *transaction) publish(ctx context.Context) {
 			continue
 		}
 		if r.task == nil {
-			r.core.tasks.taken(&r.change.To)
+			r.core.tasks.changed(r)
 		}
 		r.core.watchers.wake(r.key())
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -42,11 +44,11 @@ func (e *turnError) Error() string { return e.err.Error() }
 func (e *turnError) Unwrap() error { return e.err }
 
 // turnRetry is how the queue retries the start of a turn: as long as the operation
-// is not overdue.
+// is not overdue and the error may go away.
 func (o *operation) turnRetry() queue.Retry {
 	r := queue.Retry{Attempts: math.MaxInt32, If: func(err error) bool {
-		_, ok := err.(*turnError)
-		return ok && !o.task.overdue()
+		turn, ok := err.(*turnError)
+		return ok && !final(turn.err) && !o.task.overdue()
 	}}
 	for pause := firstPause; pause <= longestPause; pause *= 2 {
 		r.Backoff = append(r.Backoff, pause)
@@ -58,7 +60,7 @@ func (o *operation) turnRetry() queue.Retry {
 // away while it waited. The error is a *turnError, or [ErrStale].
 func (o *operation) startTurn(ctx context.Context) error {
 	var err error
-	if waits(&o.admitted) {
+	if o.waits {
 		err = o.beginWork(ctx)
 	} else {
 		var now StoredRecord
@@ -76,7 +78,8 @@ func (o *operation) startTurn(ctx context.Context) error {
 	return &turnError{err}
 }
 
-// beginWork sets the deadlines of the operation's objects.
+// beginWork sets the deadlines of the operation's objects. Other objects that another
+// writer has moved meanwhile, or that are foreign, are left out.
 func (o *operation) beginWork(ctx context.Context) error {
 	var requests []*request
 	for _, t := range append([]*Task{o.task}, o.task.with...) {
@@ -84,8 +87,16 @@ func (o *operation) beginWork(ctx context.Context) error {
 		r.starts = true
 		requests = append(requests, r)
 	}
-	if _, err := apply(ctx, requests, nil); err != nil {
-		return err
+	for {
+		culprit, err := apply(ctx, requests, nil)
+		if err == nil {
+			break
+		}
+		i := slices.Index(requests, culprit)
+		if i < 1 || ownerLost(err) || !errors.Is(err, ErrStale) && !errors.Is(err, ErrForeign) {
+			return err
+		}
+		requests = slices.Delete(requests, i, i+1)
 	}
 	if own := requests[0]; own.written() {
 		o.leaves(&own.change.To)
@@ -97,13 +108,18 @@ func (o *operation) beginWork(ctx context.Context) error {
 func (r *request) planWait(change *StoredChange) error {
 	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
 	switch {
-	case starts && r.core.owner != nil && change.Timeout > 0:
+	case starts && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
 		change.Timeout = 0
 		return mark(&change.To, true)
 	case r.decision.Work == decide.SameWork && waits(&change.To):
 		change.Timeout = 0 // the object goes on to another state while it waits
 	}
 	return nil
+}
+
+// timed reports whether states of the table have deadlines.
+func (c *core) timed() bool {
+	return slices.ContainsFunc(c.table.Rows, func(row fsm.TableRow) bool { return row.Timeout > 0 })
 }
 
 // overdue reports whether the deadline has passed by the clock of this process.
@@ -123,14 +139,17 @@ func (t *Task) untilDeadline(d time.Duration) time.Duration {
 	return min(d, time.Until(t.deadline))
 }
 
-// extend notes the deadline that a request has set. It is counted from before the
-// commit by the clock of this process, so it comes no later than the deadline in
-// the record.
+// extend notes the deadline that a request has set or cleared. It is counted from
+// before the commit by the clock of this process, so it comes no later than the
+// deadline in the record.
 func (t *Task) extend(r *request) {
-	if !r.written() || r.change.Timeout == 0 {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.deadline = r.sent.Add(r.change.Timeout)
+	switch {
+	case !r.written():
+	case r.change.Timeout > 0:
+		t.deadline = r.sent.Add(r.change.Timeout)
+	case !r.change.MetadataOnly:
+		t.deadline = time.Time{}
+	}
 }

@@ -81,11 +81,11 @@ func (s *service) begin(ctx context.Context) error {
 	s.beta.hold()
 	s.gamma.hold()
 	err := s.every(2, 5, func(i int) error {
-		_, err := s.beta.do(ctx, id(i), ovc.Pause)
+		_, err := s.beta.begin(ctx, id(i), ovc.Pause)
 		return err
 	})
 	return errors.Join(err, s.every(3, 5, func(i int) error {
-		h, err := s.gamma.do(ctx, id(i), ovc.Stop)
+		h, err := s.gamma.begin(ctx, id(i), ovc.Stop)
 		s.lost = append(s.lost, h)
 		return err
 	}))

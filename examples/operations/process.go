@@ -22,6 +22,7 @@ type process struct {
 	die        context.CancelFunc // ends the heartbeats
 	kill       context.CancelFunc // ends the work
 	answer     chan struct{}      // if not nil, the hypervisor answers after it is closed
+	begun      chan struct{}      // receives when work begins that waits for the answer
 }
 
 // start starts a process. It is considered dead if it sends no heartbeat within ttl.
@@ -59,6 +60,20 @@ func (p *process) do(ctx context.Context, id string, e ovc.Event) (*handle, erro
 	return p.vms.Do(ctx, id, e, ovc.API, lifecycle.Named("hypervisor", nil), nil)
 }
 
+// begin starts an operation and waits until its work has begun.
+func (p *process) begin(ctx context.Context, id string, e ovc.Event) (*handle, error) {
+	h, err := p.do(ctx, id, e)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.begun:
+		return h, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // complete starts an operation and waits until it has succeeded.
 func (p *process) complete(ctx context.Context, id string, e ovc.Event) error {
 	h, err := p.do(ctx, id, e)
@@ -75,6 +90,11 @@ func (p *process) hypervisor(ctx context.Context, _ []byte) error {
 		return nil
 	}
 	select {
+	case p.begun <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
 	case <-p.answer:
 		return nil
 	case <-ctx.Done():
@@ -83,7 +103,7 @@ func (p *process) hypervisor(ctx context.Context, _ []byte) error {
 }
 
 // hold delays the answers of the hypervisor to later operations.
-func (p *process) hold() { p.answer = make(chan struct{}) }
+func (p *process) hold() { p.answer, p.begun = make(chan struct{}), make(chan struct{}) }
 
 // release ends the delay.
 func (p *process) release() { close(p.answer) }
