@@ -244,6 +244,16 @@ func TestAdjacentVersions(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, began.Admission, after.Admission)
 
+		// An operation of the older store has no token: the column has that of the newer
+		// store's operation, and a report with another one would be stale.
+		_, err = manage(newer).Fire(t.Context(), "a", reopen, customer, nil)
+		require.NoError(t, err)
+		began, err = manage(older).Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		verdict, err = manage(newer).Report(t.Context(), "a", began.Operation, settled, bank, &lifecycle.Change[string]{Admission: began.Admission})
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Applied, verdict)
+
 		// A later migration that adds is compatible with this version.
 		exec(t, db, "ALTER TABLE interlock_objects ADD COLUMN weight bigint")
 		exec(t, db, fmt.Sprint("UPDATE interlock_schema SET version = ", sqlstore.Version+1))
