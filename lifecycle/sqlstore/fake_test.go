@@ -77,7 +77,11 @@ func (c fakeConn) QueryContext(_ context.Context, query string, args []driver.Na
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &fakeRows{r.rows}, nil
+	columns := 0
+	if len(r.rows) > 0 {
+		columns = len(r.rows[0])
+	}
+	return &fakeRows{r.rows, columns}, nil
 }
 
 type fakeStmt struct {
@@ -107,14 +111,12 @@ func (r fakeResult) LastInsertId() (int64, error) { return r.last, nil }
 
 func (r fakeResult) RowsAffected() (int64, error) { return r.affected, nil }
 
-type fakeRows struct{ rows [][]driver.Value }
-
-func (r *fakeRows) Columns() []string {
-	if len(r.rows) == 0 {
-		return nil
-	}
-	return make([]string, len(r.rows[0]))
+type fakeRows struct {
+	rows    [][]driver.Value
+	columns int
 }
+
+func (r *fakeRows) Columns() []string { return make([]string, r.columns) }
 
 func (r *fakeRows) Close() error { return nil }
 
