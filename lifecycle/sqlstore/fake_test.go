@@ -155,7 +155,8 @@ func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.M
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
 	t.Helper()
 	var all [][]driver.Value // columns of any table
-	for _, name := range append(columnNames[:], "version", "compatible", "floor", "from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
+	for _, name := range append(columnNames[:], "version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep",
+		"from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
 		all = append(all, []driver.Value{name, "text"})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {

@@ -77,6 +77,8 @@ func TestChangedTables(t *testing.T) {
 			{"DROP INDEX interlock_objects_state", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"CREATE INDEX interlock_objects_state ON interlock_objects (state)", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"ALTER TABLE interlock_objects DROP COLUMN saved", "table interlock_objects lacks saved"},
+			{"ALTER TABLE interlock_schema DROP COLUMN trimmed_to", "table interlock_schema lacks trimmed_to"},
+			{"ALTER TABLE interlock_schema DROP COLUMN compatible", "table interlock_schema lacks compatible, trimmed_to"},
 		} {
 			if e.name == "mysql" && strings.HasPrefix(x.change, "DROP INDEX") {
 				x.change += " ON " + x.change[len("DROP INDEX "):strings.LastIndex(x.change, "_")]
@@ -134,7 +136,7 @@ func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		exec(t, db, "DELETE FROM interlock_schema")
 		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
-		exec(t, db, "ALTER TABLE interlock_schema DROP COLUMN compatible, DROP COLUMN trimmed_at, DROP COLUMN trimmed_to, DROP COLUMN trimmed_keep")
+		exec(t, db, "ALTER TABLE interlock_schema DROP COLUMN compatible, DROP COLUMN floor, DROP COLUMN trimmed_at, DROP COLUMN trimmed_to, DROP COLUMN trimmed_keep")
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
