@@ -70,8 +70,7 @@ func (m *Manager[S, E, T]) listed(r *StoredRecord) (Record[S, T], error) {
 
 // All yields the selected objects in order of id. It reads page after page of
 // sel.Limit while the caller continues. The errors are those of List. An error comes
-// with a zero record. If the
-// error is [ErrForeign], it stands for one object, whose ID is that of the [*Error],
+// with a zero record. If the error is [ErrForeign], it stands for one object, whose ID is that of the [*Error],
 // and the other objects follow; any other error is the last value. No lock and no
 // snapshot is held between pages: an object that changes meanwhile may be missing or
 // come in either state, one that does not change comes exactly once.
