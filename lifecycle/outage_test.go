@@ -278,8 +278,8 @@ func TestOperationIDRepeats(t *testing.T) {
 func TestWaitHasNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := new(queue.Queuer[lifecycle.Key])
-		store, m := outage(t, lifecycle.Config[event]{})
-		m = workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
+		store, _ := outage(t, lifecycle.Config[event]{})
+		m := workers(store, lifecycle.Config[event]{Queue: q, Owner: join(t, store, "p", 24*time.Hour)})
 		end := make(chan struct{})
 		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{
 			Run: func(context.Context) error { <-end; return nil },
