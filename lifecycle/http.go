@@ -38,7 +38,8 @@ type ProblemDetails struct {
 	// Code is the error for programs. Codes do not change.
 	Code string `json:"code"`
 
-	// Machine, ID, State and Event are those of the [Error], if there is one.
+	// Machine, ID, State and Event are those of the [Error], if there is one. Machine and
+	// ID of an [OutcomeError] are those of its operation.
 	Machine string `json:"machine,omitempty"`
 	ID      string `json:"id,omitempty"`
 	State   string `json:"state,omitempty"`
@@ -110,9 +111,9 @@ type ProblemDetails struct {
 // 0 and "ok".
 //
 // An error of the service with a method HTTPStatus() int has its own status code, and
-// its own text as Detail, except for an unknown outcome and an unavailable store. If it
-// matches no error of the table, its Code is "other" and its gRPC code 2. An error that
-// a service makes with an error of this library, such as
+// its own text as Detail, except for an unknown outcome, an outcome that is not written,
+// and an unavailable store. If it matches no error of the table, its Code is "other" and
+// its gRPC code 2. An error that a service makes with an error of this library, such as
 // fmt.Errorf("%w: ...", ErrInvalid), has its own text as Detail too.
 func Problem(err error) ProblemDetails {
 	if err == nil {
@@ -124,14 +125,21 @@ func Problem(err error) ProblemDetails {
 		HTTPStatus() int
 	}](err)
 	detail := r.detail(err)
-	if hasOwn && r.sentinel != ErrUnknownOutcome && r.sentinel != ErrUnavailable {
+	if hasOwn && r.sentinel != ErrUnknownOutcome && r.sentinel != ErrUnavailable && r.code != outcomeReplies[0].code {
 		if !listed {
 			r.grpc, r.code = 2, "other"
 		}
 		r.http, detail = own.HTTPStatus(), own.Error()
 	}
 	p := r.problem(oneLine(detail))
-	if e, ok := errors.AsType[*Error](err); ok {
+	e, ok := errors.AsType[*Error](err)
+	if ended, isOutcome := errors.AsType[*OutcomeError](err); isOutcome {
+		// Work may have failed with the error of another object.
+		if inner, _ := errors.AsType[*Error](ended); inner == e {
+			e, ok = &Error{Machine: ended.Key.Machine, ID: ended.Key.ID}, true
+		}
+	}
+	if ok {
 		p.Machine, p.ID, p.State, p.Event = e.Machine, e.ID, e.From, e.Event
 	}
 	if unknown, ok := errors.AsType[*UnknownOutcomeError](err); ok && r.sentinel == ErrUnknownOutcome {

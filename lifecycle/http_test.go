@@ -80,6 +80,7 @@ func TestHTTPStatus(t *testing.T) {
 		{&lifecycle.OutcomeError{Outcome: lifecycle.Lost, Err: lifecycle.ErrStale}, http.StatusConflict},
 		{&lifecycle.OutcomeError{Outcome: lifecycle.Succeeded, Unwritten: lifecycle.ErrUnavailable}, http.StatusGatewayTimeout},
 		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: lifecycle.ErrInvalid, Unwritten: fsm.ErrGuard}, http.StatusGatewayTimeout},
+		{&lifecycle.OutcomeError{Outcome: lifecycle.Failed, Err: teapot{errors.New("no")}, Unwritten: lifecycle.ErrUnavailable}, http.StatusGatewayTimeout},
 
 		{&lifecycle.ConflictError{}, http.StatusConflict},
 		{&lifecycle.PreconditionError{}, http.StatusPreconditionFailed},

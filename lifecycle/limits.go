@@ -9,6 +9,8 @@ import (
 
 // Limits bounds what one call can make the store keep, in bytes. A request above a
 // limit is [ErrInvalid]. 0 is the default of a field, and a negative number no limit.
+// An object whose payload is longer already moves and is removed as before; an edit of
+// the payload must bring it below the limit.
 // The texts that the library writes itself are short and not limited.
 type Limits struct {
 	Reason         int // of a change; default 4 KiB

@@ -65,6 +65,12 @@ func TestLimits(t *testing.T) {
 	refused(fire(&lifecycle.Change[text]{Reason: "four"}), "reason of 4 bytes, more than 3")
 	require.NoError(t, fire(edit(strings.Repeat("x", 2<<20))))
 	require.NoError(t, fire(&lifecycle.Change[text]{Reason: "two"}))
+
+	// A payload that is longer already stays, until an edit makes it short.
+	m = lifecycle.Must(machine, store, nil)
+	require.NoError(t, fire(nil))
+	require.ErrorIs(t, fire(edit(strings.Repeat("x", 1<<20))), lifecycle.ErrInvalid)
+	require.NoError(t, fire(edit("short")))
 }
 
 // TestLimitsOfWork: arguments that are too long start no operation. A payload that is

@@ -38,12 +38,7 @@ func (m *Manager[S, E, T]) List(ctx context.Context, sel Select[S]) ([]Record[S,
 	}
 	records := make([]Record[S, T], len(stored))
 	for i := range stored {
-		r := &stored[i]
-		if records[i], err = m.listed(r); err != nil {
-			var none T
-			records[i] = newRecord(fsm.Status[S]{}, r, none)
-			records[i].Err = err
-		}
+		records[i] = m.listed(&stored[i])
 	}
 	return records, nil
 }
@@ -60,19 +55,21 @@ func (m *Manager[S, E, T]) page(ctx context.Context, sel Select[S]) ([]StoredRec
 	return stored, nil
 }
 
-func (m *Manager[S, E, T]) listed(r *StoredRecord) (Record[S, T], error) {
+// listed returns the typed form of a record, or what is readable of it and Err.
+func (m *Manager[S, E, T]) listed(r *StoredRecord) Record[S, T] {
 	rec, err := m.record(r)
 	if err != nil {
-		return rec, m.core.failed("list", r.ID, err)
+		var none T
+		rec = newRecord(fsm.Status[S]{}, r, none)
+		rec.Err = m.core.failed("list", r.ID, err)
 	}
-	return rec, nil
+	return rec
 }
 
 // All yields the selected objects in order of id. It reads page after page of
-// sel.Limit while the caller continues. The errors are those of List. An error comes
-// with a zero record. If the
-// error is [ErrForeign], it stands for one object, whose ID is that of the [*Error],
-// and the other objects follow; any other error is the last value. No lock and no
+// sel.Limit while the caller continues. The errors are those of List, with a zero record.
+// An error that matches [ErrForeign] comes with the record as in List: it stands for one
+// object, and the other objects follow; any other error is the last value. No lock and no
 // snapshot is held between pages: an object that changes meanwhile may be missing or
 // come in either state, one that does not change comes exactly once.
 func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Record[S, T], error] {
@@ -85,7 +82,7 @@ func (m *Manager[S, E, T]) All(ctx context.Context, sel Select[S]) iter.Seq2[Rec
 				return
 			}
 			for i := range page {
-				if !yield(m.listed(&page[i])) {
+				if rec := m.listed(&page[i]); !yield(rec, rec.Err) {
 					return
 				}
 			}

@@ -254,7 +254,8 @@ func TestListForeign(t *testing.T) {
 		var failed []error
 		for rec, err := range m.All(t.Context(), lifecycle.Select[state]{Limit: most}) {
 			if err != nil {
-				require.Zero(t, rec)
+				require.Equal(t, err, rec.Err)
+				named(err, rec.ID)
 				failed = append(failed, err)
 				continue
 			}

@@ -81,6 +81,20 @@ func TestProblem(t *testing.T) {
 	}
 }
 
+// TestProblemOfWork: the object is that of the operation, also if its work has failed with
+// the error of another object.
+func TestProblemOfWork(t *testing.T) {
+	inner := &lifecycle.Error{Verb: "fire", Machine: "disk", ID: "d", From: "Full", Event: "grow", Err: lifecycle.ErrNotFound}
+	outcome := &lifecycle.OutcomeError{Key: lifecycle.Key{Machine: "vm", ID: "a"}, Operation: 3, Outcome: lifecycle.Failed, Err: inner}
+	for _, err := range []error{outcome, fmt.Errorf("handler: %w", outcome)} {
+		p := lifecycle.Problem(err)
+		require.Equal(t, "work-failed", p.Code)
+		require.Equal(t, []string{"vm", "a", "", ""}, []string{p.Machine, p.ID, p.State, p.Event})
+	}
+	p := lifecycle.Problem(&lifecycle.Error{Verb: "outcome", Machine: "vm", ID: "a", From: "Stopping", Err: outcome})
+	require.Equal(t, []string{"vm", "a", "Stopping", ""}, []string{p.Machine, p.ID, p.State, p.Event})
+}
+
 // TestProblemTable: the documentation has the table that runs.
 func TestProblemTable(t *testing.T) {
 	source, err := os.ReadFile("http.go")

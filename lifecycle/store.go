@@ -29,9 +29,9 @@ type Store interface {
 	// Commit writes all changes, their history rows and the messages, or
 	// nothing. It checks every change's expectation and every precondition, all
 	// as of one moment. On success it sets Revision, ChangedAt and Deadline of
-	// each change's record; a MetadataOnly change keeps its ChangedAt. After
-	// Commit has returned nil, the store keeps nothing of c but the contents of
-	// the records.
+	// each change's record; a MetadataOnly change keeps its ChangedAt. A store that
+	// does not keep Admission sets it to zero. After Commit has returned nil, the
+	// store keeps nothing of c but the contents of the records.
 	//
 	// Commit is idempotent in the token: a commit that was written before is not
 	// written again and gets the same results as the first time, as long as the

@@ -31,11 +31,11 @@ func membersOf[S comparable, T any](
 	ctx context.Context, m *lifecycle.Manager[S, Call, T], lease string,
 ) (list []lifecycle.Record[S, T], err error) {
 	for rec, err := range m.All(ctx, lifecycle.Select[S]{After: lease + "/", Limit: 32}) {
+		if rec.ID != "" && !strings.HasPrefix(rec.ID, lease+"/") {
+			break // also if it cannot be read
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !strings.HasPrefix(rec.ID, lease+"/") {
-			break
 		}
 		list = append(list, rec)
 	}

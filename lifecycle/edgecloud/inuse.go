@@ -69,11 +69,11 @@ func (in *Instances[T]) checkAtRest(ctx context.Context, key lifecycle.Key, verb
 func (c *Coordinator) checkNoApps(ctx context.Context, cluster string) error {
 	prefix := entryID(cluster, "")
 	for entry, err := range c.Apps.entries.All(ctx, lifecycle.Select[noteState]{After: prefix, Limit: 1}) {
+		if entry.ID != "" && !strings.HasPrefix(entry.ID, prefix) {
+			break // also if it cannot be read
+		}
 		if err != nil {
 			return err
-		}
-		if !strings.HasPrefix(entry.ID, prefix) {
-			break
 		}
 		app, err := c.Apps.m.Get(ctx, entry.Payload.ID)
 		switch {

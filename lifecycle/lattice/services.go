@@ -133,7 +133,8 @@ func recordsOf[S, E comparable, T any](
 			return // no id begins with it
 		}
 		for rec, err := range m.All(ctx, lifecycle.Select[S]{After: prefix}) {
-			if err == nil && !strings.HasPrefix(rec.ID, prefix) || !yield(rec, err) {
+			// A record of another system may have an error too.
+			if rec.ID != "" && !strings.HasPrefix(rec.ID, prefix) || !yield(rec, err) {
 				return
 			}
 		}

@@ -53,6 +53,25 @@ func TestLongestSystemID(t *testing.T) {
 	})
 }
 
+// A service of another system that cannot be read is none of this system's.
+func TestForeignServiceOfAnotherSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		foreign := lifecycle.StoredRecord{Key: lifecycle.Key{Machine: lattice.Service.Name(), ID: "b/x"}, State: "melted", Sequence: 1}
+		before, err := store.Get(t.Context(), foreign.Key)
+		require.NoError(t, err)
+		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{
+			Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{Expect: before.Revision, To: foreign}},
+		}))
+		c := live(t, store, lattice.Infrastructure{}, "a")
+		require.Equal(t, lattice.State("stable"), stateOf(t, c, "a"))
+		h, err := c.DeleteSystem(t.Context(), "a")
+		require.NoError(t, err)
+		_, err = h.Wait(t.Context())
+		require.NoError(t, err)
+	})
+}
+
 // pseudocode is the document's rule for the state of a system.
 func pseudocode(services []lattice.ServiceState) lattice.State {
 	counted := map[lattice.ServiceState]lattice.ServiceState{"failed": "degraded", "pending": "updating", "deleting": "updating"}

@@ -156,7 +156,8 @@ func finish(ctx context.Context, end func() error) error {
 // commit was written, and the history has its token. Reads see what the transaction
 // sees: at isolation levels above READ COMMITTED that may be older than the records,
 // and the commit is then the conflict. The owner that writes ([lifecycle.Commit.Owner])
-// must be alive in what the transaction sees.
+// must be alive in what the transaction sees. If the transaction is SERIALIZABLE, MySQL
+// locks the owner's record until its end, and heartbeats wait.
 //
 // A [lifecycle.Manager] calls its observer, and wakes callers that wait for a change,
 // when the change is in the transaction, before the caller's COMMIT. Messages are

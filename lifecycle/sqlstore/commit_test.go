@@ -353,6 +353,33 @@ func TestReadsAreRetried(t *testing.T) {
 	require.Empty(t, f.statements())
 }
 
+// A row that cannot be read, and a transaction of the caller that has ended, stay as they
+// are: the error is no outage, and nothing is tried again.
+func TestFaultsThatStay(t *testing.T) {
+	bad := row("idle", 4, 2, before)
+	bad[0][3] = "four"
+	store, f, db := opened(t, MySQL, nil, answers(map[string][]reply{isRecord: {{rows: bad}}, isUpdate: {{affected: 0}}}))
+	_, err := store.Get(t.Context(), crane)
+	require.ErrorContains(t, err, "four")
+	require.NotErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.Len(t, f.statements(), 1)
+	err = store.Commit(t.Context(), moved())
+	require.ErrorContains(t, err, "four")
+	require.NotErrorIs(t, err, lifecycle.ErrUnavailable)
+	require.NotErrorIs(t, err, lifecycle.ErrUnknownOutcome)
+
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	for _, err := range []error{
+		store.WithTx(tx).Commit(t.Context(), moved()),
+		func() error { _, err := store.WithTx(tx).Get(t.Context(), crane); return err }(),
+	} {
+		require.ErrorIs(t, err, sql.ErrTxDone)
+		require.NotErrorIs(t, err, lifecycle.ErrUnavailable)
+	}
+}
+
 func short(log []string) []string {
 	for i, q := range log {
 		if strings.HasPrefix(q, isRow) {

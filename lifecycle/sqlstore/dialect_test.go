@@ -31,6 +31,8 @@ func TestClassify(t *testing.T) {
 		{stateError("23505"), duplicate},
 		{stateError("23514"), refused},
 		{stateError("57P01"), noAnswer},
+		{stateError("25P03"), noAnswer}, // idle in the transaction for too long
+		{stateError("25P04"), noAnswer}, // the transaction took too long
 		{stateError("08006"), noAnswer},
 		{stateError("57014"), refused},
 		{number(1213), busy},

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -37,6 +38,8 @@ var (
 	errTaken = errors.New("a unique index of the table takes another row for this one")
 	// errRows: the existing table lacks a unique index.
 	errRows = errors.New("more rows than one have the key, which needs a unique index")
+	// errRead: a row has a value that the store cannot read. The statement was executed.
+	errRead = errors.New("a row has a value of another form")
 )
 
 // missedError: a change has found no row with the expected revision and state.
@@ -123,7 +126,8 @@ func classifyPostgres(state string) class {
 		return busy
 	case "23505": // unique violation
 		return duplicate
-	case "40003", "57P01", "57P02", "57P03", "57P04", "57P05": // the server shuts down or starts
+	// The server shuts down, starts, or ends a session or a transaction after a time.
+	case "40003", "57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04":
 		return noAnswer
 	}
 	if strings.HasPrefix(state, "08") { // connection
@@ -188,6 +192,8 @@ func unavailable(err error) bool {
 		Code() int
 	}
 	switch c := classify(err); {
+	case stays(err):
+		return false
 	case c != refused:
 		return c != duplicate && !errors.Is(err, lifecycle.ErrInvalid) && !errors.Is(err, lifecycle.ErrForeign) &&
 			!errors.Is(err, lifecycle.ErrStale)
@@ -205,6 +211,10 @@ func unavailable(err error) bool {
 	}
 	return false
 }
+
+// stays reports whether an error without an answer of the engine stays the same: a row
+// cannot be read, or the caller's transaction has ended.
+func stays(err error) bool { return errors.Is(err, errRead) || errors.Is(err, sql.ErrTxDone) }
 
 // refusal returns the error of a call that has written nothing. If the engine does not
 // know a name in the statement, a migration may have made the tables incompatible.
@@ -277,7 +287,7 @@ func (r *retry) again(ctx context.Context, err error) bool {
 			return false
 		}
 	case noAnswer, duplicate:
-		if r.broken++; r.broken > mostBroken {
+		if r.broken++; r.broken > mostBroken || stays(err) {
 			return false
 		}
 	}

@@ -77,7 +77,11 @@ func (c fakeConn) QueryContext(_ context.Context, query string, args []driver.Na
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &fakeRows{r.rows}, nil
+	columns := 0
+	if len(r.rows) > 0 {
+		columns = len(r.rows[0])
+	}
+	return &fakeRows{r.rows, columns}, nil
 }
 
 type fakeStmt struct {
@@ -107,14 +111,12 @@ func (r fakeResult) LastInsertId() (int64, error) { return r.last, nil }
 
 func (r fakeResult) RowsAffected() (int64, error) { return r.affected, nil }
 
-type fakeRows struct{ rows [][]driver.Value }
-
-func (r *fakeRows) Columns() []string {
-	if len(r.rows) == 0 {
-		return nil
-	}
-	return make([]string, len(r.rows[0]))
+type fakeRows struct {
+	rows    [][]driver.Value
+	columns int
 }
+
+func (r *fakeRows) Columns() []string { return make([]string, r.columns) }
 
 func (r *fakeRows) Close() error { return nil }
 
@@ -153,7 +155,8 @@ func (e *numberError) Error() string { return fmt.Sprint("Error ", e.Number, e.M
 func opened(t *testing.T, d Dialect, config *Config, answer func(query string, args []driver.NamedValue) reply) (*Store, *fake, *sql.DB) {
 	t.Helper()
 	var all [][]driver.Value // columns of any table
-	for _, name := range append(columnNames[:], "version", "compatible", "floor", "from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
+	for _, name := range append(columnNames[:], "version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep",
+		"from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
 		all = append(all, []driver.Value{name, "text"})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {

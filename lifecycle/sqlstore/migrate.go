@@ -204,6 +204,8 @@ func (s *session) schema(ctx context.Context, prefix string) (at schema, err err
 	case at.compatible > Version:
 		return at, fmt.Errorf("%w: the tables %s* are of version %d, for stores of version %d and later; this one is of version %d",
 			ErrSchema, prefix, at.version, at.compatible, Version)
+	case at.version >= 2:
+		_, err = s.verifyColumns(ctx, prefix+"schema", []string{"compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep"})
 	}
-	return at, nil
+	return at, err
 }

@@ -147,7 +147,7 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 		ch.write = s.st.setMetadata
 	case ch.Remove && s.l.deletes:
 		ch.write = s.st.remove
-	case ch.From == "" && (expect == 0 || expect == int64(s.l.floor) || s.st.lastRow != nil):
+	case ch.From == "" && (expect == int64(s.l.floor) || s.st.lastRow != nil):
 		ch.write, ch.first = s.st.insert, true
 	}
 }
@@ -172,6 +172,12 @@ func (s *shared) stamp(p *plan) {
 		ch.Stamp(s.l.revision(ch.expect+1, p.commit.Token[:]), clock(p.at))
 		if ch.Timeout > 0 { // as the table keeps it
 			ch.To.Deadline = clock(p.at + micros(ch.Timeout))
+		}
+		// A token that the table does not keep must not be sent to peers. The bad schedule:
+		// a store of version 1 starts an operation, and the column has the token of an
+		// earlier one; a store of version 2 compares the two, and the peer's report is stale.
+		if s.l.objects.column[vAdmission] == "" {
+			ch.To.Admission = lifecycle.Token{}
 		}
 	}
 }

@@ -29,11 +29,12 @@ import (
 //   - closes the tables to programs of version 1, which do not know these numbers.
 //
 // Objects, sequence numbers and history stay as they are; the operation ids of later
-// history rows follow after a gap. After an error the tables are
-// as before, except that numbers of messages may be unused. A second call does no harm.
+// history rows follow after a gap. After an error the tables are as before, except that
+// numbers of messages may be unused. A second call does no harm.
 //
-// Errors: [ErrHistory] if the objects and their history are not from one backup;
-// [ErrSchema] for tables that are missing or of version 1, which [Migrate] changes;
+// Errors: [ErrHistory] if the objects and their history are not from one backup. The
+// history of a machine that has no record at all is taken for that of an existing table,
+// and is not compared. [ErrSchema] for tables that are missing or of version 1, which [Migrate] changes;
 // [lifecycle.ErrInvalid] if lost is above 2^40; [ErrIdentifier]; the driver's errors.
 func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lost uint64) error {
 	c, err := config.resolved()
@@ -56,8 +57,10 @@ func AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lo
 //
 // Without History there is no place for the numbers of keys that the table does not have.
 // These continue where the history ends or from 0, and may repeat: map the column
-// Admission, and send [lifecycle.Change].Admission with reports. [ErrHistory] is not
-// detected.
+// Admission, and send [lifecycle.Change].Admission with reports.
+//
+// The objects are not compared with their history, with or without History: restore both
+// from one backup.
 //
 // Errors: those of the function, and of [ExistingTable.Open].
 func (t ExistingTable) AfterRestore(ctx context.Context, db *sql.DB, d Dialect, config *Config, lost uint64) error {

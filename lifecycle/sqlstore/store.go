@@ -247,6 +247,9 @@ func (s *session) query(ctx context.Context, st *statement, args []any, scan fun
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
+			if ctx.Err() == nil && classify(err) == noAnswer {
+				err = fmt.Errorf("%w: %w", errRead, err)
+			}
 			return err
 		}
 	}

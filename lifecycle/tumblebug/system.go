@@ -161,11 +161,11 @@ func (s *System) members(ctx context.Context, mci string) ([]vmRecord, error) {
 		return nil, nil // no id begins with it
 	}
 	for vm, err := range s.vms.All(ctx, lifecycle.Select[State]{After: prefix}) {
+		if vm.ID != "" && !strings.HasPrefix(vm.ID, prefix) {
+			break // also if it cannot be read
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !strings.HasPrefix(vm.ID, prefix) {
-			break
 		}
 		list = append(list, vm)
 	}

@@ -77,6 +77,8 @@ func TestChangedTables(t *testing.T) {
 			{"DROP INDEX interlock_objects_state", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"CREATE INDEX interlock_objects_state ON interlock_objects (state)", "table interlock_objects has no index interlock_objects_state on (machine, state, id)"},
 			{"ALTER TABLE interlock_objects DROP COLUMN saved", "table interlock_objects lacks saved"},
+			{"ALTER TABLE interlock_schema DROP COLUMN trimmed_to", "table interlock_schema lacks trimmed_to"},
+			{"ALTER TABLE interlock_schema DROP COLUMN compatible", "table interlock_schema lacks compatible, trimmed_to"},
 		} {
 			if e.name == "mysql" && strings.HasPrefix(x.change, "DROP INDEX") {
 				x.change += " ON " + x.change[len("DROP INDEX "):strings.LastIndex(x.change, "_")]
@@ -134,7 +136,7 @@ func TestMigrateAfterAnEndHalfWay(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		exec(t, db, "DELETE FROM interlock_schema")
 		exec(t, db, "DROP TABLE interlock_messages, interlock_history")
-		exec(t, db, "ALTER TABLE interlock_schema DROP COLUMN compatible, DROP COLUMN trimmed_at, DROP COLUMN trimmed_to, DROP COLUMN trimmed_keep")
+		exec(t, db, "ALTER TABLE interlock_schema DROP COLUMN compatible, DROP COLUMN floor, DROP COLUMN trimmed_at, DROP COLUMN trimmed_to, DROP COLUMN trimmed_keep")
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
@@ -243,6 +245,16 @@ func TestAdjacentVersions(t *testing.T) {
 		after, err := manage(newer).Get(t.Context(), "a")
 		require.NoError(t, err)
 		require.Equal(t, began.Admission, after.Admission)
+
+		// An operation of the older store has no token: the column has that of the newer
+		// store's operation, and a report with another one would be stale.
+		_, err = manage(newer).Fire(t.Context(), "a", reopen, customer, nil)
+		require.NoError(t, err)
+		began, err = manage(older).Fire(t.Context(), "a", pay, customer, nil)
+		require.NoError(t, err)
+		verdict, err = manage(newer).Report(t.Context(), "a", began.Operation, settled, bank, &lifecycle.Change[string]{Admission: began.Admission})
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Applied, verdict)
 
 		// A later migration that adds is compatible with this version.
 		exec(t, db, "ALTER TABLE interlock_objects ADD COLUMN weight bigint")

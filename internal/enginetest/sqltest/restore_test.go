@@ -132,6 +132,9 @@ func TestAfterRestore(t *testing.T) {
 				require.NoError(t, store.Commit(t.Context(), c))
 				require.Equal(t, before, get(t, store, never))
 				require.NoError(t, store.Commit(t.Context(), next(before, 0)))
+				// A creation that was decided before the restore is a conflict.
+				unseen := lifecycle.StoredRecord{Key: lifecycle.Key{Machine: "order", ID: "decided"}, Revision: "0"}
+				require.ErrorIs(t, store.Commit(t.Context(), next(unseen, 0)), lifecycle.ErrConflict)
 				require.NoError(t, sqlstore.AfterRestore(t.Context(), db, e.dialect, nil, 0), "once more")
 			})
 		}
