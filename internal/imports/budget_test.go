@@ -121,7 +121,7 @@ var budget = []line{
 		why: "as edgecloud",
 	},
 	{
-		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lifecycle/aggregate", "lock", "queue", "golang.org/x/sync/..."},
+		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lifecycle/aggregate", "lock", "queue", "internal/timeouts", "golang.org/x/sync/..."},
 		why: "as edgecloud",
 	},
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // patience is how long an operation of an MCI may not move until a sweep continues it,
@@ -63,7 +62,7 @@ func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycl
 	waiting := lifecycle.Select[State]{States: transitional(MCI.StateIndex), UnchangedFor: unchanged}
 	for mci, err := range s.mcis.All(ctx, waiting) {
 		if err == nil && !onHold(&mci) {
-			err = s.order(ctx, &mci, queue.NoPreempt)
+			err = s.order(ctx, &mci)
 		}
 		if err != nil {
 			return results, err
@@ -116,12 +115,8 @@ func (s *System) adopt(ctx context.Context) error {
 
 // observeVM returns the event for a VM that is stuck.
 func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
-	// The deadline of a VM begins when its turn comes: a large MCI waits for long under
-	// the limits of its providers.
-	for _, work := range s.queue.Inspect(stuck.Key) {
-		if work.State != queue.Running {
-			return "", "", errWaits
-		}
+	if s.waits(stuck.Key, stuck.Operation) {
+		return "", "", errWaits
 	}
 	return s.observe(ctx, stuck.ID, stuck.Operation, stuck.Deadline)
 }
@@ -141,7 +136,7 @@ func (s *System) observe(
 		return "", "", errRunning // it has moved meanwhile
 	}
 	if deadline.IsZero() { // its process has died before the turn of the VM
-		timeout, _ := VM.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
+		timeout, _ := s.machine.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
 		deadline = vm.ChangedAt.Add(timeout)
 	}
 	v, _ := s.look(ctx, &vm)
