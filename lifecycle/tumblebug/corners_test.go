@@ -1,6 +1,7 @@
 package tumblebug_test
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
 	"github.com/interlock-go/interlock/queue"
@@ -263,5 +265,43 @@ func TestTimeouts(t *testing.T) {
 			_, err = tumblebug.New(lifecycle.NewMemoryStore(), clouds, &tumblebug.Config{VMTimeouts: timeouts})
 			require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
 		}
+	})
+}
+
+// A process dies while a VM waits for its turn, for longer than a timeout. The next
+// process begins the turn: it requests the VM, which has a full timeout from then on.
+func TestTurnOfADeadProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds, store := t.Context(), newCloud(), lifecycle.NewMemoryStore()
+		clouds.delay = tumblebug.VMCreateTimeout - time.Minute
+		start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+			base, stop := context.WithCancel(ctx)
+			process := &scripttest.Process{MemoryStore: store}
+			owner, err := lifecycle.Join(ctx, process, "tb", 24*time.Hour)
+			require.NoError(t, err)
+			return tumblebug.Must(process, clouds, &tumblebug.Config{
+				Base: base, Owner: owner, Limits: map[string]tumblebug.Limit{"aws": {VMs: 1}},
+			}), process, stop
+		}
+		first, process, stop := start()
+		_, err := first.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
+			{Name: "a", Size: 3, Provider: "aws", Region: "r"},
+		}})
+		require.NoError(t, err)
+		time.Sleep(tumblebug.VMCreateTimeout + 10*time.Minute) // a-2 is being created, a-3 waits
+		process.Die(0)
+		stop()
+		clouds.change(func() { clouds.delay = 10 * time.Minute }) // a repeated create begins again
+		second, _, end := start()
+		defer end()
+		for range 12 {
+			_, err := second.Sweep(ctx)
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+		}
+		status, err := second.Wait(ctx, "ns", "m")
+		require.NoError(t, err)
+		require.Equal(t, "Running:3 (R:3/3)", status.Status)
+		require.NoError(t, second.Close(ctx))
 	})
 }

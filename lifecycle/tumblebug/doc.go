@@ -57,6 +57,8 @@
 //   - Deadlines need [System.Run] or [System.Sweep]. If several processes without
 //     [Config].Owner share a store, one of them considers a VM lost that waits for its
 //     turn in another one for longer than its deadline.
+//   - A sweep that continues the actions of a process that died requests them at once,
+//     whatever the limits of their providers.
 //   - A resource that cannot be released, or whose process dies before the release, exists
 //     until [System.DelMci] removes the MCI. A process that stalls in [Provider].Prepare
 //     until its MCI is removed releases what it has created, once: if that fails, the

@@ -23,7 +23,7 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 		if err := s.beginTurn(ctx, t); err != nil {
 			return err
 		}
-		defer s.endTurn(t)
+		defer s.endTurn(t.ID, t.Operation)
 	}
 	vm, err := s.subject(ctx, t.ID)
 	for err != nil && !errors.Is(err, errStray) {
@@ -77,18 +77,34 @@ func (s *System) beginTurn(ctx context.Context, t *lifecycle.Task) error {
 			return err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.turns[t.ID] = t.Operation
+	s.noteTurn(t.ID, t.Operation)
 	return nil
 }
 
-// endTurn forgets a turn, unless the next one has begun.
-func (s *System) endTurn(t *lifecycle.Task) {
+// turn is the turn of a VM in this process.
+type turn struct {
+	operation lifecycle.OpID
+	began     time.Time
+}
+
+// noteTurn is for the turns whose begin is not in the record: those of a system without an
+// owner, and those that a sweep begins for a process that has died. It returns when the
+// turn of an operation has begun, which is now if it was not noted before.
+func (s *System) noteTurn(id string, operation lifecycle.OpID) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns[t.ID] == t.Operation {
-		delete(s.turns, t.ID)
+	if s.turns[id].operation != operation {
+		s.turns[id] = turn{operation, time.Now()}
+	}
+	return s.turns[id].began
+}
+
+// endTurn forgets a turn, unless the next one has begun.
+func (s *System) endTurn(id string, operation lifecycle.OpID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[id].operation == operation {
+		delete(s.turns, id)
 	}
 }
 
@@ -100,7 +116,7 @@ func (s *System) waits(k lifecycle.Key, operation lifecycle.OpID) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.turns[k.ID] != operation
+	return s.turns[k.ID].operation != operation
 }
 
 // subject returns a VM for a request to its provider. The error is errStray for a VM

@@ -22,7 +22,7 @@ var (
 
 // Sweep looks once at everything that is stuck. It requests the status of VMs that are
 // past their deadline or whose process has died, and in the latter case requests the
-// action again. The provider's answer decides; without a sufficient answer until the
+// action again: the turn of a VM that has waited for it begins then. The provider's answer decides; without a sufficient answer until the
 // deadline, the VM is Undefined. Sweep continues the operations of MCIs that have not
 // moved for a minute. It returns the results of [lifecycle.Manager.Sweep]; the error is
 // that of the store, of the context, or of a resource that is not released.
@@ -135,9 +135,9 @@ func (s *System) observe(
 	case vm.Operation != operation || !restless(vm):
 		return "", "", errRunning // it has moved meanwhile
 	}
-	if deadline.IsZero() { // its process has died before the turn of the VM
+	if deadline.IsZero() { // its process has died before the turn of the VM, which begins here
 		timeout, _ := s.machine.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
-		deadline = vm.ChangedAt.Add(timeout)
+		deadline = s.noteTurn(vm.ID, vm.Operation).Add(timeout)
 	}
 	v, _ := s.look(ctx, &vm)
 	if v == pending && time.Now().Before(deadline) && ctx.Err() == nil {
@@ -150,6 +150,7 @@ func (s *System) observe(
 		return "", "", lifecycle.Ended(ctx)
 	}
 	s.forget(&vm)
+	s.endTurn(vm.ID, vm.Operation)
 	switch v {
 	case succeeded:
 		return Succeed, CSP, nil

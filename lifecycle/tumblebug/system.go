@@ -35,8 +35,8 @@ type System struct {
 	closed   atomic.Bool
 
 	mu    sync.Mutex
-	known map[string]*evidence      // of the action of a VM, by its id
-	turns map[string]lifecycle.OpID // operations whose turn has begun, by VM; only without an owner
+	known map[string]*evidence // of the action of a VM, by its id
+	turns map[string]turn      // of VMs, see noteTurn, by id
 }
 
 // Config refines a [System]. The zero Config and nil are the defaults.
@@ -92,7 +92,7 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	}
 	s := &System{
 		provider: provider, owner: config.Owner, poll: config.Poll,
-		limited: map[string]bool{}, known: map[string]*evidence{}, turns: map[string]lifecycle.OpID{},
+		limited: map[string]bool{}, known: map[string]*evidence{}, turns: map[string]turn{},
 	}
 	mciTable, err := timeouts.Set(MCITable(), config.MCITimeouts)
 	if err != nil {
