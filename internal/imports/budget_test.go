@@ -113,7 +113,7 @@ var budget = []line{
 		why: "as edgecloud",
 	},
 	{
-		pkg: "lifecycle/blazar", may: []string{"fsm", "lifecycle", "lifecycle/relation", "lock", "queue"},
+		pkg: "lifecycle/blazar", may: []string{"fsm", "lifecycle", "lifecycle/relation", "lock", "queue", "internal/timeouts"},
 		why: "as edgecloud",
 	},
 	{
@@ -121,8 +121,13 @@ var budget = []line{
 		why: "as edgecloud",
 	},
 	{
-		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lifecycle/aggregate", "lock", "queue", "golang.org/x/sync/..."},
+		pkg: "lifecycle/tumblebug", may: []string{"fsm", "lifecycle", "lifecycle/aggregate", "lock", "queue", "internal/timeouts", "golang.org/x/sync/..."},
 		why: "as edgecloud",
+	},
+
+	{
+		pkg: "internal/timeouts", may: []string{"fsm"},
+		why: "systems with configurable timeouts change those of their tables in one way",
 	},
 
 	// Kits: imported by the tests of this repository and of others.

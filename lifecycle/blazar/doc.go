@@ -40,7 +40,8 @@
 //     has written nothing and called no plugin.
 //   - If leases follow each other on resources of one type, one ends before the next
 //     starts, however late the events are processed, and by several processes too.
-//   - Every transitional status of a lease ends: after [MethodTimeout] the sweeper ends it.
+//   - Every transitional status of a lease ends: after [MethodTimeout], or the time of
+//     [Config].Timeouts, the sweeper ends it.
 //     An event that can never be executed goes to ERROR.
 //
 // # Limits
@@ -53,6 +54,9 @@
 //     are not over.
 //   - The plugins decide which resources exist and which reservation has them. A failed
 //     end is not tried again; its resources may still be in use.
+//   - A lease can be started, ended and deleted, and its reservations updated, only by a
+//     process with the plugins of its reservations. Another one refuses that and changes
+//     nothing.
 //   - A plugin that ignores its context continues after its method was cancelled.
 //
 // # Beyond the document

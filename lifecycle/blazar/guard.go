@@ -134,7 +134,7 @@ func refused(verb, id string, call Call, err error) error {
 }
 
 // becomes has the status of a reservation after a call.
-var becomes = map[Call]ReservationState{Start: ReservationActive, Delete: ReservationDeleted}
+var becomes = map[Call]ReservationState{Start: ReservationActive, Terminate: ReservationDeleted, Delete: ReservationDeleted}
 
 // each calls do for the reservations of a lease, one after the other, and
 // writes the result of each: the status that the call leads to, or an error. After a
@@ -153,7 +153,10 @@ func (s *Service) each(
 		case !r.Status.IsValidTransition(to):
 			err = fmt.Errorf("it is %s and cannot become %s", r.Status, to)
 		default:
-			err = do(ctx, s.config.Plugins[r.Resource], lease.allocation(r))
+			var plugin Plugin
+			if plugin, err = s.plugin(r.Resource); err == nil {
+				err = do(ctx, plugin, lease.allocation(r))
+			}
 		}
 		if ctx.Err() != nil {
 			// Another operation has the lease. It undoes the work of the plugin, and

@@ -7,7 +7,8 @@ import (
 )
 
 // MethodTimeout is how long a method of the manager may work on one lease until the
-// sweeper ends it. A plugin that takes longer sends heartbeats.
+// sweeper ends it, unless [Config].Timeouts has another time. A plugin that takes longer
+// sends heartbeats.
 const MethodTimeout = 30 * time.Minute
 
 // LeaseSpec is the content of a lease. The zero value is a lease

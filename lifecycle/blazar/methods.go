@@ -32,12 +32,15 @@ func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (L
 func (s *Service) reserve(ctx context.Context, lease LeaseDetails) error {
 	for i := range lease.Reservations {
 		r := &lease.Reservations[i]
-		plugin := s.config.Plugins[r.Resource]
+		plugin, err := s.plugin(r.Resource)
+		if err != nil {
+			return err
+		}
 		if plugin.Reserve == nil {
 			continue
 		}
 		resources := make(chan string, 1) // a call that was abandoned may still send
-		err := call(ctx, func(ctx context.Context, a Allocation) error {
+		err = call(ctx, func(ctx context.Context, a Allocation) error {
 			id, err := plugin.Reserve(ctx, a)
 			resources <- id
 			return err
@@ -67,7 +70,11 @@ func (s *Service) releaseFirst(ctx context.Context, lease *LeaseDetails, n int) 
 	var failed []error
 	for i := range n {
 		r := &lease.Reservations[i]
-		if err := call(ctx, s.config.Plugins[r.Resource].OnEnd, lease.allocation(r)); err != nil {
+		plugin, err := s.plugin(r.Resource)
+		if err == nil {
+			err = call(ctx, plugin.OnEnd, lease.allocation(r))
+		}
+		if err != nil {
 			failed = append(failed, fmt.Errorf("reservation %q: %w", r.ID, err))
 		}
 	}
@@ -89,31 +96,67 @@ func refusedOr(reservation string, refusal, undo error) error {
 // the events. If the update is refused, which leads back too, or fails, which leads to
 // ERROR, the content does not change.
 //
+// The update is judged by the lease, and the statuses of its events, that it begins with.
+// Of several simultaneous updates one begins, and the others get [lifecycle.ErrBusy].
+//
 // Errors: [*InputError], [lifecycle.ErrBusy] for a lease with a method at work,
-// [lifecycle.ErrPrecondition] while an event of it is in progress, and those of
-// [Service.Guard].
+// [lifecycle.ErrPrecondition] while an event of it is in progress,
+// [lifecycle.ErrMisconfigured] if this process lacks the plugin of a reservation that
+// changes, and those of [Service.Guard].
 func (s *Service) UpdateLease(ctx context.Context, id string, update LeaseUpdate) (LeaseDetails, error) {
-	// The reservations of a lease are the same for as long as it exists.
-	lease, err := s.GetLease(ctx, id)
+	var m *method
+	err := retry(func() (err error) {
+		m, err = s.beginUpdate(ctx, id, &update)
+		return err
+	})
+	if err == nil {
+		err = m.wait(ctx)
+	}
 	if err != nil {
 		return LeaseDetails{}, err
 	}
+	return s.GetLease(ctx, id)
+}
+
+// beginUpdate starts an update of the lease that it judges: the commit requires the
+// revision of the lease and the statuses of the events. The error is a conflict if one of
+// them has changed meanwhile.
+func (s *Service) beginUpdate(ctx context.Context, id string, update *LeaseUpdate) (*method, error) {
+	rec, members, err := s.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	lease := details(rec, members)
 	amounts := make(map[int]int, len(update.Amounts))
 	for reservation, amount := range update.Amounts {
 		i := slices.IndexFunc(lease.Reservations, func(r ReservationDetails) bool { return r.ID == reservation })
 		if i < 0 {
-			return LeaseDetails{}, refused("update", id, Update, &InputError{"reservation " + reservation, "the lease has no such reservation"})
+			return nil, refused("update", id, Update, &InputError{"reservation " + reservation, "the lease has no such reservation"})
 		}
 		amounts[i] = amount
 	}
 	started, ended := lease.event(StartLease) != EventUndone, lease.event(EndLease) != EventUndone
 	var content LeaseSpec // of the last attempt to start the update
-	return s.guard(ctx, id, Update, func(ctx context.Context, lease LeaseDetails) error {
-		return s.change(ctx, lease, content)
-	}, &lifecycle.Change[LeaseSpec]{Edit: func(p *LeaseSpec) error {
+	change := &lifecycle.Change[LeaseSpec]{Expect: rec.Revision, Edit: func(p *LeaseSpec) error {
 		content = *p
-		return s.apply(&content, &update, amounts, started, ended)
-	}})
+		if err := s.apply(&content, update, amounts, started, ended); err != nil {
+			return err
+		}
+		for i := range lease.Reservations {
+			if _, _, changes := lease.updated(i, &content); changes {
+				if _, err := s.plugin(lease.Reservations[i].Resource); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}}
+	for _, e := range members.events {
+		change.Require = append(change.Require, s.Events.Require(e.ID, e.State))
+	}
+	return s.begin(ctx, id, Update, func(ctx context.Context, lease LeaseDetails) error {
+		return s.change(ctx, lease, content)
+	}, change)
 }
 
 // change is the method of an update. The lease gets its new content in the commit
@@ -122,14 +165,14 @@ func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseS
 	var undo []func() error
 	for i := range lease.Reservations {
 		r := &lease.Reservations[i]
-		update := s.config.Plugins[r.Resource].Update
-		before, after := lease.allocation(r), lease.allocation(r)
-		after.Start, after.End, after.Amount = content.Start, content.End, content.Reservations[i].Amount
-		if r.Status == ReservationDeleted ||
-			before.Start.Equal(after.Start) && before.End.Equal(after.End) && before.Amount == after.Amount {
+		before, after, changes := lease.updated(i, &content)
+		if !changes {
 			continue
 		}
-		err := call(ctx, update, after)
+		plugin, err := s.plugin(r.Resource)
+		if err == nil {
+			err = call(ctx, plugin.Update, after)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -144,7 +187,7 @@ func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseS
 		case err != nil:
 			return fmt.Errorf("reservation %q: %w", r.ID, err)
 		}
-		undo = append(undo, func() error { return call(ctx, update, before) })
+		undo = append(undo, func() error { return call(ctx, plugin.Update, before) })
 	}
 	lifecycle.EditOutcome(ctx, func(p *LeaseSpec) error { *p = content; return nil })
 	return nil
@@ -157,8 +200,12 @@ func (s *Service) change(ctx context.Context, lease LeaseDetails, content LeaseS
 // deleted again.
 //
 // Errors: [lifecycle.ErrNotFound], [lifecycle.ErrBusy] for a lease that is being
-// deleted, and those of [Service.Guard].
+// deleted, [lifecycle.ErrMisconfigured] if this process lacks a plugin that releases
+// resources, with nothing changed, and those of [Service.Guard].
 func (s *Service) DeleteLease(ctx context.Context, id string) error {
+	if err := s.checkPlugins(ctx, id, Delete); err != nil {
+		return err
+	}
 	_, err := s.guard(ctx, id, Delete, s.release, nil)
 	return err
 }

@@ -2,6 +2,7 @@ package blazar
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -31,7 +32,7 @@ func (refusal) Is(target error) bool { return target == lifecycle.ErrPreconditio
 // lease is deleted that hangs in its start. The service does not wait for a function
 // that ignores its context, and may call OnEnd meanwhile. A function is called again
 // for the same reservation if its success could not be written. A function that takes
-// longer than [MethodTimeout] sends heartbeats ([lifecycle.Task.Heartbeat]).
+// longer than the timeout of its method sends heartbeats ([lifecycle.Task.Heartbeat]).
 type Plugin struct {
 	// Reserve reserves the resources, from the start of the lease to its end, and
 	// returns their id, or "".
@@ -52,6 +53,32 @@ type Allocation struct {
 	ResourceID         string // the result of Reserve
 	Amount             int
 	Start, End         time.Time // of the lease
+}
+
+// plugin returns the plugin of a type of resources.
+func (s *Service) plugin(resource string) (Plugin, error) {
+	plugin, ok := s.config.Plugins[resource]
+	if !ok {
+		return Plugin{}, fmt.Errorf("%w: there is no plugin for resources of type %q in this process", lifecycle.ErrMisconfigured, resource)
+	}
+	return plugin, nil
+}
+
+// checkPlugins refuses a call if it needs a plugin that this process does not have.
+// Another process may have it, so nothing is changed.
+func (s *Service) checkPlugins(ctx context.Context, id string, call Call) error {
+	lease, err := s.GetLease(ctx, id)
+	if err != nil {
+		return nil // the start of the method reports it
+	}
+	for i := range lease.Reservations {
+		if r := &lease.Reservations[i]; r.Status != becomes[call] {
+			if _, err := s.plugin(r.Resource); err != nil {
+				return refused("do", id, call, err)
+			}
+		}
+	}
+	return nil
 }
 
 // call calls a function of a plugin, and waits for it until the context ends. Nil

@@ -25,7 +25,8 @@ type Handled struct {
 //
 // Process leaves an event UNDONE, for the next call, while a method is at work on its
 // lease. It leaves a start UNDONE also while the end of another lease on resources of
-// the same type is due and not over. An event that can never be executed goes to ERROR.
+// the same type is due and not over, except the end of a lease that is deleted before
+// its start. It leaves an event UNDONE for another process if this one lacks a plugin. An event that can never be executed goes to ERROR.
 //
 // Several processes may do this on one store: every event is executed once. Process reads
 // all events that are UNDONE or IN_PROGRESS. The error is the store's or the context's;
@@ -153,10 +154,14 @@ func (s *Service) execute(ctx context.Context, d Due) (*method, error) {
 		}
 		return nil
 	}}
+	call, method := Terminate, s.release
 	if d.Type == StartLease {
-		return s.begin(ctx, d.Lease, Start, s.start, change)
+		call, method = Start, s.start
 	}
-	return s.begin(ctx, d.Lease, Terminate, s.release, change)
+	if err := s.checkPlugins(ctx, d.Lease, call); err != nil {
+		return nil, err
+	}
+	return s.begin(ctx, d.Lease, call, method, change)
 }
 
 var errNotDue = errors.New("blazar: the event was postponed")
@@ -221,6 +226,10 @@ func (s *Service) checkFree(ctx context.Context, d Due, ending []LeaseDetails) e
 		if other.ID == lease.ID || other.Spec.End.After(d.Time) {
 			continue
 		}
+		// A lease that is deleted before its start has never had its resources.
+		if other.Status == LeaseDeleting && other.event(StartLease) == EventUndone {
+			continue
+		}
 		for _, r := range other.Reservations {
 			if types[r.Resource] && (r.Status == ReservationActive || r.Status == ReservationPending) {
 				return fmt.Errorf("%w: lease %q is %s and has resources of type %q", lifecycle.ErrBusy, other.ID, other.Status, r.Resource)
@@ -232,15 +241,22 @@ func (s *Service) checkFree(ctx context.Context, d Due, ending []LeaseDetails) e
 
 // StartLease starts a lease that is PENDING, whether it is due or not: OnStart is called
 // for one reservation after the other, each of which is active then. If one fails, the
-// lease goes to ERROR, like the reservation and the event. Errors: those of
-// [Service.Guard].
+// lease goes to ERROR, like the reservation and the event. Errors:
+// [lifecycle.ErrMisconfigured] if this process lacks a plugin of the lease, with nothing
+// changed, and those of [Service.Guard].
 func (s *Service) StartLease(ctx context.Context, id string) (LeaseDetails, error) {
+	if err := s.checkPlugins(ctx, id, Start); err != nil {
+		return LeaseDetails{}, err
+	}
 	return s.guard(ctx, id, Start, s.start, nil)
 }
 
 // EndLease ends a lease that is ACTIVE, or in ERROR with its start DONE, whether it
 // is due or not: its resources are released, and its reservations are deleted.
-// Errors: those of [Service.Guard].
+// Errors: those of [Service.StartLease].
 func (s *Service) EndLease(ctx context.Context, id string) (LeaseDetails, error) {
+	if err := s.checkPlugins(ctx, id, Terminate); err != nil {
+		return LeaseDetails{}, err
+	}
 	return s.guard(ctx, id, Terminate, s.release, nil)
 }

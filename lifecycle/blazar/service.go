@@ -1,9 +1,13 @@
 package blazar
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/timeouts"
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
@@ -14,6 +18,10 @@ type Config struct {
 	// Patience is how long [Service.Process] waits for one batch of events before
 	// it continues with the next. Default: a minute.
 	Patience time.Duration
+	// Timeouts are the times that methods may take, by the status of the lease meanwhile,
+	// such as STARTING. All processes on a store need the same. Default, for a status that
+	// is not among them: [MethodTimeout].
+	Timeouts map[LeaseState]time.Duration
 	// Now is the clock by which events are due. Default: [time.Now].
 	Now func() time.Time
 
@@ -42,16 +50,42 @@ type Service struct {
 	config Config
 }
 
-// New returns a service of the leases in a store. The error is that of [lifecycle.New].
+// New returns a service of the leases in a store. The error is that of [lifecycle.New],
+// and [lifecycle.ErrInvalid] for a timeout that is not positive or belongs to a status
+// without one.
 func New(store lifecycle.Store, config *Config) (*Service, error) {
 	s := newService(config)
-	var err error
-	if s.Leases, err = lifecycle.New(Lease, store, s.leases()); err != nil {
+	leases, events, err := s.machines()
+	if err != nil {
+		return nil, fmt.Errorf("blazar: new service: %w: %w", lifecycle.ErrInvalid, err)
+	}
+	if s.Leases, err = lifecycle.New(leases, store, s.leases()); err != nil {
 		return nil, err
 	}
 	s.Reservations = lifecycle.Must(ReservationRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
-	s.Events = lifecycle.Must(EventRecord, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
+	s.Events = lifecycle.Must(events, store, &lifecycle.Config[Call]{Observer: s.config.Observer})
 	return s, nil
+}
+
+// machines returns those of leases and events with the configured timeouts. An event is
+// in progress for as long as the start or the end of its lease.
+func (s *Service) machines() (*fsm.Machine[LeaseState, Call, LeaseSpec], *fsm.Machine[EventState, Call, EventSpec], error) {
+	if len(s.config.Timeouts) == 0 {
+		return Lease, EventRecord, nil
+	}
+	leases, err := timeouts.Set(leaseTable(), s.config.Timeouts)
+	if err != nil {
+		return nil, nil, err
+	}
+	longest := time.Duration(0)
+	for _, status := range []LeaseState{LeaseStarting, LeaseTerminating} {
+		longest = max(longest, cmp.Or(s.config.Timeouts[status], MethodTimeout))
+	}
+	events, err := timeouts.Set(eventRecordTable(), map[EventState]time.Duration{EventInProgress: longest})
+	if err != nil {
+		return nil, nil, err
+	}
+	return fsm.Must[LeaseSpec](leases), fsm.Must[EventSpec](events), nil
 }
 
 // newService returns a service without managers.

@@ -21,13 +21,17 @@ import (
 // only while no other action is running. Force skips both, but never the history: it
 // starts a new operation, and reports of the superseded one are stale. HandleMciAction
 // returns as soon as the action is admitted; the status shows how it ends. On an MCI
-// without VMs, terminate is the only control action.
+// without VMs, terminate is the only control action. No action leads out of Terminated:
+// a forced terminate is complete there, and every other action is refused.
+//
+// If another writer moves the MCI meanwhile, the action is decided again.
 //
 // Errors, with the MCI unchanged: [lifecycle.ErrInvalid] for names and actions,
 // [lifecycle.ErrNotFound]; [*UnderActionError] and [ErrTransitional], which match
 // [lifecycle.ErrBusy]; [fsm.ErrForcedOnly] for what only force can do,
 // [fsm.ErrNotAllowed] for what force cannot do either; [ErrNotHeld];
-// [lifecycle.ErrConflict] if another writer was faster; those of the store. If withdraw
+// [lifecycle.ErrConflict] if other writers were faster again and again;
+// [queue.ErrTerminated] after [System.Close]; those of the store. If withdraw
 // cannot release a resource, its error is the provider's: the MCI is Failed then, and
 // [System.DelMci] releases and removes it.
 func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string, force bool) (string, error) {
@@ -38,44 +42,74 @@ func (s *System) HandleMciAction(ctx context.Context, nsID, mciID, action string
 	if err != nil {
 		return "", err
 	}
-	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
-	if err != nil {
+	if err := s.open(); err != nil {
 		return "", err
 	}
+	if a.controls() {
+		return s.controlMci(ctx, mciKey(nsID, mciID), a, force)
+	}
+	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))
 	switch {
+	case err != nil:
+		return "", err
 	case a == ActionContinue:
 		return s.resumeHeld(ctx, &mci)
 	case a == ActionWithdraw:
 		return s.withdraw(ctx, &mci)
-	case force:
-	case idle(&mci) != nil:
+	case !force && idle(&mci) != nil:
 		return "", idle(&mci)
 	}
-	if a == ActionRefine {
-		return s.refine(ctx, &mci, vms, force)
-	}
-	if err := admissible(&mci, vms, a, force); err != nil {
-		return "", err
-	}
-	mci, err = s.mcis.Fire(ctx, mci.ID, Event(a), User, &mciChange{
-		Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
-	})
-	if err != nil {
-		return "", err
-	}
-	preempt := queue.NoPreempt
-	if force {
-		preempt = queue.PreemptRunning // the superseded operation waits for nothing
-	}
-	if err := s.order(ctx, &mci, preempt); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s the MCI", during[a]), nil
+	return s.refine(ctx, &mci, vms, force)
 }
 
-// admissible refuses a control action because of the VMs of an MCI.
+// decisions is how often a control action is decided again because the MCI has changed.
+const decisions = 16
+
+// controlMci starts a control action on an MCI.
+func (s *System) controlMci(ctx context.Context, id string, a Action, force bool) (string, error) {
+	for attempt := 1; ; attempt++ {
+		mci, vms, err := s.follow(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if force && a == ActionTerminate && mci.State == Terminated {
+			return "The MCI is Terminated", nil
+		}
+		if err := admissible(&mci, vms, a, force); err != nil {
+			return "", err
+		}
+		// The commit requires what was decided on: the revision of the MCI, and that it
+		// has a VM.
+		change := &mciChange{
+			Expect: mci.Revision, Force: force, Edit: func(m *MCISpec) error { m.Force = force; return nil },
+		}
+		if len(vms) > 0 {
+			change.Require = []lifecycle.Precondition{s.vms.Require(vms[0].ID, classes...)}
+		}
+		preempt := queue.NoPreempt
+		if force {
+			preempt = queue.PreemptRunning // the superseded operation waits for nothing
+		}
+		_, err = s.start(ctx, id, string(a), preempt, func(ctx context.Context) (mciRecord, error) {
+			return s.mcis.Fire(ctx, id, Event(a), User, change)
+		})
+		if err == nil {
+			return fmt.Sprintf("%s the MCI", during[a]), nil
+		}
+		moved := errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrPrecondition)
+		if !moved || attempt == decisions {
+			return "", err
+		}
+	}
+}
+
+// admissible refuses a control action during another one, or because of the VMs of an
+// MCI.
 func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 	if !force {
+		if err := idle(mci); err != nil {
+			return err
+		}
 		now, _, err := Summarize(states(vms), 0)
 		if err != nil {
 			return err
@@ -92,7 +126,8 @@ func admissible(mci *mciRecord, vms []vmRecord, a Action, force bool) error {
 
 // HandleMciVmAction starts an action on one VM and returns a text for the user:
 // suspend, resume, reboot or terminate. The document's matrix admits it, and only while
-// no action of its MCI is running. Force skips both, except for a Terminated VM.
+// no action of its MCI is running. Force skips both. For a Terminated VM, a forced
+// terminate is complete, and every other action is refused.
 //
 // Errors, with the VM unchanged: those of [System.HandleMciAction], and
 // [lifecycle.ErrPrecondition] if an action of the MCI starts at the same moment.
@@ -107,6 +142,9 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	if err != nil {
 		return "", err
 	}
+	if err := s.open(); err != nil {
+		return "", err
+	}
 	mci, err := s.mcis.Get(ctx, mciKey(nsID, mciID))
 	if err != nil {
 		return "", err
@@ -114,6 +152,9 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 	vm, err := s.vms.Get(ctx, vmKey(nsID, mciID, vmID))
 	if err != nil {
 		return "", err
+	}
+	if force && a == ActionTerminate && vm.State == Terminated {
+		return "The VM is Terminated", nil
 	}
 	change := &vmChange{Force: force}
 	if !force {
@@ -155,10 +196,9 @@ func (s *System) answerHeld(ctx context.Context, mci *mciRecord, e Event, by fsm
 
 // resumeHeld is the action continue.
 func (s *System) resumeHeld(ctx context.Context, mci *mciRecord) (string, error) {
-	now, err := s.answerHeld(ctx, mci, Provision, Tumblebug)
-	if err == nil {
-		err = s.order(ctx, &now, queue.NoPreempt)
-	}
+	_, err := s.start(ctx, mci.ID, "continue", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
+		return s.answerHeld(ctx, mci, Provision, Tumblebug)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -225,10 +265,13 @@ func (s *System) remove(ctx context.Context, vms []vmRecord, by Event, require .
 // terminate it first, or refine the MCI.
 //
 // Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound]; [fsm.ErrNotAllowed] for an
-// MCI or a VM in another state; those of the store and of the provider. The MCI exists
-// then, and the request may be repeated.
+// MCI or a VM in another state; [queue.ErrTerminated] after [System.Close]; those of the
+// store and of the provider. The MCI exists then, and the request may be repeated.
 func (s *System) DelMci(ctx context.Context, nsID, mciID string) error {
 	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
+		return err
+	}
+	if err := s.open(); err != nil {
 		return err
 	}
 	mci, vms, err := s.follow(ctx, mciKey(nsID, mciID))

@@ -19,8 +19,8 @@ import (
 // If a resource cannot be created, the MCI is Failed, and all of them are released. The
 // MCI is Running if some of its VMs are, and Failed if all have failed.
 //
-// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrExists], those of the store.
-// Nothing is created then.
+// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrExists], [queue.ErrTerminated] after
+// [System.Close], those of the store. Nothing is created then.
 func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciStatus, error) {
 	if err := checkName("namespace", nsID); err != nil {
 		return MciStatus{}, err
@@ -28,14 +28,17 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	if err := req.check(); err != nil {
 		return MciStatus{}, err
 	}
-	mci, err := s.mcis.Add(ctx, mciKey(nsID, req.Name), User, MCISpec{
-		Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
-		SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold,
-	})
-	if err != nil {
+	if err := s.open(); err != nil {
 		return MciStatus{}, err
 	}
-	if err := s.order(ctx, &mci, queue.NoPreempt); err != nil {
+	id := mciKey(nsID, req.Name)
+	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
+		return s.mcis.Add(ctx, id, User, MCISpec{
+			Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
+			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold,
+		})
+	})
+	if err != nil {
 		return MciStatus{}, err
 	}
 	return statusOf(&mci, nil)

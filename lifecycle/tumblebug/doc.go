@@ -28,7 +28,7 @@
 //     every cell of its matrix of allowed actions. A test compares them one by one.
 //   - Force skips the matrix and nothing else. A forced action is a row, with an actor and
 //     an operation of its own; reports of the superseded operation are stale. No action
-//     leads out of Terminated, forced or not.
+//     leads out of Terminated; a forced terminate is complete there.
 //   - An action of an MCI requests each of its VMs once, also if processes die. It waits
 //     for a VM that is in an action of its own. During the action of an MCI, an action of
 //     a VM is admitted by force only; the commit checks that.
@@ -36,10 +36,12 @@
 //     tell it from a request for a later MCI of the same name.
 //   - An ambiguous status ends no action: neither Running during a reboot, nor a missing
 //     VM during a termination, nor Failed. Three equal answers, one in each interval,
-//     confirm it.
+//     confirm it. Three requests without an answer make a VM at rest Undefined.
 //   - Silence is not a failure. Only a rejection by the provider fails at once.
 //   - The limits of providers and regions hold for all requests of the process together.
-//     The deadline of a VM begins when its turn comes.
+//     The deadline of a VM begins when its turn comes: it is committed before the first
+//     request to the provider.
+//   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.
 //   - Every action ends. After the deadline the sweeper moves the VM to Undefined, because
@@ -52,9 +54,11 @@
 //   - The state of an MCI follows actions of single VMs at the next request for its status
 //     or for an action.
 //   - A Suspended VM is cached, as in the document: a resume at the provider is not noticed.
-//   - Deadlines need [System.Run] or [System.Sweep]. If several processes share a store,
-//     one of them considers a VM lost that waits for its turn in another one for longer
-//     than its deadline.
+//   - Deadlines need [System.Run] or [System.Sweep]. If several processes without
+//     [Config].Owner share a store, one of them considers a VM lost that waits for its
+//     turn in another one for longer than its deadline.
+//   - A sweep that continues the actions of a process that died requests them at once,
+//     whatever the limits of their providers.
 //   - A resource that cannot be released, or whose process dies before the release, exists
 //     until [System.DelMci] removes the MCI. A process that stalls in [Provider].Prepare
 //     until its MCI is removed releases what it has created, once: if that fails, the
@@ -87,8 +91,9 @@
 //
 // An MCI is Failed if all VMs fail in an action, or if a VM cannot be terminated; the
 // diagram has that for the creation only. Each MCI has networks, security groups and keys
-// of its own in every region. They are released when all VMs are terminated, when the MCI
-// cannot be prepared, and when it is withdrawn or deleted. A provider that is not in the
+// of its own in every region. They are released when all VMs are terminated, also one by
+// one, when the MCI cannot be prepared, and when it is withdrawn or deleted. If that fails
+// for a Terminated MCI, its system message has the reason. A provider that is not in the
 // document's table has no limits.
 //
 // # Table of mci

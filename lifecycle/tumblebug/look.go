@@ -19,9 +19,11 @@ const handler = "provider"
 // deadline of the VM.
 func (s *System) control(ctx context.Context, _ []byte) error {
 	t := lifecycle.TaskOf(ctx)
-	// The operation may have waited for its turn past its deadline.
-	if err := t.Heartbeat(ctx); errors.Is(err, lifecycle.ErrStale) {
-		return err
+	if s.owner == nil {
+		if err := s.beginTurn(ctx, t); err != nil {
+			return err
+		}
+		defer s.endTurn(t.ID, t.Operation)
 	}
 	vm, err := s.subject(ctx, t.ID)
 	for err != nil && !errors.Is(err, errStray) {
@@ -54,6 +56,67 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 			return err
 		}
 	}
+}
+
+// beginTurn sets the deadline of a VM, which may have waited past it. It is for a system
+// without an owner: with one, the manager does this before the work begins.
+//
+// The bad schedule: the turn of a VM begins after its deadline, and a sweep moves it to
+// Undefined before the commit of its new deadline. Therefore the turn is noted after that
+// commit, and sweeps of this process leave the VM alone until then.
+func (s *System) beginTurn(ctx context.Context, t *lifecycle.Task) error {
+	for {
+		err := t.Heartbeat(ctx)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, lifecycle.ErrStale) {
+			return err
+		}
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
+	}
+	s.noteTurn(t.ID, t.Operation)
+	return nil
+}
+
+// turn is the turn of a VM in this process.
+type turn struct {
+	operation lifecycle.OpID
+	began     time.Time
+}
+
+// noteTurn is for the turns whose begin is not in the record: those of a system without an
+// owner, and those that a sweep begins for a process that has died. It returns when the
+// turn of an operation has begun, which is now if it was not noted before.
+func (s *System) noteTurn(id string, operation lifecycle.OpID) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[id].operation != operation {
+		s.turns[id] = turn{operation, time.Now()}
+	}
+	return s.turns[id].began
+}
+
+// endTurn forgets a turn, unless the next one has begun.
+func (s *System) endTurn(id string, operation lifecycle.OpID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[id].operation == operation {
+		delete(s.turns, id)
+	}
+}
+
+// waits reports whether an operation waits for its turn in this process, without an
+// owner.
+func (s *System) waits(k lifecycle.Key, operation lifecycle.OpID) bool {
+	if s.owner != nil || len(s.queue.Inspect(k)) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turns[k.ID].operation != operation
 }
 
 // subject returns a VM for a request to its provider. The error is errStray for a VM
@@ -180,15 +243,16 @@ func (s *System) look(ctx context.Context, vm *vmRecord) (verdict, State) {
 }
 
 // credible reports whether the state that a provider shows of a VM at rest is to be
-// recorded. Failed and Terminated need confirmation, because they are cached.
-func (s *System) credible(vm *vmRecord, shown State) bool {
+// recorded. Failed and Terminated need confirmation, because they are cached; so does
+// Undefined for a provider that has not answered.
+func (s *System) credible(vm *vmRecord, shown State, answered bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.known[vm.ID]
 	if e != nil && e.operation > vm.Operation {
 		return false // an action has started since the VM was read
 	}
-	if shown != Failed && shown != Terminated {
+	if shown == vm.State || answered && shown != Failed && shown != Terminated {
 		delete(s.known, vm.ID)
 		return shown != vm.State
 	}
@@ -222,8 +286,9 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (vmRecord, error) {
 		v, shown = s.look(ctx, vm)
 		event = map[verdict]Event{succeeded: Succeed, failed: Fail}[v]
 	default:
-		shown, _ = s.status(ctx, vm)
-		if ctx.Err() == nil && s.credible(vm, shown) {
+		var answered bool
+		shown, answered = s.status(ctx, vm)
+		if ctx.Err() == nil && s.credible(vm, shown, answered) {
 			event = observed[shown]
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // The time that an action on an MCI may take. Its VMs take turns, so it is longer than
-// that of a VM.
+// that of a VM. [Config].MCITimeouts has other times.
 const (
 	MCIPrepareTimeout = 30 * time.Minute // Preparing, Prepared
 	MCICreateTimeout  = 2 * time.Hour

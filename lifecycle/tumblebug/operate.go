@@ -12,15 +12,37 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
-// order submits the operation of an MCI to the queue, unless it is there already.
-func (s *System) order(ctx context.Context, mci *mciRecord, preempt queue.Preempt) error {
+// start starts an operation of an MCI. It reserves a place in the queue, and then calls
+// admit, which commits the start: if the queue refuses, nothing is changed.
+func (s *System) start(
+	ctx context.Context, id, name string, preempt queue.Preempt, admit func(context.Context) (mciRecord, error),
+) (mci mciRecord, err error) {
+	_, err = s.orders.Submit(ctx, id, &queue.Action{
+		Name: name, Preempt: preempt, Retry: retries,
+		Admit: func(ctx context.Context) (err error) {
+			mci, err = admit(ctx)
+			return err
+		},
+		Run: func(ctx context.Context) error { return s.advance(ctx, id, mci.Operation) },
+	})
+	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {
+		err = refused.Err // of admit
+	}
+	return mci, err
+}
+
+// retries are those of an operation of an MCI. A failure here is one of the store. After
+// the last attempt, a sweep continues.
+var retries = queue.Retry{Attempts: 5, Backoff: []time.Duration{time.Second, 10 * time.Second}}
+
+// order submits an operation of an MCI that has started to the queue, unless a sweep has
+// submitted it already.
+func (s *System) order(ctx context.Context, mci *mciRecord) error {
 	id, operation := mci.ID, mci.Operation
 	name := fmt.Sprintf("operation %d in %s", operation, mci.State)
 	_, err := s.orders.Submit(ctx, id, &queue.Action{
-		Name: name, ID: id + " " + name, Preempt: preempt,
+		Name: name, ID: id + " " + name, Retry: retries,
 		Run: func(ctx context.Context) error { return s.advance(ctx, id, operation) },
-		// A failure here is one of the store. After the last attempt, a sweep continues.
-		Retry: queue.Retry{Attempts: 5, Backoff: []time.Duration{time.Second, 10 * time.Second}},
 	})
 	return err
 }

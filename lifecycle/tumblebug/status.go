@@ -44,8 +44,9 @@ type VmStatus struct {
 // status of an MCI that has no VMs yet has no counts.
 //
 // Errors: [lifecycle.ErrInvalid], [lifecycle.ErrNotFound], those of the store and of
-// the context. A provider that does not answer is no error: the VM is Undefined then,
-// or keeps its state during an action.
+// the context. A provider that does not answer is no error: the VM keeps its state
+// during an action. At rest it is Undefined after three requests without an answer, one
+// in each [Config].Poll.
 func (s *System) GetMciStatus(ctx context.Context, nsID, mciID string) (MciStatus, error) {
 	if err := checkNames("namespace", nsID, "MCI", mciID); err != nil {
 		return MciStatus{}, err
@@ -100,7 +101,7 @@ func (s *System) Wait(ctx context.Context, nsID, mciID string) (MciStatus, error
 }
 
 // follow moves an MCI at rest to the state that follows from its VMs, and returns it
-// with them. It reads both again after it has moved the MCI: of several concurrent
+// with them. It releases the resources of an MCI that becomes Terminated. It reads both again after it has moved the MCI: of several concurrent
 // calls, the last one to write is the last one to read.
 func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, error) {
 	for {
@@ -116,7 +117,11 @@ func (s *System) follow(ctx context.Context, id string) (mciRecord, []vmRecord, 
 		if !ok || now == mci.State || !atRest(mci.State) {
 			return mci, vms, nil
 		}
-		_, err = s.mcis.Fire(ctx, id, observed[now], Observer, &mciChange{Expect: mci.Revision, Force: true})
+		change := &mciChange{Expect: mci.Revision, Force: true}
+		if now == Terminated {
+			change.Reason = reason(s.release(ctx, &mci)) // no VM uses them any more
+		}
+		_, err = s.mcis.Fire(ctx, id, observed[now], Observer, change)
 		switch {
 		case errors.Is(err, fsm.ErrNotAllowed):
 			return mci, vms, nil // Terminated is final

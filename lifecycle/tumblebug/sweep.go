@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
-	"github.com/interlock-go/interlock/queue"
 )
 
 // patience is how long an operation of an MCI may not move until a sweep continues it,
@@ -23,7 +22,7 @@ var (
 
 // Sweep looks once at everything that is stuck. It requests the status of VMs that are
 // past their deadline or whose process has died, and in the latter case requests the
-// action again. The provider's answer decides; without a sufficient answer until the
+// action again: the turn of a VM that has waited for it begins then. The provider's answer decides; without a sufficient answer until the
 // deadline, the VM is Undefined. Sweep continues the operations of MCIs that have not
 // moved for a minute. It returns the results of [lifecycle.Manager.Sweep]; the error is
 // that of the store, of the context, or of a resource that is not released.
@@ -63,7 +62,7 @@ func (s *System) sweep(ctx context.Context, unchanged time.Duration) ([]lifecycl
 	waiting := lifecycle.Select[State]{States: transitional(MCI.StateIndex), UnchangedFor: unchanged}
 	for mci, err := range s.mcis.All(ctx, waiting) {
 		if err == nil && !onHold(&mci) {
-			err = s.order(ctx, &mci, queue.NoPreempt)
+			err = s.order(ctx, &mci)
 		}
 		if err != nil {
 			return results, err
@@ -116,12 +115,8 @@ func (s *System) adopt(ctx context.Context) error {
 
 // observeVM returns the event for a VM that is stuck.
 func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error) {
-	// The deadline of a VM begins when its turn comes: a large MCI waits for long under
-	// the limits of its providers.
-	for _, work := range s.queue.Inspect(stuck.Key) {
-		if work.State != queue.Running {
-			return "", "", errWaits
-		}
+	if s.waits(stuck.Key, stuck.Operation) {
+		return "", "", errWaits
 	}
 	return s.observe(ctx, stuck.ID, stuck.Operation, stuck.Deadline)
 }
@@ -140,9 +135,9 @@ func (s *System) observe(
 	case vm.Operation != operation || !restless(vm):
 		return "", "", errRunning // it has moved meanwhile
 	}
-	if deadline.IsZero() { // its process has died before the turn of the VM
-		timeout, _ := VM.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
-		deadline = vm.ChangedAt.Add(timeout)
+	if deadline.IsZero() { // its process has died before the turn of the VM, which begins here
+		timeout, _ := s.machine.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
+		deadline = s.noteTurn(vm.ID, vm.Operation).Add(timeout)
 	}
 	v, _ := s.look(ctx, &vm)
 	if v == pending && time.Now().Before(deadline) && ctx.Err() == nil {
@@ -155,6 +150,7 @@ func (s *System) observe(
 		return "", "", lifecycle.Ended(ctx)
 	}
 	s.forget(&vm)
+	s.endTurn(vm.ID, vm.Operation)
 	switch v {
 	case succeeded:
 		return Succeed, CSP, nil

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/timeouts"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -28,9 +31,12 @@ type System struct {
 	limited  map[string]bool              // the providers with limits
 	owner    *lifecycle.Owner
 	poll     time.Duration
+	machine  *fsm.Machine[State, Event, VMSpec] // of the VMs, with the timeouts of Config
+	closed   atomic.Bool
 
 	mu    sync.Mutex
 	known map[string]*evidence // of the action of a VM, by its id
+	turns map[string]turn      // of VMs, see noteTurn, by id
 }
 
 // Config refines a [System]. The zero Config and nil are the defaults.
@@ -48,6 +54,10 @@ type Config struct {
 	// Poll is the interval of the requests for the status of a VM during an action.
 	// Default, at 0: 5 seconds.
 	Poll time.Duration
+	// MCITimeouts and VMTimeouts are the times that actions may take, by the
+	// transitional state. All processes on a store need the same. Default, for a state
+	// that is not among them: that of [MCI] and [VM].
+	MCITimeouts, VMTimeouts map[State]time.Duration
 	// Observer receives the changes of MCIs and VMs. Default: none.
 	Observer lifecycle.Observer
 }
@@ -61,8 +71,9 @@ const (
 )
 
 // New makes a system. The error is [lifecycle.ErrInvalid] if there is no store or no
-// provider, for a negative Poll, and for limits that are negative or belong to a provider
-// without a valid name.
+// provider, for a negative Poll, for limits that are negative or belong to a provider
+// without a valid name, and for timeouts that are not positive or belong to a state
+// without one.
 func New(store lifecycle.Store, provider Provider, config *Config) (*System, error) {
 	if config == nil {
 		config = &Config{}
@@ -81,8 +92,17 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	}
 	s := &System{
 		provider: provider, owner: config.Owner, poll: config.Poll,
-		limited: map[string]bool{}, known: map[string]*evidence{},
+		limited: map[string]bool{}, known: map[string]*evidence{}, turns: map[string]turn{},
 	}
+	mciTable, err := timeouts.Set(MCITable(), config.MCITimeouts)
+	if err != nil {
+		return nil, fmt.Errorf("tumblebug: new system: %w: %w", lifecycle.ErrInvalid, err)
+	}
+	vmTable, err := timeouts.Set(VMTable(), config.VMTimeouts)
+	if err != nil {
+		return nil, fmt.Errorf("tumblebug: new system: %w: %w", lifecycle.ErrInvalid, err)
+	}
+	s.machine = fsm.Must[VMSpec](vmTable)
 	if s.poll == 0 {
 		s.poll = 5 * time.Second
 	}
@@ -96,14 +116,14 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 	if s.orders, err = queue.New(&queue.Config[string]{Base: config.Base, MaxRunning: maxRunning}); err != nil {
 		return nil, err
 	}
-	if s.vms, err = lifecycle.New(VM, store, &lifecycle.Config[Event]{
+	if s.vms, err = lifecycle.New(s.machine, store, &lifecycle.Config[Event]{
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: s.queue, Observe: s.observeVM, Observer: config.Observer,
 	}); err != nil {
 		return nil, err
 	}
-	s.mcis, err = lifecycle.New(MCI, store, &lifecycle.Config[Event]{Observe: s.observeMCI, Observer: config.Observer})
+	s.mcis, err = lifecycle.New(fsm.Must[MCISpec](mciTable), store, &lifecycle.Config[Event]{Observe: s.observeMCI, Observer: config.Observer})
 	return s, err
 }
 
@@ -125,11 +145,20 @@ func (s *System) VMs() *lifecycle.Manager[State, Event, VMSpec] { return s.vms }
 // Queue returns the queue in which VMs wait for their turn, for inspection.
 func (s *System) Queue() *queue.Queuer[lifecycle.Key] { return s.queue }
 
-// Close refuses further requests and waits for the operations that have started. The
+// Close refuses further requests, with [queue.ErrTerminated], and waits for the operations that have started. The
 // error is [queue.ErrNotDrained] if ctx ends first: the operations continue then. If
 // the process ends nevertheless, [System.Recover] of the next one continues them.
 func (s *System) Close(ctx context.Context) error {
+	s.closed.Store(true)
 	return errors.Join(s.orders.Terminate(ctx), s.queue.Terminate(ctx), s.vms.Drain(ctx))
+}
+
+// open refuses requests after Close.
+func (s *System) open() error {
+	if s.closed.Load() {
+		return fmt.Errorf("%w: the system is closed", queue.ErrTerminated)
+	}
+	return nil
 }
 
 func mciKey(nsID, mciID string) string { return nsID + "/" + mciID }

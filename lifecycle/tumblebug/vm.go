@@ -9,7 +9,8 @@ import (
 )
 
 // The time that an action on a VM may take. After it the sweeper moves the VM to
-// Undefined, unless the provider shows how the action ended.
+// Undefined, unless the provider shows how the action ended. [Config].VMTimeouts has
+// other times.
 const (
 	VMCreateTimeout  = 30 * time.Minute
 	VMControlTimeout = 15 * time.Minute // Suspending, Resuming, Rebooting, Terminating

@@ -1,0 +1,207 @@
+package blazar_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/blazar"
+)
+
+// inAnHour is a lease of one resource that starts in an hour and ends an hour later.
+func inAnHour(resource string) blazar.LeaseSpec {
+	return blazar.LeaseSpec{
+		Start: time.Now().Add(time.Hour), End: time.Now().Add(2 * time.Hour),
+		Reservations: []blazar.Request{{Resource: resource, Amount: 1}},
+	}
+}
+
+// A process lacks the plugin of a reservation. It refuses every method that needs the
+// plugin, changes nothing, and leaves the events to a process that has it.
+func TestMissingPlugin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), newChecked(t)
+		with := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"gpu": {}}})
+		without := newService(t, store, nil)
+		createLease(t, with, inAnHour("gpu"))
+		refuses := func(err error, status blazar.LeaseState) {
+			t.Helper()
+			require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
+			require.ErrorContains(t, err, `"gpu"`)
+			requireLease(t, without, "l", status)
+		}
+		update := func(s *blazar.Service) error {
+			_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{End: time.Now().Add(3 * time.Hour)})
+			return err
+		}
+		_, err := without.StartLease(ctx, "l")
+		refuses(err, blazar.LeasePending)
+		refuses(update(without), blazar.LeasePending)
+		refuses(without.DeleteLease(ctx, "l"), blazar.LeasePending)
+		_, err = without.UpdateLease(ctx, "l", blazar.LeaseUpdate{Name: "renamed"}) // needs no plugin
+		require.NoError(t, err)
+
+		time.Sleep(time.Hour)
+		handled, err := without.Process(ctx)
+		require.NoError(t, err)
+		require.Len(t, handled, 1)
+		require.Equal(t, blazar.EventUndone, handled[0].Status)
+		refuses(handled[0].Err, blazar.LeasePending)
+		_, err = with.Process(ctx)
+		require.NoError(t, err)
+		requireLease(t, with, "l", blazar.LeaseActive)
+		_, err = without.EndLease(ctx, "l")
+		refuses(err, blazar.LeaseActive)
+
+		require.NoError(t, update(with))
+		_, err = with.EndLease(ctx, "l")
+		require.NoError(t, err)
+		require.NoError(t, without.DeleteLease(ctx, "l")) // nothing is left to release
+		store.requireNoFaults(t)
+	})
+}
+
+// racingLease is a store that calls a function before a read of a lease: the third one of
+// UpdateLease, after those that it decides on.
+type racingLease struct {
+	*lifecycle.MemoryStore
+	reads  int
+	before func()
+}
+
+func (s *racingLease) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if key.Machine == "lease" && s.before != nil {
+		if s.reads++; s.reads == 3 {
+			before := s.before
+			s.before = nil
+			before()
+		}
+	}
+	return s.MemoryStore.Get(ctx, key)
+}
+
+// A lease starts after an update has read it, and before the update begins: the update
+// is judged by the lease that has started.
+func TestUpdateJudgesWhatItCommits(t *testing.T) {
+	ctx, store := t.Context(), &racingLease{MemoryStore: lifecycle.NewMemoryStore()}
+	config := &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {}}}
+	s, other := newService(t, store, config), newService(t, store.MemoryStore, config)
+	lease := createLease(t, s, inAnHour("host"))
+	store.before = func() {
+		_, err := other.StartLease(ctx, "l")
+		require.NoError(t, err)
+	}
+	_, err := s.UpdateLease(ctx, "l", blazar.LeaseUpdate{Start: lease.Spec.Start.Add(time.Minute)})
+	require.Nil(t, store.before)
+	var input *blazar.InputError
+	require.ErrorAs(t, err, &input)
+	require.True(t, requireLease(t, s, "l", blazar.LeaseActive).Spec.Start.Equal(lease.Spec.Start))
+}
+
+// Of many simultaneous updates in two processes, the losers get ErrBusy.
+func TestLosersOfUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newChecked(t)
+		config := &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			Update: func(context.Context, blazar.Allocation) error { time.Sleep(time.Minute); return nil },
+		}}}
+		services := []*blazar.Service{newService(t, store, config), newService(t, store, config)}
+		createLease(t, services[0], inAnHour("host"))
+		for range 20 {
+			errs := make([]error, 8)
+			var all sync.WaitGroup
+			for i := range errs {
+				all.Go(func() {
+					end := time.Now().Add(time.Duration(3+i) * time.Hour)
+					_, errs[i] = services[i%2].UpdateLease(t.Context(), "l", blazar.LeaseUpdate{End: end})
+				})
+			}
+			all.Wait()
+			won := 0
+			for _, err := range errs {
+				if err == nil {
+					won++
+					continue
+				}
+				require.ErrorIs(t, err, lifecycle.ErrBusy)
+			}
+			require.Equal(t, 1, won)
+		}
+		store.requireNoFaults(t)
+	})
+}
+
+// The delete of a lease that has not begun hangs. The next lease on resources of its
+// type starts in time.
+func TestHangingDeleteHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, store := t.Context(), newChecked(t)
+		hang := make(chan struct{})
+		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
+			OnEnd: func(context.Context, blazar.Allocation) error { <-hang; return errors.New("late") },
+		}}})
+		createLease(t, s, inAnHour("host"))
+		next := inAnHour("host")
+		next.Start, next.End = next.End, next.End.Add(time.Hour)
+		_, err := s.CreateLease(ctx, "next", next)
+		require.NoError(t, err)
+		time.Sleep(119 * time.Minute)
+		deleted := make(chan error, 1)
+		go func() { deleted <- s.DeleteLease(ctx, "l") }()
+		time.Sleep(2 * time.Minute)
+		_, err = s.Process(ctx)
+		require.NoError(t, err)
+		requireLease(t, s, "l", blazar.LeaseDeleting)
+		requireLease(t, s, "next", blazar.LeaseActive)
+		close(hang)
+		require.Error(t, <-deleted)
+		store.requireNoFaults(t)
+	})
+}
+
+// The timeouts of methods are configured by the status of the lease.
+func TestTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newChecked(t)
+		hang := func(ctx context.Context, _ blazar.LeaseDetails) error { <-ctx.Done(); return context.Cause(ctx) }
+		s := newService(t, store, &blazar.Config{Timeouts: map[blazar.LeaseState]time.Duration{
+			blazar.LeaseStarting: 2 * time.Hour, blazar.LeaseUpdating: time.Minute,
+		}})
+		createLease(t, s, blazar.LeaseSpec{End: time.Now().Add(9 * time.Hour)})
+		var all sync.WaitGroup
+		for _, method := range []struct {
+			call    blazar.Call
+			timeout time.Duration
+			during  blazar.LeaseState
+			then    blazar.LeaseState
+		}{
+			{blazar.Update, time.Minute, blazar.LeaseUpdating, blazar.LeasePending},
+			{blazar.Start, 2 * time.Hour, blazar.LeaseStarting, blazar.LeaseError},
+			{blazar.Delete, blazar.MethodTimeout, blazar.LeaseDeleting, blazar.LeaseError},
+		} {
+			all.Go(func() { _, _ = s.Guard(t.Context(), "l", method.call, hang) })
+			time.Sleep(method.timeout - time.Second)
+			_, err := s.Sweep(t.Context())
+			require.NoError(t, err)
+			requireLease(t, s, "l", method.during)
+			time.Sleep(2 * time.Second)
+			_, err = s.Sweep(t.Context())
+			require.NoError(t, err)
+			requireLease(t, s, "l", method.then)
+			all.Wait()
+		}
+		for _, timeouts := range []map[blazar.LeaseState]time.Duration{
+			{blazar.LeaseStarting: 0}, {blazar.LeasePending: time.Hour}, {"starting": time.Hour},
+		} {
+			_, err := blazar.New(store, &blazar.Config{Timeouts: timeouts})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid, "%v", timeouts)
+		}
+		store.requireNoFaults(t)
+	})
+}

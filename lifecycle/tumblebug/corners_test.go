@@ -1,0 +1,307 @@
+package tumblebug_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/internal/scripttest"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// createOne creates the MCI ns/m with VMs a-1, a-2 and so on, and waits for it.
+func createOne(t *testing.T, s *tumblebug.System, size int) tumblebug.MciStatus {
+	t.Helper()
+	_, err := s.CreateMci(t.Context(), "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
+		{Name: "a", Size: size, Provider: "aws", Region: "r"},
+	}})
+	require.NoError(t, err)
+	return wait(t.Context(), t, s)
+}
+
+// commits reports whether a commit moves an object to this state.
+func commits(c *lifecycle.Commit, machine string, state tumblebug.State) bool {
+	return slices.ContainsFunc(c.Changes, func(ch lifecycle.StoredChange) bool {
+		return ch.To.Machine == machine && ch.To.State == string(state) && !ch.MetadataOnly
+	})
+}
+
+// The last VM of an MCI is removed after an action is admitted by it, and before the
+// action starts. The action is refused.
+func TestActionStartsOnWhatItDecides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		clouds.faults["create a-1"] = "reject"
+		s, other := tumblebug.Must(store, clouds, nil), tumblebug.Must(store.MemoryStore, clouds, nil)
+		require.Equal(t, tumblebug.Failed, createOne(t, s, 1).State)
+		var once atomic.Bool
+		store.commit = func(c *lifecycle.Commit) {
+			if commits(c, "mci", tumblebug.Resuming) && once.CompareAndSwap(false, true) {
+				_, err := other.HandleMciAction(ctx, "ns", "m", "refine", false)
+				require.NoError(t, err)
+			}
+		}
+		_, err := s.HandleMciAction(ctx, "ns", "m", "resume", true)
+		require.True(t, once.Load())
+		status := wait(ctx, t, s)
+		require.Equal(t, tumblebug.Failed, status.State)
+		require.Empty(t, status.Vm)
+		require.ErrorIs(t, err, fsm.ErrNotAllowed)
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// A VM waits for longer than its deadline. A sweep between the begin of its turn and the
+// commit that sets its deadline leaves it alone, with and without an owner.
+func TestSweepAtTheBeginOfATurn(t *testing.T) {
+	for name, owned := range map[string]bool{"owner": true, "no owner": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, clouds := t.Context(), newCloud()
+				clouds.delay = tumblebug.VMCreateTimeout - time.Minute
+				store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+				config := &tumblebug.Config{Limits: map[string]tumblebug.Limit{"aws": {VMs: 1}}}
+				if owned {
+					owner, err := lifecycle.Join(ctx, store, "tb", 24*time.Hour)
+					require.NoError(t, err)
+					config.Owner = owner
+				}
+				s := tumblebug.Must(store, clouds, config)
+				sweeps := 0
+				var busy atomic.Bool
+				store.commit = func(c *lifecycle.Commit) {
+					if c.Changes[0].To.Machine == "vm" && c.Changes[0].MetadataOnly && busy.CompareAndSwap(false, true) {
+						_, err := s.Sweep(ctx)
+						require.NoError(t, err)
+						sweeps++
+						busy.Store(false)
+					}
+				}
+				_, err := s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
+					{Name: "a", Size: 4, Provider: "aws", Region: "r"},
+				}})
+				require.NoError(t, err)
+				status, err := s.Wait(ctx, "ns", "m")
+				require.NoError(t, err)
+				require.Equal(t, "Running:4 (R:4/4)", status.Status)
+				require.Equal(t, 4, sweeps)
+				require.NoError(t, s.Close(ctx))
+			})
+		})
+	}
+}
+
+// A provider does not answer about a Running VM. After three looks, one in each
+// interval, it is Undefined.
+func TestUnansweredLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+		createOne(t, s, 1)
+		look := func(want tumblebug.State, shows ...tumblebug.State) {
+			t.Helper()
+			clouds.change(func() { clouds.shows["a-1"] = shows })
+			for range shows {
+				time.Sleep(5 * time.Second)
+				status, err := s.GetMciStatus(ctx, "ns", "m")
+				require.NoError(t, err)
+				require.Equal(t, want, status.Vm[0].Status)
+			}
+		}
+		look(tumblebug.Running, "silence", "silence", tumblebug.Running, "silence", "silence")
+		look(tumblebug.Undefined, "silence", "silence")
+		look(tumblebug.Running, tumblebug.Running)
+		look(tumblebug.Undefined, tumblebug.Undefined) // an answer
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// A system that is closed, or is closed during the request, changes nothing.
+func TestClosedSystemChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		clouds.faults["create a-2"] = "reject"
+		store := &hookedStore{MemoryStore: lifecycle.NewMemoryStore()}
+		s := tumblebug.Must(store, clouds, nil)
+		createOne(t, s, 2)
+		before, err := s.MCIs().Get(ctx, "ns/m")
+		require.NoError(t, err)
+		unchanged := func(err error) {
+			t.Helper()
+			require.ErrorIs(t, err, queue.ErrTerminated)
+			now, err := s.MCIs().Get(ctx, "ns/m")
+			require.NoError(t, err)
+			require.Equal(t, before.Revision, now.Revision)
+			for vm, err := range s.VMs().All(ctx, lifecycle.Select[tumblebug.State]{}) {
+				require.NoError(t, err)
+				require.Equal(t, lifecycle.OpID(1), vm.Operation)
+			}
+		}
+		store.get = func(k lifecycle.Key) {
+			if store.get = nil; k.Machine == "mci" {
+				require.NoError(t, s.Close(ctx))
+			}
+		}
+		_, err = s.HandleMciAction(ctx, "ns", "m", "reboot", false)
+		unchanged(err)
+		for _, action := range []string{"suspend", "refine", "withdraw", "continue"} {
+			_, err = s.HandleMciAction(ctx, "ns", "m", action, true)
+			unchanged(err)
+		}
+		_, err = s.HandleMciVmAction(ctx, "ns", "m", "a-1", "suspend", true)
+		unchanged(err)
+		unchanged(s.DelMci(ctx, "ns", "m"))
+		_, err = s.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "n", SubGroups: []tumblebug.SubGroup{{Name: "a", Provider: "aws", Region: "r"}}})
+		unchanged(err)
+		_, err = s.MCIs().Get(ctx, "ns/n")
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	})
+}
+
+// The VMs of an MCI are terminated one by one. Its resources are released with the last
+// one, or the MCI has the reason.
+func TestReleaseAfterTheLastVM(t *testing.T) {
+	for name, fault := range map[string]string{"released": "", "refused": "reject"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, clouds := t.Context(), newCloud()
+				clouds.faults["release vNet"] = fault
+				s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+				createOne(t, s, 2)
+				var status tumblebug.MciStatus
+				for _, vm := range []string{"a-1", "a-2"} {
+					require.Len(t, clouds.list(), 3)
+					_, err := s.HandleMciVmAction(ctx, "ns", "m", vm, "terminate", false)
+					require.NoError(t, err)
+					status = wait(ctx, t, s)
+				}
+				require.Equal(t, tumblebug.Terminated, status.State)
+				if fault == "" {
+					require.Empty(t, clouds.list())
+				} else {
+					require.Equal(t, []string{"ns/m vNet aws/r"}, clouds.list())
+					require.Equal(t, "release vNet in aws r: tumblebug: rejected by the provider: release vNet", status.SystemMessage)
+				}
+				require.NoError(t, s.Close(ctx))
+			})
+		})
+	}
+}
+
+// Force skips the validation: a forced terminate of an MCI or a VM that is Terminated has
+// its target status already, and is complete. No other action leads out of Terminated.
+func TestForceOnTerminated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, nil)
+		createOne(t, s, 1)
+		_, err := s.HandleMciAction(ctx, "ns", "m", "terminate", false)
+		require.NoError(t, err)
+		before := wait(ctx, t, s)
+		clouds.newCalls()
+		for _, action := range []string{"suspend", "resume", "reboot", "terminate"} {
+			for _, force := range []bool{false, true} {
+				text, err := s.HandleMciAction(ctx, "ns", "m", action, force)
+				vmText, vmErr := s.HandleMciVmAction(ctx, "ns", "m", "a-1", action, force)
+				if force && action == "terminate" {
+					require.NoError(t, err)
+					require.NoError(t, vmErr)
+					require.Equal(t, "The MCI is Terminated", text)
+					require.Equal(t, "The VM is Terminated", vmText)
+					continue
+				}
+				require.ErrorIs(t, err, fsm.ErrNotAllowed)
+				require.ErrorIs(t, vmErr, fsm.ErrNotAllowed)
+			}
+		}
+		require.Equal(t, before, wait(ctx, t, s))
+		require.Empty(t, clouds.newCalls())
+		require.NoError(t, s.Close(ctx))
+	})
+}
+
+// The timeouts of actions are configured by state.
+func TestTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds := t.Context(), newCloud()
+		clouds.faults["suspend a-1"] = "hang"
+		s := tumblebug.Must(lifecycle.NewMemoryStore(), clouds, &tumblebug.Config{
+			VMTimeouts:  map[tumblebug.State]time.Duration{tumblebug.Suspending: time.Hour},
+			MCITimeouts: map[tumblebug.State]time.Duration{tumblebug.Suspending: 2 * time.Hour},
+		})
+		createOne(t, s, 1)
+		_, err := s.HandleMciAction(ctx, "ns", "m", "suspend", false)
+		require.NoError(t, err)
+		synctest.Wait()
+		mci, err := s.MCIs().Get(ctx, "ns/m")
+		require.NoError(t, err)
+		require.Equal(t, 2*time.Hour, mci.Deadline.Sub(mci.ChangedAt))
+		time.Sleep(time.Hour - time.Minute)
+		state := func() tumblebug.State {
+			_, err := s.Sweep(ctx)
+			require.NoError(t, err)
+			vm, err := s.VMs().Get(ctx, "ns/m/a-1")
+			require.NoError(t, err)
+			return vm.State
+		}
+		require.Equal(t, tumblebug.Suspending, state())
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, tumblebug.Undefined, state())
+		require.NoError(t, s.Close(ctx))
+		for name, timeouts := range map[string]map[tumblebug.State]time.Duration{
+			"not positive": {tumblebug.Creating: 0}, "no timeout": {tumblebug.Running: time.Hour},
+		} {
+			_, err := tumblebug.New(lifecycle.NewMemoryStore(), clouds, &tumblebug.Config{MCITimeouts: timeouts})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+			_, err = tumblebug.New(lifecycle.NewMemoryStore(), clouds, &tumblebug.Config{VMTimeouts: timeouts})
+			require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		}
+	})
+}
+
+// A process dies while a VM waits for its turn, for longer than a timeout. The next
+// process begins the turn: it requests the VM, which has a full timeout from then on.
+func TestTurnOfADeadProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, clouds, store := t.Context(), newCloud(), lifecycle.NewMemoryStore()
+		clouds.delay = tumblebug.VMCreateTimeout - time.Minute
+		start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+			base, stop := context.WithCancel(ctx)
+			process := &scripttest.Process{MemoryStore: store}
+			owner, err := lifecycle.Join(ctx, process, "tb", 24*time.Hour)
+			require.NoError(t, err)
+			return tumblebug.Must(process, clouds, &tumblebug.Config{
+				Base: base, Owner: owner, Limits: map[string]tumblebug.Limit{"aws": {VMs: 1}},
+			}), process, stop
+		}
+		first, process, stop := start()
+		_, err := first.CreateMci(ctx, "ns", tumblebug.MciReq{Name: "m", SubGroups: []tumblebug.SubGroup{
+			{Name: "a", Size: 3, Provider: "aws", Region: "r"},
+		}})
+		require.NoError(t, err)
+		time.Sleep(tumblebug.VMCreateTimeout + 10*time.Minute) // a-2 is being created, a-3 waits
+		process.Die(0)
+		stop()
+		clouds.change(func() { clouds.delay = 10 * time.Minute }) // a repeated create begins again
+		second, _, end := start()
+		defer end()
+		for range 12 {
+			_, err := second.Sweep(ctx)
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+		}
+		status, err := second.Wait(ctx, "ns", "m")
+		require.NoError(t, err)
+		require.Equal(t, "Running:3 (R:3/3)", status.Status)
+		require.NoError(t, second.Close(ctx))
+	})
+}
