@@ -86,8 +86,10 @@
 // Further rows, each marked in its Doc:
 //   - deadlines: [CreateTimeout], [UpdateTimeout], [DeleteTimeout], [PrepareTimeout],
 //     [StartTimeout], [UpgradeTimeout];
-//   - [PrepareFailed], for the delete of an object that other objects need;
-//   - by force, a user's update from UpdateError and delete from every error state;
+//   - DeletePrepare to Ready: by [PrepareFailed], forced, if other objects need the
+//     object, and by the sweeper, if the controller has died;
+//   - by force, a user's update from UpdateError, and delete from every error state, which
+//     needs no preparation: the same commit requires that no object needs this one;
 //   - [Repaired], for the manual repair that the document leaves to an administrator;
 //   - [Replacing], so that both records of a cloudlet are in the commit of an upgrade;
 //   - [Disconnected], which the document has in its text and not in its table, and
@@ -183,10 +185,10 @@
 //	| Updating            |               |                   |                    |               |
 //	| DeleteRequested,    | TimedOut      | observer, sweeper | DeleteError        | after 20m [5] |
 //	| Deleting            |               |                   |                    |               |
-//	| DeletePrepare       | PrepareFailed | controller        | back to the origin | [6]           |
+//	| DeletePrepare       | PrepareFailed | controller        | back to the origin | forced [6]    |
 //	| DeletePrepare       | TimedOut      | sweeper           | back to the origin | after 1m [7]  |
 //	| UpdateError         | Update        | user              | UpdateRequested    | forced [8]    |
-//	| CreateError,        | Delete        | user              | DeletePrepare      | forced [9]    |
+//	| CreateError,        | Delete        | user              | DeleteRequested    | forced [9]    |
 //	| UpdateError,        |               |                   |                    |               |
 //	| DeleteError         |               |                   |                    |               |
 //
@@ -239,14 +241,11 @@
 //	    s10 --> s0 : Done by crm
 //	    s10 --> s11 : Fail by crm<br/>TimedOut by observer, sweeper after 20m
 //	    s11 --> s4 : Undo by controller
-//	    s8 --> s3 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
-//	    s8 --> s4 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
-//	    s8 --> s7 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
-//	    s8 --> s11 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
+//	    s8 --> s4 : PrepareFailed by controller, forced, return<br/>TimedOut by sweeper after 1m, return
 //	    s7 --> s5 : Update by user, forced
-//	    s3 --> s8 : Delete by user, forced
-//	    s7 --> s8 : Delete by user, forced
-//	    s11 --> s8 : Delete by user, forced
+//	    s3 --> s9 : Delete by user, forced
+//	    s7 --> s9 : Delete by user, forced
+//	    s11 --> s9 : Delete by user, forced
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s1,s2,s5,s6,s8,s9,s10 transitional
 //	    classDef failed fill:#fde0dc,stroke:#c0392b,color:#7b241c

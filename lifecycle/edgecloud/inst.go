@@ -160,13 +160,13 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 				Note("beyond the document: the CRM does not answer"),
 			fsm.Move(DeleteRequested, TimedOut, DeleteError).AlsoFrom(Deleting).By(Observer).After(DeleteTimeout).
 				Note("beyond the document: the CRM does not answer"),
-			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).
+			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).OnlyForced().
 				Note("beyond the document: another object needs this one; the CRM has no order yet"),
 			fsm.Return(DeletePrepare, TimedOut).After(PrepareTimeout).
 				Note("beyond the document: the controller died; the CRM has no order yet"),
 			fsm.Move(UpdateError, Update, UpdateRequested).By(User).OnlyForced().
 				Note("beyond the document: update again instead of an undo"),
-			fsm.Move(CreateError, Delete, DeletePrepare).AlsoFrom(UpdateError, DeleteError).By(User).OnlyForced().
+			fsm.Move(CreateError, Delete, DeleteRequested).AlsoFrom(UpdateError, DeleteError).By(User).OnlyForced().
 				Note("beyond the document: delete instead of an undo"),
 		),
 	}
