@@ -101,7 +101,7 @@ func callBoth(t *testing.T, script []call) string {
 			e.sweeps(c, take(s.What))
 		default:
 			op := c.Operation - min(c.Operation, s.Since)
-			_, err = in.Receive(ctx, edgecloud.Report{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
+			_, err = in.Receive(ctx, 1, edgecloud.Report{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
 			e.receives(c, info{s.Reports, uint8(op)}, take(""))
 		}
 		type record struct {

@@ -57,6 +57,7 @@ func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error)
 		c:       c,
 		start:   lifecycle.Must(CloudletCreate, store, cloudlets),
 		upgrade: lifecycle.Must(CloudletUpgrade, store, cloudlets),
+		ids:     lifecycle.Must(notifyIDs, store, nil),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
 		c: c, machine: ClusterInst, entries: lifecycle.Must(clusterEntry, store, nil), check: (*ClusterSpec).check,

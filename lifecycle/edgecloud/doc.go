@@ -12,10 +12,10 @@
 //
 //	c, err := edgecloud.NewCoordinator(store, nil)
 //	rec, err := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
-//	orders, err := c.Orders(ctx, "berlin")        // send them to the CRM of berlin
-//	verdict, err := c.Answer(ctx, key, report)    // for every report of the CRM
-//	rec, err = c.Clusters.Wait(ctx, rec, 0)       // Ready, or undone after a failure
-//	results, err := c.Sweep(ctx)                  // from time to time
+//	orders, err := c.Orders(ctx, "berlin")               // send them to the CRM of berlin
+//	verdict, err := c.Answer(ctx, notifyID, key, report) // for every report of the CRM
+//	rec, err = c.Clusters.Wait(ctx, rec, 0)              // Ready, or undone after a failure
+//	results, err := c.Sweep(ctx)                         // from time to time
 //
 // The CRM:
 //
@@ -53,7 +53,7 @@
 //     undoes it if it fails; if the caller has died, a sweep does.
 //   - Of two concurrent deletes one wins, and no later step of the other affects it.
 //   - The notify id of a connection identifies a CRM. Reports under a connection that is
-//     not current are refused.
+//     not current are stale, also about the present operation.
 //   - After a crash of any side at any moment, the other side, the sweeper or a new
 //     process completes or undoes every operation.
 //
@@ -110,7 +110,7 @@
 //
 // A cloudlet has two records, because the document has two states of it: the CRM's
 // state, and the controller's decision. Notify ids grow, because an id that is only
-// different might be an earlier one. The document does not require a connected CRM for
+// different might be an earlier one ([Cloudlets.NewNotifyID]). The document does not require a connected CRM for
 // the change of an instance; without one the request would have no answer.
 //
 // The document leaves a failed upgrade to an operator, and does not define what happens

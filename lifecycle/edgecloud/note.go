@@ -20,6 +20,8 @@ import (
 // writes the entry, and the commit that removes the instance removes it. An override
 // may leave an entry behind. So every reader of an entry reads the instance too.
 //
+// The note of the notify ids of a cloudlet has the last one that was assigned.
+//
 // A counter belongs to a cloudlet or ClusterInst and has no content. The commit that
 // starts a change of an instance writes the counters of its parents. A request that
 // needs instances at rest reads the counter, then the instances, and writes the
@@ -31,6 +33,7 @@ type note struct {
 	ID           string // of the instance of an entry
 	KeepError    bool   // a failed operation stays in its error state
 	NeverCreated bool   // the instance was never Ready and is being deleted
+	NotifyID     int64  // the last one of a cloudlet that was assigned
 }
 
 type noteManager = lifecycle.Manager[noteState, noteEvent, note]
@@ -52,8 +55,9 @@ var (
 	appEntry        = noteMachine("appinst-entry")
 	cloudletCounter = noteMachine("cloudlet-counter")
 	clusterCounter  = noteMachine("clusterinst-counter")
+	notifyIDs       = noteMachine("cloudlet-notify")
 
-	noteMachines = []string{clusterEntry.Name(), appEntry.Name(), cloudletCounter.Name(), clusterCounter.Name()}
+	noteMachines = []string{clusterEntry.Name(), appEntry.Name(), cloudletCounter.Name(), clusterCounter.Name(), notifyIDs.Name()}
 )
 
 func noteMachine(name string) *fsm.Machine[noteState, noteEvent, note] {

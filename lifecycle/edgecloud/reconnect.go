@@ -70,7 +70,7 @@ func (in *Instances[T]) reconnect(
 ) (r lifecycle.ReconcileResult[State, T], err error) {
 	var outcomes []lifecycle.PeerOutcome
 	receive := func(report Report) error {
-		v, err := in.Receive(ctx, report)
+		v, err := in.Receive(ctx, notifyID, report)
 		if err == nil {
 			outcomes = append(outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
 		}
