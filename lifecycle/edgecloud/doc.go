@@ -20,8 +20,9 @@
 // The CRM:
 //
 //	crm, err := edgecloud.NewResourceManager(platform, send)
-//	err = crm.Handle(ctx, order)                  // for every order
-//	account, err := crm.Account(ctx)              // for Coordinator.Reconnect
+//	err = crm.Gather(ctx, nil, uplink)              // when it is connected: its account, and Ready
+//	err = crm.Handle(ctx, order)                    // for every order
+//	err = crm.Upgrade(ctx, state, "v2", by, uplink) // for every upgrade
 //
 // [ClusterInst] and [AppInst] have the same rows; [CloudletCreate] and
 // [CloudletUpgrade] are the document's other tables. [Instances] takes the requests and
