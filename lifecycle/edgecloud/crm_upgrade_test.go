@@ -2,6 +2,7 @@ package edgecloud_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -23,8 +24,8 @@ type fleet struct {
 	attempts int
 }
 
-func (f *fleet) Do(context.Context, edgecloud.Order) error        { return nil }
-func (f *fleet) Present(context.Context) ([]lifecycle.Key, error) { return nil, f.unread }
+func (f *fleet) Do(context.Context, edgecloud.Order) (json.RawMessage, error) { return nil, nil }
+func (f *fleet) Present(context.Context) ([]lifecycle.Key, error)             { return nil, f.unread }
 
 func (f *fleet) StartNew(ctx context.Context, version string) error {
 	f.attempts++

@@ -2,6 +2,7 @@ package edgecloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ type Instances[T any] struct {
 	parent  func(*T) string // id of the cloudlet or ClusterInst that the instance is in
 	place   func(context.Context, *T) (place, error)
 	check   func(*T) error
+	results func(*T) *json.RawMessage
 	counts  [lifecycle.Refused + 1]atomic.Uint64 // by verdict
 }
 

@@ -164,6 +164,7 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 	case report.Operation != 0: // about another operation
 	case report.State == Ready:
 		found.State, _ = Resolve(rec.State, true)
+		found.Results = report.Results
 	default:
 		if e, ok := report.event(); ok && e != Done && in.mayLeadTo(ctx, rec, report.State) {
 			found.State, found.Errors = report.State, report.Errors

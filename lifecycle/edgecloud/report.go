@@ -2,6 +2,7 @@ package edgecloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,10 @@ type Report struct {
 	// NotPresent after success, and an error state after a failure.
 	State  State
 	Errors []string // of an error state
+	// Results are what the work has produced, such as addresses: a JSON value. With the
+	// state Ready they become part of the object's content, and an undo restores those
+	// from before. Nil: the content keeps the results that it has.
+	Results json.RawMessage
 }
 
 // event returns the event that the state reports; false for a state that no CRM has.
@@ -94,7 +99,8 @@ func (c *Coordinator) Answer(ctx context.Context, notifyID int64, key lifecycle.
 // is being replaced counts as sent before. Nothing is compared for an AppInst whose
 // ClusterInst does not exist, because its cloudlet is unknown.
 //
-// The error is [fsm.ErrUnknownState] for an unknown state, or that of
+// The error is [fsm.ErrUnknownState] for an unknown state, [lifecycle.ErrInvalid] for
+// results that are no JSON or too large, or that of
 // [lifecycle.Manager.Report]; the report may then be sent again.
 func (in *Instances[T]) Receive(ctx context.Context, notifyID int64, report Report) (lifecycle.Verdict, error) {
 	verdict, err := in.receive(ctx, notifyID, &report)
@@ -109,6 +115,9 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 	if in.machine.StateIndex(state) < 0 {
 		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q",
 			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
+	}
+	if report.Results != nil && !json.Valid(report.Results) {
+		return lifecycle.Refused, in.refused("report", report.ID, "", fmt.Errorf("%w: the results are no JSON", lifecycle.ErrInvalid))
 	}
 	e, ok := report.event()
 	if !ok {
@@ -131,7 +140,11 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 			return lifecycle.Refused, nil
 		}
 	}
-	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, &lifecycle.Change[T]{Reason: report.reason()})
+	change := &lifecycle.Change[T]{Reason: report.reason()}
+	if state == Ready && report.Results != nil {
+		change.Edit = func(s *T) error { *in.results(s) = report.Results; return nil }
+	}
+	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, change)
 	if verdict == lifecycle.Repeated && rec.State == NotPresent && state != NotPresent && e == Done {
 		verdict = lifecycle.Refused // no report that the object exists has removed it
 	}
