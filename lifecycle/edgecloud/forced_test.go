@@ -92,3 +92,24 @@ func TestIgnoreTransientStateIsOneCommit(t *testing.T) {
 		})
 	}
 }
+
+// An object that was never Ready is deleted while it is created, and the delete fails: it
+// cannot be undone to Ready.
+func TestDeleteOfStuckCreation(t *testing.T) {
+	ctx := t.Context()
+	ignore := &edgecloud.Call{IgnoreTransientState: true, KeepError: true}
+	for _, deletes := range []int{1, 2} {
+		c := newCoordinator(t, lifecycle.NewMemoryStore())
+		rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+		require.NoError(t, err)
+		report(t, c, rec, edgecloud.Creating)
+		for range deletes {
+			rec, err = c.Clusters.Delete(ctx, "c", ignore)
+			require.NoError(t, err)
+		}
+		report(t, c, rec, edgecloud.DeleteError)
+		_, err = c.Clusters.Undo(ctx, "c", 0, "")
+		require.ErrorIs(t, err, edgecloud.ErrNeverCreated)
+		requireCluster(t, c, "c", edgecloud.DeleteError)
+	}
+}
