@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -97,12 +98,12 @@ type world struct {
 }
 
 // Do is the platform of the CRM. The version is in the number of nodes.
-func (w *world) Do(_ context.Context, o edgecloud.Order) error {
+func (w *world) Do(_ context.Context, o edgecloud.Order) (json.RawMessage, error) {
 	w.there = o.Cluster.Nodes
 	if o.Verb == edgecloud.Delete {
 		w.there = 0
 	}
-	return nil
+	return nil, nil
 }
 
 func (w *world) Present(context.Context) ([]lifecycle.Key, error) { return nil, nil }

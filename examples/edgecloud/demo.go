@@ -71,7 +71,7 @@ func (d *demo) requireCluster(ctx context.Context, id string, state edgecloud.St
 // report sends a report about the operation of a cluster, and prints the verdict, which
 // must be this one.
 func (d *demo) report(ctx context.Context, c cluster, state edgecloud.State, want lifecycle.Verdict) {
-	v, err := d.controller.Clusters.Receive(ctx, edgecloud.Report{ID: c.ID, Operation: c.Operation, State: state})
+	v, err := d.controller.Clusters.Receive(ctx, d.notify, edgecloud.Report{ID: c.ID, Operation: c.Operation, State: state})
 	d.keep(err)
 	d.require(v == want, "%s %s in operation %d is %v, not %v", c.ID, state, c.Operation, v, want)
 	d.printf("  report %s in operation %d: %v", state, c.Operation, v)
@@ -124,6 +124,6 @@ func (d *demo) send(ctx context.Context, k lifecycle.Key, r edgecloud.Report) er
 		d.site.lose--
 		return errLost
 	}
-	_, err := d.controller.Answer(ctx, k, r)
+	_, err := d.controller.Answer(ctx, d.notify, k, r)
 	return err
 }

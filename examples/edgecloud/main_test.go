@@ -70,9 +70,13 @@ func TestRunDetectsFaults(t *testing.T) {
 func TestSite(t *testing.T) {
 	s := &site{present: map[lifecycle.Key]edgecloud.Order{}}
 	k := lifecycle.Key{ID: "c1"}
-	require.NoError(t, s.Do(t.Context(), edgecloud.Order{Key: k, Operation: 1, Verb: edgecloud.Create}))
-	require.NoError(t, s.Do(t.Context(), edgecloud.Order{Key: k, Operation: 1, Verb: edgecloud.Create}))
+	do := func(o edgecloud.Order) {
+		_, err := s.Do(t.Context(), o)
+		require.NoError(t, err)
+	}
+	do(edgecloud.Order{Key: k, Operation: 1, Verb: edgecloud.Create})
+	do(edgecloud.Order{Key: k, Operation: 1, Verb: edgecloud.Create})
 	require.Equal(t, 1, s.twice)
-	require.NoError(t, s.Do(t.Context(), edgecloud.Order{Key: k, Operation: 2, Verb: edgecloud.Delete}))
+	do(edgecloud.Order{Key: k, Operation: 2, Verb: edgecloud.Delete})
 	require.Empty(t, s.present)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -22,16 +23,16 @@ type site struct {
 var errLost = errors.New("the network is down")
 
 // Do executes an order.
-func (s *site) Do(_ context.Context, o edgecloud.Order) error {
+func (s *site) Do(_ context.Context, o edgecloud.Order) (json.RawMessage, error) {
 	switch {
 	case s.present[o.Key].Operation == o.Operation:
 		s.twice++
 	case o.Verb == edgecloud.Delete:
 		delete(s.present, o.Key)
-		return nil
+		return nil, nil
 	}
 	s.present[o.Key] = o
-	return nil
+	return nil, nil
 }
 
 // Present returns the instances that exist.

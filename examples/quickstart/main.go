@@ -139,7 +139,7 @@ func (u *user) verify(ctx context.Context) error {
 			deleted++
 		case err != nil:
 			return err
-		case !exists || c.State != edgecloud.Ready || c.Payload != want:
+		case !exists || c.State != edgecloud.Ready || c.Payload.Flavor != want.Flavor || c.Payload.Nodes != want.Nodes:
 			return fmt.Errorf("%s ended in %s with %+v, want %+v, exists: %t", c.ID, c.State, c.Payload, want, exists)
 		default:
 			ready++

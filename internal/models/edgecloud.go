@@ -220,7 +220,9 @@ func (e *edge) asks(c controller, step func(string, controller)) {
 // failed operation.
 func (e *edge) coordinates(c controller, step func(string, controller)) {
 	for _, ev := range []edgecloud.Event{edgecloud.Prepared, edgecloud.PrepareFailed, edgecloud.Undo} {
-		q := decide.Request{Verb: decide.Fire, Event: event(ev), Actor: edgecloud.Controller, Undo: ev == edgecloud.Undo}
+		q := decide.Request{
+			Verb: decide.Fire, Event: event(ev), Actor: edgecloud.Controller, Undo: ev == edgecloud.Undo, Force: ev == edgecloud.PrepareFailed,
+		}
 		if next, ok := e.fire(c, q); ok {
 			step(string(ev), next)
 		}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,7 +102,7 @@ func callBoth(t *testing.T, script []call) string {
 			e.sweeps(c, take(s.What))
 		default:
 			op := c.Operation - min(c.Operation, s.Since)
-			_, err = in.Receive(ctx, edgecloud.Report{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
+			_, err = in.Receive(ctx, 1, edgecloud.Report{ID: "c", Operation: lifecycle.OpID(op), State: s.Reports})
 			e.receives(c, info{s.Reports, uint8(op)}, take(""))
 		}
 		type record struct {
@@ -195,12 +196,12 @@ func (s *site) hear(_ context.Context, _ lifecycle.Key, i edgecloud.Report) erro
 	return nil
 }
 
-func (s *site) Do(_ context.Context, o edgecloud.Order) error {
+func (s *site) Do(_ context.Context, o edgecloud.Order) (json.RawMessage, error) {
 	s.there = o.Cluster.Nodes
 	if o.Verb == edgecloud.Delete {
 		s.there = 0
 	}
-	return nil
+	return nil, nil
 }
 
 func (s *site) Present(context.Context) ([]lifecycle.Key, error) { return nil, nil }

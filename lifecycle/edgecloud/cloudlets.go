@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
@@ -24,6 +25,7 @@ type Cloudlets struct {
 	c       *Coordinator
 	start   *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
 	upgrade *lifecycle.Manager[CloudletState, CloudletEvent, Cloudlet]
+	ids     *noteManager
 }
 
 // CloudletRecord is a record of cloudlets.
@@ -106,6 +108,32 @@ func (c *Cloudlets) StartUp(ctx context.Context, id string, notifyID int64, vers
 			return nil
 		}}
 	})
+}
+
+// NewNotifyID assigns the notify id of a new connection of a CRM, for [Cloudlets.StartUp].
+// It is greater than every one before of the cloudlet: concurrent calls of any number of
+// processes get different ids, and a process that has restarted does not repeat any. It
+// is at least the time of this process in microseconds since 1970, so it does not go back
+// either if the store was restored from a backup. Errors: [lifecycle.ErrInvalid] for the
+// id, the store's, and the context's.
+func (c *Cloudlets) NewNotifyID(ctx context.Context, id string) (int64, error) {
+	var assigned int64
+	err := commit(ctx, func(tx *lifecycle.Tx) error {
+		at, err := c.start.Get(ctx, id)
+		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+			return err
+		}
+		return write(ctx, tx, c.ids, id, func(n *note) error {
+			last := max(n.NotifyID, at.Payload.NotifyID, at.Payload.OldNotifyID)
+			assigned = max(last+1, time.Now().UnixMicro())
+			n.NotifyID = assigned
+			return nil
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return assigned, nil
 }
 
 // fire fires the event that decide returns for the present record of the creation. It

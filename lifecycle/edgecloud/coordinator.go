@@ -3,6 +3,7 @@ package edgecloud
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -57,16 +58,19 @@ func NewCoordinator(store lifecycle.Store, config *Config) (*Coordinator, error)
 		c:       c,
 		start:   lifecycle.Must(CloudletCreate, store, cloudlets),
 		upgrade: lifecycle.Must(CloudletUpgrade, store, cloudlets),
+		ids:     lifecycle.Must(notifyIDs, store, nil),
 	}
 	c.Clusters = &Instances[ClusterSpec]{
 		c: c, machine: ClusterInst, entries: lifecycle.Must(clusterEntry, store, nil), check: (*ClusterSpec).check,
-		parent: func(s *ClusterSpec) string { return s.Cloudlet },
-		place:  func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
+		results: func(s *ClusterSpec) *json.RawMessage { return &s.Results },
+		parent:  func(s *ClusterSpec) string { return s.Cloudlet },
+		place:   func(_ context.Context, s *ClusterSpec) (place, error) { return place{cloudlet: s.Cloudlet}, nil },
 	}
 	c.Apps = &Instances[AppSpec]{
 		c: c, machine: AppInst, entries: lifecycle.Must(appEntry, store, nil), check: (*AppSpec).check,
-		parent: func(s *AppSpec) string { return s.ClusterInst },
-		place:  c.placeOfApp,
+		results: func(s *AppSpec) *json.RawMessage { return &s.Results },
+		parent:  func(s *AppSpec) string { return s.ClusterInst },
+		place:   c.placeOfApp,
 	}
 	insts := ManagerConfig()
 	insts.Observer, insts.BeforeCommit = config.Observer, c.Clusters.beforeCommit

@@ -100,7 +100,7 @@ func (c *client) serve(ctx context.Context, p process) error {
 		if c.fail {
 			outcome = edgecloud.UpdateError
 		}
-		if _, err := p.Answer(ctx, o.Key, edgecloud.Report{Operation: o.Operation, State: working}); err != nil {
+		if _, err := p.Answer(ctx, notifyID(ctx, p.Coordinator, "b"), o.Key, edgecloud.Report{Operation: o.Operation, State: working}); err != nil {
 			return err
 		}
 		if !c.fail && c.done[o.Key] != o.Operation {
@@ -109,7 +109,7 @@ func (c *client) serve(ctx context.Context, p process) error {
 			}
 			c.done[o.Key] = o.Operation
 		}
-		if _, err := p.Answer(ctx, o.Key, edgecloud.Report{Operation: o.Operation, State: outcome}); err != nil {
+		if _, err := p.Answer(ctx, notifyID(ctx, p.Coordinator, "b"), o.Key, edgecloud.Report{Operation: o.Operation, State: outcome}); err != nil {
 			return err
 		}
 	}

@@ -10,11 +10,14 @@ import (
 )
 
 // Delete requests the removal of an object. It takes the document's two steps: the
-// user's from Ready to DeletePrepare, by force also from the error states, and the
-// controller's to DeleteRequested. Between them the controller reads whether an
-// AppInst is in the ClusterInst. None can be created meanwhile, because the creation
-// of an AppInst needs the ClusterInst Ready in the same commit. If there is one, or it
-// cannot be read, the object returns to its state before, and the error is the reason.
+// user's from Ready to DeletePrepare, and the controller's to DeleteRequested. Between
+// them the controller reads whether an AppInst is in the ClusterInst. None can be
+// created meanwhile, because the creation of an AppInst needs the ClusterInst Ready in
+// the same commit. If there is one, or it cannot be read, the object returns to Ready,
+// and the error is the reason.
+//
+// By force, a delete leads from an error state to DeleteRequested in one commit, with
+// the same condition. If it is refused, nothing is written: the errors of the CRM stay.
 //
 // Of two concurrent deletes, one gets [lifecycle.ErrBusy] and does not affect the
 // other: the second step names the operation of the first.
@@ -27,6 +30,9 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 	marked, err := in.begin(ctx, id, Delete, call, nil, Ready, CreateError, UpdateError, DeleteError, NotPresent)
 	if err != nil {
 		return Record[T]{}, err
+	}
+	if marked.State == DeleteRequested {
+		return marked, nil
 	}
 	if !in.isApp() {
 		if err := in.c.checkNoApps(ctx, id); err != nil {
@@ -43,7 +49,7 @@ func (in *Instances[T]) Delete(ctx context.Context, id string, call *Call) (Reco
 // wait for the sweeper.
 func (in *Instances[T]) prepareFailed(ctx context.Context, marked *Record[T], why error) error {
 	_, err := in.m.Fire(context.WithoutCancel(ctx), marked.ID, PrepareFailed, Controller, &lifecycle.Change[T]{
-		Operation: marked.Operation, Reason: why.Error(),
+		Operation: marked.Operation, Reason: why.Error(), Force: true,
 	})
 	if err == nil || moved(err) {
 		return why

@@ -12,16 +12,17 @@
 //
 //	c, err := edgecloud.NewCoordinator(store, nil)
 //	rec, err := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
-//	orders, err := c.Orders(ctx, "berlin")        // send them to the CRM of berlin
-//	verdict, err := c.Answer(ctx, key, report)    // for every report of the CRM
-//	rec, err = c.Clusters.Wait(ctx, rec, 0)       // Ready, or undone after a failure
-//	results, err := c.Sweep(ctx)                  // from time to time
+//	orders, err := c.Orders(ctx, "berlin")               // send them to the CRM of berlin
+//	verdict, err := c.Answer(ctx, notifyID, key, report) // for every report of the CRM
+//	rec, err = c.Clusters.Wait(ctx, rec, 0)              // Ready, or undone after a failure
+//	results, err := c.Sweep(ctx)                         // from time to time
 //
 // The CRM:
 //
 //	crm, err := edgecloud.NewResourceManager(platform, send)
-//	err = crm.Handle(ctx, order)                  // for every order
-//	account, err := crm.Account(ctx)              // for Coordinator.Reconnect
+//	err = crm.Gather(ctx, nil, uplink)              // when it is connected: its account, and Ready
+//	err = crm.Handle(ctx, order)                    // for every order
+//	err = crm.Upgrade(ctx, state, "v2", by, uplink) // for every upgrade
 //
 // [ClusterInst] and [AppInst] have the same rows; [CloudletCreate] and
 // [CloudletUpgrade] are the document's other tables. [Instances] takes the requests and
@@ -53,7 +54,7 @@
 //     undoes it if it fails; if the caller has died, a sweep does.
 //   - Of two concurrent deletes one wins, and no later step of the other affects it.
 //   - The notify id of a connection identifies a CRM. Reports under a connection that is
-//     not current are refused.
+//     not current are stale, also about the present operation.
 //   - After a crash of any side at any moment, the other side, the sweeper or a new
 //     process completes or undoes every operation.
 //
@@ -86,8 +87,10 @@
 // Further rows, each marked in its Doc:
 //   - deadlines: [CreateTimeout], [UpdateTimeout], [DeleteTimeout], [PrepareTimeout],
 //     [StartTimeout], [UpgradeTimeout];
-//   - [PrepareFailed], for the delete of an object that other objects need;
-//   - by force, a user's update from UpdateError and delete from every error state;
+//   - DeletePrepare to Ready: by [PrepareFailed], forced, if other objects need the
+//     object, and by the sweeper, if the controller has died;
+//   - by force, a user's update from UpdateError, and delete from every error state, which
+//     needs no preparation: the same commit requires that no object needs this one;
 //   - [Repaired], for the manual repair that the document leaves to an administrator;
 //   - [Replacing], so that both records of a cloudlet are in the commit of an upgrade;
 //   - [Disconnected], which the document has in its text and not in its table, and
@@ -108,7 +111,7 @@
 //
 // A cloudlet has two records, because the document has two states of it: the CRM's
 // state, and the controller's decision. Notify ids grow, because an id that is only
-// different might be an earlier one. The document does not require a connected CRM for
+// different might be an earlier one ([Cloudlets.NewNotifyID]). The document does not require a connected CRM for
 // the change of an instance; without one the request would have no answer.
 //
 // The document leaves a failed upgrade to an operator, and does not define what happens
@@ -183,10 +186,10 @@
 //	| Updating            |               |                   |                    |               |
 //	| DeleteRequested,    | TimedOut      | observer, sweeper | DeleteError        | after 20m [5] |
 //	| Deleting            |               |                   |                    |               |
-//	| DeletePrepare       | PrepareFailed | controller        | back to the origin | [6]           |
+//	| DeletePrepare       | PrepareFailed | controller        | back to the origin | forced [6]    |
 //	| DeletePrepare       | TimedOut      | sweeper           | back to the origin | after 1m [7]  |
 //	| UpdateError         | Update        | user              | UpdateRequested    | forced [8]    |
-//	| CreateError,        | Delete        | user              | DeletePrepare      | forced [9]    |
+//	| CreateError,        | Delete        | user              | DeleteRequested    | forced [9]    |
 //	| UpdateError,        |               |                   |                    |               |
 //	| DeleteError         |               |                   |                    |               |
 //
@@ -239,14 +242,11 @@
 //	    s10 --> s0 : Done by crm
 //	    s10 --> s11 : Fail by crm<br/>TimedOut by observer, sweeper after 20m
 //	    s11 --> s4 : Undo by controller
-//	    s8 --> s3 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
-//	    s8 --> s4 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
-//	    s8 --> s7 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
-//	    s8 --> s11 : PrepareFailed by controller, return<br/>TimedOut by sweeper after 1m, return
+//	    s8 --> s4 : PrepareFailed by controller, forced, return<br/>TimedOut by sweeper after 1m, return
 //	    s7 --> s5 : Update by user, forced
-//	    s3 --> s8 : Delete by user, forced
-//	    s7 --> s8 : Delete by user, forced
-//	    s11 --> s8 : Delete by user, forced
+//	    s3 --> s9 : Delete by user, forced
+//	    s7 --> s9 : Delete by user, forced
+//	    s11 --> s9 : Delete by user, forced
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s1,s2,s5,s6,s8,s9,s10 transitional
 //	    classDef failed fill:#fde0dc,stroke:#c0392b,color:#7b241c

@@ -29,8 +29,8 @@ func Example() {
 	fmt.Println(errors.Is(err, lifecycle.ErrPrecondition))
 
 	done := edgecloud.Report{ID: "c1", Operation: rec.Operation, State: edgecloud.Ready}
-	fmt.Println(c.Clusters.Receive(ctx, done))
-	fmt.Println(c.Clusters.Receive(ctx, done))
+	fmt.Println(c.Clusters.Receive(ctx, 1, done))
+	fmt.Println(c.Clusters.Receive(ctx, 1, done))
 	rec, _ = c.Clusters.Wait(ctx, rec, 0)
 	fmt.Println(rec.State)
 
@@ -52,10 +52,10 @@ func ExampleInstances_Wait() {
 	c.Cloudlets.StartUp(ctx, "berlin", 1, "v1")
 	c.Cloudlets.Gathered(ctx, "berlin", 1)
 	rec, _ := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
-	c.Clusters.Receive(ctx, edgecloud.Report{ID: "c1", Operation: rec.Operation, State: edgecloud.Ready})
+	c.Clusters.Receive(ctx, 1, edgecloud.Report{ID: "c1", Operation: rec.Operation, State: edgecloud.Ready})
 
 	rec, _ = c.Clusters.Update(ctx, "c1", func(s *edgecloud.ClusterSpec) error { s.Nodes = 7; return nil }, nil)
-	c.Clusters.Receive(ctx, edgecloud.Report{
+	c.Clusters.Receive(ctx, 1, edgecloud.Report{
 		ID: "c1", Operation: rec.Operation, State: edgecloud.UpdateError, Errors: []string{"no quota"},
 	})
 	rec, err = c.Clusters.Wait(ctx, rec, 0)

@@ -1,6 +1,7 @@
 package edgecloud
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -70,19 +71,24 @@ const (
 	PrepareTimeout = time.Minute // DeletePrepare: the controller reads its own records
 )
 
-// ClusterSpec is the content of a ClusterInst, as the user requests it. It is a plain
-// value.
+// ClusterSpec is the content of a ClusterInst, as the user requests it, with the results
+// of the CRM. It is a plain value; copies share Results.
 type ClusterSpec struct {
 	Cloudlet string // key of the cloudlet on which the cluster runs
 	Flavor   string // size of the nodes
 	Nodes    int    // number of nodes
+	// Results are those of the CRM's last report of success that had any, see [Report].
+	Results json.RawMessage `json:",omitempty"`
 }
 
-// AppSpec is the content of an AppInst, as the user requests it. It is a plain value.
+// AppSpec is the content of an AppInst, as the user requests it, with the results of the
+// CRM. It is a plain value; copies share Results.
 type AppSpec struct {
 	ClusterInst string // key of the ClusterInst in which the app runs
 	Image       string // container image
 	Replicas    int    // number of replicas
+	// Results are those of the CRM's last report of success that had any, see [Report].
+	Results json.RawMessage `json:",omitempty"`
 }
 
 // ManagerConfig returns the configuration of a manager of ClusterInsts or AppInsts
@@ -160,13 +166,13 @@ func instTable(name, title string) fsm.Spec[State, Event] {
 				Note("beyond the document: the CRM does not answer"),
 			fsm.Move(DeleteRequested, TimedOut, DeleteError).AlsoFrom(Deleting).By(Observer).After(DeleteTimeout).
 				Note("beyond the document: the CRM does not answer"),
-			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).
+			fsm.Return(DeletePrepare, PrepareFailed).By(Controller).OnlyForced().
 				Note("beyond the document: another object needs this one; the CRM has no order yet"),
 			fsm.Return(DeletePrepare, TimedOut).After(PrepareTimeout).
 				Note("beyond the document: the controller died; the CRM has no order yet"),
 			fsm.Move(UpdateError, Update, UpdateRequested).By(User).OnlyForced().
 				Note("beyond the document: update again instead of an undo"),
-			fsm.Move(CreateError, Delete, DeletePrepare).AlsoFrom(UpdateError, DeleteError).By(User).OnlyForced().
+			fsm.Move(CreateError, Delete, DeleteRequested).AlsoFrom(UpdateError, DeleteError).By(User).OnlyForced().
 				Note("beyond the document: delete instead of an undo"),
 		),
 	}

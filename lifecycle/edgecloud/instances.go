@@ -2,6 +2,7 @@ package edgecloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ type Instances[T any] struct {
 	parent  func(*T) string // id of the cloudlet or ClusterInst that the instance is in
 	place   func(context.Context, *T) (place, error)
 	check   func(*T) error
+	results func(*T) *json.RawMessage
 	counts  [lifecycle.Refused + 1]atomic.Uint64 // by verdict
 }
 
@@ -42,8 +44,9 @@ type Call struct {
 	// delete one in CreateError, UpdateError or DeleteError.
 	Force bool
 	// IgnoreTransientState changes an object that is stuck in transition as if it were
-	// at rest. It is for operators: the record may then differ from what the cloudlet
-	// has. Reports about the earlier operation are stale then.
+	// at rest, by one override to the requested state. It is for operators: the record
+	// may then differ from what the cloudlet has. Reports about the earlier operation
+	// are stale then.
 	IgnoreTransientState bool
 	// KeepError leaves a failed operation in its error state. Neither
 	// [Instances.Wait] nor [Coordinator.Sweep] undoes it.
@@ -68,7 +71,7 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 }
 
 // Create requests a new object: NotPresent to CreateRequested. With
-// IgnoreTransientState an object that is stuck in transition is removed first.
+// IgnoreTransientState it replaces an object that is stuck in transition.
 //
 // Errors: [lifecycle.ErrExists] with the present record, [lifecycle.ErrInvalid]
 // for a spec without cloudlet or ClusterInst, [lifecycle.ErrPrecondition], those
@@ -78,23 +81,24 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 	if err := in.check(&spec); err != nil {
 		return Record[T]{}, in.refused("create", id, Create, err)
 	}
-	if stuck, ok := in.stuck(ctx, id, &opts); ok {
-		_, needs, err := in.needs(ctx, &spec, Ready)
-		if err == nil {
-			err = in.override(ctx, &stuck, NotPresent, &opts, needs)
-		}
-		if err != nil {
-			return Record[T]{}, in.refused("create", id, Create, err)
-		}
-	}
 	var created *lifecycle.TxResult[State, T]
 	err := commit(ctx, func(tx *lifecycle.Tx) error {
 		at, needs, err := in.needs(ctx, &spec, Ready)
 		if err != nil {
 			return in.refused("create", id, Create, err)
 		}
-		created = in.m.In(tx).Create(id, Create, User, spec, &lifecycle.Change[T]{Reason: opts.Reason, Require: needs})
-		return in.writeNotes(ctx, tx, id, &spec, at, NotPresent, &opts)
+		before, err := in.m.Get(ctx, id)
+		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+			return err
+		}
+		change := &lifecycle.Change[T]{Reason: opts.Reason, Require: needs}
+		if opts.IgnoreTransientState && err == nil && inTransition(before.State) {
+			change.Expect, change.Edit = before.Revision, func(s *T) error { *s = spec; return nil }
+			created = in.override(tx, id, CreateRequested, change)
+		} else {
+			created = in.m.In(tx).Create(id, Create, User, spec, change)
+		}
+		return in.writeNotes(ctx, tx, id, &spec, at, before.State, &opts)
 	})
 	if err != nil {
 		return Record[T]{}, err
@@ -133,11 +137,6 @@ func (in *Instances[T]) begin(
 	ctx context.Context, id string, e Event, call *Call, edit func(*T) error, cluster ...State,
 ) (Record[T], error) {
 	opts := call.orDefault()
-	if stuck, ok := in.stuck(ctx, id, &opts); ok {
-		if err := in.unstick(ctx, &stuck, e, &opts, edit, cluster...); err != nil {
-			return Record[T]{}, err
-		}
-	}
 	var begun *lifecycle.TxResult[State, T]
 	err := commit(ctx, func(tx *lifecycle.Tx) error {
 		now, err := in.m.Get(ctx, id)
@@ -148,13 +147,23 @@ func (in *Instances[T]) begin(
 		if err != nil {
 			return in.refused("fire", id, e, err)
 		}
-		begun = in.m.In(tx).Fire(id, e, User, &lifecycle.Change[T]{
-			Edit: edit, Reason: opts.Reason, Force: opts.Force, Require: needs, Expect: now.Revision,
-		})
+		change := &lifecycle.Change[T]{Edit: edit, Reason: opts.Reason, Force: opts.Force, Require: needs, Expect: now.Revision}
+		stuck := opts.IgnoreTransientState && inTransition(now.State)
+		switch {
+		case stuck && e == Update:
+			begun = in.override(tx, id, UpdateRequested, change)
+		case stuck:
+			begun = in.override(tx, id, DeleteRequested, change)
+		default:
+			begun = in.m.In(tx).Fire(id, e, User, change)
+		}
 		if !in.isApp() {
 			if err := write(ctx, tx, in.c.clusterCounters, id, func(*note) error {
-				if e == Update {
+				switch {
+				case e == Update:
 					return in.c.checkAppsAtRest(ctx, id)
+				case stuck || opts.Force && isError(now.State):
+					return in.c.checkNoApps(ctx, id)
 				}
 				return nil // a delete checks in DeletePrepare, where no AppInst can be created
 			}); err != nil {
@@ -169,54 +178,15 @@ func (in *Instances[T]) begin(
 	return begun.Record(), nil
 }
 
-// stuck returns the record of an object that is in transition, if the request is to
-// ignore that.
-func (in *Instances[T]) stuck(ctx context.Context, id string, opts *Call) (Record[T], bool) {
-	if !opts.IgnoreTransientState {
-		return Record[T]{}, false
-	}
-	rec, err := in.m.Get(ctx, id)
-	return rec, err == nil && inTransition(rec.State)
-}
-
-// unstick moves an object in transition to Ready, for the request that follows. If that
-// request would be refused, unstick refuses, and nothing is written.
-func (in *Instances[T]) unstick(
-	ctx context.Context, stuck *Record[T], e Event, opts *Call, edit func(*T) error, cluster ...State,
-) error {
-	_, needs, err := in.needs(ctx, &stuck.Payload, cluster...)
-	if err == nil && edit != nil {
-		spec := stuck.Payload
-		err = edit(&spec)
-	}
-	if err == nil && !in.isApp() {
-		if e == Update {
-			err = in.c.checkAppsAtRest(ctx, stuck.ID)
-		} else {
-			err = in.c.checkNoApps(ctx, stuck.ID)
-		}
-	}
-	if _, used := errors.AsType[*InUseError](err); used {
-		return err
-	}
-	if err == nil {
-		err = in.override(ctx, stuck, Ready, opts, needs)
-	}
-	if err != nil {
-		return in.refused("fire", stuck.ID, e, err)
-	}
-	return nil
-}
-
+// override adds to a transaction the change of an object that is stuck in transition.
 func (in *Instances[T]) override(
-	ctx context.Context, stuck *Record[T], to State, opts *Call, needs []lifecycle.Precondition,
-) error {
+	tx *lifecycle.Tx, id string, to State, change *lifecycle.Change[T],
+) *lifecycle.TxResult[State, T] {
 	reason := "IgnoreTransientState"
-	if opts.Reason != "" {
-		reason += ": " + opts.Reason
+	if change.Reason != "" {
+		reason += ": " + change.Reason
 	}
-	_, err := in.m.Override(ctx, stuck.ID, to, User, reason, &lifecycle.Change[T]{Operation: stuck.Operation, Require: needs})
-	return err
+	return in.m.In(tx).Override(id, to, User, reason, change)
 }
 
 // needs returns where an instance is, and the states that the cloudlet and the
@@ -254,7 +224,8 @@ func (in *Instances[T]) writeNotes(
 	ctx context.Context, tx *lifecycle.Tx, id string, spec *T, at place, before State, opts *Call,
 ) error {
 	err := write(ctx, tx, in.entries, entryID(in.parent(spec), id), func(n *note) error {
-		never := before == CreateError || before == DeleteError && n.NeverCreated
+		never := before == CreateRequested || before == Creating || before == CreateError ||
+			n.NeverCreated && (before == DeleteRequested || before == Deleting || before == DeleteError)
 		*n = note{ID: id, KeepError: opts.KeepError, NeverCreated: never}
 		return nil
 	})

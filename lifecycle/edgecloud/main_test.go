@@ -44,18 +44,24 @@ func createApp(t testing.TB, c *edgecloud.Coordinator, id string) {
 	t.Helper()
 	rec, err := c.Apps.Create(t.Context(), id, edgecloud.AppSpec{ClusterInst: "c"}, nil)
 	require.NoError(t, err)
-	_, err = c.Apps.Receive(t.Context(), edgecloud.Report{ID: id, Operation: rec.Operation, State: edgecloud.Ready})
+	_, err = c.Apps.Receive(t.Context(), notifyID(t.Context(), c, "b"), edgecloud.Report{ID: id, Operation: rec.Operation, State: edgecloud.Ready})
 	require.NoError(t, err)
 }
 
 // report reports a state of a cluster in the operation of a record.
 func report(t testing.TB, c *edgecloud.Coordinator, rec clusterRecord, state edgecloud.State) {
 	t.Helper()
-	v, err := c.Clusters.Receive(t.Context(), edgecloud.Report{
+	v, err := c.Clusters.Receive(t.Context(), notifyID(t.Context(), c, rec.Payload.Cloudlet), edgecloud.Report{
 		ID: rec.ID, Operation: rec.Operation, State: state, Errors: []string{"no quota"},
 	})
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Applied, v)
+}
+
+// notifyID returns the notify id of the present CRM of a cloudlet.
+func notifyID(ctx context.Context, c *edgecloud.Coordinator, cloudlet string) int64 {
+	at, _ := c.Cloudlets.Creation(ctx, cloudlet)
+	return at.Payload.NotifyID
 }
 
 // requireCluster requires that a cluster is in a state.
@@ -78,7 +84,7 @@ func answer(ctx context.Context, c *edgecloud.Coordinator) {
 		if o.Verb == edgecloud.Delete {
 			state = edgecloud.NotPresent
 		}
-		_, _ = c.Answer(ctx, o.Key, edgecloud.Report{Operation: o.Operation, State: state})
+		_, _ = c.Answer(ctx, notifyID(ctx, c, "b"), o.Key, edgecloud.Report{Operation: o.Operation, State: state})
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 // writes the entry, and the commit that removes the instance removes it. An override
 // may leave an entry behind. So every reader of an entry reads the instance too.
 //
+// The note of the notify ids of a cloudlet has the last one that was assigned.
+//
 // A counter belongs to a cloudlet or ClusterInst and has no content. The commit that
 // starts a change of an instance writes the counters of its parents. A request that
 // needs instances at rest reads the counter, then the instances, and writes the
@@ -31,6 +33,7 @@ type note struct {
 	ID           string // of the instance of an entry
 	KeepError    bool   // a failed operation stays in its error state
 	NeverCreated bool   // the instance was never Ready and is being deleted
+	NotifyID     int64  // the last one of a cloudlet that was assigned
 }
 
 type noteManager = lifecycle.Manager[noteState, noteEvent, note]
@@ -52,8 +55,9 @@ var (
 	appEntry        = noteMachine("appinst-entry")
 	cloudletCounter = noteMachine("cloudlet-counter")
 	clusterCounter  = noteMachine("clusterinst-counter")
+	notifyIDs       = noteMachine("cloudlet-notify")
 
-	noteMachines = []string{clusterEntry.Name(), appEntry.Name(), cloudletCounter.Name(), clusterCounter.Name()}
+	noteMachines = []string{clusterEntry.Name(), appEntry.Name(), cloudletCounter.Name(), clusterCounter.Name(), notifyIDs.Name()}
 )
 
 func noteMachine(name string) *fsm.Machine[noteState, noteEvent, note] {
@@ -159,24 +163,46 @@ func (in *Instances[T]) entry(ctx context.Context, rec *Record[T]) (note, error)
 // beforeCommit returns what every change of an instance writes besides it, whichever
 // verb makes the change. The removal of an instance removes its notes. A ClusterInst
 // that is created, or that an override moves elsewhere, has its counter written: a
-// request that has read its place before then fails.
+// request that has read its place before then fails. An override that moves an instance
+// elsewhere removes the entry there.
 func (in *Instances[T]) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 	var tx lifecycle.Tx
-	if !ch.Remove {
-		placed := ch.From == "" || ch.To.Event == lifecycle.Overridden
-		if in.isApp() || !placed {
-			return nil, nil
+	placed := ch.From == ""
+	if overridden := ch.To.Event == lifecycle.Overridden; ch.Remove || overridden && !placed {
+		left, err := in.left(ctx, ch)
+		if err != nil {
+			return nil, err
 		}
-		return &tx, write(ctx, &tx, in.c.clusterCounters, ch.To.ID, nil)
+		if placed = left != ""; placed {
+			if err := remove(ctx, &tx, in.entries, entryID(left, ch.To.ID)); err != nil {
+				return nil, err
+			}
+		}
 	}
+	switch {
+	case in.isApp() || !placed:
+		return &tx, nil
+	case ch.Remove:
+		return &tx, remove(ctx, &tx, in.c.clusterCounters, ch.To.ID)
+	}
+	return &tx, write(ctx, &tx, in.c.clusterCounters, ch.To.ID, nil)
+}
+
+// left returns the parent that a removal or an override takes an instance out of; empty:
+// the instance stays in its parent.
+func (in *Instances[T]) left(ctx context.Context, ch *lifecycle.StoredChange) (string, error) {
 	var spec T
 	if len(ch.To.Payload) > 0 {
 		if err := json.Unmarshal(ch.To.Payload, &spec); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	if err := remove(ctx, &tx, in.entries, entryID(in.parent(&spec), ch.To.ID)); err != nil || in.isApp() {
-		return &tx, err
+	if ch.Remove {
+		return in.parent(&spec), nil
 	}
-	return &tx, remove(ctx, &tx, in.c.clusterCounters, ch.To.ID)
+	before, err := in.m.Get(ctx, ch.To.ID)
+	if err != nil || in.parent(&before.Payload) == in.parent(&spec) {
+		return "", err
+	}
+	return in.parent(&before.Payload), nil
 }

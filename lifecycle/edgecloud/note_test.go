@@ -55,7 +55,7 @@ func TestCostOfRequests(t *testing.T) {
 		appReport := func(state edgecloud.State) error {
 			rec, err := c.Apps.Get(ctx, "one")
 			require.NoError(t, err)
-			_, err = c.Apps.Receive(ctx, edgecloud.Report{ID: "one", Operation: rec.Operation, State: state})
+			_, err = c.Apps.Receive(ctx, 1, edgecloud.Report{ID: "one", Operation: rec.Operation, State: state})
 			return err
 		}
 		for _, do := range []func() error{
@@ -105,7 +105,7 @@ func TestInUseByID(t *testing.T) {
 			report(t, c, deleting, edgecloud.NotPresent)
 			createCluster(t, c, id)
 		}
-		_, err = c.Apps.Receive(ctx, edgecloud.Report{ID: app, Operation: rec.Operation, State: edgecloud.CreateError})
+		_, err = c.Apps.Receive(ctx, 1, edgecloud.Report{ID: app, Operation: rec.Operation, State: edgecloud.CreateError})
 		require.NoError(t, err)
 		_, err = c.Apps.Undo(ctx, app, 0, "test")
 		require.NoError(t, err)

@@ -248,7 +248,8 @@ func TestLosingDelete(t *testing.T) {
 			}
 			var winner clusterRecord
 			s.once("list", "appinst-entry", func() {
-				_, err := c.Clusters.Manager().Fire(ctx, "c", edgecloud.PrepareFailed, edgecloud.Controller, nil)
+				_, err := c.Clusters.Manager().Fire(ctx, "c", edgecloud.PrepareFailed, edgecloud.Controller,
+					&lifecycle.Change[edgecloud.ClusterSpec]{Force: true})
 				require.NoError(t, err)
 				winner, err = c.Clusters.Manager().Fire(ctx, "c", edgecloud.Delete, edgecloud.User, nil)
 				require.NoError(t, err)

@@ -70,7 +70,7 @@ func (in *Instances[T]) reconnect(
 ) (r lifecycle.ReconcileResult[State, T], err error) {
 	var outcomes []lifecycle.PeerOutcome
 	receive := func(report Report) error {
-		v, err := in.Receive(ctx, report)
+		v, err := in.Receive(ctx, notifyID, report)
 		if err == nil {
 			outcomes = append(outcomes, lifecycle.PeerOutcome{ID: report.ID, Operation: report.Operation, Verdict: v})
 		}
@@ -164,6 +164,7 @@ func (in *Instances[T]) implied(ctx context.Context, rec *Record[T], report *Rep
 	case report.Operation != 0: // about another operation
 	case report.State == Ready:
 		found.State, _ = Resolve(rec.State, true)
+		found.Results = report.Results
 	default:
 		if e, ok := report.event(); ok && e != Done && in.mayLeadTo(ctx, rec, report.State) {
 			found.State, found.Errors = report.State, report.Errors

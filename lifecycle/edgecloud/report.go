@@ -2,6 +2,7 @@ package edgecloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,10 @@ type Report struct {
 	// NotPresent after success, and an error state after a failure.
 	State  State
 	Errors []string // of an error state
+	// Results are what the work has produced, such as addresses: a JSON value. With the
+	// state Ready they become part of the object's content, and an undo restores those
+	// from before. Nil: the content keeps the results that it has.
+	Results json.RawMessage
 }
 
 // event returns the event that the state reports; false for a state that no CRM has.
@@ -70,38 +75,49 @@ func (in *Instances[T]) Verdicts() Verdicts {
 // Answer takes a report of a CRM about an instance of either kind, see
 // [Instances.Receive]. The error is [lifecycle.ErrInvalid] for a key of another
 // machine.
-func (c *Coordinator) Answer(ctx context.Context, key lifecycle.Key, report Report) (lifecycle.Verdict, error) {
+func (c *Coordinator) Answer(ctx context.Context, notifyID int64, key lifecycle.Key, report Report) (lifecycle.Verdict, error) {
 	report.ID = key.ID
 	switch key.Machine {
 	case ClusterInst.Name():
-		return c.Clusters.Receive(ctx, report)
+		return c.Clusters.Receive(ctx, notifyID, report)
 	case AppInst.Name():
-		return c.Apps.Receive(ctx, report)
+		return c.Apps.Receive(ctx, notifyID, report)
 	}
 	return lifecycle.Refused, refusal("report", key.Machine, key.ID, "", CRM, lifecycle.ErrInvalid)
 }
 
-// Receive takes a report of a CRM. It changes the object only if the report is about
-// the present operation and the operation can lead to the state: an update leads to
-// Updating, Ready or UpdateError, never to DeleteError. Every other report, late,
-// repeated or wrong, changes nothing, is counted and is no error: the CRM may drop it.
-// An error state keeps the errors, every other accepted state clears them.
+// Receive takes a report of the CRM that is connected under a notify id. It changes the
+// object only if the report is about the present operation and the operation can lead to
+// the state: an update leads to Updating, Ready or UpdateError, never to DeleteError.
+// Every other report, late, repeated or wrong, changes nothing, is counted and is no
+// error: the CRM may drop it. An error state keeps the errors, every other accepted state
+// clears them.
 //
-// The error is [fsm.ErrUnknownState] for an unknown state, or that of
+// A report of another CRM than the current one of the object's cloudlet is
+// [lifecycle.Stale], whichever operation it names: of a CRM that was replaced or whose
+// connection has dropped, or of another cloudlet. A report that is received while the CRM
+// is being replaced counts as sent before. Nothing is compared for an AppInst whose
+// ClusterInst does not exist, because its cloudlet is unknown.
+//
+// The error is [fsm.ErrUnknownState] for an unknown state, [lifecycle.ErrInvalid] for
+// results that are no JSON or too large, or that of
 // [lifecycle.Manager.Report]; the report may then be sent again.
-func (in *Instances[T]) Receive(ctx context.Context, report Report) (lifecycle.Verdict, error) {
-	verdict, err := in.receive(ctx, &report)
+func (in *Instances[T]) Receive(ctx context.Context, notifyID int64, report Report) (lifecycle.Verdict, error) {
+	verdict, err := in.receive(ctx, notifyID, &report)
 	if err == nil {
 		in.counts[verdict].Add(1)
 	}
 	return verdict, err
 }
 
-func (in *Instances[T]) receive(ctx context.Context, report *Report) (lifecycle.Verdict, error) {
+func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Report) (lifecycle.Verdict, error) {
 	state := report.machineState()
 	if in.machine.StateIndex(state) < 0 {
 		return lifecycle.Refused, fmt.Errorf("%w: the CRM reports that %s %q is %q",
 			fsm.ErrUnknownState, in.machine.Name(), report.ID, report.State)
+	}
+	if report.Results != nil && !json.Valid(report.Results) {
+		return lifecycle.Refused, in.refused("report", report.ID, "", fmt.Errorf("%w: the results are no JSON", lifecycle.ErrInvalid))
 	}
 	e, ok := report.event()
 	if !ok {
@@ -116,14 +132,36 @@ func (in *Instances[T]) receive(ctx context.Context, report *Report) (lifecycle.
 		rec.Status = in.machine.At(NotPresent)
 	case err != nil:
 		return lifecycle.Refused, err
-	case rec.Operation == report.Operation && !in.mayLeadTo(ctx, &rec, state):
-		return lifecycle.Refused, nil
+	default:
+		if current, err := in.current(ctx, &rec.Payload, notifyID); err != nil || !current {
+			return lifecycle.Stale, err
+		}
+		if rec.Operation == report.Operation && !in.mayLeadTo(ctx, &rec, state) {
+			return lifecycle.Refused, nil
+		}
 	}
-	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, &lifecycle.Change[T]{Reason: report.reason()})
+	change := &lifecycle.Change[T]{Reason: report.reason()}
+	if state == Ready && report.Results != nil {
+		change.Edit = func(s *T) error { *in.results(s) = report.Results; return nil }
+	}
+	verdict, err := in.m.Report(ctx, report.ID, report.Operation, e, CRM, change)
 	if verdict == lifecycle.Repeated && rec.State == NotPresent && state != NotPresent && e == Done {
 		verdict = lifecycle.Refused // no report that the object exists has removed it
 	}
 	return verdict, err
+}
+
+// current reports whether a notify id is that of the CRM of an instance.
+func (in *Instances[T]) current(ctx context.Context, spec *T, notifyID int64) (bool, error) {
+	at, err := in.place(ctx, spec)
+	if err != nil || at.cloudlet == "" {
+		return true, err
+	}
+	_, err = in.c.Cloudlets.gathering(ctx, at.cloudlet, notifyID)
+	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrNotFound) {
+		return false, nil
+	}
+	return true, err
 }
 
 // mayLeadTo reports whether a CRM can report a state, or can have reported it, in the

@@ -65,7 +65,7 @@ func receiveIn(t *testing.T, at, reported edgecloud.State, late int) {
 	ctx := t.Context()
 	c, op := inState(t, at)
 	before, gone := c.Clusters.Get(ctx, "c")
-	v, err := c.Clusters.Receive(ctx, edgecloud.Report{
+	v, err := c.Clusters.Receive(ctx, 1, edgecloud.Report{
 		ID: "c", Operation: op - lifecycle.OpID(late), State: reported, Errors: []string{"x"},
 	})
 	require.NoError(t, err)

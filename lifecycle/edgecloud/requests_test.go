@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 	_, err = c.Cloudlets.Upgrade(ctx, "b", "v2", "")
 	require.ErrorIs(t, err, edgecloud.ErrInUse)
 
-	_, err = c.Apps.Receive(ctx, edgecloud.Report{
+	_, err = c.Apps.Receive(ctx, 1, edgecloud.Report{
 		ID: "a", Operation: app.Operation, State: edgecloud.CreateError, Errors: []string{"no\nimage", "no quota"},
 	})
 	require.NoError(t, err)
@@ -80,8 +80,8 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 		"undo of nothing":  {second(c.Clusters.Undo(ctx, "d", 0, "")), lifecycle.ErrNotFound},
 		"undo in Ready":    {second(c.Clusters.Undo(ctx, "c", 0, "")), fsm.ErrNotAllowed},
 		"wait in Ready":    {second(c.Clusters.Wait(ctx, before, 0)), lifecycle.ErrInvalid},
-		"unknown state":    {second(c.Clusters.Receive(ctx, edgecloud.Report{ID: "c", State: "Sleeping"})), fsm.ErrUnknownState},
-		"other machine":    {second(c.Answer(ctx, lifecycle.Key{Machine: "vm", ID: "a"}, edgecloud.Report{State: edgecloud.Ready})), lifecycle.ErrInvalid},
+		"unknown state":    {second(c.Clusters.Receive(ctx, 1, edgecloud.Report{ID: "c", State: "Sleeping"})), fsm.ErrUnknownState},
+		"other machine":    {second(c.Answer(ctx, 1, lifecycle.Key{Machine: "vm", ID: "a"}, edgecloud.Report{State: edgecloud.Ready})), lifecycle.ErrInvalid},
 		"unknown cloudlet": {second(c.Reconnect(ctx, "oslo", 1, edgecloud.Account{})), lifecycle.ErrNotFound},
 		"upgrade of none":  {second(c.Cloudlets.Upgrade(ctx, "oslo", "v2", "")), lifecycle.ErrNotFound},
 		"no store":         {second(edgecloud.NewCoordinator(nil, nil)), lifecycle.ErrInvalid},

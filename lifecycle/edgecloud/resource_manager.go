@@ -2,6 +2,7 @@ package edgecloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,8 +16,9 @@ import (
 // concurrent use. After a crash its methods may be called again for the same order:
 // work that is done already is no error.
 type Platform interface {
-	// Do carries out an order. Its error is the failure that the CRM reports.
-	Do(ctx context.Context, o Order) error
+	// Do carries out an order and returns the results, which may be nil, see
+	// [Report].Results. Its error is the failure that the CRM reports.
+	Do(ctx context.Context, o Order) (results json.RawMessage, err error)
 	// Present returns the instances that exist.
 	Present(ctx context.Context) ([]lifecycle.Key, error)
 }
@@ -102,7 +104,8 @@ func (r *ResourceManager) Handle(ctx context.Context, o Order) error {
 		}
 		started := r.report(ctx, o.Key, o.report(workingStates))
 		outcome := o.report(doneStates)
-		if err := r.platform.Do(ctx, o); err != nil {
+		results, err := r.platform.Do(ctx, o)
+		if outcome.Results = results; err != nil {
 			outcome = o.report(failedStates)
 			outcome.Errors = []string{err.Error()}
 		}

@@ -2,6 +2,7 @@ package edgecloud_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,9 +26,10 @@ type platform struct {
 	overlaps []string
 	most     int   // orders that ran at the same time
 	failure  error // of every order
+	results  json.RawMessage
 }
 
-func (p *platform) Do(_ context.Context, o edgecloud.Order) error {
+func (p *platform) Do(_ context.Context, o edgecloud.Order) (json.RawMessage, error) {
 	p.mu.Lock()
 	for _, other := range p.running {
 		if other.In == o.In && (other.Key.Machine != o.Key.Machine || other.Key == o.Key || o.Key.Machine == "clusterinst") {
@@ -43,13 +45,13 @@ func (p *platform) Do(_ context.Context, o edgecloud.Order) error {
 	delete(p.running, o.Key)
 	switch {
 	case p.failure != nil:
-		return p.failure
+		return nil, p.failure
 	case o.Verb == edgecloud.Delete:
 		delete(p.present, o.Key)
 	default:
 		p.present[o.Key] = o
 	}
-	return nil
+	return p.results, nil
 }
 
 func (p *platform) Present(context.Context) (keys []lifecycle.Key, _ error) {

@@ -24,6 +24,7 @@ const (
 	ActionInProgress ActionState = "in progress" // runs
 	ActionSucceeded  ActionState = "succeeded"
 	ActionFailed     ActionState = "failed"
+	ActionAbsent     ActionState = "does-not-exist" // its record was removed
 )
 
 // ActionEvent is a report about a deploy or a teardown.
@@ -35,6 +36,7 @@ const (
 	Begin   ActionEvent = "begin"     // by [Backend]
 	Succeed ActionEvent = "succeed"   // by [Backend]
 	Fail    ActionEvent = "fail"      // by [Backend]
+	Forget  ActionEvent = "forget"    // by [User]: removes the record of an action that has ended
 	Overdue ActionEvent = "timed out" // by [fsm.Sweeper]: the backend has not answered in time
 )
 
@@ -54,20 +56,24 @@ var Deploy = fsm.Must[Action](DeployTable())
 // begins in pending. The machine is immutable and safe for concurrent use.
 var Teardown = fsm.Must[Action](TeardownTable())
 
-const overdue = "beyond the document: a backend that does not answer has failed"
+const (
+	overdue = "beyond the document: a backend that does not answer has failed"
+	forget  = "beyond the document: removes the record"
+)
 
 // DeployTable returns the specification of [Deploy], for a machine with a payload
 // of the caller's own.
 func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 	return fsm.Spec[ActionState, ActionEvent]{
 		Name: "lattice-deploy", Title: "Lattice: deploy", Initial: ActionPending,
-		Actors: []fsm.Actor{Backend},
+		Actors: []fsm.Actor{User, Backend},
 		States: []fsm.State[ActionState]{
 			{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
 			{Name: ActionAccepted, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
 			{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
 			{Name: ActionSucceeded, Kind: fsm.Final},
 			{Name: ActionFailed, Kind: fsm.Final},
+			{Name: ActionAbsent, Kind: fsm.Absent},
 		},
 		Rows: fsm.Rows(
 			fsm.Move(ActionPending, Accept, ActionAccepted).By(Backend),
@@ -78,6 +84,7 @@ func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 			fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
 			fsm.Move(ActionAccepted, Overdue, ActionFailed).After(BuildTimeout).Note(overdue),
 			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
+			fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
 		),
 	}
 }
@@ -87,12 +94,13 @@ func DeployTable() fsm.Spec[ActionState, ActionEvent] {
 func TeardownTable() fsm.Spec[ActionState, ActionEvent] {
 	return fsm.Spec[ActionState, ActionEvent]{
 		Name: "lattice-teardown", Title: "Lattice: teardown", Initial: ActionPending,
-		Actors: []fsm.Actor{Backend},
+		Actors: []fsm.Actor{User, Backend},
 		States: []fsm.State[ActionState]{
 			{Name: ActionPending, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
 			{Name: ActionInProgress, Kind: fsm.Transitional, Target: new(ActionSucceeded)},
 			{Name: ActionSucceeded, Kind: fsm.Final},
 			{Name: ActionFailed, Kind: fsm.Final},
+			{Name: ActionAbsent, Kind: fsm.Absent},
 		},
 		Rows: fsm.Rows(
 			fsm.Move(ActionPending, Begin, ActionInProgress).By(Backend),
@@ -101,6 +109,7 @@ func TeardownTable() fsm.Spec[ActionState, ActionEvent] {
 
 			fsm.Move(ActionPending, Overdue, ActionFailed).After(AcceptTimeout).Note(overdue),
 			fsm.Move(ActionInProgress, Overdue, ActionFailed).After(RunTimeout).Note(overdue),
+			fsm.Move(ActionSucceeded, Forget, ActionAbsent).AlsoFrom(ActionFailed).By(User).OnlyForced().Note(forget),
 		),
 	}
 }

@@ -37,7 +37,7 @@ func (c *Controller) newKind(
 	k := &kind{machine: m.Name(), teardown: teardown, steps: steps}
 	k.m = lifecycle.Must(m, store, &lifecycle.Config[ActionEvent]{
 		Observer: c.observing(func(row lifecycle.HistoryRow) {
-			if ActionState(row.To).ended() {
+			if ActionState(row.To).ended() && !ActionState(row.From).ended() {
 				c.ended(k, row.Key)
 			}
 		}),
@@ -54,7 +54,7 @@ func (c *Controller) kinds() []*kind { return []*kind{c.deploys, c.teardowns} }
 // ended reports whether an action in this state has ended. The empty state is that
 // of a record that does not exist.
 func (s ActionState) ended() bool {
-	return s == ActionSucceeded || s == ActionFailed || s == ""
+	return s == ActionSucceeded || s == ActionFailed || s == ActionAbsent || s == ""
 }
 
 // Deploy requests a deploy of a part of a system, at and below a path; the zero
@@ -87,6 +87,54 @@ func (c *Controller) WaitDeploy(ctx context.Context, system SystemID, deploy Dep
 // WaitTeardown is WaitDeploy for a teardown.
 func (c *Controller) WaitTeardown(ctx context.Context, system SystemID, teardown TeardownID) (ActionRecord, error) {
 	return c.wait(ctx, c.teardowns, string(system)+"/"+string(teardown))
+}
+
+// RemoveDeploy removes the record of a deploy that has succeeded or failed, once its
+// lock is released. The system may then have another deploy of that name.
+//
+// Errors, with nothing changed: [lifecycle.ErrNotFound]; [lifecycle.ErrBusy] if the
+// deploy has not ended; [queue.ErrWouldDeadlock] as for WaitDeploy; the store's, and the
+// context's.
+func (c *Controller) RemoveDeploy(ctx context.Context, system SystemID, deploy DeployID) error {
+	return c.forget(ctx, c.deploys, string(system)+"/"+string(deploy))
+}
+
+// RemoveTeardown is RemoveDeploy for a teardown.
+func (c *Controller) RemoveTeardown(ctx context.Context, system SystemID, teardown TeardownID) error {
+	return c.forget(ctx, c.teardowns, string(system)+"/"+string(teardown))
+}
+
+// forget removes the record of an action that has ended. The bad schedule without the
+// wait: the run of the action has not released the lock yet; another action of the same
+// name takes the lock, because acquiring is idempotent, and loses it to that run.
+func (c *Controller) forget(ctx context.Context, k *kind, id string, require ...lifecycle.Precondition) error {
+	rec, err := k.m.Get(ctx, id)
+	if err == nil && rec.State.ended() {
+		rec, err = c.wait(ctx, k, id)
+	}
+	if err == nil {
+		_, err = k.m.Fire(ctx, id, Forget, User, &lifecycle.Change[Action]{Expect: rec.Revision, Force: true, Require: require})
+	}
+	return err
+}
+
+// forgetActions removes the records of the actions of an earlier system of this name,
+// unless the system exists.
+func (c *Controller) forgetActions(ctx context.Context, system SystemID) error {
+	for _, k := range c.kinds() {
+		for rec, err := range recordsOf(ctx, k.m, system) {
+			if err == nil && rec.State.ended() {
+				err = c.forget(ctx, k, rec.ID, c.systems.Require(string(system)))
+			}
+			if errors.Is(err, lifecycle.ErrPrecondition) {
+				return nil
+			}
+			if err != nil && !overtaken(err) && !errors.Is(err, lifecycle.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // request stores an action as pending and starts its run.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +24,8 @@ import (
 // process has left, so they must be idempotent for one operation. A panic is a
 // failure. A nil function does nothing. Infrastructure is a value and may be copied.
 type Infrastructure struct {
-	// Initialize validates a new system and creates its resources.
+	// Initialize validates a new system and creates its resources. If it ignores the
+	// end of its context, Remove is called while it still runs.
 	Initialize func(ctx context.Context, system SystemID) error
 	// Remove ends a system gracefully and cleans up. No deploy and no teardown of
 	// the system runs any more.
@@ -84,6 +87,7 @@ type Controller struct {
 	mu      sync.Mutex
 	rosters map[SystemID]*roster
 	runs    map[lifecycle.Key]*run
+	inits   map[chan struct{}]bool // closed when a call of Infrastructure.Initialize returns
 	closing bool
 	closed  chan struct{} // when closing is set
 }
@@ -105,7 +109,7 @@ func Start(ctx context.Context, store lifecycle.Store, infra Infrastructure, con
 	}
 	c := &Controller{
 		infra: infra, queue: cfg.Queue, observer: cfg.Observer,
-		rosters: map[SystemID]*roster{}, runs: map[lifecycle.Key]*run{}, closed: make(chan struct{}),
+		rosters: map[SystemID]*roster{}, runs: map[lifecycle.Key]*run{}, inits: map[chan struct{}]bool{}, closed: make(chan struct{}),
 	}
 	if c.queue == nil {
 		c.own = queue.Must[lifecycle.Key](nil)
@@ -234,7 +238,7 @@ func (c *Controller) Run(ctx context.Context, every time.Duration, report func([
 }
 
 // Close starts no more work, ends the runs of deploys and teardowns, and waits for
-// the work on systems. Deploys and teardowns stay as they are in the store, for the
+// the work on systems, also for an Initialize that goes on after its context. Deploys and teardowns stay as they are in the store, for the
 // next controller. The error is [queue.ErrNotDrained] if ctx ends first; call Close
 // again then. Close neither ends the queue of [Config] nor waits for its work.
 func (c *Controller) Close(ctx context.Context) error {
@@ -243,7 +247,18 @@ func (c *Controller) Close(ctx context.Context) error {
 	if c.own != nil {
 		err = c.own.Terminate(ctx)
 	}
-	return errors.Join(err, c.systems.Drain(ctx))
+	err = errors.Join(err, c.systems.Drain(ctx))
+	c.mu.Lock()
+	inits := slices.Collect(maps.Keys(c.inits))
+	c.mu.Unlock()
+	for _, done := range inits {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return errors.Join(err, queue.ErrNotDrained, lifecycle.Ended(ctx))
+		}
+	}
+	return err
 }
 
 // end cancels the runs of deploys and teardowns. No run starts after that.

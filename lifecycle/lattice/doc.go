@@ -100,7 +100,8 @@
 // accepted. Both may fail from every state in which they have not ended, and fail at
 // a deadline if the backend does not answer. The commit of each of their steps
 // requires a system that is neither pending, failed nor deleting. The deletion of a
-// system ends its deploys and teardowns, which fail. Their records remain.
+// system ends its deploys and teardowns, which fail. Their records remain until they are
+// removed, see [Controller.RemoveDeploy], or another system of that name is created.
 //
 // The document does not define what happens to deploys when a process dies: the next
 // controller continues them. The initialization or deletion of a system fails.
@@ -213,25 +214,28 @@
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind                  | Deadline       | Notes             |
-//	| ----------- | --------------------- | -------------- | ----------------- |
-//	| pending     | transitional, initial | 5m, timed out  | towards succeeded |
-//	| accepted    | transitional          | 30m, timed out | towards succeeded |
-//	| in progress | transitional          | 1h, timed out  | towards succeeded |
-//	| succeeded   | final                 |                |                   |
-//	| failed      | final                 |                |                   |
+//	| State          | Kind                  | Deadline       | Notes             |
+//	| -------------- | --------------------- | -------------- | ----------------- |
+//	| pending        | transitional, initial | 5m, timed out  | towards succeeded |
+//	| accepted       | transitional          | 30m, timed out | towards succeeded |
+//	| in progress    | transitional          | 1h, timed out  | towards succeeded |
+//	| succeeded      | final                 |                |                   |
+//	| failed         | final                 |                |                   |
+//	| does-not-exist | absent                |                |                   |
 //
-//	| From                           | Event     | Actor   | To          | Notes         |
-//	| ------------------------------ | --------- | ------- | ----------- | ------------- |
-//	| pending                        | accept    | backend | accepted    |               |
-//	| accepted                       | begin     | backend | in progress |               |
-//	| in progress                    | succeed   | backend | succeeded   |               |
-//	| pending, accepted, in progress | fail      | backend | failed      |               |
-//	| pending                        | timed out | sweeper | failed      | after 5m [1]  |
-//	| accepted                       | timed out | sweeper | failed      | after 30m [1] |
-//	| in progress                    | timed out | sweeper | failed      | after 1h [1]  |
+//	| From                           | Event     | Actor   | To             | Notes         |
+//	| ------------------------------ | --------- | ------- | -------------- | ------------- |
+//	| pending                        | accept    | backend | accepted       |               |
+//	| accepted                       | begin     | backend | in progress    |               |
+//	| in progress                    | succeed   | backend | succeeded      |               |
+//	| pending, accepted, in progress | fail      | backend | failed         |               |
+//	| pending                        | timed out | sweeper | failed         | after 5m [1]  |
+//	| accepted                       | timed out | sweeper | failed         | after 30m [1] |
+//	| in progress                    | timed out | sweeper | failed         | after 1h [1]  |
+//	| succeeded, failed              | forget    | user    | does-not-exist | forced [2]    |
 //
 //	[1] beyond the document: a backend that does not answer has failed
+//	[2] beyond the document: removes the record
 //
 // As a picture, in Mermaid:
 //
@@ -242,6 +246,7 @@
 //	    state "in progress" as s2
 //	    state "succeeded" as s3
 //	    state "failed" as s4
+//	    state "does-not-exist" as s5
 //	    [*] --> s0
 //	    s0 --> s1 : accept by backend
 //	    s1 --> s2 : begin by backend
@@ -249,31 +254,38 @@
 //	    s0 --> s4 : fail by backend<br/>timed out by sweeper after 5m
 //	    s1 --> s4 : fail by backend<br/>timed out by sweeper after 30m
 //	    s2 --> s4 : fail by backend<br/>timed out by sweeper after 1h
+//	    s3 --> s5 : forget by user, forced
+//	    s4 --> s5 : forget by user, forced
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s0,s1,s2 transitional
 //	    classDef final stroke-width:4px
 //	    class s3,s4 final
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s5 absent
 //
 // # Table of lattice-teardown
 //
 // Generated from the machine; a test fails when it differs.
 //
-//	| State       | Kind                  | Deadline      | Notes             |
-//	| ----------- | --------------------- | ------------- | ----------------- |
-//	| pending     | transitional, initial | 5m, timed out | towards succeeded |
-//	| in progress | transitional          | 1h, timed out | towards succeeded |
-//	| succeeded   | final                 |               |                   |
-//	| failed      | final                 |               |                   |
+//	| State          | Kind                  | Deadline      | Notes             |
+//	| -------------- | --------------------- | ------------- | ----------------- |
+//	| pending        | transitional, initial | 5m, timed out | towards succeeded |
+//	| in progress    | transitional          | 1h, timed out | towards succeeded |
+//	| succeeded      | final                 |               |                   |
+//	| failed         | final                 |               |                   |
+//	| does-not-exist | absent                |               |                   |
 //
-//	| From                 | Event     | Actor   | To          | Notes        |
-//	| -------------------- | --------- | ------- | ----------- | ------------ |
-//	| pending              | begin     | backend | in progress |              |
-//	| in progress          | succeed   | backend | succeeded   |              |
-//	| pending, in progress | fail      | backend | failed      |              |
-//	| pending              | timed out | sweeper | failed      | after 5m [1] |
-//	| in progress          | timed out | sweeper | failed      | after 1h [1] |
+//	| From                 | Event     | Actor   | To             | Notes        |
+//	| -------------------- | --------- | ------- | -------------- | ------------ |
+//	| pending              | begin     | backend | in progress    |              |
+//	| in progress          | succeed   | backend | succeeded      |              |
+//	| pending, in progress | fail      | backend | failed         |              |
+//	| pending              | timed out | sweeper | failed         | after 5m [1] |
+//	| in progress          | timed out | sweeper | failed         | after 1h [1] |
+//	| succeeded, failed    | forget    | user    | does-not-exist | forced [2]   |
 //
 //	[1] beyond the document: a backend that does not answer has failed
+//	[2] beyond the document: removes the record
 //
 // As a picture, in Mermaid:
 //
@@ -283,13 +295,18 @@
 //	    state "in progress" as s1
 //	    state "succeeded" as s2
 //	    state "failed" as s3
+//	    state "does-not-exist" as s4
 //	    [*] --> s0
 //	    s0 --> s1 : begin by backend
 //	    s1 --> s2 : succeed by backend
 //	    s0 --> s3 : fail by backend<br/>timed out by sweeper after 5m
 //	    s1 --> s3 : fail by backend<br/>timed out by sweeper after 1h
+//	    s2 --> s4 : forget by user, forced
+//	    s3 --> s4 : forget by user, forced
 //	    classDef transitional stroke-dasharray:5 4
 //	    class s0,s1 transitional
 //	    classDef final stroke-width:4px
 //	    class s2,s3 final
+//	    classDef absent fill:#eeeeee,stroke:#999999,color:#666666
+//	    class s4 absent
 package lattice

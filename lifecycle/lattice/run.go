@@ -164,15 +164,22 @@ func closing(ctx context.Context, r *run) bool {
 	return ctx.Err() != nil || errors.Is(context.Cause(r.work), errClosing)
 }
 
-// work calls a function of the user. A panic is a failure of the action.
-func (c *Controller) work(f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) (err error) {
+// work calls a function of the user.
+func (c *Controller) work(f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) error {
+	_, id := splitID(rec.ID)
+	return recovered(func() error {
+		return f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
+	})
+}
+
+// recovered calls a function of the user. A panic is a failure.
+func recovered(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	_, id := splitID(rec.ID)
-	return f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
+	return f()
 }
 
 // fail ends an action.

@@ -24,7 +24,8 @@ var follows = map[State]Event{
 type SystemHandle = lifecycle.Handle[State, struct{}]
 
 // CreateSystem creates a system, which is pending until [Infrastructure].Initialize
-// has returned, and then stable or failed.
+// has returned, and then stable or failed. The records of deploys and teardowns of an
+// earlier system of this name are removed, so that their names may be used again.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists], [lifecycle.ErrInvalid] for
 // the id, and the others of [lifecycle.Manager.Do].
@@ -32,11 +33,14 @@ func (c *Controller) CreateSystem(ctx context.Context, system SystemID) (*System
 	if err := system.check(); err != nil {
 		return nil, err
 	}
+	if err := c.forgetActions(ctx, system); err != nil {
+		return nil, err
+	}
 	return c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), nil)
 }
 
 // DeleteSystem deletes a system in any state. Its deploys and teardowns are canceled
-// and fail, and an initialization ends. When [Infrastructure].Remove has returned nil,
+// and fail. An initialization is canceled, and the deletion does not wait for it. When [Infrastructure].Remove has returned nil,
 // the records of the system and its services are removed. If Remove fails, the system
 // is failed and may be deleted again.
 //
@@ -62,12 +66,39 @@ func (c *Controller) DeleteSystem(ctx context.Context, system SystemID) (*System
 	return h, err
 }
 
-// initialize is the work of a system that is pending.
+// initialize is the work of a system that is pending. It returns when its context ends,
+// although [Infrastructure].Initialize may ignore that and go on: a deletion, which
+// waits for this work, is not held up. [Controller.Close] waits for the goroutine.
 func (c *Controller) initialize(ctx context.Context, _ []byte) error {
 	if c.infra.Initialize == nil {
 		return nil
 	}
-	return c.infra.Initialize(ctx, SystemID(lifecycle.TaskOf(ctx).ID))
+	system := SystemID(lifecycle.TaskOf(ctx).ID)
+	result, done := make(chan error, 1), make(chan struct{})
+	c.mu.Lock()
+	c.inits[done] = true
+	c.mu.Unlock()
+	go func() {
+		defer func() {
+			c.mu.Lock()
+			delete(c.inits, done)
+			c.mu.Unlock()
+			close(done)
+		}()
+		result <- recovered(func() error { return c.infra.Initialize(ctx, system) })
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+	}
+	// The bad schedule: Initialize has returned, and the context ends at the same time.
+	select {
+	case err := <-result:
+		return err
+	default:
+		return lifecycle.Ended(ctx)
+	}
 }
 
 // remove is the work of a system that is being deleted.

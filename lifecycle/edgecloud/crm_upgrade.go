@@ -1,0 +1,141 @@
+package edgecloud
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Uplink is the connection of a CRM to its controller, under one notify id. An error of
+// a method is that of the method of [Cloudlets] or [Coordinator] of the same name, or of
+// the network; the CRM may send the message again. [Coordinator.Uplink] is one within the
+// process of the controller.
+type Uplink interface {
+	Reconnect(ctx context.Context, all Account) error
+	Gathered(ctx context.Context) error
+	GatherFailed(ctx context.Context, reason string) error
+	AckUpgrade(ctx context.Context) error
+	BringUpFailed(ctx context.Context, reason string) error
+	KeepOld(ctx context.Context) error
+}
+
+// Replacer starts and ends CRMs of a cloudlet. Its methods may be called again for the
+// same upgrade: work that is done already is no error.
+type Replacer interface {
+	// StartNew starts the CRM of this version. It returns nil when that CRM is connected,
+	// and an error if it cannot be started.
+	StartNew(ctx context.Context, version string) error
+	// RemoveNew removes what StartNew has left.
+	RemoveNew(ctx context.Context) error
+	// EndOld ends the CRM before for good.
+	EndOld(ctx context.Context) error
+}
+
+// Gather is the start of a CRM after [Cloudlets.StartUp]: it sends its account, ends the
+// old CRM if it is the new one of an upgrade, and then reports that it is ready. Without
+// a Replacer there is no old CRM.
+//
+// If the platform cannot be read, it reports that, and the CRM exits. After any other
+// error the CRM calls Gather again, or exits and starts again.
+func (r *ResourceManager) Gather(ctx context.Context, by Replacer, to Uplink) error {
+	all, err := r.Account(ctx)
+	if err != nil {
+		return errors.Join(err, to.GatherFailed(ctx, err.Error()))
+	}
+	if err := to.Reconnect(ctx, all); err != nil {
+		return err
+	}
+	if by != nil {
+		if err := by.EndOld(ctx); err != nil {
+			return err
+		}
+	}
+	return to.Gathered(ctx)
+}
+
+// Upgrade is the part of the old CRM in an upgrade to a version. As in the document, only
+// the controller's state determines what the CRM does, see [Cloudlets.Upgrading]:
+//   - UpdateRequested: it acknowledges the upgrade and starts the new CRM.
+//   - Updating, InitOk: it starts the new CRM, which may run already.
+//   - UpdateError: it continues, and sends its account again.
+//   - Ready: nothing.
+//
+// If the new CRM cannot be started, the old one removes it, reports the failure, which is
+// the error, and continues. After any other error, and after a crash, it reads the
+// controller's state and calls Upgrade again.
+func (r *ResourceManager) Upgrade(ctx context.Context, state CloudletState, version string, by Replacer, to Uplink) error {
+	switch state {
+	case CloudletUpdateRequested:
+		if err := to.AckUpgrade(ctx); err != nil {
+			return err
+		}
+	case CloudletUpdating, CloudletInitOk:
+	case CloudletUpdateError:
+		return r.keepOld(ctx, to)
+	default:
+		return nil
+	}
+	failed := by.StartNew(ctx, version)
+	switch {
+	case failed == nil:
+		return nil
+	case ctx.Err() != nil:
+		return lifecycle.Ended(ctx)
+	}
+	if err := by.RemoveNew(ctx); err != nil {
+		return errors.Join(failed, err)
+	}
+	if err := to.BringUpFailed(ctx, failed.Error()); err != nil {
+		return errors.Join(failed, err)
+	}
+	return errors.Join(failed, r.keepOld(ctx, to))
+}
+
+// keepOld continues as the current CRM. Only that one may send an account.
+func (r *ResourceManager) keepOld(ctx context.Context, to Uplink) error {
+	all, err := r.Account(ctx)
+	if err == nil {
+		err = to.KeepOld(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return to.Reconnect(ctx, all)
+}
+
+// Uplink returns the connection of a CRM within the process of the controller.
+func (c *Coordinator) Uplink(cloudlet string, notifyID int64) Uplink {
+	return &uplink{c, cloudlet, notifyID}
+}
+
+type uplink struct {
+	c        *Coordinator
+	cloudlet string
+	notifyID int64
+}
+
+func (u *uplink) Reconnect(ctx context.Context, all Account) error {
+	_, err := u.c.Reconnect(ctx, u.cloudlet, u.notifyID, all)
+	return err
+}
+
+func (u *uplink) Gathered(ctx context.Context) error {
+	return u.c.Cloudlets.Gathered(ctx, u.cloudlet, u.notifyID)
+}
+
+func (u *uplink) GatherFailed(ctx context.Context, reason string) error {
+	return u.c.Cloudlets.GatherFailed(ctx, u.cloudlet, u.notifyID, reason)
+}
+
+func (u *uplink) AckUpgrade(ctx context.Context) error {
+	return u.c.Cloudlets.AckUpgrade(ctx, u.cloudlet, u.notifyID)
+}
+
+func (u *uplink) BringUpFailed(ctx context.Context, reason string) error {
+	return u.c.Cloudlets.BringUpFailed(ctx, u.cloudlet, u.notifyID, reason)
+}
+
+func (u *uplink) KeepOld(ctx context.Context) error {
+	return u.c.Cloudlets.KeepOld(ctx, u.cloudlet, u.notifyID)
+}

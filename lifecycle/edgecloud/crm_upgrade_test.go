@@ -1,0 +1,133 @@
+package edgecloud_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// fleet starts and ends the CRMs of cloudlet b.
+type fleet struct {
+	t        *testing.T
+	c        *edgecloud.Coordinator
+	crm      *edgecloud.ResourceManager // the new one
+	noImage  error                      // why StartNew fails
+	unread   error                      // why the platform of the new CRM cannot be read
+	late     bool                       // the new CRM connects, and gathers its data later
+	running  map[string]int64           // notify ids by version
+	attempts int
+}
+
+func (f *fleet) Do(context.Context, edgecloud.Order) (json.RawMessage, error) { return nil, nil }
+func (f *fleet) Present(context.Context) ([]lifecycle.Key, error)             { return nil, f.unread }
+
+func (f *fleet) StartNew(ctx context.Context, version string) error {
+	f.attempts++
+	if f.running[version] != 0 {
+		return nil
+	}
+	id, err := f.c.Cloudlets.NewNotifyID(ctx, "b")
+	require.NoError(f.t, err)
+	f.running[version] = id
+	if f.noImage != nil {
+		return f.noImage
+	}
+	_, err = f.c.Cloudlets.StartUp(ctx, "b", id, version)
+	require.NoError(f.t, err)
+	require.NoError(f.t, f.c.Cloudlets.Acknowledge(ctx, "b", id))
+	if f.late {
+		return nil
+	}
+	return f.crm.Gather(ctx, f, f.c.Uplink("b", id))
+}
+
+func (f *fleet) RemoveNew(context.Context) error { delete(f.running, "v2"); return nil }
+func (f *fleet) EndOld(context.Context) error    { delete(f.running, "v1"); return nil }
+
+// upgrade lets the old CRM act on the controller's state.
+func (f *fleet) upgrade() error {
+	now, err := f.c.Cloudlets.Upgrading(f.t.Context(), "b")
+	require.NoError(f.t, err)
+	return f.crm.Upgrade(f.t.Context(), now.State, now.Payload.Version, f, f.c.Uplink("b", 1))
+}
+
+func (f *fleet) require(start, upgrade edgecloud.CloudletState, running ...string) {
+	f.t.Helper()
+	at, err := f.c.Cloudlets.Creation(f.t.Context(), "b")
+	require.NoError(f.t, err)
+	now, err := f.c.Cloudlets.Upgrading(f.t.Context(), "b")
+	require.NoError(f.t, err)
+	require.Equal(f.t, []edgecloud.CloudletState{start, upgrade}, []edgecloud.CloudletState{at.State, now.State})
+	require.Len(f.t, f.running, len(running))
+	for _, version := range running {
+		require.Contains(f.t, f.running, version)
+	}
+}
+
+func newFleet(t *testing.T) *fleet {
+	f := &fleet{t: t, c: newCoordinator(t, lifecycle.NewMemoryStore()), running: map[string]int64{"v1": 1}}
+	var err error
+	f.crm, err = edgecloud.NewResourceManager(f, func(context.Context, lifecycle.Key, edgecloud.Report) error { return nil })
+	require.NoError(t, err)
+	_, err = f.c.Cloudlets.Upgrade(t.Context(), "b", "v2", "")
+	require.NoError(t, err)
+	return f
+}
+
+// Both CRMs of an upgrade do their part.
+func TestCRMsUpgrade(t *testing.T) {
+	f := newFleet(t)
+	require.NoError(t, f.upgrade())
+	f.require(edgecloud.CloudletReady, edgecloud.CloudletReady, "v2")
+	require.NoError(t, f.upgrade(), "there is nothing to do")
+	require.Equal(t, 1, f.attempts)
+}
+
+// The old CRM crashes in every state of an upgrade and does its part again.
+func TestOldCRMCrashes(t *testing.T) {
+	ctx := t.Context()
+	f := newFleet(t)
+	require.NoError(t, f.c.Cloudlets.AckUpgrade(ctx, "b", 1))
+	f.late = true
+	require.NoError(t, f.upgrade())
+	f.require(edgecloud.CloudletInitOk, edgecloud.CloudletInitOk, "v1", "v2")
+	require.NoError(t, f.upgrade())
+	f.require(edgecloud.CloudletInitOk, edgecloud.CloudletInitOk, "v1", "v2")
+	require.NoError(t, f.crm.Gather(ctx, f, f.c.Uplink("b", f.running["v2"])))
+	f.require(edgecloud.CloudletReady, edgecloud.CloudletReady, "v2")
+}
+
+// The new CRM cannot be started: the old one removes it and continues, also if it
+// crashes before it reports that.
+func TestNewCRMCannotStart(t *testing.T) {
+	f := newFleet(t)
+	f.noImage = errors.New("no image")
+	require.ErrorIs(t, f.upgrade(), f.noImage)
+	f.require(edgecloud.CloudletReady, edgecloud.CloudletUpdateError, "v1")
+	now, err := f.c.Cloudlets.Upgrading(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, "no image", now.Reason)
+	require.NoError(t, f.upgrade(), "it continues")
+	f.require(edgecloud.CloudletReady, edgecloud.CloudletUpdateError, "v1")
+	require.Equal(t, 1, f.attempts)
+}
+
+// The new CRM cannot read its platform: it exits, and the old CRM continues.
+func TestNewCRMCannotGather(t *testing.T) {
+	f := newFleet(t)
+	f.late = true
+	require.NoError(t, f.upgrade())
+	f.unread = errors.New("no API")
+	require.ErrorIs(t, f.crm.Gather(t.Context(), f, f.c.Uplink("b", f.running["v2"])), f.unread)
+	f.require(edgecloud.CloudletOffline, edgecloud.CloudletInitOk, "v1", "v2")
+	f.unread, f.noImage = nil, errors.New("no API")
+	delete(f.running, "v2")
+	require.ErrorIs(t, f.upgrade(), f.noImage)
+	f.require(edgecloud.CloudletReady, edgecloud.CloudletUpdateError, "v1")
+}

@@ -1,0 +1,115 @@
+package edgecloud_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// failedUpdate returns a coordinator with the cluster c, which has the app a and an
+// update that failed and is kept.
+func failedUpdate(t *testing.T, store lifecycle.Store) (*edgecloud.Coordinator, clusterRecord) {
+	t.Helper()
+	c := newCoordinator(t, store)
+	createCluster(t, c, "c")
+	createApp(t, c, "a")
+	rec, err := c.Clusters.Update(t.Context(), "c", nil, &edgecloud.Call{KeepError: true})
+	require.NoError(t, err)
+	report(t, c, rec, edgecloud.UpdateError)
+	rec, err = c.Clusters.Get(t.Context(), "c")
+	require.NoError(t, err)
+	return c, rec
+}
+
+// A forced delete that is refused keeps the errors of the CRM and the wish to keep them.
+func TestRefusedForcedDelete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c, before := failedUpdate(t, lifecycle.NewMemoryStore())
+		_, err := c.Clusters.Delete(ctx, "c", &edgecloud.Call{Force: true})
+		require.ErrorIs(t, err, edgecloud.ErrInUse)
+		time.Sleep(time.Hour)
+		_, err = c.Sweep(ctx)
+		require.NoError(t, err)
+		now, err := c.Clusters.Get(ctx, "c")
+		require.NoError(t, err)
+		require.Equal(t, []string{"no quota"}, edgecloud.Errors(now))
+		require.Equal(t, before, now)
+	})
+}
+
+// A controller dies during a forced delete: the sweeper does not blame the CRM.
+func TestForcedDeleteDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		c, _ := failedUpdate(t, s)
+		died := errors.New("died")
+		func() {
+			s.once("list", "appinst-entry", func() { panic(died) })
+			defer func() { require.Equal(t, died, recover()) }()
+			_, _ = c.Clusters.Delete(ctx, "c", &edgecloud.Call{Force: true})
+		}()
+		time.Sleep(time.Hour)
+		_, err := c.Sweep(ctx)
+		require.NoError(t, err)
+		now, err := c.Clusters.Get(ctx, "c")
+		require.NoError(t, err)
+		require.Equal(t, edgecloud.UpdateError, now.State)
+		require.Equal(t, []string{"no quota"}, edgecloud.Errors(now))
+	})
+}
+
+// A request that ignores the transient state is one commit: a controller that dies after
+// any commit leaves the object as before, or in the requested operation.
+func TestIgnoreTransientStateIsOneCommit(t *testing.T) {
+	ctx := t.Context()
+	ignore := &edgecloud.Call{IgnoreTransientState: true}
+	for name, request := range map[string]func(*edgecloud.Coordinator) error{
+		"create": func(c *edgecloud.Coordinator) error {
+			_, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, ignore)
+			return err
+		},
+		"update": func(c *edgecloud.Coordinator) error { _, err := c.Clusters.Update(ctx, "c", nil, ignore); return err },
+		"delete": func(c *edgecloud.Coordinator) error { _, err := c.Clusters.Delete(ctx, "c", ignore); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+			c := newCoordinator(t, s)
+			createCluster(t, c, "c")
+			_, err := c.Clusters.Update(ctx, "c", nil, nil)
+			require.NoError(t, err)
+			commits := 0
+			s.after = func(*lifecycle.Commit) { commits++ }
+			require.NoError(t, request(c))
+			require.Equal(t, 1, commits)
+		})
+	}
+}
+
+// An object that was never Ready is deleted while it is created, and the delete fails: it
+// cannot be undone to Ready.
+func TestDeleteOfStuckCreation(t *testing.T) {
+	ctx := t.Context()
+	ignore := &edgecloud.Call{IgnoreTransientState: true, KeepError: true}
+	for _, deletes := range []int{1, 2} {
+		c := newCoordinator(t, lifecycle.NewMemoryStore())
+		rec, err := c.Clusters.Create(ctx, "c", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+		require.NoError(t, err)
+		report(t, c, rec, edgecloud.Creating)
+		for range deletes {
+			rec, err = c.Clusters.Delete(ctx, "c", ignore)
+			require.NoError(t, err)
+		}
+		report(t, c, rec, edgecloud.DeleteError)
+		_, err = c.Clusters.Undo(ctx, "c", 0, "")
+		require.ErrorIs(t, err, edgecloud.ErrNeverCreated)
+		requireCluster(t, c, "c", edgecloud.DeleteError)
+	}
+}

@@ -1,0 +1,79 @@
+package edgecloud_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+// A report of a CRM that was replaced, that has disconnected, or of another cloudlet is
+// stale, also if its operation is the present one.
+func TestReportsOfOtherCRMs(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	_, err := c.Cloudlets.StartUp(ctx, "oslo", 7, "v1")
+	require.NoError(t, err)
+	require.NoError(t, c.Cloudlets.Gathered(ctx, "oslo", 7))
+	createCluster(t, c, "c")
+	cluster, err := c.Clusters.Create(ctx, "d", edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+	require.NoError(t, err)
+	app, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
+	require.NoError(t, err)
+	receive := func(notifyID int64, want lifecycle.Verdict) {
+		t.Helper()
+		for key, op := range map[lifecycle.Key]lifecycle.OpID{clusterKey("d"): cluster.Operation, appKey("a"): app.Operation} {
+			v, err := c.Answer(ctx, notifyID, key, edgecloud.Report{Operation: op, State: edgecloud.Ready})
+			require.NoError(t, err)
+			require.Equal(t, want, v, "%v", key)
+		}
+	}
+	receive(7, lifecycle.Stale) // the CRM of another cloudlet
+	receive(0, lifecycle.Stale)
+	_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v1")
+	require.NoError(t, err)
+	receive(1, lifecycle.Stale) // the CRM that was replaced
+	_, err = c.Cloudlets.Disconnected(ctx, "b", 2)
+	require.NoError(t, err)
+	receive(2, lifecycle.Stale) // its connection has dropped
+	requireCluster(t, c, "d", edgecloud.CreateRequested)
+	_, err = c.Cloudlets.StartUp(ctx, "b", 3, "v1")
+	require.NoError(t, err)
+	receive(3, lifecycle.Applied)
+	require.Equal(t, edgecloud.Verdicts{Applied: 2, Stale: 4}, c.Clusters.Verdicts())
+}
+
+// Notify ids grow, for concurrent callers, after a restart, and after ids that were chosen
+// otherwise.
+func TestNewNotifyID(t *testing.T) {
+	ctx := t.Context()
+	store := lifecycle.NewMemoryStore()
+	var mu sync.Mutex
+	seen := map[int64]bool{}
+	var last int64
+	for range 3 {
+		c, err := edgecloud.NewCoordinator(store, nil)
+		require.NoError(t, err)
+		before := last
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				id, err := c.Cloudlets.NewNotifyID(ctx, "b")
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil || seen[id] || id <= before {
+					t.Errorf("%d after %d: %v", id, before, err)
+				}
+				seen[id] = true
+				last = max(last, id)
+			})
+		}
+		all.Wait()
+		last += 1 << 40
+		_, err = c.Cloudlets.StartUp(ctx, "b", last, "v1")
+		require.NoError(t, err)
+	}
+}

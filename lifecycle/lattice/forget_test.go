@@ -1,0 +1,126 @@
+package lattice_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/lattice"
+	"github.com/interlock-go/interlock/lock"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// The record of an action that has ended can be removed, and its name used again.
+func TestRemoveActions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		answers := make(chan error)
+		deploy := func(ctx context.Context, _ lattice.Running) error {
+			select {
+			case err := <-answers:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{Deploy: deploy}, "s")
+		require.ErrorIs(t, c.RemoveDeploy(ctx, "s", "d"), lifecycle.ErrNotFound)
+		for _, path := range []string{"/a", "/b"} {
+			_, err := c.Deploy(ctx, "s", "d", lock.MustParse(path))
+			require.NoError(t, err)
+			synctest.Wait()
+			require.ErrorIs(t, c.RemoveDeploy(ctx, "s", "d"), lifecycle.ErrBusy)
+			answers <- nil
+			rec, err := c.WaitDeploy(ctx, "s", "d")
+			require.NoError(t, err)
+			require.Equal(t, lattice.ActionSucceeded, rec.State)
+			require.NoError(t, c.RemoveDeploy(ctx, "s", "d"))
+			_, err = c.Deploys().Get(ctx, "s/d")
+			require.ErrorIs(t, err, lifecycle.ErrNotFound)
+		}
+		for range 2 {
+			_, err := c.Teardown(ctx, "s", "t")
+			require.NoError(t, err)
+			_, err = c.WaitTeardown(ctx, "s", "t")
+			require.NoError(t, err)
+			require.NoError(t, c.RemoveTeardown(ctx, "s", "t"))
+		}
+		require.NoError(t, c.Close(ctx))
+	})
+}
+
+// A system that is created again under its name may use the names of deploys and
+// teardowns again.
+func TestSystemAgainReusesNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{})
+		for range 2 {
+			created, err := c.CreateSystem(ctx, "s")
+			require.NoError(t, err)
+			_, err = created.Wait(ctx)
+			require.NoError(t, err)
+			_, err = c.Deploy(ctx, "s", "d", lock.MustParse("/a"))
+			require.NoError(t, err)
+			rec, err := c.WaitDeploy(ctx, "s", "d")
+			require.NoError(t, err)
+			require.Equal(t, lattice.ActionSucceeded, rec.State)
+			_, err = c.CreateSystem(ctx, "s")
+			require.ErrorIs(t, err, lifecycle.ErrExists)
+			_, err = c.Deploys().Get(ctx, "s/d")
+			require.NoError(t, err, "a refused creation removes nothing")
+			_, err = c.Teardown(ctx, "s", "t")
+			require.NoError(t, err)
+			_, err = c.WaitTeardown(ctx, "s", "t")
+			require.NoError(t, err)
+			deleted, err := c.DeleteSystem(ctx, "s")
+			require.NoError(t, err)
+			_, err = deleted.Wait(ctx)
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.Close(ctx))
+	})
+}
+
+// A delete does not wait for an Initialize that ignores its context. Close does.
+func TestDeleteDuringInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
+			Initialize: func(context.Context, lattice.SystemID) error { time.Sleep(time.Hour); return nil },
+		})
+		_, err := c.CreateSystem(ctx, "s")
+		require.NoError(t, err)
+		synctest.Wait()
+		start := time.Now()
+		deleted, err := c.DeleteSystem(ctx, "s")
+		require.NoError(t, err)
+		_, err = deleted.Wait(ctx)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(start))
+		short, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		require.ErrorIs(t, c.Close(short), queue.ErrNotDrained)
+		require.NoError(t, c.Close(ctx))
+		require.Equal(t, time.Hour, time.Since(start))
+	})
+}
+
+// A panic of Initialize is a failure.
+func TestInitializePanics(t *testing.T) {
+	ctx := t.Context()
+	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
+		Initialize: func(context.Context, lattice.SystemID) error { panic(errors.New("broken")) },
+	})
+	created, err := c.CreateSystem(ctx, "s")
+	require.NoError(t, err)
+	rec, err := created.Wait(ctx)
+	require.ErrorContains(t, err, "broken")
+	require.Equal(t, lattice.Failed, rec.State)
+	require.NoError(t, c.Close(ctx))
+}
