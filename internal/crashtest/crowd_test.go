@@ -49,6 +49,7 @@ func crowd(_ context.Context, w *Clients[vms]) error {
 				_, err := m.Do(ctx, id+"-twin", "start", "user", lifecycle.Named("hang", nil), nil)
 				return err
 			})
+			w.Pass(time.Second) // until the turn of the start has begun
 			_ = w.Ask(role, "delete the twin of "+id, func(ctx context.Context, m vms) error {
 				_, err := m.Do(ctx, id+"-twin", "delete", "user", lifecycle.Named("slow", nil), nil)
 				return err
