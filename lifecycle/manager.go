@@ -227,17 +227,21 @@ func (m *Manager[S, E, T]) Fire(ctx context.Context, id string, e E, actor fsm.A
 // blank, [fsm.ErrWrongActor] for the sweeper, [fsm.ErrUnknownState], [ErrConflict], those of Edit and of the store.
 // Nothing is written then, except after [ErrUnknownOutcome].
 func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor fsm.Actor, reason string, change *Change[T]) (Record[S, T], error) {
+	return m.overriding(id, to, actor, reason, change).apply(ctx)
+}
+
+func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
 	c := m.bare(decide.Override, "override", id, actor, change)
 	c.ask.To, c.ask.Force, c.reason = m.machine.StateIndex(to), false, reason
 	switch {
 	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
-		return Record[S, T]{}, c.fail(ctx, fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid))
+		c.invalid = fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid)
 	case c.ask.To < 0:
-		return Record[S, T]{}, c.fail(ctx, &fsm.TransitionError{
+		c.invalid = &fsm.TransitionError{
 			Machine: m.core.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
-		})
+		}
 	}
-	return c.apply(ctx)
+	return c
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], [ErrInvalid],

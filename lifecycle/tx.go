@@ -102,6 +102,11 @@ func (t TxManager[S, E, T]) Add(id string, actor fsm.Actor, payload T, change *C
 	return t.add(c)
 }
 
+// Override adds what [Manager.Override] does.
+func (t TxManager[S, E, T]) Override(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *TxResult[S, T] {
+	return t.add(t.m.overriding(id, to, actor, reason, change))
+}
+
 func (t TxManager[S, E, T]) add(c *call[S, E, T]) *TxResult[S, T] {
 	t.tx.requests = append(t.tx.requests, &c.request)
 	return &TxResult[S, T]{&c.request, c.record}
