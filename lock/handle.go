@@ -37,7 +37,7 @@ func (t *Tree) Try(p Path, m Mode) (Handle, error) {
 	t.trie.insert(at, key, &c.one[0], m)
 	t.grant(c)
 	h := Handle{c, c.generation}
-	e := t.grantedEvent(c, 0)
+	e := t.grantedEvent(c, 0, 0)
 	t.mu.Unlock()
 	observeGranted(context.Background(), e, func() { h.Unlock() })
 	return h, nil

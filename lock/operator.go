@@ -76,9 +76,12 @@ func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 		// The claim stays in the trie until its holder has been notified. An
 		// acquisition that repeats its id meanwhile does not get the lost grant: it
 		// waits behind the claim or is refused.
-		c.leaving = true
+		if c.leaving == nil {
+			c.leaving = why
+		}
 		t.mu.Unlock()
-		if !c.lose(why) {
+		// A conversion may have notified the holder for this call.
+		if !c.lose(why) && c.grant.loss() != error(why) {
 			return notHeld(token) // released, or broken by another call, meanwhile
 		}
 		t.mu.Lock()

@@ -118,7 +118,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 		return nil, &ConflictError{Requests: rs, Err: Ended(ctx)}
 	}
 	t.mu.Lock()
-	if c := t.ids[o.ID]; c != nil && !c.leaving {
+	if c := t.ids[o.ID]; c != nil && c.leaving == nil {
 		return t.join(ctx, c, rs, o, wait) // unlocks
 	}
 	free := t.free(rs)
@@ -132,7 +132,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 	if free {
 		t.grant(c)
 		c.handles++
-		e := t.grantedEvent(c, 0)
+		e := t.grantedEvent(c, 0, 0)
 		t.mu.Unlock()
 		observeGranted(ctx, e, func() { _ = c.grant.Unlock(context.WithoutCancel(ctx)) })
 		return c.grant, nil
@@ -280,9 +280,7 @@ func (a *effects) run(ctx context.Context) {
 	for _, c := range a.granted {
 		close(c.granted)
 	}
-	for _, e := range a.events {
-		e(ctx)
-	}
+	callAll(ctx, a.events)
 }
 
 func (a *effects) add(e event) {
@@ -357,6 +355,6 @@ func (t *Tree) grantReady(after *effects) {
 		c.since = now
 		t.waiting--
 		t.grant(c)
-		after.add(t.grantedEvent(c, waited))
+		after.add(t.grantedEvent(c, waited, 0))
 	}
 }

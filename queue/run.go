@@ -125,7 +125,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	}
 	t.halts = q.haltOnFailure && outcome.failure() && t.signal == nil
 	t.decide(outcome, err)
-	q.retire(t)
+	q.retire(t, true)
 }
 
 // retries reports whether an attempt with this outcome may be repeated. REQUIRES:
@@ -200,13 +200,12 @@ func (t *Ticket[K]) again() {
 func (t *Ticket[K]) expire() {
 	q := t.q
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	// The bad schedule: the timer fires, the action starts and goes into its back-off
 	// before expire has the lock. Therefore it checks the number of attempts.
 	if t.state != Waiting || t.attempt > 0 {
-		q.mu.Unlock()
 		return
 	}
-	claimed := q.claim([]*Ticket[K]{t}, &EndError{Outcome: Expired})
-	q.mu.Unlock()
-	q.retireAll(claimed)
+	t.decide(Expired, &EndError{Outcome: Expired})
+	q.retire(t, true)
 }
