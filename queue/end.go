@@ -150,10 +150,14 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
 // start now. It also removes the places of a ticket that was not admitted. REQUIRES:
 // q.mu.
 func (q *Queuer[K]) end(t *Ticket[K]) {
-	if t.state == Admitting && t.admitted != nil {
-		close(t.admitted)
+	if t.state == Admitting {
+		if t.admitted != nil {
+			close(t.admitted)
+		}
+		q.answered(t)
 	}
 	t.yield()
+	q.leaveClass(t.class)
 	q.total--
 	t.state = Ended
 	t.ended = q.now()
@@ -162,7 +166,7 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	}
 	for _, p := range t.places {
 		p.lane.halted = p.lane.halted || t.halts
-		p.lane.queue = remove(p.lane.queue, t)
+		p.lane.queue = remove(p.lane.queue, p.lane.index(t))
 	}
 	// Only now, so that the tickets behind become ready in the order of the keys.
 	for _, p := range t.places {
