@@ -12,20 +12,21 @@ import (
 //
 // A claim is granted when no earlier present claim conflicts:
 //
-//	blockers = number of pairs (entry of an earlier present claim, own entry)
-//	           that conflict
-//	state == waiting  <=>  blockers > 0
+//	blocked = number of own entries that conflict with an entry of an earlier
+//	          present claim
+//	state == waiting  <=>  blocked > 0
 //
-// A pair is counted once, when the later claim arrives. It is uncounted once, when
-// the earlier claim goes or is lowered below the conflict.
+// What comes later never blocks a claim, so an entry that is not blocked stays so.
 type claim struct {
-	tree     *Tree
-	entries  []entry
-	state    state
-	blockers int
-	arrival  uint64
-	token    Token
-	since    time.Duration // of its arrival, then of its grant; see Tree.clock
+	tree    *Tree
+	entries []entry
+	state   state
+	blocked int
+	arrival uint64
+	token   Token
+	since   time.Duration // of its arrival, then of its grant; see Tree.clock
+	older   *claim        // neighbours in the tree's list
+	newer   *claim
 
 	// The fields of a claim of Try. Such a claim is used again; every release ends
 	// the handles of one generation.
@@ -197,7 +198,7 @@ func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 	for i, r := range before {
 		if r.Mode != m {
 			c.convert(i, m)
-			t.unblock(c, r.Path.key(), r.Mode, m, &after)
+			t.unblock(r.Path.key(), r.Mode, &after)
 		}
 	}
 	t.grantReady(&after)

@@ -34,6 +34,7 @@ func (t *Tree) Try(p Path, m Mode) (Handle, error) {
 	c := t.spareClaim()
 	t.arrival++
 	c.arrival, c.since = t.arrival, t.clock()
+	t.link(c, nil)
 	t.trie.insert(at, key, &c.one[0], m)
 	t.grant(c)
 	h := Handle{c, c.generation}
