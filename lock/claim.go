@@ -12,20 +12,21 @@ import (
 //
 // A claim is granted when no earlier present claim conflicts:
 //
-//	blockers = number of pairs (entry of an earlier present claim, own entry)
-//	           that conflict
-//	state == waiting  <=>  blockers > 0
+//	blocked = number of own entries that conflict with an entry of an earlier
+//	          present claim
+//	state == waiting  <=>  blocked > 0
 //
-// A pair is counted once, when the later claim arrives. It is uncounted once, when
-// the earlier claim goes or is lowered below the conflict.
+// What comes later never blocks a claim, so an entry that is not blocked stays so.
 type claim struct {
-	tree     *Tree
-	entries  []entry
-	state    state
-	blockers int
-	arrival  uint64
-	token    Token
-	since    time.Duration // of its arrival, then of its grant; see Tree.clock
+	tree    *Tree
+	entries []entry
+	state   state
+	blocked int
+	arrival uint64
+	token   Token
+	since   time.Duration // of its arrival, then of its grant; see Tree.clock
+	older   *claim        // neighbours in the tree's list
+	newer   *claim
 
 	// The fields of a claim of Try. Such a claim is used again; every release ends
 	// the handles of one generation.
@@ -40,7 +41,7 @@ type claim struct {
 	last    []Request // held at the release
 	grant   *Grant
 	lose    func(*LostError) bool
-	leaving bool          // Break has begun: no acquisition joins the claim
+	leaving *LostError    // why Break takes it: no acquisition joins the claim
 	granted chan struct{} // closed when it is granted; nil if it never waited
 	waiters int           // calls that wait for it
 	handles int           // calls that returned its Grant
@@ -109,19 +110,31 @@ func (c *claim) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// Upgrade implements [GrantDriver].
-func (c *claim) Upgrade(ctx context.Context, m Mode) error {
+// lockHeld locks the tree for a conversion of a held claim. After an error the tree is not locked.
+func (c *claim) lockHeld(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return Ended(ctx)
 	}
-	t := c.tree
-	t.mu.Lock()
-	// Bad schedule without leaving: the Grant checks itself, Break notifies the
-	// holder of the loss, and Upgrade draws a new token.
-	if c.state != held || c.leaving {
-		t.mu.Unlock()
-		return ErrNotHeld
+	c.tree.mu.Lock()
+	if c.state == held && c.leaving == nil {
+		return nil
 	}
+	why := c.leaving
+	c.tree.mu.Unlock()
+	// Bad schedule without lose: Break has marked the claim and not yet notified the
+	// holder, and the Grant cannot see that ErrNotHeld stands for a loss.
+	if why != nil {
+		c.lose(why)
+	}
+	return ErrNotHeld
+}
+
+// Upgrade implements [GrantDriver].
+func (c *claim) Upgrade(ctx context.Context, m Mode) error {
+	if err := c.lockHeld(ctx); err != nil {
+		return err
+	}
+	t := c.tree
 	raised := c.raisedBy(m)
 	for _, r := range raised {
 		for e := range t.trie.visit(r.Path.key(), conflicting[r.Mode]) {
@@ -140,9 +153,10 @@ func (c *claim) Upgrade(ctx context.Context, m Mode) error {
 	// No other claim conflicts with the new modes, so no claim waits for this one
 	// and no count of blockers changes. To the resource it is a new grant: a
 	// compatible grant of the old mode may have a greater token.
+	before := c.token
 	t.token++
 	c.token, c.since = t.token, t.clock()
-	e := t.grantedEvent(c, 0)
+	e := t.grantedEvent(c, 0, before)
 	t.mu.Unlock()
 	if e != nil {
 		e(ctx)
@@ -169,15 +183,10 @@ func (c *claim) convert(i int, to Mode) {
 
 // Downgrade implements [GrantDriver].
 func (c *claim) Downgrade(ctx context.Context, m Mode) error {
-	if ctx.Err() != nil {
-		return Ended(ctx)
+	if err := c.lockHeld(ctx); err != nil {
+		return err
 	}
 	t := c.tree
-	t.mu.Lock()
-	if c.state != held || c.leaving {
-		t.mu.Unlock()
-		return ErrNotHeld
-	}
 	before := c.requests()
 	for _, r := range before {
 		if !r.Mode.Covers(m) {
@@ -189,7 +198,7 @@ func (c *claim) Downgrade(ctx context.Context, m Mode) error {
 	for i, r := range before {
 		if r.Mode != m {
 			c.convert(i, m)
-			t.unblock(c, r.Path.key(), r.Mode, m, &after)
+			t.unblock(r.Path.key(), r.Mode, &after)
 		}
 	}
 	t.grantReady(&after)

@@ -73,6 +73,8 @@
 //   - A Grant that is never unlocked is never released. [Do] always unlocks.
 //   - A Tree loses everything with its process. Its tokens start again, unless
 //     [Config].FirstToken sets where.
+//   - A release visits the nodes below its own that have waiting requests. So a long
+//     queue at a node with another long queue far below costs the product of the two.
 //   - The grant can be lost between [Grant.Check] and the effect that follows. The
 //     token protects that effect.
 //
@@ -85,8 +87,10 @@
 //     and a failed attempt has nothing to roll back.
 //   - Shards: all writers still meet at the root, and an answer from two shards is
 //     not of one moment. Independent systems take a Tree each.
-//   - Waking every waiter at every release: each waiter counts its blockers and
-//     wakes once.
+//   - Waking every waiter at every release: a waiter wakes once. A release looks only
+//     at the first blocked request of each mode at each node that it concerns.
+//   - A number of blockers in every waiter: the release of each of n requests for one
+//     node has to visit the others, which is n*n in all.
 //   - A grant that is a context: it hides that a lock can be lost while the context
 //     lives. [Grant.Context] derives a context.
 //   - Waiting for an upgrade: two holders that wait for each other's release wait

@@ -6,6 +6,13 @@ import "sync/atomic"
 // lower than one that it has admitted. It needs no clock and no message to the old
 // holder.
 //
+// Every locked resource needs a Fence of its own. Tokens grow among grants that
+// conflict. A token does not order grants of different resources: with one Fence
+// for /a and /b, the holder of /b admits token 2, and the holder of /a, which has
+// token 1 and has lost nothing, is refused. Locks above or below the resource
+// conflict with each other and share its Fence. Holders that share the lock, as in
+// mode S or IX, do not conflict: an earlier one of them is refused, too.
+//
 // The zero Fence admits every token but 0. It is safe for concurrent use and must
 // not be copied after its first use. Make the write and its Admit one step: under
 // the mutex of the resource, or in one database transaction, where the fence is a

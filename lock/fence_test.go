@@ -78,3 +78,20 @@ func TestNew(t *testing.T) {
 	require.NoError(t, err)
 	idle(t, tree)
 }
+
+// Every locked resource has a Fence of its own: tokens of grants that do not
+// conflict have no order that means anything to a resource.
+func TestOneFenceForEachResource(t *testing.T) {
+	var tree lock.Tree
+	a, b := take(t, &tree, "X at /a", nil), take(t, &tree, "X at /b", nil)
+	var shared, ofA, ofB lock.Fence
+	require.NoError(t, shared.Admit(b.Token()))
+	require.NoError(t, a.Check())
+	require.ErrorIs(t, shared.Admit(a.Token()), lock.ErrStaleToken, "refused, although the grant holds")
+	require.NoError(t, ofB.Admit(b.Token()))
+	require.NoError(t, ofA.Admit(a.Token()))
+	unlock(t, a)
+	next := take(t, &tree, "X at /a", nil)
+	require.NoError(t, ofA.Admit(next.Token()))
+	require.ErrorIs(t, ofA.Admit(a.Token()), lock.ErrStaleToken)
+}

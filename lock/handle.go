@@ -34,10 +34,11 @@ func (t *Tree) Try(p Path, m Mode) (Handle, error) {
 	c := t.spareClaim()
 	t.arrival++
 	c.arrival, c.since = t.arrival, t.clock()
+	t.link(c, nil)
 	t.trie.insert(at, key, &c.one[0], m)
 	t.grant(c)
 	h := Handle{c, c.generation}
-	e := t.grantedEvent(c, 0)
+	e := t.grantedEvent(c, 0, 0)
 	t.mu.Unlock()
 	observeGranted(context.Background(), e, func() { h.Unlock() })
 	return h, nil

@@ -15,6 +15,11 @@ import (
 // The context is that of the call that caused the event. For a request that waited,
 // that is the Unlock, Downgrade or other call that let it in. [Tree.Try] and
 // [Handle.Unlock] have no context; they pass [context.Background].
+//
+// A panic or runtime.Goexit of a function undoes nothing: the event has happened,
+// and every other function and wake-up that is due still comes. Then the panic goes
+// on in the call that caused the event. If that call is an acquisition, its caller
+// never gets the grant; so the tree releases it. Package queue has the same rule.
 type Observer struct {
 	// Granted: a request is held from now on, or an upgrade has a new token. A
 	// repeated acquisition is no event.
@@ -33,7 +38,11 @@ type Granted struct {
 	Options
 	Requests []Request
 	Token    Token
-	Waited   time.Duration
+	// Replaces is the former token if this is an upgrade of a grant that was held
+	// before, and 0 if it is a new grant. So the grants that are held are the events
+	// with Replaces 0 less the events of Released.
+	Replaces Token
+	Waited   time.Duration // of a new grant
 }
 
 // Refused is the event of a refusal.
@@ -61,15 +70,30 @@ type Released struct {
 // event calls an observer function. A nil event calls none.
 type event func(context.Context)
 
+// callAll calls the events in their order. If one panics or calls runtime.Goexit,
+// the others are called before the caller goes on with that.
+func callAll(ctx context.Context, events []event) {
+	defer func() {
+		if len(events) > 0 {
+			callAll(ctx, events)
+		}
+	}()
+	for len(events) > 0 {
+		e := events[0]
+		events = events[1:]
+		e(ctx)
+	}
+}
+
 // The functions below make an event while the tree is locked. It is called after
 // the tree is unlocked.
 
-func (t *Tree) grantedEvent(c *claim, waited time.Duration) event {
+func (t *Tree) grantedEvent(c *claim, waited time.Duration, replaces Token) event {
 	observe := t.config.Observer.Granted
 	if observe == nil {
 		return nil
 	}
-	e := Granted{Options: c.options, Requests: c.requests(), Token: c.token, Waited: waited}
+	e := Granted{Options: c.options, Requests: c.requests(), Token: c.token, Replaces: replaces, Waited: waited}
 	return func(ctx context.Context) { observe(ctx, e) }
 }
 

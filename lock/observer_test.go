@@ -224,3 +224,56 @@ func TestObserverGetsTheContext(t *testing.T) {
 		"granted try", "refused second", "granted upgrade", "released unlock", "granted <nil>", "released break",
 	}, got)
 }
+
+// An observer that adds up the grants distinguishes upgrades.
+func TestObserverDistinguishesUpgrades(t *testing.T) {
+	held := 0
+	var tokens [][2]lock.Token
+	tree := lock.Must(&lock.Config{Observer: lock.Observer{
+		Granted: func(_ context.Context, e lock.Granted) {
+			if e.Replaces == 0 {
+				held++
+			}
+			tokens = append(tokens, [2]lock.Token{e.Replaces, e.Token})
+		},
+		Released: func(context.Context, lock.Released) { held-- },
+	}})
+	ctx := t.Context()
+	g := take(t, tree, "S at /a", nil)
+	require.NoError(t, g.Upgrade(ctx, lock.SIX))
+	h, err := tree.Try(lock.MustParse("/b"), lock.X)
+	require.NoError(t, err)
+	require.NoError(t, g.Upgrade(ctx, lock.X))
+	require.Equal(t, 2, held)
+	require.Equal(t, [][2]lock.Token{{0, 1}, {1, 2}, {0, 3}, {2, 4}}, tokens)
+	require.True(t, h.Unlock())
+	unlock(t, g)
+	require.Zero(t, held)
+}
+
+// Every event of a call is reported, also if the observer panics at each of them.
+func TestObserverPanicsAndGetsEveryEvent(t *testing.T) {
+	for name, way := range waysOut {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			out := func(what string, token lock.Token) {
+				got = append(got, fmt.Sprint(what, " ", token))
+				if len(got) > 1 { // not the first grant, whose caller needs it
+					way.do()
+				}
+			}
+			inBubble(t, &lock.Config{Observer: lock.Observer{
+				Granted:  func(_ context.Context, e lock.Granted) { out("granted", e.Token) },
+				Released: func(_ context.Context, e lock.Released) { out("released", e.Token) },
+			}}, func(t *testing.T, tree *lock.Tree) {
+				h := take(t, tree, "S at /", nil)
+				a, b := wait(t.Context(), tree, "X at /a", nil), wait(t.Context(), tree, "X at /b", nil)
+				require.Equal(t, way.want, ends(func() { _ = h.Unlock(t.Context()) }))
+				require.Equal(t, []string{"granted 1", "released 1", "granted 2", "granted 3"}, got)
+				ends(func() { unlock(t, a.granted(t)) })
+				ends(func() { unlock(t, b.granted(t)) })
+				require.Len(t, got, 6)
+			})
+		})
+	}
+}

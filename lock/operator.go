@@ -23,18 +23,66 @@ func (t *Tree) Holders(ctx context.Context, p Path, s Scope) ([]Holder, error) {
 	return t.holders(slices.Collect(t.trie.visit(p.key(), scoped(s))), ""), nil
 }
 
-// Snapshot implements [Locker].
+// Snapshot implements [Locker]. It reads up to 1,024 acquisitions at one moment.
+// More of them it reads in pieces, each of one moment, so that other calls do not
+// wait for it: the numbers are of the first moment, and acquisitions that began later
+// are not listed. [Tree.Counts] returns the numbers alone.
 func (t *Tree) Snapshot(ctx context.Context) (Snapshot, error) {
 	if ctx.Err() != nil {
 		return Snapshot{}, Ended(ctx)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := slices.Collect(t.trie.visit("", scoped(At|Below)))
-	return Snapshot{
-		Holders: t.holders(all, ""), Held: t.held, Waiting: t.waiting,
-		Nodes: t.trie.nodes, LastToken: t.token,
-	}, nil
+	s, latest, mark := t.counts(), t.arrival, new(claim)
+	s.Holders = make([]Holder, 0, s.Held+s.Waiting)
+	for {
+		holders, more := t.read(mark, latest)
+		s.Holders = append(s.Holders, holders...)
+		if !more {
+			return s, nil
+		}
+		t.mu.Unlock() // other calls go on
+		t.mu.Lock()
+	}
+}
+
+// Counts returns the numbers of a [Snapshot], without Holders. It costs the same at
+// any number of holders.
+func (t *Tree) Counts() Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts()
+}
+
+func (t *Tree) counts() Snapshot {
+	return Snapshot{Held: t.held, Waiting: t.waiting, Nodes: t.trie.nodes, LastToken: t.token}
+}
+
+// piece is how many acquisitions a Snapshot reads before it lets other calls go on.
+const piece = 1024
+
+// read returns the holders of the next piece up to the latest arrival, and whether
+// there are more. A mark in the list keeps the place between two calls. It is a
+// claim without entries; the zero mark begins with the oldest. The tree is locked.
+func (t *Tree) read(mark *claim, latest uint64) (holders []Holder, more bool) {
+	next := t.oldest
+	if mark.tree == t {
+		next = mark.newer
+		t.unlink(mark)
+	}
+	var entries []*entry
+	for range piece {
+		if next == nil || next.arrival > latest {
+			return t.holders(entries, ""), false
+		}
+		for i := range next.entries {
+			entries = append(entries, &next.entries[i])
+		}
+		next = next.newer
+	}
+	mark.tree = t
+	t.link(mark, next)
+	return t.holders(entries, ""), true
 }
 
 // Revoke implements [Locker]. The error is [ErrInvalid] for the token of a
@@ -76,9 +124,12 @@ func (t *Tree) Break(ctx context.Context, token Token, reason string) error {
 		// The claim stays in the trie until its holder has been notified. An
 		// acquisition that repeats its id meanwhile does not get the lost grant: it
 		// waits behind the claim or is refused.
-		c.leaving = true
+		if c.leaving == nil {
+			c.leaving = why
+		}
 		t.mu.Unlock()
-		if !c.lose(why) {
+		// A conversion may have notified the holder for this call.
+		if !c.lose(why) && c.grant.loss() != error(why) {
 			return notHeld(token) // released, or broken by another call, meanwhile
 		}
 		t.mu.Lock()

@@ -89,7 +89,7 @@ func check(t *trie) string {
 	}
 	spares := 0
 	for n := t.spare; n != nil; n = n.parent {
-		if spares++; n.key != "" || n.first != nil || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} || n.counts != (perMode[int32]{}) {
+		if spares++; n.key != "" || n.lists != [len(Modes)]list{} || n.waits != 0 || len(n.kids) > 0 || n.byName != nil || n.marks != 0 || n.below != [2]int{} || n.counts != (perMode[int32]{}) {
 			return fmt.Sprintf("a spare node is not empty: %+v", n)
 		}
 		for _, kid := range n.kids[:cap(n.kids)] {
@@ -110,14 +110,30 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 	*nodes++
 	var counts perMode[int32]
 	var marks modeSet
-	var prev *entry
-	for e := n.first; e != nil; prev, e = e, e.next {
-		if e.node != n || e.prev != prev || !e.mode.Valid() {
-			return fmt.Sprintf("the entries of %q are not linked", n.key), all, 0
+	waits := 0
+	for _, m := range Modes {
+		l := n.list(m)
+		var prev, blocked *entry
+		for e := l.first; e != nil; prev, e = e, e.next {
+			if e.node != n || e.prev != prev || e.mode != m || prev != nil && prev.claim.arrival >= e.claim.arrival {
+				return fmt.Sprintf("the entries of %q are not linked in order", n.key), all, 0
+			}
+			counts[e.mode]++
+			marks |= e.mode.bit()
+			all[class(e.mode)]++
+			if e.blocked {
+				waits++
+			}
+			if blocked == nil && e.blocked {
+				blocked = e
+			}
+			if blocked != nil && !e.blocked {
+				return fmt.Sprintf("an entry of %q passes a blocked one", n.key), all, 0
+			}
 		}
-		counts[e.mode]++
-		marks |= e.mode.bit()
-		all[class(e.mode)]++
+		if l.last != prev || l.blocked != blocked {
+			return fmt.Sprintf("the list %s of %q has a wrong end or a wrong first blocked entry", m, n.key), all, 0
+		}
 	}
 	if counts != n.counts || marks != n.marks {
 		return fmt.Sprintf("%q counts %v %b, has %v %b", n.key, n.counts, n.marks, counts, marks), all, 0
@@ -133,6 +149,7 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 		fault, some, _ := checkNode(kid, nodes)
 		below[0] += some[0]
 		below[1] += some[1]
+		waits += kid.waits
 		return fault
 	}
 	for _, kid := range n.kids {
@@ -152,11 +169,13 @@ func checkNode(n *node, nodes *int) (fault string, all [2]int, kids int) {
 		}
 	}
 	switch kids = len(n.kids) + len(n.byName); {
+	case waits != n.waits:
+		return fmt.Sprintf("%d wait at and below %q, %d are counted", waits, n.key, n.waits), all, 0
 	case below != n.below:
 		return fmt.Sprintf("below %q are %v, %v are counted", n.key, below, n.below), all, 0
 	case n.byName == nil && len(n.kids) > mostKids, n.byName != nil && (len(n.byName) <= fewKids || len(n.kids) > 0):
 		return fmt.Sprintf("%q has %d children in a list, %d in a map", n.key, len(n.kids), len(n.byName)), all, 0
-	case n.parent != nil && n.first == nil && kids < 2:
+	case n.parent != nil && n.marks == 0 && kids < 2:
 		return fmt.Sprintf("%q is not needed", n.key), all, 0
 	}
 	all[0] += below[0]
@@ -198,20 +217,35 @@ func checkTree(t *Tree) string {
 	if heldNow != t.held || waitingNow != t.waiting || named != len(t.ids) {
 		return fmt.Sprintf("held %d, waiting %d, named %d; counted are %d, %d, %d", heldNow, waitingNow, named, t.held, t.waiting, len(t.ids))
 	}
+	var older *claim
+	listed := 0
+	for c := t.oldest; c != nil; older, c = c, c.newer {
+		if listed++; present[c] == 0 || c.older != older || older != nil && older.arrival >= c.arrival {
+			return "the claims are not listed in order"
+		}
+	}
+	if listed != len(present) || t.newest != older {
+		return fmt.Sprintf("%d claims are listed, %d are present", listed, len(present))
+	}
 	for c, n := range present {
 		if n != len(c.entries) {
 			return fmt.Sprintf("%d of %d entries of a claim are present", n, len(c.entries))
 		}
-		blockers := 0
-		for i := 0; c.state == waiting && i < len(c.entries); i++ {
-			for _, e := range all {
-				if e.claim != c && e.claim.arrival < c.arrival && c.entries[i].request().Conflicts(e.request()) {
-					blockers++
-				}
+		blocked := 0
+		for i := range c.entries {
+			own := &c.entries[i]
+			is := c.state == waiting && slices.ContainsFunc(all, func(e *entry) bool {
+				return e.claim != c && e.claim.arrival < c.arrival && own.request().Conflicts(e.request())
+			})
+			if is {
+				blocked++
+			}
+			if is != own.blocked {
+				return fmt.Sprintf("arrival %d, entry %d: blocked is %t", c.arrival, i, own.blocked)
 			}
 		}
-		if c.state == waiting && (blockers == 0 || blockers != c.blockers) || c.state == held && c.blockers != 0 {
-			return fmt.Sprintf("arrival %d, state %d, counts %d blockers of %d", c.arrival, c.state, c.blockers, blockers)
+		if (c.state == waiting) != (blocked > 0) || blocked != c.blocked {
+			return fmt.Sprintf("arrival %d, state %d, counts %d blocked entries of %d", c.arrival, c.state, c.blocked, blocked)
 		}
 	}
 	spares := 0

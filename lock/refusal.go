@@ -45,12 +45,18 @@ func (t *Tree) refusal(rs []Request, o *Options, why error, own *claim) *Conflic
 	// block it.
 	upgrade := why == ErrConflict && own != nil && own.state == held
 	for _, r := range rs {
-		for e := range t.trie.visit(r.Path.key(), conflicting[r.Mode]) {
-			if own != nil && (e.claim == own || !upgrade && e.claim.arrival > own.arrival) {
-				continue
-			}
-			if !add(e) {
-				break
+	lists:
+		for l := range t.trie.visitLists(r.Path.key(), conflicting[r.Mode]) {
+			for e := l.first; e != nil; e = e.next {
+				if e.claim == own {
+					continue
+				}
+				if own != nil && !upgrade && e.claim.arrival > own.arrival {
+					break // so are all behind it
+				}
+				if !add(e) {
+					break lists
+				}
 			}
 		}
 	}

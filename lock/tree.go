@@ -18,8 +18,8 @@ type Tree struct {
 	config Config // never changes after New
 
 	// mu is held while a call looks at the requests that it concerns: all of them
-	// for Snapshot, Revoke and Break. It is never held across a wait, a channel
-	// operation or a callback.
+	// for Revoke and Break. Snapshot releases it now and then. It is never held across
+	// a wait, a channel operation or a callback.
 	mu      sync.Mutex
 	trie    trie
 	ids     map[string]*claim // of claims with an id
@@ -27,6 +27,8 @@ type Tree struct {
 	token   Token             // of the latest grant
 	held    int               // claims
 	waiting int
+	oldest  *claim // a list of all claims in the order of their arrival
+	newest  *claim
 	base    time.Time // claims count their time from here
 	spare   *claim    // a list of claims for Try, of at most maxSpare
 	spares  int
@@ -118,7 +120,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 		return nil, &ConflictError{Requests: rs, Err: Ended(ctx)}
 	}
 	t.mu.Lock()
-	if c := t.ids[o.ID]; c != nil && !c.leaving {
+	if c := t.ids[o.ID]; c != nil && c.leaving == nil {
 		return t.join(ctx, c, rs, o, wait) // unlocks
 	}
 	free := t.free(rs)
@@ -132,7 +134,7 @@ func (t *Tree) acquire(ctx context.Context, rs []Request, o *Options, wait bool)
 	if free {
 		t.grant(c)
 		c.handles++
-		e := t.grantedEvent(c, 0)
+		e := t.grantedEvent(c, 0, 0)
 		t.mu.Unlock()
 		observeGranted(ctx, e, func() { _ = c.grant.Unlock(context.WithoutCancel(ctx)) })
 		return c.grant, nil
@@ -159,11 +161,13 @@ func (t *Tree) enter(rs []Request, o *Options) *claim {
 	c.grant, c.lose = NewGrant(c)
 	t.arrival++
 	c.arrival, c.since = t.arrival, t.clock()
-	// Count the blockers of all requests before the first one enters the trie:
+	t.link(c, nil)
+	// Look for conflicts of all requests before the first one enters the trie:
 	// requests of one list never conflict with each other.
-	for _, r := range rs {
-		for range t.trie.visit(r.Path.key(), conflicting[r.Mode]) {
-			c.blockers++
+	for i, r := range rs {
+		if _, free := t.trie.find(r.Path.key(), conflicting[r.Mode]); !free {
+			c.entries[i].blocked = true
+			c.blocked++
 		}
 	}
 	for i, r := range rs {
@@ -253,7 +257,7 @@ func (t *Tree) leave(c *claim, why error) (effects, error) {
 	return t.release(c), refused
 }
 
-// grant makes a claim without blockers held. The tree is locked.
+// grant makes a claim without a blocked entry held. The tree is locked.
 func (t *Tree) grant(c *claim) {
 	t.token++
 	t.held++
@@ -280,9 +284,7 @@ func (a *effects) run(ctx context.Context) {
 	for _, c := range a.granted {
 		close(c.granted)
 	}
-	for _, e := range a.events {
-		e(ctx)
-	}
+	callAll(ctx, a.events)
 }
 
 func (a *effects) add(e event) {
@@ -310,11 +312,17 @@ func (t *Tree) release(c *claim) (after effects) {
 		}
 	}
 	c.state = gone
+	t.unlink(c)
 	for i := range c.entries {
 		e := &c.entries[i]
 		key, m := e.node.key, e.mode
+		// One that is blocked behind another one of its list blocks nothing that the
+		// other one does not block.
+		behind := e.blocked && e.node.list(m).blocked != e
 		t.trie.remove(e)
-		t.unblock(c, key, m, 0, &after)
+		if !behind {
+			t.unblock(key, m, &after)
+		}
 	}
 	t.grantReady(&after)
 	if c.grant == nil {
@@ -323,26 +331,52 @@ func (t *Tree) release(c *claim) (after effects) {
 	return after
 }
 
-// unblock uncounts the conflicts that later waiting claims had with an entry of c
-// in mode from and do not have in mode to. It collects the claims that have no
-// blocker left. Mode 0 means that the entry is gone.
-//
-// An earlier claim that waits has never counted c: what comes after a claim does
-// not block it.
-func (t *Tree) unblock(c *claim, key string, from, to Mode, after *effects) {
+// unblock looks again at the blocked entries that conflict with mode m at a path,
+// where an entry has gone or has become weaker. It collects the claims that have no
+// blocked entry left.
+func (t *Tree) unblock(key string, m Mode, after *effects) {
 	if t.waiting == 0 {
 		return
 	}
-	own := Request{pathOf(key), to}
-	for e := range t.trie.visit(key, conflicting[from]) {
-		w := e.claim
-		if w == c || w.state != waiting || w.arrival < c.arrival || to != 0 && own.Conflicts(e.request()) {
-			continue
-		}
-		if w.blockers--; w.blockers == 0 {
-			after.granted = append(after.granted, w)
+	f := conflicting[m]
+	f.waits = true
+	for l := range t.trie.visitLists(key, f) {
+		for e := l.blocked; e != nil && !t.trie.isBlocked(e); e = l.blocked {
+			e.unblock()
+			if e.claim.blocked--; e.claim.blocked == 0 {
+				after.granted = append(after.granted, e.claim)
+			}
 		}
 	}
+}
+
+// link puts a claim into the list of all claims before another one; nil: at the end.
+func (t *Tree) link(c, before *claim) {
+	c.newer = before
+	if before != nil {
+		c.older, before.older = before.older, c
+	} else {
+		c.older, t.newest = t.newest, c
+	}
+	if c.older != nil {
+		c.older.newer = c
+	} else {
+		t.oldest = c
+	}
+}
+
+func (t *Tree) unlink(c *claim) {
+	if c.older != nil {
+		c.older.newer = c.newer
+	} else {
+		t.oldest = c.newer
+	}
+	if c.newer != nil {
+		c.newer.older = c.older
+	} else {
+		t.newest = c.older
+	}
+	c.older, c.newer = nil, nil
 }
 
 // grantReady grants the collected claims in the order of their arrival. No two of
@@ -357,6 +391,6 @@ func (t *Tree) grantReady(after *effects) {
 		c.since = now
 		t.waiting--
 		t.grant(c)
-		after.add(t.grantedEvent(c, waited))
+		after.add(t.grantedEvent(c, waited, 0))
 	}
 }

@@ -25,6 +25,7 @@ const maxSpare = 64
 //
 //	marks = { m : counts[m] > 0 }
 //	below[c] = number of entries strictly below whose intention is of class c
+//	waits = number of blocked entries at the node and below
 //	a node other than the root has an entry or at least two children
 type node struct {
 	key    string // of the path; of the root, ""
@@ -34,15 +35,25 @@ type node struct {
 	marks  modeSet
 	counts perMode[int32]
 	below  [2]int
-	first  *entry // a list in no order
+	waits  int
+	lists  [len(Modes)]list // by mode
 }
+
+// list holds the entries of one mode at a node, in the order of their arrival.
+// Whatever blocks an entry conflicts with every later one of the list too. So those
+// that are not blocked come first, and when a conflict ends, only the first blocked
+// one can be affected, not each of a long queue.
+type list struct{ first, last, blocked *entry }
+
+func (n *node) list(m Mode) *list { return &n.lists[m-1] }
 
 // entry is one request at its node.
 type entry struct {
 	claim      *claim
 	node       *node
-	prev, next *entry
+	prev, next *entry // in the list of its mode
 	mode       Mode
+	blocked    bool // an earlier present request of another claim conflicts
 }
 
 func (e *entry) request() Request { return Request{pathOf(e.node.key), e.mode} }
@@ -59,7 +70,10 @@ const (
 
 // filter selects requests by their place relative to a path and by their mode. The
 // zero filter selects nothing.
-type filter struct{ above, at, below modeSet }
+type filter struct {
+	above, at, below modeSet
+	waits            bool // of the nodes below, only those with blocked entries
+}
 
 // conflicting[m] selects the requests that conflict with mode m at a path.
 var conflicting = func() (filters perMode[filter]) {
@@ -186,17 +200,34 @@ func (t *trie) insert(at place, key string, e *entry, m Mode) {
 		n.add(leaf)
 		n = leaf
 	}
-	e.node, e.prev, e.next = n, nil, n.first
-	if n.first != nil {
-		n.first.prev = e
-	}
-	n.first = e
+	e.node = n
 	n.mark(e, m)
+	if e.blocked {
+		if l := n.list(m); l.blocked == nil {
+			l.blocked = e
+		}
+		n.countWaits(1)
+	}
 }
 
-// mark counts an entry of n in mode m.
+// countWaits adds to the number of blocked entries at n.
+func (n *node) countWaits(add int) {
+	for ; n != nil; n = n.parent {
+		n.waits += add
+	}
+}
+
+// unblock ends the block of the first blocked entry of its list.
+func (e *entry) unblock() {
+	e.blocked = false
+	e.node.list(e.mode).blocked = e.next
+	e.node.countWaits(-1)
+}
+
+// mark lists and counts an entry of n in mode m.
 func (n *node) mark(e *entry, m Mode) {
 	e.mode = m
+	n.list(m).add(e)
 	n.counts[m&7]++
 	n.marks |= m.bit()
 	c := class(m)
@@ -205,8 +236,44 @@ func (n *node) mark(e *entry, m Mode) {
 	}
 }
 
+// add inserts an entry by its arrival: nearly always it is the latest.
+func (l *list) add(e *entry) {
+	e.prev, e.next = l.last, nil
+	for e.prev != nil && e.prev.claim.arrival > e.claim.arrival {
+		e.prev, e.next = e.prev.prev, e.prev
+	}
+	if e.prev != nil {
+		e.prev.next = e
+	} else {
+		l.first = e
+	}
+	if e.next != nil {
+		e.next.prev = e
+	} else {
+		l.last = e
+	}
+}
+
+func (l *list) remove(e *entry) {
+	if l.blocked == e {
+		l.blocked = e.next
+	}
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		l.first = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		l.last = e.prev
+	}
+	e.prev, e.next = nil, nil
+}
+
 func (n *node) unmark(e *entry) {
 	m := e.mode
+	n.list(m).remove(e)
 	if n.counts[m&7]--; n.counts[m&7] == 0 {
 		n.marks &^= m.bit()
 	}
@@ -220,22 +287,17 @@ func (n *node) unmark(e *entry) {
 func (t *trie) remove(e *entry) {
 	n := e.node
 	n.unmark(e)
-	if e.prev != nil {
-		e.prev.next = e.next
-	} else {
-		n.first = e.next
+	if e.blocked {
+		n.countWaits(-1)
 	}
-	if e.next != nil {
-		e.next.prev = e.prev
-	}
-	e.node, e.prev, e.next = nil, nil, nil
+	e.node, e.blocked = nil, false
 	up := n.parent
-	if n.first == nil && up != nil && len(n.kids)+len(n.byName) == 0 {
+	if n.marks == 0 && up != nil && len(n.kids)+len(n.byName) == 0 {
 		up.drop(n)
 		t.free(n)
 		n = up // it may have been no more than the fork of two paths
 	}
-	if n.first == nil && n.parent != nil && len(n.kids) == 1 {
+	if n.marks == 0 && n.parent != nil && len(n.kids) == 1 {
 		t.merge(n)
 	}
 }
@@ -254,7 +316,7 @@ func (t *trie) split(n, kid *node, length int) *node {
 	n.replace(kid, middle)
 	kid.parent = middle
 	middle.kids = append(middle.kids, kid)
-	middle.below = kid.below
+	middle.below, middle.waits = kid.below, kid.waits
 	for _, m := range Modes {
 		middle.below[class(m)] += int(kid.counts[m])
 	}
@@ -330,6 +392,19 @@ func (t *trie) free(n *node) {
 // visit yields the entries above, at and below a path that match the filter.
 func (t *trie) visit(key string, f filter) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
+		for l := range t.visitLists(key, f) {
+			for e := l.first; e != nil; e = e.next {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// visitLists yields the lists above, at and below a path that match the filter.
+func (t *trie) visitLists(key string, f filter) iter.Seq[*list] {
+	return func(yield func(*list) bool) {
 		n := &t.root
 		for len(n.key) < len(key) {
 			if !n.visitOwn(f.above, yield) {
@@ -340,49 +415,61 @@ func (t *trie) visit(key string, f filter) iter.Seq[*entry] {
 			case whole:
 				n = kid
 			case kid != nil && covers(key, kid.key): // in the edge
-				kid.visitAll(f.below, yield)
+				kid.visitAll(f, yield)
 				return
 			default:
 				return
 			}
 		}
 		if n.visitOwn(f.at, yield) {
-			n.visitBelow(f.below, yield)
+			n.visitBelow(f, yield)
 		}
 	}
 }
 
-// visitOwn yields the entries of n with these modes. It and the next two report
+// visitOwn yields the lists of n with these modes. It and the next two report
 // whether the visit goes on.
-func (n *node) visitOwn(modes modeSet, yield func(*entry) bool) bool {
+func (n *node) visitOwn(modes modeSet, yield func(*list) bool) bool {
 	if n.marks&modes == 0 {
 		return true
 	}
-	for e := n.first; e != nil; e = e.next {
-		if e.mode.bit()&modes != 0 && !yield(e) {
+	for _, m := range Modes {
+		if n.marks&modes&m.bit() != 0 && !yield(n.list(m)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (n *node) visitAll(modes modeSet, yield func(*entry) bool) bool {
-	return n.visitOwn(modes, yield) && n.visitBelow(modes, yield)
+func (n *node) visitAll(f filter, yield func(*list) bool) bool {
+	return n.visitOwn(f.below, yield) && n.visitBelow(f, yield)
 }
 
-func (n *node) visitBelow(modes modeSet, yield func(*entry) bool) bool {
-	if !n.hasBelow(modes) {
+func (n *node) visitBelow(f filter, yield func(*list) bool) bool {
+	if !n.hasBelow(f.below) || f.waits && n.waits == 0 {
 		return true
 	}
 	for _, kid := range n.kids {
-		if !kid.visitAll(modes, yield) {
+		if !kid.visitAll(f, yield) {
 			return false
 		}
 	}
 	for _, kid := range n.byName {
-		if !kid.visitAll(modes, yield) {
+		if !kid.visitAll(f, yield) {
 			return false
 		}
 	}
 	return true
+}
+
+// isBlocked reports whether an earlier present request conflicts with an entry. It
+// looks at the first entry of each list, which is the earliest. The entries of one
+// claim have the same arrival.
+func (t *trie) isBlocked(e *entry) bool {
+	for l := range t.visitLists(e.node.key, conflicting[e.mode]) {
+		if l.first.claim.arrival < e.claim.arrival {
+			return true
+		}
+	}
+	return false
 }

@@ -14,8 +14,9 @@ type Action struct {
 	// Name appears in refusals, in [Queuer.Inspect] and in events.
 	Name string
 	// ID makes a repeated request the same request: until the action with this ID
-	// has ended, a submit of another action with the same ID returns the ticket of
-	// the first. Empty: no such check.
+	// has ended, a submit with the same ID, Name, Class and keys returns its ticket. A
+	// submit with the same ID that differs in one of these is refused with
+	// [ErrIDInUse]. Empty: no such check.
 	ID string
 
 	// Run does the work. Its context ends when the action is cancelled, pre-empted,
@@ -45,8 +46,9 @@ type Action struct {
 	// Preempt ends actions in front of this one. It is meant for deletes.
 	Preempt Preempt
 	// Wait makes the submitter wait for room instead of failing with [ErrFull].
-	// Submitters of one key get room in the order of their arrival, before submits
-	// that do not wait. Wait cannot be combined with ID.
+	// Submitters of one key get room in the order of their calls, before submits that
+	// do not wait, and in this order Admit is called: for the next one when it has
+	// answered the one before. Wait cannot be combined with ID.
 	Wait bool
 
 	// Timeout limits one attempt. 0: no limit. The queue waits for an action that

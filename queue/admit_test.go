@@ -157,9 +157,11 @@ func TestRepeatedID(t *testing.T) {
 		// A known ID returns its ticket although the queue refuses new actions.
 		go func() { _ = q.Terminate(t.Context()) }()
 		synctest.Wait()
-		same, err := q.Submit(t.Context(), "other", act)
+		same, err := q.Submit(t.Context(), "a", act)
 		require.NoError(t, err)
 		require.Same(t, one.ticket, same)
+		_, err = q.Submit(t.Context(), "other", act)
+		require.ErrorIs(t, err, queue.ErrIDInUse)
 
 		require.NoError(t, same.Wait(t.Context()))
 		_, err = q.Submit(t.Context(), "a", act)
@@ -177,5 +179,40 @@ func TestRepeatedID(t *testing.T) {
 		_, err := q.Submit(ctx, "a", act)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+// The same ID with another name, another class or other keys is another action.
+func TestIDInUse(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"x": {}}})
+		act := func(name, class string) *queue.Action {
+			a := takes(name, time.Minute, nil)
+			a.ID, a.Class = "request-1", class
+			return a
+		}
+		first, err := q.SubmitAll(t.Context(), []string{"a", "b"}, act("start", "x"))
+		require.NoError(t, err)
+		again, err := q.SubmitAll(t.Context(), []string{"b", "a"}, act("start", "x"))
+		require.NoError(t, err)
+		require.Same(t, first, again)
+		for _, c := range []struct {
+			keys []string
+			act  *queue.Action
+		}{
+			{[]string{"a", "b"}, act("stop", "x")},
+			{[]string{"a", "b"}, act("start", "")},
+			{[]string{"a"}, act("start", "x")},
+			{[]string{"a", "c"}, act("start", "x")},
+			{[]string{"a", "b", "c"}, act("start", "x")},
+		} {
+			_, err := q.SubmitAll(t.Context(), c.keys, c.act)
+			require.ErrorIs(t, err, queue.ErrIDInUse)
+			refused, ok := errors.AsType[*queue.RefusedError](err)
+			require.True(t, ok)
+			require.Equal(t, c.act.Name, refused.Name)
+		}
+		require.NoError(t, first.Wait(t.Context()))
+		requireEmpty(t, q)
 	})
 }

@@ -9,7 +9,8 @@ import (
 // submitter is a goroutine that waits in Submit for room.
 type submitter[K comparable] struct {
 	ticket *Ticket[K]
-	ready  chan struct{} // closed when it has its places or reason is set
+	ready  chan struct{} // closed when it may call Admit or reason is set
+	called bool          // ready is closed because it may call Admit
 	reason error
 	in     *lane[K] // of reason
 }
@@ -24,19 +25,25 @@ func (q *Queuer[K]) block(ctx context.Context, t, self *Ticket[K]) (*Ticket[K], 
 		return nil, fmt.Errorf("%w: submit of %q waits for room inside %q", ErrWouldDeadlock, t.act.Name, self.act.Name)
 	}
 	s := &submitter[K]{ticket: t, ready: make(chan struct{})}
+	t.submitter = s
 	q.blocked = append(q.blocked, s)
+	q.grant() // there may be room: only the earlier submitters are not yet admitted
 	q.mu.Unlock()
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
-	// If the context ends at the moment at which the submitter gets its places, it
-	// keeps them: they are counted.
-	if i := slices.Index(q.blocked, s); i >= 0 {
-		q.blocked = slices.Delete(q.blocked, i, i+1)
+	select {
+	case <-s.ready: // also if the context ends at the same moment
+	default:
 		defer q.mu.Unlock()
-		q.grant() // it may have kept others from their room
+		if i := slices.Index(q.blocked, s); i >= 0 {
+			q.blocked = slices.Delete(q.blocked, i, i+1)
+			q.grant() // it may have kept others from their room
+		} else {
+			q.end(t) // it has its places, and an earlier submitter is being admitted
+		}
 		return nil, q.refusal(t, ErrFull, q.lanes[t.places[0].key], context.Cause(ctx))
 	}
 	if s.reason != nil {
@@ -66,7 +73,10 @@ func (q *Queuer[K]) grant() {
 		q.find(s.ticket)
 		if _, reason := q.full(s.ticket); reason == nil && !overtakes {
 			q.place(s.ticket)
-			close(s.ready)
+			for _, p := range s.ticket.places {
+				p.lane.waited = append(p.lane.waited, s.ticket)
+			}
+			s.ticket.admitNext()
 			continue
 		}
 		left = append(left, s)
@@ -76,6 +86,34 @@ func (q *Queuer[K]) grant() {
 	}
 	clear(q.blocked[len(left):])
 	q.blocked = left
+}
+
+// admitNext lets a submitter that waited call Admit if it is the first of those in
+// all its lanes. So submitters that wait for room of one key are admitted in the
+// order of their calls, one at a time, although each calls Admit in a goroutine of
+// its own. REQUIRES: q.mu.
+func (t *Ticket[K]) admitNext() {
+	first := !slices.ContainsFunc(t.places, func(p place[K]) bool { return p.lane.waited[0] != t })
+	if first && !t.submitter.called {
+		t.submitter.called = true
+		close(t.submitter.ready)
+	}
+}
+
+// answered comes after Admit: the next submitters may call it. REQUIRES: q.mu.
+func (q *Queuer[K]) answered(t *Ticket[K]) {
+	if t.submitter == nil {
+		return
+	}
+	for _, p := range t.places {
+		p.lane.waited = remove(p.lane.waited, slices.Index(p.lane.waited, t))
+	}
+	for _, p := range t.places {
+		if len(p.lane.waited) > 0 {
+			p.lane.waited[0].admitNext()
+		}
+	}
+	t.submitter = nil
 }
 
 // dismiss refuses the blocked submitters that need the lane; nil: all of them.

@@ -34,9 +34,10 @@ func (g *guest) shares(o *guest) bool {
 	return slices.ContainsFunc(g.keys, func(k string) bool { return slices.Contains(o.keys, k) })
 }
 
-// running reports whether the guest is first in all its lanes.
+// running reports whether the guest is first in all its lanes. One that Admit will
+// refuse does not run.
 func (r *room) running(g *guest) bool {
-	return slices.IndexFunc(r.inside, g.shares) == slices.Index(r.inside, g)
+	return !g.refused && slices.IndexFunc(r.inside, g.shares) == slices.Index(r.inside, g)
 }
 
 func (r *room) waiting() (list []*guest) {
@@ -69,16 +70,18 @@ func (r *room) fits(g *guest) bool {
 func (r *room) settle() {
 	for {
 		i := slices.IndexFunc(r.wants, r.fits)
+		if i >= 0 {
+			r.inside = append(r.inside, r.wants[i])
+			r.wants = slices.Delete(r.wants, i, i+1)
+			continue
+		}
+		// All that fit have their places. Only then Admit refuses one.
+		i = slices.IndexFunc(r.inside, func(g *guest) bool { return g.refused })
 		if i < 0 {
 			return
 		}
-		g := r.wants[i]
-		r.wants = slices.Delete(r.wants, i, i+1)
-		if g.refused {
-			g.over = true
-		} else {
-			r.inside = append(r.inside, g)
-		}
+		r.inside[i].over = true
+		r.inside = slices.Delete(r.inside, i, i+1)
 	}
 }
 

@@ -116,3 +116,53 @@ func TestBlockedIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// Submitters that wait for room of one key are admitted one after another, in the
+// order of their calls, although each calls Admit in a goroutine of its own.
+func TestBlockedAreAdmittedInOrder(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxPerKey: 4})
+		var first []*queue.Ticket[string]
+		for range 4 {
+			first = append(first, submit(t, q, "a", takes("first", time.Hour, nil)))
+		}
+		var log, results notes
+		var wg sync.WaitGroup
+		waits := func(ctx context.Context, name string, answer error) {
+			wg.Go(func() {
+				act := takes(name, time.Second, nil)
+				act.Wait = true
+				act.Admit = func(context.Context) error {
+					log.add(name + " asks")
+					time.Sleep(time.Second)
+					log.add(name + " is answered")
+					return answer
+				}
+				_, err := q.SubmitAll(ctx, []string{"a", "of " + name}, act)
+				results.add(fmt.Sprint(name, " ", err == nil))
+			})
+			synctest.Wait()
+		}
+		short, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		waits(t.Context(), "one", nil)
+		waits(t.Context(), "two", errBoom)
+		waits(short, "three", nil)
+		waits(t.Context(), "four", nil)
+		for _, ticket := range slices.Backward(first) { // room for all at one moment
+			ticket.Cancel(nil)
+		}
+		synctest.Wait()
+		require.Equal(t, 4, q.Stats().Admitting, "all have their places")
+		waits(t.Context(), "five", nil) // it waits for room
+		cancel()
+		wg.Wait()
+		require.Equal(t, []string{
+			"one asks", "one is answered", "two asks", "two is answered",
+			"four asks", "four is answered", "five asks", "five is answered",
+		}, log.all())
+		require.ElementsMatch(t, []string{"one true", "two false", "three false", "four true", "five true"}, results.all())
+		require.NoError(t, q.Terminate(t.Context()))
+		requireEmpty(t, q)
+	})
+}

@@ -1,6 +1,9 @@
 package queue
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // class is a node of the tree of limits. A ready ticket waits at the class that its
 // action names.
@@ -15,6 +18,9 @@ type class[K comparable] struct {
 	ready    []*Ticket[K] // ordered by turn
 	running  int
 	active   int
+
+	unnamed bool // made for a pattern: it goes when it has no tickets
+	tickets int  // with places
 }
 
 // makeClass returns the class of the path and makes it and its parents if they are
@@ -36,20 +42,41 @@ func (q *Queuer[K]) makeClass(path string) *class[K] {
 	return c
 }
 
-// findClass returns the class that an action names, or nil if the configuration
-// does not allow it. REQUIRES: q.mu.
-func (q *Queuer[K]) findClass(path string) *class[K] {
+// pattern returns the class "*" that applies to a path without an entry, or nil.
+// REQUIRES: q.mu.
+func (q *Queuer[K]) pattern(path string) *class[K] {
 	above, last := cut(path)
-	if path == "" || last != "*" && q.classes[path] != nil {
-		return q.makeClass(path)
-	}
-	pattern := q.classes[strings.TrimPrefix(above+"/*", "/")]
-	if pattern == nil || last == "" || last == "*" {
+	if last == "" || last == "*" {
 		return nil
 	}
+	return q.classes[strings.TrimPrefix(above+"/*", "/")]
+}
+
+// knows reports whether the configuration allows actions of the class. REQUIRES:
+// q.mu.
+func (q *Queuer[K]) knows(path string) bool {
+	_, last := cut(path)
+	return path == "" || last != "*" && q.classes[path] != nil || q.pattern(path) != nil
+}
+
+// enterClass returns the class of a ticket that gets its places. REQUIRES: q.mu.
+func (q *Queuer[K]) enterClass(path string) *class[K] {
+	unnamed := path != "" && q.classes[path] == nil
 	c := q.makeClass(path)
-	c.limit = pattern.limit
+	if unnamed {
+		c.unnamed, c.limit = true, q.pattern(path).limit
+	}
+	c.tickets++
 	return c
+}
+
+// leaveClass frees the class if only its tickets needed it. REQUIRES: q.mu.
+func (q *Queuer[K]) leaveClass(c *class[K]) {
+	if c.tickets--; c.tickets == 0 && c.unnamed {
+		delete(q.classes, c.path)
+		i := slices.Index(c.parent.children, c)
+		c.parent.children = slices.Delete(c.parent.children, i, i+1)
+	}
 }
 
 // cut returns the path of the class above and the last part.

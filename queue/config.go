@@ -12,8 +12,11 @@ const DefaultMaxRunning = 1024
 // defaults. [New] copies what it needs.
 type Config[K comparable] struct {
 	// Base is the parent of the contexts of actions. It supplies their values and
-	// ends them when it ends. Default: context.Background(). The context of the
-	// submitter is not used: the end of a request must not end an accepted action.
+	// ends them when it ends. From then on no action starts: each that waits ends as
+	// [Canceled], with the cause of Base, when its turn comes, and is settled. The
+	// queue still accepts actions; [Queuer.Terminate] closes it. Default:
+	// context.Background(). The context of the submitter is not used: the end of a
+	// request must not end an accepted action.
 	Base context.Context
 	// MaxRunning limits the actions that run at once. 0: [DefaultMaxRunning].
 	MaxRunning int
@@ -25,7 +28,7 @@ type Config[K comparable] struct {
 	// parent without an entry has no limits. The path "" is the root. The last part
 	// of a path may be "*", as in "aws/*": this limit applies to each class directly
 	// below "aws" that has no entry. The first action that names such a class
-	// creates it.
+	// creates it; the end of its last action frees it.
 	Classes map[string]Limit
 	// HaltOnFailure halts the lanes of an action that fails, until [Queuer.Resume].
 	// [Failed], [Panicked] and [TimedOut] are failures; an action that was ended

@@ -1,7 +1,5 @@
 package queue
 
-import "slices"
-
 // wait is a call of Ticket.Wait inside a running action.
 type wait[K comparable] struct{ in, target *Ticket[K] }
 
@@ -43,7 +41,7 @@ func (q *Queuer[K]) waitsFor(t *Ticket[K]) (list []*Ticket[K]) {
 		return list
 	}
 	for _, p := range t.places {
-		if i := slices.Index(p.lane.queue, t); i > 0 {
+		if i := p.lane.index(t); i > 0 {
 			list = append(list, p.lane.queue[i-1])
 		}
 	}

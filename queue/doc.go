@@ -66,8 +66,9 @@
 //   - Actions that end together, because they were superseded or aborted, are settled
 //     one after another. A Settle that hangs holds up the others.
 //   - A halted lane holds up pre-empting actions, Stop and Terminate, too.
-//   - Every start visits all classes. Every end visits all blocked submitters. To cancel
-//     an action costs time in proportion to the actions in front of it.
+//   - Every start visits all classes in use. Every end visits all blocked submitters. To
+//     cancel an action costs time in proportion to its distance from the nearer end of
+//     its lane. To submit one costs the same at any number of actions.
 //
 // # Rejected designs
 //

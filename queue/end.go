@@ -1,6 +1,9 @@
 package queue
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"slices"
+)
 
 // An action ends in two steps. First its outcome is decided under the lock and its
 // state is Ending. Then Settle and the observer run without the lock, and the action
@@ -46,7 +49,7 @@ func (q *Queuer[K]) retireAll(claimed []*Ticket[K]) {
 func (q *Queuer[K]) retireOne(t *Ticket[K]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.retire(t)
+	q.retire(t, false)
 }
 
 // stop ends actions: the contexts of running ones end, and those that wait by now end
@@ -75,13 +78,17 @@ func (t *Ticket[K]) interrupt(end *EndError) {
 }
 
 // retire settles a ticket whose outcome is decided, reports it, and gives up its
-// places. REQUIRES: q.mu, which it releases for Settle and the observer.
-func (q *Queuer[K]) retire(t *Ticket[K]) {
+// places. A panic of the observer goes on, or becomes the outcome if this is a
+// goroutine of the queue. REQUIRES: q.mu, which it releases for Settle and the
+// observer.
+func (q *Queuer[K]) retire(t *Ticket[K], ours bool) {
 	if t.act.Settle != nil || q.observer.Finished != nil || q.observer.Halted != nil {
 		q.mu.Unlock()
 		defer q.release(t)
-		defer q.reportEnd(t)
-		q.settle(t)
+		defer q.reportEnd(t, ours)
+		if t.act.Settle != nil {
+			q.guard(t, func() { t.act.Settle(q.base, t.outcome, t.err) })
+		}
 		return
 	}
 	q.end(t)
@@ -97,11 +104,8 @@ func (q *Queuer[K]) release(t *Ticket[K]) {
 	q.end(t)
 }
 
-// settle calls Settle. A panic or runtime.Goexit in it becomes the outcome.
-func (q *Queuer[K]) settle(t *Ticket[K]) {
-	if t.act.Settle == nil {
-		return
-	}
+// guard calls f. A panic or runtime.Goexit in it becomes the outcome.
+func (q *Queuer[K]) guard(t *Ticket[K], f func()) {
 	panicked := &PanicError{Goexit: true}
 	defer func() {
 		if v := recover(); v != nil {
@@ -113,23 +117,31 @@ func (q *Queuer[K]) settle(t *Ticket[K]) {
 			t.outcome, t.err = Panicked, panicked
 		}
 	}()
-	t.act.Settle(q.base, t.outcome, t.err)
+	f()
 	panicked = nil
 }
 
-// reportEnd calls the observer.
-func (q *Queuer[K]) reportEnd(t *Ticket[K]) {
+// reportEnd calls the functions of the observer, all of them also if one panics.
+func (q *Queuer[K]) reportEnd(t *Ticket[K], ours bool) {
 	if q.observer.Finished == nil && q.observer.Halted == nil {
 		return
 	}
 	info := t.Info()
 	info.Ended = q.at(q.now())
+	var calls []func()
 	if q.observer.Finished != nil {
-		q.observer.Finished(q.base, Finished[K]{info})
+		calls = append(calls, func() { q.observer.Finished(q.base, Finished[K]{info}) })
 	}
 	if q.observer.Halted != nil && t.halts {
 		for _, k := range info.Keys {
-			q.observer.Halted(q.base, Halted[K]{k, info})
+			calls = append(calls, func() { q.observer.Halted(q.base, Halted[K]{k, info}) })
+		}
+	}
+	for _, call := range slices.Backward(calls) { // the last defer runs first
+		if ours {
+			defer q.guard(t, call)
+		} else {
+			defer call()
 		}
 	}
 }
@@ -138,10 +150,14 @@ func (q *Queuer[K]) reportEnd(t *Ticket[K]) {
 // start now. It also removes the places of a ticket that was not admitted. REQUIRES:
 // q.mu.
 func (q *Queuer[K]) end(t *Ticket[K]) {
-	if t.state == Admitting && t.admitted != nil {
-		close(t.admitted)
+	if t.state == Admitting {
+		if t.admitted != nil {
+			close(t.admitted)
+		}
+		q.answered(t)
 	}
 	t.yield()
+	q.leaveClass(t.class)
 	q.total--
 	t.state = Ended
 	t.ended = q.now()
@@ -150,7 +166,7 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	}
 	for _, p := range t.places {
 		p.lane.halted = p.lane.halted || t.halts
-		p.lane.queue = remove(p.lane.queue, t)
+		p.lane.queue = remove(p.lane.queue, p.lane.index(t))
 	}
 	// Only now, so that the tickets behind become ready in the order of the keys.
 	for _, p := range t.places {

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,5 +70,53 @@ func TestPreemptBetweenAttempts(t *testing.T) {
 		require.ErrorIs(t, first.Err(), errBoom, "the last attempt's error is kept")
 		require.Equal(t, 1, first.Info().Attempt)
 		requireEmpty(t, q)
+	})
+}
+
+// When the base has ended, no action starts: those that wait for a turn, behind another
+// action or for the end of a back-off end as Canceled, and are settled.
+func TestNoStartAfterBase(t *testing.T) {
+	in(t, func(t *testing.T) {
+		base, end := context.WithCancelCause(t.Context())
+		started := 0
+		var log notes
+		q := makeQueue(t, &queue.Config[string]{Base: base, MaxRunning: 1, Observer: queue.Observer[string]{
+			Started:  func(context.Context, queue.Started[string]) { started++ },
+			Finished: func(_ context.Context, e queue.Finished[string]) { log.add(fmt.Sprint(e.Name, " ", e.Outcome)) },
+		}})
+		fails := submit(t, q, "a", retries("fails"))
+		time.Sleep(time.Minute) // its back-off has begun
+		submit(t, q, "b", stubborn("running", time.Hour, nil))
+		synctest.Wait()
+		act := func(name string) *queue.Action {
+			a := takes(name, 0, nil)
+			run := a.Run
+			a.Run = func(ctx context.Context) error { log.add(name + " runs"); return run(ctx) }
+			a.Settle = func(_ context.Context, o queue.Outcome, _ error) { log.add(fmt.Sprint(name, " settled ", o)) }
+			return a
+		}
+		behind := submit(t, q, "b", act("behind"))
+		other := submit(t, q, "c", act("other"))
+		end(errBoom)
+		require.Equal(t, queue.Pending, behind.Outcome(), "it ends when its turn comes")
+		for _, ticket := range []*queue.Ticket[string]{behind, other} {
+			err := ticket.Wait(t.Context())
+			require.ErrorIs(t, err, queue.ErrCanceled)
+			require.ErrorIs(t, err, errBoom, "the cause of the base")
+			require.Equal(t, queue.Canceled, ticket.Outcome())
+			require.Zero(t, ticket.Info().Attempt)
+			require.Zero(t, ticket.Info().Started)
+		}
+		late := submit(t, q, "d", act("late"))
+		require.ErrorIs(t, late.Wait(t.Context()), queue.ErrCanceled)
+		require.ErrorIs(t, fails.Wait(t.Context()), queue.ErrCanceled)
+		require.Equal(t, 1, fails.Info().Attempt)
+		require.Equal(t, 2, started)
+		require.NotContains(t, log.all(), "behind runs")
+		require.ElementsMatch(t, []string{
+			"running ok", "other settled canceled", "other canceled", "behind settled canceled", "behind canceled",
+			"late settled canceled", "late canceled", "fails canceled",
+		}, log.all())
+		require.NoError(t, q.Terminate(t.Context()))
 	})
 }

@@ -22,6 +22,9 @@ var (
 	// ErrConflict: Admit refused the action. The error also matches the error of
 	// Admit.
 	ErrConflict = errors.New("queue: conflict")
+	// ErrIDInUse: the ID belongs to an action with another name or class or with other
+	// keys, which has not ended. Use another ID.
+	ErrIDInUse = errors.New("queue: the id is in use for another action")
 	// ErrWouldDeadlock: an action called a function that might wait for the end of
 	// this action.
 	ErrWouldDeadlock = errors.New("queue: would wait for itself")
@@ -54,7 +57,7 @@ var sentinels = map[Outcome]error{
 // RefusedError is the error of a submit that was not accepted. It matches Reason and
 // Err.
 type RefusedError struct {
-	Reason error // ErrTerminated, ErrStopping, ErrFull or ErrConflict
+	Reason error // ErrTerminated, ErrStopping, ErrFull, ErrConflict or ErrIDInUse
 	Name   string
 	// Key is the submitted key that is in the way, with the key type of the queue.
 	// nil: the queue as a whole refuses.
@@ -67,7 +70,7 @@ type RefusedError struct {
 	// Admitting counts those of them that Admit may still refuse, if the lane of Key
 	// is full: there may be room soon.
 	Admitting int
-	Err       error // of Admit, or the cause of the submitter's context
+	Err       error // of Admit, the cause of the submitter's context, or the action with the ID
 }
 
 // Error returns what was refused, the reason, and what is in the way.

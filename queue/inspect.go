@@ -2,7 +2,6 @@ package queue
 
 import (
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -33,7 +32,7 @@ func (t *Ticket[K]) info() Info[K] {
 	}
 	for n, p := range t.places {
 		i.Keys[n] = p.key
-		i.Ahead = max(i.Ahead, slices.Index(p.lane.queue, t))
+		i.Ahead = max(i.Ahead, p.lane.index(t))
 	}
 	return i
 }

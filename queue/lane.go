@@ -1,14 +1,18 @@
 package queue
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // lane is the FIFO of one key. Its first ticket runs or is the next to run.
 type lane[K comparable] struct {
 	key      K
-	queue    []*Ticket[K]
+	queue    []*Ticket[K] // ordered by seq
 	halted   bool
 	stopping bool
 	drained  chan struct{} // closed when the lane of a stopping key is empty
+	waited   []*Ticket[K]  // of submitters that waited for room; Admit has not answered
 
 	first [1]*Ticket[K] // the memory of queue while it has one ticket
 }
@@ -51,6 +55,15 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 	}
 }
 
+// index returns the position of the ticket in the lane, or -1 if it is not there.
+func (l *lane[K]) index(t *Ticket[K]) int {
+	i, found := slices.BinarySearchFunc(l.queue, t.seq, func(o *Ticket[K], seq uint64) int { return cmp.Compare(o.seq, seq) })
+	if !found {
+		return -1
+	}
+	return i
+}
+
 // isNext reports whether the ticket is first in all its lanes and none of them is
 // halted.
 func (t *Ticket[K]) isNext() bool {
@@ -62,14 +75,14 @@ func (t *Ticket[K]) isNext() bool {
 	return true
 }
 
-// remove takes a ticket out of a FIFO. It moves the tickets in front of it, so its
-// cost is the position of the ticket; the first one costs nothing.
-func remove[K comparable](fifo []*Ticket[K], t *Ticket[K]) []*Ticket[K] {
-	i := slices.Index(fifo, t)
+// remove takes the ticket at i out of a FIFO. It moves the tickets between i and the
+// nearer end: the first one and the last one cost nothing.
+func remove[K comparable](fifo []*Ticket[K], i int) []*Ticket[K] {
+	last := len(fifo) - 1
+	if last == 0 || i > last/2 {
+		return slices.Delete(fifo, i, i+1) // keeps the memory
+	}
 	copy(fifo[1:], fifo[:i])
 	fifo[0] = nil
-	if len(fifo) == 1 {
-		return fifo[:0] // keep the memory
-	}
 	return fifo[1:]
 }

@@ -11,10 +11,14 @@ import (
 // things happen: the queue waits for the function before it continues with the key.
 // Accepted receives the context of Submit, Started and Retried that of the attempt,
 // and Finished and Halted that of the queue, like [Action].Settle.
-// When [Queuer.Terminate] returns nil, all events were delivered. Started and Retried
-// run inside the attempt: their panic becomes its outcome. A panic of the others is not
-// recovered. It reaches the caller if the event comes from a call, such as Submit or
-// [Ticket.Cancel], and otherwise it ends the process.
+// When [Queuer.Terminate] returns nil, all events were delivered.
+//
+// A panic or runtime.Goexit of a function undoes nothing: the event has happened,
+// and every other function and wake-up that is due still comes. Then the panic goes
+// on in the call that caused the event, such as Submit or [Ticket.Cancel]. An action
+// whose Accepted panics is accepted, and runs. In a goroutine of the queue the panic
+// becomes the outcome of the action, [Panicked], also if it was another one before;
+// an attempt whose Started panics does not call Run. Package lock has the same rule.
 type Observer[K comparable] struct {
 	// Accepted: Admit has agreed and the action is accepted.
 	Accepted func(context.Context, Accepted[K])

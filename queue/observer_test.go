@@ -161,6 +161,42 @@ func TestObserverPanics(t *testing.T) {
 	})
 }
 
+// In a goroutine of the queue, the panic of an observer becomes the outcome of the
+// action, and the other functions are called.
+func TestObserverPanicsInTheQueue(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic(errBoom) }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				var log notes
+				out := func(what, name string) {
+					log.add(what + " " + name)
+					if name != "next" {
+						end()
+					}
+				}
+				q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, HaltOnFailure: true, Observer: queue.Observer[string]{
+					Finished: func(_ context.Context, e queue.Finished[string]) { out("finished", e.Name) },
+					Halted:   func(_ context.Context, e queue.Halted[string]) { out("halted", e.Failed.Name+e.Key) },
+				}})
+				fails, err := q.SubmitAll(t.Context(), []string{"a", "b"}, takes("fails", time.Second, errBoom))
+				require.NoError(t, err)
+				works := submit(t, q, "c", takes("works", time.Minute, nil))
+				late := takes("late", 0, nil)
+				late.QueueTimeout = 2 * time.Second
+				expires := submit(t, q, "c", late)
+				for _, ticket := range []*queue.Ticket[string]{fails, works, expires} {
+					require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+					require.Equal(t, queue.Panicked, ticket.Outcome())
+				}
+				require.NoError(t, submit(t, q, "c", takes("next", 0, nil)).Wait(t.Context()))
+				require.Equal(t, []string{
+					"finished fails", "halted failsa", "halted failsb", "finished late", "finished works", "finished next",
+				}, log.all())
+			})
+		})
+	}
+}
+
 // runtime.Goexit in an observer ends the goroutine. The queue still ends the action and
 // starts the next one.
 func TestObserverGoexit(t *testing.T) {
@@ -168,8 +204,12 @@ func TestObserverGoexit(t *testing.T) {
 		observer queue.Observer[string]
 		want     error
 	}{
-		"Finished": {queue.Observer[string]{Finished: func(context.Context, queue.Finished[string]) { runtime.Goexit() }}, errBoom},
-		"Retried":  {queue.Observer[string]{Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() }}, queue.ErrPanic},
+		"Finished": {queue.Observer[string]{Finished: func(_ context.Context, e queue.Finished[string]) {
+			if e.Name == "fails" {
+				runtime.Goexit()
+			}
+		}}, queue.ErrPanic},
+		"Retried": {queue.Observer[string]{Retried: func(context.Context, queue.Retried[string]) { runtime.Goexit() }}, queue.ErrPanic},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T) {

@@ -62,11 +62,13 @@ func (l *lane[K]) admitting() (n int) {
 }
 
 // waitingBeside counts the tickets in the lane that do not run, without t.
-func (l *lane[K]) waitingBeside(t *Ticket[K]) (n int) {
-	for _, o := range l.queue {
-		if o != t && !o.holds {
-			n++
-		}
+func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
+	n := len(l.queue)
+	if l.running() != nil {
+		n--
+	}
+	if t != nil && !t.holds && l.index(t) >= 0 {
+		n--
 	}
 	return n
 }

@@ -1,9 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
@@ -22,7 +24,7 @@ func (q *Queuer[K]) enqueue(t *Ticket[K]) {
 func (t *Ticket[K]) dequeue() {
 	if t.turn != 0 {
 		t.turn = 0
-		t.class.ready = remove(t.class.ready, t)
+		t.class.ready = remove(t.class.ready, slices.Index(t.class.ready, t))
 	}
 }
 
@@ -47,6 +49,7 @@ func (q *Queuer[K]) pump(now time.Duration) {
 type result struct {
 	panicked *PanicError
 	goexit   bool // it called runtime.Goexit
+	unbegun  bool // the base had ended before the attempt, with cause
 	skipped  bool // by the guard, with err
 	retry    bool // err is worth another attempt
 	err      error
@@ -109,6 +112,10 @@ func (t *Ticket[K]) reportRetry(ctx context.Context, r result) {
 // conclude retries the action or ends it. REQUIRES: q.mu.
 func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	outcome, err := t.judge(r)
+	if r.unbegun {
+		t.attempt--
+		t.started = 0
+	}
 	if r.retry && r.cause == nil && t.signal != nil {
 		// It was cancelled after the attempt, while the observer received the retry.
 		outcome, err = t.signal.Outcome, &EndError{t.signal.Outcome, t.signal.Cause, err}
@@ -125,7 +132,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 	}
 	t.halts = q.haltOnFailure && outcome.failure() && t.signal == nil
 	t.decide(outcome, err)
-	q.retire(t)
+	q.retire(t, true)
 }
 
 // retries reports whether an attempt with this outcome may be repeated. REQUIRES:
@@ -143,6 +150,9 @@ func (t *Ticket[K]) judge(r result) (Outcome, error) {
 		return Panicked, &PanicError{Goexit: true}
 	case r.panicked != nil:
 		return Panicked, r.panicked
+	case r.unbegun:
+		end := cmp.Or(t.signal, &EndError{Outcome: Canceled, Cause: r.cause})
+		return end.Outcome, &EndError{end.Outcome, end.Cause, t.err}
 	case r.err == nil:
 		return OK, nil
 	case r.skipped && t.signal != nil:
@@ -200,13 +210,12 @@ func (t *Ticket[K]) again() {
 func (t *Ticket[K]) expire() {
 	q := t.q
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	// The bad schedule: the timer fires, the action starts and goes into its back-off
 	// before expire has the lock. Therefore it checks the number of attempts.
 	if t.state != Waiting || t.attempt > 0 {
-		q.mu.Unlock()
 		return
 	}
-	claimed := q.claim([]*Ticket[K]{t}, &EndError{Outcome: Expired})
-	q.mu.Unlock()
-	q.retireAll(claimed)
+	t.decide(Expired, &EndError{Outcome: Expired})
+	q.retire(t, true)
 }

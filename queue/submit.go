@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 // these two and does not influence the action itself.
 //
 // Submit checks in this order: the action itself ([*InvalidError]); whether a ticket
-// with its ID exists; whether the queue is terminated, a key is stopping, there is
+// with its ID exists, and whether that is for the same request; whether the queue is terminated, a key is stopping, there is
 // room, and Admit agrees ([*RefusedError]). After an error nothing has changed, and
 // Settle is not called.
 func (q *Queuer[K]) Submit(ctx context.Context, key K, act *Action) (*Ticket[K], error) {
@@ -43,8 +44,7 @@ func (q *Queuer[K]) submit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error
 	q.once.Do(q.prepare)
 	act, self := t.act, actionOf(ctx, q)
 	q.mu.Lock()
-	t.class = q.findClass(act.Class)
-	if t.class == nil {
+	if !q.knows(act.Class) {
 		q.mu.Unlock()
 		return nil, &InvalidError{"Class", "unknown: " + act.Class}
 	}
@@ -77,7 +77,13 @@ func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 	}
 	for {
 		first := q.ids[t.act.ID]
-		if first == nil || first.state != Admitting {
+		if first == nil {
+			return nil, nil
+		}
+		if !first.sameRequest(t) {
+			return nil, q.refusal(t, ErrIDInUse, nil, fmt.Errorf("id %q is of %q", t.act.ID, first.act.Name))
+		}
+		if first.state != Admitting {
 			return first, nil
 		}
 		q.mu.Unlock()
@@ -89,6 +95,13 @@ func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 			return nil, q.refusal(t, ErrConflict, nil, context.Cause(ctx))
 		}
 	}
+}
+
+// sameRequest reports whether the tickets have the same keys and their actions the
+// same name and class.
+func (t *Ticket[K]) sameRequest(o *Ticket[K]) bool {
+	return t.act.Name == o.act.Name && t.act.Class == o.act.Class && len(t.places) == len(o.places) &&
+		!slices.ContainsFunc(o.places, func(p place[K]) bool { return !t.needs(p.key) })
 }
 
 // obstacle returns why the ticket cannot have its places and in which lane; nil if
@@ -107,8 +120,9 @@ func (q *Queuer[K]) obstacle(t *Ticket[K]) (in *lane[K], reason error) {
 		return nil, nil
 	}
 	for _, p := range t.places {
-		// A blocked submitter of the same key arrived earlier.
-		if q.awaited(p.key) {
+		// A blocked submitter of the same key arrived earlier, or an earlier submitter
+		// that waited has not been admitted, and this one may wait as well.
+		if q.awaited(p.key) || t.act.Wait && p.lane != nil && len(p.lane.waited) > 0 {
 			return p.lane, ErrFull
 		}
 	}
@@ -145,6 +159,7 @@ func (q *Queuer[K]) place(t *Ticket[K]) {
 	q.seq++
 	t.seq = q.seq
 	q.total++
+	t.class = q.enterClass(t.act.Class)
 	if t.act.ID != "" {
 		if q.ids == nil {
 			q.ids = make(map[string]*Ticket[K])
@@ -194,6 +209,7 @@ func (q *Queuer[K]) admit(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 func (q *Queuer[K]) confirm(t *Ticket[K]) {
 	t.state = Waiting
 	t.accepted = q.now()
+	q.answered(t)
 	if t.admitted != nil {
 		close(t.admitted)
 	}
@@ -228,7 +244,7 @@ func (q *Queuer[K]) preempted(t *Ticket[K]) (claimed, running []*Ticket[K]) {
 	end := &EndError{Outcome: Superseded}
 	var waiting []*Ticket[K]
 	for _, p := range t.places {
-		ahead := p.lane.queue[:slices.Index(p.lane.queue, t)]
+		ahead := p.lane.queue[:p.lane.index(t)]
 		for _, o := range ahead {
 			if o.state == Running {
 				if t.act.Preempt == PreemptRunning {

@@ -30,6 +30,8 @@ type Ticket[K comparable] struct {
 	started  time.Duration
 	ended    time.Duration
 
+	submitter *submitter[K] // nil if it did not wait for room, or Admit has answered
+
 	admitted chan struct{}           // closed when Admit has answered; nil without ID
 	done     chan struct{}           // closed at the end; nil until a caller asks for it
 	cancel   context.CancelCauseFunc // of the context; nil if no worker runs the ticket

@@ -59,7 +59,7 @@ func (w *worker[K]) take() *Ticket[K] {
 		return nil
 	}
 	t := q.started[0]
-	q.started = remove(q.started, t)
+	q.started = remove(q.started, 0)
 	// The context has ended if the last action was cancelled. That action cannot cancel
 	// it any more: its ticket has lost the function, see yield.
 	if w.ctx == nil || w.ctx.Err() != nil || t.started-w.made >= contextAge {
@@ -88,7 +88,11 @@ func (w *worker[K]) run(t *Ticket[K]) *Ticket[K] {
 			q.conclude(t, r)
 		}
 	}()
-	r = t.try(w.ctx)
+	if q.base.Err() != nil {
+		r = result{unbegun: true, cause: context.Cause(q.base)}
+	} else {
+		r = t.try(w.ctx)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.conclude(t, r)
