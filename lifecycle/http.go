@@ -90,6 +90,7 @@ type ProblemDetails struct {
 //	503  14  shutting-down       queue.ErrTerminated
 //	409  9   stopping            queue.ErrStopping
 //	409  10  conflict            queue.ErrConflict
+//	409  6   id-in-use           queue.ErrIDInUse
 //	409  9   would-deadlock      queue.ErrWouldDeadlock
 //	504  4   pending             queue.ErrPending
 //	503  14  deadline            context.DeadlineExceeded
@@ -193,6 +194,7 @@ var replies = []reply{
 	{503, 14, "shutting-down", queue.ErrTerminated, false},
 	{409, 9, "stopping", queue.ErrStopping, false},
 	{409, 10, "conflict", queue.ErrConflict, false},
+	{409, 6, "id-in-use", queue.ErrIDInUse, false},
 	{409, 9, "would-deadlock", queue.ErrWouldDeadlock, false},
 	{504, 4, "pending", queue.ErrPending, false},
 	{503, 14, "deadline", context.DeadlineExceeded, false},
