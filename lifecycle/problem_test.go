@@ -108,7 +108,8 @@ func TestProblemTable(t *testing.T) {
 		"lock.ErrRevoked": lock.ErrRevoked, "lock.ErrStaleToken": lock.ErrStaleToken,
 		"queue.ErrInvalid": queue.ErrInvalid, "queue.ErrFull": queue.ErrFull, "queue.ErrTerminated": queue.ErrTerminated,
 		"queue.ErrStopping": queue.ErrStopping, "queue.ErrConflict": queue.ErrConflict,
-		"queue.ErrWouldDeadlock": queue.ErrWouldDeadlock, "queue.ErrPending": queue.ErrPending,
+		"queue.ErrWouldDeadlock": queue.ErrWouldDeadlock,
+		"queue.ErrIDInUse":       queue.ErrIDInUse, "queue.ErrPending": queue.ErrPending,
 	}
 	for _, s := range sentinels {
 		if !strings.Contains(s.name, ".") {
