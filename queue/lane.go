@@ -57,6 +57,9 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 
 // index returns the position of the ticket in the lane, or -1 if it is not there.
 func (l *lane[K]) index(t *Ticket[K]) int {
+	if len(l.queue) > 0 && l.queue[0] == t { // nearly always: the others are not looked at
+		return 0
+	}
 	i, found := slices.BinarySearchFunc(l.queue, t.seq, func(o *Ticket[K], seq uint64) int { return cmp.Compare(o.seq, seq) })
 	if !found {
 		return -1
