@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/queue"
 )
@@ -106,23 +105,8 @@ func TestWrittenOutcomeIsUnknown(t *testing.T) {
 // operation, and that extends the deadline. The outcome is written again until then.
 func TestRetryAfterAnotherState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		machine := fsm.Must[size](fsm.Spec[state, event]{
-			Name: "parcel", Initial: "packed", Actors: []fsm.Actor{user, "worker"},
-			States: []fsm.State[state]{
-				{Name: "packed"},
-				{Name: "collecting", Kind: fsm.Transitional},
-				{Name: "delivering", Kind: fsm.Transitional},
-				{Name: "delivered", Kind: fsm.Final},
-			},
-			Rows: fsm.Rows(
-				fsm.Move[state, event]("packed", "send", "collecting").By(user),
-				fsm.Move[state, event]("collecting", "collected", "delivering").By("worker"),
-				fsm.Return[state, event]("collecting", "late").AlsoFrom("delivering").After(time.Hour),
-				fsm.Move[state, event]("delivering", "done", "delivered").By("worker"),
-			),
-		})
 		store := &mortal{MemoryStore: lifecycle.NewMemoryStore()}
-		m := lifecycle.Must(machine, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+		m := lifecycle.Must(parcel, store, &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 		add(t, m, "a", user, size{})
 		h := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 			time.Sleep(50 * time.Minute)

@@ -129,25 +129,27 @@ func TestOutcomeOvertaken(t *testing.T) {
 	})
 }
 
+// parcel is a table whose work moves the object on to a second transitional state.
+var parcel = fsm.Must[size](fsm.Spec[state, event]{
+	Name: "parcel", Initial: "packed", Actors: []fsm.Actor{user, "worker"},
+	States: []fsm.State[state]{
+		{Name: "packed"},
+		{Name: "collecting", Kind: fsm.Transitional},
+		{Name: "delivering", Kind: fsm.Transitional},
+		{Name: "delivered", Kind: fsm.Final},
+	},
+	Rows: fsm.Rows(
+		fsm.Move[state, event]("packed", "send", "collecting").By(user),
+		fsm.Move[state, event]("collecting", "collected", "delivering").By("worker"),
+		fsm.Return[state, event]("collecting", "late").AlsoFrom("delivering").After(time.Hour),
+		fsm.Move[state, event]("delivering", "done", "delivered").By("worker"),
+	),
+})
+
 // TestOutcomeElsewhere: the state of the admission has no row for the outcome, but
 // the present state has one.
 func TestOutcomeElsewhere(t *testing.T) {
-	machine := fsm.Must[size](fsm.Spec[state, event]{
-		Name: "parcel", Initial: "packed", Actors: []fsm.Actor{user, "worker"},
-		States: []fsm.State[state]{
-			{Name: "packed"},
-			{Name: "collecting", Kind: fsm.Transitional},
-			{Name: "delivering", Kind: fsm.Transitional},
-			{Name: "delivered", Kind: fsm.Final},
-		},
-		Rows: fsm.Rows(
-			fsm.Move[state, event]("packed", "send", "collecting").By(user),
-			fsm.Move[state, event]("collecting", "collected", "delivering").By("worker"),
-			fsm.Return[state, event]("collecting", "late").AlsoFrom("delivering").After(time.Hour),
-			fsm.Move[state, event]("delivering", "done", "delivered").By("worker"),
-		),
-	})
-	m := lifecycle.Must(machine, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
+	m := lifecycle.Must(parcel, lifecycle.NewMemoryStore(), &lifecycle.Config[event]{WorkerActor: "worker", Done: []event{"done"}})
 	add(t, m, "a", user, size{})
 	h := do(t, m, "a", "send", user, lifecycle.Func(func(ctx context.Context) error {
 		_, err := m.Fire(ctx, "a", "collected", "worker", nil)

@@ -66,20 +66,26 @@ const (
 	duplicate              // it was not executed, because the key exists
 )
 
-// classify reads an error without knowledge of the driver. The errors of PostgreSQL
-// drivers have a method SQLState, those of SQLite drivers a method Code, and those
-// of MySQL drivers are structs with a field Number. A driver's own opinion about its
-// connection does not count: pgx can call a COMMIT safe to retry that the engine has
-// received and executed.
-func classify(err error) class {
-	var state interface {
+// The errors of PostgreSQL drivers are a postgresError, and those of SQLite drivers a
+// sqliteError.
+type (
+	postgresError interface {
 		error
 		SQLState() string
 	}
-	var code interface {
+	sqliteError interface {
 		error
 		Code() int
 	}
+)
+
+// classify reads an error without knowledge of the driver. The errors of MySQL drivers
+// are structs with a field Number. A driver's own opinion about its
+// connection does not count: pgx can call a COMMIT safe to retry that the engine has
+// received and executed.
+func classify(err error) class {
+	var state postgresError
+	var code sqliteError
 	switch {
 	case errors.Is(err, errBusy):
 		return busy
@@ -183,14 +189,8 @@ func failed(ctx context.Context, err error) error {
 // unavailable reports whether a call that has written nothing may succeed later: the
 // engine does not answer, other transactions are in the way, or it lacks resources.
 func unavailable(err error) bool {
-	var state interface {
-		error
-		SQLState() string
-	}
-	var code interface {
-		error
-		Code() int
-	}
+	var state postgresError
+	var code sqliteError
 	switch c := classify(err); {
 	case stays(err):
 		return false
@@ -229,14 +229,8 @@ func (s *Store) refusal(ctx context.Context, err error) error {
 
 // unknownName reports whether the engine does not know a table or a column.
 func unknownName(err error) bool {
-	var state interface {
-		error
-		SQLState() string
-	}
-	var code interface {
-		error
-		Code() int
-	}
+	var state postgresError
+	var code sqliteError
 	switch {
 	case errors.As(err, &state):
 		return state.SQLState() == "42P01" || state.SQLState() == "42703"
