@@ -86,8 +86,8 @@ type Config[E comparable] struct {
 // New returns a manager of a machine's objects in a store. The error matches
 // [ErrInvalid]: there is no machine or no store, the store's type is not
 // comparable, [Join] did not make the Owner, the name of the machine begins with
-// "interlock.", or the configuration names an event or actor that the machine does not
-// have.
+// "interlock.", the configuration names an event or actor that the machine does not
+// have, or the store is [Partial] and cannot keep what they need.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
@@ -117,6 +117,9 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 	}
 	if table.Name != ownersTable {
 		c.owners = newOwners(store, DefaultTTL)
+	}
+	if err := c.checkFields(reflect.TypeFor[T]().Size() > 0); err != nil {
+		return nil, err
 	}
 	mgr := &Manager[S, E, T]{machine: m, core: c}
 	c.payloads = payloads{guard: mgr.guard, check: mgr.checkPayload, edit: mgr.editPayload}

@@ -46,12 +46,13 @@ type engine struct {
 	returning bool
 	oneWriter bool // the whole database has one writer at a time
 	prepares  bool // a prepared statement saves time
-	gapLocks  bool // a locking read at REPEATABLE READ keeps a missing row missing
+	readsLock bool // a plain read locks at the isolation SERIALIZABLE
 
 	insertNew string // ends an INSERT that inserts nothing if the key (%s) exists; empty: a duplicate is an error
 	// reserve ends an INSERT that leaves an existing row unchanged. Empty: the engine
-	// needs no row to lock an absent object.
-	reserve string
+	// needs no row to lock an absent object. claim ends the same INSERT, and writes an
+	// existing row without a change.
+	reserve, claim string
 
 	exact    string // a condition that compares %s with %s byte by byte
 	bytewise string // %s for comparisons byte by byte
@@ -97,6 +98,7 @@ var postgres = &engine{
 
 	insertNew: " ON CONFLICT (%s) DO NOTHING",
 	reserve:   " ON CONFLICT DO NOTHING",
+	claim:     " ON CONFLICT (machine, id) DO UPDATE SET id = EXCLUDED.id",
 
 	exact:    ` AND %s COLLATE "C" = %s`,
 	bytewise: `%s COLLATE "C"`,
@@ -131,11 +133,12 @@ var mysql = &engine{
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
 
-	forShare: " LOCK IN SHARE MODE",
-	prepares: true,
-	gapLocks: true,
+	forShare:  " LOCK IN SHARE MODE",
+	prepares:  true,
+	readsLock: true,
 
 	reserve: " ON DUPLICATE KEY UPDATE id = id",
+	claim:   " ON DUPLICATE KEY UPDATE id = id",
 
 	exact:    " AND CAST(CONVERT(%s USING utf8mb4) AS BINARY) = CAST(%s AS BINARY)",
 	bytewise: "CAST(CONVERT(%s USING utf8mb4) AS BINARY)",

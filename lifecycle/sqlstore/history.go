@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 
 	"github.com/interlock-go/interlock/lifecycle"
 )
@@ -12,15 +10,13 @@ import (
 // History implements [lifecycle.Historian]. Rows are kept until the caller deletes
 // them, for example by [Store.Trim].
 func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	if err := s.checkHistory(); err != nil {
+	if err := checkKey(key); err != nil || limit <= 0 || after > maxNumber {
 		return nil, err
 	}
-	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
-		return nil, err
-	}
-	b := &builder{e: s.e, l: s.l}
+	l := s.of(key.Machine)
+	b := &builder{e: s.e, l: l}
 	b.selectHistory(vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow)
-	sequence := s.l.history.column[vSequence]
+	sequence := l.history.column[vSequence]
 	b.add(" AND ", sequence, " > ", b.literal(int64(after)), " ORDER BY ", sequence, " LIMIT ", b.literal(int64(limit)))
 	st := b.statement()
 	vals := &vector{vMachine: key.Machine, vID: key.ID}
@@ -33,8 +29,8 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 			err := rows.Scan(&sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
 				&h.Event, (*string)(&h.Actor), &h.Reason, &at)
 			h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
-			if s.l.history.column[vRevision] != "" {
-				h.Revision = s.l.revision(rev, token)
+			if l.history.column[vRevision] != "" {
+				h.Revision = l.revision(rev, token)
 			}
 			copy(h.Token[:], token)
 			list = append(list, h)
@@ -45,11 +41,4 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 		return nil, err
 	}
 	return list, nil
-}
-
-func (s *shared) checkHistory() error {
-	if s.l.history.name == "" {
-		return fmt.Errorf("%w: the store keeps no history", errors.ErrUnsupported)
-	}
-	return nil
 }

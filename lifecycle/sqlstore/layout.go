@@ -91,10 +91,11 @@ type table struct {
 	indexes map[string][]value
 }
 
-// layout is where a store keeps its records.
+// layout is where a store keeps the records of one existing table, or those of all other
+// machines.
 type layout struct {
 	objects, history table
-	messages         string // the name of the table; empty: none
+	st               *statements
 	machine          string // the machine of all objects of an existing table
 	removed          string // the state of the row of a removed object
 	deletes          bool   // a removed object has no row
@@ -117,8 +118,8 @@ func (e *engine) own(prefix string, version int) *layout {
 			name + "_deadline": {vMachine, vDeadline},
 			name + "_owner":    {vMachine, vOwner, vEpoch, vDeadline, vState, vID},
 		}},
-		history:  e.ownHistory(prefix, version),
-		messages: e.quoted(prefix + "messages"), indexes: name, noToken: make([]byte, len(lifecycle.Token{})), version: version,
+		history: e.ownHistory(prefix, version),
+		indexes: name, noToken: make([]byte, len(lifecycle.Token{})), version: version,
 	}
 	for v, name := range columnNames {
 		l.objects.column[v] = e.quoted(name)

@@ -17,6 +17,7 @@ type statements struct {
 	setMetadata         *statement // a MetadataOnly change without Timeout
 	setMetadataDeadline *statement // a MetadataOnly change with Timeout
 	reserve             *statement // a row without a state for an object that never existed
+	claim               *statement // the same, and a lock of the row that reserve waits for
 
 	addRow        *statement // a history row; nil if the statements above write it
 	findRow       *statement // the history row at the sequence number of a change
@@ -68,10 +69,8 @@ func (e *engine) compile(l *layout) *statements {
 		})
 	}
 	if e.reserve != "" && !l.objects.existing {
-		s.reserve = build((*builder).reserve)
-	}
-	if l.history.name == "" {
-		return s
+		s.reserve = build(func(b *builder) { b.reserve(e.reserve) })
+		s.claim = build(func(b *builder) { b.reserve(e.claim) })
 	}
 	if !e.returning {
 		s.addRow = build(func(b *builder) { b.addRow(b.value, " VALUES (", ")") })
@@ -97,7 +96,7 @@ func (b *builder) change(history bool, write func()) {
 	b.add("WITH changed AS (")
 	write()
 	b.add(" RETURNING ", b.now(), " AS at)")
-	if history && b.l.history.name != "" {
+	if history {
 		b.add(", noted AS (")
 		b.addRow(func(v value) string {
 			if v == vNow {
@@ -150,8 +149,9 @@ func (b *builder) unchanged() string {
 	return strings.Join(append(conditions, b.same(&b.l.objects, vState, vFrom)), " AND ")
 }
 
-// reserve writes a row without a state. Readers see an absent object, as before.
-func (b *builder) reserve() {
+// reserve writes a row without a state, unless the key has a row. Readers see an absent
+// object, as before.
+func (b *builder) reserve(end string) {
 	var names, list []string
 	for _, v := range b.l.objects.from(vMachine) {
 		is := "''"
@@ -169,7 +169,7 @@ func (b *builder) reserve() {
 		}
 		names, list = append(names, b.l.objects.column[v]), append(list, is)
 	}
-	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", b.e.reserve)
+	b.add("INSERT INTO ", b.l.objects.name, " (", strings.Join(names, ", "), ") VALUES (", strings.Join(list, ", "), ")", end)
 }
 
 // addRow writes a history row. Arg returns the expression of a value; before and

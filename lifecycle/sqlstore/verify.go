@@ -13,19 +13,10 @@ import (
 
 // verify refuses tables that lack what a layout needs.
 func (s *session) verify(ctx context.Context, l *layout) error {
-	for _, t := range []*table{&l.objects, &l.history} {
-		if t.name == "" {
-			continue
-		}
-		if err := s.verifyTable(ctx, t); err != nil {
-			return err
-		}
+	if err := s.verifyTable(ctx, &l.objects); err != nil {
+		return err
 	}
-	if l.messages == "" {
-		return nil
-	}
-	_, err := s.verifyColumns(ctx, l.messages, []string{"number", "topic", "subject", "payload"})
-	return err
+	return s.verifyTable(ctx, &l.history)
 }
 
 func (s *session) verifyTable(ctx context.Context, t *table) error {

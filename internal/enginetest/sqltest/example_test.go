@@ -67,35 +67,40 @@ func ExampleExistingTable() {
 	must(err)
 	defer db.Close()
 	for _, text := range []string{
-		"CREATE TABLE orders (no TEXT PRIMARY KEY, lamps INTEGER, status TEXT NOT NULL, rev INTEGER NOT NULL, seq INTEGER NOT NULL)",
+		"CREATE TABLE orders (no TEXT PRIMARY KEY, lamps INTEGER, status TEXT NOT NULL, was TEXT, rev INTEGER NOT NULL, seq INTEGER NOT NULL, op INTEGER, due INTEGER, note BLOB)",
 		"CREATE TABLE journal (no TEXT, seq INTEGER, token BLOB, was TEXT, status TEXT, what TEXT, who TEXT, at INTEGER, PRIMARY KEY (no, seq))",
-		"INSERT INTO orders VALUES ('4711', 2, 'open', 0, 0)",
+		"INSERT INTO orders (no, lamps, status, rev, seq) VALUES ('4711', 2, 'open', 0, 0)",
 	} {
 		_, err = db.Exec(text)
 		must(err)
 	}
 
-	store, err := sqlstore.ExistingTable{
+	table := sqlstore.ExistingTable{
 		Machine: "order", Table: "orders", Removed: "none",
-		Columns: sqlstore.ColumnMap{ID: "no", State: "status", Revision: "rev", Sequence: "seq"},
+		Columns: sqlstore.ColumnMap{
+			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Deadline: "due", Payload: "note",
+		},
 		ExistingHistory: sqlstore.ExistingHistory{
 			Table: "journal", ID: "no", Sequence: "seq", Token: "token", From: "was", To: "status", Event: "what", Actor: "who", At: "at",
 		},
-	}.Open(ctx, db, sqlstore.SQLite, nil)
+	}
+	must(sqlstore.Migrate(ctx, db, sqlstore.SQLite, nil))
+	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
 	must(err)
 	defer store.Close()
 	orders := lifecycle.Must(order, store, nil)
 	_, err = orders.Fire(ctx, "4711", note, customer, nil)
 	must(err)
-	_, err = orders.Fire(ctx, "4711", pay, customer, nil)
-	fmt.Println("an operation has no column:", errors.Is(err, errors.ErrUnsupported))
+	paying, err := orders.Fire(ctx, "4711", pay, customer, nil)
+	must(err)
+	_, err = orders.Report(ctx, "4711", paying.Operation, settled, bank, nil)
+	must(err)
 	_, err = store.Trim(ctx, 30*24*time.Hour, 100)
 	must(err)
 
 	var line string
-	must(db.QueryRow("SELECT no || ' ' || was || ' ' || what || ' ' || status || ' by ' || who FROM journal").Scan(&line))
+	must(db.QueryRow("SELECT group_concat(was || ' ' || what || ' ' || status || ' by ' || who, '; ') FROM journal WHERE no = '4711'").Scan(&line))
 	fmt.Println(line)
 	// Output:
-	// an operation has no column: true
-	// 4711 open note open by customer
+	// open note open by customer; open pay paying by customer; paying settled paid by bank
 }
