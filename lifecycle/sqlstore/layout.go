@@ -154,6 +154,15 @@ func (t *table) named(list ...value) (named []value) {
 	return named
 }
 
+// list returns the names of the columns of a list that the table has.
+func (t *table) list(list []value) string {
+	var names []string
+	for _, v := range t.named(list...) {
+		names = append(names, t.column[v])
+	}
+	return strings.Join(names, ", ")
+}
+
 // from returns the columns of the table from one on.
 func (t *table) from(first value) (named []value) {
 	for v := first; v < values; v++ {

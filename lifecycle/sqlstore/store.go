@@ -123,7 +123,7 @@ func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layo
 	if err := probe.verify(ctx, own); err != nil {
 		return nil, nil, err
 	}
-	if _, err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
+	if err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
 		return nil, nil, err
 	}
 	if len(c.Tables) > 0 {

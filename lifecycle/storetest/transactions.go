@@ -1,7 +1,6 @@
 package storetest
 
 import (
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/lifecycle"

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/crashtest"
 	"github.com/interlock-go/interlock/lifecycle"
