@@ -38,6 +38,7 @@ type engine struct {
 	fromMicros string // microseconds as a time of the engine's type
 	toMicros   string // a time of the engine's type as microseconds
 	timeType   string // that type; empty: the engine has none
+	asText     string // %s of any type as text
 
 	newTypes     [3]string   // the types of columns of a new table, by kind
 	oldTypes     [3][]string // how the types of columns begin that keep values unchanged, by kind
@@ -98,6 +99,7 @@ var postgres = &engine{
 	fromMicros: "('epoch'::timestamptz + (%s) * interval '1 microsecond')",
 	toMicros:   "(extract(epoch from %s) * 1000000)::bigint",
 	timeType:   "timestamp with time zone",
+	asText:     "%s::text",
 
 	newTypes:  [3]string{"text", "bigint", "bytea"},
 	oldTypes:  [3][]string{{"text", "character varying"}, {"bigint"}, {"bytea"}},
@@ -145,6 +147,7 @@ var mysql = &engine{
 	fromMicros: "TIMESTAMPADD(MICROSECOND, %s, '1970-01-01')",
 	toMicros:   "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
 	timeType:   "datetime(6)",
+	asText:     "CAST(%s AS CHAR)",
 
 	newTypes: [3]string{"varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "bigint", "longblob"},
 	oldTypes: [3][]string{
@@ -196,12 +199,18 @@ var sqlite = &engine{
 	hint:     " INDEXED BY %s",
 	pairs:    "VALUES ",
 
+	asText:   "CAST(%s AS TEXT)",
 	newTypes: [3]string{"TEXT", "INTEGER", "BLOB"},
 	columns: "SELECT name, type, \"notnull\" = 0, dflt_value IS NOT NULL OR pk > 0 AND upper(type) = 'INTEGER' FROM pragma_table_info(%s)" +
 		" WHERE %s IS NULL",
 	storage: "SELECT type FROM sqlite_master WHERE name = %s COLLATE NOCASE AND type IN ('table', 'view') AND %s IS NULL",
-	indexes: "SELECT l.name, l.\"unique\" AND NOT l.partial, i.name FROM pragma_index_list(%s) l JOIN pragma_index_info(l.name) i" +
-		" WHERE %s IS NULL ORDER BY l.name, i.seqno",
+	// An INTEGER PRIMARY KEY has no index.
+	indexes: "WITH x AS (SELECT %s AS t, %s AS s), f AS (" +
+		"SELECT l.name, l.\"unique\" AND NOT l.partial AS u, i.name AS c, i.seqno AS n" +
+		" FROM x JOIN pragma_index_list(x.t) l JOIN pragma_index_info(l.name) i WHERE x.s IS NULL UNION ALL" +
+		" SELECT 'the row id', 1, k.name, 0 FROM x JOIN pragma_table_info(x.t) k WHERE x.s IS NULL AND k.pk > 0 AND upper(k.type) = 'INTEGER'" +
+		" AND (SELECT count(*) FROM pragma_table_info(x.t) o WHERE o.pk > 0) = 1)" +
+		" SELECT name, u, c FROM f ORDER BY name, n",
 	transactional: "table",
 
 	beginMigration: "BEGIN IMMEDIATE", endMigration: "COMMIT", undoMigration: "ROLLBACK",

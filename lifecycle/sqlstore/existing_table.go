@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -39,10 +41,11 @@ import (
 //
 // ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
 // NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,
-// WorkOptions, Payload, Saved, Admission and Token are bytes. Other columns of a new row need a
-// default. In MySQL the table is an InnoDB table, and the connections have the character
-// set utf8mb4 and a strict mode. Open verifies what the engine reports; of a view it
-// reports little.
+// WorkOptions, Payload, Saved, Admission and Token are bytes. All of these but Token, and
+// Deadline, may be NULL. Other columns of a new row need a default. Types names columns of
+// other types, and Fields the columns of fields of the payload. In MySQL the table is an
+// InnoDB table, and the connections have the character set utf8mb4 and a strict mode. Open
+// verifies what the engine reports, and returns a [TableError]; of a view it reports little.
 type ExistingTable struct {
 	Machine string // the machine of all objects in the table
 	Table   string // the name, or schema.name
@@ -57,6 +60,15 @@ type ExistingTable struct {
 	// 1970, as always in SQLite. False: they are timestamptz in PostgreSQL, and
 	// datetime(6) in UTC in MySQL.
 	Micros bool
+	// Fields are columns of the caller's own that keep fields of the payload, which is a
+	// JSON object: the names of columns by the names of fields. Guards see the values in
+	// the columns, and commits write them; Payload keeps the other fields. Default: none.
+	Fields map[string]string
+	// Types are the types of columns that are no text, or no bytes: of ID, State, Origin,
+	// Target, Payload and Saved, of ID and the states in ExistingHistory, and of Fields, by
+	// the name of the column. Default: a name is text, a payload is bytes, and a field is a
+	// [Text]. The type of a state in ExistingHistory also maps the name of the absent state.
+	Types map[string]Type
 }
 
 // ExistingHistory describes a table of the caller that keeps the history: one row for
@@ -117,19 +129,76 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	}); err != nil {
 		return nil, err
 	}
+	t.setTypes(e, &l.objects, vID, vState, vOrigin, vTarget, vPayload, vSaved)
+	if err := t.setFields(e, &l.objects); err != nil {
+		return nil, err
+	}
 	h := &t.ExistingHistory
 	if *h == (ExistingHistory{}) {
-		return l, nil
+		return l, t.checkTypes(e, l)
 	}
 	l.history = table{existing: true, nativeTimes: native, key: []value{vMachine, vID, vSequence}}
 	if l.history.name, err = e.quotedTable(h.Table); err != nil {
 		return nil, err
 	}
-	return l, e.quoteColumns(&l.history, &[values]string{
+	if err := e.quoteColumns(&l.history, &[values]string{
 		vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
 		vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
 		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At,
-	})
+	}); err != nil {
+		return nil, err
+	}
+	t.setTypes(e, &l.history, vID, vFromState, vFromOrigin, vTo, vToOrigin)
+	return l, t.checkTypes(e, l)
+}
+
+// setTypes sets the types of columns.
+func (t *ExistingTable) setTypes(e *engine, to *table, list ...value) {
+	for _, v := range to.named(list...) {
+		if typ, ok := t.Types[e.unquoted(to.column[v])]; ok {
+			to.types[v] = &typ
+		}
+	}
+}
+
+// setFields sets the columns of fields of the payload, in order of the fields.
+func (t *ExistingTable) setFields(e *engine, objects *table) error {
+	for _, name := range slices.Sorted(maps.Keys(t.Fields)) {
+		column := t.Fields[name]
+		if err := identifier(column); err != nil {
+			return err
+		}
+		f := field{name: name, column: e.quoted(column), typ: &Text}
+		if slices.Contains(objects.column[:], f.column) || slices.ContainsFunc(objects.fields, func(g field) bool { return g.column == f.column }) {
+			return fmt.Errorf("%w: column %q is named twice", lifecycle.ErrInvalid, column)
+		}
+		if typ, ok := t.Types[column]; ok {
+			f.typ = &typ
+		}
+		objects.fields = append(objects.fields, f)
+	}
+	return nil
+}
+
+// checkTypes refuses a type without functions, a type that no column has, and a removed
+// state that its type refuses.
+func (t *ExistingTable) checkTypes(e *engine, l *layout) error {
+	typed := make(map[string]bool)
+	for _, in := range []*table{&l.objects, &l.history} {
+		for v, typ := range in.types {
+			typed[in.column[v]] = typed[in.column[v]] || typ != nil
+		}
+	}
+	for _, f := range l.objects.fields {
+		typed[f.column] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Types)) {
+		if typ := t.Types[name]; !typed[e.quoted(name)] || typ.Write == nil || typ.Read == nil {
+			return fmt.Errorf("%w: existing table %q: type of column %q: no column of that name can have a type, or a function is missing",
+				lifecycle.ErrInvalid, t.Table, name)
+		}
+	}
+	return l.objects.checkTyped(vState, t.Removed)
 }
 
 // tryTables reads an unused id of every existing table: the reads show whether the columns
@@ -137,8 +206,10 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 func (s *Store) tryTables(ctx context.Context) error {
 	for machine, l := range s.tables {
 		unused := lifecycle.Key{Machine: machine, ID: "\u0001"}
-		_, err := s.Get(ctx, unused)
-		if err == nil {
+		var err error
+		if l.objects.types[vID] != nil { // which has no unused value
+			_, err = s.List(ctx, lifecycle.Query{Machine: machine, Limit: 1})
+		} else if _, err = s.Get(ctx, unused); err == nil {
 			_, err = s.History(ctx, unused, 0, 1)
 		}
 		if err != nil {

@@ -22,7 +22,7 @@ type TableError struct {
 
 // Error implements error.
 func (e *TableError) Error() string {
-	text := fmt.Sprintf("%v: table %s: %s", ErrSchema, e.Table, strings.Join(e.Faults, "; "))
+	text := fmt.Sprintf("%v: %s", ErrSchema, strings.Join(e.Faults, "; "))
 	if e.Fix != "" {
 		text += "; this makes it fit: " + strings.ReplaceAll(strings.TrimSpace(e.Fix), "\n", " ")
 	}
@@ -75,9 +75,20 @@ func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) er
 			s.missing(e, t, v)
 			continue
 		}
-		s.checkType(e, t, v, &c)
+		if t.types[v] != nil {
+			t.sqlTypes[v] = c.typ
+		} else {
+			s.checkType(e, t, v, &c)
+		}
 		if objects && storage != "view" {
 			s.checkNull(e, t, v, &c)
+		}
+	}
+	for i := range t.fields {
+		f := &t.fields[i]
+		c, found := columns[strings.ToLower(s.e.unquoted(f.column))]
+		if f.sqlType = c.typ; !found {
+			e.fault(fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, f.column, f.typ.sql(s.e)), "table %s lacks %s", name, s.e.unquoted(f.column))
 		}
 	}
 	if storage != "view" {
@@ -138,7 +149,8 @@ func (s *session) checkNull(e *TableError, t *table, v value, c *column) {
 func (s *session) checkOthers(e *TableError, t *table, columns map[string]column) {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		c := columns[name]
-		if c.nullable || c.fills || slices.Contains(t.column[:], s.e.quoted(c.name)) {
+		isField := slices.ContainsFunc(t.fields, func(f field) bool { return f.column == s.e.quoted(c.name) })
+		if c.nullable || c.fills || isField || slices.Contains(t.column[:], s.e.quoted(c.name)) {
 			continue
 		}
 		e.fault(s.nullable(t, &c), "column %s of table %s is NOT NULL without a default, and the store writes no value into it", c.name, e.Table)
@@ -156,6 +168,8 @@ func (s *session) nullable(t *table, c *column) string {
 // typeOf returns the type of a column in a new table.
 func (e *engine) typeOf(t *table, v value) string {
 	switch {
+	case t.types[v] != nil:
+		return t.types[v].sql(e)
 	case v.isTime() && t.nativeTimes:
 		return e.timeType
 	case v == vToken && e.tokenType != "":
@@ -190,6 +204,9 @@ func (e *engine) create(t *table, objects bool) string {
 			line += " NOT NULL"
 		}
 		lines = append(lines, line)
+	}
+	for i := range t.fields {
+		lines = append(lines, "\t"+t.fields[i].column+" "+t.fields[i].typ.sql(e))
 	}
 	lines = append(lines, "\tPRIMARY KEY ("+t.list(t.key)+")")
 	return "CREATE TABLE " + t.name + " (\n" + strings.Join(lines, ",\n") + "\n)" + e.tableOptions + ";\n"

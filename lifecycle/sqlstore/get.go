@@ -10,7 +10,7 @@ import (
 
 // Get implements [lifecycle.Store].
 func (s *Store) Get(ctx context.Context, key lifecycle.Key) (lifecycle.StoredRecord, error) {
-	if err := checkKey(key); err != nil {
+	if err := s.checkKey(key); err != nil {
 		return lifecycle.StoredRecord{}, err
 	}
 	var r record
@@ -90,14 +90,20 @@ func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) 
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
 		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}
+	fields := make([]sql.NullString, len(l.objects.fields))
 	first := vMachine
 	if key != nil {
 		r.Key, first = *key, vState
 	}
-	if err := rows.Scan(into[first:]...); err != nil {
+	list := into[first:]
+	for i := range fields {
+		list = append(list, &fields[i])
+	}
+	if err := rows.Scan(list...); err != nil {
 		return r, err
 	}
 	r.row = true
+	l.readTyped(&r, fields)
 	copy(r.Admission[:], admission)
 	switch {
 	case r.State == l.removed:
@@ -120,6 +126,24 @@ func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) 
 		r.Saved = []byte{}
 	}
 	return r, nil
+}
+
+// readTyped replaces the values of columns that have a type by their texts.
+func (l *layout) readTyped(r *record, fields []sql.NullString) {
+	o := &l.objects
+	o.readTyped(vID, &r.ID)
+	o.readTyped(vState, &r.State)
+	o.readTyped(vOrigin, &r.Origin)
+	o.readTyped(vTarget, &r.Target)
+	for v, data := range map[value]*[]byte{vPayload: &r.Payload, vSaved: &r.Saved} {
+		if text := string(*data); o.types[v] != nil && text != "" {
+			o.readTyped(v, &text)
+			*data = []byte(text)
+		}
+	}
+	if len(fields) > 0 {
+		r.Payload = o.join(r.Payload, fields)
+	}
 }
 
 // clock returns a time of the store.

@@ -10,7 +10,7 @@ import (
 // History implements [lifecycle.Historian]. Rows are kept until the caller deletes
 // them, for example by [Store.Trim].
 func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, limit int) (list []lifecycle.HistoryRow, err error) {
-	if err := checkKey(key); err != nil || limit <= 0 || after > maxNumber {
+	if err := s.checkKey(key); err != nil || limit <= 0 || after > maxNumber {
 		return nil, err
 	}
 	l := s.of(key.Machine)
@@ -33,6 +33,9 @@ func (s *Store) History(ctx context.Context, key lifecycle.Key, after uint64, li
 				h.Revision = l.revision(rev, token)
 			}
 			copy(h.Token[:], token)
+			for v, name := range map[value]*string{vFromState: &h.From, vFromOrigin: &h.FromOrigin, vTo: &h.To, vToOrigin: &h.Origin} {
+				l.history.readTyped(v, name)
+			}
 			list = append(list, h)
 			return err
 		})

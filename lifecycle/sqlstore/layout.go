@@ -47,6 +47,7 @@ const (
 	vFromOrigin             // the origin before
 	vTo                     // the state after, also if it is absent
 	vToOrigin               // the origin after
+	vFields                 // the columns of fields of the payload, a []any
 
 	values // the number of values
 )
@@ -83,9 +84,12 @@ var metadata = []value{vOwner, vEpoch, vWork, vArgs, vWorkOptions, vRevision, vT
 type table struct {
 	name        string
 	column      [values]string
-	existing    bool    // the table is the caller's: it has any collation, and NULLs
-	nativeTimes bool    // times have the engine's own type; otherwise they are microseconds
-	key         []value // of the unique index that the table must have
+	types       [values]*Type  // of columns that have one
+	sqlTypes    [values]string // of columns with a type, as the engine reports them
+	fields      []field        // of the payload
+	existing    bool           // the table is the caller's: it has any collation, and NULLs
+	nativeTimes bool           // times have the engine's own type; otherwise they are microseconds
+	key         []value        // of the unique index that the table must have
 	// indexes are those that queries of the store need, with their columns in order. An
 	// existing table needs none.
 	indexes map[string][]value

@@ -23,7 +23,7 @@ func (vals *vector) args(st *statement, now int64) []any {
 		v, ok := a.(value)
 		switch {
 		case !ok:
-			args[i] = a
+			args[i] = vals.other(a)
 		case v != vNow:
 			args[i] = vals[v]
 		case now != 0:
@@ -31,6 +31,17 @@ func (vals *vector) args(st *statement, now int64) []any {
 		}
 	}
 	return args
+}
+
+// other returns an argument that is not a value.
+func (vals *vector) other(arg any) any {
+	switch a := arg.(type) {
+	case typedArg:
+		return a.typ.typed(vals[a.v])
+	case fieldArg:
+		return vals[vFields].([]any)[a]
+	}
+	return arg
 }
 
 // plan is a commit with the arguments of its statements.
@@ -85,14 +96,16 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 				return nil, err
 			}
 		}
-		ch.fill(c.Token)
+		if err := ch.fill(c.Token); err != nil {
+			return nil, err
+		}
 		p.metadataOnly = p.metadataOnly || ch.MetadataOnly
 		p.existing = p.existing || ch.l.objects.existing
 		p.targets = append(p.targets, target{Key: ch.To.Key, change: ch})
 	}
 	for i := range c.Require {
 		r := &c.Require[i]
-		if err := checkKey(r.Key); err != nil {
+		if err := s.checkKey(r.Key); err != nil {
 			return nil, err
 		}
 		p.targets = append(p.targets, target{Key: r.Key, absent: slices.Contains(r.States, "")})
@@ -111,7 +124,7 @@ func (s *shared) plan(c *lifecycle.Commit) (*plan, error) {
 }
 
 // fill computes the values of a change and selects its statement.
-func (ch *change) fill(token lifecycle.Token) {
+func (ch *change) fill(token lifecycle.Token) error {
 	to, l := &ch.To, ch.l
 	expect, before := l.parse(ch.Expect)
 	if before == nil {
@@ -128,6 +141,10 @@ func (ch *change) fill(token lifecycle.Token) {
 			Actor: to.Actor, Event: to.Event, Reason: to.Reason,
 		}
 	}
+	payload, fields, err := l.objects.split(row.Payload)
+	if err != nil {
+		return err
+	}
 	ch.expect = expect
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
@@ -135,9 +152,9 @@ func (ch *change) fill(token lifecycle.Token) {
 		vAdmission: orNull(row.Admission),
 		vOwner:     row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
-		vPayload: row.Payload, vSaved: row.Saved, vToken: token[:],
+		vPayload: payload, vSaved: row.Saved, vToken: token[:],
 		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
-		vTo: to.State, vToOrigin: to.Origin,
+		vTo: to.State, vToOrigin: to.Origin, vFields: fields,
 	}
 	if ch.Timeout > 0 && !ch.Remove {
 		ch.vals[vWithin] = micros(ch.Timeout)
@@ -150,9 +167,12 @@ func (ch *change) fill(token lifecycle.Token) {
 		ch.write = l.st.setMetadata
 	case ch.Remove && l.deletes:
 		ch.write = l.st.remove
+	case ch.Remove:
+		ch.write = l.st.retire
 	case ch.From == "" && (expect == int64(l.floor) || l.st.lastRow != nil):
 		ch.write, ch.first = l.st.insert, true
 	}
+	return nil
 }
 
 // orNull returns the bytes of a token, or nil for the zero token.
@@ -204,6 +224,14 @@ func checkKey(key lifecycle.Key) error {
 	return checkName("id", key.ID, maxName)
 }
 
+// checkKey refuses a key that its table cannot keep.
+func (s *shared) checkKey(key lifecycle.Key) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return s.of(key.Machine).objects.checkTyped(vID, key.ID)
+}
+
 // checkChange refuses values that the engines would not return as they were given.
 func (l *layout) checkChange(ch *lifecycle.StoredChange) error {
 	to := &ch.To
@@ -228,11 +256,40 @@ func (l *layout) checkChange(ch *lifecycle.StoredChange) error {
 			return err
 		}
 	}
+	if err := l.checkTyped(ch); err != nil {
+		return err
+	}
 	if max(to.Sequence, uint64(to.Operation), to.Epoch) > maxNumber {
 		return fmt.Errorf("%w: a number of %q is above %d", lifecycle.ErrInvalid, to.ID, uint64(maxNumber))
 	}
 	if l.removed != "" && (ch.From == l.removed || to.State == l.removed && !ch.Remove) {
 		return fmt.Errorf("%w: state %q is the state of removed objects", lifecycle.ErrInvalid, l.removed)
+	}
+	return nil
+}
+
+// checkTyped refuses names and payloads that a type of a column cannot write. The history
+// has the absent state too, and the row of a removed object its removed state.
+func (l *layout) checkTyped(ch *lifecycle.StoredChange) error {
+	to := &ch.To
+	row := map[value]string{
+		vID: to.ID, vState: to.State, vOrigin: to.Origin, vTarget: to.Target, vPayload: string(to.Payload), vSaved: string(to.Saved),
+	}
+	if ch.Remove {
+		row = map[value]string{vID: to.ID, vState: l.removed}
+	}
+	for v, text := range row {
+		if err := l.objects.checkTyped(v, text); err != nil {
+			return err
+		}
+	}
+	if err := l.objects.checkTyped(vState, ch.From); err != nil {
+		return err
+	}
+	for v, text := range map[value]string{vID: to.ID, vFromState: ch.From, vFromOrigin: ch.FromOrigin, vTo: to.State, vToOrigin: to.Origin} {
+		if err := l.history.checkTyped(v, text); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
 	}
 	return nil
 }
@@ -247,7 +304,7 @@ func (s *shared) Lacks(machine string) (fields []string) {
 		vOrigin: "Origin", vOperation: "Operation", vOwner: "Owner", vEpoch: "Epoch", vWork: "Work", vArgs: "Args",
 		vWorkOptions: "WorkOptions", vDeadline: "Deadline", vPayload: "Payload", vSaved: "Saved",
 	} {
-		if l.objects.column[v] == "" {
+		if l.objects.column[v] == "" && (v != vPayload || len(l.objects.fields) == 0) {
 			fields = append(fields, name)
 		}
 	}
@@ -270,7 +327,7 @@ func (l *layout) keeps(ch *lifecycle.StoredChange) error {
 		{vArgs, len(to.Args) > 0},
 		{vWorkOptions, len(to.WorkOptions) > 0},
 		{vDeadline, ch.Timeout > 0},
-		{vPayload, !ch.Remove && len(to.Payload) > 0},
+		{vPayload, !ch.Remove && len(to.Payload) > 0 && len(l.objects.fields) == 0},
 		{vSaved, !ch.Remove && to.Saved != nil},
 	} {
 		if field.set && l.objects.column[field.v] == "" {

@@ -164,7 +164,11 @@ func (b *builder) outerRows(end string, byTime bool) {
 	if b.l.machine != "" {
 		machine = b.literal(b.l.machine)
 	}
-	b.add("SELECT ", end, ", ", machine, ", ", b.ordered(h, h.column[vID]), " FROM ", h.name, " outside")
+	id := b.ordered(h, vID, h.column[vID])
+	if h.types[vID] != nil {
+		id = b.read(h, vID)
+	}
+	b.add("SELECT ", end, ", ", machine, ", ", id, " FROM ", h.name, " outside")
 	for index := range h.indexes { // the one on the time
 		if byTime && b.e.hint != "" {
 			b.add(fmt.Sprintf(b.e.hint, b.e.quoted(index)))
@@ -181,7 +185,7 @@ func (b *builder) innerRow(distance int64) {
 		inside, outside := "inside."+h.column[v], "outside."+h.column[v]
 		b.add(" AND ", inside, " = ", outside)
 		if h.existing {
-			b.add(" AND ", b.ordered(h, inside), " = ", b.ordered(h, outside))
+			b.add(" AND ", b.ordered(h, v, inside), " = ", b.ordered(h, v, outside))
 		}
 	}
 }
@@ -196,7 +200,7 @@ func (b *builder) groups() {
 	if b.l.machine == "" {
 		b.add(h.column[vMachine], ", ")
 	}
-	b.add(b.ordered(h, h.column[vID]), " LIMIT ", b.literal(int64(trimObjects)))
+	b.add(b.ordered(h, vID, h.column[vID]), " LIMIT ", b.literal(int64(trimObjects)))
 }
 
 // excess are the rows of an object that may be deleted: sequence numbers below end.
