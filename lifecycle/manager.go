@@ -236,15 +236,21 @@ func (m *Manager[S, E, T]) Override(ctx context.Context, id string, to S, actor 
 func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason string, change *Change[T]) *call[S, E, T] {
 	c := m.bare(decide.Override, "override", id, actor, change)
 	c.ask.To, c.ask.Force, c.reason = m.machine.StateIndex(to), false, reason
-	switch {
-	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
-		c.invalid = fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid)
-	case c.ask.To < 0:
+	c.invalid = checkSigned("an override", actor, reason)
+	if c.ask.To < 0 && c.invalid == nil {
 		c.invalid = &fsm.TransitionError{
 			Machine: m.core.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
 		}
 	}
 	return c
+}
+
+// checkSigned refuses a verb that skips the table without an actor and a reason.
+func checkSigned(verb string, actor fsm.Actor, reason string) error {
+	if strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "" {
+		return fmt.Errorf("%w: %s needs an actor and a reason", ErrInvalid, verb)
+	}
+	return nil
 }
 
 // Get returns the record of an object. The error is [ErrNotFound], [ErrInvalid],
