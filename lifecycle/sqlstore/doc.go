@@ -73,7 +73,8 @@
 // during a rolling upgrade; see [Version]. [Migrate] makes and migrates the tables. The
 // same migrations are plain SQL files, one per version and engine, for a migration tool of
 // the caller: see [Dialect.Schema]. Run them with a user that may change tables; the store
-// itself only reads and writes rows.
+// itself only reads and writes rows. The view interlock_readable shows the objects with
+// times and payloads as text, for psql and other clients; the store does not use it.
 //
 // # After a restore
 //

@@ -273,7 +273,7 @@ func TestAdjacentVersions(t *testing.T) {
 			sqlstore.Migrate(t.Context(), db, e.dialect, nil),
 		} {
 			require.ErrorIs(t, err, sqlstore.ErrSchema)
-			require.ErrorContains(t, err, "for stores of version 3 and later; this one is of version 2")
+			require.ErrorContains(t, err, "for stores of version 4 and later; this one is of version 3")
 		}
 	})
 }

@@ -1,0 +1,12 @@
+-- Interlock, tables of version 3, from those of version 2, for SQLite. Programs that
+-- use versions 1 and 2 can still use the tables.
+
+-- The objects with times and payloads that a person can read. A payload that a Manager has
+-- written is JSON. Only people use the view.
+CREATE VIEW interlock_readable AS
+	SELECT machine, id, state, origin, target, sequence, operation, owner, epoch, work,
+		CAST(args AS TEXT) AS args, datetime(deadline / 1000000, 'unixepoch') AS deadline, datetime(changed_at / 1000000, 'unixepoch') AS changed_at,
+		actor, event, reason, CAST(payload AS TEXT) AS payload
+	FROM interlock_objects WHERE state <> '';
+
+UPDATE interlock_schema SET version = 3;
