@@ -46,7 +46,9 @@ func (m *Manager[S, E, T]) Adopt(ctx context.Context, actor fsm.Actor, reason st
 				continue
 			}
 			rec := m.listed(r)
-			if rec.Err == nil {
+			if unreadable, ok := errors.AsType[*Error](rec.Err); ok {
+				unreadable.Verb = "adopt"
+			} else {
 				rec.Err = m.adopt(ctx, rec, actor, reason)
 			}
 			switch now, moved := m.Current(rec.Err); {

@@ -59,6 +59,7 @@ func TestAdopt(t *testing.T) {
 		}
 		require.Len(t, why, 4)
 		require.ErrorIs(t, why["no state"], lifecycle.ErrForeign)
+		require.ErrorContains(t, why["no state"], `lifecycle: adopt vm "no state": `)
 		require.ErrorIs(t, why["no payload"], lifecycle.ErrForeign)
 		require.EqualError(t, why["no origin"], `lifecycle: adopt vm "no origin": invalid request: the state `+transitional+` is transitional, and the record has no origin`)
 		require.EqualError(t, why["absent"], `lifecycle: adopt vm "absent": invalid request: the object is in the absent state None`)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
@@ -55,52 +55,64 @@ func Example() {
 	// order "4711" #2 operation 1: open -pay-> paying by customer
 }
 
-// The user has a table of orders and a table of their history. The library changes the
-// status and writes the history row in one transaction. Only the newest rows are kept for
-// more than a month.
+// The user has a table of VMs with an integer key and business columns. It gets columns for
+// the library, and its rows are adopted. The guard sees the business columns, and SELECT
+// stays useful.
 func ExampleExistingTable() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "interlock")
 	must(err)
 	defer os.RemoveAll(dir)
-	db, err := sql.Open("sqlite", filepath.Join(dir, "shop.db"))
+	db, err := sql.Open("sqlite", filepath.Join(dir, "fleet.db"))
 	must(err)
 	defer db.Close()
 	for _, text := range []string{
-		"CREATE TABLE orders (no TEXT PRIMARY KEY, lamps INTEGER, status TEXT NOT NULL, was TEXT, rev INTEGER NOT NULL, seq INTEGER NOT NULL, op INTEGER, due INTEGER, note BLOB)",
-		"CREATE TABLE journal (no TEXT, seq INTEGER, token BLOB, was TEXT, status TEXT, what TEXT, who TEXT, at INTEGER, PRIMARY KEY (no, seq))",
-		"INSERT INTO orders (no, lamps, status, rev, seq) VALUES ('4711', 2, 'open', 0, 0)",
+		"CREATE TABLE vms (id INTEGER PRIMARY KEY, region TEXT NOT NULL, cpus INTEGER NOT NULL, spot BOOLEAN NOT NULL DEFAULT FALSE, status TEXT NOT NULL)",
+		"INSERT INTO vms (id, region, cpus, status) VALUES (7, 'eu', 4, 'open'), (8, 'eu', 2, 'broken')",
 	} {
 		_, err = db.Exec(text)
 		must(err)
 	}
-
 	table := sqlstore.ExistingTable{
-		Machine: "order", Table: "orders", Removed: "none",
+		Machine: "vm", Table: "vms",
 		Columns: sqlstore.ColumnMap{
-			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Deadline: "due", Payload: "note",
+			ID: "id", State: "status", Origin: "origin", Revision: "rev", Sequence: "seq", Operation: "op", Deadline: "due", Token: "token",
 		},
-		ExistingHistory: sqlstore.ExistingHistory{
-			Table: "journal", ID: "no", Sequence: "seq", Token: "token", From: "was", To: "status", Event: "what", Actor: "who", At: "at",
-		},
+		Fields: map[string]string{"region": "region", "cpus": "cpus", "spot": "spot"},
+		Types:  map[string]sqlstore.Type{"id": sqlstore.Integer, "cpus": sqlstore.Integer, "spot": sqlstore.Bool},
 	}
+	config := &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}}
 	must(sqlstore.Migrate(ctx, db, sqlstore.SQLite, nil))
-	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
+	_, err = sqlstore.Open(ctx, db, sqlstore.SQLite, config)
+	unfit, _ := errors.AsType[*sqlstore.TableError](err)
+	fmt.Print(unfit.Fix)
+	for text := range strings.SplitSeq(unfit.Fix, ";\n") {
+		_, err = db.Exec(text)
+		must(err)
+	}
+
+	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite, config)
 	must(err)
 	defer store.Close()
-	orders := lifecycle.Must(order, store, nil)
-	_, err = orders.Fire(ctx, "4711", note, customer, nil)
+	m := lifecycle.Must(vms, store, nil)
+	adopted, unplaced, err := m.Adopt(ctx, "migration", "the library comes")
 	must(err)
-	paying, err := orders.Fire(ctx, "4711", pay, customer, nil)
+	fmt.Println(adopted, "adopted, not placed:", unplaced[0].Err)
+	_, err = m.Fire(ctx, "7", resize, customer, &lifecycle.Change[vmSpec]{Edit: func(vm *vmSpec) error { vm.CPUs = 16; return nil }})
+	fmt.Println(err)
+	_, err = m.Fire(ctx, "7", resize, customer, &lifecycle.Change[vmSpec]{Edit: func(vm *vmSpec) error { vm.CPUs = 8; return nil }})
 	must(err)
-	_, err = orders.Report(ctx, "4711", paying.Operation, settled, bank, nil)
-	must(err)
-	_, err = store.Trim(ctx, 30*24*time.Hour, 100)
-	must(err)
-
 	var line string
-	must(db.QueryRow("SELECT group_concat(was || ' ' || what || ' ' || status || ' by ' || who, '; ') FROM journal WHERE no = '4711'").Scan(&line))
+	must(db.QueryRow("SELECT id || ' ' || region || ' ' || cpus || ' ' || status FROM vms WHERE cpus > 4").Scan(&line))
 	fmt.Println(line)
 	// Output:
-	// open note open by customer; open pay paying by customer; paying settled paid by bank
+	// ALTER TABLE `vms` ADD COLUMN `origin` TEXT;
+	// ALTER TABLE `vms` ADD COLUMN `rev` INTEGER NOT NULL DEFAULT 0;
+	// ALTER TABLE `vms` ADD COLUMN `seq` INTEGER NOT NULL DEFAULT 0;
+	// ALTER TABLE `vms` ADD COLUMN `op` INTEGER;
+	// ALTER TABLE `vms` ADD COLUMN `due` INTEGER;
+	// ALTER TABLE `vms` ADD COLUMN `token` BLOB;
+	// 1 adopted, not placed: lifecycle: adopt vm "8": foreign record: fsm: unknown state: vm: in "broken": not declared
+	// lifecycle: fire vm "7": resize by customer in open: refused by a guard: quota: more than 8 CPUs
+	// 7 eu 8 open
 }
