@@ -177,25 +177,22 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 }
 
 // Create fires event e out of the absent state and creates the record. The payload
-// is what guards see after the change; before it they see the zero payload.
+// is what guards see after the change; before it they see the zero payload. The
+// change's Edit works on the payload.
 //
 // Errors: [ErrExists] with the present record, those of [fsm.Machine.Next],
 // [ErrInvalid], and those of the store. Nothing is written then, except after
 // [ErrUnknownOutcome].
-func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (Record[S, T], error) {
-	c := m.call(decide.Create, "create", id, e, actor, nil)
-	c.starts(payload)
-	return c.apply(ctx)
+func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.creating(id, e, actor, payload, change).apply(ctx)
 }
 
 // Add creates a record in the machine's initial state, for machines whose initial
 // state is not absent. The actor must be declared. No guard runs.
 //
 // Errors: those of [Manager.Create].
-func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (Record[S, T], error) {
-	c := m.bare(decide.Add, "add", id, actor, nil)
-	c.starts(payload)
-	return c.apply(ctx)
+func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.adding(id, actor, payload, change).apply(ctx)
 }
 
 // Fire moves an object by event e, if the table permits it to this actor. The
@@ -311,9 +308,14 @@ func (m *Manager[S, E, T]) required(s S) string {
 }
 
 // Current returns the record that an object has, from an error that matches
-// [ErrConflict] or [ErrExists]. It returns false if the error carries no record of
-// the call's own object, or if the object does not exist.
+// [ErrConflict], [ErrExists] or [ErrRepeated]. It returns false if the error carries no
+// record of the call's own object, or if the object does not exist. The record of a
+// repeated request that has created an object is that of this object.
 func (m *Manager[S, E, T]) Current(err error) (Record[S, T], bool) {
+	if again, ok := errors.AsType[*RepeatedError](err); ok && again.Current.Exists() && again.Row.Machine == m.core.table.Name {
+		rec, err := m.record(&again.Current)
+		return rec, err == nil
+	}
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok || !conflict.Current.Exists() || conflict.Current.Machine != m.core.table.Name {
 		return Record[S, T]{}, false

@@ -30,6 +30,8 @@ func (r *request) plan(change *StoredChange, token Token) error {
 		to.Admission = token
 	}
 	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
+	to.ChangeToken = token
+	change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
 	r.planWork(to)
 	if err := r.planWait(change); err != nil {
 		return err

@@ -27,7 +27,8 @@ import (
 //   - Target, Actor, Event, Reason and ChangedAt are lost without a column. The history has
 //     actors, events and reasons.
 //   - Admission is read as the zero token without a column. Operations are then compared
-//     by their numbers only; see [lifecycle.StoredRecord].
+//     by their numbers only; see [lifecycle.StoredRecord]. ChangeToken is read so too:
+//     ETags then have the sequence number only.
 //   - Token is compared beside Revision. Without it a revision may repeat where
 //     an engine that is killed loses commits that were read: MySQL shows commits before
 //     they are on disk, and so does PostgreSQL with synchronous_commit=off. A caller that
@@ -41,7 +42,7 @@ import (
 //
 // ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
 // NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,
-// WorkOptions, Payload, Saved, Admission and Token are bytes. All of these but Token, and
+// WorkOptions, Payload, Saved, Admission, ChangeToken and Token are bytes. All of these but Token, and
 // Deadline, may be NULL. Other columns of a new row need a default. Types names columns of
 // other types, and Fields the columns of fields of the payload. In MySQL the table is an
 // InnoDB table, and the connections have the character set utf8mb4 and a strict mode. Open
@@ -100,7 +101,7 @@ type ExistingHistory struct {
 type ColumnMap struct {
 	ID, State, Revision, Sequence                string
 	Origin, Target, Operation, Owner, Epoch      string
-	Admission                                    string
+	Admission, ChangeToken                       string
 	Work, Args, WorkOptions, Deadline, ChangedAt string
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
@@ -123,7 +124,7 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	c := &t.Columns
 	if err := e.quoteColumns(&l.objects, &[values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
-		vOperation: c.Operation, vAdmission: c.Admission, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
+		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
 		vPayload: c.Payload, vSaved: c.Saved, vToken: c.Token,
 	}); err != nil {

@@ -51,7 +51,7 @@ type column struct {
 var required = []value{vID, vState, vRevision, vSequence}
 
 // emptied are the columns of a record into which the store writes NULL.
-var emptied = []value{vAdmission, vArgs, vWorkOptions, vDeadline, vPayload, vSaved}
+var emptied = []value{vAdmission, vChangeToken, vArgs, vWorkOptions, vDeadline, vPayload, vSaved}
 
 // verifyExisting refuses an existing table that the store cannot use.
 func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) error {

@@ -149,12 +149,15 @@ func (ch *change) fill(token lifecycle.Token) error {
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
-		vAdmission: orNull(row.Admission),
-		vOwner:     row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
+		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken),
+		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
 		vPayload: payload, vSaved: row.Saved, vToken: token[:],
 		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
 		vTo: to.State, vToOrigin: to.Origin, vFields: fields,
+	}
+	if ch.Request != "" {
+		ch.vals[vRequest], ch.vals[vFingerprint] = ch.Request, ch.Fingerprint
 	}
 	if ch.Timeout > 0 && !ch.Remove {
 		ch.vals[vWithin] = micros(ch.Timeout)
@@ -196,6 +199,9 @@ func (p *plan) stamp() {
 		// earlier one; a store of version 2 compares the two, and the peer's report is stale.
 		if ch.l.objects.column[vAdmission] == "" {
 			ch.To.Admission = lifecycle.Token{}
+		}
+		if ch.l.objects.column[vChangeToken] == "" {
+			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}
 }
@@ -251,6 +257,8 @@ func (l *layout) checkChange(ch *lifecycle.StoredChange) error {
 		{"handler", to.Work, maxWord},
 		{"actor", string(to.Actor), maxWord},
 		{"event", to.Event, maxWord},
+		{"request id", ch.Request, maxName},
+		{"fingerprint", ch.Fingerprint, maxName},
 	} {
 		if err := checkName(n.what, n.name, n.most); err != nil {
 			return err
@@ -261,6 +269,9 @@ func (l *layout) checkChange(ch *lifecycle.StoredChange) error {
 	}
 	if max(to.Sequence, uint64(to.Operation), to.Epoch) > maxNumber {
 		return fmt.Errorf("%w: a number of %q is above %d", lifecycle.ErrInvalid, to.ID, uint64(maxNumber))
+	}
+	if ch.Request != "" && l.history.column[vRequest] == "" {
+		return errRequests
 	}
 	if l.removed != "" && (ch.From == l.removed || to.State == l.removed && !ch.Remove) {
 		return fmt.Errorf("%w: state %q is the state of removed objects", lifecycle.ErrInvalid, l.removed)

@@ -564,6 +564,52 @@ var faults = map[string]map[string]fault{
 		"no limit":         {pages: func(_ *uint64, limit *int) { *limit = all }},
 	},
 
+	"Request/is_unique_in_its_machine": {
+		"for one object": changed(func(ch *edit) {
+			if ch.Request != "" && ch.To.ID != "a" {
+				ch.Request += " of " + ch.To.ID
+			}
+		}),
+		"in any case":    changed(func(ch *edit) { ch.Request = strings.ToLower(ch.Request) }),
+		"no fingerprint": changed(func(ch *edit) { ch.Fingerprint = "" }),
+		"in a commit of one": {before: func(_ *faulty, c *commits) {
+			if len(c.Changes) > 1 {
+				c.Changes = slices.Clone(c.Changes)
+				c.Changes[1].Request = ""
+			}
+		}},
+	},
+	"Request/is_known_after_later_changes": {
+		"of the last change only": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
+			if s.now(row.Key).Sequence != row.Sequence {
+				return lifecycle.HistoryRow{}
+			}
+			return row
+		}},
+		"of objects that exist": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
+			if now := s.now(row.Key); !now.Exists() {
+				return lifecycle.HistoryRow{}
+			}
+			return row
+		}},
+	},
+	"Request/one_of_many_is_written": {
+		"by check and write": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			ch := c.Changes[0]
+			row, err := s.MemoryStore.Requested(ctx, ch.To.Machine, ch.Request)
+			if err != nil || row.Request != "" {
+				return cmp.Or(err, error(&lifecycle.RepeatedError{Row: row}))
+			}
+			s.meet(lifecycle.Key{Machine: ch.To.Machine, ID: ch.Request})
+			err = s.write(ctx, c)
+			if errors.Is(err, lifecycle.ErrRepeated) {
+				c.Changes[0].Request = ""
+				return s.write(ctx, c)
+			}
+			return err
+		}},
+	},
+
 	"Messages/come_with_the_commit": {
 		"in reverse": {before: func(_ *faulty, c *commits) {
 			c.Messages = slices.Clone(c.Messages)

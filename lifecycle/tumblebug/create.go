@@ -36,7 +36,7 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 		return s.mcis.Add(ctx, id, User, MCISpec{
 			Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
 			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold,
-		})
+		}, nil)
 	})
 	if err != nil {
 		return MciStatus{}, err

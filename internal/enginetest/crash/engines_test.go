@@ -72,7 +72,7 @@ var disksTable = sqlstore.ExistingTable{
 	Machine: "disk", Table: "disks", Micros: true,
 	Columns: sqlstore.ColumnMap{
 		ID: "id", State: "state", Origin: "origin", Target: "target", Revision: "rev", Sequence: "seq", Operation: "op",
-		Admission: "admission", Owner: "owner", Epoch: "epoch", Work: "work", Args: "args", WorkOptions: "options",
+		Admission: "admission", ChangeToken: "moved_by", Owner: "owner", Epoch: "epoch", Work: "work", Args: "args", WorkOptions: "options",
 		Deadline: "due", ChangedAt: "changed", Actor: "actor", Event: "event", Reason: "reason", Payload: "size", Saved: "saved", Token: "token",
 	},
 }
@@ -106,7 +106,7 @@ func (e engine) migrate(t testing.TB, dsn string) {
 	}
 	blob := map[string]string{"SQLite": "blob", "PostgreSQL": "bytea", "MariaDB": "longblob"}[e.name]
 	(&aged{nil, db, e}).exec(t, "CREATE TABLE disks (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, origin varchar(50),"+
-		" target varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint, owner varchar(50), epoch bigint, admission "+blob+
+		" target varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint, owner varchar(50), epoch bigint, admission "+blob+", moved_by "+blob+
 		", work varchar(50), args "+blob+", options "+blob+", due bigint, changed bigint, actor varchar(50), event varchar(50), reason varchar(500), size "+blob+
 		", saved "+blob+", token "+blob+")")
 }

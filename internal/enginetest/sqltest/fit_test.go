@@ -28,7 +28,7 @@ func TestExistingTableSchema(t *testing.T) {
 		require.NoError(t, err)
 		defer store.Close()
 		m := manage(store)
-		_, err = m.Create(t.Context(), "a", place, customer, "one")
+		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		paying, err := m.Fire(t.Context(), "a", pay, customer, nil)
 		require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestExistingTableFix(t *testing.T) {
 		}
 		require.NoError(t, err)
 		defer store.Close()
-		_, err = manage(store).Create(t.Context(), "a", place, customer, "one")
+		_, err = manage(store).Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 	})
 }

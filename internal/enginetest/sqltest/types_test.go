@@ -98,11 +98,11 @@ func TestExistingTableTypes(t *testing.T) {
 				note := "it's \"new\""
 				spec := vmSpec{Region: "eu", CPUs: 4, Labels: map[string]any{"b": "x", "a": []any{1.5}}, Note: &note}
 				for _, id := range c.ids {
-					_, err := m.Create(t.Context(), id, place, customer, spec)
+					_, err := m.Create(t.Context(), id, place, customer, spec, nil)
 					require.NoError(t, err)
 				}
 				for _, id := range c.bad {
-					_, err := m.Create(t.Context(), id, place, customer, spec)
+					_, err := m.Create(t.Context(), id, place, customer, spec, nil)
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
 					_, err = m.Get(t.Context(), id)
 					require.ErrorIs(t, err, lifecycle.ErrInvalid, id)
@@ -147,7 +147,7 @@ func TestExistingTableTypes(t *testing.T) {
 				require.NoError(t, err)
 				_, err = m.Fire(t.Context(), c.ids[1], drop, customer, nil)
 				require.NoError(t, err)
-				_, err = m.Create(t.Context(), c.ids[1], place, customer, vmSpec{})
+				_, err = m.Create(t.Context(), c.ids[1], place, customer, vmSpec{}, nil)
 				require.NoError(t, err)
 				rows, err := m.History(t.Context(), a, 0, 0)
 				require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestExistingTableTypesRefuse(t *testing.T) {
 		require.NoError(t, err)
 		m := lifecycle.Must(vms, store, nil)
 		for _, id := range []string{"1", "2"} {
-			_, err = m.Create(t.Context(), id, place, customer, vmSpec{Region: "eu"})
+			_, err = m.Create(t.Context(), id, place, customer, vmSpec{Region: "eu"}, nil)
 			require.NoError(t, err)
 		}
 		exec(t, db, "UPDATE vms SET status = 17 WHERE id = 1")

@@ -14,11 +14,11 @@ func TestReadableView(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
 		m := manage(store)
-		_, err := m.Create(t.Context(), "a", place, customer, "zwölf Lampen")
+		_, err := m.Create(t.Context(), "a", place, customer, "zwölf Lampen", nil)
 		require.NoError(t, err)
 		_, err = m.Fire(t.Context(), "a", pay, customer, &lifecycle.Change[string]{Reason: "now"})
 		require.NoError(t, err)
-		_, err = m.Create(t.Context(), "b", place, customer, "one")
+		_, err = m.Create(t.Context(), "b", place, customer, "one", nil)
 		require.NoError(t, err)
 		_, err = m.Fire(t.Context(), "b", drop, customer, nil)
 		require.NoError(t, err)
