@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -27,7 +28,10 @@ func Lint(t *fsm.Table, config *LintConfig) Findings {
 	for _, rule := range rules {
 		rule.find(l)
 	}
-	slices.SortStableFunc(l.found, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+	order := LintIDs()
+	slices.SortStableFunc(l.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(slices.Index(order, a.ID), slices.Index(order, b.ID)))
+	})
 	return l.found
 }
 
@@ -52,7 +56,9 @@ var rules = []struct {
 		fsm.NeedlessManual, fsm.DeadlineFromAbsent, fsm.EndlessTimeout,
 	}, (*linter).problems},
 	{[]string{LintErrorNoExit}, (*linter).errorNoExit},
+	{[]string{LintErrorNoRemoval}, (*linter).errorNoRemoval},
 	{[]string{LintCannotRest, LintCannotEnd}, (*linter).cannot},
+	{[]string{LintOnlyFailure}, (*linter).onlyFailure},
 	{[]string{LintIllegalRow}, (*linter).illegalRows},
 	{[]string{LintChoice}, (*linter).choice},
 	{[]string{LintOwnerDeath, LintOwnerUnsaid, LintOwnerNoRow}, (*linter).ownerDeath},
@@ -64,8 +70,10 @@ var rules = []struct {
 // The ids of findings, beside the codes of [fsm.Problem].
 const (
 	LintErrorNoExit     = "error-no-exit"
+	LintErrorNoRemoval  = "error-no-removal"
 	LintCannotRest      = "cannot-rest"
 	LintCannotEnd       = "cannot-end"
+	LintOnlyFailure     = "only-failure"
 	LintIllegalRow      = "illegal-row"
 	LintChoice          = "choice"
 	LintOwnerDeath      = "owner-death"
