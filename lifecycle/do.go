@@ -105,6 +105,8 @@ type operation struct {
 	admitted StoredRecord
 	waits    bool // one of the objects waits for its turn, see turn.go
 
+	submitted time.Time // when the wait for the turn began
+
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt
 	sent      []sentOutcome // those that may have been written
@@ -155,6 +157,7 @@ func (o *operation) submit(ctx context.Context) error {
 		name = o.core.eventName(r.ask.Event)
 	}
 	r.onCommit = o.noteAdmitted
+	o.submitted = time.Now()
 	ticket, err := o.reserve(ctx, &queue.Action{
 		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
 		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,
