@@ -96,6 +96,7 @@ type linter struct {
 	out, in [][]int        // by state: the moves that leave and enter it, return rows only in out
 	cells   map[[2]int]int // by state and event: the number of rows
 	covered []bool         // by state: it has a deadline or Manual
+	origins [][]int        // by state, see [fsm.Table.Origins]
 }
 
 // move is one transition of a row. to is -1 for a return row.
@@ -106,7 +107,7 @@ func newLinter(t *fsm.Table) *linter {
 	l := &linter{
 		t: t, a: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
 		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)),
-		cells: make(map[[2]int]int), covered: make([]bool, len(t.States)),
+		cells: make(map[[2]int]int), covered: make([]bool, len(t.States)), origins: t.Origins(),
 	}
 	for i := range t.Rows {
 		l.row(i)

@@ -18,7 +18,6 @@ func (l *linter) ownerDeath() {
 	var silent, undeclared []int
 	declares := false     // some state declares an event for the death of the owner
 	work, endless := 0, 0 // transitional states, and those of them without deadline and error state
-	origins := l.t.Origins()
 	for s := range l.t.States {
 		state := &l.t.States[s]
 		if state.Kind == fsm.Transitional {
@@ -34,7 +33,7 @@ func (l *linter) ownerDeath() {
 			oneActor := l.a.exits[s].actors.Len() == 1
 			if !l.a.exits[s].failed || oneActor {
 				endless++
-				if oneActor || !l.leadsBack(s, origins[s]) {
+				if oneActor || !l.leadsBack(s) {
 					silent = append(silent, s)
 				}
 			}
@@ -65,11 +64,11 @@ func (l *linter) ownerDeath() {
 
 // leadsBack reports whether several events end the work and one of them leads back to
 // where the work may have begun. That one is for work that did not succeed.
-func (l *linter) leadsBack(s int, origins []int) bool {
+func (l *linter) leadsBack(s int) bool {
 	back, events := false, make(map[int]bool)
 	for _, m := range l.out[s] {
 		to := l.moves[m].to
-		_, began := slices.BinarySearch(origins, to)
+		_, began := slices.BinarySearch(l.origins[s], to)
 		back = back || began || to < 0
 		events[l.t.Rows[l.moves[m].row].Event] = true
 	}
