@@ -66,8 +66,9 @@ type Config[E comparable] struct {
 	// Handlers are the functions that do work, by name. After a crash another
 	// process calls its own function of that name. Default: none.
 	Handlers map[string]Handler
-	// Owner is this process. Default: none; operations whose process died are then
-	// found by their deadlines only.
+	// Owner is this process. It has joined the store of the manager, see [Join]; else
+	// an operation is refused with [ErrMisconfigured]. Default: none; operations whose
+	// process died are then found by their deadlines only.
 	Owner *Owner
 	// Queue is where work waits for its turn, one at a time for each object.
 	// Managers whose objects share a limit share a queue. Default: a queue of this

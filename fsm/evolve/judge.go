@@ -24,7 +24,7 @@ func (p *pair) judge(e *Report, config *Config) error {
 		return err
 	}
 	e.Drain, e.Hold = d.list()
-	e.Hazards = append(d.hazards(), renamed(e.Mapping)...)
+	e.Hazards = append(append(e.Hazards, d.hazards()...), renamed(e.Mapping)...)
 	slices.SortStableFunc(e.Hazards, func(a, b Hazard) int { return cmp.Compare(b.Level, a.Level) })
 	e.Level = worst(e.Hazards)
 	return nil

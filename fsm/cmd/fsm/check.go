@@ -71,8 +71,8 @@ func (r *checked) text(facts bool, least check.Severity) string {
 	}
 	b.WriteString(size)
 	shown := r.Findings.AtLeast(least)
-	for _, f := range shown {
-		fmt.Fprintf(&b, "\n%s: %s", r.File, f)
+	for line := range strings.Lines(shown.String()) {
+		fmt.Fprintf(&b, "\n%s: %s", r.File, strings.TrimSuffix(line, "\n"))
 	}
 	fmt.Fprintf(&b, "\n%s: %d finding", r.File, len(shown))
 	if len(shown) != 1 {
