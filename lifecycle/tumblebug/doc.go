@@ -19,6 +19,8 @@
 //	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
 //	                     └────────┘   VMs, under the limits  └──────────┘
 //
+// [Handler] serves the REST API of the document.
+//
 // [MCI] and [VM] are the machines alone. [Allowed], [Summarize], [Correct], [Cached] and
 // [Doing] are the rules of the document as functions.
 //

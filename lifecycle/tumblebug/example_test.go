@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -40,6 +42,30 @@ func Example() {
 	// MCI is under Suspend, please try later
 	// Suspended:5 (R:0/5) None
 	// true
+}
+
+// The REST API of the document.
+func ExampleHandler() {
+	ctx := context.Background()
+	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), newFastCloud(), &tumblebug.Config{Poll: time.Millisecond})
+	defer system.Close(ctx)
+	_, err := system.CreateMci(ctx, "default", tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{
+		{Name: "web", Provider: "aws", Region: "ap-northeast-2"},
+	}})
+	fmt.Println(err)
+	_, _ = system.Wait(ctx, "default", "shop")
+
+	handler := tumblebug.Handler(system)
+	for _, query := range []string{"action=suspend&dry=true", "action=suspend"} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/tumblebug/ns/default/mci/shop?"+query, nil))
+		fmt.Print(answer.Code, " ", answer.Body)
+	}
+
+	// Output:
+	// <nil>
+	// 400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"lifecycle: invalid request: parameter \"dry\" is not supported","code":"invalid"}
+	// 200 {"message":"Suspending the MCI"}
 }
 
 // The reboot of a VM is not reported before its deadline. Then the observer finds the VM
