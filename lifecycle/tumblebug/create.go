@@ -35,7 +35,7 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
 		return s.mcis.Add(ctx, id, User, MCISpec{
 			Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
-			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold,
+			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
 		})
 	})
 	if err != nil {

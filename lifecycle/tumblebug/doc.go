@@ -19,7 +19,8 @@
 //	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
 //	                     └────────┘   VMs, under the limits  └──────────┘
 //
-// [Handler] serves the REST API of the document.
+// [Handler] serves the REST API of the document. MCIs and VMs carry Attributes, content of
+// the program that uses the package.
 //
 // [MCI] and [VM] are the machines alone. [Allowed], [Summarize], [Correct], [Cached] and
 // [Doing] are the rules of the document as functions.

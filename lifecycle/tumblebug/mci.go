@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -15,7 +16,8 @@ const (
 	MCIControlTimeout = time.Hour // Suspending, Resuming, Rebooting, Terminating
 )
 
-// MCISpec is the content of an MCI. It is a value; copies share the groups.
+// MCISpec is the content of an MCI. It is a value; copies share the groups and the
+// attributes.
 type MCISpec struct {
 	Name        string
 	Life        string // unique for every creation; distinguishes an MCI from an earlier one of its name
@@ -23,6 +25,9 @@ type MCISpec struct {
 	SubGroups   []SubGroup
 	Hold        bool // the creation stops in Prepared until continue or withdraw
 	Force       bool // the present or the last action was forced
+	// Attributes are content of the program that uses this package, as JSON: see
+	// [MciReq].
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // MCI is the machine of multi-cloud infrastructures with the payload [MCISpec]. It is

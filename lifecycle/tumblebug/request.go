@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,10 @@ type MciReq struct {
 	Description string
 	SubGroups   []SubGroup
 	Hold        bool // stop in Prepared until continue or withdraw
+	// Attributes are content of the program that uses this package, as JSON: an owner,
+	// labels. Guards and observers see it; this package does not read it. Nil is none.
+	// It counts towards [lifecycle.Limits].Payload, by default 1 MiB.
+	Attributes json.RawMessage
 }
 
 // SubGroup is a number of equal VMs in one region. The names of its VMs are web-1,
@@ -24,6 +29,9 @@ type SubGroup struct {
 	Region   string
 	Spec     string
 	Image    string
+	// Attributes are content of the program, as those of an MCI, for each VM of the
+	// group: a disk, a user. The provider receives them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // MaxVMs is the greatest number of VMs of one request.
@@ -76,6 +84,7 @@ func (g *SubGroup) spec(mci *mciRecord) VMSpec {
 	return VMSpec{
 		MCI: mci.ID, Life: mci.Payload.Life, Asked: mci.Operation,
 		SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image,
+		Attributes: g.Attributes,
 	}
 }
 

@@ -120,6 +120,8 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: s.queue, Observe: s.observeVM, Observer: config.Observer,
+		// What the record of an MCI has room for fits into those of its VMs, with other names.
+		Limits: lifecycle.Limits{Payload: 2 << 20},
 	}); err != nil {
 		return nil, err
 	}
