@@ -2,7 +2,6 @@ package tumblebug
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,7 +33,7 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	id := mciKey(nsID, req.Name)
 	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
 		return s.mcis.Add(ctx, id, User, MCISpec{
-			Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
+			Name: req.Name, Life: newLife(), Description: req.Description,
 			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
 		})
 	})

@@ -13,7 +13,7 @@
 //
 // A [System] performs requests over a [Provider]:
 //
-//	CreateMci ─────────▶ ┌────────┐   continues MCIs         ┌──────────┐
+//	CreateMci, AddMci ─▶ ┌────────┐   continues MCIs         ┌──────────┐
 //	HandleMciAction ───▶ │        │ ── Prepare, Release ───▶ │          │
 //	HandleMciVmAction ─▶ │ System │ ── Create, Control ────▶ │ Provider │
 //	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
@@ -70,7 +70,8 @@
 // # Beyond the document
 //
 // The document's action Create adds the object: an MCI begins in Preparing, a VM in
-// Creating. For a VM, [Create] is also an event.
+// Creating. For a VM, [Create] is also an event. [System.AddMci] adds an MCI whose VMs
+// exist already, in any states at rest.
 //
 // Failed is final, as in the document. Forced rows lead out of it: Terminate, which the
 // diagram has, and every other action. [Refine] is an action of the document outside its

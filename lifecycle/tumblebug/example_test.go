@@ -2,6 +2,7 @@ package tumblebug_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,6 +43,28 @@ func Example() {
 	// MCI is under Suspend, please try later
 	// Suspended:5 (R:0/5) None
 	// true
+}
+
+// An MCI that exists already at its providers is added with the present states of its VMs.
+func ExampleSystem_AddMci() {
+	ctx := context.Background()
+	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), newFastCloud(), nil)
+	defer system.Close(ctx)
+	web := tumblebug.ExistingVM{
+		Name: "web-1", State: tumblebug.Running, SubGroup: "web", Provider: "aws", Region: "ap-northeast-2",
+		Attributes: json.RawMessage(`{"instance":"i-0abcd"}`),
+	}
+	db := tumblebug.ExistingVM{Name: "db-1", State: tumblebug.Creating, SubGroup: "db", Provider: "azure", Region: "koreacentral"}
+	_, err := system.AddMci(ctx, "default", tumblebug.ExistingMci{Name: "shop", VMs: []tumblebug.ExistingVM{web, db}})
+	fmt.Println(err)
+
+	db.State = tumblebug.Suspended
+	status, err := system.AddMci(ctx, "default", tumblebug.ExistingMci{Name: "shop", VMs: []tumblebug.ExistingVM{web, db}})
+	fmt.Println(status.Status, err)
+
+	// Output:
+	// lifecycle: add vm "default/shop/db-1" by user: invalid request: state "Creating" is transitional: only an object at rest can be added
+	// Partial-Suspended:1 (R:1/2) <nil>
 }
 
 // The REST API of the document.

@@ -22,9 +22,9 @@ type MCISpec struct {
 	Name        string
 	Life        string // unique for every creation; distinguishes an MCI from an earlier one of its name
 	Description string
-	SubGroups   []SubGroup
-	Hold        bool // the creation stops in Prepared until continue or withdraw
-	Force       bool // the present or the last action was forced
+	SubGroups   []SubGroup // of the request; none if [System.AddMci] has added the MCI
+	Hold        bool       // the creation stops in Prepared until continue or withdraw
+	Force       bool       // the present or the last action was forced
 	// Attributes are content of the program that uses this package, as JSON: see
 	// [MciReq].
 	Attributes json.RawMessage `json:",omitempty"`
