@@ -41,9 +41,10 @@
 //     VM during a termination, nor Failed. Three equal answers, one in each interval,
 //     confirm it. Three requests without an answer make a VM at rest Undefined.
 //   - Silence is not a failure. Only a rejection by the provider fails at once.
-//   - The limits of providers and regions hold for all requests of the process together.
-//     The deadline of a VM begins when its turn comes: it is committed before the first
-//     request to the provider.
+//   - The limits of providers and regions hold for all requests of the process together,
+//     also for the VMs that it takes over from a process that has died. The deadline of a
+//     VM begins when its turn comes: it is committed before the first request to the
+//     provider.
 //   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.
@@ -58,10 +59,8 @@
 //     or for an action.
 //   - A Suspended VM is cached, as in the document: a resume at the provider is not noticed.
 //   - Deadlines need [System.Run] or [System.Sweep]. If several processes without
-//     [Config].Owner share a store, one of them considers a VM lost that waits for its
-//     turn in another one for longer than its deadline.
-//   - A sweep that continues the actions of a process that died requests them at once,
-//     whatever the limits of their providers.
+//     [Config].Owner share a store, a sweep of one of them moves a VM to Undefined that
+//     waits for its turn in another one for longer than its deadline. Use owners then.
 //   - A resource that cannot be released, or whose process dies before the release, exists
 //     until [System.DelMci] removes the MCI. A process that stalls in [Provider].Prepare
 //     until its MCI is removed releases what it has created, once: if that fails, the
