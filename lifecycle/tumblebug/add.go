@@ -27,7 +27,7 @@ type ExistingVM struct {
 	Region     string
 	Spec       string
 	Image      string
-	Attributes json.RawMessage // as those of [SubGroup]
+	Attributes json.RawMessage // as those of [SubGroup]; the limit is 2 MiB
 }
 
 // AddMci records an MCI that exists already, with its VMs. They have the given states,

@@ -18,8 +18,9 @@ import (
 // If a resource cannot be created, the MCI is Failed, and all of them are released. The
 // MCI is Running if some of its VMs are, and Failed if all have failed.
 //
-// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrExists], [queue.ErrTerminated] after
-// [System.Close], those of the store. Nothing is created then.
+// Errors: [lifecycle.ErrInvalid], also for Attributes that are not JSON;
+// [lifecycle.ErrExists]; [queue.ErrTerminated] after [System.Close]; those of the store.
+// Nothing is created then.
 func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciStatus, error) {
 	if err := checkName("namespace", nsID); err != nil {
 		return MciStatus{}, err

@@ -19,8 +19,10 @@
 //	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
 //	                     └────────┘   VMs, under the limits  └──────────┘
 //
-// [Handler] serves the REST API of the document. MCIs and VMs carry Attributes, content of
-// the program that uses the package.
+// [Handler] serves the REST API of the document. A program keeps its own content of an MCI
+// in [MciReq].Attributes, and of its VMs in [SubGroup].Attributes: the records and the
+// guards have it, and the provider has that of the VMs. [System.AddMci] takes over an MCI
+// that exists already.
 //
 // [MCI] and [VM] are the machines alone. [Allowed], [Summarize], [Correct], [Cached] and
 // [Doing] are the rules of the document as functions.
@@ -69,8 +71,8 @@
 // # Beyond the document
 //
 // The document's action Create adds the object: an MCI begins in Preparing, a VM in
-// Creating. For a VM, [Create] is also an event. [System.AddMci] adds an MCI whose VMs
-// exist already, in any states at rest.
+// Creating. For a VM, [Create] is also an event. An MCI that exists already is added
+// with the states of its VMs, which are any at rest.
 //
 // Failed is final, as in the document. Forced rows lead out of it: Terminate, which the
 // diagram has, and every other action. [Refine] is an action of the document outside its

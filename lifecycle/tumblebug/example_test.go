@@ -61,10 +61,13 @@ func ExampleSystem_AddMci() {
 	db.State = tumblebug.Suspended
 	status, err := system.AddMci(ctx, "default", tumblebug.ExistingMci{Name: "shop", VMs: []tumblebug.ExistingVM{web, db}})
 	fmt.Println(status.Status, err)
+	vm, _ := system.VMs().Get(ctx, "default/shop/web-1")
+	fmt.Println(vm.State, string(vm.Payload.Attributes))
 
 	// Output:
 	// lifecycle: add vm "default/shop/db-1" by user: invalid request: state "Creating" is transitional: only an object at rest can be added
 	// Partial-Suspended:1 (R:1/2) <nil>
+	// Running {"instance":"i-0abcd"}
 }
 
 // The REST API of the document.

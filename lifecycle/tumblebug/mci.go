@@ -25,8 +25,8 @@ type MCISpec struct {
 	SubGroups   []SubGroup // of the request; none if [System.AddMci] has added the MCI
 	Hold        bool       // the creation stops in Prepared until continue or withdraw
 	Force       bool       // the present or the last action was forced
-	// Attributes are content of the program that uses this package, as JSON: see
-	// [MciReq].
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
 	Attributes json.RawMessage `json:",omitempty"`
 }
 

@@ -14,9 +14,9 @@ type MciReq struct {
 	Description string
 	SubGroups   []SubGroup
 	Hold        bool // stop in Prepared until continue or withdraw
-	// Attributes are content of the program that uses this package, as JSON: an owner,
-	// labels. Guards and observers see it; this package does not read it. Nil is none.
-	// It counts towards [lifecycle.Limits].Payload, by default 1 MiB.
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	// They count towards [lifecycle.Limits].Payload of the MCI, which is 1 MiB.
 	Attributes json.RawMessage
 }
 
@@ -29,8 +29,8 @@ type SubGroup struct {
 	Region   string
 	Spec     string
 	Image    string
-	// Attributes are content of the program, as those of an MCI, for each VM of the
-	// group: a disk, a user. The provider receives them.
+	// Attributes are those of each VM of the group, as in [MciReq]. Requests to the
+	// provider contain them.
 	Attributes json.RawMessage `json:",omitempty"`
 }
 

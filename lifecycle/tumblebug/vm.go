@@ -29,7 +29,8 @@ type VMSpec struct {
 	// Asked is the operation of the MCI that has requested the present or the last
 	// action of the VM. A process that continues the operation requests nothing twice.
 	Asked lifecycle.OpID
-	// Attributes are those of its group, see [SubGroup].
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
 	Attributes json.RawMessage `json:",omitempty"`
 }
 
