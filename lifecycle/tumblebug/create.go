@@ -124,7 +124,7 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 			if exists[mci.ID+"/"+name] {
 				continue
 			}
-			_, err := s.vms.Do(ctx, mci.ID+"/"+name, Create, User, s.work(&spec), &vmChange{
+			_, err := s.vms.Do(ctx, mci.ID+"/"+name, Create, User, s.work(&spec, false), &vmChange{
 				Edit:    func(p *VMSpec) error { *p = spec; return nil },
 				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
 			})

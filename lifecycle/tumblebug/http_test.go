@@ -204,6 +204,8 @@ func TestHandlerRefuses(t *testing.T) {
 			problem := c.refused(refused.method, refused.path, refused.status, refused.code)
 			require.Contains(c, strings.ToLower(problem.Detail), strings.ToLower(refused.detail))
 		}
+		// A path that leaves the namespaces leads nowhere.
+		require.Equal(c, "/tumblebug/mci/m", c.send(http.MethodGet, "../mci/m").Header().Get("Location"))
 		require.Equal(c, "GET, HEAD, POST", c.send(http.MethodPatch, "ns/mci/m").Header().Get("Allow"))
 		require.Equal(c, "POST", c.send(http.MethodPatch, "ns/mci/m/vm/a-1").Header().Get("Allow"))
 		require.Empty(c, clouds.newCalls())

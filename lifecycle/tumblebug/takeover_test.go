@@ -157,6 +157,21 @@ func TestTakenOverVMWithABrokenProvider(t *testing.T) {
 	})
 }
 
+// A forced action does not wait for a request that has no answer.
+func TestForceEndsATakeOver(t *testing.T) {
+	takenOver(t, func(s *succession) {
+		s.clouds.change(func() { s.clouds.delay = time.Second })
+		s.broken.Store(true)
+		s.sweep() // the turn of a-1 ends, and that of a-3 begins
+		s.broken.Store(false)
+		_, err := s.second.HandleMciVmAction(s.Context(), "ns", "m", "a-3", "terminate", true)
+		require.NoError(s, err)
+		time.Sleep(time.Minute)
+		require.Equal(s, tumblebug.Terminated, s.state("a-3"))
+		wait(s.Context(), s.T, s.second)
+	})
+}
+
 // A VM whose turn comes after the take-over has its full time from then on. Without an
 // answer it is Undefined after that.
 func TestTakenOverVMHasADeadline(t *testing.T) {
