@@ -1,7 +1,7 @@
 // Tumblebug serves the REST API of CB-Tumblebug's document, [tumblebug.Handler], over
-// simulated clouds, and is its own HTTP client. The clouds reject requests and lose answers. The requests
-// create, suspend, resume and terminate MCIs, conflict with running actions, and use
-// force, hold, withdraw and refine.
+// simulated clouds, and is its own HTTP client. The clouds reject requests and lose
+// answers. The requests create, suspend, resume and terminate MCIs, conflict with running
+// actions, and use force, hold, withdraw and refine.
 //
 // It prints every request with its answer. It fails if an MCI has another status than
 // expected, or if a resource is left in the clouds.

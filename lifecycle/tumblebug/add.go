@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
-// ExistingMci is an MCI that exists already, see [System.AddMci].
+// ExistingMci is an MCI that exists already, see [System.AddMci]. It is a value; copies
+// share the VMs and the attributes.
 type ExistingMci struct {
 	Name        string
 	Description string
@@ -18,7 +19,8 @@ type ExistingMci struct {
 	Attributes  json.RawMessage // as those of [MciReq]
 }
 
-// ExistingVM is a VM that exists already at its provider.
+// ExistingVM is a VM that exists already at its provider. It is a value; copies share the
+// attributes.
 type ExistingVM struct {
 	Name       string
 	State      State // at rest, such as Running, Suspended, Failed

@@ -18,7 +18,7 @@ const (
 	vmPath  = mciPath + "/vm/{vmId}"
 )
 
-// Handler returns the REST API of the document for a system:
+// Handler returns the REST API of the document for a system, to be served at /tumblebug/:
 //
 //	POST      /tumblebug/ns/{nsId}/mci/{mciId}?action={action}            HandleMciAction
 //	POST      /tumblebug/ns/{nsId}/mci/{mciId}/vm/{vmId}?action={action}  HandleMciVmAction

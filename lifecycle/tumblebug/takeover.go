@@ -23,7 +23,11 @@ func (s *System) takeOver(ctx context.Context, vm *vmRecord) error {
 			if outcome == queue.Panicked || errors.Is(err, ErrRejected) {
 				// If the report fails, the next sweep takes the VM over again.
 				_, _ = s.vms.Report(ctx, id, operation, Fail, CSP, &lifecycle.Change[VMSpec]{Reason: reason(err)})
+			} else if outcome == queue.Failed || outcome == queue.TimedOut {
+				return // the operation goes on, and so does its time
 			}
+			s.forget(id, operation)
+			s.endTurn(id, operation)
 		},
 	})
 	if err != nil {
@@ -38,14 +42,13 @@ func (s *System) takeOver(ctx context.Context, vm *vmRecord) error {
 func (s *System) continueVM(ctx context.Context, id string, operation lifecycle.OpID) error {
 	for {
 		vm, err := s.subject(ctx, id)
-		moved := errors.Is(err, lifecycle.ErrNotFound) || err == nil && (vm.Operation != operation || !restless(vm))
-		if moved {
-			s.forget(id, operation)
-			s.endTurn(id, operation)
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case vm.Operation != operation || !restless(vm):
+			return nil
 		}
 		s.noteTurn(id, operation)
 		if !s.begun(&vm) {
