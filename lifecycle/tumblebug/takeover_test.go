@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/scripttest"
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/tumblebug"
+	"github.com/interlock-go/interlock/queue"
 )
 
 // This file has tests with a process that takes over the VMs of one that has died.
@@ -23,6 +24,20 @@ type succession struct {
 	clouds *cloud
 	second *tumblebug.System
 	broken *atomic.Bool // a-1 panics, and a-3 has no answer
+	outage *atomic.Bool // of reads of the store by the second process
+}
+
+// outageStore is a store that may be out of reach.
+type outageStore struct {
+	*scripttest.Process
+	outage atomic.Bool
+}
+
+func (s *outageStore) Get(ctx context.Context, k lifecycle.Key) (lifecycle.StoredRecord, error) {
+	if s.outage.Load() {
+		return lifecycle.StoredRecord{}, lifecycle.ErrUnavailable
+	}
+	return s.Process.Get(ctx, k)
 }
 
 // brokenCloud is a cloud that can be broken.
@@ -49,9 +64,9 @@ func takenOver(t *testing.T, test func(s *succession)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := t.Context(), lifecycle.NewMemoryStore()
 		clouds := &brokenCloud{cloud: newCloud()}
-		start := func() (*tumblebug.System, *scripttest.Process, context.CancelFunc) {
+		start := func() (*tumblebug.System, *outageStore, context.CancelFunc) {
 			base, stop := context.WithCancel(ctx)
-			process := &scripttest.Process{MemoryStore: store}
+			process := &outageStore{Process: &scripttest.Process{MemoryStore: store}}
 			owner, err := lifecycle.Join(ctx, process, "tb", 24*time.Hour)
 			require.NoError(t, err)
 			return tumblebug.Must(process, clouds, &tumblebug.Config{
@@ -72,9 +87,9 @@ func takenOver(t *testing.T, test func(s *succession)) {
 		process.Die(0)
 		stop()
 		require.Len(t, clouds.newCalls(), 2)
-		second, _, end := start()
+		second, reached, end := start()
 		defer end()
-		test(&succession{t, clouds.cloud, second, &clouds.broken})
+		test(&succession{t, clouds.cloud, second, &clouds.broken, &reached.outage})
 		require.NoError(t, second.Close(ctx))
 	})
 }
@@ -154,6 +169,39 @@ func TestTakenOverVMWithABrokenProvider(t *testing.T) {
 		s.sweep()
 		require.Equal(s, tumblebug.Undefined, s.state("a-3"))
 		require.Equal(s, "Partial-Suspended:4 (R:0/6)", wait(s.Context(), s.T, s.second).Status)
+	})
+}
+
+// The store is out of reach during a turn. The next sweep takes the VM over again, and
+// requests its action once more, because the provider has not accepted it.
+func TestTakenOverVMInAnOutage(t *testing.T) {
+	takenOver(t, func(s *succession) {
+		s.clouds.change(func() { s.clouds.faults["suspend a-1"] = "drop" })
+		require.Equal(s, []string{"suspend a-1", "suspend a-2"}, s.sweep())
+		s.outage.Store(true)
+		time.Sleep(time.Minute)
+		require.Empty(s, s.second.Queue().Inspect(lifecycle.Key{Machine: "vm", ID: "ns/m/a-1"}))
+		s.outage.Store(false)
+		s.clouds.newCalls()
+		s.clouds.change(func() { delete(s.clouds.faults, "suspend a-1") })
+		require.Equal(s, []string{"suspend a-1"}, s.sweep())
+		s.sweep()
+		require.Equal(s, "Suspended:6 (R:0/6)", wait(s.Context(), s.T, s.second).Status)
+	})
+}
+
+// A closed system takes over nothing.
+func TestClosedSystemTakesOverNothing(t *testing.T) {
+	takenOver(t, func(s *succession) {
+		require.NoError(s, s.second.Close(s.Context()))
+		results, err := s.second.Sweep(s.Context())
+		require.NoError(s, err)
+		require.Len(s, results, 6)
+		for _, r := range results {
+			require.Equal(s, lifecycle.NotMoved, r.Resolution)
+			require.ErrorIs(s, r.Err, queue.ErrTerminated)
+		}
+		require.Empty(s, s.clouds.newCalls())
 	})
 }
 
