@@ -251,7 +251,7 @@ func (c *comparison) requests(at status) {
 				byForce = append(byForce, true)
 			}
 		}
-		for actor := range c.actors.in[oldVersion] {
+		for _, actor := range c.trial {
 			switch swept := c.swept(at, event, actor); {
 			case !actors.Has(actor), c.withheld(at, event) && !swept:
 				continue
@@ -370,9 +370,9 @@ func (c *comparison) differ(at status, event, actor int, force bool, o, n result
 		Level: Unsafe, State: c.place(acting, at), Event: c.event(acting, event),
 		Witness: c.path(at, act),
 	}
-	request := fmt.Sprintf("%s by %s in %q", h.Event, c.actor(acting, actor), h.State)
+	request := fmt.Sprintf("%s%s in %q", h.Event, c.by(acting, actor), h.State)
 	if at == noObject {
-		request = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.actor(acting, actor))
+		request = fmt.Sprintf("%s%s of an object that does not exist", h.Event, c.by(acting, actor))
 	}
 	if force {
 		request += ", by force,"

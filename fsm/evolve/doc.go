@@ -40,6 +40,13 @@
 //	renamed          mapping       one thing has two names
 //	too-many-guards  unsafe        a cell differs and has more guards than Diff compares one by one
 //
+// # Actors
+//
+// A row without actors is open to every actor that its table names; the sweeper takes
+// it only at a deadline of the same event. A table that names no actor but the sweeper
+// does not distinguish actors: its rows are open to every actor of the other table, or
+// to one anonymous actor if that table names none either.
+//
 // # Guarantees
 //
 //   - Diff accepts every pair of tables, sound or not, and changes none. It is safe

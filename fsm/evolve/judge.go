@@ -220,7 +220,7 @@ func (p *pair) sweeperTakes(arrows []arrow, a *arrow) bool {
 		return true
 	}
 	for actor := range p.actors.in[oldVersion] {
-		if a.actors.Has(actor) && p.actor(oldVersion, actor) == string(fsm.Sweeper) {
+		if a.actors.Has(actor) && p.sweeper(actor) {
 			return slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
 		}
 	}
