@@ -186,29 +186,29 @@ func withOtherNames(d *tabletest.Document) (*tabletest.Document, *evolve.Config)
 	return &other, config
 }
 
-// TestDiffOfAddedActors compares a table without actors with tables that name some.
+// TestDiffOfAddedActors compares tables without actors with tables that name some.
 func TestDiffOfAddedActors(t *testing.T) {
-	table := func(start, stop []string) *fsm.Table {
+	table := func(start, stop string, more ...tabletest.Edge) *fsm.Table {
 		return parsed(t, &tabletest.Document{
 			Name: "lamp", Initial: "Off", States: []tabletest.State{{Name: "Off", Kind: "stable"}, {Name: "On", Kind: "stable"}},
-			Transitions: []tabletest.Edge{
-				{From: "Off", Event: "start", Actors: start, To: "On"},
-				{From: "On", Event: "stop", Actors: stop, To: "Off"},
-				{From: "On", Event: "late", Actors: []string{"sweeper"}, To: "Off", Within: "1m"},
-			},
+			Transitions: append(more,
+				tabletest.Edge{From: "Off", Event: "start", Actor: start, To: "On"},
+				tabletest.Edge{From: "On", Event: "stop", Actor: stop, To: "Off"}),
 		})
 	}
-	user, agent := []string{"user"}, []string{"agent"}
+	late := tabletest.Edge{From: "On", Event: "late", To: "Off", Within: "1m"} // by the sweeper
 	for _, c := range []struct {
 		old, new *fsm.Table
 		want     string
 	}{
-		{table(nil, nil), table(user, user), "compatible []"},
-		{table(user, user), table(nil, nil), "compatible []"},
-		{table(nil, nil), table(user, nil), "compatible []"},
-		{table(nil, nil), table(user, agent), "unsafe [forbidden start forbidden stop]"},
-		{table(user, agent), table(nil, nil), "compatible [refused-by-old start refused-by-old stop]"},
-		{table(user, nil), table(user, agent), "unsafe [forbidden stop refused-by-old stop]"},
+		{table("", ""), table("user", "user"), "unsafe [entry-forbidden forbidden start forbidden stop]"},
+		{table("user", "agent"), table("", ""), "compatible [refused-by-old start refused-by-old stop]"},
+		{table("user", "user"), table("", ""), "compatible [refused-by-old start refused-by-old stop]"},
+		{table("user", ""), table("user", "user"), "compatible []"},
+		{table("user", ""), table("user", "agent"), "unsafe [forbidden stop refused-by-old stop]"},
+		{table("", "", late), table("", "", late), "compatible []"},
+		{table("", "", late), table("user", "user", late), "unsafe [entry-forbidden forbidden start forbidden stop refused-by-old start refused-by-old stop]"},
+		{table("user", "user", late), table("", "", late), "unsafe [entry-forbidden forbidden start forbidden stop refused-by-old start refused-by-old stop]"},
 	} {
 		e, err := evolve.Diff(c.old, c.new, nil)
 		require.NoError(t, err)
@@ -220,23 +220,27 @@ func TestDiffOfAddedActors(t *testing.T) {
 	}
 }
 
-// TestAnonymousActorIsAnActor requires that the rows of two tables without actors, and of
-// a pair in which one table names none, have the hazards that they have with the actors
-// named.
+// TestAnonymousActorIsAnActor requires that tables without actors have the hazards that
+// they have if the anonymous actor is named.
 func TestAnonymousActorIsAnActor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, config := drawFleet(t)
 		config.Actors = nil
-		old, new := f.tables[0], f.tables[1]
-		sweeps := slices.Contains(slices.Concat(old.Actors, new.Actors), fsm.Sweeper)
-		unnamed := [2]*fsm.Table{openTo(old, false), new}
-		actors := slices.DeleteFunc(slices.Clone(new.Actors), func(a fsm.Actor) bool { return a == fsm.Sweeper })
-		if rapid.Bool().Draw(t, "both") {
-			unnamed[1] = openTo(new, false)
-			actors = []fsm.Actor{"user"}
-			new = openTo(new, sweeps, actors...)
+		named, unnamed := f.tables, f.tables
+		open := rapid.SampledFrom([][]int{{0}, {1}, {0, 1}}).Draw(t, "open")
+		for _, h := range open {
+			named[h] = openTo(f.tables[h], "guest")
+			unnamed[h] = openTo(f.tables[h])
 		}
-		named := [2]*fsm.Table{openTo(old, sweeps, actors...), new}
+		if len(open) == 1 {
+			h := open[0]
+			for i := range unnamed[h].Rows { // a table without any actor has no deadlines
+				unnamed[h].Rows[i].Timeout, unnamed[h].Rows[i].Actors = 0, nil
+			}
+			unnamed[h].Actors = nil
+			*named[h] = *unnamed[h]
+			named[h].Actors = append([]fsm.Actor{"guest"}, f.tables[1-h].Actors...)
+		}
 		want, err := evolve.Diff(named[0], named[1], &config)
 		require.NoError(t, err)
 		got, err := evolve.Diff(unnamed[0], unnamed[1], &config)
@@ -255,21 +259,17 @@ func outline(e *evolve.Report) string {
 	return fmt.Sprintln(e.Level, e.Drain, e.Hold) + strings.Join(hazards, "")
 }
 
-// openTo returns the table with these actors. The rows with a timeout are the sweeper's,
-// and all others are open. The sweeper is among the actors if a row has a timeout, or if
-// sweeps is set.
-func openTo(table *fsm.Table, sweeps bool, actors ...fsm.Actor) *fsm.Table {
+// openTo returns the table with these actors and the sweeper. The rows with a timeout are
+// the sweeper's, and all others are open.
+func openTo(table *fsm.Table, actors ...fsm.Actor) *fsm.Table {
 	changed := *table
-	changed.Actors, changed.Rows = slices.Clone(actors), slices.Clone(table.Rows)
+	changed.Actors, changed.Rows = append(slices.Clone(actors), fsm.Sweeper), slices.Clone(table.Rows)
 	for i := range changed.Rows {
 		r := &changed.Rows[i]
 		r.Actors = nil
 		if r.Timeout > 0 {
-			r.Actors, sweeps = []int{len(actors)}, true
+			r.Actors = []int{len(actors)}
 		}
-	}
-	if sweeps {
-		changed.Actors = append(changed.Actors, fsm.Sweeper)
 	}
 	return &changed
 }

@@ -42,10 +42,10 @@
 //
 // # Actors
 //
-// A row without actors is open to every actor that its table names; the sweeper takes
-// it only at a deadline of the same event. A table that names no actor but the sweeper
-// does not distinguish actors: its rows are open to every actor of the other table, or
-// to one anonymous actor if that table names none either.
+// A row without actors is open to every actor that its table names, and to the sweeper
+// only at a deadline of the same event. If the table names none but the sweeper, the row
+// is open to one anonymous actor, and in a table without any actor to every actor of the
+// other table too.
 //
 // # Guarantees
 //

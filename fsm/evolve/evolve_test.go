@@ -254,6 +254,32 @@ func TestDiffSweeperTakesLaterRow(t *testing.T) {
 	}
 }
 
+// TestDiffOfForcedDeadlines compares rows after a deadline that became forced, or that
+// is forced no longer. The sweeper fires the event of a forced deadline by force, so it
+// takes the forced row before it too.
+func TestDiffOfForcedDeadlines(t *testing.T) {
+	table := func(first, deadline string) *fsm.Table {
+		return short(t, "A stable, B stable, C stable, X stable", "A make B user", "A more X user", "A most C user",
+			"B late X sweeper forced"+first, "B late C within=1m"+deadline, "X back A user", "C back A user")
+	}
+	for _, c := range []struct {
+		old, new *fsm.Table
+		want     string
+	}{
+		{table("", " forced"), table("", ""), `unsafe deadline-action: at the deadline in "B" the sweeper of an old node fires late by force and moves the object to "X", that of a new one fires it and moves the object to "C"`},
+		{table(" [p]", " forced"), table(" [p]", ""), `unsafe deadline-action: at the deadline in "B" where p agrees the sweeper of an old node fires late by force and moves the object to "X", that of a new one fires it and moves the object to "C"`},
+		{table("", ""), table("", " forced"), `unsafe deadline-action: at the deadline in "B" the sweeper of an old node fires late and moves the object to "C", that of a new one fires it by force and moves the object to "X"`},
+		{table(" [p]", ""), table(" [p]", " forced"), `unsafe deadline-action: at the deadline in "B" where p agrees the sweeper of an old node fires late and moves the object to "C", that of a new one fires it by force and moves the object to "X"`},
+		{table("", " [p] forced"), table("", " [p]"), `unsafe deadline-action: at the deadline in "B" where p does not the sweeper of an old node fires late by force and moves the object to "X", that of a new one fires it and is refused`},
+		{short(t, "A stable, B stable", "A make B user", "B late A within=1m forced"), short(t, "A stable, B stable", "A make B user", "B late A within=1m"), "compatible refused-by-old: "},
+	} {
+		e, err := evolve.Diff(c.old, c.new, nil)
+		require.NoError(t, err)
+		require.NotEmpty(t, e.Hazards)
+		require.Contains(t, fmt.Sprintf("%v %s: %s", e.Level, e.Hazards[0].ID, e.Hazards[0].Message), c.want, "%s", e)
+	}
+}
+
 func lines[T fmt.Stringer](list []T) (out []string) {
 	for _, x := range list {
 		out = append(out, x.String())

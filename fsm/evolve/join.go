@@ -84,8 +84,8 @@ func join(old, new *fsm.Table, config *Config) (*pair, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if !namesActors(old) && !namesActors(new) { // the anonymous actor is in neither table
-		p.actors.in[oldVersion], p.actors.in[newVersion] = append(p.actors.in[oldVersion], -1), append(p.actors.in[newVersion], -1)
+	for h := range p.actors.in {
+		p.actors.in[h] = append(p.actors.in[h], -1) // the anonymous actor, which has no name
 	}
 	for h, t := range tables {
 		p.versions[h] = p.version(t, h)
@@ -182,7 +182,8 @@ func (p *pair) version(t *fsm.Table, h int) version {
 	}
 	x.actors = bitset.New(len(p.actors.in[h]))
 	for number, i := range p.actors.in[h] {
-		if i >= 0 || !namesActors(t) {
+		anonymous := number == len(p.actors.in[h])-1
+		if i >= 0 || len(t.Actors) == 0 || anonymous && !distinguishes(t) {
 			x.actors.Add(number)
 		}
 	}
@@ -195,9 +196,9 @@ func (p *pair) version(t *fsm.Table, h int) version {
 	return x
 }
 
-// namesActors reports whether a table distinguishes actors: it names one that is not
-// the sweeper, which fires deadlines only.
-func namesActors(t *fsm.Table) bool {
+// distinguishes reports whether a table names an actor that is not the sweeper, which
+// fires deadlines only.
+func distinguishes(t *fsm.Table) bool {
 	return slices.ContainsFunc(t.Actors, func(a fsm.Actor) bool { return a != fsm.Sweeper })
 }
 

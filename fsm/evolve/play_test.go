@@ -178,9 +178,15 @@ func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 	case evolve.DeadlineAction:
 		at, err := f.read(1, last)
 		require.NoError(t, err)
-		event, _ := f.deadline(1, at)
-		require.NotEqual(t, event, q.event)
 		require.Equal(t, fsm.Sweeper, q.actor)
+		if event, _ := f.deadline(1, at); event == q.event { // one of the deadlines is forced
+			to, ignored, begins, err := other(0)
+			require.NoError(t, err)
+			q.force = !q.force
+			require.Equal(t, q.force, f.forcedDeadline(1, at))
+			to2, ignored2, begins2, err := other(1)
+			require.False(t, err == nil && to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Message)
+		}
 	case evolve.DeadlineAdded:
 		_, has := f.deadline(0, read(0))
 		require.False(t, has)
