@@ -358,9 +358,6 @@ func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record,
 		if has && (!hasNew || eo != en) || !has && hasNew && byOld[r] {
 			return fmt.Sprintf("deadline %q or %q", eo, en)
 		}
-		if text := f.wrongSweep(t, r, at, may); has && hasNew && text != "" {
-			return text
-		}
 		var stuck [2]bool
 		for h := range f.nodes {
 			stuck[h] = f.nodes[h].Kind(at[h].State) == fsm.Transitional && !f.rests(t, h, r)
@@ -386,28 +383,6 @@ func (f *fleet) wrongAt(t require.TestingT, r record, withheld func(int, record,
 			}
 		})
 	}
-	return wrong
-}
-
-// wrongSweep returns how the sweepers of the nodes differ at deadlines of one event, or
-// "". Each fires it by force if its deadline's row is forced. The sweeper of an old node
-// may be refused.
-func (f *fleet) wrongSweep(t require.TestingT, r record, at [2]fsm.Status[string], may func(state, event string) bool) (wrong string) {
-	event, _ := f.deadline(0, at[0])
-	f.requests(0, func(q request) {
-		if q.event != event || q.actor != fsm.Sweeper || q.force {
-			return
-		}
-		old, new := q, q
-		old.force, new.force = f.forcedDeadline(0, at[0]), f.forcedDeadline(1, at[1])
-		to, ignored, begins, err := f.fire(t, 0, r, old)
-		to2, ignored2, begins2, err2 := f.fire(t, 1, r, new)
-		switch {
-		case err != nil && (err2 != nil || may(r.state, event)):
-		case err != nil || err2 != nil || to != to2 || ignored != ignored2 || begins != begins2:
-			wrong = fmt.Sprintf("the sweepers come to %v %v and %v %v with %+v", to, err, to2, err2, q)
-		}
-	})
 	return wrong
 }
 
@@ -438,27 +413,15 @@ func (f *fleet) event(h, i int) string {
 	return translated(f.renamed.events, f.tables[h].Events[i])
 }
 
-// deadline returns the event that the sweeper of a node fires.
 func (f *fleet) deadline(h int, at fsm.Status[string]) (string, bool) {
-	if row := f.deadlineRow(h, at); row != nil {
-		return f.event(h, row.Event), true
-	}
-	return "", false
-}
-
-func (f *fleet) forcedDeadline(h int, at fsm.Status[string]) bool {
-	row := f.deadlineRow(h, at)
-	return row != nil && row.Forced
-}
-
-func (f *fleet) deadlineRow(h int, at fsm.Status[string]) *fsm.TableRow {
 	t := f.tables[h]
 	s, o, err := t.ParseStatus(at.State, at.Origin)
 	if err != nil {
-		return nil
+		return "", false
 	}
-	if _, row := t.Deadline(s, o); row >= 0 {
-		return &t.Rows[row]
+	_, row := t.Deadline(s, o)
+	if row < 0 {
+		return "", false
 	}
-	return nil
+	return f.event(h, t.Rows[row].Event), true
 }

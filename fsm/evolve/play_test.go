@@ -99,7 +99,9 @@ func TestWitnessesReplay(t *testing.T) {
 		e, err := evolve.Diff(f.tables[0], f.tables[1], &config)
 		require.NoError(t, err)
 		for _, h := range e.Hazards {
-			if len(h.Witness) > 0 {
+			// No machine knows the anonymous actor of a table that names the sweeper only.
+			anonymous := slices.ContainsFunc(h.Witness, func(a evolve.Act) bool { return a.Event != "" && a.Actor == "" })
+			if len(h.Witness) > 0 && !anonymous {
 				f.replay(t, h)
 				seen[h.ID]++
 			}
@@ -178,15 +180,9 @@ func (f *fleet) replay(t require.TestingT, h evolve.Hazard) {
 	case evolve.DeadlineAction:
 		at, err := f.read(1, last)
 		require.NoError(t, err)
+		event, _ := f.deadline(1, at)
+		require.NotEqual(t, event, q.event)
 		require.Equal(t, fsm.Sweeper, q.actor)
-		if event, _ := f.deadline(1, at); event == q.event { // one of the deadlines is forced
-			to, ignored, begins, err := other(0)
-			require.NoError(t, err)
-			q.force = !q.force
-			require.Equal(t, q.force, f.forcedDeadline(1, at))
-			to2, ignored2, begins2, err := other(1)
-			require.False(t, err == nil && to == to2 && ignored == ignored2 && begins == begins2, "%s", h.Message)
-		}
 	case evolve.DeadlineAdded:
 		_, has := f.deadline(0, read(0))
 		require.False(t, has)
