@@ -241,10 +241,9 @@ func TestDiffHoldsEventsOfDrainedOrigins(t *testing.T) {
 	require.Equal(t, []evolve.Withheld{{State: "A", Event: "leave"}, {State: "E", Event: "make"}}, e.Hold)
 }
 
-// TestDiffHoldsEventsOfDrainedStatesThatAreAbsent requires that Hold contains the events
-// that create objects out of a state that is absent to one version and drained for the
-// other.
-func TestDiffHoldsEventsOfDrainedStatesThatAreAbsent(t *testing.T) {
+// TestDiffHoldsEventsOfAbsentStates requires that Hold contains the events that create
+// objects out of a state that is absent to one version and drained for the other.
+func TestDiffHoldsEventsOfAbsentStates(t *testing.T) {
 	rows := []string{"A make B user", "A over C user", "B leave C user", "C back A user"}
 	old := short(t, "A stable, B transitional, C stable", append(slices.Clone(rows), "C late B within=1m")...)
 	e, err := evolve.Diff(old, short(t, "A stable, B absent, C stable", rows...), nil)
