@@ -222,6 +222,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Preparing" as s0
@@ -406,6 +409,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Creating" as s0
