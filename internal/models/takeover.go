@@ -117,6 +117,11 @@ func (s takeover) String() string {
 	if s.Now.Owner != "" {
 		text += fmt.Sprintf(" of %s in epoch %d", s.Now.Owner, s.Now.Epoch)
 	}
+	for p, at := range s.Processes {
+		if !at.Alive {
+			text += fmt.Sprintf("; %s is dead", processName(p))
+		}
+	}
 	for _, j := range s.Jobs {
 		if j != (job{}) {
 			text += fmt.Sprintf("; work of %v", j)
