@@ -151,9 +151,9 @@ func smallModels(t *testing.T, d *Decisions) []smallModel {
 		{"Upgrade", []model{Upgrade{Decisions: d, Upgrades: 1, Capacity: 1}.System()}},
 		{"Blazar", []model{Blazar{Decisions: d, Leases: 1, Reservations: 1, Updates: 1, Deletes: 1, Failures: 1, Deaths: 1, Hangs: 1}.Model()}},
 		{"Takeover", []model{
-			Takeover{d, TakeoverLimits{Operations: 1, Deaths: 1}}.Model(),
-			Takeover{d, TakeoverLimits{Operations: 2, Slow: 1, Reports: 1}}.Model(),
-			Takeover{d, TakeoverLimits{Operations: 2, Slow: 1, Lost: 1}}.Model(),
+			Takeover{Operations: 1, Deaths: 1}.Model(d),
+			Takeover{Operations: 2, Deaths: 1, Reports: 1}.Model(d),
+			Takeover{Operations: 2, Deaths: 1, Lost: 1}.Model(d),
 		}},
 		{"fsm verify of clusterinst", []model{table}},
 	}
@@ -168,6 +168,12 @@ type smallModel struct {
 // last step of the counterexample. The verdict of a model depends on the decisions that
 // list it.
 func TestVerifyDecisions(t *testing.T) {
+	shipped := Shipped()
+	for _, m := range smallModels(t, &shipped) {
+		for _, version := range m.versions {
+			require.NoError(t, explored(t, version).Err())
+		}
+	}
 	var text strings.Builder
 	for _, p := range plantedDecisions {
 		d := Shipped()

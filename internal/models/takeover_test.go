@@ -5,10 +5,10 @@ import "testing"
 // TestVerifyTakeover: only the work of the present operation moves the object, whatever
 // dies, is slow, comes late or is lost, and the object always comes to rest.
 func TestVerifyTakeover(t *testing.T) {
-	for _, l := range []TakeoverLimits{
-		{Operations: 2, Deaths: 1, Slow: 1, Reports: 1},
-		{Operations: 2, Deaths: 1, Slow: 1, Lost: 1},
-	} {
-		requireHolds(t, Takeover{Limits: l}.Model(), 100)
+	requireHolds(t, Takeover{Operations: 2, Deaths: 2, Reports: 1}.Model(nil), 4_000)
+	requireHolds(t, Takeover{Operations: 2, Deaths: 2, Lost: 1}.Model(nil), 6_000)
+	if long {
+		requireHolds(t, Takeover{Operations: 3, Deaths: 3, Reports: 2}.Model(nil), 200_000)
+		requireHolds(t, Takeover{Operations: 3, Deaths: 2, Lost: 2}.Model(nil), 50_000)
 	}
 }
