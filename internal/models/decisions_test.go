@@ -149,7 +149,7 @@ func smallModels(t *testing.T, d *Decisions) []smallModel {
 	return []smallModel{
 		{"EdgeCloud", []model{edge.System(), again.System()}},
 		{"Upgrade", []model{Upgrade{Decisions: d, Upgrades: 1, Capacity: 1}.System()}},
-		{"Blazar", []model{Blazar{Decisions: d, Leases: 1, Reservations: 1, Updates: 1, Deletes: 1, Failures: 1, Deaths: 1, Hangs: 1}.Model()}},
+		{"Blazar", []model{Blazar{Decisions: d, Leases: 1, Reservations: 1, Updates: 1, Deletes: 1, Failures: 1, Deaths: 1}.Model()}},
 		{"Takeover", []model{
 			Takeover{Operations: 1, Deaths: 1}.Model(d),
 			Takeover{Operations: 2, Deaths: 1, Reports: 1}.Model(d),

@@ -7,12 +7,14 @@
 //	            document, and the protocol of lifecycle
 //	Upgrade     a cloudlet whose CRM is replaced by another one while it runs
 //	Blazar      two leases of one resource, their reservations and events
+//	Takeover    the work of one object by processes that die and come back
 //	LockTree    the grant rule of lock.Tree
 //	Queue       the order of queue.Queuer under retries
 //
 // Package tablemodel contains the model of any table. The first comment of a file
 // lists what its model omits. A test can replace a parameter of a model, above all
-// [Decisions], and check that the verdict depends on it. Some models repeat a rule that
+// [Decisions], and check that the verdict depends on it. The file testdata/decisions.txt
+// lists decisions that a test changes, and which models notice it. Some models repeat a rule that
 // needs a store where it runs. Tests compare these rules with the real ones by random
 // calls.
 package models

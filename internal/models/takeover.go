@@ -32,12 +32,13 @@ type Takeover struct {
 	Deaths     uint8 // of processes, declared or real; the work of a real one ends
 	Reports    uint8 // of the agent, one at a time
 	Lost       uint8 // commits
+	Checked    bool  // the store refuses what a dead owner writes; else only the decisions protect the object
 }
 
-// jobs has the rows that decisions about owners and reports depend on: the deadline starts
+// jobMachine has the rows that decisions about owners and reports depend on: the deadline starts
 // the work again, a failure may become a success, and an event of the agent starts an
 // operation.
-var jobs = fsm.Must[struct{}](fsm.Spec[string, string]{
+var jobMachine = fsm.Must[struct{}](fsm.Spec[string, string]{
 	Name: "job", Initial: "ready", Actors: []fsm.Actor{"user", "worker", "agent"},
 	States: []fsm.State[string]{{Name: "ready"}, {Name: "working", Kind: fsm.Transitional}, {Name: "broken", Kind: fsm.Failed}},
 	Rows: fsm.Rows(
@@ -47,13 +48,9 @@ var jobs = fsm.Must[struct{}](fsm.Spec[string, string]{
 		fsm.Move("working", "failed", "broken").By("worker", "agent"),
 		fsm.Move("ready", "failed", "working").By("agent"),
 	),
-}).Table()
+})
 
-// jobEvent returns the index of an event.
-func jobEvent(name string) int {
-	e, _ := jobs.EventIndex(name)
-	return e
-}
+var jobs = jobMachine.Table()
 
 // takeover is one state of the object, its processes and the agent.
 type takeover struct {
@@ -67,9 +64,6 @@ type takeover struct {
 	Moved     bool // by a report about an operation that is over
 	Started   bool // by a report
 }
-
-// lastNumber bounds the model: all later operations have this number too.
-const lastNumber = 9
 
 // jobRecord is the record of the object. Serial identifies its operation: every start has
 // another one, whatever the operation id is.
@@ -104,6 +98,14 @@ func (s takeover) String() string {
 
 // processes are the names of the processes.
 var processes = [2]string{"A", "B"}
+
+// living returns the epoch of an owner, 0 if it is dead.
+func (s *takeover) living(owner string) uint64 {
+	if p := slices.Index(processes[:], owner); p >= 0 && s.Alive[p] {
+		return s.Epochs[p]
+	}
+	return 0
+}
 
 // executes reports whether a job is the work of the present operation.
 func (s *takeover) executes(j job) bool { return j.Serial == s.Now.Serial && !s.Now.Rests(jobs) }
@@ -141,7 +143,7 @@ func (m *takeovers) next(s takeover, step func(string, bool, takeover)) {
 	}
 	switch {
 	case s.Report != job{}:
-		q := decide.Request{Verb: decide.Report, Event: jobEvent("failed"), Actor: "agent", Operation: s.Report.Operation}
+		q := decide.Request{Verb: decide.Report, Event: jobMachine.EventIndex("failed"), Actor: "agent", Operation: s.Report.Operation}
 		over := s
 		over.Report = job{}
 		step(fmt.Sprintf("the report about operation %d arrives", q.Operation), false, m.report(over, q, s.Report.Serial == s.Now.Serial))
@@ -157,6 +159,9 @@ func (m *takeovers) next(s takeover, step func(string, bool, takeover)) {
 		step("the store loses a commit", true, s)
 	}
 }
+
+// lastNumber bounds the model: all later operations have this number too.
+const lastNumber = 9
 
 // ask decides about a request and commits the decision.
 func (m *takeovers) ask(s takeover, q decide.Request) (takeover, decide.Decision) {
@@ -221,13 +226,10 @@ func (m *takeovers) starts(s takeover, name string, epoch uint64, step func(stri
 	if s.Left.Operations > 0 {
 		asked := s
 		asked.Left.Operations--
-		start(" starts work", asked, decide.Request{Verb: decide.Fire, Event: jobEvent("start"), Actor: "user", Work: true}, true)
+		start(" starts work", asked, decide.Request{Verb: decide.Fire, Event: jobMachine.EventIndex("start"), Actor: "user", Work: true}, true)
 	}
 	rec := &s.Now.Record
-	living := uint64(0) // the epoch of its owner
-	if p := slices.Index(processes[:], rec.Owner); p >= 0 && s.Alive[p] {
-		living = s.Epochs[p]
-	}
+	living := s.living(rec.Owner)
 	cause := decide.Cause{
 		OwnerDead: rec.Owner != "" && m.decisions.OwnerDead(rec.Epoch, living),
 		Overdue:   rec.Epoch == living && !slices.ContainsFunc(s.Jobs[:], s.executes),
@@ -241,8 +243,12 @@ func (m *takeovers) starts(s takeover, name string, epoch uint64, step func(stri
 func (m *takeovers) outcomes(s takeover, i int, step func(string, bool, takeover)) {
 	j, over := s.Jobs[i], s
 	_ = slices.Delete(over.Jobs[:], i, i+1)
+	if s.Left.Checked && s.living(j.Owner) != j.Epoch {
+		step(fmt.Sprintf("%v: refused by the store", j), false, over)
+		return
+	}
 	report := decide.Request{Actor: "worker", Operation: j.Operation, Owned: true, Owner: j.Owner, Epoch: j.Epoch}
-	events := decide.Events{Done: []int{jobEvent("done")}, Failed: []int{jobEvent("failed")}}
+	events := decide.Events{Done: []int{jobMachine.EventIndex("done")}, Failed: []int{jobMachine.EventIndex("failed")}}
 	for _, o := range []decide.Outcome{decide.Succeeded, decide.Failed} {
 		q, _ := m.decisions.Outcome(report, jobs, &s.Now.Record, o, events.Of(o))
 		step(fmt.Sprintf("%v: %s", j, jobs.Events[events.Of(o)[0]]), false, m.report(over, q, s.executes(j)))
