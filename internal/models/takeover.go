@@ -29,15 +29,15 @@ import (
 // Takeover is the model: how often each step happens in a run.
 type Takeover struct {
 	Operations uint8 // that users start
-	Deaths     uint8 // of processes, declared or real; the work of a real one ends
+	Deaths     uint8 // of processes, declared or real; at most 2. Work survives a declared one
 	Reports    uint8 // of the agent, one at a time
 	Lost       uint8 // commits
 	Checked    bool  // the store refuses what a dead owner writes; else only the decisions protect the object
 }
 
-// jobMachine has the rows that decisions about owners and reports depend on: the deadline starts
-// the work again, a failure may become a success, and an event of the agent starts an
-// operation.
+// jobMachine has the rows that decisions about owners and reports depend on: the deadline
+// starts the work again, a failure may become a success, and an event of the agent starts
+// an operation.
 var jobMachine = fsm.Must[struct{}](fsm.Spec[string, string]{
 	Name: "job", Initial: "ready", Actors: []fsm.Actor{"user", "worker", "agent"},
 	States: []fsm.State[string]{{Name: "ready"}, {Name: "working", Kind: fsm.Transitional}, {Name: "broken", Kind: fsm.Failed}},
@@ -181,7 +181,7 @@ func (m *takeovers) ask(s takeover, q decide.Request) (takeover, decide.Decision
 	return s, d
 }
 
-// report is a report that arrives, and whether it is about the present operation.
+// report is a report that arrives. It is about the present operation or an earlier one.
 func (m *takeovers) report(s takeover, q decide.Request, present bool) takeover {
 	next, d := m.ask(s, q)
 	next.Moved, next.Started = d.Write && !present, d.Begins
@@ -214,12 +214,11 @@ func (m *takeovers) starts(s takeover, name string, epoch uint64, step func(stri
 	start := func(label string, s takeover, q decide.Request, works bool) {
 		q.Owner, q.Epoch = name, epoch
 		next, d := m.ask(s, q)
-		free := slices.Index(s.Jobs[:], job{})
-		if !d.Write || free < 0 {
+		if !d.Write {
 			return
 		}
 		if works && (d.Work == decide.NewWork || d.Work == decide.Redo) {
-			next.Jobs[free] = job{name, epoch, next.Now.Operation, next.Now.Serial}
+			next.Jobs[slices.Index(s.Jobs[:], job{})] = job{name, epoch, next.Now.Operation, next.Now.Serial}
 		}
 		step(name+label, false, next)
 	}

@@ -10,7 +10,7 @@ func TestVerifyTakeover(t *testing.T) {
 	requireHolds(t, Takeover{Operations: 2, Deaths: 2, Reports: 1, Checked: true}.Model(nil), 3_000)
 	requireHolds(t, Takeover{Operations: 2, Deaths: 2, Lost: 1, Checked: true}.Model(nil), 3_000)
 	if long {
-		requireHolds(t, Takeover{Operations: 3, Deaths: 3, Reports: 2}.Model(nil), 200_000)
+		requireHolds(t, Takeover{Operations: 4, Deaths: 2, Reports: 2}.Model(nil), 60_000)
 		requireHolds(t, Takeover{Operations: 3, Deaths: 2, Lost: 2}.Model(nil), 50_000)
 	}
 }
