@@ -113,7 +113,7 @@ var plantedDecisions = []struct {
 			d.Payload = decide.Keep
 		}
 	})},
-	{"a return does not lead to the origin", changedRow(func(rec *decide.Record, d *decide.Decision) { d.Origin = d.State })},
+	{"a return does not lead to the origin", changedRow(func(_ *decide.Record, d *decide.Decision) { d.Origin = d.State })},
 	{"the outcome of work is not reported", func(d *Decisions) {
 		d.Outcome = func(q decide.Request, _ *fsm.Table, _ *decide.Record, _ decide.Outcome, _ []int) (decide.Request, bool) {
 			q.Verb, q.Event = decide.Report, -1
@@ -164,9 +164,9 @@ type smallModel struct {
 	versions []model
 }
 
-// TestVerifyDecisions changes every decision, and lists the models that notice it, with the
-// last step of the counterexample. The verdict of a model depends on the decisions that
-// list it.
+// TestVerifyDecisions changes one decision at a time, and lists the models that notice it,
+// with the last step of the counterexample. The verdict of a model depends on the decisions
+// under which the model is listed.
 func TestVerifyDecisions(t *testing.T) {
 	shipped := Shipped()
 	for _, m := range smallModels(t, &shipped) {

@@ -13,8 +13,11 @@
 //
 // Package tablemodel contains the model of any table. The first comment of a file
 // lists what its model omits. A test can replace a parameter of a model, above all
-// [Decisions], and check that the verdict depends on it. The file testdata/decisions.txt
-// lists decisions that a test changes, and which models notice it. Some models repeat a rule that
+// [Decisions], and check that the verdict depends on it. Some models repeat a rule that
 // needs a store where it runs. Tests compare these rules with the real ones by random
 // calls.
+//
+// The file testdata/decisions.txt lists changes of decisions, and the models that notice
+// each of them. No model contains heartbeats, overrides and repeated reports: only the
+// tests of internal/decide check these decisions.
 package models
