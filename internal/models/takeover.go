@@ -141,22 +141,21 @@ func (m *takeovers) next(s takeover, step func(string, bool, takeover)) {
 			m.outcomes(s, i, step)
 		}
 	}
-	switch {
-	case s.Report != job{}:
-		q := decide.Request{Verb: decide.Report, Event: jobMachine.EventIndex("failed"), Actor: "agent", Operation: s.Report.Operation}
-		over := s
-		over.Report = job{}
-		step(fmt.Sprintf("the report about operation %d arrives", q.Operation), false, m.report(over, q, s.Report.Serial == s.Now.Serial))
-	case s.Left.Reports > 0 && !s.Now.Rests(jobs):
-		sent := s
-		sent.Left.Reports--
-		sent.Report = job{Operation: s.Now.Operation, Serial: s.Now.Serial}
-		step(fmt.Sprintf("the agent reports a failure in operation %d", s.Now.Operation), true, sent)
-	}
 	if s.Left.Lost > 0 && s.Last != (jobRecord{}) {
-		s.Left.Lost--
-		s.Now, s.Last = s.Last, jobRecord{}
-		step("the store loses a commit", true, s)
+		lost := s
+		lost.Left.Lost--
+		lost.Now, lost.Last = s.Last, jobRecord{}
+		step("the store loses a commit", true, lost)
+	}
+	switch r := s.Report; {
+	case r != job{}:
+		s.Report = job{}
+		q := decide.Request{Verb: decide.Report, Event: jobMachine.EventIndex("failed"), Actor: "agent", Operation: r.Operation}
+		step(fmt.Sprintf("the report about operation %d arrives", r.Operation), false, m.report(s, q, r.Serial == s.Now.Serial))
+	case s.Left.Reports > 0 && !s.Now.Rests(jobs):
+		s.Left.Reports--
+		s.Report = job{Operation: s.Now.Operation, Serial: s.Now.Serial}
+		step(fmt.Sprintf("the agent reports a failure in operation %d", s.Now.Operation), true, s)
 	}
 }
 
@@ -211,30 +210,29 @@ func (m *takeovers) process(s takeover, p int, step func(string, bool, takeover)
 
 // starts starts work in a process: for a user, or because its sweeper finds the object.
 func (m *takeovers) starts(s takeover, name string, epoch uint64, step func(string, bool, takeover)) {
-	start := func(label string, s takeover, q decide.Request, works bool) {
+	rec := &s.Now.Record
+	start := func(label string, q decide.Request) {
 		q.Owner, q.Epoch = name, epoch
 		next, d := m.ask(s, q)
 		if !d.Write {
 			return
 		}
-		if works && (d.Work == decide.NewWork || d.Work == decide.Redo) {
+		if d.Work == decide.NewWork || d.Work == decide.Redo && m.decisions.Redoes(&q, jobs, rec) {
 			next.Jobs[slices.Index(s.Jobs[:], job{})] = job{name, epoch, next.Now.Operation, next.Now.Serial}
 		}
 		step(name+label, false, next)
 	}
-	if s.Left.Operations > 0 {
-		asked := s
-		asked.Left.Operations--
-		start(" starts work", asked, decide.Request{Verb: decide.Fire, Event: jobMachine.EventIndex("start"), Actor: "user", Work: true}, true)
-	}
-	rec := &s.Now.Record
 	living := s.living(rec.Owner)
 	cause := decide.Cause{
 		OwnerDead: rec.Owner != "" && m.decisions.OwnerDead(rec.Epoch, living),
 		Overdue:   rec.Epoch == living && !slices.ContainsFunc(s.Jobs[:], s.executes),
 	}
 	if q, care := m.decisions.Sweep(jobs, rec, cause); care == decide.FireEvent {
-		start(" sweeps", s, q, m.decisions.Redoes(&q, jobs, rec))
+		start(" sweeps", q)
+	}
+	if s.Left.Operations > 0 {
+		s.Left.Operations--
+		start(" starts work", decide.Request{Verb: decide.Fire, Event: jobMachine.EventIndex("start"), Actor: "user", Work: true})
 	}
 }
 

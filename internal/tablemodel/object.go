@@ -30,18 +30,6 @@ func Shipped() Decisions {
 	}
 }
 
-// Unfenced returns the decisions without the comparison of operations: whatever
-// operation a report names, it counts for the present one.
-func (d Decisions) Unfenced() Decisions {
-	inner := d.Candidates
-	d.Candidates = func(q *decide.Request, t *fsm.Table, rec *decide.Record, rows []int) ([]int, decide.Decision, bool) {
-		now := *q
-		now.Operation = rec.Operation
-		return inner(&now, t, rec, rows)
-	}
-	return d
-}
-
 // Object is what a model keeps of an object's record. Its sequence number stays 0,
 // because no decision depends on it. Owner and Epoch of a request that starts work are
 // those of the process that does it.
