@@ -100,12 +100,6 @@ func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, 
 	return c
 }
 
-func (m *Manager[S, E, T]) adding(id string, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
-	c := m.bare(decide.Add, "add", id, actor, change)
-	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
-	return c
-}
-
 // bare makes a request without an event.
 func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}

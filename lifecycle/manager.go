@@ -66,8 +66,9 @@ type Config[E comparable] struct {
 	// Handlers are the functions that do work, by name. After a crash another
 	// process calls its own function of that name. Default: none.
 	Handlers map[string]Handler
-	// Owner is this process. Default: none; operations whose process died are then
-	// found by their deadlines only.
+	// Owner is this process. It has joined the store of the manager, see [Join]; else
+	// an operation is refused with [ErrMisconfigured]. Default: none; operations whose
+	// process died are then found by their deadlines only.
 	Owner *Owner
 	// Queue is where work waits for its turn, one at a time for each object.
 	// Managers whose objects share a limit share a queue. Default: a queue of this
@@ -192,7 +193,47 @@ func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm
 //
 // Errors: those of [Manager.Create].
 func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
-	return m.adding(id, actor, payload, change).apply(ctx)
+	return m.adding(id, m.core.table.Initial, actor, payload, change).apply(ctx)
+}
+
+// AddAt creates the record of an object that exists already, in a declared state at
+// rest: one that is neither transitional nor absent. In another state than the initial
+// one the history row has the event [Overridden], because the table lets no object
+// begin there. A deadline of the state counts from now. The actor must be declared. No
+// guard runs.
+//
+// Errors: [ErrInvalid] for a state that is not at rest, [fsm.ErrUnknownState], and
+// those of [Manager.Create].
+func (m *Manager[S, E, T]) AddAt(ctx context.Context, id string, state S, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.addingAt(id, state, actor, payload, change).apply(ctx)
+}
+
+// adding makes a request for a new record in a state, by index.
+func (m *Manager[S, E, T]) adding(id string, state int, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.bare(decide.Add, "add", id, actor, change)
+	c.ask.To = state
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+	return c
+}
+
+// addingAt is adding for a state that a caller has chosen.
+func (m *Manager[S, E, T]) addingAt(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.adding(id, m.machine.StateIndex(state), actor, payload, change)
+	if c.ask.To < 0 {
+		c.invalid = m.unknownState(state, actor)
+	} else if kind := m.core.table.States[c.ask.To].Kind; kind == fsm.Transitional || kind == fsm.Absent {
+		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
+	} else if c.reason == "" && c.ask.To != m.core.table.Initial {
+		c.reason = "added: it exists already"
+	}
+	return c
+}
+
+// unknownState returns the error for a state that a caller wants an object to enter.
+func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
+	return &fsm.TransitionError{
+		Machine: m.core.table.Name, To: fmt.Sprint(state), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
+	}
 }
 
 // Fire moves an object by event e, if the table permits it to this actor. The
@@ -235,9 +276,7 @@ func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason s
 	c.ask.To, c.ask.Force, c.reason = m.machine.StateIndex(to), false, reason
 	c.invalid = checkSigned("an override", actor, reason)
 	if c.ask.To < 0 && c.invalid == nil {
-		c.invalid = &fsm.TransitionError{
-			Machine: m.core.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
-		}
+		c.invalid = m.unknownState(to, actor)
 	}
 	return c
 }

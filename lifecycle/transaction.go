@@ -95,8 +95,11 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	if err != nil {
 		t.answered = true
 		culprit := t.culprit(err)
-		if ownerLost(err) && culprit.core.owner != nil {
-			culprit.core.owner.lose()
+		if owner := culprit.core.owner; ownerLost(err) && owner != nil {
+			if owner.livesOutside(ctx, t.store) {
+				return culprit, fmt.Errorf("%w: owner %q has joined another store", ErrMisconfigured, owner.Name())
+			}
+			owner.lose()
 		}
 		return culprit, err
 	}
