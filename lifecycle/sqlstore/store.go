@@ -49,8 +49,8 @@ func (c *Config) resolved() (Config, error) {
 	return r, nil
 }
 
-// Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for concurrent use; in a transaction of the caller it is as safe
-// as the transaction. A Store must not be copied.
+// Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for
+// concurrent use; in a transaction of the caller it is as safe as the transaction. A Store must not be copied.
 type Store struct {
 	*shared
 	tx *sql.Tx // the caller's transaction; nil: none
