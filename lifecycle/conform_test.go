@@ -43,7 +43,7 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 			e := event(rapid.SampledFrom(table.Events).Draw(t, "event"))
 			actor := rapid.SampledFrom(table.Actors).Draw(t, "actor")
 			change := &lifecycle.Change[size]{Force: rapid.Bool().Draw(t, "force"), Reason: "because"}
-			switch rapid.IntRange(0, 7).Draw(t, "verb") {
+			switch rapid.IntRange(0, 8).Draw(t, "verb") {
 			case 0:
 				_, _ = m.Create(ctx, id, e, actor, size{N: 1})
 			case 1:
@@ -55,6 +55,8 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 			case 3:
 				to := state(rapid.SampledFrom(table.States).Draw(t, "state").Name)
 				_, _ = m.Override(ctx, id, to, user, "repaired by hand", nil)
+			case 4:
+				_, _ = m.AddAt(ctx, id, state(rapid.SampledFrom(table.States).Draw(t, "state").Name), actor, size{N: 1})
 			default:
 				_, _ = m.Fire(ctx, id, e, actor, change)
 			}

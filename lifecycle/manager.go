@@ -190,9 +190,47 @@ func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm
 //
 // Errors: those of [Manager.Create].
 func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (Record[S, T], error) {
-	c := m.bare(decide.Add, "add", id, actor, nil)
+	return m.adding(id, m.core.table.Initial, actor, payload, nil).apply(ctx)
+}
+
+// AddAt creates the record of an object that exists already, in a declared state at
+// rest: one that is neither transitional nor absent. In another state than the initial
+// one the history row has the event [Overridden], because the table lets no object
+// begin there. A deadline of the state counts from now. The actor must be declared. No
+// guard runs.
+//
+// Errors: [ErrInvalid] for a state that is not at rest, [fsm.ErrUnknownState], and
+// those of [Manager.Create].
+func (m *Manager[S, E, T]) AddAt(ctx context.Context, id string, state S, actor fsm.Actor, payload T) (Record[S, T], error) {
+	return m.addingAt(id, state, actor, payload, nil).apply(ctx)
+}
+
+// adding makes a request for a new record in a state, by index.
+func (m *Manager[S, E, T]) adding(id string, state int, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.bare(decide.Add, "add", id, actor, change)
+	c.ask.To = state
 	c.starts(payload)
-	return c.apply(ctx)
+	return c
+}
+
+// addingAt is adding for a state that a caller has chosen.
+func (m *Manager[S, E, T]) addingAt(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.adding(id, m.machine.StateIndex(state), actor, payload, change)
+	if c.ask.To < 0 {
+		c.invalid = m.unknownState(state, actor)
+	} else if kind := m.core.table.States[c.ask.To].Kind; kind == fsm.Transitional || kind == fsm.Absent {
+		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
+	} else if c.reason == "" && c.ask.To != m.core.table.Initial {
+		c.reason = "added: it exists already"
+	}
+	return c
+}
+
+// unknownState returns the error for a state that a caller wants an object to enter.
+func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
+	return &fsm.TransitionError{
+		Machine: m.core.table.Name, To: fmt.Sprint(state), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
+	}
 }
 
 // Fire moves an object by event e, if the table permits it to this actor. The
@@ -237,9 +275,7 @@ func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason s
 	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
 		c.invalid = fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid)
 	case c.ask.To < 0:
-		c.invalid = &fsm.TransitionError{
-			Machine: m.core.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
-		}
+		c.invalid = m.unknownState(to, actor)
 	}
 	return c
 }

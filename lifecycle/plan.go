@@ -5,8 +5,8 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Overridden is the event of the history rows that [Manager.Override] writes. No
-// table has it.
+// Overridden is the event of the history rows that [Manager.Override] writes, and
+// [Manager.AddAt] for another state than the initial one. No table has it.
 const Overridden = "(override)"
 
 // plan sets the change that the decision makes, in the commit with this token. The error is that of the caller's
@@ -41,6 +41,9 @@ func (r *request) plan(change *StoredChange, token Token) error {
 func (r *request) plannedEvent() string {
 	switch r.ask.Verb {
 	case decide.Add:
+		if r.decision.State != r.core.table.Initial {
+			return Overridden // the table does not let objects begin there
+		}
 		return ""
 	case decide.Override:
 		return Overridden

@@ -105,7 +105,7 @@ func (r *request) check() error {
 	case decide.Add:
 		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
 			return &fsm.TransitionError{
-				Machine: table.Name, To: table.States[table.Initial].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
+				Machine: table.Name, To: table.States[r.ask.To].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
 			}
 		}
 	case decide.Heartbeat:
