@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,9 +78,12 @@ func TestBadAttributes(t *testing.T) {
 func TestAddLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, store := t.Context(), newChecked(t)
+		var mu sync.Mutex
 		var released []string
 		s := newService(t, store, &blazar.Config{Plugins: map[string]blazar.Plugin{"host": {
 			OnEnd: func(_ context.Context, a blazar.Allocation) error {
+				mu.Lock()
+				defer mu.Unlock()
 				released = append(released, a.Lease+" "+a.ResourceID)
 				return nil
 			},

@@ -56,8 +56,8 @@
 //   - A Service starts no goroutine of its own: the program calls [Service.Run], or
 //     [Service.Process] and [Service.Sweep] at an interval. Process reads all events that
 //     are not over.
-//   - An event that cannot be read is not executed, and the lease of a record that cannot
-//     be read is not waited for.
+//   - An event that cannot be read is not executed. The start of a lease does not wait for
+//     the end of another one that cannot be read.
 //   - The plugins decide which resources exist and which reservation has them. A failed
 //     end is not tried again; its resources may still be in use.
 //   - A lease can be started, ended and deleted, and its reservations updated, only by a

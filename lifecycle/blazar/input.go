@@ -26,7 +26,7 @@ type LeaseUpdate struct {
 	Name       string
 	Start, End time.Time
 	Amounts    map[string]int  // by id of the reservation
-	Attributes json.RawMessage // replaces all of them; the JSON value null is a value
+	Attributes json.RawMessage // empty: they stay; the JSON value null is a value
 }
 
 // checkID refuses ids of leases from which no ids of reservations can be made.

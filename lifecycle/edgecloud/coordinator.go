@@ -129,6 +129,9 @@ func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error
 	} {
 		found, err := sweep(ctx)
 		results, errs = append(results, found...), append(errs, err)
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return results, errors.Join(errs...)
 }

@@ -24,7 +24,7 @@ type Order struct {
 // Orders returns the orders for the CRM of a cloudlet that it has not answered: the
 // caller sends them, now or again. A delete that is still being prepared is no order
 // yet. An AppInst whose ClusterInst was removed otherwise than by [Instances.Delete] is
-// in no orders, because its cloudlet is unknown.
+// in no orders, because there is no cluster to carry them out in.
 //
 // Errors: those of [lifecycle.Manager.List]. A record that cannot be read
 // ([lifecycle.ErrForeign]) hides no other one: the error comes with the other orders.

@@ -59,10 +59,10 @@ func (s ActionState) ended() bool {
 }
 
 // Deploy requests a deploy of a part of a system, at and below a path; the zero
-// path is the whole system. It has these attributes, see [Action]. When Deploy returns, the deploy is stored as pending.
-// Then it takes its lock and is accepted. If another action holds a part of the
-// path, it fails, and its reason names the holders. It never waits for a lock. Of two
-// conflicting requests, the first one gets the lock.
+// path is the whole system. It has these attributes, see [Action]. When Deploy returns,
+// the deploy is stored as pending. Then it takes its lock and is accepted. If another
+// action holds a part of the path, it fails, and its reason names the holders. It never
+// waits for a lock. Of two conflicting requests, the first one gets the lock.
 //
 // Errors, with nothing changed: [lifecycle.ErrNotFound] for a system that does not
 // exist, and [lifecycle.ErrPrecondition] for one that is pending, failed or

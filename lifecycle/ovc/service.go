@@ -25,9 +25,9 @@ type Config struct {
 	// Retention is the time of objects in the recycle bin. Default: [Retention].
 	Retention time.Duration
 	// Observe runs for every object that is stuck, whose payload is a [Model] as JSON. It
-	// may look at the real object, and returns the event that reports what has happened to it, and the actor, such
-	// as [Done] by [Worker]. Without an actor, the object returns to its origin.
-	// Default: none.
+	// may look at the real object, and returns the event that reports what has happened
+	// to it, and the actor, such as [Done] by [Worker]. Without an actor, the object
+	// returns to its origin. Default: none.
 	Observe func(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error)
 	// Owner is this process, if several work on one store. Default: none; the
 	// actions of a dead process are then found by their deadlines only.
