@@ -21,8 +21,8 @@ type Model[S comparable] struct {
 	Next func(s S, step func(label string, fault bool, next S))
 	// Always has the invariants by name. Explore checks them in order of names.
 	Always map[string]func(s S) error
-	// Rests reports whether a state is a resting one, see [System.Rests]. nil:
-	// Explore checks the invariants only.
+	// Rests reports whether a state is a resting one, see [System.Rests]. nil: every
+	// state must have a step that is no fault.
 	Rests func(s S) bool
 }
 

@@ -63,7 +63,7 @@ func (r *reference) depth() int { return r.far[r.order[len(r.order)-1]] }
 
 func (r *reference) stuck(rests func(string) bool) func(string) bool {
 	return func(s string) bool {
-		return !rests(s) && !slices.ContainsFunc(r.edges[s], func(e refEdge) bool { return !e.fault })
+		return !(rests != nil && rests(s)) && !slices.ContainsFunc(r.edges[s], func(e refEdge) bool { return !e.fault })
 	}
 }
 
@@ -96,10 +96,10 @@ func (r *reference) lost(rests func(string) bool) func(string) bool {
 
 // agrees fails unless the verdict is that of the reference.
 func (r *reference) agrees(t require.TestingT, v *explore.Verdict, bad, rests func(string) bool) {
-	if rests == nil {
-		rests = func(string) bool { return true }
+	violated, stuck, lost := r.nearest(bad), r.nearest(r.stuck(rests)), -1
+	if rests != nil {
+		lost = r.nearest(r.lost(rests))
 	}
-	violated, stuck, lost := r.nearest(bad), r.nearest(r.stuck(rests)), r.nearest(r.lost(rests))
 	far := -1
 	require.Equal(t, v.Outcome == explore.Violated, v.Property != "", "a property only of what violates it: %s", v)
 	require.Equal(t, v.Outcome == explore.Violated, v.Problem != nil)

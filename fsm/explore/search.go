@@ -119,7 +119,7 @@ func (s *search) batch(ctx context.Context, from, to int) (done bool, err error)
 		s.merge(c)
 	}
 	for _, c := range s.chunks[:n] {
-		if s.live && c.stuck != noState { // nearer than every new state
+		if c.stuck != noState { // nearer than every new state
 			s.found(Stuck, s.store.path(c.stuck), nil)
 			return true, nil
 		}
@@ -170,7 +170,7 @@ func (s *search) expandChunk(c *chunk) {
 		before := len(c.faults)
 		c.x.expand(s.store.state(id))
 		c.ends = append(c.ends, len(c.faults))
-		if s.live && c.stuck == noState && !s.rests.has(id) && !hasFalse(c.faults[before:]) {
+		if c.stuck == noState && !(s.live && s.rests.has(id)) && !hasFalse(c.faults[before:]) {
 			c.stuck = id
 		}
 	}

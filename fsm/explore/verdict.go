@@ -18,7 +18,8 @@ const (
 	Holds
 	// Violated: an invariant does not hold in a reachable state.
 	Violated
-	// Stuck: a reachable state is not a resting one, and only faults lead out of it.
+	// Stuck: a reachable state is not a resting one, and only faults lead out of it. If
+	// the system declares no resting states, this is any state without other steps.
 	Stuck
 	// Livelock: from a reachable state the system can go on forever and cannot come
 	// to rest without further faults.
