@@ -7,6 +7,8 @@ type expander struct {
 	next   []byte
 	emit   func(next []byte, m move)
 	misses []miss
+	// waiting are the fair actions that have no room in their channel.
+	waiting []uint32
 	// happened marks the losses by channel, then the duplications by channel, then
 	// the faults, that were possible in some state.
 	happened []bool
@@ -18,6 +20,7 @@ type move struct {
 	at      int // handler; channel of a loss or duplication; fault
 	message uint32
 	label   uint32
+	fair    uint32 // number of its fair action; 0: none
 }
 
 func newExpander(t *tables) *expander {
@@ -30,7 +33,7 @@ func newExpander(t *tables) *expander {
 // of declaration, then losses and duplications, then other faults. It notes in
 // misses the results that the tables lack.
 func (x *expander) expand(state []byte) {
-	x.state = state
+	x.state, x.waiting = state, x.waiting[:0]
 	for i, h := range x.t.sys.handlers {
 		switch h.kind {
 		case StepAct:
@@ -70,22 +73,27 @@ func (x *expander) act(at int, h *handler) {
 		if r.fault {
 			kind = StepFault
 		}
-		x.emit(x.next, move{kind: kind, at: at, label: r.label})
+		x.emit(x.next, move{kind: kind, at: at, label: r.label, fair: r.fair})
 	}
 }
 
 func (x *expander) send(at int, h *handler) {
 	is := x.t.sys.channels[h.channel].is
 	n := x.t.lay.queue(x.state, h.channel).len()
-	if n == is.Capacity {
+	full := n == is.Capacity
+	if full && h.fair == nil {
 		return
 	}
 	for _, r := range x.results(at, h, 0) {
+		if full {
+			x.waiting = append(x.waiting, r.fair)
+			continue
+		}
 		x.begin()
 		x.t.lay.setLocal(x.next, h.actor, r.next)
 		q := x.t.lay.queue(x.next, h.channel)
 		q.insert(q.place(n, r.message, is.Ordered), r.message)
-		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label})
+		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label, fair: r.fair})
 	}
 }
 
@@ -103,7 +111,7 @@ func (x *expander) deliver(at int, h *handler) {
 			x.begin()
 			x.t.lay.setLocal(x.next, h.actor, r.next)
 			x.t.lay.queue(x.next, h.channel).remove(i)
-			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label})
+			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label, fair: r.fair})
 		}
 	}
 }

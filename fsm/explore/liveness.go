@@ -5,40 +5,49 @@ import (
 	"iter"
 )
 
-// finish looks for states from which the system cannot come to rest, once all
-// states are known.
+// between is the number of states between two checks of the context.
+const between = 1 << 14
+
+// finish checks the properties that need all states: whether the system can come to rest,
+// and those of [System.LeadsTo].
 func (s *search) finish(ctx context.Context) error {
 	s.verdict.Bytes = max(s.verdict.Bytes, s.bytes())
-	if !s.live {
-		s.holds()
-		return nil
-	}
 	s.store.slots = nil // the search is over
-	if err := s.spread(ctx); err != nil {
-		return err
+	if s.live {
+		if err := s.spread(ctx); err != nil {
+			return err
+		}
+		for id := range uint32(s.store.n) {
+			if s.rests.has(id) {
+				continue
+			}
+			if loop := s.loop(id); loop != nil {
+				s.found(Livelock, s.store.path(id), loop, nil)
+				return nil
+			}
+		}
 	}
-	for id := range uint32(s.store.n) {
-		if s.rests.has(id) {
-			continue
-		}
-		if loop := s.loop(id); loop != nil {
-			s.found(Livelock, s.store.path(id), loop)
-			return nil
-		}
+	if done, err := s.checkLeadsTo(ctx); done || err != nil {
+		return err
 	}
 	s.holds()
 	return nil
 }
 
+// edgesOf returns the range of the edges of a state.
+func (s *search) edgesOf(id uint32) (from, to uint32) {
+	if id > 0 {
+		from = s.ends.at(int(id - 1))[0]
+	}
+	return from, s.ends.at(int(id))[0]
+}
+
 // successors yields the states to which steps without faults lead.
 func (s *search) successors(id uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		from := uint32(0)
-		if id > 0 {
-			from = s.ends.at(int(id - 1))[0]
-		}
-		for i := from; i < s.ends.at(int(id))[0]; i++ {
-			if !yield(s.edges.at(int(i))[0]) {
+		from, to := s.edgesOf(id)
+		for i := from; i < to; i++ {
+			if next := s.edges.at(int(i))[0]; next&isFault == 0 && !yield(next) {
 				return
 			}
 		}
@@ -49,7 +58,6 @@ func (s *search) successors(id uint32) iter.Seq[uint32] {
 // there are no more. Most steps lead to later states, so it starts with the latest
 // one. Some steps lead to earlier states, so it alternates the direction.
 func (s *search) spread(ctx context.Context) error {
-	const between = 1 << 14 // states between checks of the context
 	for back, changed := true, true; changed; back = !back {
 		changed = false
 		for i := range s.store.n {

@@ -24,7 +24,16 @@ type Model[S comparable] struct {
 	// Rests reports whether a state is a resting one, see [System.Rests]. nil: every
 	// state must have a step that is no fault.
 	Rests func(s S) bool
+	// LeadsTo has the liveness properties by name, see [System.LeadsTo]. Explore checks
+	// them in order of names.
+	LeadsTo map[string]LeadsTo[S]
+	// Fair reports whether the steps with a label are fair, see [Action.Fair]. Steps with
+	// the same label are one action. nil: no step is fair.
+	Fair func(label string) bool
 }
+
+// LeadsTo is a liveness property of a [Model]: a state of From is followed by a state of To.
+type LeadsTo[S comparable] struct{ From, To func(s S) bool }
 
 // Explore explores the model, see [System.Explore].
 func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error) {
@@ -34,11 +43,12 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 	if m.Next == nil {
 		sys.problem("", "no function Next")
 	} else {
-		addHandler(state, StepAct, nil, func(s S, _ none, emit func(result[S, none])) {
+		steps := addHandler(state, StepAct, nil, func(s S, _ none, emit func(result[S, none])) {
 			m.Next(s, func(label string, fault bool, next S) {
 				emit(result[S, none]{label: label, fault: fault, next: next})
 			})
 		})
+		steps.h.fair = m.Fair
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Always)) {
 		if holds := m.Always[name]; holds != nil {
@@ -49,6 +59,14 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 	}
 	if m.Rests != nil {
 		sys.Rests(func(v *View) bool { return m.Rests(state.In(v)) })
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.LeadsTo)) {
+		p := m.LeadsTo[name]
+		if p.From == nil || p.To == nil {
+			sys.LeadsTo(name, nil, nil)
+			continue
+		}
+		sys.LeadsTo(name, func(v *View) bool { return p.From(state.In(v)) }, func(v *View) bool { return p.To(state.In(v)) })
 	}
 	return sys.Explore(ctx, config)
 }

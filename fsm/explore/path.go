@@ -6,8 +6,8 @@ import (
 )
 
 // trace names the steps of a run and of the loop at its end. Both stand in reverse
-// order.
-func (s *search) trace(reversed, reversedLoop [][]byte) *Trace {
+// order. fair has the fair actions that the steps of the loop take, in order; nil: any.
+func (s *search) trace(reversed, reversedLoop [][]byte, fair []uint32) *Trace {
 	run := slices.Concat(reversedLoop, reversed)
 	slices.Reverse(run)
 	t := s.t
@@ -17,20 +17,25 @@ func (s *search) trace(reversed, reversedLoop [][]byte) *Trace {
 	}
 	t.begin(tr, run[0])
 	for i, next := range run[1:] {
-		forever := i >= len(run)-1-tr.Loop
-		m := t.moveTo(run[i], next, forever)
+		at, action := i-(len(run)-1-tr.Loop), uint32(0)
+		if at >= 0 && fair != nil {
+			action = fair[at]
+		}
+		m := t.moveTo(run[i], next, at >= 0, action)
 		tr.Steps = append(tr.Steps, t.stepOf(m, run[i], next))
 	}
 	return tr
 }
 
-// moveTo returns the first move that leads from one state to another. The tables
-// have the results of all handlers in a state that the search expanded.
-func (t *tables) moveTo(from, to []byte, noFaults bool) (m move) {
+// moveTo returns the first move that leads from one state to another, if possible one
+// that takes a fair action. The tables have the results of all handlers in a state that
+// the search expanded.
+func (t *tables) moveTo(from, to []byte, noFaults bool, fair uint32) (m move) {
 	found := false
 	x := newExpander(t)
 	x.emit = func(next []byte, by move) {
-		if !found && bytes.Equal(next, to) && !(noFaults && by.kind.Fault()) {
+		better := !found || m.fair != fair && by.fair == fair
+		if better && bytes.Equal(next, to) && !(noFaults && by.kind.Fault()) {
 			m, found = by, true
 		}
 	}

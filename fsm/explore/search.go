@@ -26,10 +26,12 @@ type search struct {
 	config  Config
 	workers int
 	verdict *Verdict
-	live    bool // the system has resting states, so the search keeps the edges
+	live    bool      // the system has resting states, so the search keeps the edges
+	leads   []leadsTo // properties to check; with them, the search keeps the edges of faults too
 	store   *store
 	rests   bits         // by state
-	edges   slab[uint32] // steps without faults: the next states of each state in turn
+	pending []pending    // by property
+	edges   slab[uint32] // the next states of each state in turn, with isFault
 	ends    slab[uint32] // by state: the place in edges where its own end
 	chunks  []*chunk
 }
@@ -38,6 +40,9 @@ const (
 	chunkStates = 128
 	batchChunks = 32
 )
+
+// isFault marks the edge of a fault. The numbers of states are smaller.
+const isFault = 1 << 31
 
 // chunk is a range of states with the results of one worker.
 type chunk struct {
@@ -66,6 +71,10 @@ func newSearch(t *tables, config *Config) *search {
 		t: t, config: *config, workers: config.Workers, live: t.sys.rests != nil,
 		verdict: &Verdict{System: t.sys.name}, store: newStore(t.lay.size),
 		edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1},
+	}
+	if !config.SkipLeadsTo {
+		s.leads = t.sys.leads
+		s.pending = make([]pending, len(s.leads))
 	}
 	if s.workers <= 0 {
 		s.workers = runtime.GOMAXPROCS(0)
@@ -120,7 +129,7 @@ func (s *search) batch(ctx context.Context, from, to int) (done bool, err error)
 	}
 	for _, c := range s.chunks[:n] {
 		if c.stuck != noState { // nearer than every new state
-			s.found(Stuck, s.store.path(c.stuck), nil)
+			s.found(Stuck, s.store.path(c.stuck), nil, nil)
 			return true, nil
 		}
 	}
@@ -187,16 +196,19 @@ func hasFalse(list []bool) bool {
 
 // merge adds the successors of a chunk to the store, and the edges.
 func (s *search) merge(c *chunk) {
-	size, i := s.t.lay.size, 0
+	size, i, keep := s.t.lay.size, 0, s.live || len(s.leads) > 0
 	s.verdict.Steps += len(c.faults)
 	for n, end := range c.ends {
 		for ; i < end; i++ {
 			next, _ := s.store.add(c.states[i*size:(i+1)*size], c.hashes[i], c.from+uint32(n))
-			if s.live && !c.faults[i] {
+			switch {
+			case !c.faults[i] && keep:
 				s.edges.push()[0] = next
+			case len(s.leads) > 0:
+				s.edges.push()[0] = next | isFault
 			}
 		}
-		if s.live {
+		if keep {
 			s.ends.push()[0] = uint32(s.edges.n)
 		}
 	}
@@ -205,7 +217,11 @@ func (s *search) merge(c *chunk) {
 // inspect calls the invariants for every state, from a number on.
 func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 	if s.live {
-		s.rests = append(s.rests, make(bits, (s.store.n+63)/64-len(s.rests))...)
+		s.rests.grow(s.store.n)
+	}
+	for i := range s.pending {
+		s.pending[i].from.grow(s.store.n)
+		s.pending[i].to.grow(s.store.n)
 	}
 	for from < s.store.n {
 		// Chunks of a multiple of 64 states write to different words of rests.
@@ -225,7 +241,7 @@ func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 		for _, c := range chunks {
 			if c.broken.problem != nil {
 				s.verdict.Property, s.verdict.Problem = s.t.sys.always[c.broken.property].name, c.broken.problem
-				s.found(Violated, s.store.path(c.broken.id), nil)
+				s.found(Violated, s.store.path(c.broken.id), nil, nil)
 				return true, nil
 			}
 		}
@@ -255,6 +271,14 @@ func (s *search) inspectChunk(c *chunk) {
 		if s.live && s.t.sys.rests(&view) {
 			s.rests.add(id)
 		}
+		for i, p := range s.leads {
+			part = partName("property", p.name)
+			if p.to(&view) {
+				s.pending[i].to.add(id)
+			} else if p.from(&view) {
+				s.pending[i].from.add(id)
+			}
+		}
 	}
 	returned = true
 }
@@ -272,18 +296,21 @@ func (s *search) bounded() bool {
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
 	n := s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
+	for _, p := range s.pending {
+		n += 8 * int64(cap(p.from)+cap(p.to))
+	}
 	for _, c := range s.chunks {
 		n += int64(cap(c.states)+cap(c.faults)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
 	}
 	return n
 }
 
-// found completes the verdict with the trace of a run and of its loop. The run
-// stands in reverse order.
-func (s *search) found(o Outcome, reversed, loop [][]byte) {
+// found completes the verdict with the trace of a run and of its loop. Both stand in
+// reverse order. See trace for fair.
+func (s *search) found(o Outcome, reversed, loop [][]byte, fair []uint32) {
 	v := s.verdict
 	v.Outcome = o
-	v.Trace = s.trace(reversed, loop)
+	v.Trace = s.trace(reversed, loop, fair)
 	v.Trace.Outcome, v.Trace.Property = o, v.Property
 	if v.Problem != nil {
 		v.Trace.Problem = v.Problem.Error()
@@ -299,6 +326,9 @@ func (s *search) holds() {
 		}
 	}
 	s.verdict.Outcome, s.verdict.Unused = Holds, s.t.unused(happened)
+	for _, p := range s.leads {
+		s.verdict.Live = append(s.verdict.Live, p.name)
+	}
 }
 
 // parallel calls do(i) for every i below n with the given number of workers. It returns

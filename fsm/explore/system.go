@@ -25,6 +25,7 @@ type System struct {
 	faults   []*Fault
 	always   []property
 	rests    func(*View) bool
+	leads    []leadsTo
 	model    bool // made by a [Model]
 	problems []error
 }
@@ -115,8 +116,8 @@ func (s *System) check() []error {
 	if len(s.actors) == 0 {
 		add("", "no actor")
 	}
-	if len(s.always) == 0 && s.rests == nil {
-		add("", "nothing to check: no invariant and no resting states")
+	if len(s.always) == 0 && s.rests == nil && len(s.leads) == 0 {
+		add("", "nothing to check: no invariant, no resting states and no property")
 	}
 	moves := false
 	sends, receives := make([]bool, len(s.channels)), make([]bool, len(s.channels))

@@ -20,7 +20,8 @@ type tables struct {
 	locals   []table // by actor
 	messages []table // by channel
 	labels   *interned[string]
-	results  []results // by handler
+	actions  *interned[action] // the fair ones
+	results  []results         // by handler
 	kept     int64     // bytes of results
 }
 
@@ -33,6 +34,21 @@ func (r results) of(local, message uint32) []allowed {
 		return nil
 	}
 	return r[local][message]
+}
+
+// action is a fair action. A local step has a label, and any other step a message.
+type action struct {
+	h              *handler
+	label, message uint32
+}
+
+// number returns the number of the fair action of a result. It counts from 1.
+func (t *tables) number(h *handler, r *allowed) uint32 {
+	a := action{h: h, message: r.message}
+	if h.kind == StepAct {
+		a = action{h: h, label: r.label}
+	}
+	return t.actions.add(a) + 1
 }
 
 // table is an [interned] without its type.
@@ -72,7 +88,7 @@ func (t *interned[T]) bytes() int64 {
 }
 
 func newTables(s *System) *tables {
-	t := &tables{sys: s, lay: newLayout(s), labels: newInterned[string](), results: make([]results, len(s.handlers))}
+	t := &tables{sys: s, lay: newLayout(s), labels: newInterned[string](), actions: newInterned[action](), results: make([]results, len(s.handlers))}
 	for _, a := range s.actors {
 		t.locals = append(t.locals, a.table())
 	}
@@ -124,7 +140,7 @@ func (t *tables) texts(state []byte, channel int) []string {
 }
 
 func (t *tables) bytes() int64 {
-	n := t.kept + t.labels.bytes()
+	n := t.kept + t.labels.bytes() + t.actions.bytes()
 	for _, of := range [][]table{t.locals, t.messages} {
 		for _, l := range of {
 			n += l.bytes()
