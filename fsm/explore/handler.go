@@ -4,8 +4,8 @@ package explore
 type handler struct {
 	kind    StepKind
 	actor   int
-	channel int    // of StepSend and StepDeliver
-	fault   string // name of the fault, of StepFault
+	channel int                     // of StepSend and StepDeliver
+	fault   string                  // name of the fault, of StepFault
 	fair    func(label string) bool // reports whether its steps are fair; nil: none is
 	// call calls the function. Several goroutines may do so at once. It returns a
 	// function that numbers the results, which one goroutine calls.

@@ -170,13 +170,15 @@ func TestLeadsToOfEveryMessage(t *testing.T) {
 	}
 }
 
-// A fair send into a channel that stays full waits forever.
+// A fair send into a channel that stays full waits forever, also if the channel need not
+// stay full.
 func TestLeadsToBehindAFullChannel(t *testing.T) {
 	sys := explore.New("full")
-	a, b := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0)
+	a, b, other := explore.NewActor(sys, "a", 0), explore.NewActor(sys, "b", 0), explore.NewActor(sys, "other", 0)
 	full := explore.NewChannel(sys, "full", explore.Channel{Capacity: 1}, 1)
 	explore.Sends(a, full, func(_ int, send func(string, int, int)) { send("", 2, 9) }).Fair()
-	explore.Receives(b, full, func(int, int, func(string, int)) {}) // not fair
+	explore.Sends(other, full, func(l int, send func(string, int, int)) { send("", 1, l) }) // not fair
+	explore.Receives(b, full, func(int, int, func(string, int)) {})                         // not fair
 	b.Acts(func(l int, step func(string, int)) { step("turns", 1-l) }).Fair()
 	sys.LeadsTo("sent", func(*explore.View) bool { return true }, func(v *explore.View) bool { return a.In(v) == 9 })
 	v := explored(t, sys, nil)

@@ -22,7 +22,7 @@ type tables struct {
 	labels   *interned[string]
 	actions  *interned[action] // the fair ones
 	results  []results         // by handler
-	kept     int64     // bytes of results
+	kept     int64             // bytes of results
 }
 
 // results are what a handler allows: by local state, then by message if it is a
