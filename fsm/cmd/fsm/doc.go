@@ -37,9 +37,14 @@
 //
 // verify without a history explores the table as a protocol: one object, the peer
 // that does its work, messages that are lost, duplicated and reordered, an owner
-// that dies, and a sweeper. It reports whether the object can come to rest from
-// every state that it reaches, or a shortest path to a state from which it cannot. An
-// inconclusive exploration is a finding.
+// that dies, and a sweeper. It reports
+//
+//   - whether the object can come to rest from every state that it reaches, or a shortest
+//     path to a state from which it cannot
+//   - whether every operation ends if the sweeper keeps sweeping, the peer keeps working
+//     and messages are not lost forever, or a run in which one does not
+//
+// An inconclusive exploration is a finding.
 //
 // # Compared versions
 //
