@@ -42,12 +42,15 @@ func (s *search) edgesOf(id uint32) (from, to uint32) {
 	return from, s.ends.at(int(id))[0]
 }
 
+// edge returns the next state of an edge, with isFault.
+func (s *search) edge(i uint32) uint32 { return s.edges.at(int(i))[0] }
+
 // successors yields the states to which steps without faults lead.
 func (s *search) successors(id uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		from, to := s.edgesOf(id)
 		for i := from; i < to; i++ {
-			if next := s.edges.at(int(i))[0]; next&isFault == 0 && !yield(next) {
+			if next := s.edge(i); next&isFault == 0 && !yield(next) {
 				return
 			}
 		}

@@ -88,7 +88,7 @@ func (l *pass) reach(from, home uint32, due map[uint32]bool) (way []step) {
 		}
 		edge, _ := l.s.edgesOf(id)
 		for i, a := range l.fair {
-			next := l.s.edges.at(int(edge) + i)[0]
+			next := l.s.edge(edge + uint32(i))
 			if next&isFault != 0 || l.group[next] != l.group[id] {
 				continue
 			}

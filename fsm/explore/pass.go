@@ -23,8 +23,8 @@ type pass struct {
 	in     []uint32 // the actions that are seen
 }
 
-// passBytes is the most memory that a state needs in a pass: its entries in the lists
-// above, in the list of the region, in the stack, and in the list of calls.
+// passBytes is the memory that a state needs in a pass: its entries in the lists above, in
+// the list of the region, in the stack, and in the list of calls.
 const passBytes = 4*4 + 4 + 4 + 8
 
 // sight is what the states of a component show about an action.
@@ -67,7 +67,7 @@ func (l *pass) region(p *pending) (states []uint32) {
 	for i := 0; i < len(states); i++ {
 		from, to := l.s.edgesOf(states[i])
 		for e := from; e < to; e++ {
-			visit(l.s.edges.at(int(e))[0]&^isFault, states[i])
+			visit(l.s.edge(e)&^isFault, states[i])
 		}
 	}
 	return states
@@ -141,7 +141,7 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 			at := &calls[len(calls)-1]
 			id := at.id
 			if _, end := l.s.edgesOf(id); at.edge < end {
-				next := l.s.edges.at(int(at.edge))[0]
+				next := l.s.edge(at.edge)
 				at.edge++
 				switch {
 				case next&isFault != 0 || l.group[next] != group:
@@ -191,7 +191,7 @@ func (l *pass) unfair(c []uint32) uint32 {
 			if a != 0 {
 				s := see(a, id)
 				s.possible = true
-				s.taken = s.taken || l.group[l.s.edges.at(int(edge) + i)[0]] == l.group[id]
+				s.taken = s.taken || l.group[l.s.edge(edge+uint32(i))] == l.group[id]
 			}
 		}
 		for _, a := range l.x.waiting {
