@@ -7,8 +7,7 @@ type expander struct {
 	next   []byte
 	emit   func(next []byte, m move)
 	misses []miss
-	// waiting are the fair actions that have no room in their channel.
-	waiting []uint32
+	waits  bool // emit the fair sends that wait for room too
 	// happened marks the losses by channel, then the duplications by channel, then
 	// the faults, that were possible in some state.
 	happened []bool
@@ -33,7 +32,7 @@ func newExpander(t *tables) *expander {
 // of declaration, then losses and duplications, then other faults. It notes in
 // misses the results that the tables lack.
 func (x *expander) expand(state []byte) {
-	x.state, x.waiting = state, x.waiting[:0]
+	x.state = state
 	for i, h := range x.t.sys.handlers {
 		switch h.kind {
 		case StepAct:
@@ -81,12 +80,14 @@ func (x *expander) send(at int, h *handler) {
 	is := x.t.sys.channels[h.channel].is
 	n := x.t.lay.queue(x.state, h.channel).len()
 	full := n == is.Capacity
-	if full && h.fair == nil {
+	if full && !x.waits {
 		return
 	}
 	for _, r := range x.results(at, h, 0) {
 		if full {
-			x.waiting = append(x.waiting, r.fair)
+			if r.fair != 0 {
+				x.emit(x.state, move{kind: StepSend, fair: r.fair | waits})
+			}
 			continue
 		}
 		x.begin()

@@ -1,9 +1,6 @@
 package explore
 
-import (
-	"context"
-	"iter"
-)
+import "context"
 
 // between is the number of states between two checks of the context.
 const between = 1 << 14
@@ -21,8 +18,9 @@ func (s *search) finish(ctx context.Context) error {
 			if s.rests.has(id) {
 				continue
 			}
-			if loop := s.loop(id); loop != nil {
-				s.found(Livelock, s.store.path(id), loop, nil)
+			loop := s.way(id, func(edge) bool { return true }, func(e edge) bool { return e.to == id })
+			if loop != nil {
+				s.found(Livelock, s.store.path(id), loop)
 				return nil
 			}
 		}
@@ -32,29 +30,6 @@ func (s *search) finish(ctx context.Context) error {
 	}
 	s.holds()
 	return nil
-}
-
-// edgesOf returns the range of the edges of a state.
-func (s *search) edgesOf(id uint32) (from, to uint32) {
-	if id > 0 {
-		from = s.ends.at(int(id - 1))[0]
-	}
-	return from, s.ends.at(int(id))[0]
-}
-
-// edge returns the next state of an edge, with isFault.
-func (s *search) edge(i uint32) uint32 { return s.edges.at(int(i))[0] }
-
-// successors yields the states to which steps without faults lead.
-func (s *search) successors(id uint32) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		from, to := s.edgesOf(id)
-		for i := from; i < to; i++ {
-			if next := s.edge(i); next&isFault == 0 && !yield(next) {
-				return
-			}
-		}
-	}
 }
 
 // spread adds to rests every state from which a step leads to one of rests, until
@@ -74,35 +49,12 @@ func (s *search) spread(ctx context.Context) error {
 			if s.rests.has(id) {
 				continue
 			}
-			for next := range s.successors(id) {
-				if s.rests.has(next) {
+			for e := range s.edgesOf(id) {
+				if e.isStep() && s.rests.has(e.to) {
 					s.rests.add(id)
 					changed = true
 					break
 				}
-			}
-		}
-	}
-	return nil
-}
-
-// loop returns the states of a shortest path from a state back to it, or nil if there
-// is none. It includes the state once.
-func (s *search) loop(id uint32) [][]byte {
-	before := map[uint32]uint32{}
-	for work := []uint32{id}; len(work) > 0; work = work[1:] {
-		at := work[0]
-		for next := range s.successors(at) {
-			if next == id {
-				states := [][]byte{s.store.state(id)}
-				for ; at != id; at = before[at] {
-					states = append(states, s.store.state(at))
-				}
-				return states
-			}
-			if _, seen := before[next]; !seen {
-				before[next] = at
-				work = append(work, next)
 			}
 		}
 	}

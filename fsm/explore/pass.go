@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -10,17 +11,14 @@ import (
 // components of the region, by the algorithm of Tarjan, and asks for each whether a run
 // that visits all of its states and takes all of its steps is fair.
 type pass struct {
-	s *search
-	x *expander
+	*search
 	// By state. The states of one group are examined together. Group 0 is outside.
 	group  []uint32
 	before []uint32 // the state before it in the region; noState: the property begins here
 	order  []uint32 // of the visit, from 1; 0: not visited
 	low    []uint32 // the earliest state on the stack that it reaches
 	groups uint32
-	fair   []uint32 // of the state that look examined: the fair action of each step
-	seen   []sight  // by action
-	in     []uint32 // the actions that are seen
+	seen   map[uint32]sight // by fair action
 }
 
 // passBytes is the memory that a state needs in a pass: its entries in the lists above, in
@@ -36,19 +34,11 @@ type sight struct {
 }
 
 func newPass(s *search) *pass {
-	l := &pass{s: s, x: newExpander(s.t), groups: 1, seen: make([]sight, s.t.actions.size()+1)}
-	for _, list := range []*[]uint32{&l.group, &l.before, &l.order, &l.low} {
-		*list = make([]uint32, s.store.n)
+	n := s.store.n
+	return &pass{
+		search: s, groups: 1, seen: make(map[uint32]sight),
+		group: make([]uint32, n), before: make([]uint32, n), order: make([]uint32, n), low: make([]uint32, n),
 	}
-	l.x.emit = func(_ []byte, m move) { l.fair = append(l.fair, m.fair) }
-	return l
-}
-
-// look lists the actions of a state: in fair those of its steps, in order of its edges, and
-// in x.waiting those that wait for room.
-func (l *pass) look(id uint32) {
-	l.fair = l.fair[:0]
-	l.x.expand(l.s.store.state(id))
 }
 
 // region returns the states in which a property has begun and is not fulfilled.
@@ -59,15 +49,14 @@ func (l *pass) region(p *pending) (states []uint32) {
 			states = append(states, id)
 		}
 	}
-	for id := range uint32(l.s.store.n) {
+	for id := range uint32(l.store.n) {
 		if p.from.has(id) {
 			visit(id, noState)
 		}
 	}
 	for i := 0; i < len(states); i++ {
-		from, to := l.s.edgesOf(states[i])
-		for e := from; e < to; e++ {
-			visit(l.s.edge(e)&^isFault, states[i])
+		for e := range l.edgesOf(states[i]) {
+			visit(e.to, e.from)
 		}
 	}
 	return states
@@ -79,31 +68,21 @@ func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32, err
 	for work := [][]uint32{region}; len(work) > 0 && err == nil; work = work[1:] {
 		err = l.components(ctx, work[0], func(c []uint32) {
 			unfair := l.unfair(c)
-			switch {
-			case unfair == 0:
+			if unfair == 0 {
 				if run == nil || slices.Min(c) < slices.Min(run) {
 					run = slices.Clone(c)
 				}
-			case l.s.t.actions.values[unfair-1].h.kind == StepSend:
-				// A fair run may exist in the states where the channel has no room.
-				if full := l.without(c, unfair); len(full) > 0 {
-					work = append(work, full)
-				}
+				return
+			}
+			// A fair run may exist in the states where the action has no room.
+			full := slices.DeleteFunc(slices.Clone(c), func(id uint32) bool { return slices.Contains(l.possible(id), unfair) })
+			if len(full) > 0 {
+				l.regroup(full)
+				work = append(work, full)
 			}
 		})
 	}
 	return run, err
-}
-
-// without makes a group of the states of a component in which an action is not possible.
-func (l *pass) without(c []uint32, action uint32) (rest []uint32) {
-	for _, id := range c {
-		if l.look(id); !slices.Contains(l.fair, action) {
-			rest = append(rest, id)
-		}
-	}
-	l.regroup(rest)
-	return rest
 }
 
 func (l *pass) regroup(states []uint32) {
@@ -123,8 +102,7 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 	enter := func(id uint32) {
 		visited++
 		l.order[id], l.low[id] = visited, visited
-		from, _ := l.s.edgesOf(id)
-		stack, calls = append(stack, id), append(calls, call{id, from})
+		stack, calls = append(stack, id), append(calls, call{id, l.firstEdge(id)})
 	}
 	for _, id := range states {
 		l.order[id] = 0
@@ -140,15 +118,15 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 			}
 			at := &calls[len(calls)-1]
 			id := at.id
-			if _, end := l.s.edgesOf(id); at.edge < end {
-				next := l.s.edge(at.edge)
+			if at.edge < l.firstEdge(id+1) {
+				e := l.edge(id, at.edge)
 				at.edge++
 				switch {
-				case next&isFault != 0 || l.group[next] != group:
-				case l.order[next] == 0:
-					enter(next)
+				case !e.isStep() || l.group[e.to] != group:
+				case l.order[e.to] == 0:
+					enter(e.to)
 				default:
-					l.low[id] = min(l.low[id], l.order[next])
+					l.low[id] = min(l.low[id], l.order[e.to])
 				}
 				continue
 			}
@@ -173,38 +151,95 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 
 // unfair returns the first action for which no run through all states and steps of a
 // component is fair, or 0.
-func (l *pass) unfair(c []uint32) uint32 {
-	see := func(a, id uint32) *sight {
-		s := &l.seen[a]
-		if s.wants == 0 {
-			l.in = append(l.in, a)
-		}
-		if s.wants == 0 || s.last != id {
-			s.last, s.wants = id, s.wants+1
-		}
-		return s
-	}
+func (l *pass) unfair(c []uint32) (first uint32) {
+	clear(l.seen)
 	for _, id := range c {
-		l.look(id)
-		edge, _ := l.s.edgesOf(id)
-		for i, a := range l.fair {
-			if a != 0 {
-				s := see(a, id)
-				s.possible = true
-				s.taken = s.taken || l.group[l.s.edge(edge+uint32(i))] == l.group[id]
+		for e := range l.edgesOf(id) {
+			if e.fair() == 0 {
+				continue
 			}
-		}
-		for _, a := range l.x.waiting {
-			see(a, id)
+			s := l.seen[e.fair()]
+			if s.wants == 0 || s.last != id {
+				s.last, s.wants = id, s.wants+1
+			}
+			s.possible = s.possible || e.isStep()
+			s.taken = s.taken || e.isStep() && l.inside(e)
+			l.seen[e.fair()] = s
 		}
 	}
-	first := uint32(0)
-	for _, a := range l.in {
-		if s := &l.seen[a]; s.wants == len(c) && s.possible && !s.taken && (first == 0 || a < first) {
+	for a, s := range l.seen {
+		if s.wants == len(c) && s.possible && !s.taken && (first == 0 || a < first) {
 			first = a
 		}
-		l.seen[a] = sight{}
 	}
-	l.in = l.in[:0]
 	return first
+}
+
+// possible lists the fair actions that are possible in a state.
+func (l *pass) possible(id uint32) (actions []uint32) {
+	for e := range l.edgesOf(id) {
+		if e.isStep() && e.fair() != 0 {
+			actions = append(actions, e.fair())
+		}
+	}
+	return actions
+}
+
+func (l *pass) wants(id, action uint32) bool {
+	for e := range l.edgesOf(id) {
+		if e.fair() == action {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *pass) inside(e edge) bool { return l.group[e.from] == l.group[e.to] }
+
+// counterexample completes the verdict with a run to a component and a fair run in it: for
+// every fair action, it takes the action or visits a state that does not want it.
+func (l *pass) counterexample(c []uint32) {
+	slices.Sort(c)
+	due := map[uint32]bool{} // actions that the run has to take
+	for _, id := range c {
+		actions := l.possible(id)
+		if len(actions) == 0 {
+			l.found(Unreached, l.path(id), nil) // the run may stop here
+			return
+		}
+		for _, a := range actions {
+			due[a] = true
+		}
+	}
+	home := c[0]
+	settle := func(id uint32) {
+		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !l.wants(id, a) })
+	}
+	ends := func(e edge) bool {
+		for a := range due {
+			if a == e.fair() || !l.wants(e.to, a) {
+				return true
+			}
+		}
+		return len(due) == 0 && e.to == home
+	}
+	settle(home)
+	var loop []edge
+	for at := home; len(due) > 0 || at != home; at = loop[0].to {
+		way := l.way(at, l.inside, ends)
+		for _, e := range way {
+			delete(due, e.fair())
+			settle(e.to)
+		}
+		loop = append(way, loop...)
+	}
+	l.found(Unreached, l.path(home), loop)
+}
+
+// path returns the states of a run to a state of the region, in reverse order.
+func (l *pass) path(id uint32) (states [][]byte) {
+	for ; l.before[id] != noState; id = l.before[id] {
+		states = append(states, l.store.state(id))
+	}
+	return append(states, l.store.path(id)...)
 }

@@ -6,22 +6,26 @@ import (
 )
 
 // trace names the steps of a run and of the loop at its end. Both stand in reverse
-// order. fair has the fair actions that the steps of the loop take, in order; nil: any.
-func (s *search) trace(reversed, reversedLoop [][]byte, fair []uint32) *Trace {
-	run := slices.Concat(reversedLoop, reversed)
+// order.
+func (s *search) trace(reversed [][]byte, loop []edge) *Trace {
+	var run [][]byte
+	for _, e := range loop {
+		run = append(run, s.store.state(e.to))
+	}
+	run = append(run, reversed...)
 	slices.Reverse(run)
 	t := s.t
 	tr := &Trace{
 		System: t.sys.name, Actors: []TraceActor{}, Channels: []TraceChannel{}, Steps: []TraceStep{},
-		Loop: len(reversedLoop),
+		Loop: len(loop),
 	}
 	t.begin(tr, run[0])
 	for i, next := range run[1:] {
-		at, action := i-(len(run)-1-tr.Loop), uint32(0)
-		if at >= 0 && fair != nil {
-			action = fair[at]
+		forever, action := len(run)-2-i < len(loop), uint32(0)
+		if forever {
+			action = loop[len(run)-2-i].fair()
 		}
-		m := t.moveTo(run[i], next, at >= 0, action)
+		m := t.moveTo(run[i], next, forever, action)
 		tr.Steps = append(tr.Steps, t.stepOf(m, run[i], next))
 	}
 	return tr

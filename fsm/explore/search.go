@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sync/errgroup"
@@ -27,11 +28,11 @@ type search struct {
 	workers int
 	verdict *Verdict
 	live    bool      // the system has resting states, so the search keeps the edges
-	leads   []leadsTo // properties to check; with them, the search keeps the edges of faults too
+	leads   []leadsTo // properties to check
 	store   *store
 	rests   bits         // by state
 	pending []pending    // by property
-	edges   slab[uint32] // the next states of each state in turn, with isFault
+	edges   slab[uint32] // of each state in turn: the next state, and the mark if there are properties
 	ends    slab[uint32] // by state: the place in edges where its own end
 	chunks  []*chunk
 }
@@ -41,9 +42,6 @@ const (
 	batchChunks = 32
 )
 
-// isFault marks the edge of a fault. The numbers of states are smaller.
-const isFault = 1 << 31
-
 // chunk is a range of states with the results of one worker.
 type chunk struct {
 	from, to uint32
@@ -51,7 +49,7 @@ type chunk struct {
 	// The successors, those of one state behind those of the one before it.
 	states []byte
 	hashes []uint64
-	faults []bool
+	marks  []uint32
 	ends   []int  // by state of the chunk
 	stuck  uint32 // the first state without a step; noState: none
 	broken broken
@@ -75,6 +73,7 @@ func newSearch(t *tables, config *Config) *search {
 	if !config.SkipLeadsTo {
 		s.leads = t.sys.leads
 		s.pending = make([]pending, len(s.leads))
+		s.edges.each = 1 + min(1, len(s.leads))
 	}
 	if s.workers <= 0 {
 		s.workers = runtime.GOMAXPROCS(0)
@@ -82,10 +81,15 @@ func newSearch(t *tables, config *Config) *search {
 	s.config.MaxBytes = config.maxBytes()
 	for range batchChunks {
 		c := &chunk{x: newExpander(t)}
+		c.x.waits = len(s.leads) > 0
 		c.x.emit = func(next []byte, m move) {
 			c.states = append(c.states, next...)
 			c.hashes = append(c.hashes, s.store.hash(next))
-			c.faults = append(c.faults, m.kind.Fault())
+			mark := m.fair
+			if m.kind.Fault() {
+				mark |= isFault
+			}
+			c.marks = append(c.marks, mark)
 		}
 		s.chunks = append(s.chunks, c)
 	}
@@ -129,7 +133,7 @@ func (s *search) batch(ctx context.Context, from, to int) (done bool, err error)
 	}
 	for _, c := range s.chunks[:n] {
 		if c.stuck != noState { // nearer than every new state
-			s.found(Stuck, s.store.path(c.stuck), nil, nil)
+			s.found(Stuck, s.store.path(c.stuck), nil)
 			return true, nil
 		}
 	}
@@ -173,39 +177,33 @@ func (s *search) expand(ctx context.Context, chunks []*chunk) error {
 }
 
 func (s *search) expandChunk(c *chunk) {
-	c.states, c.hashes, c.faults, c.ends = c.states[:0], c.hashes[:0], c.faults[:0], c.ends[:0]
+	c.states, c.hashes, c.marks, c.ends = c.states[:0], c.hashes[:0], c.marks[:0], c.ends[:0]
 	c.x.misses, c.stuck = c.x.misses[:0], noState
 	for id := c.from; id < c.to; id++ {
-		before := len(c.faults)
+		before := len(c.marks)
 		c.x.expand(s.store.state(id))
-		c.ends = append(c.ends, len(c.faults))
-		if c.stuck == noState && !(s.live && s.rests.has(id)) && !hasFalse(c.faults[before:]) {
+		c.ends = append(c.ends, len(c.marks))
+		if c.stuck == noState && !(s.live && s.rests.has(id)) && !slices.ContainsFunc(c.marks[before:], isStep) {
 			c.stuck = id
 		}
 	}
 }
 
-func hasFalse(list []bool) bool {
-	for _, b := range list {
-		if !b {
-			return true
-		}
-	}
-	return false
-}
-
 // merge adds the successors of a chunk to the store, and the edges.
 func (s *search) merge(c *chunk) {
 	size, i, keep := s.t.lay.size, 0, s.live || len(s.leads) > 0
-	s.verdict.Steps += len(c.faults)
 	for n, end := range c.ends {
 		for ; i < end; i++ {
-			next, _ := s.store.add(c.states[i*size:(i+1)*size], c.hashes[i], c.from+uint32(n))
+			next := c.from + uint32(n)
+			if c.marks[i]&waits == 0 {
+				s.verdict.Steps++
+				next, _ = s.store.add(c.states[i*size:(i+1)*size], c.hashes[i], next)
+			}
 			switch {
-			case !c.faults[i] && keep:
-				s.edges.push()[0] = next
 			case len(s.leads) > 0:
-				s.edges.push()[0] = next | isFault
+				copy(s.edges.push(), []uint32{next, c.marks[i]})
+			case s.live && isStep(c.marks[i]):
+				s.edges.push()[0] = next
 			}
 		}
 		if keep {
@@ -241,7 +239,7 @@ func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 		for _, c := range chunks {
 			if c.broken.problem != nil {
 				s.verdict.Property, s.verdict.Problem = s.t.sys.always[c.broken.property].name, c.broken.problem
-				s.found(Violated, s.store.path(c.broken.id), nil, nil)
+				s.found(Violated, s.store.path(c.broken.id), nil)
 				return true, nil
 			}
 		}
@@ -300,17 +298,17 @@ func (s *search) bytes() int64 {
 		n += 8 * int64(cap(p.from)+cap(p.to))
 	}
 	for _, c := range s.chunks {
-		n += int64(cap(c.states)+cap(c.faults)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
+		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
 	}
 	return n
 }
 
 // found completes the verdict with the trace of a run and of its loop. Both stand in
-// reverse order. See trace for fair.
-func (s *search) found(o Outcome, reversed, loop [][]byte, fair []uint32) {
+// reverse order.
+func (s *search) found(o Outcome, reversed [][]byte, loop []edge) {
 	v := s.verdict
 	v.Outcome = o
-	v.Trace = s.trace(reversed, loop, fair)
+	v.Trace = s.trace(reversed, loop)
 	v.Trace.Outcome, v.Trace.Property = o, v.Property
 	if v.Problem != nil {
 		v.Trace.Problem = v.Problem.Error()
