@@ -195,7 +195,7 @@ func TestBadSystems(t *testing.T) {
 			`resting states: no function`,
 		},
 		"nil states of a property": {
-			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.LeadsTo("ends", fits, nil) },
+			func(s *explore.System, _ *explore.Actor[int], _ *explore.Chan[int]) { s.LeadsTo("ends", nil, nil) },
 			`property "ends": no function`,
 		},
 		"two properties": {

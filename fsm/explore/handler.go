@@ -63,8 +63,10 @@ func addHandler[L, M comparable](
 				if kind == StepSend {
 					list[i].message = messages.add(r.message)
 				}
-				if r.fair {
-					list[i].fair = t.number(h, &list[i])
+				if r.fair && kind == StepAct {
+					list[i].fair = t.actions.add(action{h, list[i].label}) + 1
+				} else if r.fair {
+					list[i].fair = t.actions.add(action{h, list[i].message}) + 1
 				}
 			}
 			return list

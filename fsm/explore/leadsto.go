@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Action is one function of an actor, as [Actor.Acts], [Sends] or [Receives] added it.
@@ -22,26 +23,24 @@ func (a Action) Fair() {
 	}
 }
 
-// leadsTo is a property with its states.
+// leadsTo is a property.
 type leadsTo struct {
 	name     string
 	from, to func(*View) bool
 }
 
 // LeadsTo adds a liveness property: each run that reaches a state of from is then in a
-// state of to, or reaches one later. Explore considers the runs in which no fault
+// state of to, or reaches one later. A nil from is every state. Explore considers the runs in which no fault
 // happens again and again, and in which the fair actions are taken as [Action.Fair]
 // describes. It checks the properties in order of declaration, after everything else.
 func (s *System) LeadsTo(name string, from, to func(v *View) bool) {
 	part := partName("property", name)
 	s.needName(part, name)
-	if from == nil || to == nil {
+	if to == nil {
 		s.problem(part, "no function")
 	}
-	for _, p := range s.leads {
-		if p.name == name {
-			s.problem(part, "declared twice")
-		}
+	if slices.ContainsFunc(s.leads, func(p leadsTo) bool { return p.name == name }) {
+		s.problem(part, "declared twice")
 	}
 	s.leads = append(s.leads, leadsTo{name, from, to})
 }

@@ -130,7 +130,7 @@ func lossy(send, deliver bool) *explore.System {
 	if deliver {
 		delivers.Fair()
 	}
-	sys.LeadsTo("it arrives", func(*explore.View) bool { return true }, func(v *explore.View) bool { return b.In(v) == "has it" })
+	sys.LeadsTo("it arrives", nil, func(v *explore.View) bool { return b.In(v) == "has it" })
 	return sys
 }
 
@@ -157,7 +157,7 @@ func crowd(capacity int, ordered bool) *explore.System {
 		send("", 2, l)
 	}).Fair()
 	explore.Receives(b, c, func(l, m int, next func(string, int)) { next("", max(l, m)) }).Fair()
-	sys.LeadsTo("the second arrives", func(*explore.View) bool { return true }, func(v *explore.View) bool { return b.In(v) == 2 })
+	sys.LeadsTo("the second arrives", nil, func(v *explore.View) bool { return b.In(v) == 2 })
 	return sys
 }
 
@@ -181,7 +181,7 @@ func TestLeadsToBehindAFullChannel(t *testing.T) {
 	explore.Sends(other, full, func(l int, send func(string, int, int)) { send("", 1, l) }) // not fair
 	explore.Receives(b, full, func(int, int, func(string, int)) {})                         // not fair
 	b.Acts(func(l int, step func(string, int)) { step("turns", 1-l) }).Fair()
-	sys.LeadsTo("sent", func(*explore.View) bool { return true }, func(v *explore.View) bool { return a.In(v) == 9 })
+	sys.LeadsTo("sent", nil, func(v *explore.View) bool { return a.In(v) == 9 })
 	v := explored(t, sys, nil)
 	require.Equal(t, explore.Unreached, v.Outcome, v)
 	require.Equal(t, "| turns turns", labels(v.Trace))

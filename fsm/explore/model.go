@@ -32,7 +32,8 @@ type Model[S comparable] struct {
 	Fair func(label string) bool
 }
 
-// LeadsTo is a liveness property of a [Model]: a state of From is followed by a state of To.
+// LeadsTo is a liveness property of a [Model]: a state of From is followed by a state of
+// To. A nil From is every state.
 type LeadsTo[S comparable] struct{ From, To func(s S) bool }
 
 // Explore explores the model, see [System.Explore].
@@ -50,6 +51,12 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 		})
 		steps.h.fair = m.Fair
 	}
+	in := func(states func(S) bool) func(*View) bool {
+		if states == nil {
+			return nil
+		}
+		return func(v *View) bool { return states(state.In(v)) }
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.Always)) {
 		if holds := m.Always[name]; holds != nil {
 			sys.Always(name, func(v *View) error { return holds(state.In(v)) })
@@ -58,15 +65,11 @@ func (m *Model[S]) Explore(ctx context.Context, config *Config) (*Verdict, error
 		}
 	}
 	if m.Rests != nil {
-		sys.Rests(func(v *View) bool { return m.Rests(state.In(v)) })
+		sys.Rests(in(m.Rests))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.LeadsTo)) {
 		p := m.LeadsTo[name]
-		if p.From == nil || p.To == nil {
-			sys.LeadsTo(name, nil, nil)
-			continue
-		}
-		sys.LeadsTo(name, func(v *View) bool { return p.From(state.In(v)) }, func(v *View) bool { return p.To(state.In(v)) })
+		sys.LeadsTo(name, in(p.From), in(p.To))
 	}
 	return sys.Explore(ctx, config)
 }

@@ -120,21 +120,17 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 			id := at.id
 			if at.edge < l.firstEdge(id+1) {
 				e := l.edge(id, at.edge)
-				at.edge++
-				switch {
-				case !e.isStep() || l.group[e.to] != group:
-				case l.order[e.to] == 0:
-					enter(e.to)
-				default:
-					l.low[id] = min(l.low[id], l.order[e.to])
+				if e.isStep() && l.group[e.to] == group {
+					if l.order[e.to] == 0 {
+						enter(e.to) // and look at the edge again afterwards
+						continue
+					}
+					l.low[id] = min(l.low[id], l.low[e.to])
 				}
+				at.edge++
 				continue
 			}
 			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				caller := calls[len(calls)-1].id
-				l.low[caller] = min(l.low[caller], l.low[id])
-			}
 			if l.low[id] == l.order[id] {
 				first := len(stack) - 1
 				for stack[first] != id {

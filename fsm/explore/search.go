@@ -273,7 +273,7 @@ func (s *search) inspectChunk(c *chunk) {
 			part = partName("property", p.name)
 			if p.to(&view) {
 				s.pending[i].to.add(id)
-			} else if p.from(&view) {
+			} else if p.from == nil || p.from(&view) {
 				s.pending[i].from.add(id)
 			}
 		}

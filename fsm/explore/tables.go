@@ -36,19 +36,10 @@ func (r results) of(local, message uint32) []allowed {
 	return r[local][message]
 }
 
-// action is a fair action. A local step has a label, and any other step a message.
+// action is a fair action: the label of local steps, the message of others.
 type action struct {
-	h              *handler
-	label, message uint32
-}
-
-// number returns the number of the fair action of a result. It counts from 1.
-func (t *tables) number(h *handler, r *allowed) uint32 {
-	a := action{h: h, message: r.message}
-	if h.kind == StepAct {
-		a = action{h: h, label: r.label}
-	}
-	return t.actions.add(a) + 1
+	h  *handler
+	id uint32
 }
 
 // table is an [interned] without its type.

@@ -386,11 +386,9 @@ func (p Blazar) Model() *explore.Model[leases] {
 			"statuses go together":               s.together,
 			"resources have one lease at a time": s.alone,
 		},
-		Rests: s.rests,
-		LeadsTo: map[string]explore.LeadsTo[leases]{
-			"every operation ends": {From: func(all leases) bool { return !s.rests(all) }, To: s.rests},
-		},
-		Fair: fairInBlazar,
+		Rests:   s.rests,
+		LeadsTo: map[string]explore.LeadsTo[leases]{"every operation ends": {To: s.rests}},
+		Fair:    fairInBlazar,
 	}
 }
 

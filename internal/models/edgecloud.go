@@ -435,7 +435,7 @@ func (p EdgeCloud) System() *explore.System {
 	sys.Always("at rest, what is recorded is there", func(v *explore.View) error { return e.agree(ctl.In(v), crm.In(v)) })
 	rests := func(v *explore.View) bool { c := ctl.In(v); return c.Rests(clusters) }
 	sys.Rests(rests)
-	sys.LeadsTo("every operation ends", func(v *explore.View) bool { return !rests(v) }, rests)
+	sys.LeadsTo("every operation ends", nil, rests)
 	return sys
 }
 

@@ -129,19 +129,14 @@ func (l LockTree) Model() *explore.Model[lockState] {
 				return nil
 			},
 		},
-		LeadsTo: map[string]explore.LeadsTo[lockState]{"every wait ends": {
-			From: l.waits, To: func(s lockState) bool { return !l.waits(s) },
-		}},
+		LeadsTo: map[string]explore.LeadsTo[lockState]{"every wait ends": {To: func(s lockState) bool {
+			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 && !c.Holds })
+		}}},
 		Fair: func(label string) bool { return strings.HasSuffix(label, LockReturns.String()) },
 		Rests: func(s lockState) bool {
 			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 || c.Left > 0 })
 		},
 	}
-}
-
-// waits reports whether a client waits.
-func (l *LockTree) waits(s lockState) bool {
-	return slices.ContainsFunc(s.present(), func(i int) bool { return !s.Clients[i].Holds })
 }
 
 // moves yields the moves of a client, with the next state without the grants.

@@ -136,10 +136,9 @@ func (q Queue) Model() *explore.Model[queueState] {
 				return nil
 			},
 		},
-		LeadsTo: map[string]explore.LeadsTo[queueState]{"every action ends": {
-			From: func(s queueState) bool { return len(s.present()) > 0 },
-			To:   func(s queueState) bool { return len(s.present()) == 0 },
-		}},
+		LeadsTo: map[string]explore.LeadsTo[queueState]{
+			"every action ends": {To: func(s queueState) bool { return len(s.present()) == 0 }},
+		},
 		Fair: func(label string) bool { return !strings.HasSuffix(label, QueueSubmit.String()) },
 		Rests: func(s queueState) bool {
 			return !slices.ContainsFunc(s.Tasks[:len(q.Keys)], func(t task) bool { return !t.Ended })

@@ -445,6 +445,6 @@ func (p Upgrade) System() *explore.System {
 		return c.Start.Rests(creations) && c.Upgrade.Rests(upgrades)
 	}
 	sys.Rests(rests)
-	sys.LeadsTo("every operation ends", func(v *explore.View) bool { return !rests(v) }, rests)
+	sys.LeadsTo("every operation ends", nil, rests)
 	return sys
 }

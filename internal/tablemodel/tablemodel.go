@@ -68,7 +68,7 @@ func System(t *fsm.Table, o *Options) (*explore.System, error) {
 		return m.rests(&s)
 	}
 	sys.Rests(rests)
-	sys.LeadsTo("every operation ends", func(v *explore.View) bool { return !rests(v) }, rests)
+	sys.LeadsTo("every operation ends", nil, rests)
 	return sys, nil
 }
 
