@@ -7,7 +7,7 @@ type expander struct {
 	next   []byte
 	emit   func(next []byte, m move)
 	misses []miss
-	waits  bool // emit the fair sends that wait for room too
+	waits  bool // emit the sends that wait for room too
 	// happened marks the losses by channel, then the duplications by channel, then
 	// the faults, that were possible in some state.
 	happened []bool
@@ -19,7 +19,7 @@ type move struct {
 	at      int // handler; channel of a loss or duplication; fault
 	message uint32
 	label   uint32
-	fair    uint32 // number of its fair action; 0: none
+	mark    uint32 // of its edge
 }
 
 func newExpander(t *tables) *expander {
@@ -69,10 +69,10 @@ func (x *expander) act(at int, h *handler) {
 		x.begin()
 		x.t.lay.setLocal(x.next, h.actor, r.next)
 		kind := StepAct
-		if r.fault {
+		if r.mark == isFault {
 			kind = StepFault
 		}
-		x.emit(x.next, move{kind: kind, at: at, label: r.label, fair: r.fair})
+		x.emit(x.next, move{kind: kind, at: at, label: r.label, mark: r.mark})
 	}
 }
 
@@ -85,16 +85,14 @@ func (x *expander) send(at int, h *handler) {
 	}
 	for _, r := range x.results(at, h, 0) {
 		if full {
-			if r.fair != 0 {
-				x.emit(x.state, move{kind: StepSend, fair: r.fair | waits})
-			}
+			x.emit(x.state, move{kind: StepSend, mark: r.mark | waits})
 			continue
 		}
 		x.begin()
 		x.t.lay.setLocal(x.next, h.actor, r.next)
 		q := x.t.lay.queue(x.next, h.channel)
 		q.insert(q.place(n, r.message, is.Ordered), r.message)
-		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label, fair: r.fair})
+		x.emit(x.next, move{kind: StepSend, at: at, message: r.message, label: r.label, mark: r.mark})
 	}
 }
 
@@ -112,7 +110,7 @@ func (x *expander) deliver(at int, h *handler) {
 			x.begin()
 			x.t.lay.setLocal(x.next, h.actor, r.next)
 			x.t.lay.queue(x.next, h.channel).remove(i)
-			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label, fair: r.fair})
+			x.emit(x.next, move{kind: StepDeliver, at: at, message: q.at(i), label: r.label, mark: r.mark})
 		}
 	}
 }
@@ -129,7 +127,7 @@ func (x *expander) disturb(at int, c *channelPart) {
 			x.spend(c.is.Lose.at)
 			x.t.lay.queue(x.next, at).remove(i)
 			x.happened[at] = true
-			x.emit(x.next, move{kind: StepLose, at: at, message: q.at(i)})
+			x.emit(x.next, move{kind: StepLose, at: at, message: q.at(i), mark: isFault})
 		}
 	}
 	for i := range n {
@@ -138,7 +136,7 @@ func (x *expander) disturb(at int, c *channelPart) {
 			x.spend(c.is.Duplicate.at)
 			x.t.lay.queue(x.next, at).insert(i, q.at(i))
 			x.happened[len(x.t.sys.channels)+at] = true
-			x.emit(x.next, move{kind: StepDuplicate, at: at, message: q.at(i)})
+			x.emit(x.next, move{kind: StepDuplicate, at: at, message: q.at(i), mark: isFault})
 		}
 	}
 }
@@ -175,6 +173,6 @@ func (x *expander) fault(at int, f *Fault) {
 	}
 	if possible {
 		x.happened[2*len(x.t.sys.channels)+at] = true
-		x.emit(x.next, move{kind: StepFault, at: at})
+		x.emit(x.next, move{kind: StepFault, at: at, mark: isFault})
 	}
 }

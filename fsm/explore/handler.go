@@ -29,8 +29,7 @@ type allowed struct {
 	next    uint32 // local state of the actor
 	message uint32
 	label   uint32
-	fair    uint32 // number of its fair action; 0: none
-	fault   bool
+	mark    uint32 // of its edge
 }
 
 // addHandler adds a function of an actor. c is nil if it has no channel.
@@ -53,20 +52,23 @@ func addHandler[L, M comparable](
 		}
 		var results []result[L, M]
 		f(locals.values[local], m, func(r result[L, M]) {
-			r.fair = h.fair != nil && !r.fault && h.fair(r.label)
+			r.fair = h.fair != nil && h.fair(r.label)
 			results = append(results, r)
 		})
 		return func() []allowed {
 			list := make([]allowed, len(results))
 			for i, r := range results {
-				list[i] = allowed{next: locals.add(r.next), message: message, label: t.labels.add(r.label), fault: r.fault}
+				list[i] = allowed{next: locals.add(r.next), message: message, label: t.labels.add(r.label)}
 				if kind == StepSend {
 					list[i].message = messages.add(r.message)
 				}
-				if r.fair && kind == StepAct {
-					list[i].fair = t.actions.add(action{h, list[i].label}) + 1
-				} else if r.fair {
-					list[i].fair = t.actions.add(action{h, list[i].message}) + 1
+				switch {
+				case r.fault:
+					list[i].mark = isFault
+				case r.fair && kind == StepAct:
+					list[i].mark = t.actions.add(action{h, list[i].label}) + 1
+				case r.fair:
+					list[i].mark = t.actions.add(action{h, list[i].message}) + 1
 				}
 			}
 			return list

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -54,10 +53,8 @@ func (s *search) checkLeadsTo(ctx context.Context) (done bool, err error) {
 	if len(s.leads) == 0 {
 		return false, nil
 	}
-	v := s.verdict
-	v.Bytes = max(v.Bytes, s.bytes()+passBytes*int64(s.store.n))
-	if v.Bytes > s.config.MaxBytes {
-		v.Reason = fmt.Errorf("%w: %d", ErrMaxBytes, s.config.MaxBytes)
+	s.pass = passBytes * int64(s.store.n)
+	if s.bounded() {
 		return true, nil
 	}
 	for i, p := range s.leads {
@@ -67,7 +64,7 @@ func (s *search) checkLeadsTo(ctx context.Context) (done bool, err error) {
 			return true, err
 		}
 		if run != nil {
-			v.Property = p.name
+			s.verdict.Property = p.name
 			l.counterexample(run)
 			return true, nil
 		}

@@ -18,25 +18,16 @@ type pass struct {
 	order  []uint32 // of the visit, from 1; 0: not visited
 	low    []uint32 // the earliest state on the stack that it reaches
 	groups uint32
-	seen   map[uint32]sight // by fair action
 }
 
 // passBytes is the memory that a state needs in a pass: its entries in the lists above, in
 // the list of the region, in the stack, and in the list of calls.
 const passBytes = 4*4 + 4 + 4 + 8
 
-// sight is what the states of a component show about an action.
-type sight struct {
-	last     uint32 // the last state that wants it
-	wants    int    // number of states in which it is possible, or waits for room
-	possible bool   // in some state
-	taken    bool   // by a step inside the component
-}
-
 func newPass(s *search) *pass {
 	n := s.store.n
 	return &pass{
-		search: s, groups: 1, seen: make(map[uint32]sight),
+		search: s, groups: 1,
 		group: make([]uint32, n), before: make([]uint32, n), order: make([]uint32, n), low: make([]uint32, n),
 	}
 }
@@ -75,7 +66,7 @@ func (l *pass) unending(ctx context.Context, region []uint32) (run []uint32, err
 				return
 			}
 			// A fair run may exist in the states where the action has no room.
-			full := slices.DeleteFunc(slices.Clone(c), func(id uint32) bool { return slices.Contains(l.possible(id), unfair) })
+			full := slices.DeleteFunc(slices.Clone(c), func(id uint32) bool { return slices.Contains(l.actions(id, false), unfair) })
 			if len(full) > 0 {
 				l.regroup(full)
 				work = append(work, full)
@@ -145,49 +136,42 @@ func (l *pass) components(ctx context.Context, states []uint32, found func(c []u
 	return ctx.Err()
 }
 
-// unfair returns the first action for which no run through all states and steps of a
-// component is fair, or 0.
-func (l *pass) unfair(c []uint32) (first uint32) {
-	clear(l.seen)
+// unfair returns an action for which no run through all states and steps of a component is
+// fair, or 0: every state wants it, one can take it, and no step inside takes it.
+func (l *pass) unfair(c []uint32) uint32 {
+	open := l.actions(c[0], true)
+	remove := func(which func(a uint32) bool) { open = slices.DeleteFunc(open, which) }
 	for _, id := range c {
+		wanted := l.actions(id, true)
+		remove(func(a uint32) bool { return !slices.Contains(wanted, a) })
 		for e := range l.edgesOf(id) {
-			if e.fair() == 0 {
-				continue
+			if e.isStep() && l.inside(e) {
+				remove(func(a uint32) bool { return a == e.fair() })
 			}
-			s := l.seen[e.fair()]
-			if s.wants == 0 || s.last != id {
-				s.last, s.wants = id, s.wants+1
-			}
-			s.possible = s.possible || e.isStep()
-			s.taken = s.taken || e.isStep() && l.inside(e)
-			l.seen[e.fair()] = s
+		}
+		if len(open) == 0 {
+			return 0
 		}
 	}
-	for a, s := range l.seen {
-		if s.wants == len(c) && s.possible && !s.taken && (first == 0 || a < first) {
-			first = a
+	for _, id := range c {
+		for _, a := range l.actions(id, false) {
+			if slices.Contains(open, a) {
+				return a
+			}
 		}
 	}
-	return first
+	return 0
 }
 
-// possible lists the fair actions that are possible in a state.
-func (l *pass) possible(id uint32) (actions []uint32) {
+// actions lists the fair actions of a state that are possible, and those that wait for room
+// too if wanted is set.
+func (l *pass) actions(id uint32, wanted bool) (list []uint32) {
 	for e := range l.edgesOf(id) {
-		if e.isStep() && e.fair() != 0 {
-			actions = append(actions, e.fair())
+		if e.fair() != 0 && (wanted || e.isStep()) {
+			list = append(list, e.fair())
 		}
 	}
-	return actions
-}
-
-func (l *pass) wants(id, action uint32) bool {
-	for e := range l.edgesOf(id) {
-		if e.fair() == action {
-			return true
-		}
-	}
-	return false
+	return list
 }
 
 func (l *pass) inside(e edge) bool { return l.group[e.from] == l.group[e.to] }
@@ -198,7 +182,7 @@ func (l *pass) counterexample(c []uint32) {
 	slices.Sort(c)
 	due := map[uint32]bool{} // actions that the run has to take
 	for _, id := range c {
-		actions := l.possible(id)
+		actions := l.actions(id, false)
 		if len(actions) == 0 {
 			l.found(Unreached, l.path(id), nil) // the run may stop here
 			return
@@ -209,11 +193,11 @@ func (l *pass) counterexample(c []uint32) {
 	}
 	home := c[0]
 	settle := func(id uint32) {
-		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !l.wants(id, a) })
+		maps.DeleteFunc(due, func(a uint32, _ bool) bool { return !slices.Contains(l.actions(id, true), a) })
 	}
 	ends := func(e edge) bool {
 		for a := range due {
-			if a == e.fair() || !l.wants(e.to, a) {
+			if a == e.fair() || !slices.Contains(l.actions(e.to, true), a) {
 				return true
 			}
 		}

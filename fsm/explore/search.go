@@ -32,6 +32,7 @@ type search struct {
 	store   *store
 	rests   bits         // by state
 	pending []pending    // by property
+	pass    int64        // bytes that a pass needs; 0: none has begun
 	edges   slab[uint32] // of each state in turn: the next state, and the mark if there are properties
 	ends    slab[uint32] // by state: the place in edges where its own end
 	chunks  []*chunk
@@ -85,11 +86,7 @@ func newSearch(t *tables, config *Config) *search {
 		c.x.emit = func(next []byte, m move) {
 			c.states = append(c.states, next...)
 			c.hashes = append(c.hashes, s.store.hash(next))
-			mark := m.fair
-			if m.kind.Fault() {
-				mark |= isFault
-			}
-			c.marks = append(c.marks, mark)
+			c.marks = append(c.marks, m.mark)
 		}
 		s.chunks = append(s.chunks, c)
 	}
@@ -300,7 +297,7 @@ func (s *search) bytes() int64 {
 	for _, c := range s.chunks {
 		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
 	}
-	return n
+	return n + s.pass
 }
 
 // found completes the verdict with the trace of a run and of its loop. Both stand in
