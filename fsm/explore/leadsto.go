@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Action is one function of an actor, as [Actor.Acts], [Sends] or [Receives] added it.
+// Action is one function of an actor, as [Actor.Acts], [Sends] or [Receives] added it. The
+// methods of the zero Action do nothing.
 type Action struct{ h *handler }
 
 // Fair declares the function fair, which the properties of [System.LeadsTo] depend on: an
@@ -29,9 +30,10 @@ type leadsTo struct {
 }
 
 // LeadsTo adds a liveness property: each run that reaches a state of from is then in a
-// state of to, or reaches one later. A nil from is every state. Explore considers the runs in which no fault
-// happens again and again, and in which the fair actions are taken as [Action.Fair]
-// describes. It checks the properties in order of declaration, after everything else.
+// state of to, or reaches one later. A nil from is every state. Explore considers the runs
+// in which no fault happens again and again, and in which the fair actions are taken as
+// [Action.Fair] describes. It checks the properties in order of declaration, after
+// everything else.
 func (s *System) LeadsTo(name string, from, to func(v *View) bool) {
 	part := partName("property", name)
 	s.needName(part, name)
@@ -44,30 +46,34 @@ func (s *System) LeadsTo(name string, from, to func(v *View) bool) {
 	s.leads = append(s.leads, leadsTo{name, from, to})
 }
 
-// pending are the states in which a property begins, and those in which it is fulfilled.
-type pending struct{ from, to bits }
+// lead is a property in a search, with its states.
+type lead struct {
+	leadsTo
+	begun     bits // states of from that do not fulfil it
+	fulfilled bits // states of to
+}
 
-// checkLeadsTo checks the properties. If one does not hold, or the memory does not
-// suffice, it completes the verdict and returns true.
-func (s *search) checkLeadsTo(ctx context.Context) (done bool, err error) {
-	if len(s.leads) == 0 {
-		return false, nil
+// finishLeadsTo checks the properties, the last check of a search, and completes the
+// verdict.
+func (s *search) finishLeadsTo(ctx context.Context) error {
+	if len(s.leads) > 0 {
+		s.pass = passBytes * int64(s.store.n)
+		if s.bounded() {
+			return nil
+		}
 	}
-	s.pass = passBytes * int64(s.store.n)
-	if s.bounded() {
-		return true, nil
-	}
-	for i, p := range s.leads {
+	for _, p := range s.leads {
 		l := newPass(s)
-		run, err := l.unending(ctx, l.region(&s.pending[i]))
+		run, err := l.unending(ctx, l.region(p))
 		if err != nil {
-			return true, err
+			return err
 		}
 		if run != nil {
 			s.verdict.Property = p.name
 			l.counterexample(run)
-			return true, nil
+			return nil
 		}
 	}
-	return false, nil
+	s.holds()
+	return nil
 }

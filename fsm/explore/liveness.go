@@ -25,11 +25,7 @@ func (s *search) finish(ctx context.Context) error {
 			}
 		}
 	}
-	if done, err := s.checkLeadsTo(ctx); done || err != nil {
-		return err
-	}
-	s.holds()
-	return nil
+	return s.finishLeadsTo(ctx)
 }
 
 // spread adds to rests every state from which a step leads to one of rests, until

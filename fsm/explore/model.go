@@ -28,7 +28,7 @@ type Model[S comparable] struct {
 	// them in order of names.
 	LeadsTo map[string]LeadsTo[S]
 	// Fair reports whether the steps with a label are fair, see [Action.Fair]. Steps with
-	// the same label are one action. nil: no step is fair.
+	// the same label are one action. Faults are never fair. nil: no step is fair.
 	Fair func(label string) bool
 }
 

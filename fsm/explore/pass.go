@@ -33,15 +33,15 @@ func newPass(s *search) *pass {
 }
 
 // region returns the states in which a property has begun and is not fulfilled.
-func (l *pass) region(p *pending) (states []uint32) {
+func (l *pass) region(p *lead) (states []uint32) {
 	visit := func(id, before uint32) {
-		if l.group[id] == 0 && !p.to.has(id) {
+		if l.group[id] == 0 && !p.fulfilled.has(id) {
 			l.group[id], l.before[id] = 1, before
 			states = append(states, id)
 		}
 	}
 	for id := range uint32(l.store.n) {
-		if p.from.has(id) {
+		if p.begun.has(id) {
 			visit(id, noState)
 		}
 	}

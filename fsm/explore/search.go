@@ -27,11 +27,10 @@ type search struct {
 	config  Config
 	workers int
 	verdict *Verdict
-	live    bool      // the system has resting states, so the search keeps the edges
-	leads   []leadsTo // properties to check
+	live    bool    // the system has resting states, so the search keeps the edges
+	leads   []*lead // properties to check
 	store   *store
 	rests   bits         // by state
-	pending []pending    // by property
 	pass    int64        // bytes that a pass needs; 0: none has begun
 	edges   slab[uint32] // of each state in turn: the next state, and the mark if there are properties
 	ends    slab[uint32] // by state: the place in edges where its own end
@@ -72,8 +71,9 @@ func newSearch(t *tables, config *Config) *search {
 		edges: slab[uint32]{each: 1}, ends: slab[uint32]{each: 1},
 	}
 	if !config.SkipLeadsTo {
-		s.leads = t.sys.leads
-		s.pending = make([]pending, len(s.leads))
+		for _, p := range t.sys.leads {
+			s.leads = append(s.leads, &lead{leadsTo: p})
+		}
 		s.edges.each = 1 + min(1, len(s.leads))
 	}
 	if s.workers <= 0 {
@@ -209,14 +209,14 @@ func (s *search) merge(c *chunk) {
 	}
 }
 
-// inspect calls the invariants for every state, from a number on.
+// inspect calls the checks for every state, from a number on.
 func (s *search) inspect(ctx context.Context, from int) (done bool, err error) {
 	if s.live {
 		s.rests.grow(s.store.n)
 	}
-	for i := range s.pending {
-		s.pending[i].from.grow(s.store.n)
-		s.pending[i].to.grow(s.store.n)
+	for _, p := range s.leads {
+		p.begun.grow(s.store.n)
+		p.fulfilled.grow(s.store.n)
 	}
 	for from < s.store.n {
 		// Chunks of a multiple of 64 states write to different words of rests.
@@ -266,12 +266,12 @@ func (s *search) inspectChunk(c *chunk) {
 		if s.live && s.t.sys.rests(&view) {
 			s.rests.add(id)
 		}
-		for i, p := range s.leads {
+		for _, p := range s.leads {
 			part = partName("property", p.name)
 			if p.to(&view) {
-				s.pending[i].to.add(id)
+				p.fulfilled.add(id)
 			} else if p.from == nil || p.from(&view) {
-				s.pending[i].from.add(id)
+				p.begun.add(id)
 			}
 		}
 	}
@@ -291,8 +291,8 @@ func (s *search) bounded() bool {
 // bytes returns the memory that the search has.
 func (s *search) bytes() int64 {
 	n := s.t.bytes() + s.store.bytes() + s.edges.bytes() + s.ends.bytes() + 8*int64(cap(s.rests))
-	for _, p := range s.pending {
-		n += 8 * int64(cap(p.from)+cap(p.to))
+	for _, p := range s.leads {
+		n += 8 * int64(cap(p.begun)+cap(p.fulfilled))
 	}
 	for _, c := range s.chunks {
 		n += int64(cap(c.states)) + 4*int64(cap(c.marks)) + 8*int64(cap(c.hashes)+cap(c.ends)) + int64(unsafe.Sizeof(*c))
