@@ -65,7 +65,8 @@ type compiled struct {
 	eventNames index[string]
 }
 
-// compile compiles a table. REQUIRES: the table has no error.
+// compile compiles a table. REQUIRES: the table refers only to declared states and
+// events.
 func compile(t *Table) *compiled {
 	n := len(t.States)
 	c := &compiled{
@@ -121,7 +122,7 @@ func (c *compiled) edgeOf(t *Table, row, from int) edge {
 	r := &t.Rows[row]
 	e := edge{row: int32(row)}
 	if len(r.Actors) == 0 {
-		e.actors = 1<<len(t.Actors) - 1
+		e.actors = 1<<max(1, len(t.Actors)) - 1
 	}
 	for _, a := range r.Actors {
 		e.actors |= 1 << a
@@ -183,8 +184,12 @@ func (c *compiled) fits(e *edge, origin int) bool {
 	return e.flags&returns == 0 || c.resting.has(origin)
 }
 
-// actorBit returns the mask of an actor, or 0 if it is not declared.
+// actorBit returns the mask of an actor, or 0 if it is not declared. Without any actors
+// it is the same mask for all.
 func (c *compiled) actorBit(a Actor) uint64 {
+	if len(c.actors) == 0 {
+		return 1
+	}
 	for i := range c.actors {
 		if c.actors[i] == a {
 			return 1 << i

@@ -1,18 +1,26 @@
 package fsm
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // The methods in this file are those of a [Machine], by index and without guards.
 // They are for code that decides about objects of many machines, such as a store
-// of records or a model checker. They panic if no machine has made the table.
+// of records or a model checker.
 
 // Candidates appends to rows the rows that a request may take, in order of trial.
 // Their source, event, actor and origin fit the request. Forced rows are among them
 // only if force is set. The caller runs the guards and takes the first row that has
 // no guard or whose guard returns nil. If there is no such row, the error is the
 // refusal of [Machine.Next].
+//
+// The table is that of a machine or comes from a file. In a file with faults, a row
+// that names an undeclared state is never taken, and actors over [MaxActors] are
+// refused. In a file without actors every row is for every actor. The call panics for
+// an index out of range and for a Table that the caller has put together.
 func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, force bool) ([]int, error) {
-	c, word := t.mustCompiled(), wordOf(state, origin)
+	c, word := t.decider(), wordOf(state, origin)
 	bit, n := c.actorBit(actor), len(rows)
 	for i := c.first(state, event); i != 0; i = c.edges[i].next {
 		if ed := &c.edges[i]; ed.actors&bit != 0 && c.agrees(ed, origin, force) {
@@ -25,7 +33,8 @@ func (t *Table) Candidates(rows []int, state, origin, event int, actor Actor, fo
 	return rows, nil
 }
 
-// Refused returns the error of a request if the guards of all its candidates refused. The reasons are in the order of the rows. REQUIRES: there is a row.
+// Refused returns the error of a request if the guards of all its candidates refused.
+// The reasons are in the order of the rows. REQUIRES: there is a row.
 func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []error) error {
 	var refused *TransitionError
 	for i, row := range rows {
@@ -35,9 +44,10 @@ func (t *Table) Refused(state, origin int, actor Actor, rows []int, reasons []er
 }
 
 // After returns the status that a row leads to from a status. It checks neither
-// origin condition nor guard. It panics if the row does not leave the state.
+// origin condition nor guard. It takes the tables that [Table.Candidates] takes, and
+// panics also if the row does not leave the state.
 func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
-	c := t.mustCompiled()
+	c := t.decider()
 	for i := c.first(state, t.Rows[row].Event); i != 0; i = c.edges[i].next {
 		if ed := &c.edges[i]; int(ed.row) == row {
 			w := ed.move(wordOf(state, origin))
@@ -50,9 +60,10 @@ func (t *Table) After(state, origin, row int) (nextState, nextOrigin int) {
 // Deadline returns how long an object may be in a status before the sweeper acts,
 // and the row that the sweeper then fires. Of the rows with a timeout that fit the
 // origin, it is the one with the shortest timeout, and the first declared of equal
-// ones. The row is -1 if there is none.
+// ones. The row is -1 if there is none. It takes the tables that [Table.Candidates]
+// takes.
 func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
-	c := t.mustCompiled()
+	c := t.decider()
 	row = -1
 	for _, i := range c.late[state] {
 		r := &t.Rows[c.edges[i].row]
@@ -63,9 +74,22 @@ func (t *Table) Deadline(state, origin int) (timeout time.Duration, row int) {
 	return timeout, row
 }
 
-func (t *Table) mustCompiled() *compiled {
-	if t.compiled == nil {
-		panic("fsm: table " + t.Name + " was not made by a machine")
+// fileDecider is the compiled form of a table from a file. It is made for the first
+// decision, because most tables from files are only read.
+type fileDecider struct {
+	once sync.Once
+	c    *compiled
+}
+
+// decider returns the compiled form of the table.
+func (t *Table) decider() *compiled {
+	if t.compiled != nil {
+		return t.compiled
 	}
-	return t.compiled
+	f := t.fromFile
+	if f == nil {
+		panic("fsm: table " + t.Name + " was neither made by a machine nor read from a file")
+	}
+	f.once.Do(func() { f.c = compile(t.declared()) })
+	return f.c
 }

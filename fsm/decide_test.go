@@ -131,7 +131,7 @@ func TestDeadlineIsTheShortestTimeoutThatFits(t *testing.T) {
 
 func TestTableWithoutMachineDoesNotDecide(t *testing.T) {
 	table := doorTable()
-	const text = "fsm: table door was not made by a machine"
+	const text = "fsm: table door was neither made by a machine nor read from a file"
 	require.PanicsWithValue(t, text, func() { _, _ = table.Candidates(nil, 0, 0, 0, user, false) })
 	require.PanicsWithValue(t, text, func() { table.After(0, 0, 0) })
 	require.PanicsWithValue(t, text, func() { table.Deadline(0, 0) })

@@ -12,7 +12,8 @@ var errOrigin = errors.New("no row for an object of this origin")
 // the origin only if the origin is the reason.
 func (t *Table) refuse(word uint64, event int, actor Actor, force bool) error {
 	err := t.detail(word, event, actor)
-	c, bit, mine := t.compiled, t.compiled.actorBit(actor), false
+	c := t.decider()
+	bit, mine := c.actorBit(actor), false
 	for i := c.first(wordState(word), event); i != 0; i = c.edges[i].next {
 		ed := &c.edges[i]
 		if ed.actors&bit == 0 {

@@ -36,7 +36,8 @@ type Table struct {
 	Notes      []string
 	Anomalies  []string // known faults of the source
 
-	compiled *compiled // nil unless a machine was made of the table
+	compiled *compiled    // nil unless a machine was made of the table
+	fromFile *fileDecider // nil unless ParseTable has made the table
 }
 
 // TableState is one state of a [Table].

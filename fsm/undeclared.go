@@ -45,7 +45,7 @@ func (t *Table) declared() *Table {
 		return t
 	}
 	within := func(list []int) []int { return slices.DeleteFunc(slices.Clone(list), outside) }
-	cut := &Table{States: t.States, Initial: -1, Initials: within(t.entries()), Rows: slices.Clone(t.Rows)}
+	cut := &Table{States: t.States, Events: t.Events, Actors: t.Actors, Initial: -1, Initials: within(t.entries()), Rows: slices.Clone(t.Rows)}
 	for i := range cut.Rows {
 		r := &cut.Rows[i]
 		conditional := len(r.Origin) > 0

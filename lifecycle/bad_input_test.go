@@ -45,7 +45,7 @@ func TestNotMadeByTheConstructor(t *testing.T) {
 	hooked := workers(store, lifecycle.Config[event]{BeforeCommit: func(context.Context, *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 		return used, nil
 	}})
-	_, err = hooked.Create(t.Context(), "a", "create", user, size{})
+	_, err = hooked.Create(t.Context(), "a", "create", user, size{}, nil)
 	require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	absent(t, m, "a")
 }

@@ -138,7 +138,7 @@ func TestBeforeCommitRequiresNonsense(t *testing.T) {
 				return needing(pin), nil
 			},
 		})
-		_, err := vms.Create(t.Context(), "v", "create", user, size{})
+		_, err := vms.Create(t.Context(), "v", "create", user, size{}, nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
 	require.Equal(t, 2, asked)

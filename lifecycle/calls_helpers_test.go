@@ -24,14 +24,14 @@ func get[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id
 
 func create[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, e E, actor fsm.Actor, payload T) lifecycle.Record[S, T] {
 	t.Helper()
-	rec, err := m.Create(t.Context(), id, e, actor, payload)
+	rec, err := m.Create(t.Context(), id, e, actor, payload, nil)
 	require.NoError(t, err)
 	return rec
 }
 
 func add[S, E comparable, T any](t *testing.T, m *lifecycle.Manager[S, E, T], id string, actor fsm.Actor, payload T) lifecycle.Record[S, T] {
 	t.Helper()
-	rec, err := m.Add(t.Context(), id, actor, payload)
+	rec, err := m.Add(t.Context(), id, actor, payload, nil)
 	require.NoError(t, err)
 	return rec
 }

@@ -28,6 +28,18 @@ type Change[T any] struct {
 	// the caller has decided on. The call returns [ErrRevision], which is a conflict
 	// too, if the object has another one or does not exist. Default: any revision.
 	Expect Revision
+	// IfMatch is the value of a client's If-Match header: a list of [Record.ETag], or * for
+	// any. The call returns [ErrRevision] if no ETag is that of the object, or if the
+	// object does not exist. Unlike a revision, an ETag is not changed by commits that
+	// only extend a deadline. Default: no condition.
+	IfMatch string
+	// Request identifies the request of a client. The history row keeps it, and while the
+	// store has that row, the same request is answered with a [*RepeatedError] and changes
+	// nothing: in every process, whatever the object's state is. [ErrInvalid] is the answer
+	// to a different request with the same id. Requests that are refused, and those that
+	// the table ignores, are not kept. Reports have none, because they have the number of
+	// their operation. [errors.ErrUnsupported] if the store keeps no requests. Default: none.
+	Request RequestID
 	// Operation is the operation that the call continues. The call returns
 	// [ErrStale] if the object is in another one, and [ErrNotFound] if it does not
 	// exist. Default: any operation.
@@ -82,6 +94,12 @@ func (m *Manager[S, E, T]) call(verb decide.Verb, name, id string, e E, actor fs
 	return c
 }
 
+func (m *Manager[S, E, T]) creating(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.call(decide.Create, "create", id, e, actor, change)
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+	return c
+}
+
 // bare makes a request without an event.
 func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Actor, change *Change[T]) *call[S, E, T] {
 	c := &call[S, E, T]{m: m}
@@ -92,17 +110,12 @@ func (m *Manager[S, E, T]) bare(verb decide.Verb, name, id string, actor fsm.Act
 	}
 	c.reason, c.require, c.messages = change.Reason, change.Require, change.Messages
 	c.expect, c.operation, c.admission, c.ask.Force = change.Expect, change.Operation, change.Admission, change.Force
-	c.named = change.Expect != ""
+	c.ifMatch, c.client = change.IfMatch, change.Request
+	c.named = change.Expect != "" || change.IfMatch != ""
 	if change.Edit != nil {
 		c.ask.Edits, c.edit = true, editBytes(change.Edit, m.core.limits.Payload)
 	}
 	return c
-}
-
-// starts sets the payload of a new object. A payload that cannot be encoded is
-// reported when the request is checked.
-func (c *call[S, E, T]) starts(payload T) {
-	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
 }
 
 // guard runs the guard of a row on copies of the payloads: what it changes in them

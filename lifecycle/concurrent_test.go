@@ -97,7 +97,7 @@ func TestOneCreator(t *testing.T) {
 		var records [4]lifecycle.Record[state, size]
 		var errs [4]error
 		together(len(errs), func(i int) {
-			records[i], errs[i] = m.Create(t.Context(), id, "create", user, size{N: i + 1})
+			records[i], errs[i] = m.Create(t.Context(), id, "create", user, size{N: i + 1}, nil)
 		})
 		won := slices.IndexFunc(errs[:], func(err error) bool { return err == nil })
 		require.GreaterOrEqual(t, won, 0)
@@ -168,7 +168,7 @@ func crowd(t *testing.T, store *lifecycle.MemoryStore, remembered bool) {
 			id := ids[rng.IntN(len(ids))]
 			switch rng.IntN(8) {
 			case 0:
-				_, err := m.Create(t.Context(), id, pick[event](rng, "create", "import"), user, size{})
+				_, err := m.Create(t.Context(), id, pick[event](rng, "create", "import"), user, size{}, nil)
 				expected(t, err, lifecycle.ErrExists, lifecycle.ErrConflict)
 			case 1, 2, 3:
 				e := pick[event](rng, "update", "delete", "retry", "undo", "touch", "late", "progress")

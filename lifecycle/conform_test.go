@@ -43,11 +43,11 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 			e := event(rapid.SampledFrom(table.Events).Draw(t, "event"))
 			actor := rapid.SampledFrom(table.Actors).Draw(t, "actor")
 			change := &lifecycle.Change[size]{Force: rapid.Bool().Draw(t, "force"), Reason: "because"}
-			switch rapid.IntRange(0, 7).Draw(t, "verb") {
+			switch rapid.IntRange(0, 8).Draw(t, "verb") {
 			case 0:
-				_, _ = m.Create(ctx, id, e, actor, size{N: 1})
+				_, _ = m.Create(ctx, id, e, actor, size{N: 1}, nil)
 			case 1:
-				_, _ = m.Add(ctx, id, actor, size{N: 1})
+				_, _ = m.Add(ctx, id, actor, size{N: 1}, nil)
 			case 2:
 				if r, err := m.Get(ctx, id); err == nil {
 					_, _ = m.Report(ctx, id, r.Operation, e, actor, nil)
@@ -55,6 +55,8 @@ func TestHistoryConformsToTheTable(t *testing.T) {
 			case 3:
 				to := state(rapid.SampledFrom(table.States).Draw(t, "state").Name)
 				_, _ = m.Override(ctx, id, to, user, "repaired by hand", nil)
+			case 4:
+				_, _ = m.AddAt(ctx, id, state(rapid.SampledFrom(table.States).Draw(t, "state").Name), actor, size{N: 1}, nil)
 			default:
 				_, _ = m.Fire(ctx, id, e, actor, change)
 			}
@@ -102,7 +104,7 @@ func ExampleHistoryRow() {
 		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { _ = lines.Encode(row) }},
 	})
 	ctx := context.Background()
-	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
+	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 	forged := strings.Replace(audit.String(), `"Done"`, `"Undo"`, 1)
 

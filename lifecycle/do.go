@@ -58,8 +58,9 @@ import (
 // have; [ErrStale] if this process has lost its ownership; [ErrMisconfigured] for work
 // without a handler or function, a handler that is not registered, a manager
 // without WorkerActor or Done, a function where the table does work again after a
-// crash, and an object of Work.With whose manager has another Owner; [ErrInvalid] for
-// an event that starts no operation, and a Work.With that cannot take part.
+// crash, an Owner that has joined another store, and an object of Work.With whose
+// manager has another Owner; [ErrInvalid] for an event that starts no operation, and a
+// Work.With that cannot take part.
 func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Actor, work Work, change *Change[T]) (*Handle[S, T], error) {
 	c := m.call(decide.Fire, "do", id, e, actor, change)
 	c.ask.MayExist = true
@@ -104,6 +105,8 @@ type operation struct {
 	task     *Task
 	admitted StoredRecord
 	waits    bool // one of the objects waits for its turn, see turn.go
+
+	submitted time.Time // when the wait for the turn began
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt
@@ -155,6 +158,7 @@ func (o *operation) submit(ctx context.Context) error {
 		name = o.core.eventName(r.ask.Event)
 	}
 	r.onCommit = o.noteAdmitted
+	o.submitted = time.Now()
 	ticket, err := o.reserve(ctx, &queue.Action{
 		Name: name, Class: o.work.Class, Preempt: o.work.Preempt, QueueTimeout: o.work.QueueTimeout,
 		Admit: o.admit, Run: o.run, Retry: o.turnRetry(), Settle: o.settle,

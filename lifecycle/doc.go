@@ -109,7 +109,8 @@
 // # Guarantees
 //
 //   - An object moves only by a row of its table, or not at all; every move is one
-//     commit with one history row. [Manager.Override] is the exception.
+//     commit with one history row. [Manager.Override] is the exception, and
+//     [Manager.AddAt] for objects that exist already.
 //   - Of several calls that were decided on the same revision, one is committed; the
 //     others return [ErrConflict] with the present record.
 //   - A report about an operation that is over changes nothing, even if the table

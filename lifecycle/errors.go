@@ -22,9 +22,12 @@ var (
 	// Try again when the operation has ended. The error matches fsm.ErrNotAllowed
 	// too.
 	ErrBusy = errors.New("lifecycle: cannot execute action at this time")
-	// ErrRevision: the object has another revision than [Change].Expect. The error
-	// matches ErrConflict too.
+	// ErrRevision: the object has another revision than [Change].Expect, or none of the
+	// ETags of [Change].IfMatch. The error matches ErrConflict too.
 	ErrRevision = errors.New("lifecycle: another revision")
+	// ErrRepeated: the client's request was accepted before, see [Change].Request. Send
+	// the client the answer again; [RepeatedError] has what it needs.
+	ErrRepeated = errors.New("lifecycle: repeated request")
 	// ErrNotFound: the object does not exist.
 	ErrNotFound = errors.New("lifecycle: not found")
 	// ErrExists: the object exists already.

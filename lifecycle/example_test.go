@@ -19,7 +19,7 @@ func Example() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 
-	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 	fmt.Println(c.State, err)
 
 	v, err := clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
@@ -42,7 +42,7 @@ func ExampleNew() {
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), &lifecycle.Config[edgecloud.Event]{
 		Undo: []edgecloud.Event{edgecloud.Undo},
 	})
-	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 
 	c, _ = clusters.Fire(ctx, "c1", edgecloud.Update, edgecloud.User, &lifecycle.Change[edgecloud.ClusterSpec]{
@@ -66,13 +66,13 @@ func ExampleManager_Create() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 
-	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	c, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 	fmt.Println(c.State, "operation", c.Operation, err)
 
-	_, err = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5})
+	_, err = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5}, nil)
 	fmt.Println(errors.Is(err, lifecycle.ErrExists))
 
-	_, err = clusters.Create(ctx, "c2", edgecloud.Create, edgecloud.CRM, edgecloud.ClusterSpec{})
+	_, err = clusters.Create(ctx, "c2", edgecloud.Create, edgecloud.CRM, edgecloud.ClusterSpec{}, nil)
 	fmt.Println(err)
 	// Output:
 	// CreateRequested operation 1 <nil>
@@ -86,9 +86,9 @@ func ExampleManager_Add() {
 	ctx := context.Background()
 	cloudlets := lifecycle.Must(edgecloud.CloudletCreate, lifecycle.NewMemoryStore(), nil)
 
-	c, err := cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v1"})
+	c, err := cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v1"}, nil)
 	fmt.Println(c.State, c.Payload.Version, err)
-	_, err = cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v2"})
+	_, err = cloudlets.Add(ctx, "berlin", edgecloud.User, edgecloud.Cloudlet{Version: "v2"}, nil)
 	fmt.Println(errors.Is(err, lifecycle.ErrExists))
 	// Output:
 	// Offline v1 <nil>
@@ -99,7 +99,7 @@ func ExampleManager_Add() {
 func ExampleManager_Fire() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Done, edgecloud.CRM, nil)
 
 	grow := &lifecycle.Change[edgecloud.ClusterSpec]{
@@ -126,7 +126,7 @@ func ExampleManager_Fire() {
 func ExampleManager_Report() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	creation, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	creation, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 	report := func(op lifecycle.OpID, e edgecloud.Event) {
 		v, err := clusters.Report(ctx, "c1", op, e, edgecloud.CRM, nil)
 		fmt.Println(op, e, v, err)
@@ -150,7 +150,7 @@ func ExampleManager_Report() {
 func ExampleManager_Get() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 
 	c, err := clusters.Get(ctx, "c1")
 	fmt.Println(c.State, "on the way to", c.Target, err)
@@ -171,7 +171,7 @@ func ExampleManager_List() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	for _, id := range []string{"c3", "c1", "c2"} {
-		_, _ = clusters.Create(ctx, id, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
+		_, _ = clusters.Create(ctx, id, edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
 	}
 	_, _ = clusters.Report(ctx, "c2", 1, edgecloud.Done, edgecloud.CRM, nil)
 
@@ -195,7 +195,7 @@ func ExampleManager_All() {
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
 	for i := range 250 {
 		spec := edgecloud.ClusterSpec{Nodes: i % 5}
-		_, _ = clusters.Create(ctx, fmt.Sprintf("c%03d", i), edgecloud.Create, edgecloud.User, spec)
+		_, _ = clusters.Create(ctx, fmt.Sprintf("c%03d", i), edgecloud.Create, edgecloud.User, spec, nil)
 	}
 	nodes, last := 0, ""
 	for c, err := range clusters.All(ctx, lifecycle.Select[edgecloud.State]{Limit: 100}) {
@@ -214,7 +214,7 @@ func ExampleManager_All() {
 func ExampleManager_History() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
+	c, _ := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
 	_, _ = clusters.Report(ctx, "c1", c.Operation, edgecloud.Fail, edgecloud.CRM, &lifecycle.Change[edgecloud.ClusterSpec]{Reason: "no hosts left"})
 	_, _ = clusters.Fire(ctx, "c1", edgecloud.Undo, edgecloud.Controller, nil)
 
@@ -236,8 +236,8 @@ func ExampleManager_Require() {
 	store := lifecycle.NewMemoryStore()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, store, nil)
 	apps := lifecycle.Must(edgecloud.AppInst, store, nil)
-	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
-	_, _ = apps.Create(ctx, "a1", edgecloud.Create, edgecloud.User, edgecloud.AppSpec{ClusterInst: "c1"})
+	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
+	_, _ = apps.Create(ctx, "a1", edgecloud.Create, edgecloud.User, edgecloud.AppSpec{ClusterInst: "c1"}, nil)
 	_, _ = apps.Report(ctx, "a1", 1, edgecloud.Done, edgecloud.CRM, nil)
 
 	update := &lifecycle.Change[edgecloud.AppSpec]{
@@ -259,9 +259,9 @@ func ExampleManager_Require() {
 func ExampleManager_Current() {
 	ctx := context.Background()
 	clusters := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), nil)
-	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3})
+	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 3}, nil)
 
-	_, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5})
+	_, err := clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Nodes: 5}, nil)
 	if winner, ok := clusters.Current(err); ok {
 		fmt.Println(winner.ID, "has", winner.Payload.Nodes, "nodes and is", winner.State)
 	}
@@ -277,8 +277,8 @@ func ExampleHTTPStatus() {
 		code := lifecycle.HTTPStatus(err)
 		fmt.Println(code, http.StatusText(code))
 	}
-	answer(clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}))
-	answer(clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}))
+	answer(clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil))
+	answer(clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil))
 	answer(clusters.Fire(ctx, "c1", edgecloud.Done, edgecloud.User, nil))
 	answer(clusters.Fire(ctx, "c1", "Explode", edgecloud.User, nil))
 	answer(clusters.Get(ctx, "c2"))
@@ -352,7 +352,7 @@ func ExampleObserver() {
 			},
 		},
 	})
-	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{})
+	_, _ = clusters.Create(ctx, "c1", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{}, nil)
 	_, _ = clusters.Fire(ctx, "c1", edgecloud.Done, edgecloud.User, nil)
 	for range 2 {
 		_, _ = clusters.Report(ctx, "c1", 1, edgecloud.Done, edgecloud.CRM, nil)

@@ -68,7 +68,7 @@ func TestExplainDeadlines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := lifecycle.Must(deadlines, lifecycle.NewMemoryStore(), nil)
-				_, err := m.Create(t.Context(), "a", "rent", user, size{})
+				_, err := m.Create(t.Context(), "a", "rent", user, size{}, nil)
 				require.NoError(t, err)
 				if c.event != "" {
 					_, err = m.Fire(t.Context(), "a", c.event, user, nil)

@@ -63,6 +63,7 @@ type ProblemDetails struct {
 //	503  14  closed              lifecycle.ErrClosed
 //	503  14  unavailable         lifecycle.ErrUnavailable
 //	503  14  owner-lost          lifecycle.OwnerError
+//	409  6   repeated            lifecycle.ErrRepeated
 //	412  9   precondition        lifecycle.ErrPrecondition
 //	412  10  revision            lifecycle.ErrRevision
 //	422  9   guard               fsm.ErrGuard
@@ -113,8 +114,9 @@ type ProblemDetails struct {
 //
 // An error of the service with a method HTTPStatus() int has its own status code, and
 // its own text as Detail, except for an unknown outcome, an outcome that is not written,
-// and an unavailable store. If it matches no error of the table, its Code is "other" and
-// its gRPC code 2. An error that a service makes with an error of this library, such as
+// and an unavailable store. With a method ProblemCode() string it has its own Code too.
+// A guard may return such an error, for example for a quota. If it matches no error of the
+// table and has no ProblemCode, its Code is "other"; its gRPC code is then 2. An error that a service makes with an error of this library, such as
 // fmt.Errorf("%w: ...", ErrInvalid), has its own text as Detail too.
 func Problem(err error) ProblemDetails {
 	if err == nil {
@@ -129,6 +131,9 @@ func Problem(err error) ProblemDetails {
 	if hasOwn && r.sentinel != ErrUnknownOutcome && r.sentinel != ErrUnavailable && r.code != outcomeReplies[0].code {
 		if !listed {
 			r.grpc, r.code = 2, "other"
+		}
+		if coded, ok := own.(interface{ ProblemCode() string }); ok {
+			r.code = coded.ProblemCode()
 		}
 		r.http, detail = own.HTTPStatus(), own.Error()
 	}
@@ -167,6 +172,7 @@ var replies = []reply{
 	{503, 14, "closed", ErrClosed, false},
 	{503, 14, "unavailable", ErrUnavailable, false},
 	{503, 14, "owner-lost", errOwner, false},
+	{409, 6, "repeated", ErrRepeated, true},
 	{412, 9, "precondition", ErrPrecondition, true},
 	{412, 10, "revision", ErrRevision, true},
 	{422, 9, "guard", fsm.ErrGuard, true},

@@ -153,3 +153,38 @@ type teapot struct{ error }
 
 func (t teapot) Unwrap() error { return t.error }
 func (teapot) HTTPStatus() int { return http.StatusTeapot }
+
+// overQuota is the refusal of a guard with a code and a status of its own.
+type overQuota struct{ most int }
+
+func (e *overQuota) Error() string       { return fmt.Sprintf("size is above the quota of %d", e.most) }
+func (e *overQuota) HTTPStatus() int     { return http.StatusPaymentRequired }
+func (e *overQuota) ProblemCode() string { return "quota" }
+
+// TestRefusalOfAGuard: a guard sees what the request would leave, for every verb, and its
+// refusal reaches the client.
+func TestRefusalOfAGuard(t *testing.T) {
+	spec := vmTable(fsm.When("quota", func(_ context.Context, _, after *size) error {
+		if after.N > 10 {
+			return &overQuota{10}
+		}
+		return nil
+	}))
+	config := &lifecycle.Config[event]{WorkerActor: agent, Done: []event{"done"}}
+	m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), config)
+	ready(t, m, "a")
+	for name, call := range map[string]func() error{
+		"create": func() error {
+			_, err := m.Create(t.Context(), "b", "create", user, size{N: 11}, nil)
+			return err
+		},
+		"fire": func() error { _, err := m.Fire(t.Context(), "a", "update", user, resize(11)); return err },
+		"do":   func() error { _, err := m.Do(t.Context(), "a", "update", user, nothing, resize(11)); return err },
+	} {
+		err := call()
+		require.ErrorIs(t, err, fsm.ErrGuard, name)
+		p := lifecycle.Problem(err)
+		require.Equal(t, []any{402, "quota", 9, "size is above the quota of 10", "vm"}, []any{p.Status, p.Code, p.GRPC, p.Detail, p.Machine}, name)
+	}
+	require.Equal(t, size{N: 1}, get(t, m, "a").Payload)
+}

@@ -66,8 +66,9 @@ type Config[E comparable] struct {
 	// Handlers are the functions that do work, by name. After a crash another
 	// process calls its own function of that name. Default: none.
 	Handlers map[string]Handler
-	// Owner is this process. Default: none; operations whose process died are then
-	// found by their deadlines only.
+	// Owner is this process. It has joined the store of the manager, see [Join]; else
+	// an operation is refused with [ErrMisconfigured]. Default: none; operations whose
+	// process died are then found by their deadlines only.
 	Owner *Owner
 	// Queue is where work waits for its turn, one at a time for each object.
 	// Managers whose objects share a limit share a queue. Default: a queue of this
@@ -174,25 +175,62 @@ func check[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config 
 }
 
 // Create fires event e out of the absent state and creates the record. The payload
-// is what guards see after the change; before it they see the zero payload.
+// is what guards see after the change; before it they see the zero payload. The
+// change's Edit works on the payload.
 //
 // Errors: [ErrExists] with the present record, those of [fsm.Machine.Next],
 // [ErrInvalid], and those of the store. Nothing is written then, except after
 // [ErrUnknownOutcome].
-func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T) (Record[S, T], error) {
-	c := m.call(decide.Create, "create", id, e, actor, nil)
-	c.starts(payload)
-	return c.apply(ctx)
+func (m *Manager[S, E, T]) Create(ctx context.Context, id string, e E, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.creating(id, e, actor, payload, change).apply(ctx)
 }
 
 // Add creates a record in the machine's initial state, for machines whose initial
 // state is not absent. The actor must be declared. No guard runs.
 //
 // Errors: those of [Manager.Create].
-func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T) (Record[S, T], error) {
-	c := m.bare(decide.Add, "add", id, actor, nil)
-	c.starts(payload)
-	return c.apply(ctx)
+func (m *Manager[S, E, T]) Add(ctx context.Context, id string, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.adding(id, m.core.table.Initial, actor, payload, change).apply(ctx)
+}
+
+// AddAt creates the record of an object that exists already, in a declared state at
+// rest: one that is neither transitional nor absent. In another state than the initial
+// one the history row has the event [Overridden], because the table lets no object
+// begin there. A deadline of the state counts from now. The actor must be declared. No
+// guard runs.
+//
+// Errors: [ErrInvalid] for a state that is not at rest, [fsm.ErrUnknownState], and
+// those of [Manager.Create].
+func (m *Manager[S, E, T]) AddAt(ctx context.Context, id string, state S, actor fsm.Actor, payload T, change *Change[T]) (Record[S, T], error) {
+	return m.addingAt(id, state, actor, payload, change).apply(ctx)
+}
+
+// adding makes a request for a new record in a state, by index.
+func (m *Manager[S, E, T]) adding(id string, state int, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.bare(decide.Add, "add", id, actor, change)
+	c.ask.To = state
+	c.request.payload, c.invalid = pack(payload, c.core.limits.Payload)
+	return c
+}
+
+// addingAt is adding for a state that a caller has chosen.
+func (m *Manager[S, E, T]) addingAt(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *call[S, E, T] {
+	c := m.adding(id, m.machine.StateIndex(state), actor, payload, change)
+	if c.ask.To < 0 {
+		c.invalid = m.unknownState(state, actor)
+	} else if kind := m.core.table.States[c.ask.To].Kind; kind == fsm.Transitional || kind == fsm.Absent {
+		c.invalid = fmt.Errorf("%w: state %q is %v: only an object at rest can be added", ErrInvalid, fmt.Sprint(state), kind)
+	} else if c.reason == "" && c.ask.To != m.core.table.Initial {
+		c.reason = "added: it exists already"
+	}
+	return c
+}
+
+// unknownState returns the error for a state that a caller wants an object to enter.
+func (m *Manager[S, E, T]) unknownState(state S, actor fsm.Actor) error {
+	return &fsm.TransitionError{
+		Machine: m.core.table.Name, To: fmt.Sprint(state), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
+	}
 }
 
 // Fire moves an object by event e, if the table permits it to this actor. The
@@ -237,9 +275,7 @@ func (m *Manager[S, E, T]) overriding(id string, to S, actor fsm.Actor, reason s
 	case strings.TrimSpace(string(actor)) == "" || strings.TrimSpace(reason) == "":
 		c.invalid = fmt.Errorf("%w: an override needs an actor and a reason", ErrInvalid)
 	case c.ask.To < 0:
-		c.invalid = &fsm.TransitionError{
-			Machine: m.core.table.Name, To: fmt.Sprint(to), Actor: actor, Row: -1, Err: fsm.ErrUnknownState,
-		}
+		c.invalid = m.unknownState(to, actor)
 	}
 	return c
 }
@@ -302,9 +338,14 @@ func (m *Manager[S, E, T]) required(s S) string {
 }
 
 // Current returns the record that an object has, from an error that matches
-// [ErrConflict] or [ErrExists]. It returns false if the error carries no record of
-// the call's own object, or if the object does not exist.
+// [ErrConflict], [ErrExists] or [ErrRepeated]. It returns false if the error carries no
+// record of the call's own object, or if the object does not exist. The record of a
+// repeated request that has created an object is that of this object.
 func (m *Manager[S, E, T]) Current(err error) (Record[S, T], bool) {
+	if again, ok := errors.AsType[*RepeatedError](err); ok && again.Current.Exists() && again.Row.Machine == m.core.table.Name {
+		rec, err := m.record(&again.Current)
+		return rec, err == nil
+	}
 	conflict, ok := errors.AsType[*ConflictError](err)
 	if !ok || !conflict.Current.Exists() || conflict.Current.Machine != m.core.table.Name {
 		return Record[S, T]{}, false

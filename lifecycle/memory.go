@@ -159,6 +159,11 @@ func (s *MemoryStore) Commit(ctx context.Context, c *Commit) error {
 		}
 		return &ConflictError{Change: i, Expect: ch.Expect, From: ch.From, Current: s.current(ch.To.Key)}
 	}
+	for i := range c.Changes {
+		if row := s.requested(c.Changes[i].To.Machine, c.Changes[i].Request); row != nil {
+			return &RepeatedError{Row: *row}
+		}
+	}
 	for _, p := range c.Require {
 		if now := s.current(p.Key); !slices.Contains(p.States, now.State) {
 			return &PreconditionError{Precondition: p, Current: now}
@@ -222,7 +227,11 @@ func (s *MemoryStore) write(token Token, ch *StoredChange, o *object, now time.T
 	o.number = max(o.number+1, ch.To.Sequence)
 	ch.Stamp(Revision(strconv.FormatUint(o.number, 10)), now)
 	if !ch.MetadataOnly {
-		o.past.add(ch.Row(token), s.keepHistory())
+		dropped := o.past.add(ch.Row(token), s.keepHistory())
+		delete(sh.requests, dropped.Request)
+		if ch.Request != "" {
+			sh.requests[ch.Request] = o
+		}
 	}
 	if !ch.Remove {
 		sh.set(o, &ch.To)
@@ -266,7 +275,11 @@ func (s *MemoryStore) forget() {
 			continue // the object was created again; a later removal has its own entry
 		}
 		s.floor = max(s.floor, o.number, uint64(o.record.Operation))
-		delete(s.shelves[oldest.key.Machine].objects, oldest.key.ID)
+		sh := s.shelves[oldest.key.Machine]
+		for i := range o.past.rows {
+			delete(sh.requests, o.past.rows[i].Request)
+		}
+		delete(sh.objects, oldest.key.ID)
 	}
 }
 
@@ -277,14 +290,16 @@ type past struct {
 	oldest int
 }
 
-// add adds a row and keeps at most so many; negative: all.
-func (p *past) add(row HistoryRow, keep int) {
+// add adds a row and keeps at most so many; negative: all. It returns the row that it
+// dropped, or the zero row.
+func (p *past) add(row HistoryRow, keep int) (dropped HistoryRow) {
 	if keep < 0 || len(p.rows) < keep {
 		p.rows = append(p.rows, row)
-		return
+		return dropped
 	}
-	p.rows[p.oldest] = row
+	dropped, p.rows[p.oldest] = p.rows[p.oldest], row
 	p.oldest = (p.oldest + 1) % len(p.rows)
+	return dropped
 }
 
 // at returns row i, oldest first.
@@ -323,6 +338,32 @@ func (s *MemoryStore) History(ctx context.Context, key Key, after uint64, limit 
 		}
 	}
 	return rows, nil
+}
+
+// Requested implements [Historian]. It returns [errors.ErrUnsupported] if NoHistory is
+// set.
+func (s *MemoryStore) Requested(ctx context.Context, machine, request string) (HistoryRow, error) {
+	if err := s.enter(ctx); err != nil {
+		return HistoryRow{}, err
+	}
+	defer s.mu.Unlock()
+	if s.NoHistory {
+		return HistoryRow{}, fmt.Errorf("%w: this store keeps no history", errors.ErrUnsupported)
+	}
+	if row := s.requested(machine, request); row != nil {
+		return *row, nil
+	}
+	return HistoryRow{}, nil
+}
+
+// requested returns the row with a request, nil if there is none.
+func (s *MemoryStore) requested(machine, request string) *HistoryRow {
+	sh := s.shelves[machine]
+	if sh == nil || request == "" || sh.requests[request] == nil {
+		return nil
+	}
+	rows := sh.requests[request].past.rows
+	return &rows[slices.IndexFunc(rows, func(row HistoryRow) bool { return row.Request == request })]
 }
 
 // Messages implements [Outbox].

@@ -13,17 +13,18 @@ import (
 // in the groups that the queries of a sweep read: most objects are at rest, without
 // an owner and a deadline.
 type shelf struct {
-	objects map[string]*object // by id, removed ones included
-	order   ordered
-	states  map[string]*group // by state
-	owned   group             // objects with an owner
-	timed   group             // objects with a deadline
+	objects  map[string]*object // by id, removed ones included
+	requests map[string]*object // by request in one of the object's history rows
+	order    ordered
+	states   map[string]*group // by state
+	owned    group             // objects with an owner
+	timed    group             // objects with a deadline
 }
 
 func (s *MemoryStore) shelf(machine string) *shelf {
 	sh := s.shelves[machine]
 	if sh == nil {
-		sh = &shelf{objects: make(map[string]*object), states: make(map[string]*group)}
+		sh = &shelf{objects: make(map[string]*object), requests: make(map[string]*object), states: make(map[string]*group)}
 		if s.shelves == nil {
 			s.shelves = make(map[string]*shelf)
 		}

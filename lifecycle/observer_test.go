@@ -60,7 +60,7 @@ func TestObserver(t *testing.T) {
 	}
 	create(t, m, "a", "create", user, size{})
 	counts(1, 0, 0)
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	_, err := m.Create(t.Context(), "a", "create", user, size{}, nil)
 	counts(1, 1, 0)
 	require.Same(t, err, refused[0])
 	_, err = m.Fire(t.Context(), "a", "update", user, nil)

@@ -18,7 +18,7 @@ var changing = []struct {
 	call     func(ctx context.Context, m *sizedManager) (sequence uint64, err error)
 }{
 	{"create", "none", func(ctx context.Context, m *sizedManager) (uint64, error) {
-		rec, err := m.Create(ctx, "none", "create", user, size{N: 1})
+		rec, err := m.Create(ctx, "none", "create", user, size{N: 1}, nil)
 		return rec.Sequence, err
 	}},
 	{"fire", "a", func(ctx context.Context, m *sizedManager) (uint64, error) {
@@ -257,7 +257,7 @@ func TestLostCreateIsNotMadeTwice(t *testing.T) {
 		fire(t, others, "a", "done", agent, nil)
 		return lost
 	}
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	_, err := m.Create(t.Context(), "a", "create", user, size{}, nil)
 	for _, token := range store.tokens {
 		require.Equal(t, store.tokens[0], token, "the create was sent under a second token")
 	}

@@ -89,7 +89,7 @@ func TestCurrentOfNothing(t *testing.T) {
 	}
 	leases := lifecycle.Must(lease, lifecycle.NewMemoryStore(), nil)
 	add(t, leases, "l", user, size{})
-	_, err := leases.Add(t.Context(), "l", user, size{})
+	_, err := leases.Add(t.Context(), "l", user, size{}, nil)
 	_, ok := leases.Current(err)
 	require.True(t, ok)
 	_, ok = m.Current(err)
@@ -201,7 +201,7 @@ func TestCreateOvertaken(t *testing.T) {
 		store.afterGet = func(int) {
 			create(t, store.others(), "a", "import", user, size{N: 7})
 		}
-		_, err := m.Create(t.Context(), "a", "create", user, size{N: 1})
+		_, err := m.Create(t.Context(), "a", "create", user, size{N: 1}, nil)
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.ErrorIs(t, err, lifecycle.ErrConflict)
 		require.EqualError(t, err, `lifecycle: create vm "a": create by user: exists already, Ready at revision "1"`)
@@ -214,7 +214,7 @@ func TestCreateOvertaken(t *testing.T) {
 		store.afterGet = func(int) {
 			add(t, others, "a", agent, size{N: 7})
 		}
-		_, err := m.Add(t.Context(), "a", user, size{N: 1})
+		_, err := m.Add(t.Context(), "a", user, size{N: 1}, nil)
 		require.ErrorIs(t, err, lifecycle.ErrExists)
 		require.Equal(t, agent, winnerOf(t, m, err).Actor)
 	})
@@ -263,7 +263,7 @@ func TestCreateUnderConstantConflict(t *testing.T) {
 		}
 		return write()
 	}
-	_, err := m.Create(t.Context(), "a", "create", user, size{})
+	_, err := m.Create(t.Context(), "a", "create", user, size{}, nil)
 	require.ErrorIs(t, err, lifecycle.ErrConflict)
 	require.NotErrorIs(t, err, lifecycle.ErrExists)
 	require.Equal(t, 16, store.commits)

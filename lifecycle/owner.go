@@ -134,6 +134,17 @@ func (o *Owner) request(verb, name string, kind decide.Verb, e ownerEvent) *requ
 	}
 }
 
+// livesOutside reports whether the owner is alive in another store than the one that
+// has refused its commit as that of a dead owner. An epoch that has ended never lives
+// again: if both are stores of the same database, the owner's record shows the end.
+func (o *Owner) livesOutside(ctx context.Context, refused Store) bool {
+	if o.core.store == refused {
+		return false
+	}
+	now, err := o.core.store.Get(ctx, Key{ownersTable, o.ref.Name})
+	return err == nil && now.State == string(ownerAlive) && uint64(now.Operation) == o.ref.Epoch
+}
+
 // Name returns the name.
 func (o *Owner) Name() string { return o.ref.Name }
 

@@ -388,3 +388,23 @@ func TestOwnerJoinsAgainDuringSweep(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnerOfAnotherStore: the Owner has joined another store than that of the manager.
+// The refusal names the fault, and the process does not lose its ownership.
+func TestOwnerOfAnotherStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := lifecycle.NewMemoryStore()
+		config := lifecycle.Config[event]{Owner: join(t, home, "p", time.Hour)}
+		m := workers(lifecycle.NewMemoryStore(), config)
+		stopped(t, m, "a")
+		_, err := m.Do(t.Context(), "a", "start", user, lifecycle.Func(fine), nil)
+		require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
+		require.NotErrorIs(t, err, lifecycle.ErrStale)
+		require.ErrorContains(t, err, `owner "p" has joined another store`)
+		require.EqualValues(t, "stopped", get(t, m, "a").State)
+
+		m = workers(home, config)
+		stopped(t, m, "a")
+		require.EqualValues(t, "running", wait(t, do(t, m, "a", "start", user, lifecycle.Func(fine), nil)).State)
+	})
+}

@@ -60,7 +60,7 @@ func TestPayloadIsACopy(t *testing.T) {
 	spoil(&page[0].Payload)
 	check("what list returned")
 
-	_, err = m.Create(t.Context(), "a", "create", user, fullBox())
+	_, err = m.Create(t.Context(), "a", "create", user, fullBox(), nil)
 	winner := winnerOf(t, m, err)
 	spoil(&winner.Payload)
 	check("the winner")
@@ -295,7 +295,7 @@ func TestGuardsOwnReason(t *testing.T) {
 				spec.Rows[i] = spec.Rows[i].If(guard)
 			}
 			m := lifecycle.Must(fsm.Must[size](spec), lifecycle.NewMemoryStore(), nil)
-			_, err := m.Create(t.Context(), "a", "write", user, size{})
+			_, err := m.Create(t.Context(), "a", "write", user, size{}, nil)
 			require.ErrorIs(t, err, fsm.ErrGuard)
 			require.ErrorIs(t, err, errGuard)
 			require.Equal(t, 422, lifecycle.HTTPStatus(err))

@@ -5,8 +5,8 @@ import (
 	"github.com/interlock-go/interlock/internal/decide"
 )
 
-// Overridden is the event of the history rows that [Manager.Override] writes. No
-// table has it.
+// Overridden is the event of the history rows that [Manager.Override] writes, and
+// [Manager.AddAt] for another state than the initial one. No table has it.
 const Overridden = "(override)"
 
 // plan sets the change that the decision makes, in the commit with this token. The error is that of the caller's
@@ -30,6 +30,8 @@ func (r *request) plan(change *StoredChange, token Token) error {
 		to.Admission = token
 	}
 	to.Actor, to.Event, to.Reason = r.ask.Actor, r.plannedEvent(), r.reason
+	to.ChangeToken = token
+	change.Request, change.Fingerprint = r.client.ID, r.fingerprint()
 	r.planWork(to)
 	if err := r.planWait(change); err != nil {
 		return err
@@ -41,6 +43,9 @@ func (r *request) plan(change *StoredChange, token Token) error {
 func (r *request) plannedEvent() string {
 	switch r.ask.Verb {
 	case decide.Add:
+		if r.decision.State != r.core.table.Initial {
+			return Overridden // the table does not let objects begin there
+		}
 		return ""
 	case decide.Override:
 		return Overridden

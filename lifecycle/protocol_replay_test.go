@@ -33,7 +33,6 @@ func TestProtocolReplay(t *testing.T) {
 		{"document-disconnect", comparing, false},
 		{"document-crash", comparing, false},
 		{"document-duplicate", comparing, false},
-		{"decisions-unfenced", comparing, false},
 		{"without-fence", comparing, false},
 		{"without-outcomes", naming, false},
 		{"without-memory", remembering, false},
@@ -54,6 +53,23 @@ func TestProtocolReplay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLateReport plays a trace in which a report of an earlier operation arrives in the
+// next one, with its operation id. The protocol is complete: only the manager's comparison
+// of operation ids protects the object.
+func TestLateReport(t *testing.T) {
+	trace := fixtureOf(t, "late-report")
+	synctest.Test(t, func(t *testing.T) {
+		without := replayed(t, trace, comparing)
+		require.Equal(t, "version 3, and version 2 is there", without.lies(t))
+		require.NotContains(t, without.verdicts, lifecycle.Stale)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		with := replayed(t, trace, "")
+		require.Empty(t, with.lies(t))
+		require.Equal(t, []lifecycle.Verdict{lifecycle.Applied, lifecycle.Stale, lifecycle.Applied}, with.verdicts)
+	})
 }
 
 // TestProtocolLimits: what no package promises. The sweeper gives an operation up
@@ -95,6 +111,8 @@ type world struct {
 	crm     *edgecloud.ResourceManager
 	there   int
 	without protocolPart
+
+	verdicts []lifecycle.Verdict // on the messages of the CRM
 }
 
 // Do is the platform of the CRM. The version is in the number of nodes.
@@ -182,8 +200,9 @@ func (w *world) hear(t *testing.T, message string) {
 	if w.without == comparing || w.without == naming && op == 0 {
 		report = w.m.ReportUnfenced
 	}
-	_, err := report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, nil)
+	verdict, err := report(t.Context(), replayedID, lifecycle.OpID(op), e, edgecloud.CRM, nil)
 	require.NoError(t, err)
+	w.verdicts = append(w.verdicts, verdict)
 }
 
 // ask is an order that arrives, such as "Update 2". Its version is its number.

@@ -14,6 +14,7 @@ type Record[S comparable, T any] struct {
 	fsm.Status[S]
 	Target    string    // the state that the operation leads to; empty if the table does not name it
 	Revision  Revision  // new with every commit; compare for equality only
+	ETag      string    // of the last change, in double quotes; see [Change].IfMatch
 	Sequence  uint64    // counts the changes
 	Operation OpID      // the present operation, or the last one; 0: there was none
 	Admission Token     // identifies the operation; zero: there was none
@@ -47,7 +48,7 @@ func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
 
 func newRecord[S comparable, T any](status fsm.Status[S], r *StoredRecord, payload T) Record[S, T] {
 	return Record[S, T]{
-		ID: r.ID, Status: status, Target: r.Target, Revision: r.Revision, Sequence: r.Sequence,
+		ID: r.ID, Status: status, Target: r.Target, Revision: r.Revision, ETag: r.etag(), Sequence: r.Sequence,
 		Operation: r.Operation, Admission: r.Admission, Owner: r.Owner, Epoch: r.Epoch, Deadline: r.Deadline, ChangedAt: r.ChangedAt,
 		Actor: r.Actor, Event: r.Event, Reason: r.Reason, Payload: payload,
 	}

@@ -31,13 +31,13 @@ type refusal struct {
 func TestRefusals(t *testing.T) {
 	create := func(id string, e event, actor fsm.Actor, n int) func(context.Context, *sizedManager) error {
 		return func(ctx context.Context, m *sizedManager) error {
-			_, err := m.Create(ctx, id, e, actor, size{N: n})
+			_, err := m.Create(ctx, id, e, actor, size{N: n}, nil)
 			return err
 		}
 	}
 	add := func(id string, actor fsm.Actor) func(context.Context, *sizedManager) error {
 		return func(ctx context.Context, m *sizedManager) error {
-			_, err := m.Add(ctx, id, actor, size{})
+			_, err := m.Add(ctx, id, actor, size{}, nil)
 			return err
 		}
 	}
@@ -173,14 +173,14 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, store := vms(t)
 			ready(t, m, "a")
-			_, err := m.Create(t.Context(), "b", "create", user, size{})
+			_, err := m.Create(t.Context(), "b", "create", user, size{}, nil)
 			require.NoError(t, err)
-			_, err = m.Create(t.Context(), "f", "create", user, size{})
+			_, err = m.Create(t.Context(), "f", "create", user, size{}, nil)
 			require.NoError(t, err)
 			_, err = m.Fire(t.Context(), "f", "fail", agent, nil)
 			require.NoError(t, err)
 			updating(t, m, "u")
-			_, err = m.Create(t.Context(), "large", "import", user, size{N: 101})
+			_, err = m.Create(t.Context(), "large", "import", user, size{N: 101}, nil)
 			require.NoError(t, err)
 			before := all(t, store.MemoryStore, "vm", "a", "b", "f", "u", "large", "none")
 
@@ -245,7 +245,7 @@ func TestIgnoredAbsence(t *testing.T) {
 	spec.Rows = append(spec.Rows, fsm.Ignore[state, event]("Gone", "throw"))
 	store := lifecycle.NewMemoryStore()
 	m := lifecycle.Must(fsm.Must[size](spec), store, nil)
-	_, err := m.Create(t.Context(), "a", "throw", user, size{})
+	_, err := m.Create(t.Context(), "a", "throw", user, size{}, nil)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.Zero(t, storedAt(t, store, lifecycle.Key{Machine: "note", ID: "a"}).Sequence)
 }
@@ -268,11 +268,11 @@ type verb struct {
 // exists, "none" does not.
 var verbs = []verb{
 	{"create", lifecycle.Error{ID: "none", Event: "create", Actor: user}, func(ctx context.Context, m *sizedManager) error {
-		_, err := m.Create(ctx, "none", "create", user, size{})
+		_, err := m.Create(ctx, "none", "create", user, size{}, nil)
 		return err
 	}},
 	{"add", lifecycle.Error{ID: "none", Actor: user}, func(ctx context.Context, m *sizedManager) error {
-		_, err := m.Add(ctx, "none", user, size{})
+		_, err := m.Add(ctx, "none", user, size{}, nil)
 		return err
 	}},
 	{"fire", lifecycle.Error{ID: "a", Event: "update", Actor: user}, func(ctx context.Context, m *sizedManager) error {
@@ -481,7 +481,7 @@ func TestUnencodablePayload(t *testing.T) {
 	t.Run("NaN", func(t *testing.T) {
 		store := lifecycle.NewMemoryStore()
 		m := lifecycle.Must(fsm.Must[ratios](noteTable()), store, nil)
-		_, err := m.Add(t.Context(), "a", user, ratios{Of: []float64{math.NaN()}})
+		_, err := m.Add(t.Context(), "a", user, ratios{Of: []float64{math.NaN()}}, nil)
 		require.EqualError(t, err, `lifecycle: add note "a" by user: invalid request: payload: json: unsupported value: NaN`)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.Equal(t, 400, lifecycle.HTTPStatus(err))
@@ -499,7 +499,7 @@ func TestUnencodablePayload(t *testing.T) {
 	})
 	t.Run("channel", func(t *testing.T) {
 		m := lifecycle.Must(fsm.Must[signal](noteTable()), lifecycle.NewMemoryStore(), nil)
-		_, err := m.Create(t.Context(), "a", "write", user, signal{})
+		_, err := m.Create(t.Context(), "a", "write", user, signal{}, nil)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 		require.EqualError(t, err, `lifecycle: create note "a": write by user: invalid request: payload: json: unsupported type: chan int`)
 	})
@@ -532,7 +532,7 @@ func TestRequireUndeclaredState(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
 	notes, machines := lifecycle.Must(note, store, nil), lifecycle.Must(sizedVM, store, nil)
 	for _, s := range []state{"", "Asleep"} {
-		_, err := notes.Create(ctx, "n", "write", user, size{})
+		_, err := notes.Create(ctx, "n", "write", user, size{}, nil)
 		require.NoError(t, err)
 		_, err = notes.Fire(ctx, "n", "throw", user, &lifecycle.Change[size]{Require: []lifecycle.Precondition{machines.Require("a", s)}})
 		require.ErrorIs(t, err, lifecycle.ErrPrecondition)

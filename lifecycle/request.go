@@ -27,9 +27,11 @@ type request struct {
 	result  interface{ decode([]byte) error }    // receives the payload that the object has afterwards; nil: it is only checked
 
 	expect    Revision // the revision that the object must have; empty: any
-	named     bool     // the caller has named that revision
-	operation OpID     // the operation that the object must be in; 0: any
-	admission Token    // of the operation that the request continues; zero: only the number is compared
+	ifMatch   string   // the ETags that the object may have; empty: any
+	named     bool     // the caller has named the revision or ETags
+	client    RequestID
+	operation OpID  // the operation that the object must be in; 0: any
+	admission Token // of the operation that the request continues; zero: only the number is compared
 	require   []Precondition
 	messages  []Message
 
@@ -93,6 +95,9 @@ func (r *request) check() error {
 			return err
 		}
 	}
+	if err := r.checkClient(); err != nil {
+		return err
+	}
 	table := r.core.table
 	switch r.ask.Verb {
 	case decide.Create, decide.Fire, decide.Report:
@@ -105,7 +110,7 @@ func (r *request) check() error {
 	case decide.Add:
 		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
 			return &fsm.TransitionError{
-				Machine: table.Name, To: table.States[table.Initial].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
+				Machine: table.Name, To: table.States[r.ask.To].Name, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrWrongActor,
 			}
 		}
 	case decide.Heartbeat:
@@ -118,7 +123,7 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.before, err = r.core.store.Get(ctx, r.key()); err != nil {
 		return err
 	}
-	if r.expect != "" && r.expect != r.before.Revision {
+	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
 	}
 	if r.known, err = r.core.known(&r.before); err != nil {

@@ -28,8 +28,8 @@ const (
 // still being written because the store failed, see [Manager.Do].
 //
 // If ctx ends first, the error is [queue.ErrNotDrained]: the work goes on, and Drain
-// may be called again. Outcomes are then not written again: sweeps of other processes
-// find their objects. Inside work of the default queue, Drain returns
+// may be called again. Outcomes are then not written again, and turns whose start
+// failed do not start: sweeps of other processes find their objects. Inside work of the default queue, Drain returns
 // [queue.ErrWouldDeadlock] and changes nothing. All other methods stay usable after
 // Drain. Call [Owner.Leave] after it.
 func (m *Manager[S, E, T]) Drain(ctx context.Context) error {
@@ -84,6 +84,13 @@ func (rs *retries) end() {
 	if rs.running--; rs.running == 0 {
 		close(rs.idle)
 	}
+}
+
+// ended reports whether drain has ended the retries.
+func (rs *retries) ended() bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.stopped
 }
 
 // drain waits until no retry runs. If ctx ends first, it ends the retries and

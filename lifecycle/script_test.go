@@ -157,11 +157,11 @@ func (k *managed[S, E, T]) payload(a *scripttest.Args) (p T) {
 }
 
 func (k *managed[S, E, T]) create(t *testing.T, a *scripttest.Args, id string) {
-	k.answer(k.m.Create(t.Context(), id, E(a.Word()), by(a), k.payload(a)))
+	k.answer(k.m.Create(t.Context(), id, E(a.Word()), by(a), k.payload(a), nil))
 }
 
 func (k *managed[S, E, T]) add(t *testing.T, a *scripttest.Args, id string) {
-	k.answer(k.m.Add(t.Context(), id, by(a), k.payload(a)))
+	k.answer(k.m.Add(t.Context(), id, by(a), k.payload(a), nil))
 }
 
 func (k *managed[S, E, T]) fire(t *testing.T, a *scripttest.Args, id string) {
@@ -305,6 +305,7 @@ var sentinels = []struct {
 }{
 	{"ErrConflict", lifecycle.ErrConflict},
 	{"ErrRevision", lifecycle.ErrRevision},
+	{"ErrRepeated", lifecycle.ErrRepeated},
 	{"ErrBusy", lifecycle.ErrBusy},
 	{"ErrNotFound", lifecycle.ErrNotFound},
 	{"ErrExists", lifecycle.ErrExists},

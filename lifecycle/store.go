@@ -38,6 +38,7 @@ type Store interface {
 	// history of its objects is kept.
 	//
 	// Errors: [*ConflictError] for the first change whose expectation fails,
+	// [*RepeatedError] for a change whose Request another row of the machine has,
 	// [*PreconditionError], [*OwnerError], and [ErrUnknownOutcome] if the store
 	// cannot determine whether it has written. Any other error means that nothing
 	// was written: [ErrUnavailable], if the same commit may succeed later.
@@ -109,6 +110,9 @@ type StoredRecord struct {
 	// identifies the operation: its number repeats if the store loses its newest
 	// commits. Zero: there was no operation, or the store does not keep the token.
 	Admission Token
+	// ChangeToken is the token of the commit that wrote the last history row. Zero: the
+	// store does not keep the token.
+	ChangeToken Token
 
 	Owner       string // the process that executes the operation; empty if there is none
 	Epoch       uint64 // of the owner; 0 without an owner
@@ -171,6 +175,9 @@ type StoredChange struct {
 	// is sent again is a conflict, also if it has other changes: without a history
 	// row the results of the change cannot be found.
 	MetadataOnly bool
+	// Request and Fingerprint are for the history row, see [Change].Request. No two rows
+	// of a machine have the same Request. Empty: none.
+	Request, Fingerprint string
 }
 
 // Stamp sets the fields that the store determines, for use by stores.
@@ -191,7 +198,7 @@ func (ch *StoredChange) Row(token Token) HistoryRow {
 		Key: ch.To.Key, Sequence: ch.To.Sequence, Revision: ch.To.Revision, Token: token,
 		Operation: ch.To.Operation, From: ch.From, FromOrigin: ch.FromOrigin,
 		To: ch.To.State, Origin: ch.To.Origin, Event: ch.To.Event, Actor: ch.To.Actor,
-		Reason: ch.To.Reason, At: ch.To.ChangedAt,
+		Reason: ch.To.Reason, At: ch.To.ChangedAt, Request: ch.Request, Fingerprint: ch.Fingerprint,
 	}
 }
 
@@ -257,6 +264,11 @@ type HistoryRow struct {
 	Actor      fsm.Actor `json:"actor"`
 	Reason     string    `json:"reason"`
 	At         time.Time `json:"at"`
+
+	// Request and Fingerprint identify the request of a client that made the change, see
+	// [Change].Request. Empty: the caller has named none.
+	Request     string `json:"request,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // String returns the row as one line of text.
@@ -277,6 +289,11 @@ type Historian interface {
 	// ascending, at most limit of them. The store determines how long rows are
 	// kept; the rows it still has end with the newest and have no gap.
 	History(ctx context.Context, key Key, after uint64, limit int) ([]HistoryRow, error)
+
+	// Requested returns the row of a machine that has a request, which is not empty. It
+	// returns the zero HistoryRow if no row has it, and [errors.ErrUnsupported] if the
+	// store keeps no requests: a commit with a Request is then refused too.
+	Requested(ctx context.Context, machine, request string) (HistoryRow, error)
 }
 
 // Outbox is a store whose commits carry messages. A program that delivers the

@@ -20,14 +20,16 @@ func (c *Commit) Check(has Capabilities) error {
 		return fmt.Errorf("%w: %d changes and preconditions in one commit, at most %d", errors.ErrUnsupported, n, has.Changes)
 	case len(c.Messages) > 0 && !has.Messages:
 		return fmt.Errorf("%w: messages in a commit", errors.ErrUnsupported)
-	case c.Token == Token{}:
+	case c.Token == (Token{}):
 		return fmt.Errorf("%w: commit without a token", ErrInvalid)
+	case !has.History && slices.ContainsFunc(c.Changes, func(ch StoredChange) bool { return ch.Request != "" }):
+		return fmt.Errorf("%w: a request id: the store keeps no history", errors.ErrUnsupported)
 	case c.Owner.Name == "" && c.Owner.Epoch != 0:
 		return fmt.Errorf("%w: commit of an owner without a name", ErrInvalid)
 	case len(c.Changes) == 1:
 		return c.Changes[0].check()
 	}
-	seen := make(map[Key]bool, len(c.Changes))
+	seen, requests := make(map[Key]bool, len(c.Changes)), map[Key]bool{}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		if err := ch.check(); err != nil {
@@ -37,6 +39,12 @@ func (c *Commit) Check(has Capabilities) error {
 			return fmt.Errorf("%w: two changes of %s in one commit", ErrInvalid, ch.To.Key.text())
 		}
 		seen[ch.To.Key] = true
+		if request := (Key{ch.To.Machine, ch.Request}); ch.Request != "" {
+			if requests[request] {
+				return fmt.Errorf("%w: two changes of request %q in one commit", ErrInvalid, shown(ch.Request))
+			}
+			requests[request] = true
+		}
 	}
 	return nil
 }

@@ -246,7 +246,7 @@ func (s *sweep) ownerDead(ctx context.Context, r *StoredRecord) (bool, error) {
 		}
 		s.epochs[r.Owner] = epoch
 	}
-	return epoch != r.Epoch, nil
+	return decide.OwnerDead(r.Epoch, epoch), nil
 }
 
 // ownerless acts on transitional objects that have neither an owner nor a deadline
@@ -401,7 +401,7 @@ func (s *sweep) fire(ctx context.Context, r *StoredRecord, known *decide.Record,
 	}
 	// The object is moved from the record that was found, and from no other.
 	move := &request{core: s.core, verb: "sweep", id: r.ID, event: event, ask: ask, reason: result.Cause, expect: r.Revision, before: *r}
-	if ask.Sweep && r.Work != "" && decide.Redoes(s.table, known.State, known.Origin) {
+	if ask.Redoes(s.table, known) {
 		s.redo(ctx, r, move, result)
 		return
 	}

@@ -34,7 +34,8 @@ func apply(ctx context.Context, requests []*request, require []Precondition) (*r
 			pin(requests)
 			continue
 		}
-		return t.blame(ctx, culprit, err)
+		culprit, err = t.blame(ctx, culprit, err)
+		return culprit, culprit.orRepeated(ctx, err)
 	}
 }
 
@@ -54,7 +55,7 @@ func refused(ctx context.Context, requests []*request, require []Precondition) (
 // fires the caller's event in a state that no guard of this call has seen.
 func pin(requests []*request) {
 	for _, r := range requests {
-		if !r.retry && r.expect == "" && r.before.Exists() {
+		if !r.retry && r.expect == "" && r.ifMatch == "" && r.before.Exists() {
 			r.expect = r.before.Revision
 		}
 	}
@@ -94,8 +95,11 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	if err != nil {
 		t.answered = true
 		culprit := t.culprit(err)
-		if ownerLost(err) && culprit.core.owner != nil {
-			culprit.core.owner.lose()
+		if owner := culprit.core.owner; ownerLost(err) && owner != nil {
+			if owner.livesOutside(ctx, t.store) {
+				return culprit, fmt.Errorf("%w: owner %q has joined another store", ErrMisconfigured, owner.Name())
+			}
+			owner.lose()
 		}
 		return culprit, err
 	}
@@ -153,7 +157,10 @@ func (t *transaction) gather(ctx context.Context, requests []*request) (*request
 // write one.
 func (r *request) prepare(ctx context.Context, change *StoredChange, token Token) (err error) {
 	r.edited, r.change, r.token, r.decision = false, nil, Token{}, decide.Decision{}
-	if err = r.load(ctx); err == nil {
+	if err = r.repeated(ctx); err == nil {
+		err = r.load(ctx)
+	}
+	if err == nil {
 		err = r.decide(ctx)
 	}
 	if err == nil && !(r.optional() && r.decision.Err != nil) {
@@ -245,6 +252,13 @@ func (t *transaction) culprit(err error) *request {
 			}
 		}
 	}
+	if again, ok := errors.AsType[*RepeatedError](err); ok {
+		for _, r := range t.writes {
+			if r.client.ID == again.Row.Request {
+				return r
+			}
+		}
+	}
 	if failed, ok := errors.AsType[*PreconditionError](err); ok {
 		for _, r := range t.writes {
 			if slices.ContainsFunc(r.require, failed.Precondition.equal) {
@@ -260,6 +274,8 @@ func (t *transaction) culprit(err error) *request {
 //
 //   - A request about an operation (a report, an outcome, a heartbeat) is valid in
 //     whatever state the object is, so it is decided again.
+//   - A request with ETags is valid as long as the object has one of them: only its
+//     deadline has moved on.
 //   - A request that creates an object is valid as long as the object does not
 //     exist: only the numbers of the absent record have moved on.
 //   - A change or precondition that BeforeCommit has added: BeforeCommit runs again
@@ -283,7 +299,7 @@ func (t *transaction) retries(culprit *request, err error) bool {
 		return lost.Current.Key == culprit.key()
 	case !t.answered:
 		return false
-	case culprit.retry:
+	case culprit.retry, culprit.ifMatch != "" && lost.Current.matches(culprit.ifMatch):
 		return true
 	}
 	return lost.From == "" && !lost.Current.Exists()

@@ -44,11 +44,12 @@ func (e *turnError) Error() string { return e.err.Error() }
 func (e *turnError) Unwrap() error { return e.err }
 
 // turnRetry is how the queue retries the start of a turn: as long as the operation
-// is not overdue and the error may go away.
+// is not overdue, QueueTimeout has not passed, the manager is not shut down and the
+// error may go away.
 func (o *operation) turnRetry() queue.Retry {
 	r := queue.Retry{Attempts: math.MaxInt32, If: func(err error) bool {
 		turn, ok := err.(*turnError)
-		return ok && !final(turn.err) && !o.task.overdue()
+		return ok && !final(turn.err) && !o.task.overdue() && !o.expired() && !o.core.retries.ended()
 	}}
 	for pause := firstPause; pause <= longestPause; pause *= 2 {
 		r.Backoff = append(r.Backoff, pause)
@@ -56,9 +57,17 @@ func (o *operation) turnRetry() queue.Retry {
 	return r
 }
 
+// expired reports whether the operation has waited longer than QueueTimeout.
+func (o *operation) expired() bool {
+	return o.work.QueueTimeout > 0 && time.Since(o.submitted) > o.work.QueueTimeout
+}
+
 // startTurn runs when the object's turn has come. The operation may have been taken
 // away while it waited. The error is a *turnError, or [ErrStale].
 func (o *operation) startTurn(ctx context.Context) error {
+	if o.expired() {
+		return &turnError{queue.ErrExpired}
+	}
 	var err error
 	if o.waits {
 		err = o.beginWork(ctx)

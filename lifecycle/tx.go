@@ -90,16 +90,17 @@ func (t TxManager[S, E, T]) Fire(id string, e E, actor fsm.Actor, change *Change
 // Create adds what [Manager.Create] does. The change's Edit works on the given
 // payload.
 func (t TxManager[S, E, T]) Create(id string, e E, actor fsm.Actor, payload T, change *Change[T]) *TxResult[S, T] {
-	c := t.m.call(decide.Create, "create", id, e, actor, change)
-	c.starts(payload)
-	return t.add(c)
+	return t.add(t.m.creating(id, e, actor, payload, change))
 }
 
 // Add adds what [Manager.Add] does. The change's Edit works on the given payload.
 func (t TxManager[S, E, T]) Add(id string, actor fsm.Actor, payload T, change *Change[T]) *TxResult[S, T] {
-	c := t.m.bare(decide.Add, "add", id, actor, change)
-	c.starts(payload)
-	return t.add(c)
+	return t.add(t.m.adding(id, t.m.core.table.Initial, actor, payload, change))
+}
+
+// AddAt adds what [Manager.AddAt] does. The change's Edit works on the given payload.
+func (t TxManager[S, E, T]) AddAt(id string, state S, actor fsm.Actor, payload T, change *Change[T]) *TxResult[S, T] {
+	return t.add(t.m.addingAt(id, state, actor, payload, change))
 }
 
 // Override adds what [Manager.Override] does.

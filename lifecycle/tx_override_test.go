@@ -14,7 +14,7 @@ import (
 func TestTxOverride(t *testing.T) {
 	ctx := t.Context()
 	m := lifecycle.Must(edgecloud.ClusterInst, lifecycle.NewMemoryStore(), edgecloud.ManagerConfig())
-	before, err := m.Create(ctx, "c", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Cloudlet: "b"})
+	before, err := m.Create(ctx, "c", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
 	require.NoError(t, err)
 	for name, tt := range map[string]struct {
 		id     string

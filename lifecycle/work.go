@@ -26,8 +26,8 @@ type Work struct {
 	// except the object's deadline. The record keeps it with Handler: another
 	// process that does the work gives it the same time, from its start.
 	Timeout time.Duration
-	// QueueTimeout is how long the work may wait for its turn in this process. 0:
-	// no limit.
+	// QueueTimeout is how long the work may wait for its turn in this process. While
+	// the store fails, the start of the turn is tried again for that time. 0: no limit.
 	QueueTimeout time.Duration
 	// Class is the path of the queue's limits that apply, see
 	// [queue.Action].Class. The record keeps it with Handler.

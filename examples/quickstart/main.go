@@ -74,7 +74,7 @@ type user struct {
 func (u *user) run(ctx context.Context) error {
 	fmt.Fprintf(u.out, "create %d clusters\n", u.n)
 	for i := range u.n {
-		_, err := u.mgr.Create(ctx, id(i), edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Flavor: "small", Nodes: 1})
+		_, err := u.mgr.Create(ctx, id(i), edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Flavor: "small", Nodes: 1}, nil)
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func TestVerifyDetectsFaults(t *testing.T) {
 	u := &user{mgr: mgr, out: io.Discard, n: 2}
 	require.ErrorIs(t, u.verify(t.Context()), lifecycle.ErrNotFound, "c-001 is missing")
 
-	made, err := mgr.Create(t.Context(), "c-001", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Flavor: "small", Nodes: 1})
+	made, err := mgr.Create(t.Context(), "c-001", edgecloud.Create, edgecloud.User, edgecloud.ClusterSpec{Flavor: "small", Nodes: 1}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, u.verify(t.Context()), "c-001 ended in CreateRequested")
 

@@ -1,7 +1,7 @@
-// Tumblebug serves the three endpoints of CB-Tumblebug's document over simulated clouds,
-// and is its own HTTP client. The clouds reject requests and lose answers. The requests
-// create, suspend, resume and terminate MCIs, conflict with running actions, and use
-// force, hold, withdraw and refine.
+// Tumblebug serves the REST API of CB-Tumblebug's document, [tumblebug.Handler], over
+// simulated clouds, and is its own HTTP client. The clouds reject requests and lose
+// answers. The requests create, suspend, resume and terminate MCIs, conflict with running
+// actions, and use force, hold, withdraw and refine.
 //
 // It prints every request with its answer. It fails if an MCI has another status than
 // expected, or if a resource is left in the clouds.
@@ -45,7 +45,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: newHandler(system), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: tumblebug.Handler(system), ReadHeaderTimeout: time.Second}
 	var group errgroup.Group
 	group.Go(func() error {
 		if err := server.Serve(listener); err != http.ErrServerClosed {
@@ -194,7 +194,7 @@ func group(name string, size int, provider, region string) tumblebug.SubGroup {
 
 func post(path string, code int) step {
 	return func(ctx context.Context, d *demo) error {
-		var m message
+		var m struct{ Message string }
 		detail, err := d.request(ctx, http.MethodPost, path, code, &m)
 		fmt.Fprintf(d.out, "  POST %s: HTTP %d %s\n", path, code, m.Message+detail)
 		return err

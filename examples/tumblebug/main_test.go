@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +41,7 @@ func start(t *testing.T) *demo {
 	c := newCloud(0)
 	system, err := tumblebug.New(lifecycle.NewMemoryStore(), c, &tumblebug.Config{Poll: time.Millisecond})
 	require.NoError(t, err)
-	server := httptest.NewServer(newHandler(system))
+	server := httptest.NewServer(tumblebug.Handler(system))
 	t.Cleanup(func() {
 		server.Close()
 		require.NoError(t, system.Close(t.Context()))
@@ -62,45 +61,4 @@ func TestUnexpectedResults(t *testing.T) {
 	_, err := (&demo{url: "http://%"}).request(t.Context(), http.MethodGet, "m", 200, nil)
 	require.ErrorContains(t, err, "invalid URL")
 	require.EqualError(t, d.perform(t.Context(), []step{verify}), "3 resources are left in the clouds")
-}
-
-func TestEndpoints(t *testing.T) {
-	d := start(t)
-	require.NoError(t, d.perform(t.Context(), []step{
-		create("mci-01", false, group("g1", 5, "aws", "r")), rests("mci-01", "Running:5 (R:5/5)"),
-	}))
-	for _, c := range []struct {
-		method, path string
-		code         int
-	}{
-		{http.MethodGet, "mci-01?option=status", 200},
-		{http.MethodGet, "mci-01", 200},
-		{http.MethodGet, "mci-01?option=everything", 400},
-		{http.MethodGet, "mci-02?option=status", 404},
-		{http.MethodPost, "mci-01", 400},
-		{http.MethodPost, "mci-01?action=create", 400},
-		{http.MethodPost, "mci-01?action=continue", 409},
-		{http.MethodPost, "mci-01?action=resume&force=perhaps", 400},
-		{http.MethodPost, "mci-01/vm/g1-9?action=suspend", 404},
-		{http.MethodPost, "mci-01/vm/g1-1?action=refine", 400},
-		{http.MethodPost, "mci-01/vm/g1-1?action=resume", 403},
-		{http.MethodPost, "mci-01/vm/g1-1?action=resume&force=perhaps", 400},
-	} {
-		t.Run(c.method+" "+c.path, func(t *testing.T) {
-			var body map[string]json.RawMessage
-			detail, err := d.request(t.Context(), c.method, c.path, c.code, &body)
-			require.NoError(t, err)
-			require.Equal(t, c.code != 200, detail != "")
-			if c.code != 200 {
-				return
-			}
-			require.JSONEq(t, `"Running:5 (R:5/5)"`, string(body["status"]))
-			require.JSONEq(t, `"None"`, string(body["targetStatus"]))
-			require.JSONEq(t, `"None"`, string(body["targetAction"]))
-			var counts map[string]int
-			require.NoError(t, json.Unmarshal(body["statusCount"], &counts))
-			require.Len(t, counts, 11)
-		})
-	}
-	d.client.CloseIdleConnections()
 }

@@ -61,8 +61,13 @@ type Finding struct {
 
 // String returns the finding as one line.
 func (f Finding) String() string {
+	return fmt.Sprintf("%s %s: %s. %s", f.Severity, f.ID, f.place(), f.Advice)
+}
+
+// place returns the message with the rows.
+func (f Finding) place() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s", f.Severity, f.ID, f.Message)
+	b.WriteString(f.Message)
 	if len(f.Rows) > 0 && !strings.HasPrefix(f.Message, "row ") {
 		b.WriteString(" (row ")
 		for i, row := range f.Rows {
@@ -77,19 +82,30 @@ func (f Finding) String() string {
 		}
 		b.WriteByte(')')
 	}
-	b.WriteString(". ")
-	b.WriteString(f.Advice)
 	return b.String()
 }
 
 // Findings is the result of [Lint]. As JSON it is a list, never null.
 type Findings []Finding
 
-// String returns a line for each finding.
+// String returns a line for each finding. Successive findings of one kind, with the same
+// advice, are a heading and an indented line for each place.
 func (l Findings) String() string {
-	lines := make([]string, len(l))
-	for i, f := range l {
-		lines[i] = f.String()
+	var lines []string
+	for i := 0; i < len(l); {
+		first, n := l[i], 1
+		for i+n < len(l) && l[i+n].ID == first.ID && l[i+n].Severity == first.Severity && l[i+n].Advice == first.Advice {
+			n++
+		}
+		if n == 1 {
+			lines = append(lines, first.String())
+		} else {
+			lines = append(lines, fmt.Sprintf("%s %s in %d places. %s", first.Severity, first.ID, n, first.Advice))
+			for _, f := range l[i : i+n] {
+				lines = append(lines, "  "+f.place())
+			}
+		}
+		i += n
 	}
 	return strings.Join(lines, "\n")
 }

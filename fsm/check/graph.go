@@ -109,5 +109,3 @@ func (g *graph) components() (sizes []int) {
 	}
 	return sizes
 }
-
-// bitset.Set is a bitset.Set of small numbers.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -27,7 +28,10 @@ func Lint(t *fsm.Table, config *LintConfig) Findings {
 	for _, rule := range rules {
 		rule.find(l)
 	}
-	slices.SortStableFunc(l.found, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+	order := LintIDs()
+	slices.SortStableFunc(l.found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(slices.Index(order, a.ID), slices.Index(order, b.ID)))
+	})
 	return l.found
 }
 
@@ -52,7 +56,9 @@ var rules = []struct {
 		fsm.NeedlessManual, fsm.DeadlineFromAbsent, fsm.EndlessTimeout,
 	}, (*linter).problems},
 	{[]string{LintErrorNoExit}, (*linter).errorNoExit},
+	{[]string{LintErrorNoRemoval}, (*linter).errorNoRemoval},
 	{[]string{LintCannotRest, LintCannotEnd}, (*linter).cannot},
+	{[]string{LintOnlyFailure}, (*linter).onlyFailure},
 	{[]string{LintIllegalRow}, (*linter).illegalRows},
 	{[]string{LintChoice}, (*linter).choice},
 	{[]string{LintOwnerDeath, LintOwnerUnsaid, LintOwnerNoRow}, (*linter).ownerDeath},
@@ -64,8 +70,10 @@ var rules = []struct {
 // The ids of findings, beside the codes of [fsm.Problem].
 const (
 	LintErrorNoExit     = "error-no-exit"
+	LintErrorNoRemoval  = "error-no-removal"
 	LintCannotRest      = "cannot-rest"
 	LintCannotEnd       = "cannot-end"
+	LintOnlyFailure     = "only-failure"
 	LintIllegalRow      = "illegal-row"
 	LintChoice          = "choice"
 	LintOwnerDeath      = "owner-death"
@@ -88,6 +96,7 @@ type linter struct {
 	out, in [][]int        // by state: the moves that leave and enter it, return rows only in out
 	cells   map[[2]int]int // by state and event: the number of rows
 	covered []bool         // by state: it has a deadline or Manual
+	origins [][]int        // by state, see [fsm.Table.Origins]
 }
 
 // move is one transition of a row. to is -1 for a return row.
@@ -98,7 +107,7 @@ func newLinter(t *fsm.Table) *linter {
 	l := &linter{
 		t: t, a: a, r: a.report(), skip: make(map[string]bool), found: Findings{},
 		out: make([][]int, len(t.States)), in: make([][]int, len(t.States)),
-		cells: make(map[[2]int]int), covered: make([]bool, len(t.States)),
+		cells: make(map[[2]int]int), covered: make([]bool, len(t.States)), origins: t.Origins(),
 	}
 	for i := range t.Rows {
 		l.row(i)

@@ -110,11 +110,10 @@ func (l *linter) choice() {
 // targets finds transitional states from which no path leads to their declared
 // target without another state of rest on the way.
 func (l *linter) targets() {
-	origins := l.t.Origins()
 	var lost []int
 	for s := range l.t.States {
 		target := l.t.States[s].Target
-		if l.kind(s) == fsm.Transitional && l.a.declared(target) && !l.leads(s, target, origins) {
+		if l.kind(s) == fsm.Transitional && l.a.declared(target) && !l.leads(s, target) {
 			lost = append(lost, s)
 		}
 	}
@@ -129,7 +128,7 @@ func (l *linter) targets() {
 }
 
 // leads reports whether work in a state may end in a target.
-func (l *linter) leads(from, target int, origins [][]int) bool {
+func (l *linter) leads(from, target int) bool {
 	seen := bitset.New(len(l.t.States))
 	seen.Add(from)
 	for work := []int{from}; len(work) > 0; work = work[1:] {
@@ -138,7 +137,7 @@ func (l *linter) leads(from, target int, origins [][]int) bool {
 			if to == target {
 				return true
 			}
-			if _, returns := slices.BinarySearch(origins[work[0]], target); to < 0 && returns {
+			if _, returns := slices.BinarySearch(l.origins[work[0]], target); to < 0 && returns {
 				return true
 			}
 			if to >= 0 && l.kind(to) == fsm.Transitional && seen.Add(to) {

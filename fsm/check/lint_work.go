@@ -11,13 +11,13 @@ import (
 
 // ownerDeath finds transitional states in which an object stays for ever if its
 // owner dies: without a deadline, Manual, a declared event for the death of the
-// owner, or an exit to a failed state beside another actor that can lead it out. It is
-// a warning if most other transitional states have one of these, else a fact about
-// the whole table.
+// owner, or an exit that another actor can take if the work fails. It is a fact about
+// the whole table if most of its work can end neither by a deadline nor in an error
+// state, else a warning.
 func (l *linter) ownerDeath() {
 	var silent, undeclared []int
-	declares := false // some state declares an event for the death of the owner
-	work := 0
+	declares := false     // some state declares an event for the death of the owner
+	work, endless := 0, 0 // transitional states, and those of them without deadline and error state
 	for s := range l.t.States {
 		state := &l.t.States[s]
 		if state.Kind == fsm.Transitional {
@@ -30,8 +30,12 @@ func (l *linter) ownerDeath() {
 			l.ownerNoRow(s)
 		case l.a.exits[s].any: // else it is a problem of its own
 			undeclared = append(undeclared, s)
-			if !l.a.exits[s].failed || l.a.exits[s].actors.Len() == 1 {
-				silent = append(silent, s)
+			oneActor := l.a.exits[s].actors.Len() == 1
+			if !l.a.exits[s].failed || oneActor {
+				endless++
+				if oneActor || !l.leadsBack(s) {
+					silent = append(silent, s)
+				}
 			}
 		}
 	}
@@ -39,7 +43,7 @@ func (l *linter) ownerDeath() {
 		silent = nil
 	}
 	severity := Warning
-	if 2*len(silent) > work {
+	if 2*endless > work {
 		severity = Info
 	}
 	if silent = l.kept(LintOwnerDeath, silent); len(silent) > 0 {
@@ -56,6 +60,19 @@ func (l *linter) ownerDeath() {
 			Advice:  "Declare the event there too, or add a timeout, or name the operator in Manual.",
 		})
 	}
+}
+
+// leadsBack reports whether several events end the work and one of them leads back to
+// where the work may have begun. That one is for work that did not succeed.
+func (l *linter) leadsBack(s int) bool {
+	back, events := false, make(map[int]bool)
+	for _, m := range l.out[s] {
+		to := l.moves[m].to
+		_, began := slices.BinarySearch(l.origins[s], to)
+		back = back || began || to < 0
+		events[l.t.Rows[l.moves[m].row].Event] = true
+	}
+	return back && len(events) > 1
 }
 
 // ownerNoRow finds a state whose event for the death of the owner has no row there.
@@ -76,16 +93,12 @@ func (l *linter) ownerNoRow(s int) {
 
 // late finds events that may arrive after an object has reached a final state:
 // another actor could fire the event in the state before. Only an event for which
-// half of the other final states have a row is a finding. It is a warning if the
-// rows of the table distinguish actors.
+// half of the other final states have a row is a finding. In a table without actors
+// each event may come from another one.
 func (l *linter) late() {
 	finals := l.states(func(s int) bool { return l.kind(s) == fsm.Final })
 	if len(finals) < 2 {
 		return
-	}
-	severity := Info
-	if slices.ContainsFunc(l.a.may, func(may bitset.Set) bool { return may.Len() < len(l.t.Actors) }) {
-		severity = Warning
 	}
 	handled := make([]int, len(l.t.Events)) // final states that have a row for the event
 	for _, f := range finals {
@@ -116,7 +129,7 @@ func (l *linter) late() {
 		}
 		name, events := l.t.States[f].Name, l.eventNames(missed)
 		l.add(Finding{
-			ID: LintLateEvent, Severity: severity, States: []string{name}, Events: events, Rows: rows,
+			ID: LintLateEvent, Severity: Warning, States: []string{name}, Events: events, Rows: rows,
 			Message: fmt.Sprintf("%s may arrive late in the final state %s, which has no row for it, unlike other final states", prose.List(events, "or"), name),
 			Advice:  "Ignore the event there too, or refuse it in both.",
 		})

@@ -40,12 +40,12 @@ func manage[S, E comparable, T any](m *fsm.Machine[S, E, T]) *managed[S, E, T] {
 
 func (d *managed[S, E, T]) name() string { return fmt.Sprint("object ", d.id) }
 
-func (d *managed[S, E, T]) Reset(t testing.TB) string {
+func (d *managed[S, E, T]) Reset(t testing.TB, _ string) string {
 	d.id++
 	table := d.machine.Table()
 	if table.States[table.Initial].Kind != fsm.Absent {
 		var payload T
-		_, err := d.m.Add(t.Context(), d.name(), table.Actors[0], payload)
+		_, err := d.m.Add(t.Context(), d.name(), table.Actors[0], payload, nil)
 		require.NoError(t, err)
 	}
 	return d.state(t)
@@ -70,7 +70,7 @@ func (d *managed[S, E, T]) Apply(t testing.TB, r fsmtest.Request) (string, error
 	_, err := d.m.Fire(ctx, d.name(), e, r.Actor, &lifecycle.Change[T]{Force: r.Force})
 	if errors.Is(err, lifecycle.ErrNotFound) && d.absent != "" {
 		var payload T // no row creates an object by force only
-		_, err = d.m.Create(ctx, d.name(), e, r.Actor, payload)
+		_, err = d.m.Create(ctx, d.name(), e, r.Actor, payload, nil)
 	}
 	return d.state(t), err
 }

@@ -85,7 +85,7 @@ func TestPath(t *testing.T) {
 func TestAudit(t *testing.T) {
 	store := &bent{MemoryStore: &lifecycle.MemoryStore{KeepHistory: -1}}
 	m := lifecycle.Must(vm, store, nil)
-	_, err := m.Create(t.Context(), "a", "create", "user", struct{}{})
+	_, err := m.Create(t.Context(), "a", "create", "user", struct{}{}, nil)
 	require.NoError(t, err)
 	for range 130 { // more than a page
 		_, err = m.Override(t.Context(), "a", "stopped", "user", "for the length of it", nil)

@@ -54,6 +54,10 @@ func (s *simulatedStore) History(
 	return call(s, func() ([]lifecycle.HistoryRow, error) { return s.inner.History(ctx, key, after, limit) })
 }
 
+func (s *simulatedStore) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	return call(s, func() (lifecycle.HistoryRow, error) { return s.inner.Requested(ctx, machine, request) })
+}
+
 func (s *simulatedStore) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	return call(s, func() ([]lifecycle.OutboxMessage, error) { return s.inner.Messages(ctx, limit) })
 }

@@ -121,7 +121,7 @@ func verbs(_ context.Context, w *Clients[pair]) error {
 		for _, id := range []string{"p", "q"} {
 			rec, err := m.vms.Get(ctx, id)
 			if errors.Is(err, lifecycle.ErrNotFound) { // the sweeper has ended its creation
-				rec, err = m.vms.Create(ctx, id, "create", "user", struct{}{})
+				rec, err = m.vms.Create(ctx, id, "create", "user", struct{}{}, nil)
 			}
 			if err != nil {
 				return err

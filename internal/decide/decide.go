@@ -20,7 +20,7 @@ type Verb uint8
 
 const (
 	Create    Verb = iota // fire a row out of the absent state
-	Add                   // put the object into the initial state; no row fires
+	Add                   // put a new object into a state; no row fires
 	Fire                  // fire a row; starts an operation or continues one
 	Report                // continue the named operation, never start one
 	Override              // put the object into a state without a row
@@ -55,7 +55,7 @@ type Request struct {
 	Event     int // by index; unused by Add, Override and Heartbeat
 	Actor     fsm.Actor
 	Operation uint64 // Report, Heartbeat: the operation that the request is about
-	To        int    // Override: the state, by index
+	To        int    // Add, Override: the state, by index
 
 	// Owner and Epoch must be those of the record if the request is Owned. If they
 	// are not, another process has taken the operation over.
@@ -150,7 +150,7 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 		if rec.Exists {
 			return refuse(Refused, ErrExists)
 		}
-		if t.States[t.Initial].Kind == fsm.Absent {
+		if t.States[q.To].Kind == fsm.Absent {
 			return refuse(Refused, ErrNoEntry)
 		}
 		return rows, q.add(t, rec), false
@@ -312,10 +312,10 @@ func (q *Request) override(t *fsm.Table, rec *Record) Decision {
 
 func (q *Request) add(t *fsm.Table, rec *Record) Decision {
 	d := Decision{
-		Write: true, Row: -1, State: t.Initial, Origin: t.Initial,
+		Write: true, Row: -1, State: q.To, Origin: q.To,
 		Sequence: rec.Sequence + 1, Operation: rebirth(rec), Payload: Drop,
 	}
-	if t.States[t.Initial].Kind == fsm.Transitional {
+	if t.States[q.To].Kind == fsm.Transitional {
 		d.Begins = true
 		d.Operation = rec.Operation + 1
 	}

@@ -167,6 +167,7 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 		q.To = rapid.IntRange(0, len(table.States)-1).Draw(t, "to")
 		q.Edits = rapid.Bool().Draw(t, "edits")
 	case decide.Add:
+		q.To = rapid.IntRange(0, len(table.States)-1).Draw(t, "to")
 	}
 	// Only decisions on reports depend on it. A heartbeat never has it.
 	q.Repeats = q.Verb != decide.Heartbeat && rapid.Bool().Draw(t, "repeats")

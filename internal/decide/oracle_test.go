@@ -31,10 +31,10 @@ func (o *oracle) decide() decide.Decision {
 	switch {
 	case (q.Verb == decide.Create || q.Verb == decide.Add) && rec.Exists:
 		return o.refused(decide.ErrExists)
-	case q.Verb == decide.Add && o.kind(o.table.Initial) == fsm.Absent:
+	case q.Verb == decide.Add && o.kind(q.To) == fsm.Absent:
 		return o.refused(decide.ErrNoEntry)
 	case q.Verb == decide.Add:
-		return o.written(-1, fsm.Absent, o.table.Initial, o.table.Initial, false)
+		return o.written(-1, fsm.Absent, q.To, q.To, false)
 	case q.Verb == decide.Create:
 		state, ok := o.absent()
 		if !ok {

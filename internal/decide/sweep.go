@@ -41,6 +41,17 @@ func Sweep(t *fsm.Table, rec *Record, s Cause) (Request, Care) {
 	return Request{}, NoRow
 }
 
+// OwnerDead reports whether the owner of an operation is dead. The arguments are the
+// epoch in the object's record, and that of the living owner of the same name; 0: there
+// is none. An owner that came back has a later epoch and does not do its earlier work.
+func OwnerDead(recorded, living uint64) bool { return recorded != living }
+
+// Redoes reports whether the request may do the recorded work again: the caller then
+// needs its handler.
+func (q *Request) Redoes(t *fsm.Table, rec *Record) bool {
+	return q.Sweep && rec.Work && Redoes(t, rec.State, rec.Origin)
+}
+
 // Redoes reports whether the deadline row of a state may start its operation
 // again. Any process must then be able to do the work: it needs a handler. If
 // several rows have the event, their guards choose, so every row counts that they

@@ -152,6 +152,26 @@ func TestSweep(t *testing.T) {
 	require.False(t, decide.Redoes(disks, stateOf(t, disks, "Deleting"), stateOf(t, disks, "Ready")))
 }
 
+// TestRequestRedoes: only the sweeper's request about a transitional state does recorded
+// work again.
+func TestRequestRedoes(t *testing.T) {
+	rec := record(t, polls, "Asking", "Idle")
+	rec.Work = true
+	sweep, _ := decide.Sweep(polls, &rec, decide.Cause{OwnerDead: true})
+	require.True(t, sweep.Redoes(polls, &rec))
+	fire := sweep
+	fire.Sweep = false
+	require.False(t, fire.Redoes(polls, &rec), "not by the sweeper")
+	rec.Work = false
+	require.False(t, sweep.Redoes(polls, &rec), "the record names no work")
+}
+
+func TestOwnerDead(t *testing.T) {
+	require.False(t, decide.OwnerDead(3, 3))
+	require.True(t, decide.OwnerDead(3, 0), "no owner of that name is alive")
+	require.True(t, decide.OwnerDead(3, 4), "it came back with a later epoch")
+}
+
 // tries are polls written the other way round.
 var tries = fsm.Must[int](spec{
 	Name: "try", Initial: "Idle", Actors: actors,

@@ -89,6 +89,7 @@ type verbCase struct {
 	event   string
 	actor   fsm.Actor
 	op      uint64 // of a report
+	enters  string // of an Add; "": the initial state
 	with    decide.Request
 	refuses []string // guards
 
@@ -116,6 +117,12 @@ func run(t *testing.T, table *fsm.Table, verb decide.Verb, cases []verbCase) {
 			}
 			q := c.with
 			q.Verb, q.Actor, q.Operation = verb, c.actor, c.op
+			if verb == decide.Add {
+				q.To = table.Initial
+				if c.enters != "" {
+					q.To = stateOf(t, table, c.enters)
+				}
+			}
 			if c.event != "" {
 				q.Event = event(t, table, c.event)
 			}
@@ -172,6 +179,7 @@ func TestAdd(t *testing.T) {
 	})
 	run(t, disks, decide.Add, []verbCase{
 		{name: "absent at first", actor: "user", verdict: decide.Refused, err: decide.ErrNoEntry},
+		{name: "into another state than the initial one", enters: "Bad", actor: "user", to: "Bad", orig: "Bad", opAfter: 4},
 	})
 }
 

@@ -7,6 +7,7 @@
 //	            document, and the protocol of lifecycle
 //	Upgrade     a cloudlet whose CRM is replaced by another one while it runs
 //	Blazar      two leases of one resource, their reservations and events
+//	Takeover    the work of one object by processes that die and come back
 //	LockTree    the grant rule of lock.Tree
 //	Queue       the order of queue.Queuer under retries
 //
@@ -19,4 +20,8 @@
 // [Decisions], and check that the verdict depends on it. Some models repeat a rule that
 // needs a store where it runs. Tests compare these rules with the real ones by random
 // calls.
+//
+// The file testdata/decisions.txt lists changes of decisions, and the models that notice
+// each of them. No model contains heartbeats, overrides and repeated reports: only the
+// tests of internal/decide check these decisions.
 package models

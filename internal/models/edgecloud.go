@@ -166,14 +166,11 @@ type edge struct {
 
 func (p EdgeCloud) edge() *edge {
 	e := &edge{EdgeCloud: p, decisions: orShipped(p.Decisions)}
-	if p.Parts&Fence == 0 {
-		e.decisions = e.decisions.Unfenced()
-	}
 	e.Capacity = cmp.Or(e.Capacity, 2)
 	return e
 }
 
-func (e *edge) has(p Part) bool { return e.Parts&p != 0 }
+func (e *edge) has(p Part) bool { return e.Parts&p == p }
 
 // begin returns the initial object on both sides.
 func (e *edge) begin() (controller, agent) {
@@ -281,8 +278,8 @@ func (e *edge) sends(c controller, send func(string, order, controller)) {
 // in the report.
 func (e *edge) receives(c controller, i info, next func(string, controller)) {
 	about := uint64(i.Operation)
-	if about == 0 && !e.has(Outcomes) {
-		about = c.Operation // the existence of the object counts as a report
+	if about == 0 && !e.has(Fence|Outcomes) {
+		about = c.Operation // the report, or the existence of the object, counts for any operation
 	}
 	ev, ok := eventTo(i.State)
 	if !ok {

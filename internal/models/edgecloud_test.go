@@ -85,15 +85,14 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// TestDecisionsMatter changes a function of internal/decide, and nothing of the
-// protocol: the operation of a report is there, and is not compared.
-func TestDecisionsMatter(t *testing.T) {
-	model := faulty(2)
-	unfenced := Shipped().Unfenced()
-	model.Decisions = &unfenced
-	v := explored(t, model.System())
+// TestLateReport changes only the comparison of a report with a later operation. The
+// protocol is complete, and the trace contains a late report with its operation id.
+func TestLateReport(t *testing.T) {
+	older := Shipped()
+	olderReportsCount(&older)
+	v := explored(t, EdgeCloud{Parts: Complete, Operations: 2, Duplicate: 1, Decisions: &older}.System())
 	require.Equal(t, explore.Violated, v.Outcome, v)
-	requireTrace(t, "decisions-unfenced", v)
+	requireTrace(t, "late-report", v)
 }
 
 // TestLimits shows the limits of the protocol. A sweeper that abandons an operation sends

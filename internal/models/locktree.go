@@ -122,12 +122,8 @@ func (l LockTree) Model() *explore.Model[lockState] {
 			"holders are compatible":    l.compatible,
 			"no request is overtaken":   l.inOrder,
 			"every wait has a conflict": l.waitsForConflict,
-			"grants follow from the requests": func(s lockState) error {
-				if s.Other {
-					return fmt.Errorf("another tree with the same requests grants other locks")
-				}
-				return nil
-			},
+			"grants follow from the requests": never(func(s lockState) bool { return s.Other },
+				"another tree with the same requests grants other locks"),
 		},
 		LeadsTo: map[string]explore.LeadsTo[lockState]{"every wait ends": {To: func(s lockState) bool {
 			return !slices.ContainsFunc(s.Clients[:], func(c lockClient) bool { return c.Place > 0 && !c.Holds })

@@ -129,12 +129,8 @@ func (q Queue) Model() *explore.Model[queueState] {
 			"one at a time, in order": q.inOrder,
 			"every wait has a cause":  q.waitsForCause,
 			"no attempt too many":     q.attempts,
-			"runs follow from the submissions": func(s queueState) error {
-				if s.Other {
-					return fmt.Errorf("another queue with the same actions runs other ones")
-				}
-				return nil
-			},
+			"runs follow from the submissions": never(func(s queueState) bool { return s.Other },
+				"another queue with the same actions runs other ones"),
 		},
 		LeadsTo: map[string]explore.LeadsTo[queueState]{
 			"every action ends": {To: func(s queueState) bool { return len(s.present()) == 0 }},

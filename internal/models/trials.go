@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -24,6 +25,16 @@ func trials[T any, R any](run func(T) (R, error)) func(T) R {
 			known[key] = r
 		}
 		return r
+	}
+}
+
+// never returns an invariant: no state has the property.
+func never[S any](has func(S) bool, problem string) func(S) error {
+	return func(s S) error {
+		if has(s) {
+			return errors.New(problem)
+		}
+		return nil
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 type Decisions struct {
 	Candidates func(*decide.Request, *fsm.Table, *decide.Record, []int) ([]int, decide.Decision, bool)
 	Decide     func(*decide.Request, *fsm.Table, *decide.Record, []int, []error) decide.Decision
+	Outcome    func(decide.Request, *fsm.Table, *decide.Record, decide.Outcome, []int) (decide.Request, bool)
+	OwnerDead  func(recorded, living uint64) bool
 	Sweep      func(*fsm.Table, *decide.Record, decide.Cause) (decide.Request, decide.Care)
+	Redoes     func(*decide.Request, *fsm.Table, *decide.Record) bool
 }
 
 // Shipped returns the decisions that lifecycle.Manager performs.
@@ -20,24 +23,16 @@ func Shipped() Decisions {
 	return Decisions{
 		Candidates: (*decide.Request).Candidates,
 		Decide:     (*decide.Request).Decide,
+		Outcome:    decide.Request.Outcome,
+		OwnerDead:  decide.OwnerDead,
 		Sweep:      decide.Sweep,
+		Redoes:     (*decide.Request).Redoes,
 	}
-}
-
-// Unfenced returns the decisions without the comparison of operations: whatever
-// operation a report names, it counts for the present one.
-func (d Decisions) Unfenced() Decisions {
-	inner := d.Candidates
-	d.Candidates = func(q *decide.Request, t *fsm.Table, rec *decide.Record, rows []int) ([]int, decide.Decision, bool) {
-		now := *q
-		now.Operation = rec.Operation
-		return inner(&now, t, rec, rows)
-	}
-	return d
 }
 
 // Object is what a model keeps of an object's record. Its sequence number stays 0,
-// because no decision depends on it.
+// because no decision depends on it. Owner and Epoch of a request that starts work are
+// those of the process that does it.
 type Object struct {
 	decide.Record
 	Content, Before uint8 // versions of the payload: the present one, and the one that is saved
@@ -102,8 +97,12 @@ func (o Object) written(q *decide.Request, d *decide.Decision, content uint8) Ob
 		return next
 	}
 	next.Exists, next.State, next.Origin = true, d.State, d.Origin
-	if d.Work == decide.SameWork {
+	switch d.Work {
+	case decide.SameWork:
 		next.Owner, next.Epoch, next.Work = o.Owner, o.Epoch, o.Work
+	case decide.NewWork, decide.Redo:
+		next.Owner, next.Epoch, next.Work = q.Owner, q.Epoch, true
+	case decide.NoWork:
 	}
 	return next
 }

@@ -190,9 +190,7 @@ func (m *model) begin() (list []subject) {
 	for _, entry := range entries {
 		s := subject{Left: m.Operations}
 		if m.t.States[entry].Kind != fsm.Absent {
-			t := *m.t
-			t.Initial = entry
-			o, d := m.decisions.Ask(&t, s.Object, decide.Request{Verb: decide.Add}, 0)
+			o, d := m.decisions.Ask(m.t, s.Object, decide.Request{Verb: decide.Add, To: entry}, 0)
 			s = m.moved(s, o, &d)
 		}
 		list = append(list, s)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/explore"
+	"github.com/interlock-go/interlock/internal/decide"
 	"github.com/interlock-go/interlock/internal/tablemodel"
 	"github.com/interlock-go/interlock/lifecycle/blazar"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -49,7 +50,12 @@ func TestShippedTables(t *testing.T) {
 // TestUnfenced: without the comparison of operations, a late report moves the next
 // operation, wherever two of them follow each other.
 func TestUnfenced(t *testing.T) {
-	unfenced := tablemodel.Shipped().Unfenced()
+	unfenced := tablemodel.Shipped()
+	unfenced.Candidates = func(q *decide.Request, t *fsm.Table, rec *decide.Record, rows []int) ([]int, decide.Decision, bool) {
+		present := *q
+		present.Operation = rec.Operation
+		return present.Candidates(t, rec, rows)
+	}
 	v := explored(t, edgecloud.ClusterInst.Table(), &tablemodel.Options{Decisions: &unfenced})
 	require.Equal(t, explore.Violated, v.Outcome, v)
 	require.ErrorContains(t, v.Problem, "was moved by a report about another one")

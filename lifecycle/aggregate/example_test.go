@@ -97,7 +97,7 @@ func ExampleRoster() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
 	systems := lifecycle.Must(lattice.System, store, nil)
-	_, _ = systems.Create(ctx, "shop", lattice.Create, lattice.User, struct{}{})
+	_, _ = systems.Create(ctx, "shop", lattice.Create, lattice.User, struct{}{}, nil)
 	_, _ = systems.Fire(ctx, "shop", lattice.Initialized, lattice.Backend, nil)
 
 	roster := aggregate.NewRoster(aggregate.Must(systemState()))
@@ -120,7 +120,7 @@ func ExampleRoster() {
 		Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { rows = append(rows, row) }},
 	})
 	for _, id := range []string{"web", "db"} {
-		_, _ = services.Create(ctx, id, lattice.SeenPending, lattice.Observer, struct{}{})
+		_, _ = services.Create(ctx, id, lattice.SeenPending, lattice.Observer, struct{}{}, nil)
 		_, _ = services.Fire(ctx, id, lattice.SeenStable, lattice.Observer, nil)
 	}
 	_, _ = services.Fire(ctx, "db", lattice.SeenFailed, lattice.Observer, nil)

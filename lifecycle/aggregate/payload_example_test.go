@@ -130,10 +130,10 @@ func ExampleAggregate_payload() {
 		}
 		fmt.Println()
 	}
-	_, _ = racks.Add(ctx, "r1", user, rackSpec{})
-	_, _ = racks.Add(ctx, "r2", user, rackSpec{})
+	_, _ = racks.Add(ctx, "r1", user, rackSpec{}, nil)
+	_, _ = racks.Add(ctx, "r2", user, rackSpec{}, nil)
 	for _, id := range []string{"b1", "b2"} {
-		_, _ = blades.Create(ctx, id, "insert", user, bladeSpec{Rack: "r1"})
+		_, _ = blades.Create(ctx, id, "insert", user, bladeSpec{Rack: "r1"}, nil)
 	}
 	show("inserted")
 	_, _ = blades.Fire(ctx, "b1", "done", agent, nil)
@@ -145,7 +145,7 @@ func ExampleAggregate_payload() {
 	show("carried")
 	_, err := racks.Fire(ctx, "r2", "scrap", user, nil)
 	fmt.Println(err)
-	_, err = blades.Create(ctx, "b3", "insert", user, bladeSpec{Rack: "r3"})
+	_, err = blades.Create(ctx, "b3", "insert", user, bladeSpec{Rack: "r3"}, nil)
 	fmt.Println(err)
 	// Output:
 	// inserted: r1 is working, 2 of 2 <nil> r2 is empty, 0 of 0 <nil>

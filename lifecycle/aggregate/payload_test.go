@@ -44,7 +44,7 @@ func TestCountsInThePayload(t *testing.T) {
 			racks := []string{"r0", "r1", "no such rack"}
 			blades, rackManager := newRacks(store.MemoryStore)
 			for _, rack := range racks[:2] {
-				_, err := rackManager.Add(ctx, rack, user, rackSpec{})
+				_, err := rackManager.Add(ctx, rack, user, rackSpec{}, nil)
 				require.NoError(t, err)
 			}
 			var wg sync.WaitGroup
@@ -86,7 +86,7 @@ func moveSomehow(ctx context.Context, blades *lifecycle.Manager[state, event, bl
 	var err error
 	switch rand.IntN(9) {
 	case 0, 1:
-		_, err = blades.Create(ctx, id, "insert", user, bladeSpec{Rack: rack})
+		_, err = blades.Create(ctx, id, "insert", user, bladeSpec{Rack: rack}, nil)
 	case 2:
 		_, err = blades.Fire(ctx, id, "done", agent, nil)
 	case 3:

@@ -67,7 +67,7 @@ func TestRosterModel(t *testing.T) {
 			id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "id")
 			switch rapid.IntRange(0, 2).Draw(t, "what") {
 			case 0:
-				_, _ = m.Create(ctx, id, "write", user, struct{}{})
+				_, _ = m.Create(ctx, id, "write", user, struct{}{}, nil)
 			case 1:
 				_, _ = m.Fire(ctx, id, "edit", user, nil)
 			case 2:

@@ -231,6 +231,10 @@ func (s *hookedJudge) History(ctx context.Context, k lifecycle.Key, after uint64
 	return s.judge.History(ctx, k, after, limit)
 }
 
+func (s *hookedJudge) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	return s.judge.Requested(ctx, machine, request)
+}
+
 // The sweeper ends a delete while it reads the apps, and another delete starts: the first
 // one does not affect the second, whether it finds apps or not.
 func TestLosingDelete(t *testing.T) {

@@ -131,7 +131,7 @@ func (s *Service) Add(ctx context.Context, kind Kind, id string, model Model) (R
 	if err != nil {
 		return Record{}, err
 	}
-	return m.Add(ctx, id, API, Model{Labels: model.Labels})
+	return m.Add(ctx, id, API, Model{Labels: model.Labels}, nil)
 }
 
 // Get returns an object. Errors: [lifecycle.ErrNotFound],

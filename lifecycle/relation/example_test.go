@@ -37,16 +37,16 @@ func ExampleRelation() {
 	store := lifecycle.NewMemoryStore()
 	leases := lifecycle.Must(blazar.Lease, store, nil)
 	reservations := lifecycle.Must(blazar.Reservation, store, nil)
-	_, _ = leases.Create(ctx, "l1", blazar.Create, blazar.User, blazar.LeaseSpec{})
+	_, _ = leases.Create(ctx, "l1", blazar.Create, blazar.User, blazar.LeaseSpec{}, nil)
 	_, _ = leases.Fire(ctx, "l1", blazar.Done, blazar.Manager, nil)
 	l1, _ := leases.Fire(ctx, "l1", blazar.Start, blazar.Manager, nil)
-	r1, _ := reservations.Add(ctx, "r1", blazar.Manager, blazar.ReservationSpec{})
+	r1, _ := reservations.Add(ctx, "r1", blazar.Manager, blazar.ReservationSpec{}, nil)
 
 	_, err := leaseStates.Require(blazar.LeaseActive, reservation.Saw("r1", r1.State))
 	fmt.Println(err)
 
 	r1, _ = reservations.Fire(ctx, "r1", blazar.Start, blazar.Manager, nil)
-	lifecycle.Must(blazar.Event, store, nil).Add(ctx, "e1", blazar.Manager, blazar.EventSpec{})
+	lifecycle.Must(blazar.Event, store, nil).Add(ctx, "e1", blazar.Manager, blazar.EventSpec{}, nil)
 	lifecycle.Must(blazar.Event, store, nil).Fire(ctx, "e1", blazar.Start, blazar.Manager, nil)
 	require, err := leaseStates.Require(blazar.LeaseActive,
 		reservation.Saw("r1", r1.State), start.Saw("e1", blazar.EventInProgress))

@@ -28,17 +28,17 @@ func newLease(t *testing.T, n int, store lifecycle.Store) leaseWorld {
 		store: store, leases: lifecycle.Must(blazar.Lease, store, nil),
 		reservations: lifecycle.Must(blazar.Reservation, store, nil), events: lifecycle.Must(blazar.Event, store, nil),
 	}
-	_, err := w.leases.Create(ctx, "l", blazar.Create, blazar.User, blazar.LeaseSpec{})
+	_, err := w.leases.Create(ctx, "l", blazar.Create, blazar.User, blazar.LeaseSpec{}, nil)
 	require.NoError(t, err)
 	_, err = w.leases.Fire(ctx, "l", blazar.Done, blazar.Manager, nil)
 	require.NoError(t, err)
 	for i := range n {
-		_, err := w.reservations.Add(ctx, fmt.Sprint("r", i), blazar.Manager, blazar.ReservationSpec{Lease: "l"})
+		_, err := w.reservations.Add(ctx, fmt.Sprint("r", i), blazar.Manager, blazar.ReservationSpec{Lease: "l"}, nil)
 		require.NoError(t, err)
 	}
-	_, err = w.events.Add(ctx, "start", blazar.Manager, blazar.EventSpec{Lease: "l"})
+	_, err = w.events.Add(ctx, "start", blazar.Manager, blazar.EventSpec{Lease: "l"}, nil)
 	require.NoError(t, err)
-	_, err = w.events.Add(ctx, "end", blazar.Manager, blazar.EventSpec{Lease: "l"})
+	_, err = w.events.Add(ctx, "end", blazar.Manager, blazar.EventSpec{Lease: "l"}, nil)
 	require.NoError(t, err)
 	return w
 }

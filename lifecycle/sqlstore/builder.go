@@ -110,15 +110,15 @@ func (b *builder) ordered(t *table, text string) string {
 	return text
 }
 
-// read returns the expression that reads a column. The columns of an existing table
-// may be NULL. A column that the table lacks is read as if no commit had written it.
+// read returns the expression that reads a column. The columns of an existing table,
+// and those of a request, may be NULL. A column that the table lacks is read as if no commit had written it.
 func (b *builder) read(t *table, v value) string {
 	name := t.column[v]
 	nullable := v == vDeadline || v == vChangedAt
 	switch {
 	case name != "" && v.isTime() && t.nativeTimes:
 		return fmt.Sprintf(b.e.toMicros, name)
-	case name != "" && t.existing && v.kind() == ofText:
+	case name != "" && v.kind() == ofText && (t.existing || v == vRequest || v == vFingerprint):
 		return "COALESCE(" + name + ", '')"
 	case name != "" && t.existing && v.kind() == ofNumber && !nullable:
 		return "COALESCE(" + name + ", 0)"
@@ -162,11 +162,17 @@ func (b *builder) record(first value, withoutPayload bool) {
 
 // selectHistory writes a query of the history rows of an object.
 func (b *builder) selectHistory(list ...value) {
+	b.fromHistory(list...)
+	b.add(" WHERE ", b.key(&b.l.history))
+}
+
+// fromHistory writes the beginning of a query of history rows.
+func (b *builder) fromHistory(list ...value) {
 	names := make([]string, len(list))
 	for i, v := range list {
 		names[i] = b.read(&b.l.history, v)
 	}
 	b.add("SELECT ")
 	b.list(names)
-	b.add(" FROM ", b.l.history.name, " WHERE ", b.key(&b.l.history))
+	b.add(" FROM ", b.l.history.name)
 }

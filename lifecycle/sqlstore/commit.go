@@ -53,7 +53,8 @@ func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 			continue
 		case lost != nil:
 			return unknown(ctx, p, lost.err, err)
-		case errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale), errors.Is(err, ErrHistory):
+		case errors.Is(err, lifecycle.ErrPrecondition), errors.Is(err, lifecycle.ErrStale),
+			errors.Is(err, lifecycle.ErrRepeated), errors.Is(err, ErrHistory):
 			return err
 		}
 		return s.refusal(ctx, err)

@@ -26,7 +26,8 @@ import (
 //     them select nothing. A query by age needs ChangedAt and is refused without it.
 //   - Target, Actor, Event, Reason and ChangedAt are lost without a column.
 //   - Admission is read as the zero token without a column. Operations are then compared
-//     by their numbers only; see [lifecycle.StoredRecord].
+//     by their numbers only; see [lifecycle.StoredRecord]. ChangeToken is read so too:
+//     ETags then have the sequence number only.
 //   - Token, History or ExistingHistory shows whether a commit was written whose
 //     answer was lost. Without all three the error is [lifecycle.ErrUnknownOutcome],
 //     and a commit that is sent again is a conflict.
@@ -43,7 +44,7 @@ import (
 //
 // ID and State are text, ID is unique, and ID, State, Revision and Sequence are NOT
 // NULL. Names are compared byte by byte in any collation. Numbers have 64 bits. Args,
-// WorkOptions, Payload, Saved, Admission and Token are bytes. Other columns of a new row need a
+// WorkOptions, Payload, Saved, Admission, ChangeToken and Token are bytes. Other columns of a new row need a
 // default. In MySQL the table is an InnoDB table, and the connections have the character
 // set utf8mb4 and a strict mode. Open verifies what the engine reports; of a view it
 // reports little.
@@ -102,7 +103,7 @@ type ExistingHistory struct {
 type ColumnMap struct {
 	ID, State, Revision, Sequence                string
 	Origin, Target, Operation, Owner, Epoch      string
-	Admission                                    string
+	Admission, ChangeToken                       string
 	Work, Args, WorkOptions, Deadline, ChangedAt string
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
@@ -172,7 +173,7 @@ func (t *ExistingTable) layout(e *engine, prefix string, about *schema) (l *layo
 	c := &t.Columns
 	if err := e.quoteColumns(&l.objects, &[values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
-		vOperation: c.Operation, vAdmission: c.Admission, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
+		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
 		vPayload: c.Payload, vSaved: c.Saved, vToken: c.Token,
 	}); err != nil {

@@ -156,7 +156,7 @@ func opened(t *testing.T, d Dialect, config *Config, answer func(query string, a
 	t.Helper()
 	var all [][]driver.Value // columns of any table
 	for _, name := range append(columnNames[:], "version", "compatible", "floor", "trimmed_at", "trimmed_to", "trimmed_keep",
-		"from_state", "from_origin", "to_state", "at", "number", "topic", "subject") {
+		"from_state", "from_origin", "to_state", "at", "request", "fingerprint", "number", "topic", "subject") {
 		all = append(all, []driver.Value{name, "text"})
 	}
 	f := &fake{answer: func(query string, args []driver.NamedValue) reply {

@@ -76,10 +76,11 @@ func (s *session) lastNumbers(ctx context.Context, r *record, vals *vector) (exi
 func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) {
 	var rev, sequence, operation, epoch int64
 	var saved bool
-	var admission []byte
+	var admission, changeToken []byte
 	var deadline, changed sql.NullInt64
 	into := [...]any{
-		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
+		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &changeToken,
+		&r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
 		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}
 	first := vMachine
@@ -91,6 +92,7 @@ func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error)
 	}
 	r.row = true
 	copy(r.Admission[:], admission)
+	copy(r.ChangeToken[:], changeToken)
 	switch {
 	case r.State == s.l.removed:
 		r.State, r.Origin = "", ""

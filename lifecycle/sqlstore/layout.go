@@ -23,6 +23,7 @@ const (
 	vSequence
 	vOperation
 	vAdmission
+	vChangeToken
 	vOwner
 	vEpoch
 	vWork
@@ -47,12 +48,15 @@ const (
 	vFromOrigin             // the origin before
 	vTo                     // the state after, also if it is absent
 	vToOrigin               // the origin after
+	vRequest                // NULL: none
+	vFingerprint            // of the request, or NULL
 
 	values // the number of values
 )
 
 var columnNames = [columns]string{
-	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "admission", "owner", "epoch",
+	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "admission", "change_token",
+	"owner", "epoch",
 	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
 
@@ -61,13 +65,14 @@ var historyNames = [values]string{
 	vMachine: "machine", vID: "id", vSequence: "sequence", vRevision: "revision", vToken: "token", vOperation: "operation",
 	vFromState: "from_state", vFromOrigin: "from_origin", vTo: "to_state", vToOrigin: "origin",
 	vEvent: "event", vActor: "actor", vReason: "reason", vNow: "at",
+	vRequest: "request", vFingerprint: "fingerprint",
 }
 
 func (v value) kind() kind {
 	switch v {
 	case vRevision, vSequence, vOperation, vEpoch, vDeadline, vChangedAt, vNow, vWithin, vExpect:
 		return ofNumber
-	case vAdmission, vArgs, vWorkOptions, vPayload, vSaved, vToken, vExpectToken:
+	case vAdmission, vChangeToken, vArgs, vWorkOptions, vPayload, vSaved, vToken, vExpectToken:
 		return ofBytes
 	}
 	return ofText
@@ -126,6 +131,9 @@ func (e *engine) own(prefix string, version int) *layout {
 	if version < 2 {
 		l.objects.column[vAdmission] = ""
 	}
+	if version < 3 {
+		l.objects.column[vChangeToken] = ""
+	}
 	return l
 }
 
@@ -139,6 +147,11 @@ func (e *engine) ownHistory(prefix string, version int) table {
 	}
 	if version >= 2 {
 		t.indexes = map[string][]value{name + "_at": {vNow}}
+	}
+	if version >= 3 {
+		t.indexes[name+"_request"] = []value{vMachine, vRequest}
+	} else {
+		t.column[vRequest], t.column[vFingerprint] = "", ""
 	}
 	return t
 }

@@ -13,7 +13,9 @@ import (
 // Version is the version of the tables that [Migrate] makes. [Open] also accepts:
 //
 //   - Tables of an older version, from 1 on. What they have no columns for is not kept:
-//     with version 1, [lifecycle.StoredRecord].Admission is read as the zero token.
+//     with version 1, [lifecycle.StoredRecord].Admission is read as the zero token. With
+//     versions 1 and 2 so is ChangeToken, and requests of clients are refused
+//     ([Store.Requested]).
 //   - Tables of a newer version, if the column compatible of the table interlock_schema is
 //     not above Version. A migration that only adds keeps it.
 //
@@ -21,7 +23,7 @@ import (
 // a migration. A migration that older processes cannot live with raises compatible. It
 // also renames a column that every statement of theirs names, so that the engine refuses
 // what running ones send, and they report [ErrSchema].
-const Version = 2
+const Version = 3
 
 //go:embed schema/*.sql
 var schemas embed.FS

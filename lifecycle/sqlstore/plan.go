@@ -129,12 +129,15 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
-		vAdmission: orNull(row.Admission),
-		vOwner:     row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
+		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken),
+		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
 		vPayload: row.Payload, vSaved: row.Saved, vToken: token[:],
 		vExpect: expect, vExpectToken: before, vFrom: from, vFromState: ch.From, vFromOrigin: ch.FromOrigin,
 		vTo: to.State, vToOrigin: to.Origin,
+	}
+	if ch.Request != "" {
+		ch.vals[vRequest], ch.vals[vFingerprint] = ch.Request, ch.Fingerprint
 	}
 	if ch.Timeout > 0 && !ch.Remove {
 		ch.vals[vWithin] = micros(ch.Timeout)
@@ -178,6 +181,9 @@ func (s *shared) stamp(p *plan) {
 		// earlier one; a store of version 2 compares the two, and the peer's report is stale.
 		if s.l.objects.column[vAdmission] == "" {
 			ch.To.Admission = lifecycle.Token{}
+		}
+		if s.l.objects.column[vChangeToken] == "" {
+			ch.To.ChangeToken = lifecycle.Token{}
 		}
 	}
 }
@@ -228,6 +234,8 @@ func (s *shared) checkChange(ch *lifecycle.StoredChange) error {
 		{"handler", to.Work, maxWord},
 		{"actor", string(to.Actor), maxWord},
 		{"event", to.Event, maxWord},
+		{"request id", ch.Request, maxName},
+		{"fingerprint", ch.Fingerprint, maxName},
 	} {
 		if err := checkName(n.what, n.name, n.most); err != nil {
 			return err
@@ -235,6 +243,9 @@ func (s *shared) checkChange(ch *lifecycle.StoredChange) error {
 	}
 	if max(to.Sequence, uint64(to.Operation), to.Epoch) > maxNumber {
 		return fmt.Errorf("%w: a number of %q is above %d", lifecycle.ErrInvalid, to.ID, uint64(maxNumber))
+	}
+	if ch.Request != "" && s.l.history.column[vRequest] == "" {
+		return errRequests
 	}
 	if s.l.removed != "" && (ch.From == s.l.removed || to.State == s.l.removed && !ch.Remove) {
 		return fmt.Errorf("%w: state %q is the state of removed objects", lifecycle.ErrInvalid, s.l.removed)

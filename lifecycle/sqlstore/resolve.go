@@ -36,6 +36,9 @@ func (s *session) explain(ctx context.Context, p *plan, missed *missedError) err
 	if err := s.compare(ctx, p); err != errBusy {
 		return err
 	}
+	if err := s.checkRequests(ctx, p); err != nil {
+		return err
+	}
 	for _, required := range p.commit.Require {
 		now, err := s.current(ctx, required.Key)
 		if err != nil {
@@ -52,6 +55,23 @@ func (s *session) explain(ctx context.Context, p *plan, missed *missedError) err
 		return err
 	}
 	return missed.err
+}
+
+// checkRequests returns a [*lifecycle.RepeatedError] if another commit has the request of a
+// change.
+func (s *session) checkRequests(ctx context.Context, p *plan) error {
+	for i := range p.changes {
+		ch := &p.changes[i]
+		if ch.Request == "" {
+			continue
+		}
+		if row, err := s.requested(ctx, ch.To.Machine, ch.Request); err != nil {
+			return err
+		} else if row.Request != "" {
+			return &lifecycle.RepeatedError{Row: row}
+		}
+	}
+	return nil
 }
 
 // checkPlaces refuses a commit whose places in the history are taken, although its

@@ -21,29 +21,30 @@ type (
 
 // fault is something that a store may do wrong. Without a function nothing is wrong.
 type fault struct {
-	has      func(*lifecycle.Capabilities)
-	wrap     func(s *faulty) store                                      // hides methods
-	key      func(k lifecycle.Key) lifecycle.Key                        // under which an object is kept
-	before   func(s *faulty, c *commits)                                // changes a commit before it is written
-	change   func(s *faulty, ch *edit)                                  // changes every change before it is written
-	commit   func(s *faulty, ctx context.Context, c *commits) error     // replaces Commit
-	after    func(s *faulty, c, sent *commits, err error) error         // changes what Commit returns
-	record   func(s *faulty, r *record)                                 // changes every record that is returned
-	read     func(s *faulty, r *record) error                           // changes what Get returns
-	query    func(s *faulty, q *lifecycle.Query)                        // changes a query
-	selects  func(s *faulty, q lifecycle.Query, r record) bool          // replaces the conditions of a query
-	order    func(x, y record) int                                      // replaces the order of List
-	found    func(s *faulty, q lifecycle.Query, list []record) []record // changes what List returns
-	history  func(s *faulty, k lifecycle.Key, list rows) rows           // changes a whole history
-	pages    func(after *uint64, limit *int)                            // changes the arguments of History
-	messages func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage
-	discard  func(s *faulty, numbers []uint64) []uint64
-	ended    func(call string, err error) error // changes the errors of contexts and of a closed store
-	kill     func(s *faulty) store
-	remote   *remoteFault // the store is a remote one
-	ownClock bool         // the store has a clock of its own
-	apart    bool         // nothing is wrong with one store
-	alone    bool         // there is one store
+	has       func(*lifecycle.Capabilities)
+	wrap      func(s *faulty) store                                          // hides methods
+	key       func(k lifecycle.Key) lifecycle.Key                            // under which an object is kept
+	before    func(s *faulty, c *commits)                                    // changes a commit before it is written
+	change    func(s *faulty, ch *edit)                                      // changes every change before it is written
+	commit    func(s *faulty, ctx context.Context, c *commits) error         // replaces Commit
+	after     func(s *faulty, c, sent *commits, err error) error             // changes what Commit returns
+	record    func(s *faulty, r *record)                                     // changes every record that is returned
+	read      func(s *faulty, r *record) error                               // changes what Get returns
+	query     func(s *faulty, q *lifecycle.Query)                            // changes a query
+	selects   func(s *faulty, q lifecycle.Query, r record) bool              // replaces the conditions of a query
+	order     func(x, y record) int                                          // replaces the order of List
+	found     func(s *faulty, q lifecycle.Query, list []record) []record     // changes what List returns
+	history   func(s *faulty, k lifecycle.Key, list rows) rows               // changes a whole history
+	pages     func(after *uint64, limit *int)                                // changes the arguments of History
+	requested func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow // changes what Requested returns
+	messages  func(s *faulty, limit int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage
+	discard   func(s *faulty, numbers []uint64) []uint64
+	ended     func(call string, err error) error // changes the errors of contexts and of a closed store
+	kill      func(s *faulty) store
+	remote    *remoteFault // the store is a remote one
+	ownClock  bool         // the store has a clock of its own
+	apart     bool         // nothing is wrong with one store
+	alone     bool         // there is one store
 }
 
 // faulty is a memory store with one fault, as one process has it.
@@ -293,6 +294,14 @@ func (s *faulty) History(ctx context.Context, k lifecycle.Key, after uint64, lim
 	defer s.mu.Unlock()
 	list = slices.DeleteFunc(s.history(s, k, list), func(row lifecycle.HistoryRow) bool { return row.Sequence <= after })
 	return list[:min(limit, len(list))], err
+}
+
+func (s *faulty) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	row, err := s.MemoryStore.Requested(ctx, machine, request)
+	if err == nil && row.Request != "" && s.requested != nil {
+		row = s.requested(s, row)
+	}
+	return row, err
 }
 
 func (s *faulty) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {

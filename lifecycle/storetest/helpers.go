@@ -67,7 +67,8 @@ func (t *tester) fullChange(before lifecycle.StoredRecord) lifecycle.StoredChang
 			Payload: []byte(`{"load":[1,2,3]}`), Saved: []byte(`{"load":null}`),
 		},
 	}
-	if !t.config.NoAdmission {
+	if !t.config.NoTokens {
+		ch.To.ChangeToken = lifecycle.Token{1, 0xfe, '"', 15: 2}
 		ch.To.Admission = lifecycle.Token{0, 0xff, '\'', 15: 1}
 	}
 	return ch

@@ -42,6 +42,10 @@ func (p *pair) History(ctx context.Context, k lifecycle.Key, after uint64, limit
 	return p.pick().(lifecycle.Historian).History(ctx, k, after, limit)
 }
 
+func (p *pair) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	return p.pick().(lifecycle.Historian).Requested(ctx, machine, request)
+}
+
 func (p *pair) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	return p.pick().(lifecycle.Outbox).Messages(ctx, limit)
 }

@@ -203,6 +203,12 @@ func (r *remote) History(ctx context.Context, k lifecycle.Key, after uint64, lim
 	})
 }
 
+func (r *remote) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	return read(r, ctx, func(engine *lifecycle.MemoryStore) (lifecycle.HistoryRow, error) {
+		return engine.Requested(context.Background(), machine, request)
+	})
+}
+
 func (r *remote) Messages(ctx context.Context, limit int) ([]lifecycle.OutboxMessage, error) {
 	return read(r, ctx, func(engine *lifecycle.MemoryStore) ([]lifecycle.OutboxMessage, error) {
 		return engine.Messages(context.Background(), limit)

@@ -28,9 +28,9 @@ type Config struct {
 	// [lifecycle.MemoryStore]. Second is then ignored.
 	Exclusive bool
 
-	// NoAdmission declares that the store keeps no [lifecycle.StoredRecord].Admission,
-	// such as a table of a user without a column for it.
-	NoAdmission bool
+	// NoTokens declares that the store keeps neither Admission nor ChangeToken of a
+	// [lifecycle.StoredRecord], such as a table of a user without columns for them.
+	NoTokens bool
 
 	// Synctest declares that the store uses no network and the clock of this process.
 	// Demands about time then run in a bubble of testing/synctest.
@@ -146,7 +146,7 @@ const (
 // demands are all demands, in the order of the files.
 var demands = slices.Concat(
 	capabilityDemands, recordDemands, nameDemands, commitDemands, numberDemands, tokenDemands, metadataDemands,
-	transactionDemands, historyDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
+	transactionDemands, historyDemands, requestDemands, messageDemands, listDemands, timeDemands, contextDemands, outageDemands,
 	concurrentDemands, modelDemands,
 )
 

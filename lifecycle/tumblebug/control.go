@@ -163,7 +163,7 @@ func (s *System) HandleMciVmAction(ctx context.Context, nsID, mciID, vmID, actio
 		}
 		change.Require = []lifecycle.Precondition{s.mcis.Require(mci.ID, resting...)}
 	}
-	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.work(&vm.Payload), change)
+	_, err = s.vms.Do(ctx, vm.ID, Event(a), User, s.work(&vm.Payload, force), change)
 	if !force && (errors.Is(err, lifecycle.ErrPrecondition) || errors.Is(err, lifecycle.ErrBusy) || errors.Is(err, lifecycle.ErrConflict)) {
 		// A simultaneous action of the MCI may have won, and is then the reason.
 		if now, again := s.mcis.Get(ctx, mci.ID); again == nil && idle(&now) != nil {

@@ -2,7 +2,6 @@ package tumblebug
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +18,9 @@ import (
 // If a resource cannot be created, the MCI is Failed, and all of them are released. The
 // MCI is Running if some of its VMs are, and Failed if all have failed.
 //
-// Errors: [lifecycle.ErrInvalid], [lifecycle.ErrExists], [queue.ErrTerminated] after
-// [System.Close], those of the store. Nothing is created then.
+// Errors: [lifecycle.ErrInvalid], also for Attributes that are not JSON;
+// [lifecycle.ErrExists]; [queue.ErrTerminated] after [System.Close]; those of the store.
+// Nothing is created then.
 func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciStatus, error) {
 	if err := checkName("namespace", nsID); err != nil {
 		return MciStatus{}, err
@@ -34,9 +34,9 @@ func (s *System) CreateMci(ctx context.Context, nsID string, req MciReq) (MciSta
 	id := mciKey(nsID, req.Name)
 	mci, err := s.start(ctx, id, "create", queue.NoPreempt, func(ctx context.Context) (mciRecord, error) {
 		return s.mcis.Add(ctx, id, User, MCISpec{
-			Name: req.Name, Life: strings.ToLower(rand.Text()), Description: req.Description,
-			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold,
-		})
+			Name: req.Name, Life: newLife(), Description: req.Description,
+			SubGroups: slices.Clone(req.SubGroups), Hold: req.Hold, Attributes: req.Attributes,
+		}, nil)
 	})
 	if err != nil {
 		return MciStatus{}, err
@@ -124,7 +124,7 @@ func (s *System) provision(ctx context.Context, mci *mciRecord) error {
 			if exists[mci.ID+"/"+name] {
 				continue
 			}
-			_, err := s.vms.Do(ctx, mci.ID+"/"+name, Create, User, s.work(&spec), &vmChange{
+			_, err := s.vms.Do(ctx, mci.ID+"/"+name, Create, User, s.work(&spec, false), &vmChange{
 				Edit:    func(p *VMSpec) error { *p = spec; return nil },
 				Require: []lifecycle.Precondition{s.mcis.Require(mci.ID, Creating)},
 			})

@@ -13,11 +13,16 @@
 //
 // A [System] performs requests over a [Provider]:
 //
-//	CreateMci ─────────▶ ┌────────┐   continues MCIs         ┌──────────┐
+//	CreateMci, AddMci ─▶ ┌────────┐   continues MCIs         ┌──────────┐
 //	HandleMciAction ───▶ │        │ ── Prepare, Release ───▶ │          │
 //	HandleMciVmAction ─▶ │ System │ ── Create, Control ────▶ │ Provider │
 //	GetMciStatus ──────▶ │        │ ── Status ─────────────▶ │          │
 //	                     └────────┘   VMs, under the limits  └──────────┘
+//
+// [Handler] serves the REST API of the document. A program keeps its own content of an MCI
+// in [MciReq].Attributes, and of its VMs in [SubGroup].Attributes: the records and the
+// guards have it, and the provider has that of the VMs. [System.AddMci] takes over an MCI
+// that exists already.
 //
 // [MCI] and [VM] are the machines alone. [Allowed], [Summarize], [Correct], [Cached] and
 // [Doing] are the rules of the document as functions.
@@ -38,9 +43,10 @@
 //     VM during a termination, nor Failed. Three equal answers, one in each interval,
 //     confirm it. Three requests without an answer make a VM at rest Undefined.
 //   - Silence is not a failure. Only a rejection by the provider fails at once.
-//   - The limits of providers and regions hold for all requests of the process together.
-//     The deadline of a VM begins when its turn comes: it is committed before the first
-//     request to the provider.
+//   - The limits of providers and regions hold for all requests of the process together,
+//     also for the VMs that it takes over from a process that has died. The deadline of a
+//     VM begins when its turn comes: it is committed before the first request to the
+//     provider.
 //   - A request that is refused, also after [System.Close], starts nothing.
 //   - Target action and target status follow from the status. Both are None when an action
 //     is complete.
@@ -55,10 +61,8 @@
 //     or for an action.
 //   - A Suspended VM is cached, as in the document: a resume at the provider is not noticed.
 //   - Deadlines need [System.Run] or [System.Sweep]. If several processes without
-//     [Config].Owner share a store, one of them considers a VM lost that waits for its
-//     turn in another one for longer than its deadline.
-//   - A sweep that continues the actions of a process that died requests them at once,
-//     whatever the limits of their providers.
+//     [Config].Owner share a store, a sweep of one of them moves a VM to Undefined that
+//     waits for its turn in another one for longer than its deadline. Use owners then.
 //   - A resource that cannot be released, or whose process dies before the release, exists
 //     until [System.DelMci] removes the MCI. A process that stalls in [Provider].Prepare
 //     until its MCI is removed releases what it has created, once: if that fails, the
@@ -67,7 +71,8 @@
 // # Beyond the document
 //
 // The document's action Create adds the object: an MCI begins in Preparing, a VM in
-// Creating. For a VM, [Create] is also an event.
+// Creating. For a VM, [Create] is also an event. An MCI that exists already is added
+// with the states of its VMs, which are any at rest.
 //
 // Failed is final, as in the document. Forced rows lead out of it: Terminate, which the
 // diagram has, and every other action. [Refine] is an action of the document outside its
@@ -217,6 +222,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Preparing" as s0
@@ -401,6 +409,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Creating" as s0

@@ -2,8 +2,11 @@ package tumblebug_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -40,6 +43,55 @@ func Example() {
 	// MCI is under Suspend, please try later
 	// Suspended:5 (R:0/5) None
 	// true
+}
+
+// An MCI that exists already at its providers is added with the present states of its VMs.
+func ExampleSystem_AddMci() {
+	ctx := context.Background()
+	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), newFastCloud(), nil)
+	defer system.Close(ctx)
+	web := tumblebug.ExistingVM{
+		Name: "web-1", State: tumblebug.Running, SubGroup: "web", Provider: "aws", Region: "ap-northeast-2",
+		Attributes: json.RawMessage(`{"instance":"i-0abcd"}`),
+	}
+	db := tumblebug.ExistingVM{Name: "db-1", State: tumblebug.Creating, SubGroup: "db", Provider: "azure", Region: "koreacentral"}
+	_, err := system.AddMci(ctx, "default", tumblebug.ExistingMci{Name: "shop", VMs: []tumblebug.ExistingVM{web, db}})
+	fmt.Println(err)
+
+	db.State = tumblebug.Suspended
+	status, err := system.AddMci(ctx, "default", tumblebug.ExistingMci{Name: "shop", VMs: []tumblebug.ExistingVM{web, db}})
+	fmt.Println(status.Status, err)
+	vm, _ := system.VMs().Get(ctx, "default/shop/web-1")
+	fmt.Println(vm.State, string(vm.Payload.Attributes))
+
+	// Output:
+	// lifecycle: add vm "default/shop/db-1" by user: invalid request: state "Creating" is transitional: only an object at rest can be added
+	// Partial-Suspended:1 (R:1/2) <nil>
+	// Running {"instance":"i-0abcd"}
+}
+
+// The REST API of the document.
+func ExampleHandler() {
+	ctx := context.Background()
+	system, _ := tumblebug.New(lifecycle.NewMemoryStore(), newFastCloud(), &tumblebug.Config{Poll: time.Millisecond})
+	defer system.Close(ctx)
+	_, err := system.CreateMci(ctx, "default", tumblebug.MciReq{Name: "shop", SubGroups: []tumblebug.SubGroup{
+		{Name: "web", Provider: "aws", Region: "ap-northeast-2"},
+	}})
+	fmt.Println(err)
+	_, _ = system.Wait(ctx, "default", "shop")
+
+	handler := tumblebug.Handler(system)
+	for _, query := range []string{"action=suspend&dry=true", "action=suspend"} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/tumblebug/ns/default/mci/shop?"+query, nil))
+		fmt.Print(answer.Code, " ", answer.Body)
+	}
+
+	// Output:
+	// <nil>
+	// 400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"lifecycle: invalid request: parameter \"dry\" is not supported","code":"invalid"}
+	// 200 {"message":"Suspending the MCI"}
 }
 
 // The reboot of a VM is not reported before its deadline. Then the observer finds the VM

@@ -49,12 +49,22 @@ func limited(limits map[string]Limit) (*queue.Config[lifecycle.Key], error) {
 	return config, nil
 }
 
-// work returns the work of an action on a VM. Its class in the queue is the region, or
-// none if the provider has no limits.
-func (s *System) work(vm *VMSpec) lifecycle.Work {
+// work returns the work of an action on a VM. Forced work does not wait for the work
+// that it supersedes.
+func (s *System) work(vm *VMSpec, force bool) lifecycle.Work {
 	w := lifecycle.Named(handler, nil)
-	if provider := strings.ToLower(vm.Provider); s.limited[provider] {
-		w.Class = provider + "/" + vm.Region
+	w.Class = s.class(vm)
+	if force {
+		w.Preempt = queue.PreemptRunning
 	}
 	return w
+}
+
+// class returns the class of a VM in the queue: its region, or none if the provider has
+// no limits.
+func (s *System) class(vm *VMSpec) string {
+	if provider := strings.ToLower(vm.Provider); s.limited[provider] {
+		return provider + "/" + vm.Region
+	}
+	return ""
 }

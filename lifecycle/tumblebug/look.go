@@ -43,7 +43,7 @@ func (s *System) control(ctx context.Context, _ []byte) error {
 	if errors.Is(accepted, ErrRejected) {
 		return accepted
 	}
-	defer s.forget(&vm)
+	defer s.forget(vm.ID, vm.Operation)
 	for {
 		switch v, shown := s.look(ctx, &vm); v {
 		case succeeded:
@@ -88,15 +88,14 @@ type turn struct {
 }
 
 // noteTurn is for the turns whose begin is not in the record: those of a system without an
-// owner, and those that a sweep begins for a process that has died. It returns when the
-// turn of an operation has begun, which is now if it was not noted before.
-func (s *System) noteTurn(id string, operation lifecycle.OpID) time.Time {
+// owner, and those of VMs that were taken over. A turn that was noted before does not begin
+// again.
+func (s *System) noteTurn(id string, operation lifecycle.OpID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turns[id].operation != operation {
 		s.turns[id] = turn{operation, time.Now()}
 	}
-	return s.turns[id].began
 }
 
 // endTurn forgets a turn, unless the next one has begun.
@@ -172,12 +171,12 @@ func (s *System) begun(vm *vmRecord) bool {
 	return s.evidenceOf(vm) != nil
 }
 
-// forget drops the evidence about the operation of a VM.
-func (s *System) forget(vm *vmRecord) {
+// forget drops the evidence about an operation of a VM.
+func (s *System) forget(id string, operation lifecycle.OpID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.evidenceOf(vm) != nil {
-		delete(s.known, vm.ID)
+	if e := s.known[id]; e != nil && e.operation == operation {
+		delete(s.known, id)
 	}
 }
 
@@ -301,7 +300,7 @@ func (s *System) update(ctx context.Context, vm *vmRecord) (vmRecord, error) {
 	var err error
 	if restless(*vm) {
 		_, err = s.vms.Report(ctx, vm.ID, vm.Operation, event, CSP, &lifecycle.Change[VMSpec]{Reason: "the provider shows " + string(shown)})
-		s.forget(vm)
+		s.forget(vm.ID, vm.Operation)
 	} else {
 		_, err = s.vms.Fire(ctx, vm.ID, event, Observer, &vmChange{Expect: vm.Revision})
 		if errors.Is(err, lifecycle.ErrConflict) || errors.Is(err, lifecycle.ErrNotFound) {

@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -15,14 +16,18 @@ const (
 	MCIControlTimeout = time.Hour // Suspending, Resuming, Rebooting, Terminating
 )
 
-// MCISpec is the content of an MCI. It is a value; copies share the groups.
+// MCISpec is the content of an MCI. It is a value; copies share the groups and the
+// attributes.
 type MCISpec struct {
 	Name        string
 	Life        string // unique for every creation; distinguishes an MCI from an earlier one of its name
 	Description string
-	SubGroups   []SubGroup
-	Hold        bool // the creation stops in Prepared until continue or withdraw
-	Force       bool // the present or the last action was forced
+	SubGroups   []SubGroup // of the request; none if [System.AddMci] has added the MCI
+	Hold        bool       // the creation stops in Prepared until continue or withdraw
+	Force       bool       // the present or the last action was forced
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // MCI is the machine of multi-cloud infrastructures with the payload [MCISpec]. It is

@@ -133,7 +133,7 @@ func unrequested(mci *mciRecord, vms []vmRecord) (list []vmRecord) {
 func (s *System) request(ctx context.Context, mci *mciRecord, vms []vmRecord) error {
 	action, _ := Doing(mci.State)
 	for i := range vms {
-		_, err := s.vms.Do(ctx, vms[i].ID, Event(action), User, s.work(&vms[i].Payload), &vmChange{
+		_, err := s.vms.Do(ctx, vms[i].ID, Event(action), User, s.work(&vms[i].Payload, mci.Payload.Force), &vmChange{
 			Force: mci.Payload.Force,
 			Edit: func(p *VMSpec) error {
 				if p.Asked > mci.Operation {

@@ -16,7 +16,8 @@ import (
 //
 // The names at a provider contain Life. A request that a stalled process sends late is
 // about an MCI that was deleted meanwhile, and must not reach another MCI of the same
-// name.
+// name. VMs that [System.AddMci] has added have other names there, which their Attributes
+// give if necessary.
 type Provider interface {
 	// Validate checks that spec and image of the group are available there.
 	Validate(ctx context.Context, group SubGroup) error

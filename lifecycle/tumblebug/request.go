@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,10 @@ type MciReq struct {
 	Description string
 	SubGroups   []SubGroup
 	Hold        bool // stop in Prepared until continue or withdraw
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	// They count towards [lifecycle.Limits].Payload of the MCI, which is 1 MiB.
+	Attributes json.RawMessage
 }
 
 // SubGroup is a number of equal VMs in one region. The names of its VMs are web-1,
@@ -24,6 +29,9 @@ type SubGroup struct {
 	Region   string
 	Spec     string
 	Image    string
+	// Attributes are those of each VM of the group, as in [MciReq]. Requests to the
+	// provider contain them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // MaxVMs is the greatest number of VMs of one request.
@@ -76,6 +84,7 @@ func (g *SubGroup) spec(mci *mciRecord) VMSpec {
 	return VMSpec{
 		MCI: mci.ID, Life: mci.Payload.Life, Asked: mci.Operation,
 		SubGroup: g.Name, Provider: g.Provider, Region: g.Region, Spec: g.Spec, Image: g.Image,
+		Attributes: g.Attributes,
 	}
 }
 

@@ -15,15 +15,17 @@ const patience = time.Minute
 
 // The reasons why a sweep does not move an object.
 var (
-	errRunning = errors.New("tumblebug: its action is running")
-	errWaits   = errors.New("tumblebug: it waits for its turn")
-	errHeld    = errors.New("tumblebug: it is on hold until continue or withdraw")
+	errRunning   = errors.New("tumblebug: its action is running")
+	errTakenOver = errors.New("tumblebug: this process continues its action")
+	errWaits     = errors.New("tumblebug: it waits for its turn")
+	errHeld      = errors.New("tumblebug: it is on hold until continue or withdraw")
 )
 
 // Sweep looks once at everything that is stuck. It requests the status of VMs that are
-// past their deadline or whose process has died, and in the latter case requests the
-// action again: the turn of a VM that has waited for it begins then. The provider's answer decides; without a sufficient answer until the
-// deadline, the VM is Undefined. Sweep continues the operations of MCIs that have not
+// past their deadline or whose process has died. In the latter case the VM waits for a turn
+// in this process, under the limits of its provider, in which the action is requested
+// again. The provider's answer decides; without a sufficient answer until the deadline,
+// the VM is Undefined. Sweep continues the operations of MCIs that have not
 // moved for a minute. It returns the results of [lifecycle.Manager.Sweep]; the error is
 // that of the store, of the context, or of a resource that is not released.
 func (s *System) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
@@ -106,7 +108,7 @@ func (s *System) adopt(ctx context.Context) error {
 		if err == nil && e != "" {
 			_, err = s.vms.Report(ctx, vm.ID, vm.Operation, e, by, nil)
 		}
-		if err != nil && !errors.Is(err, errRunning) && !errors.Is(err, lifecycle.ErrNotFound) {
+		if err != nil && !errors.Is(err, errRunning) && !errors.Is(err, errTakenOver) && !errors.Is(err, lifecycle.ErrNotFound) {
 			return err
 		}
 	}
@@ -121,8 +123,8 @@ func (s *System) observeVM(ctx context.Context, stuck lifecycle.StoredRecord) (E
 	return s.observe(ctx, stuck.ID, stuck.Operation, stuck.Deadline)
 }
 
-// observe looks at a VM without work. Until the deadline it requests the action from the
-// provider again, because the process that died may not have done so.
+// observe looks at a VM without work. Until the deadline it takes the VM over, because
+// the process that died may not have requested its action.
 func (s *System) observe(
 	ctx context.Context, id string, operation lifecycle.OpID, deadline time.Time,
 ) (Event, fsm.Actor, error) {
@@ -135,21 +137,14 @@ func (s *System) observe(
 	case vm.Operation != operation || !restless(vm):
 		return "", "", errRunning // it has moved meanwhile
 	}
-	if deadline.IsZero() { // its process has died before the turn of the VM, which begins here
-		timeout, _ := s.machine.Table().Deadline(VM.StateIndex(vm.State), VM.StateIndex(vm.Origin))
-		deadline = s.noteTurn(vm.ID, vm.Operation).Add(timeout)
-	}
 	v, _ := s.look(ctx, &vm)
-	if v == pending && time.Now().Before(deadline) && ctx.Err() == nil {
-		if s.begun(&vm) || !errors.Is(s.begin(ctx, &vm), ErrRejected) {
-			return "", "", errRunning
-		}
-		v = failed
-	}
 	if ctx.Err() != nil {
 		return "", "", lifecycle.Ended(ctx)
 	}
-	s.forget(&vm)
+	if v == pending && !s.overdue(&vm, deadline) {
+		return "", "", s.takeOver(ctx, &vm)
+	}
+	s.forget(vm.ID, vm.Operation)
 	s.endTurn(vm.ID, vm.Operation)
 	switch v {
 	case succeeded:

@@ -45,8 +45,10 @@ type Config struct {
 	// [System.Close] has returned: work that ends with it has failed. Default:
 	// context.Background().
 	Base context.Context
-	// Owner is this process, as [lifecycle.Join] made it. Default: none; sweeps
-	// then find the operations of a process that died by their deadlines only.
+	// Owner is this process, as [lifecycle.Join] made it. Every process needs one if
+	// several processes share the store. Default: none; sweeps then find the operations
+	// of a process that died by their deadlines only, and a sweep of another process
+	// moves a VM to Undefined that waits for its turn for longer than its deadline.
 	Owner *lifecycle.Owner
 	// Limits are those of the providers by name, in any case; others have none.
 	// Default: [DefaultLimits].
@@ -120,6 +122,8 @@ func New(store lifecycle.Store, provider Provider, config *Config) (*System, err
 		WorkerActor: CSP, Done: []Event{Succeed}, Failed: []Event{Fail},
 		Handlers: map[string]lifecycle.Handler{handler: s.control},
 		Owner:    config.Owner, Queue: s.queue, Observe: s.observeVM, Observer: config.Observer,
+		// What the record of an MCI has room for fits into those of its VMs, with other names.
+		Limits: lifecycle.Limits{Payload: 2 << 20},
 	}); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package tumblebug
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ const (
 	VMControlTimeout = 15 * time.Minute // Suspending, Resuming, Rebooting, Terminating
 )
 
-// VMSpec is the content of a VM. It is a plain value.
+// VMSpec is the content of a VM. It is a value; copies share the attributes.
 type VMSpec struct {
 	MCI      string // id of its MCI
 	Life     string // of that MCI, see [MCISpec]
@@ -28,6 +29,9 @@ type VMSpec struct {
 	// Asked is the operation of the MCI that has requested the present or the last
 	// action of the VM. A process that continues the operation requests nothing twice.
 	Asked lifecycle.OpID
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // VM is the machine of VMs with the payload [VMSpec]. It is immutable and safe for

@@ -24,7 +24,7 @@
 // A gate of a build is one line:
 //
 //	fsm check -fail-on=warning table.json
-//	fsm diff -fail-on=unsafe table.released.json table.json
+//	fsm diff table.released.json table.json
 //
 // # Histories
 //
@@ -44,15 +44,18 @@
 //   - whether every operation ends if the sweeper keeps sweeping, the peer keeps working
 //     and messages are not lost forever, or a run in which one does not
 //
-// An inconclusive exploration is a finding.
+// An inconclusive exploration is a finding. The verdict is about the budgets of operations,
+// messages and faults that the output names, each with its flag. -trace FILE writes the
+// path as a fixture, which [explore.ParseTrace] reads, for a test that replays it.
 //
 // # Compared versions
 //
 // diff reports whether old and new binaries may run side by side on the same
 // objects: compatible, compatible once some states are drained, compatible with a
 // mapping of names, or unsafe, with a shortest path to each hazard. See
-// [evolve.Diff]. -fail-on names the lowest level that fails: drain, mapping, unsafe
-// (the default), difference or never. -map old=new maps the name of a state;
+// [evolve.Diff]. The exit code is 1 unless the versions are compatible without a
+// condition. -fail-on names the lowest level that fails: drain (the default), mapping,
+// unsafe, difference or never. -map old=new maps the name of a state;
 // event:old=new, actor: and guard: map other names. -hold "event in state" names an
 // event that no caller fires while an old binary runs.
 package main

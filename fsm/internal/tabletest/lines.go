@@ -14,7 +14,7 @@ import (
 //
 // with the kinds of the package fsm, and the first is the initial one. Rows are
 //
-//	A, B -event by x,y-> C [if g] [of D,E] [forced] [within]
+//	A, B -event by x,y-> C [if g] [of D,E] [forced] [supersedes] [within]
 //
 // where C is a state, "origin" or "ignored". "illegal: A event" is a cell, "table:
 // NAME" the name.
@@ -74,6 +74,8 @@ func (d *Document) addRow(n int, row string, then []string) error {
 			e.Origin = items(words[0])
 		case "forced":
 			e.Forced = true
+		case "supersedes":
+			e.Supersede = true
 		case "within":
 			e.Within = "1m0s"
 		default:

@@ -30,17 +30,18 @@ type State struct {
 
 // Edge is a transition of a [Document].
 type Edge struct {
-	From   string   `json:"from"`
-	Event  string   `json:"event"`
-	Actor  string   `json:"actor,omitempty"`
-	Actors []string `json:"actors,omitempty"`
-	To     string   `json:"to,omitempty"`
-	Guard  string   `json:"guard,omitempty"`
-	Ignore bool     `json:"ignore,omitempty"`
-	Return bool     `json:"return,omitempty"`
-	Origin []string `json:"origin,omitempty"`
-	Forced bool     `json:"forced,omitempty"`
-	Within string   `json:"within,omitempty"`
+	From      string   `json:"from"`
+	Event     string   `json:"event"`
+	Actor     string   `json:"actor,omitempty"`
+	Actors    []string `json:"actors,omitempty"`
+	To        string   `json:"to,omitempty"`
+	Guard     string   `json:"guard,omitempty"`
+	Ignore    bool     `json:"ignore,omitempty"`
+	Return    bool     `json:"return,omitempty"`
+	Origin    []string `json:"origin,omitempty"`
+	Forced    bool     `json:"forced,omitempty"`
+	Supersede bool     `json:"supersede,omitempty"`
+	Within    string   `json:"within,omitempty"`
 
 	Row int `json:"row,omitempty"` // the same number for the transitions of one row
 }

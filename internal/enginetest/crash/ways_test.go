@@ -31,7 +31,7 @@ func TestLifeInAnExistingTable(t *testing.T) {
 		e.migrate(t, dsn)
 		own := e.open(t, dsn)
 		own.exec(t, "CREATE TABLE disks (id varchar(100) NOT NULL PRIMARY KEY, state varchar(50) NOT NULL, origin varchar(50),"+
-			" target varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint, admission "+blob+", work varchar(50), args "+blob+
+			" target varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint, admission "+blob+", moved_by "+blob+", work varchar(50), args "+blob+
 			", options "+blob+", due bigint, changed bigint, actor varchar(50), event varchar(50), reason varchar(500), size "+blob+
 			", saved "+blob+", token "+blob+")")
 		require.NoError(t, own.Close())
@@ -39,7 +39,7 @@ func TestLifeInAnExistingTable(t *testing.T) {
 			Machine: "disk", Table: "disks", History: true, Micros: true,
 			Columns: sqlstore.ColumnMap{
 				ID: "id", State: "state", Origin: "origin", Target: "target", Revision: "rev", Sequence: "seq", Operation: "op",
-				Admission: "admission", Work: "work", Args: "args", WorkOptions: "options", Deadline: "due", ChangedAt: "changed",
+				Admission: "admission", ChangeToken: "moved_by", Work: "work", Args: "args", WorkOptions: "options", Deadline: "due", ChangedAt: "changed",
 				Actor: "actor", Event: "event", Reason: "reason", Payload: "size", Saved: "saved", Token: "token",
 			},
 		}

@@ -49,7 +49,7 @@ func compare(b *testing.B, e engine, name string) {
 	b.Cleanup(func() { require.NoError(b, store.Close()) })
 	m := manage(store)
 	ctx := context.Background()
-	_, err = m.Create(ctx, "a", place, customer, "one")
+	_, err = m.Create(ctx, "a", place, customer, "one", nil)
 	require.NoError(b, err)
 	pair := ratio.Pair{
 		Name: name, Goal: 1.3,

@@ -29,7 +29,7 @@ func Example() {
 	must(err)
 	defer store.Close()
 	orders := lifecycle.Must(order, store, nil)
-	_, err = orders.Create(ctx, "4711", place, customer, "two lamps")
+	_, err = orders.Create(ctx, "4711", place, customer, "two lamps", nil)
 	must(err)
 
 	_, err = db.Exec("CREATE TABLE ledger (entry TEXT)")

@@ -32,13 +32,13 @@ func userTable(t testing.TB, db *sql.DB, e engine) sqlstore.ExistingTable {
 		no varchar(100) NOT NULL PRIMARY KEY, price bigint NOT NULL DEFAULT 7,
 		status varchar(50) NOT NULL, was varchar(50), rev bigint NOT NULL, seq bigint NOT NULL, op bigint,
 		who varchar(50), life bigint, task varchar(50), task_args %[1]s, task_options %[1]s, due %[2]s, touched %[2]s,
-		goal varchar(50), doer varchar(50), cause varchar(50), why varchar(500), body %[1]s, body_before %[1]s, token %[1]s, begun %[1]s)`, blob, moment))
+		goal varchar(50), doer varchar(50), cause varchar(50), why varchar(500), body %[1]s, body_before %[1]s, token %[1]s, begun %[1]s, moved_by %[1]s)`, blob, moment))
 	return sqlstore.ExistingTable{
 		Machine: "order", Table: "shop_orders", History: true,
 		Columns: sqlstore.ColumnMap{
 			ID: "no", State: "status", Origin: "was", Revision: "rev", Sequence: "seq", Operation: "op", Owner: "who", Epoch: "life",
 			Work: "task", Args: "task_args", WorkOptions: "task_options", Deadline: "due", ChangedAt: "touched", Target: "goal",
-			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "begun",
+			Actor: "doer", Event: "cause", Reason: "why", Payload: "body", Saved: "body_before", Token: "token", Admission: "begun", ChangeToken: "moved_by",
 		},
 	}
 }
@@ -57,7 +57,7 @@ func TestExistingTable(t *testing.T) {
 				m := manage(store)
 				never := get(t, store, lifecycle.Key{Machine: "order", ID: "a"})
 
-				_, err = m.Create(t.Context(), "a", place, customer, "one")
+				_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
 				require.NoError(t, err)
 				exec(t, db, "UPDATE shop_orders SET price = 12 WHERE no = 'a'")
 				r, err := m.Fire(t.Context(), "a", pay, customer, nil)
@@ -78,7 +78,7 @@ func TestExistingTable(t *testing.T) {
 				require.ErrorIs(t, err, lifecycle.ErrNotFound)
 
 				require.ErrorIs(t, store.Commit(t.Context(), next(never, 0)), lifecycle.ErrConflict, "decided before it was made and removed")
-				made, err := m.Create(t.Context(), "a", place, customer, "two")
+				made, err := m.Create(t.Context(), "a", place, customer, "two", nil)
 				require.NoError(t, err)
 				require.Equal(t, last.Sequence+1, made.Sequence)
 				require.NotEqual(t, last.Revision, made.Revision)
@@ -104,7 +104,7 @@ func TestExistingTableSecondWriter(t *testing.T) {
 		require.NoError(t, err)
 		defer store.Close()
 		m := manage(store)
-		_, err = m.Create(t.Context(), "a", place, customer, "one")
+		_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		for _, bypass := range []string{
 			"UPDATE shop_orders SET status = 'paid' WHERE no = 'a'",

@@ -20,7 +20,7 @@ func TestReasonsAreBounded(t *testing.T) {
 		}
 		s := newStores(t, e, sqlstore.Config{})
 		m := manage(s.new(t))
-		_, err := m.Create(t.Context(), "a", place, customer, "one")
+		_, err := m.Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		begun, err := m.Fire(t.Context(), "a", pay, customer, nil)
 		require.NoError(t, err)

@@ -165,7 +165,7 @@ func TestSchema(t *testing.T) {
 			runSchema(t, e, db, config.Prefix, version)
 			store, err := sqlstore.Open(t.Context(), db, e.dialect, config)
 			require.NoError(t, err)
-			_, err = manage(store).Create(t.Context(), fmt.Sprint("a", version), place, customer, "one")
+			_, err = manage(store).Create(t.Context(), fmt.Sprint("a", version), place, customer, "one", nil)
 			require.NoError(t, err)
 			require.NoError(t, store.Close())
 		}
@@ -275,7 +275,7 @@ func TestAdjacentVersions(t *testing.T) {
 			sqlstore.Migrate(t.Context(), db, e.dialect, nil),
 		} {
 			require.ErrorIs(t, err, sqlstore.ErrSchema)
-			require.ErrorContains(t, err, "for stores of version 3 and later; this one is of version 2")
+			require.ErrorContains(t, err, fmt.Sprintf("for stores of version %d and later; this one is of version %d", sqlstore.Version+1, sqlstore.Version))
 		}
 	})
 }
@@ -291,7 +291,7 @@ func TestTablesInAnotherSchema(t *testing.T) {
 		require.NoError(t, sqlstore.Migrate(t.Context(), db, e.dialect, nil))
 		store, err := sqlstore.Open(t.Context(), db, e.dialect, nil)
 		require.NoError(t, err)
-		_, err = manage(store).Create(t.Context(), "a", place, customer, "one")
+		_, err = manage(store).Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		require.NoError(t, store.Close())
 

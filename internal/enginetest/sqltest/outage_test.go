@@ -91,7 +91,7 @@ func outcomesThrough(
 	handles := map[string]*lifecycle.Handle[state, string]{}
 	for i := range operations {
 		id := fmt.Sprintf("%d-%d", owner.Epoch(), i)
-		_, err := worker.Create(t.Context(), id, place, customer, "")
+		_, err := worker.Create(t.Context(), id, place, customer, "", nil)
 		require.NoError(t, err)
 		handles[id], err = worker.Do(t.Context(), id, pay, customer, lifecycle.Func(func(context.Context) error {
 			began.Done()

@@ -107,7 +107,7 @@ func TestAdmission(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
 		m := manage(store)
-		placed, err := m.Create(t.Context(), "a", place, customer, "one")
+		placed, err := m.Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		require.Zero(t, placed.Admission)
 		began, err := m.Fire(t.Context(), "a", pay, customer, nil)
@@ -129,7 +129,7 @@ func TestAdmission(t *testing.T) {
 			require.NoError(t, err)
 			defer existing.Close()
 			m := manage(existing)
-			_, err = m.Create(t.Context(), "a", place, customer, "one")
+			_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
 			require.NoError(t, err)
 			_, err = m.Fire(t.Context(), "a", pay, customer, nil)
 			require.NoError(t, err)

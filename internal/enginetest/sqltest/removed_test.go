@@ -22,7 +22,7 @@ func TestRemovedRows(t *testing.T) {
 		for name, store := range map[string]*sqlstore.Store{"own": own, "existing": existing} {
 			m := manage(store)
 			for _, id := range []string{"a", "b", "c"} {
-				_, err := m.Create(t.Context(), id, place, customer, "one")
+				_, err := m.Create(t.Context(), id, place, customer, "one", nil)
 				require.NoError(t, err)
 			}
 			_, err := m.Fire(t.Context(), "b", drop, customer, nil)

@@ -68,7 +68,7 @@ func TestAfterRestore(t *testing.T) {
 				owner, err := lifecycle.Join(t.Context(), own, "alpha", 0)
 				require.NoError(t, err)
 				for _, id := range []string{"known", "removed"} {
-					must(m.Create(t.Context(), id, place, customer, "one"))
+					must(m.Create(t.Context(), id, place, customer, "one", nil))
 				}
 				must(m.Fire(t.Context(), "removed", drop, customer, nil))
 				if !existing { // an operation in progress
@@ -80,8 +80,8 @@ func TestAfterRestore(t *testing.T) {
 				restore := backup(t, e, db, tables...)
 
 				// These commits are lost.
-				must(m.Create(t.Context(), "removed", place, customer, "two"))
-				must(m.Create(t.Context(), "unseen", place, customer, "one"))
+				must(m.Create(t.Context(), "removed", place, customer, "two", nil))
+				must(m.Create(t.Context(), "unseen", place, customer, "one", nil))
 				lost := map[string]lifecycle.Record[state, string]{}
 				for _, id := range []string{"known", "removed", "unseen"} {
 					lost[id] = must(m.Fire(t.Context(), id, pay, customer, nil))
@@ -105,7 +105,7 @@ func TestAfterRestore(t *testing.T) {
 				}
 				for id, before := range lost {
 					if id != "known" {
-						must(m.Create(t.Context(), id, place, customer, "again"))
+						must(m.Create(t.Context(), id, place, customer, "again", nil))
 					}
 					again := must(m.Fire(t.Context(), id, pay, customer, nil))
 					require.Greater(t, again.Operation, before.Operation, id)
@@ -147,7 +147,7 @@ func TestReportAfterALoss(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
 		m := manage(store)
-		_, err := m.Create(t.Context(), "a", place, customer, "one")
+		_, err := m.Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		restore := backup(t, e, db, ownTables...)
 		lost, err := m.Fire(t.Context(), "a", pay, customer, nil)
@@ -204,7 +204,7 @@ func TestPartialRestore(t *testing.T) {
 				store, db := fresh(t, e, nil)
 				m := manage(store)
 				for _, id := range []string{"a", "b"} {
-					_, err := m.Create(t.Context(), id, place, customer, "one")
+					_, err := m.Create(t.Context(), id, place, customer, "one", nil)
 					require.NoError(t, err)
 					_, err = m.Fire(t.Context(), id, note, customer, nil)
 					require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestPartialRestore(t *testing.T) {
 				if r := get(t, store, lifecycle.Key{Machine: "order", ID: "a"}); r.Exists() {
 					err = store.Commit(t.Context(), next(r, 0))
 				} else {
-					_, err = m.Create(t.Context(), "a", place, customer, "one")
+					_, err = m.Create(t.Context(), "a", place, customer, "one", nil)
 				}
 				require.ErrorIs(t, err, sqlstore.ErrHistory)
 				require.ErrorContains(t, err, c.text)

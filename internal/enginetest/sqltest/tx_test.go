@@ -17,7 +17,7 @@ func TestWithTx(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
-		_, err := manage(store).Create(t.Context(), "a", place, customer, "one")
+		_, err := manage(store).Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 
 		book := func(end func(*sql.Tx) error) {
@@ -63,7 +63,7 @@ func TestWithTxConflict(t *testing.T) {
 		store, db := fresh(t, e, nil)
 		exec(t, db, "CREATE TABLE ledger (entry varchar(20))")
 		m := manage(store)
-		_, err := m.Create(t.Context(), "a", place, customer, "one")
+		_, err := m.Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		before, err := store.Get(t.Context(), lifecycle.Key{Machine: "order", ID: "a"})
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestWithTxIsolation(t *testing.T) {
 				}
 				store, db := fresh(t, e, nil)
 				key := lifecycle.Key{Machine: "order", ID: "a"}
-				_, err := manage(store).Create(t.Context(), "a", place, customer, "one")
+				_, err := manage(store).Create(t.Context(), "a", place, customer, "one", nil)
 				require.NoError(t, err)
 				tx, err := db.BeginTx(t.Context(), options)
 				require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestWithTxIsolation(t *testing.T) {
 func TestWithTxOneConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, e engine) {
 		store, db := fresh(t, e, nil)
-		_, err := manage(store).Create(t.Context(), "a", place, customer, "one")
+		_, err := manage(store).Create(t.Context(), "a", place, customer, "one", nil)
 		require.NoError(t, err)
 		db.SetMaxOpenConns(1)
 		tx, err := db.BeginTx(t.Context(), nil)

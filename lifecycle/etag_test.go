@@ -1,0 +1,82 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+func ifMatch(value string) *lifecycle.Change[size] { return &lifecycle.Change[size]{IfMatch: value} }
+
+// extend extends the deadline of a VM, as a heartbeat of its work does.
+func extend(t *testing.T, store lifecycle.Store, id string) {
+	t.Helper()
+	r := storedAt(t, store, lifecycle.Key{Machine: "vm", ID: id})
+	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
+		{Expect: r.Revision, From: r.State, FromOrigin: r.Origin, To: r, Timeout: time.Hour, MetadataOnly: true},
+	}}))
+}
+
+// TestETag: every change has an ETag of its own, and a longer deadline has none.
+func TestETag(t *testing.T) {
+	m, store := vms(t)
+	created := create(t, m, "a", "create", user, size{N: 1})
+	require.Regexp(t, `^"1-[0-9a-f]{16}"$`, created.ETag)
+	extend(t, store.MemoryStore, "a")
+	later := get(t, m, "a")
+	require.NotEqual(t, created.Revision, later.Revision)
+	require.Equal(t, created.ETag, later.ETag)
+
+	for _, value := range []string{"*", later.ETag, ` "x" , ` + later.ETag} {
+		before := get(t, m, "a").ETag
+		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
+		if value != "*" && before != later.ETag {
+			require.ErrorIs(t, err, lifecycle.ErrRevision, value)
+			require.Equal(t, 412, lifecycle.HTTPStatus(err))
+			require.Equal(t, before, get(t, m, "a").ETag)
+			continue
+		}
+		require.NoError(t, err, value)
+		require.NotEqual(t, before, get(t, m, "a").ETag)
+	}
+
+	present := get(t, m, "a").ETag
+	for _, value := range []string{"W/" + present, `"x"`, `"x", "y"`} {
+		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
+		require.ErrorIs(t, err, lifecycle.ErrRevision, value)
+	}
+	for _, value := range []string{"x", `"x`, `"x" "y"`, " ", `"x",`, "*, *"} {
+		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, value)
+	}
+	_, err := m.Create(t.Context(), "b", "create", user, size{}, ifMatch("*"))
+	require.ErrorIs(t, err, lifecycle.ErrRevision, "there is no object yet")
+	_, err = m.Fire(t.Context(), "a", "progress", agent, ifMatch(present+", "+`"x"`))
+	require.NoError(t, err)
+}
+
+// TestIfMatchDuringAHeartbeat: a heartbeat between the read and the commit does not refuse
+// a request with an ETag. A change does.
+func TestIfMatchDuringAHeartbeat(t *testing.T) {
+	for name, x := range map[string]struct {
+		meanwhile func(store *hooked)
+		is        error
+	}{
+		"heartbeat": {func(store *hooked) { extend(t, store.MemoryStore, "a") }, nil},
+		"change":    {func(store *hooked) { fire(t, store.others(), "a", "progress", agent, nil) }, lifecycle.ErrRevision},
+	} {
+		m, store := vms(t)
+		seen := create(t, m, "a", "create", user, size{N: 1})
+		store.reset()
+		store.afterGet = func(n int) {
+			if n == 1 {
+				x.meanwhile(store)
+			}
+		}
+		_, err := m.Fire(t.Context(), "a", "done", agent, ifMatch(seen.ETag))
+		require.ErrorIs(t, err, x.is, name)
+	}
+}

@@ -1,0 +1,104 @@
+package lifecycle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/decide"
+)
+
+// RequestID identifies a request of a client, so that the client may send it again
+// after a lost answer. It is a value. The zero RequestID is none.
+type RequestID struct {
+	// ID is unique among the requests about all objects of one machine. A service
+	// takes it from its client, as a rule from the header Idempotency-Key, and makes it
+	// unique to that client. Up to [MaxID] bytes.
+	ID string
+	// Hash is a hash of what the client has sent. Its form is the caller's. Include the
+	// object's id, if the client has chosen it. Default: requests with one ID differ
+	// only in verb, event and actor.
+	Hash string
+}
+
+// RepeatedError is the answer to a request whose [RequestID] is in the history: the
+// request was accepted before. It matches [ErrRepeated]. [Manager.Current] returns the
+// record that the object has now.
+type RepeatedError struct {
+	// Row is what the request has done: its object, operation, sequence number and state.
+	Row HistoryRow
+	// Current is the object's record. A store leaves it zero.
+	Current StoredRecord
+}
+
+// Error returns what the request has done.
+func (e *RepeatedError) Error() string {
+	return fmt.Sprintf("%v: request %q has led %s to %s, in operation %d at sequence number %d",
+		ErrRepeated, shown(e.Row.Request), e.Row.Key.text(), e.Row.To, e.Row.Operation, e.Row.Sequence)
+}
+
+// Is matches [ErrRepeated].
+func (e *RepeatedError) Is(target error) bool { return target == ErrRepeated }
+
+// checkClient refuses what is neither a request id nor the value of an If-Match header.
+func (r *request) checkClient() error {
+	switch {
+	case r.client == RequestID{}:
+		return checkIfMatch(r.ifMatch)
+	case r.client.ID == "":
+		return fmt.Errorf("%w: the hash of a request without an id", ErrInvalid)
+	case r.ask.Verb == decide.Report:
+		return fmt.Errorf("%w: a report has the number of its operation, and no request id", ErrInvalid)
+	}
+	return errors.Join(checkIfMatch(r.ifMatch), checkText("request id", r.client.ID), checkSize("request id", len(r.client.ID), MaxID),
+		checkSize("hash of a request", len(r.client.Hash), MaxID))
+}
+
+// fingerprint returns what two requests with one id must have in common, as text.
+func (r *request) fingerprint() string {
+	if r.client.ID == "" {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.verb, r.event, r.ask.Actor, r.client.Hash))
+	return hex.EncodeToString(sum[:16])
+}
+
+// repeated looks for the client's request in the history. It returns a [*RepeatedError]
+// if the request is there, and [ErrInvalid] if a different request with the same id is.
+func (r *request) repeated(ctx context.Context) error {
+	if r.client.ID == "" {
+		return nil
+	}
+	historian, ok := r.core.historian()
+	if !ok {
+		return fmt.Errorf("%w: a request id: the store keeps no history", errors.ErrUnsupported)
+	}
+	row, err := historian.Requested(ctx, r.core.table.Name, r.client.ID)
+	if err != nil || row.Request == "" {
+		return err
+	}
+	// The service may choose a new id for the object each time.
+	if row.Fingerprint != r.fingerprint() || row.ID != r.id && row.From != "" {
+		return fmt.Errorf("%w: request id %q is that of a different request", ErrInvalid, shown(r.client.ID))
+	}
+	current, err := r.core.store.Get(ctx, row.Key)
+	if err != nil {
+		return err
+	}
+	return &RepeatedError{Row: row, Current: current}
+}
+
+// orRepeated returns the error of a request that has failed, or, if the same request has
+// succeeded meanwhile, a [*RepeatedError]. The schedule: two equal requests find no row;
+// one commits, and the other one is refused in the state that follows.
+func (r *request) orRepeated(ctx context.Context, err error) error {
+	if errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+		return err
+	}
+	if found := r.repeated(ctx); errors.Is(found, ErrRepeated) || errors.Is(found, ErrInvalid) {
+		return found
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+func named(id, hash string) *lifecycle.Change[size] {
+	return &lifecycle.Change[size]{Request: lifecycle.RequestID{ID: id, Hash: hash}}
+}
+
+// repeated requires that a request was recognized, and returns what it has done.
+func repeated(t *testing.T, err error) lifecycle.HistoryRow {
+	t.Helper()
+	require.ErrorIs(t, err, lifecycle.ErrRepeated)
+	again, ok := errors.AsType[*lifecycle.RepeatedError](err)
+	require.True(t, ok)
+	return again.Row
+}
+
+// TestRepeatedRequest: a request that is sent again changes nothing, in any process and
+// after later changes, and its answer is that of the first time.
+func TestRepeatedRequest(t *testing.T) {
+	store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	config := lifecycle.Config[event]{}
+	m, other := workers(store, config), workers(store, config)
+
+	made, err := m.Create(t.Context(), "a", "create", user, size{N: 1}, named("r1", "h"))
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Applied, report(t, m, "a", 1, "done", "worker", ""))
+	h, err := m.Do(t.Context(), "a", "start", user, nothing, named("r2", ""))
+	require.NoError(t, err)
+	wait(t, h)
+	stopping, err := m.Fire(t.Context(), "a", "stop", user, named("r3", ""))
+	require.NoError(t, err)
+
+	commits := store.commits
+	for range 2 {
+		_, err = other.Create(t.Context(), "a", "create", user, size{N: 1}, named("r1", "h"))
+		row := repeated(t, err)
+		require.Equal(t, made.Sequence, row.Sequence)
+		require.Equal(t, made.Operation, row.Operation)
+		require.Equal(t, string(made.State), row.To)
+		now, ok := other.Current(err)
+		require.True(t, ok)
+		require.Equal(t, stopping, now)
+		require.ErrorContains(t, err, `repeated request: request "r1" has led work-vm "a" to `)
+
+		_, err = other.Create(t.Context(), "drawn anew", "create", user, size{N: 1}, named("r1", "h"))
+		require.Equal(t, row, repeated(t, err), "the service draws an id for each request")
+
+		_, err = other.Do(t.Context(), "a", "start", user, nothing, named("r2", ""))
+		require.Equal(t, h.Operation(), repeated(t, err).Operation)
+
+		_, err = other.Fire(t.Context(), "a", "stop", user, named("r3", ""))
+		require.Equal(t, stopping.Sequence, repeated(t, err).Sequence)
+		require.Equal(t, 409, lifecycle.HTTPStatus(err))
+	}
+	require.Equal(t, commits, store.commits)
+
+	for name, call := range map[string]func() error{
+		"another hash": func() error {
+			_, err := m.Create(t.Context(), "a", "create", user, size{}, named("r1", "other"))
+			return err
+		},
+		"another verb": func() error {
+			_, err := m.Fire(t.Context(), "a", "create", user, named("r1", "h"))
+			return err
+		},
+		"another event": func() error { _, err := m.Fire(t.Context(), "a", "start", user, named("r3", "")); return err },
+		"another actor": func() error { _, err := m.Fire(t.Context(), "a", "stop", "worker", named("r3", "")); return err },
+		"another object": func() error {
+			_, err := m.Fire(t.Context(), "b", "stop", user, named("r3", ""))
+			return err
+		},
+		"a hash alone": func() error { _, err := m.Fire(t.Context(), "a", "stop", user, named("", "h")); return err },
+		"a long id": func() error {
+			_, err := m.Fire(t.Context(), "a", "stop", user, named(strings.Repeat("x", 256), ""))
+			return err
+		},
+		"a report": func() error { _, err := m.Report(t.Context(), "a", 3, "done", "worker", named("r4", "")); return err },
+	} {
+		err := call()
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, name)
+		require.NotErrorIs(t, err, lifecycle.ErrRepeated, name)
+	}
+	require.Equal(t, commits, store.commits)
+}
+
+// TestRefusedRequestIsNotKept: a request that was refused may be sent again and succeed.
+func TestRefusedRequestIsNotKept(t *testing.T) {
+	m, _ := vms(t)
+	create(t, m, "a", "create", user, size{N: 1})
+	_, err := m.Fire(t.Context(), "a", "update", user, named("r1", ""))
+	require.ErrorIs(t, err, lifecycle.ErrBusy)
+	fire(t, m, "a", "done", agent, nil)
+	_, err = m.Fire(t.Context(), "a", "ping", user, named("r1", ""))
+	require.NoError(t, err, "the table ignores the event")
+	_, err = m.Fire(t.Context(), "a", "update", user, named("r1", ""))
+	require.NoError(t, err)
+
+	none := lifecycle.Must(sizedVM, &lifecycle.MemoryStore{NoHistory: true}, nil)
+	_, err = none.Create(t.Context(), "a", "create", user, size{}, named("r1", ""))
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
+// TestRepeatedTransaction: one repeated change leaves the whole transaction out.
+func TestRepeatedTransaction(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	ready(t, m, "b")
+	parts := func(request string) []part {
+		return []part{firing(m, "a", "touch", user, nil), firing(m, "b", "touch", user, named(request, ""))}
+	}
+	require.NoError(t, commitAll(t.Context(), parts("r1")...))
+	before := all(t, store.MemoryStore, "vm", "a", "b")
+	require.Equal(t, "b", repeated(t, commitAll(t.Context(), parts("r1")...)).ID)
+	require.Equal(t, before, all(t, store.MemoryStore, "vm", "a", "b"))
+	twice := commitAll(t.Context(), firing(m, "a", "touch", user, named("r2", "")), firing(m, "b", "touch", user, named("r2", "")))
+	require.ErrorIs(t, twice, lifecycle.ErrInvalid)
+}
+
+// TestSimultaneousRequests: of equal requests at the same moment one is accepted, and
+// every other one is answered as a repetition, also if the objects differ.
+func TestSimultaneousRequests(t *testing.T) {
+	m, _ := vms(t)
+	ready(t, m, "a")
+	for _, x := range []struct {
+		name string
+		call func(i int) error
+	}{
+		{"fire", func(int) error { _, err := m.Fire(t.Context(), "a", "update", user, named("r1", "")); return err }},
+		{"create", func(i int) error {
+			_, err := m.Create(t.Context(), "new "+string(rune('a'+i)), "create", user, size{}, named("r2", ""))
+			return err
+		}},
+	} {
+		const n = 40
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() { errs[i] = x.call(i) })
+		}
+		all.Wait()
+		accepted := 0
+		for _, err := range errs {
+			if err == nil {
+				accepted++
+				continue
+			}
+			repeated(t, err)
+		}
+		require.Equal(t, 1, accepted, x.name)
+	}
+}
+
+// TestRepeatedAfterALoad: an equal request commits after this one has looked for it.
+func TestRepeatedAfterALoad(t *testing.T) {
+	m, store := vms(t)
+	ready(t, m, "a")
+	store.reset()
+	store.afterGet = func(n int) {
+		if n == 1 {
+			_, err := store.others().Fire(t.Context(), "a", "update", user, named("r1", ""))
+			require.NoError(t, err)
+		}
+	}
+	_, err := m.Fire(t.Context(), "a", "update", user, named("r1", ""))
+	require.EqualValues(t, 2, repeated(t, err).Operation)
+}

@@ -1,0 +1,199 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// commitFaults are the planted faults of commits, by the demand that finds them.
+var commitFaults = map[string]map[string]fault{
+	"Metadata/changes_lease_fields_only": {
+		"ChangedAt moves": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if c.Changes[0].MetadataOnly {
+				c.Changes[0].To.ChangedAt = time.Now()
+			}
+			return err
+		}},
+		"no admission":    metadata(func(_ record, ch *edit) { ch.To.Admission = lifecycle.Token{} }),
+		"the owner stays": metadata(func(now record, ch *edit) { ch.To.Owner = now.Owner }),
+		"the work stays":  metadata(func(now record, ch *edit) { ch.To.Work, ch.To.Args = now.Work, now.Args }),
+		"no timeout clears the deadline": metadata(func(_ record, ch *edit) {
+			if ch.Timeout == 0 {
+				ch.To.Deadline = time.Time{}
+			}
+		}),
+	},
+	"Metadata/among_others_is_written_once": {
+		"known by the other change": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if err := s.write(ctx, c); s.tokens[c.Token] < 2 || !leaseOnly(c) {
+				return err
+			}
+			return nil
+		}},
+		"written again": {before: func(s *faulty, c *commits) {
+			for i := range c.Changes {
+				if now := s.now(c.Changes[i].To.Key); s.tokens[c.Token] > 0 && leaseOnly(c) {
+					c.Changes[i].Expect, c.Changes[i].From = now.Revision, now.State
+				}
+			}
+		}},
+	},
+	"Metadata/writes_no_history": {
+		"a row": metadata(func(_ record, ch *edit) {
+			ch.MetadataOnly = false
+			ch.To.Sequence++
+		}),
+	},
+	"Metadata/is_compared": {
+		"the last one wins": metadata(func(now record, ch *edit) { ch.Expect = now.Revision }),
+		"known by its token": {before: func(s *faulty, c *commits) {
+			if c.Changes[0].MetadataOnly && s.tokens[c.Token] > 0 {
+				c.Changes[0].Expect = s.now(c.Changes[0].To.Key).Revision
+			}
+		}},
+	},
+
+	"Token/repeated_commit_is_written_once": {
+		"tokens are ignored": newTokens(func(*faulty, *commits) bool { return true }),
+		"written again": {before: func(s *faulty, c *commits) {
+			if s.tokens[c.Token] > 0 {
+				now := s.now(c.Changes[0].To.Key)
+				c.Changes[0].Expect, c.Changes[0].From, c.Changes[0].To.Sequence = now.Revision, now.State, now.Sequence+1
+				c.Token = lifecycle.NewToken()
+			}
+		}},
+		"not filled": {after: func(s *faulty, c, sent *commits, err error) error {
+			if s.tokens[c.Token] > 1 {
+				c.Changes = sent.Changes
+			}
+			return err
+		}},
+	},
+	"Token/is_known_while_the_history_has_it": {
+		"of the last change only": newTokens(func(s *faulty, c *commits) bool {
+			return s.now(c.Changes[0].To.Key).Sequence > c.Changes[0].To.Sequence
+		}),
+		"not of a removed object": newTokens(func(s *faulty, c *commits) bool {
+			now := s.now(c.Changes[0].To.Key)
+			return !now.Exists()
+		}),
+	},
+	"Token/covers_all_changes": {
+		"the first only": {after: func(s *faulty, c, sent *commits, err error) error {
+			if s.tokens[c.Token] > 1 {
+				copy(c.Changes[1:], sent.Changes[1:])
+			}
+			return err
+		}},
+	},
+	"Token/precedes_preconditions": {
+		"preconditions first": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			return cmp.Or(s.unmet(c), s.write(ctx, c))
+		}},
+	},
+	"Token/another_token_conflicts": {
+		"the result counts": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok && conflict.Current.State == c.Changes[0].To.State {
+				return nil
+			}
+			return err
+		}},
+	},
+
+	"Transaction/changes_several_objects": {
+		"three only": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[:min(3, len(c.Changes))] }},
+	},
+	"Transaction/writes_all_or_nothing": {
+		"one after the other": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			for i := range c.Changes {
+				if err := s.write(ctx, &commits{Token: c.Token, Changes: c.Changes[i : i+1]}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	},
+	"Transaction/conflict_names_the_first_change": {
+		"always the first": conflicts(func(c *lifecycle.ConflictError) { c.Change = 0 }),
+		"the first in order of keys": {before: func(_ *faulty, c *commits) {
+			slices.SortFunc(c.Changes, func(x, y edit) int { return byID(x.To, y.To) })
+		}},
+	},
+	"Transaction/preconditions_hold_or_nothing_is_written": {
+		"ignored":        {before: func(_ *faulty, c *commits) { c.Require = nil }},
+		"the first only": {before: func(_ *faulty, c *commits) { c.Require = c.Require[:min(1, len(c.Require))] }},
+	},
+	"Transaction/absence_is_a_precondition": {
+		"no state is absence": {before: requirement(func(_ *commits, p *lifecycle.Precondition) {
+			p.States = slices.DeleteFunc(slices.Clone(p.States), func(s string) bool { return s == "" })
+		})},
+	},
+	"Transaction/preconditions_see_the_state_before": {
+		"the state after": {before: requirement(func(c *commits, p *lifecycle.Precondition) {
+			for _, ch := range c.Changes {
+				if ch.To.Key == p.Key && slices.Contains(p.States, ch.To.State) {
+					p.States = []string{ch.From}
+				}
+			}
+		})},
+	},
+	"Transaction/owner_is_alive_or_nothing_is_written": {
+		"ignored": owned(func(_ *faulty, c *commits) { c.Owner = lifecycle.OwnerRef{} }),
+		"only for operations": owned(func(_ *faulty, c *commits) {
+			if leaseOnly(c) {
+				c.Owner = lifecycle.OwnerRef{}
+			}
+		}),
+		"without the epoch": owned(func(s *faulty, c *commits) { c.Owner.Epoch = uint64(s.now(c.Owner.Key()).Operation) }),
+		"later epochs": owned(func(s *faulty, c *commits) {
+			c.Owner.Epoch = min(c.Owner.Epoch, uint64(s.now(c.Owner.Key()).Operation))
+		}),
+		"without the state": owned(func(s *faulty, c *commits) {
+			if now := s.now(c.Owner.Key()); now.State == dead {
+				c.Owner = lifecycle.OwnerRef{}
+			}
+		}),
+		"one of the process": {apart: true, before: func(s *faulty, c *commits) {
+			for i := range c.Changes {
+				s.cache[c.Changes[i].To.Key] = c.Changes[i].To
+			}
+			if r, ok := s.cache[c.Owner.Key()]; ok && c.Owner.Alive(&r) {
+				c.Owner = lifecycle.OwnerRef{}
+			}
+		}},
+		"a conflict": {after: func(_ *faulty, c, _ *commits, err error) error {
+			if errors.Is(err, lifecycle.ErrStale) {
+				return &lifecycle.ConflictError{Current: c.Changes[0].To}
+			}
+			return err
+		}},
+		"messages remain": {after: func(s *faulty, c, _ *commits, err error) error {
+			if errors.Is(err, lifecycle.ErrStale) {
+				s.emit(c.Messages)
+			}
+			return err
+		}},
+	},
+	"Transaction/owner_is_compared_last": {
+		"before all": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if now := s.now(c.Owner.Key()); c.Owner.Name != "" && !c.Owner.Alive(&now) {
+				return &lifecycle.OwnerError{Owner: c.Owner}
+			}
+			return s.write(ctx, c)
+		}},
+		"before preconditions": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			now, free := s.now(c.Owner.Key()), clone(c)
+			if free.Require = nil; c.Owner.Name == "" || c.Owner.Alive(&now) {
+				free.Require = c.Require
+			}
+			err := s.write(ctx, free)
+			c.Changes = free.Changes
+			return err
+		}},
+	},
+}

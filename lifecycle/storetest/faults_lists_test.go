@@ -1,0 +1,307 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// listFaults are the planted faults of the history, requests, messages and lists, by the demand that finds them.
+var listFaults = map[string]map[string]fault{
+	"History/one_row_per_change": {
+		"no row of a removal": history(func(list rows) rows {
+			return slices.DeleteFunc(list, func(row lifecycle.HistoryRow) bool { return row.To == gone })
+		}),
+		"no origin": changed(func(ch *edit) { ch.FromOrigin = ch.From }),
+	},
+	"History/keeps_the_newest_rows": {
+		"a gap": history(func(list rows) rows {
+			return slices.DeleteFunc(list, func(row lifecycle.HistoryRow) bool { return row.Sequence == 5 && len(list) > 5 })
+		}),
+		"seven rows": history(func(list rows) rows { return list[max(0, len(list)-7):] }),
+		"not of a removed object": {history: func(s *faulty, k lifecycle.Key, list rows) rows {
+			if now := s.now(k); !now.Exists() {
+				return nil
+			}
+			return list
+		}},
+	},
+	"History/has_no_row_of_refused_commits": {
+		"a row": {
+			after: func(s *faulty, c, _ *commits, err error) error {
+				if err != nil {
+					s.notes[c.Changes[0].To.Key] = c.Changes[0].To
+				}
+				return err
+			},
+			history: func(s *faulty, k lifecycle.Key, list rows) rows {
+				if r, ok := s.notes[k]; ok {
+					list = append(list, lifecycle.HistoryRow{Key: k, Sequence: r.Sequence})
+				}
+				return list
+			},
+		},
+	},
+	"History/pages": {
+		"from a number on": {pages: func(after *uint64, _ *int) { *after = max(*after, 1) - 1 }},
+		"no limit":         {pages: func(_ *uint64, limit *int) { *limit = all }},
+	},
+
+	"Request/is_unique_in_its_machine": {
+		"for one object": changed(func(ch *edit) {
+			if ch.Request != "" && ch.To.ID != "a" {
+				ch.Request += " of " + ch.To.ID
+			}
+		}),
+		"in any case":    changed(func(ch *edit) { ch.Request = strings.ToLower(ch.Request) }),
+		"no fingerprint": changed(func(ch *edit) { ch.Fingerprint = "" }),
+		"in a commit of one": {before: func(_ *faulty, c *commits) {
+			if len(c.Changes) > 1 {
+				c.Changes = slices.Clone(c.Changes)
+				c.Changes[1].Request = ""
+			}
+		}},
+	},
+	"Request/is_known_after_later_changes": {
+		"of the last change only": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
+			if s.now(row.Key).Sequence != row.Sequence {
+				return lifecycle.HistoryRow{}
+			}
+			return row
+		}},
+		"of objects that exist": {requested: func(s *faulty, row lifecycle.HistoryRow) lifecycle.HistoryRow {
+			if now := s.now(row.Key); !now.Exists() {
+				return lifecycle.HistoryRow{}
+			}
+			return row
+		}},
+	},
+	"Request/one_of_many_is_written": {
+		"by check and write": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			ch := c.Changes[0]
+			row, err := s.MemoryStore.Requested(ctx, ch.To.Machine, ch.Request)
+			if err != nil || row.Request != "" {
+				return cmp.Or(err, error(&lifecycle.RepeatedError{Row: row}))
+			}
+			s.meet(lifecycle.Key{Machine: ch.To.Machine, ID: ch.Request})
+			err = s.write(ctx, c)
+			if errors.Is(err, lifecycle.ErrRepeated) {
+				c.Changes[0].Request = ""
+				return s.write(ctx, c)
+			}
+			return err
+		}},
+	},
+
+	"Messages/come_with_the_commit": {
+		"in reverse": {before: func(_ *faulty, c *commits) {
+			c.Messages = slices.Clone(c.Messages)
+			slices.Reverse(c.Messages)
+		}},
+		"up to a NUL": {messages: eachMessage(func(_ *faulty, m *lifecycle.OutboxMessage) {
+			m.Payload, _, _ = bytes.Cut(m.Payload, []byte{0})
+		})},
+		"those of the process": {
+			apart: true,
+			before: func(s *faulty, c *commits) {
+				for _, m := range c.Messages {
+					s.cache[lifecycle.Key{ID: m.Topic}] = record{}
+				}
+			},
+			messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+				return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool {
+					_, ok := s.cache[lifecycle.Key{ID: m.Topic}]
+					return !ok
+				})
+			},
+		},
+		"not copied": {
+			before: func(s *faulty, c *commits) { s.sent = append(s.sent, c.Messages...) },
+			messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
+				m.Message = s.sent[m.Number-1]
+			}),
+		},
+	},
+	"Messages/do_not_come_with_a_refused_commit": {
+		"kept": {after: func(s *faulty, c, _ *commits, err error) error {
+			if err != nil {
+				s.emit(c.Messages)
+			}
+			return err
+		}},
+	},
+	"Messages/come_once": {
+		"again": {after: func(s *faulty, c, _ *commits, err error) error {
+			if s.tokens[c.Token] > 1 {
+				s.emit(c.Messages)
+			}
+			return err
+		}},
+	},
+	"Messages/pages": {
+		"no limit": {messages: func(s *faulty, _ int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			whole, _ := s.MemoryStore.Messages(context.Background(), all)
+			return whole
+		}},
+		"reading removes": {messages: eachMessage(func(s *faulty, m *lifecycle.OutboxMessage) {
+			_ = s.MemoryStore.Discard(context.Background(), m.Number)
+		})},
+	},
+	"Messages/are_discarded_by_number": {
+		"up to a number": {discard: func(_ *faulty, numbers []uint64) []uint64 {
+			for n := slices.Max(append(numbers, 0)); n > 0; n-- {
+				numbers = append(numbers, n)
+			}
+			return numbers
+		}},
+		"numbers are places": {
+			messages: func(_ *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+				for i := range list {
+					list[i].Number = uint64(i + 1)
+				}
+				return list
+			},
+		},
+	},
+	"Messages/reader_misses_none": {
+		"late numbers are lost": {messages: func(s *faulty, _ int, list []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			return slices.DeleteFunc(list, func(m lifecycle.OutboxMessage) bool { return m.Number%5 == 0 })
+		}},
+		"the newest first": {messages: func(s *faulty, limit int, _ []lifecycle.OutboxMessage) []lifecycle.OutboxMessage {
+			whole, _ := s.MemoryStore.Messages(context.Background(), all)
+			if slices.Reverse(whole); len(whole) <= 8 { // two of more than eight are of one writer
+				return nil
+			}
+			return whole[:limit]
+		}},
+	},
+
+	"List/returns_records": {
+		"no payloads":                 queried(func(q *lifecycle.Query) { q.WithoutPayload = true }),
+		"payloads that are not asked": queried(func(q *lifecycle.Query) { q.WithoutPayload = false }),
+		"those of the process": {
+			apart: true,
+			before: func(s *faulty, c *commits) {
+				for i := range c.Changes {
+					s.cache[c.Changes[i].To.Key] = record{}
+				}
+			},
+			found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+				return slices.DeleteFunc(list, func(r record) bool { _, ok := s.cache[r.Key]; return !ok })
+			},
+		},
+		"a summary without payloads": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
+			for i := range list {
+				if q.WithoutPayload {
+					list[i].Reason = ""
+				}
+			}
+			return list
+		}},
+	},
+	"List/by_state": {
+		"the origin too": selecting(func(q lifecycle.Query, r record) bool {
+			origin := r
+			origin.State = r.Origin
+			return matches(q, r) || matches(q, origin)
+		}),
+	},
+	"List/not_owned_by": {
+		"names only": selecting(func(q lifecycle.Query, r record) bool {
+			return matches(q, r) && !slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool { return o.Name == r.Owner })
+		}),
+		"prefixes": selecting(func(q lifecycle.Query, r record) bool {
+			return matches(q, r) && !slices.ContainsFunc(q.NotOwnedBy, func(o lifecycle.OwnerRef) bool {
+				return o.Name != "" && strings.HasPrefix(r.Owner, o.Name) && o.Epoch == r.Epoch
+			})
+		}),
+		"many owners": queried(func(q *lifecycle.Query) {
+			if len(q.NotOwnedBy) > 300 {
+				q.NotOwnedBy = q.NotOwnedBy[:1]
+			}
+		}),
+		"empty is nil": queried(func(q *lifecycle.Query) {
+			if len(q.NotOwnedBy) == 0 {
+				q.NotOwnedBy = nil
+			}
+		}),
+		"unowned too": selecting(func(q lifecycle.Query, r record) bool {
+			owners := q.NotOwnedBy
+			q.NotOwnedBy = nil
+			return matches(q, r) && !slices.Contains(owners, owner(r.Owner, r.Epoch))
+		}),
+	},
+	"List/unowned_and_no_deadline": {
+		"unowned is ignored": queried(func(q *lifecycle.Query) { q.Unowned = false }),
+		"a deadline in the future": selecting(func(q lifecycle.Query, r record) bool {
+			q.NoDeadline = q.NoDeadline && time.Now().After(r.Deadline)
+			return matches(q, r)
+		}),
+	},
+	"List/order_of_ids": {
+		"no case": {order: func(x, y record) int {
+			return cmp.Or(cmp.Compare(strings.ToLower(x.ID), strings.ToLower(y.ID)), byID(x, y))
+		}},
+		"after an unknown id": {query: func(s *faulty, q *lifecycle.Query) {
+			if now := s.now(lifecycle.Key{Machine: q.Machine, ID: q.After}); !now.Exists() {
+				q.After = ""
+			}
+		}},
+	},
+	"List/pages": {
+		"one is skipped": {found: func(_ *faulty, q lifecycle.Query, list []record) []record {
+			if q.After != "" {
+				return list[min(1, len(list)):]
+			}
+			return list
+		}},
+		"one is repeated": {found: func(s *faulty, q lifecycle.Query, list []record) []record {
+			if now := s.now(lifecycle.Key{Machine: q.Machine, ID: q.After}); now.Exists() && inStates(q, now) {
+				list = slices.Insert(list, 0, now)[:min(q.Limit, len(list)+1)]
+			}
+			return list
+		}},
+		"by owner": {order: func(x, y record) int { return cmp.Or(cmp.Compare(x.Owner, y.Owner), byID(x, y)) }},
+	},
+	"List/pages_during_changes": {
+		"one is skipped now and then": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+			if s.calls++; s.calls%5 == 0 {
+				list = list[min(1, len(list)):]
+			}
+			return list
+		}},
+	},
+
+	"Time/list_by_age": {
+		"more, not at least": selecting(func(q lifecycle.Query, r record) bool {
+			return matches(q, r) && (q.UnchangedFor == 0 || time.Since(r.ChangedAt) > q.UnchangedFor)
+		}),
+	},
+	"Time/list_overdue": {
+		"no deadline has passed": selecting(func(q lifecycle.Query, r record) bool {
+			overdue := q.Overdue
+			q.Overdue = false
+			return matches(q, r) && (!overdue || time.Now().After(r.Deadline))
+		}),
+	},
+	"Time/conditions_combine": {
+		"one is enough": selecting(func(q lifecycle.Query, r record) bool {
+			either := q
+			either.UnchangedFor, either.Overdue = 0, false
+			return matches(either, r) && (q.UnchangedFor > 0 && oldEnough(q, r) || q.Overdue && late(q, r))
+		}),
+	},
+	"Time/clock_of_the_store": {
+		"ages of the caller": {ownClock: true, record: shift, query: func(_ *faulty, q *lifecycle.Query) {
+			time.Sleep(time.Millisecond)
+			q.UnchangedFor *= 1 << 40
+		}},
+		"the caller's time": {ownClock: true, query: wait},
+	},
+}

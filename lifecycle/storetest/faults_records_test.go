@@ -1,0 +1,221 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// recordFaults are the planted faults of records, their names and numbers, by the demand that finds them.
+var recordFaults = map[string]map[string]fault{
+	"Capabilities/are_honest": {
+		"no history":                 {wrap: func(s *faulty) store { return struct{ store }{s} }},
+		"no change":                  {has: func(has *lifecycle.Capabilities) { has.Changes = 0 }},
+		"other after the first call": {has: afterTheFirstCall()},
+	},
+	"Capabilities/undeclared_changes_are_refused": {
+		"taken": {commit: func(s *faulty, ctx context.Context, c *commits) error { return s.write(ctx, c) }},
+		"preconditions do not count": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			if len(c.Changes) > limit {
+				return errors.ErrUnsupported
+			}
+			return s.write(ctx, c)
+		}},
+	},
+	"Capabilities/undeclared_messages_are_refused": {
+		"dropped": {
+			has:    func(has *lifecycle.Capabilities) { has.Messages = false },
+			before: func(_ *faulty, c *commits) { c.Messages = nil },
+		},
+	},
+
+	"Get/absent_object_is_no_error": {
+		"an error": {read: func(_ *faulty, r *record) error {
+			if !r.Exists() {
+				return lifecycle.ErrNotFound
+			}
+			return nil
+		}},
+		"no key": shown(func(r *record) { r.Key = lifecycle.Key{} }),
+	},
+	"Get/returns_every_field": {
+		"no target":              changed(func(ch *edit) { ch.To.Target = "" }),
+		"arguments are text":     changed(func(ch *edit) { ch.To.Args = bytes.ToValidUTF8(ch.To.Args, []byte("?")) }),
+		"numbers are floats":     changed(func(ch *edit) { ch.To.Epoch = uint64(float64(ch.To.Epoch)) }),
+		"empty keeps the field":  changedFrom(func(now record, ch *edit) { ch.To.Reason = cmp.Or(ch.To.Reason, now.Reason) }),
+		"no admission":           changed(func(ch *edit) { ch.To.Admission = lifecycle.Token{} }),
+		"a cache of the process": cached(),
+	},
+	"Get/keeps_payload_bytes": {
+		"an empty Saved is nil": shown(func(r *record) { r.Saved = append([]byte(nil), r.Saved...) }),
+		"blanks are removed":    shown(func(r *record) { r.Payload = bytes.ReplaceAll(r.Payload, []byte("  "), []byte(" ")) }),
+	},
+	"Get/results_are_not_overwritten": {
+		"a shared buffer": {record: func(s *faulty, r *record) {
+			s.buffer = append(s.buffer[:0], r.Payload...)
+			r.Payload = s.buffer
+		}},
+	},
+	"Get/removed_object_is_absent": {
+		"keeps its origin": {record: removedHas(func(r *record) { r.Origin = idle })},
+		"keeps its owner":  {record: removedHas(func(r *record) { r.Owner, r.Epoch = "one", 1 })},
+		"is listed": {found: func(s *faulty, _ lifecycle.Query, list []record) []record {
+			return append(list, s.now(key("a")))
+		}},
+	},
+
+	"Names/any_id": {
+		"blanks at the end": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = strings.TrimRight(k.ID, " "); return k }),
+		"254 bytes":         keyed(func(k lifecycle.Key) lifecycle.Key { k.ID = k.ID[:min(254, len(k.ID))]; return k }),
+	},
+	"Names/any_state": {
+		"blanks at the end": selecting(func(q lifecycle.Query, r record) bool {
+			return slices.ContainsFunc(q.States, func(state string) bool {
+				return strings.TrimRight(state, " ") == strings.TrimRight(r.State, " ")
+			})
+		}),
+	},
+	"Names/any_machine": {
+		"a key is a path": keyed(func(k lifecycle.Key) lifecycle.Key {
+			machine, rest, _ := strings.Cut(k.Machine+"/"+k.ID, "/")
+			return lifecycle.Key{Machine: machine + "/", ID: rest}
+		}),
+	},
+	"Names/nul_is_refused_or_kept": {
+		"up to a NUL": keyed(func(k lifecycle.Key) lifecycle.Key { k.ID, _, _ = strings.Cut(k.ID, "\x00"); return k }),
+		"another error": {read: func(_ *faulty, r *record) error {
+			if strings.Contains(r.ID, "\x00") {
+				return errors.New("invalid byte sequence")
+			}
+			return nil
+		}},
+	},
+	"Names/sizes": {
+		"payloads end at 64 KiB": changed(func(ch *edit) { ch.To.Payload = ch.To.Payload[:min(len(ch.To.Payload), 1<<16)] }),
+		"reasons have 255 bytes": changed(func(ch *edit) { ch.To.Reason = ch.To.Reason[:min(len(ch.To.Reason), 255)] }),
+	},
+
+	"Commit/sets_the_fields_of_the_store": {
+		"ChangedAt of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
+			c.Changes[0].To.ChangedAt = sent.Changes[0].To.ChangedAt
+			return err
+		}},
+		"deadline of the caller": {after: func(_ *faulty, c, sent *commits, err error) error {
+			c.Changes[0].To.Deadline = sent.Changes[0].To.Deadline
+			return err
+		}},
+		"another field": {after: func(_ *faulty, c, _ *commits, err error) error {
+			c.Changes[0].To.Actor = "store"
+			return err
+		}},
+	},
+	"Commit/deadline_follows_the_timeout": {
+		"in minutes": changed(func(ch *edit) { ch.Timeout = ch.Timeout.Truncate(time.Minute) }),
+		"is kept": changedFrom(func(now record, ch *edit) {
+			if ch.Timeout == 0 && !now.Deadline.IsZero() {
+				ch.Timeout = max(1, time.Until(now.Deadline))
+			}
+		}),
+	},
+	"Commit/wrong_revision_conflicts": {
+		"the revision is ignored": changedFrom(func(now record, ch *edit) { ch.Expect = now.Revision }),
+		"a refused change is written": {after: func(s *faulty, _, _ *commits, err error) error {
+			if conflict, ok := errors.AsType[*lifecycle.ConflictError](err); ok {
+				_ = s.MemoryStore.Commit(context.Background(), commitOf(change(conflict.Current, broken)))
+			}
+			return err
+		}},
+	},
+	"Commit/wrong_state_conflicts": {
+		"the state is ignored": changedFrom(func(now record, ch *edit) { ch.From = now.State }),
+		"case is ignored": changedFrom(func(now record, ch *edit) {
+			if strings.EqualFold(now.State, ch.From) {
+				ch.From = now.State
+			}
+		}),
+	},
+	"Commit/wrong_existence_conflicts": {
+		"a creation overwrites": changedFrom(func(now record, ch *edit) {
+			if ch.From == "" {
+				ch.From, ch.Expect = now.State, now.Revision
+			}
+		}),
+	},
+	"Commit/conflict_has_the_current_record": {
+		"no record":      conflicts(func(c *lifecycle.ConflictError) { c.Current = record{} }),
+		"no expectation": conflicts(func(c *lifecycle.ConflictError) { c.Expect = "" }),
+	},
+	"Commit/same_content_is_a_change": {
+		"not written": {commit: func(s *faulty, ctx context.Context, c *commits) error {
+			want := s.now(c.Changes[0].To.Key)
+			want.Sequence++
+			if difference(want, c.Changes[0].To) == "" {
+				return nil
+			}
+			return s.write(ctx, c)
+		}},
+	},
+	"Commit/malformed_is_refused": {
+		"the last change counts": {before: func(_ *faulty, c *commits) { c.Changes = c.Changes[max(0, len(c.Changes)-1):] }},
+		"an epoch is dropped": changed(func(ch *edit) {
+			if ch.To.Owner == "" {
+				ch.To.Epoch = 0
+			}
+		}),
+		"no limit": queried(func(q *lifecycle.Query) { q.Limit = max(q.Limit, 1) }),
+		"metadata move": changed(func(ch *edit) {
+			if ch.From != ch.To.State || ch.Remove {
+				ch.MetadataOnly = false
+			}
+		}),
+	},
+
+	"Numbers/sequence_has_no_gap": {
+		"a gap": {change: func(s *faulty, ch *edit) {
+			if ch.To.Key == key("a") && ch.To.Sequence > 5 {
+				ch.To.Sequence++
+			}
+		}},
+	},
+	"Numbers/revisions_never_repeat": {
+		"modulo 16": revisions(func(_ *faulty, r record) lifecycle.Revision {
+			return lifecycle.Revision(fmt.Sprint(r.Sequence % 16))
+		}),
+		"after a removal": revisions(func(s *faulty, r record) lifecycle.Revision {
+			if !r.Exists() {
+				s.lives[r.Key] = r
+			}
+			return lifecycle.Revision(fmt.Sprint(r.Sequence - min(r.Sequence, s.lives[r.Key].Sequence)))
+		}),
+		"the time": revisions(func(_ *faulty, r record) lifecycle.Revision {
+			return lifecycle.Revision(fmt.Sprint(r.ChangedAt.UnixNano()))
+		}),
+	},
+	"Numbers/continue_after_removal": {
+		"begin again": restartNumbers(func(*faulty, lifecycle.Key) bool { return true }),
+	},
+	"Numbers/survive_many_removals": {
+		"8 removed objects":    forgetting(8),
+		"200 removed objects":  forgetting(200),
+		"2000 removed objects": forgetting(2000),
+	},
+	"Numbers/outdated_creation_conflicts": {
+		"only existence counts": changedFrom(func(now record, ch *edit) {
+			if ch.From == "" && !now.Exists() {
+				ch.Expect, ch.To.Sequence = now.Revision, now.Sequence+1
+			}
+		}),
+	},
+	"Numbers/returning_to_a_state_conflicts": {
+		"a revision of the content": revisions(func(_ *faulty, r record) lifecycle.Revision {
+			return lifecycle.Revision(fmt.Sprint(r.State, r.Origin, r.Operation))
+		}),
+	},
+}
