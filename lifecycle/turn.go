@@ -46,14 +46,10 @@ func (e *turnError) Unwrap() error { return e.err }
 // turnRetry is how the queue retries the start of a turn: as long as the operation
 // is not overdue and the error may go away.
 func (o *operation) turnRetry() queue.Retry {
-	r := queue.Retry{Attempts: math.MaxInt32, If: func(err error) bool {
+	return queue.Retry{Attempts: math.MaxInt32, Backoff: queue.Exponential(firstPause, longestPause), If: func(err error) bool {
 		turn, ok := err.(*turnError)
 		return ok && !final(turn.err) && !o.task.overdue()
 	}}
-	for pause := firstPause; pause <= longestPause; pause *= 2 {
-		r.Backoff = append(r.Backoff, pause)
-	}
-	return r
 }
 
 // startTurn runs when the object's turn has come. The operation may have been taken

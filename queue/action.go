@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -68,19 +69,26 @@ type Action struct {
 type Retry struct {
 	// Attempts is the maximum number of attempts. 0 and 1: one attempt.
 	Attempts int
-	// Backoff contains the pauses after the first attempt, the second and so on.
-	// The last pause repeats. Empty: no pause.
-	Backoff []time.Duration
+	// Backoff returns the pause after an attempt, given the number of attempts begun
+	// and the error of the last one; see [Exponential]. It runs in the attempt, without
+	// a lock. 0 and less: no pause. nil: no pauses.
+	Backoff func(attempts int, err error) time.Duration
 	// If reports whether an error is worth another attempt. nil: every error is.
 	If func(error) bool
 }
 
-// pause returns the back-off after this number of attempts.
-func (r *Retry) pause(attempts int) time.Duration {
-	if len(r.Backoff) == 0 {
-		return 0
+// Exponential returns a [Retry].Backoff: pauses that double from first up to longest.
+// Each is up to a quarter shorter, at random, so that actions which failed together do
+// not all return at the same moment. A first of 0 or less means no pauses. A longest
+// that is shorter than first counts as first.
+func Exponential(first, longest time.Duration) func(attempts int, err error) time.Duration {
+	return func(attempts int, _ error) time.Duration {
+		pause := max(first, 0)
+		for n := 1; n < attempts && pause > 0 && pause < longest; n++ {
+			pause = min(longest-pause, pause) + pause // no overflow
+		}
+		return pause - rand.N(pause/4+1)
 	}
-	return r.Backoff[min(attempts, len(r.Backoff))-1]
 }
 
 // Preempt is what an action does to the actions in front of it. A pre-empting
@@ -129,8 +137,6 @@ func (t *Ticket[K]) check() error {
 		return &InvalidError{"QueueTimeout", "negative"}
 	case act.Retry.Attempts < 0:
 		return &InvalidError{"Retry", "negative number of attempts"}
-	case slices.ContainsFunc(act.Retry.Backoff, func(d time.Duration) bool { return d < 0 }):
-		return &InvalidError{"Retry", "negative back-off"}
 	}
 	return nil
 }

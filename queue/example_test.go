@@ -164,7 +164,7 @@ func ExampleRetry() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)
 	ticket, _ := q.Submit(ctx, "vm1", &queue.Action{
-		Retry: queue.Retry{Attempts: 3, Backoff: []time.Duration{time.Millisecond}},
+		Retry: queue.Retry{Attempts: 3, Backoff: queue.Exponential(time.Millisecond, time.Second)},
 		Run: func(ctx context.Context) error {
 			attempt := queue.Current[string](ctx).Info().Attempt
 			fmt.Println("attempt", attempt)

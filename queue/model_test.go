@@ -226,7 +226,7 @@ func (m *model) submit(ctx context.Context, s step) string {
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
 		QueueTimeout: a.patience,
-		Retry:        queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{a.backoff}},
+		Retry:        queue.Retry{Attempts: a.attempts, Backoff: pauses(a.backoff)},
 	}
 	if s.settle {
 		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { a.settled = append(a.settled, o) }
