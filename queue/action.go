@@ -42,6 +42,19 @@ type Action struct {
 	// that waits. A panic of Settle becomes the outcome.
 	Settle func(context.Context, Outcome, error)
 
+	// Coalesce joins requests that one run answers, such as "look at vm1 again". It needs
+	// an ID. A submit with the same ID returns the ticket of the action that waits or is
+	// delayed. Once that action has started, it returns a new one behind it. So after every
+	// submit one whole run follows, and at most one action waits. The ticket and its Run
+	// are those of the first submit. A submit with a shorter Delay brings the action
+	// forward. Cancel cancels for all submitters. Coalesce cannot be combined with Admit.
+	Coalesce bool
+	// Delay is the time from the acceptance until the action enters its lanes, at their
+	// ends. Until then it is [Delayed]: it counts under MaxPerKey and MaxWaiting and
+	// holds up no other action, and a drain waits for it. 0: no delay. Delay cannot be
+	// combined with Admit or Preempt.
+	Delay time.Duration
+
 	// Class is the path of the class whose limits apply. Empty: the root.
 	Class string
 	// Preempt ends actions in front of this one. It is meant for deletes.
@@ -55,7 +68,8 @@ type Action struct {
 	// Timeout limits one attempt. 0: no limit. The queue waits for an action that
 	// ignores its context.
 	Timeout time.Duration
-	// QueueTimeout limits the time from acceptance to the first start. 0: no limit.
+	// QueueTimeout limits the time from acceptance, or from the end of Delay, to the
+	// first start. 0: no limit.
 	// An action that exceeds it ends as [Expired] and does not run.
 	QueueTimeout time.Duration
 	// Retry repeats a failed attempt. The zero value means one attempt.
@@ -99,8 +113,9 @@ type Preempt uint8
 const (
 	// NoPreempt: the action waits for its turn.
 	NoPreempt Preempt = iota
-	// PreemptQueued ends the waiting actions in front as [Superseded], except
-	// pre-empting ones. The action runs after the running one.
+	// PreemptQueued ends the waiting actions in front, and the delayed actions of the
+	// keys, as [Superseded], except pre-empting ones. The action runs after the running
+	// one.
 	PreemptQueued
 	// PreemptRunning also cancels the running action, even if that one pre-empts
 	// itself. The action still waits until the running one has returned.
@@ -131,6 +146,16 @@ func (t *Ticket[K]) check() error {
 		return &InvalidError{"Preempt", "unknown"}
 	case act.Wait && act.ID != "":
 		return &InvalidError{"Wait", "combined with ID"}
+	case act.Coalesce && act.ID == "":
+		return &InvalidError{"Coalesce", "without an ID"}
+	case act.Coalesce && act.Admit != nil:
+		return &InvalidError{"Coalesce", "combined with Admit"}
+	case act.Delay < 0:
+		return &InvalidError{"Delay", "negative"}
+	case act.Delay > 0 && act.Admit != nil:
+		return &InvalidError{"Delay", "combined with Admit"}
+	case act.Delay > 0 && act.Preempt != NoPreempt:
+		return &InvalidError{"Delay", "combined with Preempt"}
 	case act.Timeout < 0:
 		return &InvalidError{"Timeout", "negative"}
 	case act.QueueTimeout < 0:

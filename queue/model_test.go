@@ -98,6 +98,9 @@ func draw(t *rapid.T) step {
 		backoff:  time.Duration(rapid.IntRange(0, 2).Draw(t, "backoff")),
 		patience: rapid.SampledFrom([]time.Duration{0, 0, 1, 3}).Draw(t, "patience"),
 	}
+	if s.act.preempt == queue.NoPreempt {
+		s.act.delay = rapid.SampledFrom([]time.Duration{0, 0, 0, 1, 2}).Draw(t, "delay")
+	}
 	return s
 }
 
@@ -223,10 +226,14 @@ func (m *model) submit(ctx context.Context, s step) string {
 	if a.patience > 0 {
 		a.patience += moment/2 + time.Duration(a.id) // and none when a back-off ends
 	}
+	a.delay *= unit
+	if a.delay > 0 {
+		a.delay += moment/4 + time.Duration(a.id)
+	}
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
-		QueueTimeout: a.patience,
-		Retry:        queue.Retry{Attempts: a.attempts, Backoff: pauses(a.backoff)},
+		QueueTimeout: a.patience, Delay: a.delay,
+		Retry: queue.Retry{Attempts: a.attempts, Backoff: pauses(a.backoff)},
 	}
 	if s.settle {
 		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { a.settled = append(a.settled, o) }
@@ -304,7 +311,7 @@ func (m *model) compare() string {
 	}
 	keys := map[string]bool{}
 	for _, k := range modelKeys {
-		for _, a := range m.ref.inLane(k) {
+		for _, a := range m.ref.of(k) {
 			want.Lanes[k] = append(want.Lanes[k], fmt.Sprint(a.id, " ", a.state))
 		}
 		for _, i := range m.q.Inspect(k) {
@@ -316,6 +323,7 @@ func (m *model) compare() string {
 	}
 	want.Stats = queue.Stats{
 		Keys: len(keys), Running: m.ref.count(running), Halted: len(m.ref.halted),
+		Delayed:  m.ref.count(delayed),
 		Retrying: m.ref.count(func(a *refAction) bool { return a.state == queue.Retrying }),
 	}
 	want.Stats.Waiting = len(m.ref.list) - want.Stats.Running

@@ -30,6 +30,7 @@ type refAction struct {
 	attempts int
 	backoff  time.Duration
 	patience time.Duration // QueueTimeout
+	delay    time.Duration
 
 	state   queue.State
 	outcome queue.Outcome
@@ -40,10 +41,20 @@ type refAction struct {
 	expires time.Duration
 }
 
-func (r *reference) inLane(key string) (list []*refAction) {
-	for _, a := range r.list {
-		if slices.Contains(a.keys, key) {
-			list = append(list, a)
+func delayed(a *refAction) bool { return a.state == queue.Delayed }
+
+// inLane returns the actions that have places in the lane of the key.
+func (r *reference) inLane(key string) []*refAction {
+	return slices.DeleteFunc(r.of(key), delayed)
+}
+
+// of returns the actions of the key, delayed ones last.
+func (r *reference) of(key string) (list []*refAction) {
+	for _, later := range []bool{false, true} {
+		for _, a := range r.list {
+			if slices.Contains(a.keys, key) && delayed(a) == later {
+				list = append(list, a)
+			}
 		}
 	}
 	return list
@@ -64,7 +75,7 @@ func running(a *refAction) bool { return a.state == queue.Running }
 func (r *reference) submit(a *refAction) bool {
 	if a.preempt == queue.NoPreempt {
 		for _, k := range a.keys {
-			if r.perKey > 0 && len(r.inLane(k)) >= r.perKey {
+			if r.perKey > 0 && len(r.of(k)) >= r.perKey {
 				return false
 			}
 		}
@@ -77,7 +88,7 @@ func (r *reference) submit(a *refAction) bool {
 	var waiting, stopped []*refAction
 	if a.preempt != queue.NoPreempt {
 		for _, k := range a.keys {
-			for _, o := range r.inLane(k) {
+			for _, o := range r.of(k) {
 				switch {
 				case o.preempt != queue.NoPreempt && o.state != queue.Running:
 				case o.state == queue.Running:
@@ -92,6 +103,9 @@ func (r *reference) submit(a *refAction) bool {
 	}
 	r.list = append(r.list, a)
 	r.over(waiting, queue.Superseded)
+	if a.delay > 0 {
+		a.state, a.wake = queue.Delayed, r.now+a.delay
+	}
 	r.ready(a)
 	r.start()
 	// The actions that obey their context end in the order of their ids.
@@ -227,7 +241,7 @@ func (r *reference) cancel(a *refAction) queue.Cancellation {
 	case queue.Running:
 		r.interrupt(a, queue.Canceled)
 		return queue.Signalled
-	case queue.Waiting, queue.Retrying:
+	case queue.Delayed, queue.Waiting, queue.Retrying:
 		r.over([]*refAction{a}, queue.Canceled)
 		return queue.Withdrawn
 	}
@@ -262,7 +276,7 @@ func (r *reference) sleep(d time.Duration) {
 		var next *refAction
 		for _, a := range r.list {
 			switch {
-			case a.state == queue.Retrying:
+			case a.state == queue.Retrying, delayed(a):
 			case a.state == queue.Waiting && a.attempt == 0 && a.patience > 0:
 				a.wake = a.expires
 			default:
@@ -280,6 +294,10 @@ func (r *reference) sleep(d time.Duration) {
 		if next.state == queue.Waiting {
 			r.over([]*refAction{next}, queue.Expired)
 			continue
+		}
+		if delayed(next) { // its place is the last one now
+			r.list = append(slices.DeleteFunc(r.list, func(a *refAction) bool { return a == next }), next)
+			next.expires = r.now + next.patience
 		}
 		next.state = queue.Waiting
 		r.ready(next)

@@ -9,6 +9,15 @@ import (
 	"time"
 )
 
+// wait lets an accepted ticket wait in its lanes. REQUIRES: q.mu.
+func (q *Queuer[K]) wait(t *Ticket[K]) {
+	t.state = Waiting
+	if d := t.act.QueueTimeout; d > 0 {
+		t.timer = time.AfterFunc(d, t.expire)
+	}
+	q.enqueue(t)
+}
+
 // enqueue gives the ticket a turn if it is ready: accepted, next in all its lanes,
 // and not in a class already. REQUIRES: q.mu.
 func (q *Queuer[K]) enqueue(t *Ticket[K]) {
