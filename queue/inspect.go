@@ -14,8 +14,9 @@ type Info[K comparable] struct {
 	Class    string
 	Seq      uint64
 	State    State
-	Ahead    int // actions in front of it, in the longest of its lanes
-	Attempt  int // attempts begun
+	Ahead    int  // actions in front of it, in the longest of its lanes
+	Paused   bool // its class or a class above is paused
+	Attempt  int  // attempts begun
 	Accepted time.Time
 	Due      time.Time // end of the Delay
 	Started  time.Time // of the last attempt
@@ -29,7 +30,7 @@ func (t *Ticket[K]) info() Info[K] {
 	q := t.q
 	i := Info[K]{
 		Keys: make([]K, len(t.places)), Name: t.act.Name, ID: t.act.ID, Class: t.class.path, Seq: t.seq,
-		State: t.state, Attempt: int(t.attempt), Accepted: q.at(t.accepted), Due: q.at(t.due), Started: q.at(t.started), Ended: q.at(t.ended),
+		State: t.state, Paused: t.class.paused(), Attempt: int(t.attempt), Accepted: q.at(t.accepted), Due: q.at(t.due), Started: q.at(t.started), Ended: q.at(t.ended),
 		Outcome: t.outcome, Err: t.err,
 	}
 	for n, p := range t.places {
@@ -134,7 +135,7 @@ func (q *Queuer[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := Stats{
-		Keys: len(q.lanes), Running: q.root.running, Waiting: q.waiting(),
+		Keys: len(q.lanes), Running: q.root.total.running, Waiting: q.waiting(),
 		Blocked: len(q.blocked), Abandoned: q.strays,
 	}
 	for _, l := range q.lanes {

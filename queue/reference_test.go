@@ -17,8 +17,11 @@ type reference struct {
 
 	list   []*refAction // not ended, in order
 	halted map[string]bool
+	paused map[string]bool // classes
+	served map[string]int  // the last start, by class, and by "own " and class
 	now    time.Duration
 	turn   int
+	starts int
 }
 
 type refAction struct {
@@ -181,18 +184,60 @@ func (r *reference) ready(a *refAction) {
 // start starts the actions that have room, by turns.
 func (r *reference) start() {
 	for {
-		var best *refAction
+		var list []*refAction
 		for _, a := range r.list {
-			if a.turn > 0 && a.state == queue.Waiting && (best == nil || a.turn < best.turn) && r.room(a.class) {
-				best = a
+			if a.turn > 0 && a.state == queue.Waiting && r.room(a.class) {
+				list = append(list, a)
 			}
 		}
-		if best == nil {
+		if len(list) == 0 {
 			return
 		}
+		best := r.pick("", list)
 		best.state = queue.Running
 		best.attempt++
+		r.starts++
+		r.served["own "+best.class] = r.starts
+		for _, node := range path(best.class) {
+			r.served[node] = r.starts
+		}
 	}
+}
+
+// pick returns the action that starts next, of some that are all at or below a class and
+// have room.
+func (r *reference) pick(node string, list []*refAction) (best *refAction) {
+	groups := map[string][]*refAction{}
+	for _, a := range list {
+		group := "own " + node
+		if p := path(a.class); a.class != node {
+			group = p[slices.Index(p, node)-1]
+		}
+		groups[group] = append(groups[group], a)
+	}
+	var least [3]int
+	for group, members := range groups {
+		a := members[0]
+		for _, o := range members {
+			if o.turn < a.turn {
+				a = o
+			}
+		}
+		if group != "own "+node {
+			a = r.pick(group, members)
+		}
+		order := [3]int{0, 0, a.turn}
+		if r.limits[node].Fair {
+			order[0] = r.count(func(o *refAction) bool {
+				return running(o) && (group == "own "+o.class || slices.Contains(path(o.class), group))
+			})
+			order[1] = r.served[group]
+		}
+		if best == nil || slices.Compare(order[:], least[:]) < 0 {
+			best, least = a, order
+		}
+	}
+	return best
 }
 
 // path returns the class and all classes above it.
@@ -215,6 +260,9 @@ func (r *reference) room(class string) bool {
 	}
 	nodes := path(class)
 	for i, node := range nodes {
+		if r.paused[node] {
+			return false
+		}
 		limit := r.limits[node]
 		if limit.MaxRunning > 0 && r.count(below(node)) >= limit.MaxRunning {
 			return false

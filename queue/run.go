@@ -40,10 +40,11 @@ func (t *Ticket[K]) dequeue() {
 // pump starts every action that may start, makes sure that each has a worker, and
 // gives room to blocked submitters. REQUIRES: q.mu.
 func (q *Queuer[K]) pump(now time.Duration) {
-	for t := q.root.oldest(); t != nil; t = q.root.oldest() {
+	for t := q.root.next(); t != nil; t = q.root.next() {
 		t.dequeue()
 		t.stopTimer()
-		t.class.take()
+		q.starts++
+		t.class.take(q.starts)
 		t.holds = true
 		t.state = Running
 		t.started = now
