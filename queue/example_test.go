@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
