@@ -18,8 +18,11 @@ func (r *request) plan(change *StoredChange, token Token) error {
 		To: r.before, Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
 	}
 	if d.MetadataOnly {
-		if r.starts {
-			return mark(&change.To, false)
+		if change.Timeout > 0 {
+			change.Timeout += r.pause
+		}
+		if r.options != nil {
+			return editOptions(&change.To, r.options)
 		}
 		return nil
 	}

@@ -135,10 +135,10 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	defer o.core.retries.end()
 	defer func() {
 		if v := recover(); v != nil {
-			err = o.failed(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
+			err = o.failure(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
 		}
 		if panicked := protect(func() error { o.report(ctx, err); return nil }); panicked != nil {
-			err = o.failed(outcome, why, panicked)
+			err = o.failure(outcome, why, panicked)
 		}
 		o.end(err)
 	}()

@@ -25,17 +25,6 @@ func waits(r *StoredRecord) bool {
 	return err == nil && options.Waiting && r.Owner != ""
 }
 
-// mark sets or removes the mark of a record that waits for its turn.
-func mark(r *StoredRecord, waiting bool) error {
-	options, err := readOptions(r)
-	if err != nil {
-		return err
-	}
-	options.Waiting = waiting
-	r.WorkOptions = options.encode()
-	return nil
-}
-
 // turnError is an error of the store at the start of a turn. The queue retries it,
 // without a share of its limits.
 type turnError struct{ err error }
@@ -44,20 +33,34 @@ func (e *turnError) Error() string { return e.err.Error() }
 func (e *turnError) Unwrap() error { return e.err }
 
 // turnRetry is how the queue retries the start of a turn: as long as the operation
-// is not overdue and the error may go away.
+// is not overdue and the error may go away. It also retries the work, see attempts.go.
 func (o *operation) turnRetry() queue.Retry {
-	return queue.Retry{Attempts: math.MaxInt32, Backoff: queue.Exponential(firstPause, longestPause), If: func(err error) bool {
-		turn, ok := err.(*turnError)
-		return ok && !final(turn.err) && !o.task.overdue()
-	}}
+	turn := queue.Exponential(firstPause, longestPause)
+	return queue.Retry{
+		Attempts: math.MaxInt32,
+		If: func(err error) bool {
+			if _, ok := err.(*attemptError); ok {
+				return true
+			}
+			turn, ok := err.(*turnError)
+			return ok && !final(turn.err) && !o.task.overdue()
+		},
+		Backoff: func(attempts int, err error) time.Duration {
+			if failed, ok := err.(*attemptError); ok {
+				return failed.pause
+			}
+			return turn(attempts, err)
+		},
+	}
 }
 
 // startTurn runs when the object's turn has come. The operation may have been taken
 // away while it waited. The error is a *turnError, or [ErrStale].
 func (o *operation) startTurn(ctx context.Context) error {
 	var err error
-	if o.waits {
-		err = o.beginWork(ctx)
+	if o.waits || o.failed > 0 {
+		begins := func(w *workOptions) { w.Waiting, w.Next = false, time.Time{} }
+		err = o.touch(ctx, 0, begins, begins)
 	} else {
 		var now StoredRecord
 		if now, err = o.core.store.Get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
@@ -74,13 +77,18 @@ func (o *operation) startTurn(ctx context.Context) error {
 	return &turnError{err}
 }
 
-// beginWork sets the deadlines of the operation's objects. Other objects that another
-// writer has moved meanwhile, or that are foreign, are left out.
-func (o *operation) beginWork(ctx context.Context) error {
+// touch sets the deadlines of the operation's objects to their timeouts after a pause,
+// and changes the work options of its own object and of the others. A nil function
+// changes nothing. Other objects that another writer has moved meanwhile, or that are
+// foreign, are left out.
+func (o *operation) touch(ctx context.Context, pause time.Duration, own, others func(*workOptions)) error {
 	var requests []*request
-	for _, t := range append([]*Task{o.task}, o.task.with...) {
+	for i, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.heartbeatRequest()
-		r.starts = true
+		r.pause, r.options = pause, others
+		if i == 0 {
+			r.options = own
+		}
 		requests = append(requests, r)
 	}
 	for {
@@ -102,11 +110,16 @@ func (o *operation) beginWork(ctx context.Context) error {
 
 // planWait plans the wait of an operation that starts with an owner.
 func (r *request) planWait(change *StoredChange) error {
+	if r.decision.Work == decide.Redo {
+		if err := editOptions(&change.To, (*workOptions).countLost); err != nil {
+			return err
+		}
+	}
 	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
 	switch {
 	case starts && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
 		change.Timeout = 0
-		return mark(&change.To, true)
+		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
 	case r.decision.Work == decide.SameWork && waits(&change.To):
 		change.Timeout = 0 // the object goes on to another state while it waits
 	}
