@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,13 +14,31 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
+// list is the order of events.
+type list struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (l *list) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, text)
+}
+
+func (l *list) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.texts, " ")
+}
+
 // shares submits actions of a second each, "a a b" means two of class a and one of b,
 // and returns the order of their starts. No two of them end at the same time.
 func shares(t *testing.T, q *queue.Queuer[int], classes string) string {
-	var started []string
+	var started list
 	for i, class := range strings.Fields(classes) {
 		act := &queue.Action{Name: class, Run: func(context.Context) error {
-			started = append(started, class)
+			started.add(class)
 			time.Sleep(time.Second + time.Duration(i)*time.Millisecond)
 			return nil
 		}}
@@ -31,7 +50,7 @@ func shares(t *testing.T, q *queue.Queuer[int], classes string) string {
 		synctest.Wait()
 	}
 	time.Sleep(time.Hour)
-	return strings.Join(started, " ")
+	return started.String()
 }
 
 // A class with many actions does not delay another one: each start is of the class with
@@ -67,11 +86,11 @@ func TestFair(t *testing.T) {
 func TestFairTenants(t *testing.T) {
 	in(t, func(t *testing.T) {
 		q := queue.Must(&queue.Config[int]{MaxRunning: 1, Classes: map[string]queue.Limit{"": {Fair: true}, "*": {}}})
-		var started []string
+		var started list
 		var submit func(class string, key, again int)
 		submit = func(class string, key, again int) {
 			act := &queue.Action{Class: class, Run: func(context.Context) error {
-				started = append(started, class)
+				started.add(class)
 				time.Sleep(time.Second)
 				return nil
 			}}
@@ -88,7 +107,7 @@ func TestFairTenants(t *testing.T) {
 		}
 		submit("few", 10, 2)
 		time.Sleep(time.Hour)
-		require.Equal(t, "many few many few many few", strings.Join(started, " "))
+		require.Equal(t, "many few many few many few", started.String())
 	})
 }
 
