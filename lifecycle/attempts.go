@@ -23,6 +23,9 @@ import (
 // the outcome is Failed. An operation without an owner counts as making an attempt from
 // its admission to the first failure.
 //
+// The store must keep [StoredRecord].WorkOptions: an existing table without a column for
+// it refuses the operation with [errors.ErrUnsupported].
+//
 // The effect of [EditOutcome] in an attempt that fails is dropped. Retries is a plain
 // value.
 type Retries struct {
