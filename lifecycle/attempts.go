@@ -93,7 +93,8 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 	next, text := time.Now().Add(pause).UTC().Round(0), shortened(err.Error())
 	limited, stop := context.WithTimeout(ctx, outcomeWithin)
 	defer stop()
-	lost := o.touch(limited, pause, func(w *workOptions) { w.Failed, w.Error, w.Next = o.failed, text, next }, nil)
+	pauses := func(w *workOptions) { w.Next = next }
+	lost := o.touch(limited, func(w *workOptions) { w.Failed, w.Error, w.Next = o.failed, text, next }, pauses)
 	if lost == nil || !errors.Is(lost, ErrStale) {
 		ticket := queue.Current[Key](ctx)
 		lost = o.task.rest(func(cause error) {
@@ -106,6 +107,25 @@ func (o *operation) failAttempt(ctx context.Context, err error) error {
 		return lost
 	}
 	return &attemptError{err, pause}
+}
+
+// planHeartbeat plans a change of the deadline and of the work options. The timeout
+// counts from the end of a pause.
+func (r *request) planHeartbeat(change *StoredChange) error {
+	options, err := readOptions(&change.To)
+	switch {
+	case err != nil && r.options == nil:
+		return nil
+	case err != nil:
+		return err
+	case r.options != nil:
+		r.options(&options)
+		change.To.WorkOptions = options.encode()
+	}
+	if change.Timeout > 0 {
+		change.Timeout += max(0, time.Until(options.Next))
+	}
+	return nil
 }
 
 // countLost counts the attempt that a dead process was making, when its work is done

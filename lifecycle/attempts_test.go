@@ -58,6 +58,8 @@ func TestRetries(t *testing.T) {
 			require.Contains(t, second.String(), fmt.Sprintf(
 				"\n  work: boot; attempt 2 of 3, next at %s; last error: boom: 1 more\n", second.NextAttempt.Format(time.RFC3339)))
 			require.Equal(t, pause+time.Minute, time.Until(second.Deadline), "the pause extends the deadline")
+			require.NoError(t, m.Heartbeat(t.Context(), "a"))
+			require.Equal(t, pause+time.Minute, time.Until(get(t, m, "a").Deadline), "a heartbeat does not shorten it")
 			require.Empty(t, sweep(t, m))
 			require.Equal(t, 1, len(story(t, m, "a", 2)), "an attempt has no history row")
 
@@ -230,17 +232,17 @@ func TestAttemptsDuringAnOutage(t *testing.T) {
 		stopped(t, m, "a")
 		var attempts atomic.Int32
 		var down atomic.Bool
-		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
-			attempts.Add(1)
-			down.Store(true)
-			return errBoom
-		}, Retries: lifecycle.Retries{Attempts: 2}}, nil)
 		store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
 			if down.Load() {
 				return lifecycle.ErrUnavailable
 			}
 			return write()
 		}
+		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+			attempts.Add(1)
+			down.Store(true)
+			return errBoom
+		}, Retries: lifecycle.Retries{Attempts: 2}}, nil)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 1, attempts.Load())
@@ -294,5 +296,32 @@ func TestExplainPausedClass(t *testing.T) {
 		require.Equal(t, []string{`queue: start is waiting, class "aws" is paused`}, explain(t, m, "a").Blocked)
 		require.NoError(t, q.ResumeClass("aws"))
 		wait(t, h)
+	})
+}
+
+// TestRetriesOfSeveralObjects: a pause extends the deadlines of all objects of the
+// operation.
+func TestRetriesOfSeveralObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", 24*time.Hour)})
+		stopped(t, m, "a")
+		stopped(t, m, "b")
+		attempts := 0
+		h := doParts(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+			if attempts++; attempts < 3 {
+				return errBoom
+			}
+			return nil
+		}, Retries: lifecycle.Retries{Attempts: 3, Delay: time.Hour, MaxDelay: time.Hour}}, nil, firing(m, "b", "start", user, nil))
+		synctest.Wait()
+		for _, id := range []string{"a", "b"} {
+			require.Greater(t, time.Until(get(t, m, id).Deadline), 45*time.Minute, id)
+		}
+		time.Sleep(30 * time.Minute)
+		require.Empty(t, sweep(t, m))
+		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", get(t, m, "b").State)
+		require.Equal(t, 3, attempts)
 	})
 }

@@ -35,7 +35,6 @@ type request struct {
 
 	work    *Work              // what starts with the operation; nil: nothing
 	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
-	pause   time.Duration      // what a heartbeat adds to the timeout
 	joins   bool               // the object takes part in an operation of this process
 	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
 	report  decide.Request     // of the outcome, without its event: chooseEvent makes ask from it
@@ -167,10 +166,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 	}
 	var few [4]error
 	refusals, err := r.decideOnce(ctx, few[:0])
-	if ask.Verb == decide.Heartbeat && r.decision.Err == nil && (r.changesOptions() || waits(&r.before)) {
+	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
 		// The deadline of an operation that waits is set when its turn comes. Without a
 		// deadline, only the options change.
-		r.decision.Write, r.decision.MetadataOnly, r.decision.Work = r.changesOptions(), r.changesOptions(), decide.SameWork
+		if changes := r.changesOptions(); changes || waits(&r.before) {
+			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
+		}
 	}
 	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err

@@ -60,7 +60,7 @@ func (o *operation) startTurn(ctx context.Context) error {
 	var err error
 	if o.waits || o.failed > 0 {
 		begins := func(w *workOptions) { w.Waiting, w.Next = false, time.Time{} }
-		err = o.touch(ctx, 0, begins, begins)
+		err = o.touch(ctx, begins, begins)
 	} else {
 		var now StoredRecord
 		if now, err = o.core.store.Get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
@@ -77,15 +77,14 @@ func (o *operation) startTurn(ctx context.Context) error {
 	return &turnError{err}
 }
 
-// touch sets the deadlines of the operation's objects to their timeouts after a pause,
-// and changes the work options of its own object and of the others. A nil function
-// changes nothing. Other objects that another writer has moved meanwhile, or that are
-// foreign, are left out.
-func (o *operation) touch(ctx context.Context, pause time.Duration, own, others func(*workOptions)) error {
+// touch sets the deadlines of the operation's objects, and changes the work options of
+// its own object and of the others. Other objects that another writer has moved
+// meanwhile, or that are foreign, are left out.
+func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) error {
 	var requests []*request
 	for i, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.heartbeatRequest()
-		r.pause, r.options = pause, others
+		r.options = others
 		if i == 0 {
 			r.options = own
 		}

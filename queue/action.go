@@ -15,9 +15,9 @@ type Action struct {
 	// Name appears in refusals, in [Queuer.Inspect] and in events.
 	Name string
 	// ID makes a repeated request the same request: until the action with this ID
-	// has ended, a submit with the same ID, Name, Class and keys returns its ticket. A
-	// submit with the same ID that differs in one of these is refused with
-	// [ErrIDInUse]. Empty: no such check.
+	// has ended, or has started if it has Coalesce, a submit with the same ID, Name,
+	// Class, Coalesce and keys returns its ticket. A submit with the same ID that differs
+	// in one of these is refused with [ErrIDInUse]. Empty: no such check.
 	ID string
 
 	// Run does the work. Its context ends when the action is cancelled, pre-empted,
@@ -69,8 +69,8 @@ type Action struct {
 	// ignores its context.
 	Timeout time.Duration
 	// QueueTimeout limits the time from acceptance, or from the end of Delay, to the
-	// first start. 0: no limit.
-	// An action that exceeds it ends as [Expired] and does not run.
+	// first start. 0: no limit. An action that exceeds it ends as [Expired] and does not
+	// run.
 	QueueTimeout time.Duration
 	// Retry repeats a failed attempt. The zero value means one attempt.
 	Retry Retry

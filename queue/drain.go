@@ -112,7 +112,7 @@ func (q *Queuer[K]) Abort(cause error) {
 	q.close()
 	var all []*Ticket[K]
 	for _, l := range q.lanes {
-		for _, t := range slices.Concat(l.queue, l.delayed) {
+		for _, t := range l.tickets() {
 			if t.places[0].lane == l {
 				all = append(all, t)
 			}

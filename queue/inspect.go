@@ -2,7 +2,6 @@ package queue
 
 import (
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -30,7 +29,8 @@ func (t *Ticket[K]) info() Info[K] {
 	q := t.q
 	i := Info[K]{
 		Keys: make([]K, len(t.places)), Name: t.act.Name, ID: t.act.ID, Class: t.class.path, Seq: t.seq,
-		State: t.state, Paused: t.class.paused(), Attempt: int(t.attempt), Accepted: q.at(t.accepted), Due: q.at(t.due), Started: q.at(t.started), Ended: q.at(t.ended),
+		State: t.state, Paused: t.class.paused(), Attempt: int(t.attempt),
+		Accepted: q.at(t.accepted), Due: q.at(t.due), Started: q.at(t.started), Ended: q.at(t.ended),
 		Outcome: t.outcome, Err: t.err,
 	}
 	for n, p := range t.places {
@@ -50,7 +50,7 @@ func (q *Queuer[K]) Inspect(key K) []Info[K] {
 		return nil
 	}
 	infos := make([]Info[K], l.size())
-	for i, t := range slices.Concat(l.queue, l.delayed) {
+	for i, t := range l.tickets() {
 		infos[i] = t.info()
 	}
 	return infos
@@ -148,7 +148,7 @@ func (q *Queuer[K]) Stats() Stats {
 		if t := l.oldest(); t != nil {
 			s.OldestWaiting = max(s.OldestWaiting, q.now()-max(t.accepted, t.due))
 		}
-		for _, t := range slices.Concat(l.queue, l.delayed) {
+		for _, t := range l.tickets() {
 			switch {
 			case t.places[0].lane != l: // counted in the lane of its first key
 			case t.state == Delayed:

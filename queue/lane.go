@@ -59,6 +59,14 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 // size counts the tickets of the lane, also the delayed ones.
 func (l *lane[K]) size() int { return len(l.queue) + len(l.delayed) }
 
+// tickets returns the tickets of the lane, delayed ones last.
+func (l *lane[K]) tickets() []*Ticket[K] {
+	if len(l.delayed) == 0 {
+		return l.queue
+	}
+	return slices.Concat(l.queue, l.delayed)
+}
+
 // drop removes the ticket.
 func (l *lane[K]) drop(t *Ticket[K]) {
 	if i := l.index(t); i >= 0 {

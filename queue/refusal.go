@@ -55,7 +55,7 @@ func (l *lane[K]) running() *Ticket[K] {
 
 // admitting counts the tickets in the lane that are being admitted.
 func (l *lane[K]) admitting() (n int) {
-	for _, o := range slices.Concat(l.queue, l.delayed) {
+	for _, o := range l.tickets() {
 		if o.state == Admitting {
 			n++
 		}
