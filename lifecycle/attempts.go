@@ -17,11 +17,12 @@ import (
 // away meanwhile, it ends at once.
 //
 // The record has the number of failed attempts, the error of the last one, and when the
-// next one is due; [Manager.Explain] shows them. Every attempt, and every pause, extends
-// the object's deadline. If a process dies, the attempt that it was making counts as
-// failed, and a sweep that does the work again goes on counting: after the last attempt
-// the outcome is Failed. An operation without an owner counts as making an attempt from
-// its admission to the first failure.
+// next one is due; [Manager.Explain] shows them. Every attempt, and every pause,
+// extends the object's deadline. A wait for the queue's limits after a pause does not.
+// If a process dies, the attempt that it was making counts as failed, and a sweep that
+// does the work again goes on counting: after the last attempt the outcome is Failed.
+// An operation without an owner counts as making an attempt from its admission to the
+// first failure.
 //
 // The store must keep [StoredRecord].WorkOptions: an existing table without a column for
 // it refuses the operation with [errors.ErrUnsupported].

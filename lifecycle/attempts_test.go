@@ -285,7 +285,7 @@ func TestBadRetries(t *testing.T) {
 	require.EqualValues(t, "stopped", get(t, m, "a").State)
 }
 
-// TestExplainPausedClass: the reason why the work waits is shown.
+// TestExplainPausedClass: the reason why an action waits is shown.
 func TestExplainPausedClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"aws": {}}})
@@ -296,6 +296,10 @@ func TestExplainPausedClass(t *testing.T) {
 		require.Equal(t, []string{`queue: start is waiting, class "aws" is paused`}, explain(t, m, "a").Blocked)
 		require.NoError(t, q.ResumeClass("aws"))
 		wait(t, h)
+		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Name: "look", Delay: time.Minute, Run: fine})
+		require.NoError(t, err)
+		due := time.Now().Add(time.Minute).UTC().Format(time.RFC3339)
+		require.Equal(t, []string{"queue: look is delayed until " + due}, explain(t, m, "a").Blocked)
 	})
 }
 

@@ -360,6 +360,8 @@ func actions(infos []queue.Info[Key], event string) (list []string) {
 		switch {
 		case a.State == queue.Running:
 			text += " since " + a.Started.UTC().Format(time.RFC3339)
+		case a.State == queue.Delayed:
+			text += " until " + a.Due.UTC().Format(time.RFC3339)
 		case a.Ahead > 0:
 			text += fmt.Sprintf(" since %s, %d ahead", a.Accepted.UTC().Format(time.RFC3339), a.Ahead)
 		}
