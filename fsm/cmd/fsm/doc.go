@@ -44,6 +44,8 @@
 //   - whether every operation ends if the sweeper keeps sweeping, the peer keeps working
 //     and messages are not lost forever, or a run in which one does not
 //
+// If the table names no actors, any actor takes its rows.
+//
 // An inconclusive exploration is a finding. The verdict is about the budgets of operations,
 // messages and faults that the output names, each with its flag. -trace FILE writes the
 // path as a fixture, which [explore.ParseTrace] reads, for a test that replays it.
