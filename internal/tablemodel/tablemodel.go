@@ -46,7 +46,9 @@ func System(t *fsm.Table, o *Options) (*explore.System, error) {
 	reports := explore.NewChannel[report](sys, "reports", channel)
 
 	object.Acts(m.asks)
-	object.Acts(m.sweeps).Fair()
+	if slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Timeout > 0 }) {
+		object.Acts(m.sweeps).Fair()
+	}
 	explore.Sends(object, orders, m.orders).Fair()
 	explore.Receives(peer, orders, m.takes).Fair()
 	explore.Sends(peer, reports, m.answer).Fair()
