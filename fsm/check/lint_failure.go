@@ -24,8 +24,10 @@ func (l *linter) onlyFailure() {
 		returns := slices.ContainsFunc(l.out[s], func(m int) bool { return l.moves[m].to < 0 && continues(l.moves[m]) })
 		return returns || l.kind(s).Resting() && l.kind(s) != fsm.Failed
 	}), continues)
-	only := l.kept(LintOnlyFailure, l.states(func(s int) bool { return l.kind(s) == fsm.Transitional && fails.Has(s) && !ends.Has(s) && begins(s) }))
-	for _, s := range only {
+	only := l.states(func(s int) bool {
+		return l.kind(s) == fsm.Transitional && fails.Has(s) && !ends.Has(s) && begins(s)
+	})
+	for _, s := range l.kept(LintOnlyFailure, only) {
 		name := l.t.States[s].Name
 		l.add(Finding{
 			ID: LintOnlyFailure, Severity: Warning, States: []string{name}, Rows: l.exitRows([]int{s}),

@@ -93,8 +93,10 @@ func edges(line string) (list []tabletest.Edge) {
 // publishedWithoutActors returns the versions of the published tables that name no
 // actors.
 func publishedWithoutActors(t *testing.T) map[string][]*tabletest.Document {
-	_, ironic := ironicVersions(t)
-	published := map[string][]*tabletest.Document{"ironic": ironic}
+	published := map[string][]*tabletest.Document{}
+	for _, v := range tabletest.ReadVersions(t) {
+		published["ironic"] = append(published["ironic"], v.Document())
+	}
 	files, err := filepath.Glob("../testdata/history/others/*")
 	require.NoError(t, err)
 	for _, file := range files {

@@ -146,10 +146,8 @@ func (c *comparison) deadlines(at status, byOld bool) {
 func (c *comparison) forcedDeadline(at status, a, b *arrow) {
 	_, olds := c.rowsAt(oldVersion, at)
 	_, news := c.rowsAt(newVersion, at)
-	for _, actor := range c.trial {
-		if c.sweeper(actor) {
-			c.request(at, a.event, actor, [2]bool{a.forced, b.forced}, olds[a.event], news[a.event])
-		}
+	for _, sweeper := range c.sweepers {
+		c.request(at, a.event, sweeper, [2]bool{a.forced, b.forced}, olds[a.event], news[a.event])
 	}
 }
 
@@ -159,10 +157,7 @@ func (c *comparison) sweep(h int, at status, deadline *arrow) step {
 	x := &c.versions[h]
 	s := step{version: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
 	arrows := x.from[at.state]
-	for _, actor := range c.trial {
-		if !c.sweeper(actor) {
-			continue
-		}
+	for _, actor := range c.sweepers {
 		for i := range arrows {
 			a := &arrows[i]
 			if a.event != deadline.event || !a.actors.Has(actor) || a.forced && !deadline.forced || !x.fits(a, at.origin) {
@@ -248,11 +243,11 @@ func (c *comparison) requests(at status) {
 			continue
 		}
 		actors := bitset.New(len(c.actors.in[oldVersion]))
-		byForce := []bool{false}
+		forces := []bool{false}
 		for _, a := range slices.Concat(olds, news) {
 			actors.Union(a.actors)
-			if a.forced && len(byForce) == 1 {
-				byForce = append(byForce, true)
+			if a.forced && len(forces) == 1 {
+				forces = append(forces, true)
 			}
 		}
 		for _, actor := range c.trial {
@@ -262,7 +257,7 @@ func (c *comparison) requests(at status) {
 			case c.sweeper(actor) && !swept && !c.named(actor, olds) && !c.named(actor, news):
 				continue // the sweeper does not fire rows that are open to every actor
 			}
-			for _, force := range byForce {
+			for _, force := range forces {
 				c.request(at, event, actor, [2]bool{force, force}, olds, news)
 			}
 		}

@@ -44,8 +44,8 @@
 //
 // A row without actors is open to every actor that its table names, and to the sweeper
 // only at a deadline of the same event. If the table names none but the sweeper, the row
-// is open to one anonymous actor, and in a table without any actor to every actor of the
-// other table too.
+// is open to one anonymous actor. If the table names no actor at all, the row is also open
+// to every actor that the other table names.
 //
 // # Guarantees
 //

@@ -11,35 +11,6 @@ import (
 	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
-// ironicVersions returns the published versions: every unstable state is transitional,
-// there are no actors, and objects start in enroll, or in available if the version has
-// no enroll.
-func ironicVersions(t *testing.T) (versions []*tabletest.Version, documents []*tabletest.Document) {
-	versions = tabletest.ReadVersions(t)
-	require.Len(t, versions, 10)
-	for _, v := range versions {
-		doc := &tabletest.Document{Name: "ironic", Initial: "available"}
-		for _, s := range v.States {
-			state := tabletest.State{Name: s.Name, Kind: "stable"}
-			if !s.Stable {
-				state.Kind = "transitional"
-			}
-			if s.Target != nil {
-				state.Target = *s.Target
-			}
-			doc.States = append(doc.States, state)
-			if s.Name == "enroll" {
-				doc.Initial = s.Name
-			}
-		}
-		for _, e := range v.Transitions {
-			doc.Transitions = append(doc.Transitions, tabletest.Edge{From: e.From, Event: e.Event, To: e.To})
-		}
-		documents = append(documents, doc)
-	}
-	return versions, documents
-}
-
 // ironicFacts returns the differences in the form of the history.
 func ironicFacts(e *evolve.Report) tabletest.VersionDiff {
 	d := tabletest.VersionDiff{
@@ -77,7 +48,8 @@ func ironicFacts(e *evolve.Report) tabletest.VersionDiff {
 // TestDiffOfAHistory compares the differences of consecutive versions with the list of
 // the history.
 func TestDiffOfAHistory(t *testing.T) {
-	versions, documents := ironicVersions(t)
+	versions := tabletest.ReadVersions(t)
+	require.Len(t, versions, 10)
 	sorted := func(d tabletest.VersionDiff) tabletest.VersionDiff {
 		for _, list := range [][][3]string{d.TransitionsAdded, d.TransitionsRemoved} {
 			slices.SortFunc(list, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
@@ -85,8 +57,8 @@ func TestDiffOfAHistory(t *testing.T) {
 		slices.Sort(d.StatesAdded)
 		return d
 	}
-	for i := 1; i < len(documents); i++ {
-		e, err := evolve.Diff(parsed(t, documents[i-1]), parsed(t, documents[i]), nil)
+	for i := 1; i < len(versions); i++ {
+		e, err := evolve.Diff(parsed(t, versions[i-1].Document()), parsed(t, versions[i].Document()), nil)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(sorted(*versions[i].Diff), ironicFacts(e)), "version %d", i+1)
 	}
@@ -95,7 +67,7 @@ func TestDiffOfAHistory(t *testing.T) {
 // TestVerdictsOfAHistory requires the verdict and the worst hazard of consecutive
 // versions.
 func TestVerdictsOfAHistory(t *testing.T) {
-	_, documents := ironicVersions(t)
+	versions := tabletest.ReadVersions(t)
 	want := []string{
 		2:  `drain: a new node cannot read what an old one has written: the state "inspectfail" is unknown`,
 		3:  `unsafe: on provide in "manageable" an old node moves the object to "available", a new node moves`,
@@ -107,8 +79,8 @@ func TestVerdictsOfAHistory(t *testing.T) {
 		9:  `unsafe: an old node cannot read what a new one has written: the state "adopting" is unknown`,
 		10: `unsafe: an old node cannot read what a new one has written: the state "rescuing" is unknown`,
 	}
-	for i := 1; i < len(documents); i++ {
-		e, err := evolve.Diff(parsed(t, documents[i-1]), parsed(t, documents[i]), nil)
+	for i := 1; i < len(versions); i++ {
+		e, err := evolve.Diff(parsed(t, versions[i-1].Document()), parsed(t, versions[i].Document()), nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Hazards)
 		require.Contains(t, e.Level.String()+": "+e.Hazards[0].Message, want[i+1])

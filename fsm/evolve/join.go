@@ -14,7 +14,8 @@ import (
 type pair struct {
 	versions               [2]version // old, new
 	states, events, actors numbering
-	trial                  []int             // actors in order of trial: the sweeper is the last
+	trial                  []int             // actors in order of trial: the sweepers are the last
+	sweepers               []int             // two if a version names its sweeper otherwise
 	guards                 map[string]string // new names by old names that differ
 	machine                bool              // its name changed
 }
@@ -90,13 +91,14 @@ func join(old, new *fsm.Table, config *Config) (*pair, error) {
 	for h, t := range tables {
 		p.versions[h] = p.version(t, h)
 	}
-	for _, sweeper := range []bool{false, true} {
-		for actor := range p.actors.in[oldVersion] {
-			if p.sweeper(actor) == sweeper {
-				p.trial = append(p.trial, actor)
-			}
+	for actor := range p.actors.in[oldVersion] {
+		if p.sweeper(actor) {
+			p.sweepers = append(p.sweepers, actor)
+		} else {
+			p.trial = append(p.trial, actor)
 		}
 	}
+	p.trial = append(p.trial, p.sweepers...)
 	return p, nil
 }
 

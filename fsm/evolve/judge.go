@@ -220,12 +220,8 @@ func (p *pair) sweeperTakes(arrows []arrow, a *arrow) bool {
 	if a.within > 0 {
 		return true
 	}
-	for actor := range p.actors.in[oldVersion] {
-		if a.actors.Has(actor) && p.sweeper(actor) {
-			return slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.sweepers, a.actors.Has) &&
+		slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
 }
 
 // holdOrigins holds the events that create objects with a drained state as their

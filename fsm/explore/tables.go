@@ -79,7 +79,10 @@ func (t *interned[T]) bytes() int64 {
 }
 
 func newTables(s *System) *tables {
-	t := &tables{sys: s, lay: newLayout(s), labels: newInterned[string](), actions: newInterned[action](), results: make([]results, len(s.handlers))}
+	t := &tables{
+		sys: s, lay: newLayout(s), labels: newInterned[string](), actions: newInterned[action](),
+		results: make([]results, len(s.handlers)),
+	}
 	for _, a := range s.actors {
 		t.locals = append(t.locals, a.table())
 	}

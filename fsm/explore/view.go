@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// View is one state of a system. Invariants pass it to [Actor.In], [Chan.In] and
+// View is one state of a system. Checks pass it to [Actor.In], [Chan.In] and
 // [Budget.Left]. It is valid during the call only.
 type View struct {
 	t     *tables

@@ -2,9 +2,9 @@ package tour
 
 import "slices"
 
-// sequences walks over every way of the goals at least once. From where it is, it goes on to the
-// nearest place with a way that it has not taken. If it can reach none, it starts
-// a new sequence in an entry.
+// sequences takes each of the goals at least once, with other ways between them. After
+// each it continues to the nearest place with a goal that it has not taken. If it can
+// reach none, it starts a new sequence in an entry.
 func (w *walk) sequences(goals []int) (list [][]int) {
 	s := &sequencer{
 		walk: w, out: make([][]int, len(w.places)), open: make([][]int, len(w.places)),

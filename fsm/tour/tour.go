@@ -21,9 +21,9 @@ type Config struct {
 
 // Tour is a way through a table that takes every row in every status in which an
 // object can take it: in every source, and in a transitional source for every
-// origin that an object may have there, unless the config has AnyOrigin. Guards agree, and the guards of earlier
-// rows refuse. [New] makes one. It is a plain value. The zero Tour is that of no
-// table.
+// origin that an object may have there, unless the config has AnyOrigin. Guards agree,
+// and the guards of earlier rows refuse. [New] makes one. It is a plain value. The zero
+// Tour is that of no table.
 type Tour struct {
 	Table *fsm.Table
 	// Sequences each start with a new object in an initial state. Each step starts

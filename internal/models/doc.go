@@ -22,6 +22,7 @@
 // calls.
 //
 // The file testdata/decisions.txt lists changes of decisions, and the models that notice
-// each of them. No model contains heartbeats, overrides and repeated reports: only the
-// tests of internal/decide check these decisions.
+// each of them. No model contains heartbeats, overrides or repeated reports, and no model
+// notices it if reports about later operations count. Only the tests of internal/decide
+// check these decisions.
 package models

@@ -119,14 +119,17 @@ func (k Takeover) Model(d *Decisions) *explore.Model[takeover] {
 	m := &takeovers{orShipped(d)}
 	begin := takeover{Left: k, Alive: [2]bool{true, true}, Epochs: [2]uint64{1, 1}}
 	begin.Now.Record = decide.Record{Exists: true, State: jobs.Initial, Origin: jobs.Initial}
+	moved := func(s takeover) bool { return s.Moved }
+	started := func(s takeover) bool { return s.Started }
+	rests := func(s takeover) bool { return s.Now.Rests(jobs) }
 	return &explore.Model[takeover]{
 		Name: "takeover", Initial: []takeover{begin}, Next: m.next,
 		Always: map[string]func(takeover) error{
-			"reports are about the present operation": never(func(s takeover) bool { return s.Moved }, "a report about an operation that is over moves the object"),
-			"reports start no operation":              never(func(s takeover) bool { return s.Started }, "a report starts an operation"),
+			"reports are about the present operation": never(moved, "a report about an operation that is over moves the object"),
+			"reports start no operation":              never(started, "a report starts an operation"),
 		},
-		Rests:   func(s takeover) bool { return s.Now.Rests(jobs) },
-		LeadsTo: map[string]explore.LeadsTo[takeover]{"every operation ends": {To: func(s takeover) bool { return s.Now.Rests(jobs) }}},
+		Rests:   rests,
+		LeadsTo: map[string]explore.LeadsTo[takeover]{"every operation ends": {To: rests}},
 		Fair:    func(label string) bool { return !strings.HasSuffix(label, " starts work") }, // users need not
 	}
 }

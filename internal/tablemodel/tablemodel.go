@@ -27,7 +27,8 @@ var ErrTable = errors.New("a table with errors")
 
 // System returns the model of an object of a table. The table may come from a file and
 // lack what a machine demands, a deadline or an operator. In a transitional state
-// without either, the object is stuck once the peer has no more reports. The error
+// without either, the object is stuck once the peer has no more reports. If the table names
+// no actor but the sweeper, one actor more takes the rows without actors. The error
 // matches [ErrTable] for a table with errors.
 func System(t *fsm.Table, o *Options) (*explore.System, error) {
 	t, unattended, err := runnable(t)
@@ -45,7 +46,9 @@ func System(t *fsm.Table, o *Options) (*explore.System, error) {
 	reports := explore.NewChannel[report](sys, "reports", channel)
 
 	object.Acts(m.asks)
-	object.Acts(m.sweeps).Fair()
+	if slices.ContainsFunc(t.Rows, func(r fsm.TableRow) bool { return r.Timeout > 0 }) {
+		object.Acts(m.sweeps).Fair()
+	}
 	explore.Sends(object, orders, m.orders).Fair()
 	explore.Receives(peer, orders, m.takes).Fair()
 	explore.Sends(peer, reports, m.answer).Fair()
@@ -224,6 +227,11 @@ func (m *model) rests(s *subject) bool {
 // runnable returns a table that decisions accept, and the transitional states for which
 // the table has neither a deadline nor an operator.
 func runnable(t *fsm.Table) (_ *fsm.Table, unattended []int, err error) {
+	if !slices.ContainsFunc(t.Actors, func(a fsm.Actor) bool { return a != fsm.Sweeper }) {
+		named := *t
+		named.Actors = append(slices.Clone(t.Actors), "any actor")
+		t = &named
+	}
 	problems := t.Problems()
 	for _, p := range problems {
 		if p.Severity == fsm.SeverityError {

@@ -2,6 +2,7 @@ package tablemodel_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -94,6 +95,29 @@ func TestEveryEntry(t *testing.T) {
 	v := explored(t, table, nil)
 	require.Equal(t, explore.Stuck, v.Outcome, "the table has no way out of T after a lost report")
 	require.Contains(t, v.Trace.Actors[0].Start, "C, ")
+}
+
+// TestTablesWithoutActors: an anonymous actor takes the rows of a table that names no actor
+// but the sweeper. The model is that of the table in which the actor has a name.
+func TestTablesWithoutActors(t *testing.T) {
+	const document = `{"name":"door","initial":"shut",%s
+		"states":[{"name":"shut","kind":"stable"},{"name":"opening","kind":"transitional"},{"name":"open","kind":"stable"}],
+		"transitions":[%s{"from":"shut","event":"go","to":"opening"},{"from":"opening","event":"done","to":"open"},{"from":"open","event":"back","to":"shut"}]}`
+	for _, late := range []string{"", `{"from":"opening","event":"late","to":"shut","within":"1m"},`} {
+		named, err := fsm.ParseTable(fmt.Appendf(nil, document, `"actors":["any actor"],`, late))
+		require.NoError(t, err)
+		unnamed, err := fsm.ParseTable(fmt.Appendf(nil, document, "", late))
+		require.NoError(t, err)
+		before, err := unnamed.MarshalJSON()
+		require.NoError(t, err)
+		want, got := explored(t, named, nil), explored(t, unnamed, nil)
+		require.Equal(t, want.String(), got.String())
+		require.Equal(t, late != "", got.Outcome == explore.Holds)
+		require.Greater(t, got.States, 5)
+		after, err := unnamed.MarshalJSON()
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after), "the table of the caller does not change")
+	}
 }
 
 // TestLivelock: a table that is sound row by row, and whose deadlines never lead to rest.

@@ -44,6 +44,10 @@
 //   - whether every operation ends if the sweeper keeps sweeping, the peer keeps working
 //     and messages are not lost forever, or a run in which one does not
 //
+// If the table names no actors, any actor takes its rows. If it has no deadlines, there is
+// no sweeper, and an object is stuck after a lost message or the death of its owner. -loss 0
+// and -crash 0 explore it without these faults.
+//
 // An inconclusive exploration is a finding. The verdict is about the budgets of operations,
 // messages and faults that the output names, each with its flag. -trace FILE writes the
 // path as a fixture, which [explore.ParseTrace] reads, for a test that replays it.

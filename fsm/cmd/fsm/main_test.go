@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/explore"
+	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
 func TestMain(m *testing.M) {
@@ -129,6 +130,46 @@ func TestPublishedTables(t *testing.T) {
 				require.True(t, json.Valid(out.Bytes()), "%s %s", args, file)
 			}
 		}
+	}
+}
+
+// TestPublishedVersions compares files of a published table that names no actors: each
+// version with itself, and with a copy in which one row has another target. verify explores
+// each version: a version without deadlines is stuck if an owner dies.
+func TestPublishedVersions(t *testing.T) {
+	t.Chdir("..") // for ReadVersions
+	runs := func(args ...string) (code int, output string) {
+		var out, errs bytes.Buffer
+		code = run(args, nil, &out, &errs)
+		require.Empty(t, errs.String())
+		return code, out.String()
+	}
+	for _, v := range tabletest.ReadVersions(t) {
+		d, dir := v.Document(), t.TempDir()
+		write := func(name string) string {
+			data, err := json.Marshal(d)
+			require.NoError(t, err)
+			file := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(file, data, 0o600))
+			return file
+		}
+		old := write("old.json")
+		code, out := runs("diff", old, old)
+		require.Equal(t, exitOK, code, out)
+		require.Contains(t, out, "ironic: compatible, nothing differs\n")
+
+		row := &d.Transitions[len(d.Transitions)-1]
+		elsewhere := slices.IndexFunc(d.States, func(s tabletest.State) bool { return s.Name != row.To && s.Name != row.From })
+		row.To = d.States[elsewhere].Name
+		code, out = runs("diff", old, write("new.json"))
+		require.Equal(t, exitFindings, code, out)
+		require.Contains(t, out, "ironic: unsafe side by side")
+		require.Contains(t, out, "row retargeted: "+row.From+" -"+row.Event+"-> ")
+
+		code, out = runs("verify", old)
+		require.Equal(t, exitFindings, code, out)
+		require.Contains(t, out, "ironic: stuck")
+		require.Contains(t, out, "the owner dies")
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -165,12 +166,10 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 	if min(p.Operations, p.Capacity, p.megabytes) < 1 {
 		return false, misused("-operations, -capacity and -memory: want 1 or more")
 	}
-	none := func(n int) int { // for the model, 0 is the default and a negative number is none
-		if n <= 0 {
-			return -1
-		}
-		return n
+	if min(p.Loss, p.Duplicate, p.Crash) < 0 {
+		return false, misused("-loss, -duplicate and -crash: want 0 or more")
 	}
+	none := func(n int) int { return cmp.Or(n, -1) } // for the model, 0 is the default and -1 is none
 	sys, err := tablemodel.System(t, &tablemodel.Options{
 		Operations: p.Operations, Capacity: p.Capacity,
 		Loss: none(p.Loss), Duplicate: none(p.Duplicate), Crash: none(p.Crash),

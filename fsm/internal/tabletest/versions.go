@@ -52,3 +52,26 @@ func ReadVersions(t testing.TB) (versions []*Version) {
 	slices.SortFunc(versions, func(a, b *Version) int { return a.N - b.N })
 	return versions
 }
+
+// Document returns the version as a table without actors. Every unstable state is
+// transitional. Objects start in enroll, or in available if the version has no enroll.
+func (v *Version) Document() *Document {
+	d := &Document{Name: "ironic", Initial: "available"}
+	for _, s := range v.States {
+		state := State{Name: s.Name, Kind: "stable"}
+		if !s.Stable {
+			state.Kind = "transitional"
+		}
+		if s.Target != nil {
+			state.Target = *s.Target
+		}
+		d.States = append(d.States, state)
+		if s.Name == "enroll" {
+			d.Initial = s.Name
+		}
+	}
+	for _, e := range v.Transitions {
+		d.Transitions = append(d.Transitions, Edge{From: e.From, Event: e.Event, To: e.To})
+	}
+	return d
+}
