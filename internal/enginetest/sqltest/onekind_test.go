@@ -13,13 +13,14 @@ import (
 
 // oneKind keeps the objects of several machines, which the conformance suite uses, in a
 // user's table for one machine: the ids get a prefix of the machine. Ids of the machine
-// crane keep their full length and get no prefix.
+// crane keep their full length and get no prefix. Owners stay in the library's own tables.
 type oneKind struct{ *sqlstore.Store }
 
 const (
-	kind  = "thing" // the machine of the table
-	plain = "crane"
-	mark  = "\x01" // begins the ids of all others, and no id of the suite
+	kind   = "thing" // the machine of the table
+	plain  = "crane"
+	owners = "interlock.owner"
+	mark   = "\x01" // begins the ids of all others, and no id of the suite
 )
 
 var (
@@ -40,6 +41,9 @@ func before(machine string) string {
 }
 
 func inside(key lifecycle.Key) lifecycle.Key {
+	if key.Machine == owners {
+		return key
+	}
 	if key.Machine == "" || key.ID == "" {
 		return lifecycle.Key{Machine: kind}
 	}
@@ -86,6 +90,9 @@ func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
 }
 
 func (o oneKind) List(ctx context.Context, q lifecycle.Query) ([]lifecycle.StoredRecord, error) {
+	if q.Machine == owners {
+		return o.Store.List(ctx, q)
+	}
 	prefix, in := before(q.Machine), q
 	in.Machine, in.After = kind, prefix+q.After
 	if prefix == "" && q.After < "\x02" {
