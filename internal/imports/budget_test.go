@@ -214,6 +214,10 @@ var budget = []line{
 		why: "a module of its own: shows a real driver",
 	},
 	{
+		pkg: "examples/service/...", may: []string{"..."},
+		why: "a module of its own: a whole service with its drivers",
+	},
+	{
 		pkg: "examples/replicas/...", may: []string{"..."},
 		why: "a module of its own: shows a real engine",
 	},
