@@ -33,6 +33,13 @@ func (l Limits) resolved() Limits {
 	return l
 }
 
+// CheckPayload returns [ErrInvalid] for a payload that cannot be encoded or is above the
+// limit. It is for a program that writes the payload only when work has ended.
+func (l Limits) CheckPayload(payload any) error {
+	_, err := pack(payload, l.resolved().Payload)
+	return err
+}
+
 // checkSize refuses what is longer than a limit.
 func checkSize(what string, size, limit int) error {
 	if limit < 0 || size <= limit {

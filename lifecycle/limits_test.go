@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -93,4 +94,12 @@ func TestLimitsOfWork(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, lifecycle.Failed, failed.Outcome)
 	require.NoError(t, failed.Unwritten)
+}
+
+// A payload is checked before work whose outcome writes it.
+func TestCheckPayload(t *testing.T) {
+	require.NoError(t, lifecycle.Limits{}.CheckPayload(size{N: 1}))
+	require.NoError(t, lifecycle.Limits{Payload: -1}.CheckPayload(strings.Repeat("x", 2<<20)))
+	require.ErrorIs(t, lifecycle.Limits{}.CheckPayload(strings.Repeat("x", 1<<20)), lifecycle.ErrInvalid)
+	require.ErrorIs(t, lifecycle.Limits{}.CheckPayload(json.RawMessage("{")), lifecycle.ErrInvalid)
 }

@@ -282,7 +282,7 @@ func recordText[S ~string, T any](start time.Time, r lifecycle.Record[S, T]) str
 	if r.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", r.Reason)
 	}
-	b.WriteString(", " + strings.ReplaceAll(fmt.Sprintf("%+v", r.Payload), " Results:[]", "")) // of edgecloud, if there are none
+	b.WriteString(", " + strings.NewReplacer(" Results:[]", "", " Attributes:[]", "").Replace(fmt.Sprintf("%+v", r.Payload))) // of edgecloud, if there are none
 	return b.String()
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,7 +98,7 @@ func (d *demo) refused(err, sentinel error) {
 
 // create creates a lease between two hours.
 func (d *demo) create(ctx context.Context, p *process, id string, start, end int64, resources ...string) {
-	spec := blazar.LeaseSpec{Name: id, Start: hour(start), End: hour(end)}
+	spec := blazar.LeaseSpec{Name: id, Start: hour(start), End: hour(end), Attributes: json.RawMessage(`{"budget":1}`)}
 	for _, r := range resources {
 		spec.Reservations = append(spec.Reservations, blazar.Request{Resource: r, Amount: 1})
 	}

@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -72,10 +73,11 @@ func (d *demo) failStart(ctx context.Context, p *process) {
 func (d *demo) refuseUpdate(ctx context.Context, p *process) {
 	d.printf("lease-3: an update is refused; then resources are missing")
 	d.hosts.set("update host", "refuses")
-	_, err := p.UpdateLease(ctx, "lease-3", blazar.LeaseUpdate{End: hour(20)})
+	_, err := p.UpdateLease(ctx, "lease-3", blazar.LeaseUpdate{End: hour(20), Attributes: json.RawMessage(`{"budget":2}`)})
 	d.refused(err, blazar.ErrRefused)
 	lease, err := p.GetLease(ctx, "lease-3")
 	d.keep(err)
+	d.printf("  lease-3 keeps its attributes: %s", lease.Spec.Attributes)
 	if d.err == nil {
 		d.keep(p.Flag(ctx, lease.Reservations[0].ID, blazar.Flags{MissingResources: true}))
 	}

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -48,7 +49,9 @@ func (d *demo) startCloudlet(ctx context.Context) {
 func (d *demo) loseReports(ctx context.Context) {
 	d.printf("c1: an app is refused until the cluster is Ready")
 	app := edgecloud.AppSpec{ClusterInst: "c1", Replicas: 1}
-	c1, err := d.controller.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 2}, nil)
+	c1, err := d.controller.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{
+		Cloudlet: "berlin", Nodes: 2, Attributes: json.RawMessage(`{"labels":["web"]}`),
+	}, nil)
 	d.keep(err)
 	_, err = d.controller.Apps.Create(ctx, "a1", app, nil)
 	d.refused(err, lifecycle.ErrPrecondition)
@@ -146,6 +149,8 @@ func (d *demo) verify(ctx context.Context) error {
 	d.require(len(d.site.present) == 2, "berlin has %d instances", len(d.site.present))
 	a1 := d.site.present[lifecycle.Key{Machine: edgecloud.AppInst.Name(), ID: "a1"}]
 	d.require(a1.App.Replicas == 3, "a1 has %d replicas", a1.App.Replicas)
+	c1 := d.site.present[lifecycle.Key{Machine: edgecloud.ClusterInst.Name(), ID: "c1"}]
+	d.printf("  c1 has its attributes on the cloudlet: %s", c1.Cluster.Attributes)
 	d.require(d.site.twice == 0, "%d operations were executed twice", d.site.twice)
 	d.printf("end: c1 and a1 are Ready, no other instance exists, no operation was executed twice")
 	return d.err

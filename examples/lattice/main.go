@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.out, format+"\
 func (d *demo) systems(ctx context.Context) error {
 	d.printf("create three systems")
 	for _, id := range []lattice.SystemID{"shop", "bank", "park"} {
-		h, err := d.CreateSystem(ctx, id)
+		h, err := d.CreateSystem(ctx, id, nil)
 		if err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func (d *demo) takeOver(ctx context.Context, first *demo) error {
 	_, stale := first.Sweep(ctx)
 	d.printf("  %d: %v", lifecycle.HTTPStatus(stale), stale)
 	rec, err := d.Deploys().Get(ctx, "shop/d2")
-	d.printf("  deploy d2 of shop: %s", rec.State)
+	d.printf("  deploy d2 of shop: %s, %s", rec.State, rec.Payload.Attributes)
 	return errors.Join(
 		err,
 		first.Close(ctx),
@@ -127,7 +128,7 @@ func (d *demo) takeOver(ctx context.Context, first *demo) error {
 // teardown runs alone.
 func (d *demo) teardown(ctx context.Context) error {
 	d.printf("a teardown runs alone")
-	_, err := d.Teardown(ctx, "shop", "t2")
+	_, err := d.Teardown(ctx, "shop", "t2", nil)
 	err = errors.Join(
 		err,
 		d.await(ctx, "teardown shop/t2"),
@@ -154,7 +155,8 @@ func (d *demo) deletion(ctx context.Context) error {
 }
 
 func (d *demo) begin(ctx context.Context, system lattice.SystemID, id lattice.DeployID, path string) error {
-	_, err := d.Deploy(ctx, system, id, lock.MustParse(path))
+	definition := json.RawMessage(fmt.Sprintf(`{"definition":%q}`, id))
+	_, err := d.Deploy(ctx, system, id, lock.MustParse(path), definition)
 	return err
 }
 
@@ -180,7 +182,7 @@ func (d *demo) waitTeardown(ctx context.Context, system lattice.SystemID, id lat
 }
 
 func (d *demo) tearDown(ctx context.Context, system lattice.SystemID, id lattice.TeardownID) error {
-	if _, err := d.Teardown(ctx, system, id); err != nil {
+	if _, err := d.Teardown(ctx, system, id, nil); err != nil {
 		return err
 	}
 	return d.waitTeardown(ctx, system, id)

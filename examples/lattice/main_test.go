@@ -45,7 +45,7 @@ func TestVerify(t *testing.T) {
 	d := &demo{io.Discard, b}
 	check := func() error { return verify(t.Context(), store, d) }
 	require.EqualError(t, check(), "0 records exist, want 13")
-	_, err = d.CreateSystem(t.Context(), "bank")
+	_, err = d.CreateSystem(t.Context(), "bank", nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, check(), "lattice-system bank: state is")
 	require.NoError(t, d.remove(t.Context(), "bank"))

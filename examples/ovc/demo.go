@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ func (d *demo) method(ctx context.Context, call ovc.Call) error {
 	}
 	var group errgroup.Group
 	for _, vm := range machines {
-		migration, err := d.cloud.Migrate(ctx, vm, nil)
+		migration, err := d.cloud.Migrate(ctx, vm, &ovc.Options{Args: json.RawMessage(`{"node":"n2"}`)})
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func (d *demo) method(ctx context.Context, call ovc.Call) error {
 }
 
 func (d *demo) add(ctx context.Context, kind ovc.Kind, id string) error {
-	_, err := d.cloud.Add(ctx, kind, id, ovc.Model{})
+	_, err := d.cloud.Add(ctx, kind, id, "", ovc.Model{})
 	return err
 }
 
@@ -161,13 +162,13 @@ func (h *hypervisor) await(ctx context.Context, n int) error {
 	return nil
 }
 
-// methods returns the methods that have ended for a machine.
+// methods returns the methods that have ended for a machine, with their arguments.
 func (h *hypervisor) methods(vm string) (list []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.calls {
 		if c.ID == vm {
-			list = append(list, string(c.Method))
+			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s", c.Method, c.Args)))
 		}
 	}
 	return list

@@ -50,7 +50,7 @@ func TestCanceled(t *testing.T) {
 func TestChecks(t *testing.T) {
 	d := &demo{out: io.Discard, hypervisor: newHypervisor(), cloud: ovc.Must(lifecycle.NewMemoryStore(), nil)}
 	defer d.end(t.Context())
-	_, err := d.cloud.Add(t.Context(), ovc.KindVM, "m1", ovc.Model{})
+	_, err := d.cloud.Add(t.Context(), ovc.KindVM, "m1", "", ovc.Model{})
 	require.NoError(t, err)
 	require.EqualError(t, d.verify(t.Context()), "the states are m1 VIRTUAL")
 	require.EqualError(t, d.refused(nil), "a request was not refused")

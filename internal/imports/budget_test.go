@@ -218,6 +218,10 @@ var budget = []line{
 		why: "a module of its own: a whole service with its drivers",
 	},
 	{
+		pkg: "examples/ratelimit", may: []string{"queue", "golang.org/x/time/rate"},
+		why: "a module of its own: shows a limiter that is not of the library",
+	},
+	{
 		pkg: "examples/replicas/...", may: []string{"..."},
 		why: "a module of its own: shows a real engine",
 	},

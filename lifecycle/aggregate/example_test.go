@@ -97,7 +97,7 @@ func ExampleRoster() {
 	ctx := context.Background()
 	store := lifecycle.NewMemoryStore()
 	systems := lifecycle.Must(lattice.System, store, nil)
-	_, _ = systems.Create(ctx, "shop", lattice.Create, lattice.User, struct{}{}, nil)
+	_, _ = systems.Create(ctx, "shop", lattice.Create, lattice.User, lattice.Content{}, nil)
 	_, _ = systems.Fire(ctx, "shop", lattice.Initialized, lattice.Backend, nil)
 
 	roster := aggregate.NewRoster(aggregate.Must(systemState()))

@@ -42,12 +42,18 @@ func Combinations() []Combination {
 // statuses of its reservations and of its events start_lease and end_lease, by the
 // line of the status in [Combinations]. It is false for a name that is no status.
 func (s LeaseState) IsValidCombination(reservations []ReservationState, start, end EventState) bool {
+	line := combinationOf(s)
+	return line.Lease != "" && line.Allows(reservations, start, end)
+}
+
+// combinationOf returns the line of a status; the zero Combination if there is none.
+func combinationOf(s LeaseState) Combination {
 	for _, c := range Combinations() {
 		if c.Lease == s {
-			return c.Allows(reservations, start, end)
+			return c
 		}
 	}
-	return false
+	return Combination{}
 }
 
 // Allows reports whether these statuses satisfy the line. A lease without

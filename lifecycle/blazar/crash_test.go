@@ -85,7 +85,7 @@ func methodsScript(w *crashtest.Clients[*Service]) error {
 		do   func(ctx context.Context, s *Service, id string) (LeaseDetails, error)
 	}{
 		{"create", LeasePending, func(ctx context.Context, s *Service, id string) (LeaseDetails, error) {
-			return s.CreateLease(ctx, id, LeaseSpec{Start: end.Add(-time.Hour), End: end, Reservations: []Request{{"host", 1}}})
+			return s.CreateLease(ctx, id, LeaseSpec{Start: end.Add(-time.Hour), End: end, Reservations: []Request{{Resource: "host", Amount: 1}}})
 		}},
 		{"update", LeasePending, func(ctx context.Context, s *Service, id string) (LeaseDetails, error) {
 			return s.UpdateLease(ctx, id, LeaseUpdate{End: end.Add(time.Minute)})
@@ -165,7 +165,7 @@ func eventsScript(w *crashtest.Clients[*Service]) error {
 	start := time.Now().Add(45 * time.Minute) // after the timeout of a creation
 	for i, id := range []string{"first", "second"} {
 		from := start.Add(time.Duration(i) * 10 * time.Minute)
-		spec := LeaseSpec{Start: from, End: from.Add(10 * time.Minute), Reservations: []Request{{"host", 1}}}
+		spec := LeaseSpec{Start: from, End: from.Add(10 * time.Minute), Reservations: []Request{{Resource: "host", Amount: 1}}}
 		err := w.Insist("manager", "create "+id, func(ctx context.Context, s *Service) error {
 			now, err := s.GetLease(ctx, id)
 			if errors.Is(err, lifecycle.ErrNotFound) {

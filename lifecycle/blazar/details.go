@@ -72,21 +72,28 @@ func (s *Service) read(ctx context.Context, id string) (after leaseRecord, m mem
 }
 
 // ListLeases returns all leases in the order of their ids. A lease that is created or
-// deleted during the call may be left out. The error is the store's.
+// deleted during the call may be left out. A lease that cannot be read
+// ([lifecycle.ErrForeign]) hides no other one: the error comes with the other leases. Any
+// other error is the store's.
 func (s *Service) ListLeases(ctx context.Context) ([]LeaseDetails, error) {
 	var list []LeaseDetails
+	var errs []error
 	for rec, err := range s.Leases.All(ctx, lifecycle.Select[LeaseState]{}) {
-		if err != nil {
-			return nil, err
-		}
-		lease, err := s.GetLease(ctx, rec.ID)
+		var lease LeaseDetails
 		if err == nil {
+			lease, err = s.GetLease(ctx, rec.ID)
+		}
+		switch {
+		case err == nil:
 			list = append(list, lease)
-		} else if !errors.Is(err, lifecycle.ErrNotFound) {
+		case errors.Is(err, lifecycle.ErrNotFound):
+		case errors.Is(err, lifecycle.ErrForeign):
+			errs = append(errs, err)
+		default:
 			return nil, err
 		}
 	}
-	return list, nil
+	return list, errors.Join(errs...)
 }
 
 type leaseRecord = lifecycle.Record[LeaseState, LeaseSpec]

@@ -19,6 +19,10 @@
 //		Reservations: []blazar.Request{{Resource: "host", Amount: 2}},
 //	})
 //
+// A program keeps its own content of a lease in [LeaseSpec].Attributes: records and guards
+// have them, and an update replaces them with the rest or not at all. [Service.AddLease]
+// takes over leases that exist already.
+//
 // The figures of the specification are given here in rows; [Combinations] is its table of
 // relationships between the three. [Service] is its manager. [Service.Guard] is its
 // decorator, and every method runs under it.
@@ -52,6 +56,8 @@
 //   - A Service starts no goroutine of its own: the program calls [Service.Run], or
 //     [Service.Process] and [Service.Sweep] at an interval. Process reads all events that
 //     are not over.
+//   - An event that cannot be read is not executed. The start of a lease does not wait for
+//     the end of another one that cannot be read.
 //   - The plugins decide which resources exist and which reservation has them. A failed
 //     end is not tried again; its resources may still be in use.
 //   - A lease can be started, ended and deleted, and its reservations updated, only by a

@@ -2,6 +2,7 @@ package blazar_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"time"
@@ -43,6 +44,36 @@ func Example() {
 	// 9:00AM ACTIVE
 	// release 2
 	// 10:00AM TERMINATED <nil>
+}
+
+// A lease that exists already is taken over, with content of the program, and ends in
+// time.
+func ExampleService_AddLease() {
+	ctx, now := context.Background(), time.Date(2030, 1, 1, 8, 0, 0, 0, time.UTC)
+	service, err := blazar.New(lifecycle.NewMemoryStore(), &blazar.Config{
+		Now: func() time.Time { return now },
+		Plugins: map[string]blazar.Plugin{"host": {
+			OnEnd: func(_ context.Context, a blazar.Allocation) error { fmt.Println("release", a.ResourceID); return nil },
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	lease, err := service.AddLease(ctx, "demo", blazar.LeaseActive, blazar.LeaseSpec{
+		Start: now.Add(-time.Hour), End: now.Add(time.Hour),
+		Reservations: []blazar.Request{{Resource: "host", Amount: 1, ResourceID: "rack-7"}},
+		Attributes:   json.RawMessage(`{"purpose":"tests"}`),
+	})
+	fmt.Println(lease.Status, string(lease.Spec.Attributes), err)
+	now = now.Add(time.Hour)
+	_, err = service.Process(ctx)
+	lease, _ = service.GetLease(ctx, "demo")
+	fmt.Println(lease.Status, err)
+
+	// Output:
+	// ACTIVE {"purpose":"tests"} <nil>
+	// release rack-7
+	// TERMINATED <nil>
 }
 
 // The table alone. A lease is updated while it is active. Later its end hangs, and it is

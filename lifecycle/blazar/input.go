@@ -1,6 +1,7 @@
 package blazar
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ func (e *InputError) Is(target error) bool { return target == lifecycle.ErrInval
 type LeaseUpdate struct {
 	Name       string
 	Start, End time.Time
-	Amounts    map[string]int // by id of the reservation
+	Amounts    map[string]int  // by id of the reservation
+	Attributes json.RawMessage // empty: they stay; the JSON value null is a value
 }
 
 // checkID refuses ids of leases from which no ids of reservations can be made.
@@ -39,15 +41,25 @@ func checkID(id string) error {
 	return nil
 }
 
-// checkSpec refuses an invalid lease, and sets the defaults.
-func (s *Service) checkSpec(spec *LeaseSpec) error {
+// checkNew refuses an invalid lease that is to be created, and sets the defaults.
+func (s *Service) checkNew(spec *LeaseSpec) error {
 	if spec.Start.IsZero() {
 		spec.Start = s.config.Now()
 	}
-	switch {
-	case spec.Start.Before(s.minute()):
+	if spec.Start.Before(s.minute()) {
 		return &InputError{"start", "it must not be in the past"}
-	case !spec.End.After(spec.Start):
+	}
+	for i, r := range spec.Reservations {
+		if r.ResourceID != "" {
+			return &InputError{fmt.Sprintf("reservation %d", i+1), fmt.Sprintf("its plugin assigns the resources, not %q", r.ResourceID)}
+		}
+	}
+	return s.checkSpec(spec)
+}
+
+// checkSpec refuses an invalid lease.
+func (s *Service) checkSpec(spec *LeaseSpec) error {
+	if !spec.End.After(spec.Start) {
 		return &InputError{"end", "it must be after the start"}
 	}
 	for i, r := range spec.Reservations {
@@ -77,7 +89,7 @@ func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]in
 	switch {
 	case onlyName:
 	case ended || before.End.Before(now):
-		return &InputError{"end", "a lease that has ended can only be renamed"}
+		return &InputError{"end", "only name and attributes of a lease that has ended can change"}
 	case moved && (started || before.Start.Before(now)):
 		return &InputError{"start", "the lease has started"}
 	case moved && spec.Start.Before(now):
@@ -98,7 +110,11 @@ func (s *Service) apply(spec *LeaseSpec, update *LeaseUpdate, amounts map[int]in
 	if update.Name != "" {
 		spec.Name = update.Name
 	}
-	return nil
+	if len(update.Attributes) > 0 {
+		spec.Attributes = update.Attributes
+	}
+	// The content is written only after the plugins were called.
+	return lifecycle.Limits{}.CheckPayload(spec)
 }
 
 // minute returns the begin of the present minute. A lease that starts in this minute

@@ -1,6 +1,7 @@
 package blazar
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -12,12 +13,15 @@ import (
 const MethodTimeout = 30 * time.Minute
 
 // LeaseSpec is the content of a lease. The zero value is a lease
-// without reservations. A copy shares the reservations.
+// without reservations. A copy shares the reservations and the attributes.
 type LeaseSpec struct {
 	Name         string
 	Project      string // the owner of the quota
 	Start, End   time.Time
 	Reservations []Request
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // Request is a reservation that a lease requests. The zero value reserves nothing. A
@@ -25,6 +29,9 @@ type LeaseSpec struct {
 type Request struct {
 	Resource string // type of the resources, such as "physical:host"
 	Amount   int    // number of resources
+	// ResourceID is that of resources which the reservation has already, only for
+	// [Service.AddLease]. Otherwise [Plugin].Reserve returns it.
+	ResourceID string `json:",omitempty"`
 }
 
 // Lease is the machine of leases with the payload [LeaseSpec]. It is immutable

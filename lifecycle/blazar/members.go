@@ -61,7 +61,8 @@ func memberID(ch *lifecycle.StoredChange, name string) string {
 // ERROR.
 func (s *Service) beforeCommit(ctx context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
 	to := LeaseState(ch.To.State)
-	if !ch.Remove && (to == LeaseDeleting || ch.To.Event == lifecycle.Overridden) {
+	overridden := ch.From != "" && ch.To.Event == lifecycle.Overridden
+	if !ch.Remove && (to == LeaseDeleting || overridden) {
 		return nil, nil
 	}
 	m, err := s.members(ctx, ch.To.ID)
@@ -160,16 +161,20 @@ func dueAt(spec LeaseSpec, eventType string) time.Time {
 	return spec.End
 }
 
-// addMembers adds the reservations and events of a lease that is created.
+// addMembers adds the reservations and events of a new lease, in the first statuses of the
+// line in the table of relationships.
 func (s *Service) addMembers(tx *lifecycle.Tx, ch *lifecycle.StoredChange, spec LeaseSpec) {
+	line := combinationOf(LeaseState(ch.To.State))
 	for i, r := range spec.Reservations {
-		s.Reservations.In(tx).Add(memberID(ch, fmt.Sprint("reservation-", i+1)), Manager, ReservationSpec{
-			Lease: ch.To.ID, Resource: r.Resource, Amount: r.Amount,
+		s.Reservations.In(tx).AddAt(memberID(ch, fmt.Sprint("reservation-", i+1)), line.Reservations[0], Manager, ReservationSpec{
+			Lease: ch.To.ID, Resource: r.Resource, Amount: r.Amount, ResourceID: r.ResourceID,
 		}, nil)
 	}
-	for _, t := range []string{StartLease, EndLease} {
-		s.Events.In(tx).Add(memberID(ch, t), Manager, EventSpec{Lease: ch.To.ID, Type: t, Time: dueAt(spec, t)}, nil)
+	addEvent := func(t string, status EventState) {
+		s.Events.In(tx).AddAt(memberID(ch, t), status, Manager, EventSpec{Lease: ch.To.ID, Type: t, Time: dueAt(spec, t)}, nil)
 	}
+	addEvent(StartLease, line.Start[0])
+	addEvent(EndLease, line.End[0])
 }
 
 // removeMembers removes all reservations and events of a lease.

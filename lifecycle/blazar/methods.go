@@ -19,12 +19,30 @@ import (
 // Errors: [*InputError] for an invalid lease, which matches
 // [lifecycle.ErrInvalid], [lifecycle.ErrExists], and those of [Service.Guard].
 func (s *Service) CreateLease(ctx context.Context, id string, spec LeaseSpec) (LeaseDetails, error) {
-	if err := s.checkSpec(&spec); err != nil {
+	if err := s.checkNew(&spec); err != nil {
 		return LeaseDetails{}, refused("create", id, Create, err)
 	}
 	return s.guard(ctx, id, Create, s.reserve, &lifecycle.Change[LeaseSpec]{
 		Edit: func(p *LeaseSpec) error { *p = spec; return nil },
 	})
+}
+
+// AddLease takes over a lease that exists already, in a status at rest: PENDING, ACTIVE,
+// TERMINATED or ERROR. No plugin is called: its reservations have the resources of
+// [Request].ResourceID. Their statuses, and those of the events, are those of the line in
+// [Combinations]; a lease in ERROR has been started, so it can be ended. The start may be
+// in the past.
+//
+// Errors: [*InputError]; [lifecycle.ErrInvalid] for another status,
+// [fsm.ErrUnknownState], [lifecycle.ErrExists], and those of [lifecycle.Manager.AddAt].
+func (s *Service) AddLease(ctx context.Context, id string, status LeaseState, spec LeaseSpec) (LeaseDetails, error) {
+	if err := errors.Join(checkID(id), s.checkSpec(&spec)); err != nil {
+		return LeaseDetails{}, refused("add", id, "", err)
+	}
+	if _, err := s.Leases.AddAt(ctx, id, status, User, spec, nil); err != nil {
+		return LeaseDetails{}, err
+	}
+	return s.GetLease(ctx, id)
 }
 
 // reserve is the method of a creation. After a failure a reservation stays pending: the

@@ -30,21 +30,22 @@ type Handled struct {
 //
 // Several processes may do this on one store: every event is executed once. Process reads
 // all events that are UNDONE or IN_PROGRESS. The error is the store's or the context's;
-// events that were started until then continue.
+// events that were started until then continue. An event that cannot be read
+// ([lifecycle.ErrForeign]) keeps no other one: the error comes with the results.
 func (s *Service) Process(ctx context.Context) ([]Handled, error) {
-	due, ends, err := s.due(ctx)
-	if err != nil {
-		return nil, err
+	due, ends, foreign := s.due(ctx)
+	if foreign != nil && !errors.Is(foreign, lifecycle.ErrForeign) {
+		return nil, foreign
 	}
 	var all []Handled
 	for _, batch := range Batches(due) {
 		handled, err := s.batch(ctx, batch, ends)
 		all = append(all, handled...)
 		if err != nil {
-			return all, err
+			return all, errors.Join(foreign, err)
 		}
 	}
-	return all, nil
+	return all, foreign
 }
 
 // Run sweeps and processes events until ctx ends, and then returns nil, as
@@ -74,11 +75,16 @@ func (r *round) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 }
 
 // due returns the events that are UNDONE and due, and all ends that are due and not
-// over.
+// over. An error that matches ErrForeign comes with the events that can be read.
 func (s *Service) due(ctx context.Context) (due, ends []Due, err error) {
 	now := s.config.Now()
+	var errs []error
 	open := lifecycle.Select[EventState]{States: []EventState{EventUndone, EventInProgress}}
 	for e, err := range s.Events.All(ctx, open) {
+		if errors.Is(err, lifecycle.ErrForeign) {
+			errs = append(errs, err)
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -91,7 +97,7 @@ func (s *Service) due(ctx context.Context) (due, ends []Due, err error) {
 			ends = append(ends, d)
 		}
 	}
-	return due, ends, nil
+	return due, ends, errors.Join(errs...)
 }
 
 // batch starts all events of a batch, and waits for them until Config.Patience is
@@ -192,13 +198,14 @@ func (s *Service) giveUp(ctx context.Context, h *Handled) {
 	h.Status = EventError
 }
 
-// ending returns the leases of ends that are still not over.
+// ending returns the leases of ends that are still not over, without those that cannot be
+// read.
 func (s *Service) ending(ctx context.Context, ends []Due) ([]LeaseDetails, error) {
 	var list []LeaseDetails
 	for _, d := range ends {
 		lease, err := s.GetLease(ctx, d.Lease)
 		switch {
-		case errors.Is(err, lifecycle.ErrNotFound):
+		case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, lifecycle.ErrForeign):
 		case err != nil:
 			return nil, err
 		case lease.event(EndLease) == EventUndone || lease.event(EndLease) == EventInProgress:

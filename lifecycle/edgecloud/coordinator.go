@@ -119,20 +119,21 @@ func (s *AppSpec) check() error {
 // controller died while it prepared them, cloudlets whose CRM does not answer. Then it
 // undoes operations that failed longer than [Config.UndoAfter] ago, except those that
 // were requested with KeepError. A process has to call Sweep from time to time; see
-// [lifecycle.Run].
+// [lifecycle.Run]. Errors keep it from no other object; the next sweep tries again.
 func (c *Coordinator) Sweep(ctx context.Context) ([]lifecycle.SweepResult, error) {
 	var results []lifecycle.SweepResult
+	var errs []error
 	for _, sweep := range []func(context.Context) ([]lifecycle.SweepResult, error){
 		c.Clusters.m.Sweep, c.Apps.m.Sweep, c.Cloudlets.start.Sweep, c.Cloudlets.upgrade.Sweep,
 		c.Apps.undoFailed, c.Clusters.undoFailed, // AppInsts first, as they are deleted
 	} {
 		found, err := sweep(ctx)
-		results = append(results, found...)
-		if err != nil {
-			return results, err
+		results, errs = append(results, found...), append(errs, err)
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return results, nil
+	return results, errors.Join(errs...)
 }
 
 // undoFailed undoes operations that failed and that no caller has undone: the caller
@@ -142,14 +143,19 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 		return nil, nil
 	}
 	var results []lifecycle.SweepResult
+	var errs []error
 	failed := lifecycle.Select[State]{States: []State{CreateError, UpdateError, DeleteError}, UnchangedFor: in.c.undoAfter}
 	for rec, err := range in.m.All(ctx, failed) {
-		if err != nil {
-			return results, err
+		var entry note
+		if err == nil {
+			entry, err = in.entry(ctx, &rec)
 		}
-		entry, err := in.entry(ctx, &rec)
+		if errors.Is(err, lifecycle.ErrForeign) {
+			errs = append(errs, err)
+			continue
+		}
 		if err != nil {
-			return results, err
+			return results, errors.Join(append(errs, err)...)
 		}
 		if entry.KeepError {
 			continue
@@ -166,11 +172,11 @@ func (in *Instances[T]) undoFailed(ctx context.Context) ([]lifecycle.SweepResult
 		case moved(err):
 			result.Resolution, result.To = lifecycle.Overtaken, ""
 		default:
-			return results, err
+			return results, errors.Join(append(errs, err)...)
 		}
 		results = append(results, result)
 	}
-	return results, nil
+	return results, errors.Join(errs...)
 }
 
 // moved reports whether a change of an operation was refused because another caller

@@ -29,6 +29,11 @@
 // reports about ClusterInsts and AppInsts, [Cloudlets] those about cloudlets. Controller
 // and CRM can be used without each other.
 //
+// A program keeps its own content of an instance in the Attributes of its spec: the
+// record, the guards and the orders have them, and an undo restores them with the rest.
+// [Instances.Add] takes over instances that exist already. A cloudlet needs neither: it
+// is added when its CRM starts up, and its records are about connections only.
+//
 // # Guarantees
 //
 // Of the tables:

@@ -2,6 +2,7 @@ package edgecloud_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -51,20 +52,24 @@ func ExampleInstances_Wait() {
 	}
 	c.Cloudlets.StartUp(ctx, "berlin", 1, "v1")
 	c.Cloudlets.Gathered(ctx, "berlin", 1)
-	rec, _ := c.Clusters.Create(ctx, "c1", edgecloud.ClusterSpec{Cloudlet: "berlin", Nodes: 3}, nil)
-	c.Clusters.Receive(ctx, 1, edgecloud.Report{ID: "c1", Operation: rec.Operation, State: edgecloud.Ready})
+	c.Clusters.Add(ctx, "c1", edgecloud.Ready, edgecloud.ClusterSpec{ // it exists already
+		Cloudlet: "berlin", Nodes: 3, Attributes: json.RawMessage(`{"labels":["test"]}`),
+	})
 
-	rec, _ = c.Clusters.Update(ctx, "c1", func(s *edgecloud.ClusterSpec) error { s.Nodes = 7; return nil }, nil)
+	rec, _ := c.Clusters.Update(ctx, "c1", func(s *edgecloud.ClusterSpec) error {
+		s.Nodes, s.Attributes = 7, nil
+		return nil
+	}, nil)
 	c.Clusters.Receive(ctx, 1, edgecloud.Report{
 		ID: "c1", Operation: rec.Operation, State: edgecloud.UpdateError, Errors: []string{"no quota"},
 	})
 	rec, err = c.Clusters.Wait(ctx, rec, 0)
 	fmt.Println(err)
-	fmt.Println(rec.State, rec.Payload.Nodes)
+	fmt.Println(rec.State, rec.Payload.Nodes, string(rec.Payload.Attributes))
 
 	// Output:
-	// edgecloud: operation 2 of clusterinst "c1" failed: UpdateError: no quota (undone)
-	// Ready 3
+	// edgecloud: operation 1 of clusterinst "c1" failed: UpdateError: no quota (undone)
+	// Ready 3 {"labels":["test"]}
 }
 
 // The new CRM completes an upgrade whose acknowledgement by the old CRM was missed.

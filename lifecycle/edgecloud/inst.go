@@ -72,23 +72,29 @@ const (
 )
 
 // ClusterSpec is the content of a ClusterInst, as the user requests it, with the results
-// of the CRM. It is a plain value; copies share Results.
+// of the CRM. It is a plain value; copies share Results and Attributes.
 type ClusterSpec struct {
 	Cloudlet string // key of the cloudlet on which the cluster runs
 	Flavor   string // size of the nodes
 	Nodes    int    // number of nodes
 	// Results are those of the CRM's last report of success that had any, see [Report].
 	Results json.RawMessage `json:",omitempty"`
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // AppSpec is the content of an AppInst, as the user requests it, with the results of the
-// CRM. It is a plain value; copies share Results.
+// CRM. It is a plain value; copies share Results and Attributes.
 type AppSpec struct {
 	ClusterInst string // key of the ClusterInst in which the app runs
 	Image       string // container image
 	Replicas    int    // number of replicas
 	// Results are those of the CRM's last report of success that had any, see [Report].
 	Results json.RawMessage `json:",omitempty"`
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:",omitempty"`
 }
 
 // ManagerConfig returns the configuration of a manager of ClusterInsts or AppInsts

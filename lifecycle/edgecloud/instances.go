@@ -1,6 +1,7 @@
 package edgecloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,8 +75,8 @@ func (in *Instances[T]) Get(ctx context.Context, id string) (Record[T], error) {
 // IgnoreTransientState it replaces an object that is stuck in transition.
 //
 // Errors: [lifecycle.ErrExists] with the present record, [lifecycle.ErrInvalid]
-// for a spec without cloudlet or ClusterInst, [lifecycle.ErrPrecondition], those
-// of [lifecycle.Manager.Create].
+// for a spec without cloudlet or ClusterInst or with attributes that are no JSON,
+// [lifecycle.ErrPrecondition], those of [lifecycle.Manager.Create].
 func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Call) (Record[T], error) {
 	opts := call.orDefault()
 	if err := in.check(&spec); err != nil {
@@ -104,6 +105,33 @@ func (in *Instances[T]) Create(ctx context.Context, id string, spec T, call *Cal
 		return Record[T]{}, err
 	}
 	return created.Record(), nil
+}
+
+// Add takes over an object that exists already on its cloudlet, in a state at rest: Ready,
+// or an error state, which no sweep undoes. The cloudlet has to be Ready, and the
+// ClusterInst of an AppInst at rest. No order is given to the CRM. A CRM that has the
+// object without a record reports it, see [Coordinator.Reconnect].
+//
+// Errors: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for a transitional state or
+// NotPresent, and for a spec without cloudlet or ClusterInst; [fsm.ErrUnknownState];
+// [lifecycle.ErrPrecondition]; those of [lifecycle.Manager.AddAt].
+func (in *Instances[T]) Add(ctx context.Context, id string, state State, spec T) (Record[T], error) {
+	if err := in.check(&spec); err != nil {
+		return Record[T]{}, in.refused("add", id, "", err)
+	}
+	var added *lifecycle.TxResult[State, T]
+	err := commit(ctx, func(tx *lifecycle.Tx) error {
+		at, needs, err := in.needs(ctx, &spec, Ready, CreateError, UpdateError, DeleteError)
+		if err != nil {
+			return in.refused("add", id, "", err)
+		}
+		added = in.m.In(tx).AddAt(id, state, User, spec, &lifecycle.Change[T]{Require: needs})
+		return in.writeNotes(ctx, tx, id, &spec, at, NotPresent, &Call{KeepError: true})
+	})
+	if err != nil {
+		return Record[T]{}, err
+	}
+	return added.Record(), nil
 }
 
 // Update changes the content of an object: Ready to UpdateRequested, by force
@@ -226,7 +254,7 @@ func (in *Instances[T]) writeNotes(
 	err := write(ctx, tx, in.entries, entryID(in.parent(spec), id), func(n *note) error {
 		never := before == CreateRequested || before == Creating || before == CreateError ||
 			n.NeverCreated && (before == DeleteRequested || before == Deleting || before == DeleteError)
-		*n = note{ID: id, KeepError: opts.KeepError, NeverCreated: never}
+		*n = note{ID: id, Cloudlet: cmp.Or(at.cloudlet, n.Cloudlet), KeepError: opts.KeepError, NeverCreated: never}
 		return nil
 	})
 	if err == nil && at.cloudlet != "" {

@@ -31,6 +31,7 @@ import (
 // no AppInst can be created.
 type note struct {
 	ID           string // of the instance of an entry
+	Cloudlet     string // of the instance of an entry, when its last operation was requested
 	KeepError    bool   // a failed operation stays in its error state
 	NeverCreated bool   // the instance was never Ready and is being deleted
 	NotifyID     int64  // the last one of a cloudlet that was assigned

@@ -3,6 +3,7 @@ package edgecloud
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 
@@ -23,28 +24,31 @@ type Order struct {
 // Orders returns the orders for the CRM of a cloudlet that it has not answered: the
 // caller sends them, now or again. A delete that is still being prepared is no order
 // yet. An AppInst whose ClusterInst was removed otherwise than by [Instances.Delete] is
-// in no orders, because its cloudlet is unknown.
+// in no orders, because there is no cluster to carry them out in.
 //
-// Errors: those of [lifecycle.Manager.List].
+// Errors: those of [lifecycle.Manager.List]. A record that cannot be read
+// ([lifecycle.ErrForeign]) hides no other one: the error comes with the other orders.
 func (c *Coordinator) Orders(ctx context.Context, cloudlet string) ([]Order, error) {
 	clusters, err := ordersOf(ctx, c.Clusters, cloudlet, func(o *Order, s ClusterSpec) { o.In, o.Cluster = o.Key.ID, s })
-	if err != nil {
-		return nil, err
-	}
-	apps, err := ordersOf(ctx, c.Apps, cloudlet, func(o *Order, s AppSpec) { o.In, o.App = s.ClusterInst, s })
-	return slices.Concat(clusters, apps), err
+	apps, failed := ordersOf(ctx, c.Apps, cloudlet, func(o *Order, s AppSpec) { o.In, o.App = s.ClusterInst, s })
+	return slices.Concat(clusters, apps), errors.Join(err, failed)
 }
 
 func ordersOf[T any](ctx context.Context, in *Instances[T], cloudlet string, fill func(*Order, T)) ([]Order, error) {
 	var orders []Order
+	var errs []error
 	here := in.on(ctx, cloudlet)
 	for rec, err := range in.m.All(ctx, lifecycle.Select[State]{States: ordered}) {
-		if err != nil {
-			return nil, err
+		mine := false
+		if err == nil {
+			mine, err = here(&rec.Payload)
 		}
-		mine, err := here(&rec.Payload)
+		if errors.Is(err, lifecycle.ErrForeign) {
+			errs = append(errs, err)
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return orders, errors.Join(append(errs, err)...)
 		}
 		if mine {
 			o := Order{Key: in.key(rec.ID), Operation: rec.Operation, Verb: verb(rec.State)}
@@ -52,7 +56,7 @@ func ordersOf[T any](ctx context.Context, in *Instances[T], cloudlet string, fil
 			orders = append(orders, o)
 		}
 	}
-	return orders, nil
+	return orders, errors.Join(errs...)
 }
 
 // ordered are the states of objects that a CRM has an order for.

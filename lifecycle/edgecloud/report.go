@@ -96,8 +96,8 @@ func (c *Coordinator) Answer(ctx context.Context, notifyID int64, key lifecycle.
 // A report of another CRM than the current one of the object's cloudlet is
 // [lifecycle.Stale], whichever operation it names: of a CRM that was replaced or whose
 // connection has dropped, or of another cloudlet. A report that is received while the CRM
-// is being replaced counts as sent before. Nothing is compared for an AppInst whose
-// ClusterInst does not exist, because its cloudlet is unknown.
+// is being replaced counts as sent before. The cloudlet of an AppInst whose ClusterInst was
+// removed is the one where its operation was requested.
 //
 // The error is [fsm.ErrUnknownState] for an unknown state, [lifecycle.ErrInvalid] for
 // results that are no JSON or too large, or that of
@@ -133,7 +133,7 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 	case err != nil:
 		return lifecycle.Refused, err
 	default:
-		if current, err := in.current(ctx, &rec.Payload, notifyID); err != nil || !current {
+		if current, err := in.current(ctx, &rec, notifyID); err != nil || !current {
 			return lifecycle.Stale, err
 		}
 		if rec.Operation == report.Operation && !in.mayLeadTo(ctx, &rec, state) {
@@ -152,10 +152,15 @@ func (in *Instances[T]) receive(ctx context.Context, notifyID int64, report *Rep
 }
 
 // current reports whether a notify id is that of the CRM of an instance.
-func (in *Instances[T]) current(ctx context.Context, spec *T, notifyID int64) (bool, error) {
-	at, err := in.place(ctx, spec)
+func (in *Instances[T]) current(ctx context.Context, rec *Record[T], notifyID int64) (bool, error) {
+	at, err := in.place(ctx, &rec.Payload)
+	if err == nil && at.cloudlet == "" {
+		var entry note
+		entry, err = in.entry(ctx, rec)
+		at.cloudlet = entry.Cloudlet
+	}
 	if err != nil || at.cloudlet == "" {
-		return true, err
+		return false, err
 	}
 	_, err = in.c.Cloudlets.gathering(ctx, at.cloudlet, notifyID)
 	if errors.Is(err, lifecycle.ErrStale) || errors.Is(err, lifecycle.ErrNotFound) {

@@ -164,14 +164,8 @@ func TestReconnectWithForeignRecord(t *testing.T) {
 		require.NoError(t, err)
 		ops[id] = rec.Operation
 	}
-	at, err := store.Get(ctx, clusterKey("c2"))
-	require.NoError(t, err)
-	later := at
-	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
-	require.NoError(t, store.Commit(ctx, &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
-		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
-	}}))
-	_, err = c.Cloudlets.StartUp(ctx, "b", 2, "v1")
+	makeForeign(t, store, clusterKey("c2"))
+	_, err := c.Cloudlets.StartUp(ctx, "b", 2, "v1")
 	require.NoError(t, err)
 	r, err := c.Reconnect(ctx, "b", 2, edgecloud.Account{Clusters: []edgecloud.Report{
 		{ID: "c3", State: edgecloud.Ready},

@@ -1,16 +1,21 @@
 package lattice
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/lock"
 )
 
-// Action is the content of a deploy or a teardown. It is a plain value.
+// Action is the content of a deploy or a teardown. It is a plain value; copies share
+// Attributes.
 type Action struct {
 	System SystemID  `json:"system"`
 	Path   lock.Path `json:"path,omitzero"` // that is deployed; zero: the whole system, as for every teardown
+	// Attributes are content of the program that uses the package, such as the definition
+	// that is deployed: a JSON value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
 }
 
 // ActionState is the state of a deploy or a teardown.

@@ -2,6 +2,7 @@ package lattice
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,23 +59,30 @@ func (s ActionState) ended() bool {
 }
 
 // Deploy requests a deploy of a part of a system, at and below a path; the zero
-// path is the whole system. When Deploy returns, the deploy is stored as pending.
-// Then it takes its lock and is accepted. If another action holds a part of the
-// path, it fails, and its reason names the holders. It never waits for a lock. Of two
-// conflicting requests, the first one gets the lock.
+// path is the whole system. It has these attributes, see [Action]. When Deploy returns,
+// the deploy is stored as pending. Then it takes its lock and is accepted. If another
+// action holds a part of the path, it fails, and its reason names the holders. It never
+// waits for a lock. Of two conflicting requests, the first one gets the lock.
 //
 // Errors, with nothing changed: [lifecycle.ErrNotFound] for a system that does not
 // exist, and [lifecycle.ErrPrecondition] for one that is pending, failed or
 // deleting; [lifecycle.ErrExists] if the system had a deploy of that name;
-// [lifecycle.ErrInvalid] for the names; and the store's.
-func (c *Controller) Deploy(ctx context.Context, system SystemID, deploy DeployID, path lock.Path) (ActionRecord, error) {
-	return c.request(ctx, c.deploys, system, string(deploy), Action{System: system, Path: pathOf(Action{Path: path})})
+// [lifecycle.ErrInvalid] for the names, and for attributes that are no JSON or too large;
+// and the store's.
+func (c *Controller) Deploy(
+	ctx context.Context, system SystemID, deploy DeployID, path lock.Path, attributes json.RawMessage,
+) (ActionRecord, error) {
+	a := Action{System: system, Path: pathOf(Action{Path: path}), Attributes: attributes}
+	return c.request(ctx, c.deploys, system, string(deploy), a)
 }
 
 // Teardown requests a teardown of a system. It is like Deploy, except that a
 // teardown that has its lock is in progress at once.
-func (c *Controller) Teardown(ctx context.Context, system SystemID, teardown TeardownID) (ActionRecord, error) {
-	return c.request(ctx, c.teardowns, system, string(teardown), Action{System: system, Path: lock.Root()})
+func (c *Controller) Teardown(
+	ctx context.Context, system SystemID, teardown TeardownID, attributes json.RawMessage,
+) (ActionRecord, error) {
+	a := Action{System: system, Path: lock.Root(), Attributes: attributes}
+	return c.request(ctx, c.teardowns, system, string(teardown), a)
 }
 
 // WaitDeploy waits until a deploy has succeeded or failed, and has released its
@@ -189,10 +197,11 @@ func (c *Controller) relock(ctx context.Context) error {
 				continue
 			}
 			for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: []ActionState{state}}) {
-				if err != nil {
+				if err != nil && !errors.Is(err, lifecycle.ErrForeign) {
 					return err
 				}
-				// The run of the action meets a conflict again and fails the action.
+				// The run of the action meets a conflict again and fails the action. A
+				// record that cannot be read has no path: it locks the whole system.
 				_, _ = c.acquire(k, rec)
 			}
 		}
@@ -202,8 +211,10 @@ func (c *Controller) relock(ctx context.Context) error {
 
 // resume runs the actions that have not ended, in the order of their requests, and
 // those that have ended and still have a lock. It counts the services of every system
-// again and moves the system to the result. It changes nothing else.
+// again and moves the system to the result. It changes nothing else. Records that cannot be
+// read are left out: the error names them if there is no other one.
 func (c *Controller) resume(ctx context.Context) error {
+	var foreign []error
 	type request struct {
 		*kind
 		ActionRecord
@@ -211,6 +222,10 @@ func (c *Controller) resume(ctx context.Context) error {
 	var all []request
 	for _, k := range c.kinds() {
 		for rec, err := range k.m.All(ctx, lifecycle.Select[ActionState]{States: k.unended()}) {
+			if errors.Is(err, lifecycle.ErrForeign) {
+				foreign = append(foreign, err)
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -238,11 +253,13 @@ func (c *Controller) resume(ctx context.Context) error {
 		if err == nil {
 			err = c.refollow(ctx, SystemID(rec.ID))
 		}
-		if err != nil {
+		if errors.Is(err, lifecycle.ErrForeign) {
+			foreign = append(foreign, err)
+		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(foreign...)
 }
 
 // refollow is follow after counting the services again.

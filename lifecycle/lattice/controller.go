@@ -2,6 +2,7 @@ package lattice
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,11 +44,12 @@ type Infrastructure struct {
 
 // Running is a deploy or a teardown that holds its lock.
 type Running struct {
-	System    SystemID
-	ID        string    // of the deploy or teardown
-	Path      lock.Path // what is locked: no other action changes anything at it and below it
-	Operation lifecycle.OpID
-	Token     lock.Token // of the lock, for a [lock.Fence]
+	System     SystemID
+	ID         string          // of the deploy or teardown
+	Path       lock.Path       // what is locked: no other action changes anything at it and below it
+	Attributes json.RawMessage // see [Action]
+	Operation  lifecycle.OpID
+	Token      lock.Token // of the lock, for a [lock.Fence]
 }
 
 // Config refines a [Controller]. The zero Config and nil are the defaults.
@@ -78,7 +80,7 @@ type Controller struct {
 	observer lifecycle.Observer
 	locks    LifecycleActionManager
 
-	systems   *lifecycle.Manager[State, Event, struct{}]
+	systems   *lifecycle.Manager[State, Event, Content]
 	services  *lifecycle.Manager[ServiceState, ServiceEvent, struct{}]
 	deploys   *kind
 	teardowns *kind
@@ -95,7 +97,9 @@ type Controller struct {
 // Start makes a controller on a store and ends the term of an earlier one. It sweeps
 // the systems, takes the locks of all deploys and teardowns that are accepted or in
 // progress, and runs all that have not ended. Then it moves every system to the state
-// that follows from its services.
+// that follows from its services. A record that cannot be read ([lifecycle.ErrForeign])
+// keeps no other system; a deploy that cannot be read locks its whole system. Sweep
+// reports it.
 //
 // Errors: [errors.ErrUnsupported] for a store that cannot commit three changes and
 // conditions, or the store's. Nothing runs then.
@@ -155,7 +159,10 @@ func (c *Controller) start(ctx context.Context) error {
 	if err := c.relock(ctx); err != nil {
 		return err
 	}
-	return c.resume(ctx)
+	if err := c.resume(ctx); !errors.Is(err, lifecycle.ErrForeign) {
+		return err
+	}
+	return nil
 }
 
 // observing returns the caller's observer, after a function of the controller.
@@ -171,7 +178,7 @@ func (c *Controller) observing(changed func(lifecycle.HistoryRow)) lifecycle.Obs
 }
 
 // Systems returns the manager of systems: to get, list, explain, or override.
-func (c *Controller) Systems() *lifecycle.Manager[State, Event, struct{}] { return c.systems }
+func (c *Controller) Systems() *lifecycle.Manager[State, Event, Content] { return c.systems }
 
 // Services returns the manager of services. The id of a service is that of its
 // system, followed by its path: "shop/web/cart".

@@ -174,7 +174,7 @@ func (w *world) commands() map[string]scripttest.Command {
 	}
 	return map[string]scripttest.Command{
 		"create": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
-			_, err := p.CreateSystem(ctx, lattice.SystemID(nameOf(a)))
+			_, err := p.CreateSystem(ctx, lattice.SystemID(nameOf(a)), nil)
 			return err
 		}),
 		"delete": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
@@ -186,11 +186,11 @@ func (w *world) commands() map[string]scripttest.Command {
 			for _, word := range a.Words() {
 				path = lock.MustParse(word)
 			}
-			_, err := p.Deploy(ctx, lattice.SystemID(system), lattice.DeployID(id), path)
+			_, err := p.Deploy(ctx, lattice.SystemID(system), lattice.DeployID(id), path, nil)
 			return err
 		}),
 		"teardown": command(func(ctx context.Context, p *process, a *scripttest.Args) error {
-			_, err := p.Teardown(ctx, lattice.SystemID(nameOf(a)), lattice.TeardownID(nameOf(a)))
+			_, err := p.Teardown(ctx, lattice.SystemID(nameOf(a)), lattice.TeardownID(nameOf(a)), nil)
 			return err
 		}),
 		"service": command(func(ctx context.Context, p *process, a *scripttest.Args) error {

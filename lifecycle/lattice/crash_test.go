@@ -67,7 +67,7 @@ func system(w *crashtest.Clients[backend], id lattice.SystemID) error {
 		rec, err := c.Systems().Get(ctx, string(id))
 		switch {
 		case errors.Is(err, lifecycle.ErrNotFound):
-			h, err := c.CreateSystem(ctx, id)
+			h, err := c.CreateSystem(ctx, id, nil)
 			if err == nil {
 				_, err = h.Wait(ctx)
 			}
@@ -100,7 +100,7 @@ func remove(ctx context.Context, c backend, id lattice.SystemID) error {
 // deploy requests a deploy, until it is accepted or has ended.
 func deploy(w *crashtest.Clients[backend], id lattice.DeployID, path string) error {
 	return insist(w, "deploy "+string(id), func(ctx context.Context, c backend) error {
-		_, err := c.Deploy(ctx, "shop", id, lock.MustParse(path))
+		_, err := c.Deploy(ctx, "shop", id, lock.MustParse(path), nil)
 		if err == nil || errors.Is(err, lifecycle.ErrExists) {
 			_, err = c.Deploys().Await(ctx, "shop/"+string(id), func(r lattice.ActionRecord) bool {
 				return r.State != lattice.ActionPending
@@ -182,7 +182,7 @@ func TestCrashes(t *testing.T) {
 				},
 				func() error {
 					return insist(w, "teardown", func(ctx context.Context, c backend) error {
-						_, err := c.Teardown(ctx, "shop", "t1")
+						_, err := c.Teardown(ctx, "shop", "t1", nil)
 						if errors.Is(err, lifecycle.ErrExists) {
 							err = nil
 						}

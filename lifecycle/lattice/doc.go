@@ -3,8 +3,8 @@
 // exclude each other. Its source is the document "System Lifecycle".
 //
 //	c, err := lattice.Start(ctx, lifecycle.NewMemoryStore(), infrastructure, nil)
-//	_, err = c.CreateSystem(ctx, "shop")
-//	_, err = c.Deploy(ctx, "shop", "d1", lock.MustParse("/web/cart"))
+//	_, err = c.CreateSystem(ctx, "shop", nil)
+//	_, err = c.Deploy(ctx, "shop", "d1", lock.MustParse("/web/cart"), definition)
 //
 //	pending ── locked by others ──────────▶ failed
 //	   │ takes its lock                       ▲ ▲
@@ -21,6 +21,11 @@
 // [lifecycle.Store] and changes the outside world through an [Infrastructure].
 // [LifecycleActionManager] is the locks alone. [System], [Deploy] and [Teardown] are
 // the tables alone, as machines of package fsm.
+//
+// A program keeps its own content in the Attributes of systems, deploys and teardowns:
+// those of a system are set when it is created, and what a deploy changes is in its own.
+// Services have none, because they are observed here. [Controller.AddSystem] takes over
+// systems that exist already.
 //
 // # Guarantees
 //

@@ -2,6 +2,7 @@ package lattice_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -17,17 +18,18 @@ func Example() {
 	running, finish := make(chan struct{}), make(chan struct{})
 	c, _ := lattice.Start(ctx, lifecycle.NewMemoryStore(), lattice.Infrastructure{
 		Deploy: func(_ context.Context, d lattice.Running) error {
+			fmt.Println("deploy", d.ID, string(d.Attributes))
 			close(running)
 			<-finish
 			return nil
 		},
 	}, nil)
-	shop, _ := c.CreateSystem(ctx, "shop")
+	shop, _ := c.CreateSystem(ctx, "shop", nil)
 	_, _ = shop.Wait(ctx)
 
-	_, _ = c.Deploy(ctx, "shop", "d1", lock.MustParse("/web/cart"))
+	_, _ = c.Deploy(ctx, "shop", "d1", lock.MustParse("/web/cart"), json.RawMessage(`{"version":2}`))
 	<-running
-	_, _ = c.Teardown(ctx, "shop", "t1")
+	_, _ = c.Teardown(ctx, "shop", "t1", nil)
 	t1, _ := c.WaitTeardown(ctx, "shop", "t1")
 	fmt.Println("teardown", t1.State+":", t1.Reason)
 	close(finish)
@@ -38,6 +40,7 @@ func Example() {
 	now, _ := c.Systems().Get(ctx, "shop")
 	fmt.Println("system", now.State)
 	// Output:
+	// deploy d1 {"version":2}
 	// teardown failed: unable to acquire lifecycle lock: locked by deploys d1
 	// deploy succeeded
 	// system degraded

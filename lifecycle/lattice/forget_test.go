@@ -31,7 +31,7 @@ func TestRemoveActions(t *testing.T) {
 		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{Deploy: deploy}, "s")
 		require.ErrorIs(t, c.RemoveDeploy(ctx, "s", "d"), lifecycle.ErrNotFound)
 		for _, path := range []string{"/a", "/b"} {
-			_, err := c.Deploy(ctx, "s", "d", lock.MustParse(path))
+			_, err := c.Deploy(ctx, "s", "d", lock.MustParse(path), nil)
 			require.NoError(t, err)
 			synctest.Wait()
 			require.ErrorIs(t, c.RemoveDeploy(ctx, "s", "d"), lifecycle.ErrBusy)
@@ -44,7 +44,7 @@ func TestRemoveActions(t *testing.T) {
 			require.ErrorIs(t, err, lifecycle.ErrNotFound)
 		}
 		for range 2 {
-			_, err := c.Teardown(ctx, "s", "t")
+			_, err := c.Teardown(ctx, "s", "t", nil)
 			require.NoError(t, err)
 			_, err = c.WaitTeardown(ctx, "s", "t")
 			require.NoError(t, err)
@@ -61,20 +61,20 @@ func TestSystemAgainReusesNames(t *testing.T) {
 		ctx := t.Context()
 		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{})
 		for range 2 {
-			created, err := c.CreateSystem(ctx, "s")
+			created, err := c.CreateSystem(ctx, "s", nil)
 			require.NoError(t, err)
 			_, err = created.Wait(ctx)
 			require.NoError(t, err)
-			_, err = c.Deploy(ctx, "s", "d", lock.MustParse("/a"))
+			_, err = c.Deploy(ctx, "s", "d", lock.MustParse("/a"), nil)
 			require.NoError(t, err)
 			rec, err := c.WaitDeploy(ctx, "s", "d")
 			require.NoError(t, err)
 			require.Equal(t, lattice.ActionSucceeded, rec.State)
-			_, err = c.CreateSystem(ctx, "s")
+			_, err = c.CreateSystem(ctx, "s", nil)
 			require.ErrorIs(t, err, lifecycle.ErrExists)
 			_, err = c.Deploys().Get(ctx, "s/d")
 			require.NoError(t, err, "a refused creation removes nothing")
-			_, err = c.Teardown(ctx, "s", "t")
+			_, err = c.Teardown(ctx, "s", "t", nil)
 			require.NoError(t, err)
 			_, err = c.WaitTeardown(ctx, "s", "t")
 			require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestDeleteDuringInitialize(t *testing.T) {
 		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
 			Initialize: func(context.Context, lattice.SystemID) error { time.Sleep(time.Hour); return nil },
 		})
-		_, err := c.CreateSystem(ctx, "s")
+		_, err := c.CreateSystem(ctx, "s", nil)
 		require.NoError(t, err)
 		synctest.Wait()
 		start := time.Now()
@@ -117,7 +117,7 @@ func TestInitializePanics(t *testing.T) {
 	c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{
 		Initialize: func(context.Context, lattice.SystemID) error { panic(errors.New("broken")) },
 	})
-	created, err := c.CreateSystem(ctx, "s")
+	created, err := c.CreateSystem(ctx, "s", nil)
 	require.NoError(t, err)
 	rec, err := created.Wait(ctx)
 	require.ErrorContains(t, err, "broken")

@@ -32,9 +32,9 @@ func TestClose(t *testing.T) {
 			},
 		}
 		c := live(t, lifecycle.NewMemoryStore(), infra, "s")
-		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"), nil)
 		require.NoError(t, err)
-		slow, err := c.CreateSystem(t.Context(), "slow")
+		slow, err := c.CreateSystem(t.Context(), "slow", nil)
 		require.NoError(t, err)
 		synctest.Wait()
 
@@ -49,9 +49,9 @@ func TestClose(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionInProgress, d.State, "deploys stay for the next controller")
 
-		_, err = c.CreateSystem(t.Context(), "late")
+		_, err = c.CreateSystem(t.Context(), "late", nil)
 		require.ErrorIs(t, err, queue.ErrTerminated)
-		late, err := c.Deploy(t.Context(), "s", "late", lock.MustParse("/b"))
+		late, err := c.Deploy(t.Context(), "s", "late", lock.MustParse("/b"), nil)
 		require.NoError(t, err, "it is stored, and runs in the next controller")
 		require.Equal(t, lattice.ActionPending, late.State)
 	})
@@ -69,11 +69,11 @@ func TestWorkEndsDuringClose(t *testing.T) {
 		for i, at := range []lattice.ActionState{lattice.ActionInProgress, lattice.ActionSucceeded} {
 			c := live(t, store, infra)
 			if i == 0 {
-				h, err := c.CreateSystem(t.Context(), "s")
+				h, err := c.CreateSystem(t.Context(), "s", nil)
 				require.NoError(t, err)
 				_, err = h.Wait(t.Context())
 				require.NoError(t, err)
-				_, err = c.Deploy(t.Context(), "s", "d", lock.Path{})
+				_, err = c.Deploy(t.Context(), "s", "d", lock.Path{}, nil)
 				require.NoError(t, err)
 			}
 			synctest.Wait()
@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 				}
 			})
 		}()
-		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+		_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"), nil)
 		require.NoError(t, err)
 		rec, err := c.WaitDeploy(t.Context(), "s", "d")
 		require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestLastControllerIsInCharge(t *testing.T) {
 		answer := make(chan error)
 		infra := lattice.Infrastructure{Deploy: func(ctx context.Context, r lattice.Running) error { return <-answer }}
 		old := live(t, store, infra, "s")
-		_, err := old.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+		_, err := old.Deploy(t.Context(), "s", "d", lock.MustParse("/a"), nil)
 		require.NoError(t, err)
 		synctest.Wait()
 
@@ -158,7 +158,7 @@ func TestLastControllerIsInCharge(t *testing.T) {
 		require.Equal(t, lattice.ActionSucceeded, d.State)
 
 		// A request to the earlier controller is stored. The last one performs it.
-		d, err = old.Deploy(t.Context(), "s", "e", lock.MustParse("/a"))
+		d, err = old.Deploy(t.Context(), "s", "e", lock.MustParse("/a"), nil)
 		require.NoError(t, err)
 		synctest.Wait()
 		d, err = c.Deploys().Get(t.Context(), "s/e")

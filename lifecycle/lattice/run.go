@@ -168,7 +168,10 @@ func closing(ctx context.Context, r *run) bool {
 func (c *Controller) work(f func(context.Context, Running) error, r *run, rec ActionRecord, token lock.Token) error {
 	_, id := splitID(rec.ID)
 	return recovered(func() error {
-		return f(r.work, Running{System: r.system, ID: id, Path: pathOf(rec.Payload), Operation: rec.Operation, Token: token})
+		return f(r.work, Running{
+			System: r.system, ID: id, Path: pathOf(rec.Payload), Attributes: rec.Payload.Attributes,
+			Operation: rec.Operation, Token: token,
+		})
 	})
 }
 

@@ -26,14 +26,14 @@ func TestWaitIncludesTheLock(t *testing.T) {
 	for i := range 200 {
 		id := fmt.Sprint(i)
 		if i%3 == 0 {
-			_, err := c.Teardown(t.Context(), "s", lattice.TeardownID(id))
+			_, err := c.Teardown(t.Context(), "s", lattice.TeardownID(id), nil)
 			require.NoError(t, err)
 			rec, err := c.WaitTeardown(t.Context(), "s", lattice.TeardownID(id))
 			require.NoError(t, err)
 			require.Equal(t, lattice.ActionSucceeded, rec.State, rec.Reason)
 			continue
 		}
-		_, err := c.Deploy(t.Context(), "s", lattice.DeployID(id), lock.MustParse("/a"))
+		_, err := c.Deploy(t.Context(), "s", lattice.DeployID(id), lock.MustParse("/a"), nil)
 		require.NoError(t, err)
 		rec, err := c.WaitDeploy(t.Context(), "s", lattice.DeployID(id))
 		require.NoError(t, err)
@@ -70,10 +70,10 @@ func TestNoTwoActionsOfOnePath(t *testing.T) {
 		c := live(t, lifecycle.NewMemoryStore(), lattice.Infrastructure{Build: work, Deploy: work, Teardown: work}, "s")
 		for i := range 200 {
 			if i%10 == 0 {
-				_, err := c.Teardown(t.Context(), "s", lattice.TeardownID(fmt.Sprint(i)))
+				_, err := c.Teardown(t.Context(), "s", lattice.TeardownID(fmt.Sprint(i)), nil)
 				require.NoError(t, err)
 			}
-			_, err := c.Deploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(i)), lock.MustParse(parts[i%len(parts)]))
+			_, err := c.Deploy(t.Context(), "s", lattice.DeployID(fmt.Sprint(i)), lock.MustParse(parts[i%len(parts)]), nil)
 			require.NoError(t, err)
 			time.Sleep(300 * time.Microsecond)
 		}
@@ -130,7 +130,7 @@ func TestWork(t *testing.T) {
 		{"long", lock.MustParse("/a"), lattice.ActionFailed, "éééé"},
 		{"after", lock.MustParse("/a"), lattice.ActionSucceeded, ""},
 	} {
-		rec, err := c.Deploy(t.Context(), "s", x.id, x.path)
+		rec, err := c.Deploy(t.Context(), "s", x.id, x.path, nil)
 		require.NoError(t, err)
 		require.Equal(t, lattice.ActionPending, rec.State)
 		rec, err = c.WaitDeploy(t.Context(), "s", x.id)
@@ -145,7 +145,7 @@ func TestWork(t *testing.T) {
 		}
 		require.Equal(t, lattice.Action{System: "s", Path: want}, rec.Payload)
 	}
-	_, err := c.Teardown(t.Context(), "s", "t")
+	_, err := c.Teardown(t.Context(), "s", "t", nil)
 	require.NoError(t, err)
 	_, err = c.WaitTeardown(t.Context(), "s", "t")
 	require.NoError(t, err)
@@ -174,11 +174,11 @@ func TestDeletionInAFullQueue(t *testing.T) {
 			},
 		}, &lattice.Config{Queue: q})
 		require.NoError(t, err)
-		h, err := c.CreateSystem(t.Context(), "s")
+		h, err := c.CreateSystem(t.Context(), "s", nil)
 		require.NoError(t, err)
 		_, err = h.Wait(t.Context())
 		require.NoError(t, err)
-		_, err = c.Deploy(t.Context(), "s", "d", lock.Path{})
+		_, err = c.Deploy(t.Context(), "s", "d", lock.Path{}, nil)
 		require.NoError(t, err)
 		synctest.Wait()
 		h, err = c.DeleteSystem(t.Context(), "s")
@@ -200,7 +200,7 @@ func TestWaitInsideWork(t *testing.T) {
 	var self error
 	infra := lattice.Infrastructure{Deploy: func(ctx context.Context, r lattice.Running) error {
 		_, self = c.WaitDeploy(ctx, r.System, lattice.DeployID(r.ID))
-		_, err := c.Teardown(ctx, r.System, "t")
+		_, err := c.Teardown(ctx, r.System, "t", nil)
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func TestWaitInsideWork(t *testing.T) {
 		return err
 	}}
 	c = live(t, lifecycle.NewMemoryStore(), infra, "s")
-	_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"))
+	_, err := c.Deploy(t.Context(), "s", "d", lock.MustParse("/a"), nil)
 	require.NoError(t, err)
 	d, err := c.WaitDeploy(t.Context(), "s", "d")
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestEveryStepRequiresALiveSystem(t *testing.T) {
 		},
 		Deploy: func(context.Context, lattice.Running) error { panic("deployed to a system that has failed") },
 	}, "s")
-	_, err := c.Deploy(t.Context(), "s", "d", lock.Path{})
+	_, err := c.Deploy(t.Context(), "s", "d", lock.Path{}, nil)
 	require.NoError(t, err)
 	d, err := c.WaitDeploy(t.Context(), "s", "d")
 	require.NoError(t, err)

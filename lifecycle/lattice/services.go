@@ -157,7 +157,7 @@ func (c *Controller) follow(ctx context.Context, system SystemID) error {
 // newer count: the newer commit either was read, or makes this one a conflict.
 func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err error) {
 	for range maxTries {
-		var rec lifecycle.Record[State, struct{}]
+		var rec SystemRecord
 		rec, err = c.systems.Get(ctx, string(system))
 		if errors.Is(err, lifecycle.ErrNotFound) {
 			return nil
@@ -166,7 +166,7 @@ func (c *Controller) bring(ctx context.Context, system SystemID, r *roster) (err
 		if _, ok := follows[rec.State]; err != nil || !ok || rec.State == to {
 			return err
 		}
-		_, err = c.systems.Fire(ctx, string(system), follows[to], Aggregator, &lifecycle.Change[struct{}]{Expect: rec.Revision})
+		_, err = c.systems.Fire(ctx, string(system), follows[to], Aggregator, &lifecycle.Change[Content]{Expect: rec.Revision})
 		if !overtaken(err) {
 			return err
 		}

@@ -26,7 +26,7 @@ func live(t testing.TB, store lifecycle.Store, infra lattice.Infrastructure, sys
 	c, err := lattice.Start(t.Context(), store, infra, nil)
 	require.NoError(t, err)
 	for _, id := range systems {
-		h, err := c.CreateSystem(t.Context(), id)
+		h, err := c.CreateSystem(t.Context(), id, nil)
 		require.NoError(t, err)
 		_, err = h.Wait(t.Context())
 		require.NoError(t, err)

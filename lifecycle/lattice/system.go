@@ -1,6 +1,7 @@
 package lattice
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/interlock-go/interlock/fsm"
@@ -55,9 +56,17 @@ const (
 	DeletionTimeout = 30 * time.Minute // in deleting: services end gracefully
 )
 
-// System is the machine of systems. It is immutable and safe for concurrent
-// use.
-var System = fsm.Must[struct{}](SystemTable())
+// Content is the content of a system. The zero value has none. A copy shares the
+// attributes.
+type Content struct {
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+}
+
+// System is the machine of systems, with the payload [Content]. It is immutable and safe
+// for concurrent use.
+var System = fsm.Must[Content](SystemTable())
 
 // SystemTable returns the specification of [System], for a machine with a payload
 // of the caller's own:

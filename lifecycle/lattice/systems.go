@@ -2,6 +2,7 @@ package lattice
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -21,22 +22,44 @@ var follows = map[State]Event{
 
 // SystemHandle is the initialization or the deletion of a system. Its Wait returns
 // the outcome.
-type SystemHandle = lifecycle.Handle[State, struct{}]
+type SystemHandle = lifecycle.Handle[State, Content]
 
-// CreateSystem creates a system, which is pending until [Infrastructure].Initialize
-// has returned, and then stable or failed. The records of deploys and teardowns of an
+// SystemRecord is a system in the store. Its Reason is why it has failed.
+type SystemRecord = lifecycle.Record[State, Content]
+
+// CreateSystem creates a system with these attributes, see [Content]. It is pending until
+// [Infrastructure].Initialize has returned, and then stable or failed. The records of deploys and teardowns of an
 // earlier system of this name are removed, so that their names may be used again.
 //
 // Errors, with nothing changed: [lifecycle.ErrExists], [lifecycle.ErrInvalid] for
-// the id, and the others of [lifecycle.Manager.Do].
-func (c *Controller) CreateSystem(ctx context.Context, system SystemID) (*SystemHandle, error) {
-	if err := system.check(); err != nil {
+// the id and for attributes that are no JSON or too large, and the others of
+// [lifecycle.Manager.Do].
+func (c *Controller) CreateSystem(ctx context.Context, system SystemID, attributes json.RawMessage) (*SystemHandle, error) {
+	content := Content{Attributes: attributes}
+	if err := errors.Join(system.check(), lifecycle.Limits{}.CheckPayload(content)); err != nil {
 		return nil, err
 	}
 	if err := c.forgetActions(ctx, system); err != nil {
 		return nil, err
 	}
-	return c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), nil)
+	return c.systems.Do(ctx, string(system), Create, User, lifecycle.Named("initialize", nil), &lifecycle.Change[Content]{
+		Edit: func(now *Content) error { *now = content; return nil },
+	})
+}
+
+// AddSystem takes over a system that exists already, in a state at rest: stable, failed or
+// degraded. It is not initialized. Report its services by SetService: a stable or degraded
+// system follows them with the next report or sweep. The records of deploys and teardowns
+// of an earlier system of this name stay.
+//
+// Errors, with nothing changed: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for the id,
+// for another state, and for attributes that are no JSON or too large;
+// [fsm.ErrUnknownState]; and the others of [lifecycle.Manager.AddAt].
+func (c *Controller) AddSystem(ctx context.Context, system SystemID, state State, attributes json.RawMessage) (SystemRecord, error) {
+	if err := system.check(); err != nil {
+		return SystemRecord{}, err
+	}
+	return c.systems.AddAt(ctx, string(system), state, User, Content{Attributes: attributes}, nil)
 }
 
 // DeleteSystem deletes a system in any state. Its deploys and teardowns are canceled

@@ -94,7 +94,7 @@ func (g goal) reach(w *crashtest.Clients[*ovc.Service]) error {
 	return w.Insist(g.role, fmt.Sprintf("%s %s", g.action, g.id), func(ctx context.Context, s *ovc.Service) error {
 		rec, err := s.Get(ctx, g.kind, g.id)
 		if errors.Is(err, lifecycle.ErrNotFound) {
-			rec, err = s.Add(ctx, g.kind, g.id, ovc.Model{})
+			rec, err = s.Add(ctx, g.kind, g.id, "", ovc.Model{})
 		}
 		if err != nil || rec.State == g.until {
 			return err

@@ -30,8 +30,7 @@ func takesTwo(kind Kind, action Event) bool {
 // object. A detachment changes both models when it begins. If it does not succeed,
 // both models are restored like every model.
 func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Handle, error) {
-	attached := r.change()
-	attached.Edit = func(d *Model) error {
+	attach := func(d *Model) error {
 		switch {
 		case action != Detach:
 			d.VM = vm
@@ -42,8 +41,7 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Han
 		}
 		return nil
 	}
-	holds := r.change()
-	holds.Edit = func(m *Model) error {
+	hold := func(m *Model) error {
 		m.Disks = slices.DeleteFunc(m.Disks, func(d string) bool { return d == disk })
 		if action != Detach {
 			m.Disks = append(m.Disks, disk)
@@ -51,14 +49,17 @@ func (r *request) pair(ctx context.Context, vm, disk string, action Event) (*Han
 		return nil
 	}
 	vms, disks := r.s.managers[KindVM], r.s.managers[KindDisk]
-	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{ofVM[action]}, Disks: []string{disk}})
+	work := r.work(job{Kind: KindVM, ID: vm, Methods: []Event{ofVM[action]}, Disks: []string{disk}, Args: r.options.Args})
 	work.With = &lifecycle.Tx{}
+	other := r.change()
 	if r.kind == KindVM {
-		disks.In(work.With).Fire(disk, action, API, attached)
-		return vms.Do(ctx, vm, ofVM[action], API, work, holds)
+		other.Edit = attach
+		disks.In(work.With).Fire(disk, action, API, other)
+		return vms.Do(ctx, vm, ofVM[action], API, work, r.ownChange(hold))
 	}
-	vms.In(work.With).Fire(vm, ofVM[action], API, holds)
-	return disks.Do(ctx, disk, action, API, work, attached)
+	other.Edit = hold
+	vms.In(work.With).Fire(vm, ofVM[action], API, other)
+	return disks.Do(ctx, disk, action, API, work, r.ownChange(attach))
 }
 
 // disk moves a disk, and takes the turn of the machine that it is attached to. A
@@ -79,7 +80,7 @@ func (r *request) disk(ctx context.Context) (*Handle, error) {
 		}
 	}
 	work := r.work(r.job())
-	change := r.change()
+	change := r.ownChange(nil)
 	// Another action that attaches or detaches the disk meanwhile changes its
 	// revision, and then this action is refused. The bad schedule without it: a disk
 	// that is being attached is read, is attached, and is then detached alone; its
@@ -104,7 +105,7 @@ func (r *request) withDisks(ctx context.Context) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := r.change()
+	change := r.ownChange(nil)
 	var attached []string
 	var with lifecycle.Tx
 	for _, id := range rec.Payload.Disks {

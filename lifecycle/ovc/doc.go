@@ -17,6 +17,11 @@
 //	h, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Pause, nil) // PAUSING
 //	vm, err := h.Wait(ctx)                                // PAUSED
 //
+// A program keeps its own content of an object in [Model].Attributes: an action may
+// replace it, and restores it if it does not succeed. [Options].Args are arguments for the
+// methods of one action. The record has both. [Service.Add] takes objects that exist
+// already in any static state.
+//
 // # The names of the document
 //
 //	TRANSITION_STATES          [TransitionStates], [IsTransition]

@@ -2,6 +2,7 @@ package ovc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -18,14 +19,13 @@ func Example() {
 	s := ovc.Must(lifecycle.NewMemoryStore(), &ovc.Config{Method: func(_ context.Context, call ovc.Call) error {
 		if call.Method == ovc.Migrate {
 			<-migrated
+			fmt.Println("to", string(call.Args))
 		}
 		fmt.Println(call.Method, call.ID)
 		return nil
 	}})
-	s.Add(ctx, ovc.KindVM, "m1", ovc.Model{})
-	deploying, _ := s.Do(ctx, ovc.KindVM, "m1", ovc.Deploy, nil)
-	deploying.Wait(ctx)
-	s.Migrate(ctx, "m1", nil)
+	s.Add(ctx, ovc.KindVM, "m1", ovc.Running, ovc.Model{}) // it exists already
+	s.Migrate(ctx, "m1", &ovc.Options{Args: json.RawMessage(`{"node":"n2"}`)})
 	destroying, _ := s.Do(ctx, ovc.KindVM, "m1", ovc.Destroy, nil)
 	fmt.Println("m1 is", destroying.Admitted().State)
 	_, err := s.Do(ctx, ovc.KindVM, "m1", ovc.Stop, nil)
@@ -33,9 +33,9 @@ func Example() {
 	close(migrated)
 	destroying.Wait(ctx)
 	// Output:
-	// deploy m1
 	// m1 is DESTROYING
 	// 409 Cannot execute action at this time
+	// to {"node":"n2"}
 	// migrate m1
 	// stop m1
 	// delete m1
@@ -125,7 +125,7 @@ func ExampleTransitionStates() {
 func ExampleService_UpdateStatus() {
 	ctx := context.Background()
 	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
-	vm, err := s.Add(ctx, ovc.KindVM, "m1", ovc.Model{})
+	vm, err := s.Add(ctx, ovc.KindVM, "m1", "", ovc.Model{})
 	fmt.Println(vm.State, err)
 	vm, err = s.UpdateStatus(ctx, ovc.KindVM, "m1", ovc.Virtual, ovc.Deploying)
 	fmt.Println(vm.State, err)

@@ -139,7 +139,8 @@ func (s *Service) empty(ctx context.Context, kind Kind) (begun []*Handle, err er
 	}
 	for rec, failed := range m.All(ctx, lifecycle.Select[State]{States: bins, Overdue: true}) {
 		if failed != nil {
-			return begun, errors.Join(err, failed)
+			err = errors.Join(err, failed) // of one record, or the last one
+			continue
 		}
 		j := job{Kind: kind, ID: rec.ID, Methods: []Event{Destroy}}
 		work := lifecycle.Named(methods, j.encode())

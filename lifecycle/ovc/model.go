@@ -1,17 +1,42 @@
 package ovc
 
-import "github.com/interlock-go/interlock/lifecycle"
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
 
 // Model is the content of an object besides its status. If an action does not succeed, the
-// model is restored. The service changes VM and Disks together with the status.
+// model is restored. The service changes VM and Disks together with the status. A copy
+// shares Disks, Attributes and Args.
 type Model struct {
 	// VM is the machine that a disk is attached to, from the start of the attachment to
 	// the start of the detachment. A disk that was deleted with its machine keeps it.
 	VM string `json:"vm,omitempty"`
 	// Disks are the disks that are attached to a machine.
 	Disks []string `json:"disks,omitempty"`
-	// Labels belong to the user.
-	Labels map[string]string `json:"labels,omitempty"`
+	// Attributes are content of the program that uses the package, such as labels: a JSON
+	// value, or nil. The package does not read them. [Options].Attributes replaces them.
+	Attributes json.RawMessage `json:"attributes,omitempty"`
+	// Args are [Options].Args of the action that [Service.Do] has begun last; nil if it
+	// had none.
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+// check refuses the model of an object that is to be added in a state.
+func (m *Model) check(kind Kind, state State) error {
+	attached := kind == KindDisk && slices.Contains([]State{Assigned, ToBeDeleted}, state)
+	holds := kind == KindVM && !slices.Contains([]State{Virtual, Destroyed}, state)
+	switch {
+	case m.VM != "" && !attached:
+		return invalid("%s in %s is attached to no machine, such as %q", kind, state, m.VM)
+	case len(m.Disks) > 0 && !holds:
+		return invalid("%s in %s has no disks, such as %q", kind, state, m.Disks[0])
+	case m.Args != nil:
+		return invalid("arguments belong to an action")
+	}
+	return nil
 }
 
 type (

@@ -139,7 +139,7 @@ func TestModel(t *testing.T) {
 		s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 		ref := newReference()
 		add := func(kind ovc.Kind, id string) {
-			rec, err := s.Add(ctx, kind, id, ovc.Model{})
+			rec, err := s.Add(ctx, kind, id, "", ovc.Model{})
 			require.NoError(t, err)
 			ref.objects[id] = &refObject{kind: kind, state: rec.State}
 			gates[id] = make(chan error)

@@ -25,6 +25,13 @@ type Options struct {
 	// Timeout is how long the action may take once it has begun. Default: no
 	// limit but that of self-healing.
 	Timeout time.Duration
+	// Args are arguments of the action for [Config].Method, such as the target of a
+	// migration: a JSON value. The record has them, see [Model].Args, but for a migration,
+	// which is in no record. Default: none.
+	Args json.RawMessage
+	// Attributes replace those of the object when the action begins, see [Model]. Default:
+	// they stay as they are.
+	Attributes json.RawMessage
 	// Reason is kept in the object's history.
 	Reason string
 	// Administrator: the request is an administrator's. Only administrators pause,
@@ -36,8 +43,9 @@ type Options struct {
 type Call struct {
 	Kind   Kind
 	ID     string
-	Method Event    // such as [Stop]; [Destroy] of a machine is stop, delete and destroy in sequence
-	Disks  []string // that are attached, detached, or deleted with the machine
+	Method Event           // such as [Stop]; [Destroy] of a machine is stop, delete and destroy in sequence
+	Disks  []string        // that are attached, detached, or deleted with the machine
+	Args   json.RawMessage // of [Options]; each method of the sequence has them
 }
 
 // Migrate is the method of [Service.Migrate]. No table has it.
@@ -48,10 +56,11 @@ const methods = "methods"
 
 // job is the work of an action in its record.
 type job struct {
-	Kind    Kind     `json:"kind"`
-	ID      string   `json:"id"`
-	Methods []Event  `json:"methods"`
-	Disks   []string `json:"disks,omitempty"`
+	Kind    Kind            `json:"kind"`
+	ID      string          `json:"id"`
+	Methods []Event         `json:"methods"`
+	Disks   []string        `json:"disks,omitempty"`
+	Args    json.RawMessage `json:"args,omitempty"`
 }
 
 // Do requests an action on an object and returns after its admission: the
@@ -80,6 +89,9 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 	if options == nil {
 		options = &Options{}
 	}
+	if err := options.check(); err != nil {
+		return nil, err
+	}
 	if options.With != "" && !takesTwo(kind, action) {
 		return nil, invalid("%s of a %s has no other object", action, kind)
 	}
@@ -97,6 +109,18 @@ func (s *Service) Do(ctx context.Context, kind Kind, id string, action Event, op
 		}
 	}
 	return h, refusal(kind, id, err)
+}
+
+// check refuses arguments that cannot be recorded.
+func (o *Options) check() error {
+	switch {
+	case len(o.Args) == 0:
+	case !json.Valid(o.Args):
+		return invalid("the arguments are no JSON")
+	case o.Run != nil:
+		return invalid("a function instead of the methods has no arguments")
+	}
+	return nil
 }
 
 // administrative are the actions on the virtual firewall of a cloudspace.
@@ -126,11 +150,11 @@ func (r *request) do(ctx context.Context) (*Handle, error) {
 		return r.withDisks(ctx)
 	}
 	m := r.s.managers[r.kind]
-	return m.Do(ctx, r.id, r.action, API, r.work(r.job()), r.change())
+	return m.Do(ctx, r.id, r.action, API, r.work(r.job()), r.ownChange(nil))
 }
 
 func (r *request) job(disks ...string) job {
-	j := job{Kind: r.kind, ID: r.id, Methods: []Event{r.action}, Disks: disks}
+	j := job{Kind: r.kind, ID: r.id, Methods: []Event{r.action}, Disks: disks, Args: r.options.Args}
 	if r.kind == KindVM && r.action == Destroy {
 		j.Methods = []Event{Stop, Delete, Destroy}
 	}
@@ -138,6 +162,23 @@ func (r *request) job(disks ...string) job {
 }
 
 func (r *request) change() *change { return &change{Reason: r.options.Reason} }
+
+// ownChange is the change of the requested object: it has the arguments, and may get other
+// attributes.
+func (r *request) ownChange(edit func(*Model) error) *change {
+	c := r.change()
+	c.Edit = func(m *Model) error {
+		m.Args = r.options.Args
+		if len(r.options.Attributes) > 0 {
+			m.Attributes = r.options.Attributes
+		}
+		if edit == nil {
+			return nil
+		}
+		return edit(m)
+	}
+	return c
+}
 
 func (r *request) work(j job) lifecycle.Work {
 	work := lifecycle.Named(methods, j.encode())
@@ -166,8 +207,11 @@ func (s *Service) Migrate(ctx context.Context, vm string, options *Options) (*qu
 	if options == nil {
 		options = &Options{}
 	}
-	if options.With != "" {
-		return nil, invalid("a migration has no other object")
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	if options.With != "" || len(options.Attributes) > 0 {
+		return nil, invalid("a migration has no other object, and changes no attributes")
 	}
 	m := s.managers[KindVM]
 	rec, err := m.Get(ctx, vm)
@@ -211,7 +255,7 @@ func (s *Service) handle(ctx context.Context, args []byte) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.config.Method(ctx, Call{Kind: j.Kind, ID: j.ID, Method: method, Disks: j.Disks}); err != nil {
+		if err := s.config.Method(ctx, Call{Kind: j.Kind, ID: j.ID, Method: method, Disks: j.Disks, Args: j.Args}); err != nil {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 	}
@@ -234,7 +278,7 @@ func (s *Service) begins(ctx context.Context) error {
 func (j *job) encode() []byte {
 	data, err := json.Marshal(j)
 	if err != nil {
-		panic("ovc: " + err.Error()) // strings can be encoded
+		panic("ovc: " + err.Error()) // strings and valid JSON can be encoded
 	}
 	return data
 }

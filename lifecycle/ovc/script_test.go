@@ -143,7 +143,7 @@ func (s *script) commands() map[string]scripttest.Command {
 	q := s.service.Queuer()
 	return map[string]scripttest.Command{
 		"add": func(t *testing.T, a *scripttest.Args) string {
-			rec, err := s.service.Add(t.Context(), ovc.Kind(a.Word()), a.Word(), ovc.Model{})
+			rec, err := s.service.Add(t.Context(), ovc.Kind(a.Word()), a.Word(), "", ovc.Model{})
 			return answer(string(rec.State), err)
 		},
 		"do":  s.do,

@@ -24,10 +24,10 @@ type Config struct {
 	StuckAfter time.Duration
 	// Retention is the time of objects in the recycle bin. Default: [Retention].
 	Retention time.Duration
-	// Observe runs for every object that is stuck. It may look at the real object,
-	// and returns the event that reports what has happened to it, and the actor, such
-	// as [Done] by [Worker]. Without an actor, the object returns to its origin.
-	// Default: none.
+	// Observe runs for every object that is stuck, whose payload is a [Model] as JSON. It
+	// may look at the real object, and returns the event that reports what has happened
+	// to it, and the actor, such as [Done] by [Worker]. Without an actor, the object
+	// returns to its origin. Default: none.
 	Observe func(ctx context.Context, stuck lifecycle.StoredRecord) (Event, fsm.Actor, error)
 	// Owner is this process, if several work on one store. Default: none; the
 	// actions of a dead process are then found by their deadlines only.
@@ -121,17 +121,28 @@ func (s *Service) Close(ctx context.Context) error {
 // overrides. It is nil for a value that is not a kind.
 func (s *Service) Objects(kind Kind) *Manager { return s.managers[kind] }
 
-// Add adds an object in the initial state of its kind: VIRTUAL, MODELED, CONFIRMED or
-// ENABLED. It takes the labels of the model only.
+// Add adds an object in a static state. The empty state is the initial one of the kind:
+// VIRTUAL, MODELED, CONFIRMED or ENABLED. Any other state is for an object that exists
+// already; nothing is performed, and its time in the recycle bin counts from now. A disk
+// that is attached is added with its VM, and the machine with its Disks: the service
+// compares neither with the other.
 //
-// Errors: [lifecycle.ErrExists], [lifecycle.ErrInvalid], and the store's.
-// Nothing is written then.
-func (s *Service) Add(ctx context.Context, kind Kind, id string, model Model) (Record, error) {
+// Errors: [lifecycle.ErrExists]; [lifecycle.ErrInvalid] for a transition state, for
+// attributes that are no JSON, for the VM of a disk that is neither ASSIGNED nor
+// TOBEDELETED and for Disks of anything but a deployed machine; [fsm.ErrUnknownState];
+// and the store's. Nothing is written then.
+func (s *Service) Add(ctx context.Context, kind Kind, id string, state State, model Model) (Record, error) {
 	m, err := s.manager(kind)
 	if err != nil {
 		return Record{}, err
 	}
-	return m.Add(ctx, id, API, Model{Labels: model.Labels}, nil)
+	if state == "" {
+		state = kind.Machine().StateAt(kind.Machine().Table().Initial)
+	}
+	if err := model.check(kind, state); err != nil {
+		return Record{}, err
+	}
+	return m.AddAt(ctx, id, state, API, model, nil)
 }
 
 // Get returns an object. Errors: [lifecycle.ErrNotFound],

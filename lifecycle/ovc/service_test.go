@@ -2,6 +2,7 @@ package ovc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -20,7 +21,7 @@ import (
 
 func add(t testing.TB, s *ovc.Service, kind ovc.Kind, id string, model ovc.Model) ovc.Record {
 	t.Helper()
-	rec, err := s.Add(t.Context(), kind, id, model)
+	rec, err := s.Add(t.Context(), kind, id, "", model)
 	require.NoError(t, err)
 	return rec
 }
@@ -109,9 +110,9 @@ func TestMethods(t *testing.T) {
 	}})
 	ctx := t.Context()
 	running(t, s, "m")
-	add(t, s, ovc.KindDisk, "d", ovc.Model{Labels: map[string]string{"size": "50"}, VM: "x", Disks: []string{"y"}})
+	add(t, s, ovc.KindDisk, "d", ovc.Model{Attributes: json.RawMessage(`{"size":50}`)})
 	disk := perform(t, s, ovc.KindDisk, "d", ovc.Assign, &ovc.Options{With: "m", Reason: "ann asks"})
-	require.Equal(t, ovc.Model{VM: "m", Labels: map[string]string{"size": "50"}}, disk.Payload)
+	require.Equal(t, ovc.Model{VM: "m", Attributes: json.RawMessage(`{"size":50}`)}, disk.Payload)
 	ticket := migrate(t, s, "m", nil)
 	require.NoError(t, ticket.Wait(ctx))
 	perform(t, s, ovc.KindVM, "m", ovc.Destroy, nil)
@@ -170,7 +171,7 @@ func TestInvalid(t *testing.T) {
 	running(t, s, "m")
 	for name, call := range map[string]func() error{
 		"get":         func() error { _, err := s.Get(ctx, "server", "m"); return err },
-		"empty id":    func() error { _, err := s.Add(ctx, ovc.KindVM, "", ovc.Model{}); return err },
+		"empty id":    func() error { _, err := s.Add(ctx, ovc.KindVM, "", "", ovc.Model{}); return err },
 		"update kind": func() error { _, err := s.UpdateStatus(ctx, "server", "m", "", ""); return err },
 		"migrate":     func() error { _, err := s.Migrate(ctx, "m", &ovc.Options{With: "n"}); return err },
 		"run":         func() error { return s.Run(ctx, -1, nil) },

@@ -25,7 +25,7 @@ func TestUpdateStatusOverAllPairs(t *testing.T) {
 	put := func(kind ovc.Kind, states ...ovc.State) string {
 		n++
 		id := fmt.Sprint("o", n)
-		rec, err := s.Add(ctx, kind, id, ovc.Model{})
+		rec, err := s.Add(ctx, kind, id, "", ovc.Model{})
 		require.NoError(t, err)
 		if rec.State != states[0] {
 			_, err = s.Objects(kind).Override(ctx, id, states[0], ovc.API, "test", nil)
@@ -74,7 +74,7 @@ func TestUpdateStatusOfAnotherStatus(t *testing.T) {
 	ctx := t.Context()
 	s := ovc.Must(lifecycle.NewMemoryStore(), nil)
 	for kind := range ovc.Kinds() {
-		rec, err := s.Add(ctx, kind, "7", ovc.Model{})
+		rec, err := s.Add(ctx, kind, "7", "", ovc.Model{})
 		require.NoError(t, err)
 		names := append(slices.Collect(kind.Machine().States()), "FLYING", "")
 		for _, status := range names {

@@ -1,0 +1,206 @@
+package edgecloud_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/lifecycle/edgecloud"
+)
+
+func attributes(text string) func(*edgecloud.ClusterSpec) error {
+	return func(s *edgecloud.ClusterSpec) error { s.Attributes = json.RawMessage(text); return nil }
+}
+
+// The attributes are content like any other: an update replaces them, an order has them,
+// and an undo restores those from before.
+func TestAttributes(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	has := func(want string) {
+		t.Helper()
+		now, err := c.Clusters.Get(ctx, "c")
+		require.NoError(t, err)
+		require.Equal(t, want, string(now.Payload.Attributes))
+	}
+	spec := edgecloud.ClusterSpec{Cloudlet: "b", Attributes: json.RawMessage(`{"zone":"a"}`)}
+	rec, err := c.Clusters.Create(ctx, "c", spec, nil)
+	require.NoError(t, err)
+	report(t, c, rec, edgecloud.Ready)
+	has(`{"zone":"a"}`)
+	rec, err = c.Clusters.Update(ctx, "c", attributes(`{"zone":"b"}`), nil)
+	require.NoError(t, err)
+	has(`{"zone":"b"}`)
+	orders, err := c.Orders(ctx, "b")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"zone":"b"}`, string(orders[0].Cluster.Attributes))
+	report(t, c, rec, edgecloud.UpdateError)
+	_, err = c.Clusters.Undo(ctx, "c", 0, "")
+	require.NoError(t, err)
+	has(`{"zone":"a"}`)
+	rec, err = c.Clusters.Update(ctx, "c", attributes(""), nil)
+	require.NoError(t, err)
+	report(t, c, rec, edgecloud.Ready)
+	has("")
+}
+
+// Attributes that are no JSON, or too large, are refused, and nothing changes.
+func TestBadAttributes(t *testing.T) {
+	ctx := t.Context()
+	s := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+	c := newCoordinator(t, s)
+	createCluster(t, c, "c")
+	s.before = func(method, _ string) { require.NotEqual(t, "commit", method) }
+	for _, text := range []string{"{", "no JSON", `"` + strings.Repeat("x", 1<<20) + `"`} {
+		bad := json.RawMessage(text)
+		_, err := c.Clusters.Create(ctx, "d", edgecloud.ClusterSpec{Cloudlet: "b", Attributes: bad}, nil)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c", Attributes: bad}, nil)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = c.Clusters.Update(ctx, "c", attributes(text), nil)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		_, err = c.Clusters.Add(ctx, "d", edgecloud.Ready, edgecloud.ClusterSpec{Cloudlet: "b", Attributes: bad})
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+}
+
+// Instances that exist already are added at rest, and then are like those that were
+// created: no sweep removes one in an error state.
+func TestAdd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		c := newCoordinator(t, lifecycle.NewMemoryStore())
+		for _, state := range []edgecloud.State{edgecloud.Ready, edgecloud.CreateError, edgecloud.UpdateError, edgecloud.DeleteError} {
+			spec := edgecloud.ClusterSpec{Cloudlet: "b", Nodes: 2, Results: json.RawMessage(`{"address":"10.0.0.1"}`)}
+			rec, err := c.Clusters.Add(ctx, string(state), state, spec)
+			require.NoError(t, err)
+			require.Equal(t, state, rec.State)
+			require.Equal(t, spec, rec.Payload)
+			_, err = c.Apps.Add(ctx, "in "+string(state), edgecloud.Ready, edgecloud.AppSpec{ClusterInst: string(state)})
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Hour)
+		results, err := c.Sweep(ctx)
+		require.NoError(t, err)
+		require.Empty(t, results)
+		_, err = c.Clusters.Delete(ctx, "Ready", nil)
+		require.ErrorIs(t, err, edgecloud.ErrInUse)
+		_, err = c.Apps.Delete(ctx, "in Ready", nil)
+		require.NoError(t, err)
+		answer(ctx, c)
+		_, err = c.Clusters.Delete(ctx, "Ready", nil)
+		require.NoError(t, err)
+		_, err = c.Clusters.Undo(ctx, "UpdateError", 0, "")
+		require.NoError(t, err)
+		requireCluster(t, c, "UpdateError", edgecloud.Ready)
+		_, err = c.Clusters.Update(ctx, "UpdateError", nil, nil)
+		require.NoError(t, err)
+	})
+}
+
+// An object that is not at rest, exists, or has no parent, is not added.
+func TestAddRefusals(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	createCluster(t, c, "c")
+	spec := edgecloud.ClusterSpec{Cloudlet: "b"}
+	for _, x := range []struct {
+		id    string
+		state edgecloud.State
+		spec  edgecloud.ClusterSpec
+		want  error
+		text  string
+	}{
+		{"d", edgecloud.Updating, spec, lifecycle.ErrInvalid, `state "Updating" is transitional`},
+		{"d", edgecloud.NotPresent, spec, lifecycle.ErrInvalid, `state "NotPresent" is absent`},
+		{"d", "Flying", spec, fsm.ErrUnknownState, "Flying"},
+		{"d", edgecloud.Ready, edgecloud.ClusterSpec{}, lifecycle.ErrInvalid, "needs a cloudlet"},
+		{"d", edgecloud.Ready, edgecloud.ClusterSpec{Cloudlet: "other"}, lifecycle.ErrPrecondition, "other"},
+		{"c", edgecloud.Ready, spec, lifecycle.ErrExists, ""},
+	} {
+		_, err := c.Clusters.Add(ctx, x.id, x.state, x.spec)
+		require.ErrorIs(t, err, x.want)
+		require.ErrorContains(t, err, x.text)
+	}
+	app := edgecloud.AppSpec{ClusterInst: "gone"}
+	_, err := c.Apps.Add(ctx, "a", edgecloud.Ready, app)
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+	app.ClusterInst = "c"
+	_, err = c.Clusters.Delete(ctx, "c", nil)
+	require.NoError(t, err)
+	_, err = c.Apps.Add(ctx, "a", edgecloud.Ready, app)
+	require.ErrorIs(t, err, lifecycle.ErrPrecondition)
+}
+
+// A report about an AppInst whose ClusterInst was removed by an override comes from the
+// cloudlet where the app was requested.
+func TestReportsWithoutCluster(t *testing.T) {
+	ctx := t.Context()
+	c := newCoordinator(t, lifecycle.NewMemoryStore())
+	_, err := c.Cloudlets.StartUp(ctx, "oslo", 7, "v1")
+	require.NoError(t, err)
+	require.NoError(t, c.Cloudlets.Gathered(ctx, "oslo", 7))
+	createCluster(t, c, "c")
+	app, err := c.Apps.Create(ctx, "a", edgecloud.AppSpec{ClusterInst: "c"}, nil)
+	require.NoError(t, err)
+	_, err = c.Clusters.Manager().Override(ctx, "c", edgecloud.NotPresent, "operator", "it burnt down", nil)
+	require.NoError(t, err)
+	receive := func(notifyID int64, op lifecycle.OpID, state edgecloud.State) lifecycle.Verdict {
+		t.Helper()
+		v, err := c.Answer(ctx, notifyID, appKey("a"), edgecloud.Report{Operation: op, State: state})
+		require.NoError(t, err)
+		return v
+	}
+	require.Equal(t, lifecycle.Stale, receive(7, app.Operation, edgecloud.Ready))
+	require.Equal(t, lifecycle.Stale, receive(0, app.Operation, edgecloud.Ready))
+	require.Equal(t, lifecycle.Applied, receive(1, app.Operation, edgecloud.Ready))
+	app, err = c.Apps.Delete(ctx, "a", nil)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Stale, receive(7, app.Operation, edgecloud.NotPresent))
+	require.Equal(t, lifecycle.Applied, receive(1, app.Operation, edgecloud.NotPresent))
+}
+
+// A record that cannot be read hides no other one, and the error names it.
+func TestListsWithForeignRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		store := lifecycle.NewMemoryStore()
+		c := newCoordinator(t, store)
+		for _, id := range []string{"c1", "c2", "c3"} {
+			_, err := c.Clusters.Create(ctx, id, edgecloud.ClusterSpec{Cloudlet: "b"}, nil)
+			require.NoError(t, err)
+		}
+		makeForeign(t, store, clusterKey("c1"))
+		orders, err := c.Orders(ctx, "b")
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		require.ErrorContains(t, err, "c1")
+		require.Len(t, orders, 2)
+		time.Sleep(time.Hour)
+		_, err = c.Sweep(ctx) // the operations fail
+		require.NoError(t, err)
+		makeForeign(t, store, clusterKey("c2"))
+		time.Sleep(time.Hour)
+		_, err = c.Sweep(ctx)
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		require.ErrorContains(t, err, "c2")
+		requireCluster(t, c, "c3", edgecloud.NotPresent)
+	})
+}
+
+// makeForeign replaces the content of a record by one that cannot be read.
+func makeForeign(t *testing.T, store lifecycle.Store, key lifecycle.Key) {
+	t.Helper()
+	at, err := store.Get(t.Context(), key)
+	require.NoError(t, err)
+	later := at
+	later.Payload, later.Sequence = []byte(`"of another version"`), at.Sequence+1
+	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
+		{Expect: at.Revision, From: at.State, FromOrigin: at.Origin, To: later},
+	}}))
+}
