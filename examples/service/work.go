@@ -43,7 +43,8 @@ func create(ctx context.Context, cloud *provider, image string) error {
 // workOf returns the work of an event: by name, so that another replica can do it.
 func workOf(event Event, args string) lifecycle.Work {
 	work := lifecycle.Named(string(event), []byte(args))
-	work.Timeout = time.Minute
+	work.Timeout = time.Minute // of one attempt
+	work.Retries = lifecycle.Retries{Attempts: 5}
 	return work
 }
 
