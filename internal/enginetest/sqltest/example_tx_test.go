@@ -124,4 +124,3 @@ func Example_bun() {
 	// lifecycle: fire order "4711": pay by customer in paying: cannot execute action at this time
 	// paying 1
 }
-
