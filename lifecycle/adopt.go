@@ -29,8 +29,11 @@ import (
 //   - the errors of Override, such as [errors.ErrUnsupported] from a store that has no place
 //     for the operation id.
 //
-// Correct these in the store, and call Adopt again. The error is [ErrInvalid] for an actor or
-// a reason that is empty or blank, or the store's or the context's; it ends Adopt.
+// Correct these in the store, and call Adopt again. [Manager.AddAt] is for an object that
+// the store does not have.
+//
+// The error is [ErrInvalid] for an actor or a reason that is empty or blank, the store's or
+// the context's. It ends Adopt.
 func (m *Manager[S, E, T]) Adopt(ctx context.Context, actor fsm.Actor, reason string) (adopted int, unplaced []Record[S, T], err error) {
 	if err := checkSigned("an adoption", actor, reason); err != nil {
 		return 0, nil, m.core.failed("adopt", "", err)

@@ -19,8 +19,8 @@ import (
 //
 // Errors, in addition to those of the interface: [lifecycle.ErrInvalid] for names
 // that are not up to 255 bytes of UTF-8 without NUL; [errors.ErrUnsupported] for
-// values that an existing table has no column for; [ErrRollback] in a transaction of the caller; [ErrHistory] if a table was restored
-// without the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what
+// values that an existing table has no column for; [ErrRollback] in a transaction of the
+// caller; [ErrHistory] if a table was restored without the other. In a Reason, and in topics and keys of messages, U+FFFD replaces what
 // is not UTF-8.
 func (s *Store) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	p, err := s.plan(c)

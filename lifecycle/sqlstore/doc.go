@@ -66,6 +66,16 @@
 //   - A table without a revision column is not supported: the state alone cannot show
 //     that an object left a state and came back. Add the column first.
 //
+// # An existing table
+//
+//  1. Call [Migrate]: owners, messages and the history are in the store's own tables.
+//  2. Describe the table by an [ExistingTable]: the columns that it has, and names for those
+//     that it lacks. Name business columns in Fields, and types in Types.
+//  3. Call [Open] with it in [Config.Tables]. A [TableError] has every fault and the ALTER
+//     statements. [ExistingTable.Schema] makes a new table instead.
+//  4. Create the manager. [lifecycle.New] names a column that the machine needs.
+//  5. Call [lifecycle.Manager.Adopt] once. It returns the rows that fit no state.
+//
 // # Versions of the tables
 //
 // The table interlock_schema has one row, with the version of the tables and the oldest

@@ -34,6 +34,9 @@ import (
 //     they are on disk, and so does PostgreSQL with synchronous_commit=off. A caller that
 //     has read such a record then overwrites the record that took its number.
 //
+// On PostgreSQL and MySQL the creation of an object leaves a row without a state in the
+// store's own tables. A commit that requires the absence of the object locks that row.
+//
 // Another program that writes to these columns must write another Revision too, or a
 // trigger must. Every change that was decided on the row before is then a conflict. If
 // only State is written, a change is a conflict until State is changed back. If only

@@ -105,13 +105,12 @@ func (s *session) verifyExisting(ctx context.Context, t *table, objects bool) er
 
 // missing notes a column that the table lacks.
 func (s *session) missing(e *TableError, t *table, v value) {
-	fix := ""
+	fix := fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.column[v], s.e.typeOf(t, v))
 	switch {
-	case v == vID || v == vState: // no value fits all rows
+	case v == vID || v == vState:
+		fix = "" // no value fits all rows
 	case slices.Contains(required, v):
-		fix = fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s NOT NULL DEFAULT 0", t.name, t.column[v], s.e.typeOf(t, v))
-	default:
-		fix = fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s", t.name, t.column[v], s.e.typeOf(t, v))
+		fix += " NOT NULL DEFAULT 0"
 	}
 	e.fault(fix, "table %s lacks %s", e.Table, s.e.unquoted(t.column[v]))
 }

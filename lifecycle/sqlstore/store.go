@@ -49,8 +49,8 @@ func (c *Config) resolved() (Config, error) {
 	return r, nil
 }
 
-// Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for concurrent use; in a transaction of the caller it is as safe
-// as the transaction. A Store must not be copied.
+// Store keeps records in a database. [Open] and [Store.WithTx] make one. It is safe for
+// concurrent use; in a transaction of the caller it is as safe as the transaction. A Store must not be copied.
 type Store struct {
 	*shared
 	tx *sql.Tx // the caller's transaction; nil: none
@@ -108,43 +108,6 @@ func Open(ctx context.Context, db *sql.DB, d Dialect, config *Config) (*Store, e
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// verified returns the layout of the store's own tables, and those of the existing tables by
-// machine. It refuses tables that lack what their layouts need.
-func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layout, tables map[string]*layout, err error) {
-	probe := e.session(db)
-	about, err := probe.schema(ctx, c.Prefix)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, tables = e.own(c.Prefix, about.version), make(map[string]*layout)
-	own.floor = about.floor
-	if err := probe.verify(ctx, own); err != nil {
-		return nil, nil, err
-	}
-	if err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
-		return nil, nil, err
-	}
-	if len(c.Tables) > 0 {
-		if err := probe.verifySession(ctx); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i := range c.Tables {
-		l, err := c.Tables[i].layout(e, own)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case tables[l.machine] != nil:
-			return nil, nil, fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, l.machine)
-		}
-		if err := probe.verify(ctx, l); err != nil {
-			return nil, nil, err
-		}
-		tables[l.machine] = l
-	}
-	return own, tables, nil
 }
 
 func (d Dialect) check(db *sql.DB) error {

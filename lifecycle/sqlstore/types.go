@@ -164,7 +164,7 @@ type typedArg struct {
 	typ *Type
 }
 
-// typed returns the value of a column for a text, which [layout.check] has accepted. An
+// typed returns the value of a column for a text, which checkTyped has accepted. An
 // empty name, and a payload that is nil, are NULL.
 func (t *Type) typed(x any) any {
 	text, isText := x.(string)

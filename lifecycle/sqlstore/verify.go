@@ -11,6 +11,43 @@ import (
 	"github.com/interlock-go/interlock/lifecycle"
 )
 
+// verified returns the layout of the store's own tables, and those of the existing tables by
+// machine. It refuses tables that lack what their layouts need.
+func (e *engine) verified(ctx context.Context, db *sql.DB, c *Config) (own *layout, tables map[string]*layout, err error) {
+	probe := e.session(db)
+	about, err := probe.schema(ctx, c.Prefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, tables = e.own(c.Prefix, about.version), make(map[string]*layout)
+	own.floor = about.floor
+	if err := probe.verify(ctx, own); err != nil {
+		return nil, nil, err
+	}
+	if err := probe.verifyColumns(ctx, c.Prefix+"messages", []string{"number", "topic", "subject", "payload"}); err != nil {
+		return nil, nil, err
+	}
+	if len(c.Tables) > 0 {
+		if err := probe.verifySession(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range c.Tables {
+		l, err := c.Tables[i].layout(e, own)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case tables[l.machine] != nil:
+			return nil, nil, fmt.Errorf("%w: two existing tables for machine %q", lifecycle.ErrInvalid, l.machine)
+		}
+		if err := probe.verify(ctx, l); err != nil {
+			return nil, nil, err
+		}
+		tables[l.machine] = l
+	}
+	return own, tables, nil
+}
+
 // verify refuses tables that lack what a layout needs.
 func (s *session) verify(ctx context.Context, l *layout) error {
 	for _, t := range []*table{&l.objects, &l.history} {

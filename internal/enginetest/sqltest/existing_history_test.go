@@ -67,6 +67,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 type usersStores struct {
 	stores
 	removed string
+	mixed   bool // only objects of one machine of the suite are in the user's table
 	bare    bool // no history of the user's, no columns for Admission and ChangeToken
 }
 
@@ -77,6 +78,9 @@ func (s *usersStores) by(t testing.TB, w way) lifecycle.Store {
 	m := made{way: w, db: pool(t, w), prefix: fmt.Sprintf("u%d_", prefixes.Add(1))}
 	require.NoError(t, sqlstore.Migrate(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix}))
 	m.table = users(t, m.db, s.e, m.prefix, s.removed)
+	if s.mixed {
+		m.table.Machine = plain
+	}
 	if s.bare {
 		m.table.ExistingHistory, m.table.Columns.Admission, m.table.Columns.ChangeToken = sqlstore.ExistingHistory{}, "", ""
 	}
@@ -101,6 +105,10 @@ func (s *usersStores) over(t testing.TB, m made) lifecycle.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), m.db, s.e.dialect, &sqlstore.Config{Prefix: m.prefix, Tables: []sqlstore.ExistingTable{m.table}})
 	require.NoError(t, err)
+	if s.mixed {
+		s.made[store] = m
+		return store
+	}
 	s.made[oneKind{store}] = m
 	return oneKind{store}
 }

@@ -63,7 +63,11 @@ func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
 	sent.Changes = append([]lifecycle.StoredChange(nil), c.Changes...)
 	sent.Require = append([]lifecycle.Precondition(nil), c.Require...)
 	for i := range sent.Changes {
-		sent.Changes[i].To.Key = inside(c.Changes[i].To.Key)
+		ch := &sent.Changes[i]
+		ch.To.Key = inside(c.Changes[i].To.Key)
+		if ch.Request != "" && ch.To.Machine == kind {
+			ch.Request = before(c.Changes[i].To.Machine) + ch.Request
+		}
 	}
 	for i := range sent.Require {
 		sent.Require[i].Key = inside(c.Require[i].Key)
@@ -79,6 +83,9 @@ func (o oneKind) Commit(ctx context.Context, c *lifecycle.Commit) error {
 				break
 			}
 		}
+	}
+	if repeated, ok := errors.AsType[*lifecycle.RepeatedError](err); ok {
+		repeated.Row = outside(repeated.Row)
 	}
 	if err == nil {
 		for i := range c.Changes {
@@ -114,4 +121,28 @@ func (o oneKind) History(ctx context.Context, key lifecycle.Key, after uint64, l
 		list[i].Key = key
 	}
 	return list, err
+}
+
+func (o oneKind) Requested(ctx context.Context, machine, request string) (lifecycle.HistoryRow, error) {
+	if machine == owners {
+		return o.Store.Requested(ctx, machine, request)
+	}
+	row, err := o.Store.Requested(ctx, kind, before(machine)+request)
+	return outside(row), err
+}
+
+// outside returns a history row with the key and the request as the suite knows them.
+func outside(row lifecycle.HistoryRow) lifecycle.HistoryRow {
+	if row.Machine != kind {
+		return row
+	}
+	row.Machine = plain
+	kindsMu.Lock()
+	defer kindsMu.Unlock()
+	for machine, prefix := range kinds {
+		if prefix != "" && strings.HasPrefix(row.ID, prefix) {
+			row.Machine, row.ID, row.Request = machine, strings.TrimPrefix(row.ID, prefix), strings.TrimPrefix(row.Request, prefix)
+		}
+	}
+	return row
 }

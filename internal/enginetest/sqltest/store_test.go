@@ -17,6 +17,22 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// TestStoreOfBothTables: the objects of one machine of the suite are in a user's table, and
+// those of all others in the library's own. INTERLOCK_LONG runs all demands.
+func TestStoreOfBothTables(t *testing.T) {
+	onEach(t, func(t *testing.T, e engine) {
+		if !long() {
+			e = unhurried(e)
+		}
+		s := usersStores{stores: *newStores(t, e, sqlstore.Config{}), mixed: true, bare: true}
+		config := s.testConfig()
+		if !long() {
+			config.Groups = []string{"Get", "Commit", "Token", "Transaction", "Request", "Concurrent", "Model"}
+		}
+		storetest.Run(t, s.new, config)
+	})
+}
+
 // TestExistingTableWithOwnHistory: the history of a user's table is in the library's own
 // tables. INTERLOCK_LONG runs all demands.
 func TestExistingTableWithOwnHistory(t *testing.T) {
@@ -28,7 +44,7 @@ func TestExistingTableWithOwnHistory(t *testing.T) {
 		config := s.testConfig()
 		if !long() {
 			config.Groups = []string{
-				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Concurrent", "Messages",
+				"Capabilities", "Get", "Commit", "Metadata", "Numbers", "Token", "Transaction", "Concurrent", "Messages", "Request",
 			}
 		}
 		storetest.Run(t, s.new, config)

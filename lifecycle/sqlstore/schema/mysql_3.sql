@@ -15,8 +15,8 @@ ALTER TABLE interlock_history ADD COLUMN fingerprint varbinary(255);
 
 CREATE UNIQUE INDEX interlock_history_request ON interlock_history (machine, request);
 
--- The objects with times and payloads that a person can read, in the time zone of the
--- session. A payload that a Manager has written is JSON. Only people use the view.
+-- The objects with readable times and payloads, in the time zone of the
+-- session. A payload that a Manager has written is JSON. The store does not use the view.
 CREATE OR REPLACE VIEW interlock_readable AS
 	SELECT CONVERT(machine USING utf8mb4) AS machine, CONVERT(id USING utf8mb4) AS id, CONVERT(state USING utf8mb4) AS state,
 		CONVERT(origin USING utf8mb4) AS origin, CONVERT(target USING utf8mb4) AS target, sequence, operation,
