@@ -2,8 +2,7 @@
 // rows of a table of its own. Copy the directory, and change vm.go, schema.sql and
 // provider.go.
 //
-//	go run . -migrate                                   # a SQLite file
-//	go run . -migrate -db postgres://localhost/fleet    # PostgreSQL, for several replicas
+//	go run . -migrate    # in a SQLite file; for several replicas: -db postgres://localhost/fleet
 //	curl -d '{"name": "vm-1", "image": "debian", "cpus": 2}' localhost:8080/vms
 //	curl localhost:8080/vms/vm-1
 //
@@ -11,7 +10,7 @@
 //
 //	vm.go        the table of a VM's life, and the quota guard
 //	schema.sql   the SQL table that keeps the records
-//	store.go     opens the database; maps the columns
+//	store.go     opens the database, maps the columns, and deletes old history
 //	provider.go  the cloud where the VMs run, simulated
 //	work.go      the manager of the VMs: work, its retries, and the log
 //	api.go       requests
@@ -100,6 +99,7 @@ func run(ctx context.Context, c config) error {
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx)) // heartbeats go on until the work has ended
 	group.Go(func() error { return owner.Run(alive) })
 	group.Go(func() error { return lifecycle.Run(ending, c.ttl/4, logSweep, vms) })
+	group.Go(func() error { trim(ending, store); return nil })
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err

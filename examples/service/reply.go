@@ -14,7 +14,7 @@ type view struct {
 	Name      string         `json:"name"`
 	State     State          `json:"state"`
 	Operation lifecycle.OpID `json:"operation,omitempty"`
-	Reason    string         `json:"reason,omitempty"` // why the VM has failed
+	Reason    string         `json:"reason,omitempty"` // of the last change, such as why the VM has failed
 	VM
 	Error string `json:"error,omitempty"` // the row cannot be read; only in lists
 }

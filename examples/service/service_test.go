@@ -58,6 +58,7 @@ func runScripts(t *testing.T, db string) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DB", db)
+			env.Values[streams{}] = &http.Response{}
 			for _, name := range []string{"A", "B"} {
 				l, err := net.Listen("tcp", "127.0.0.1:0")
 				if err != nil {
@@ -70,12 +71,15 @@ func runScripts(t *testing.T, db string) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"http": request, "until": until},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"http": request, "until": until, "stream": stream},
 	})
 }
 
-// patience is how long the scripts wait for a service to answer and to act.
-const patience = time.Minute
+// The scripts wait so long for a service to answer and to act, and look so often.
+const (
+	patience = time.Minute
+	interval = 20 * time.Millisecond
+)
 
 // request is the command
 //
@@ -116,8 +120,31 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 		if time.Now().After(end) {
 			ts.Fatalf("%s does not match %q: %s", args[1], args[0], body)
 		}
+		<-time.After(interval)
 	}
 }
+
+// stream is the commands
+//
+//	stream start URL
+//	stream end
+//
+// The first begins to read a stream, and the second one writes it to the standard output up
+// to its end.
+func stream(ts *testscript.TestScript, _ bool, args []string) {
+	open := ts.Value(streams{}).(*http.Response)
+	if args[0] == "start" {
+		answer, err := http.Get("http://" + args[1])
+		ts.Check(err)
+		*open = *answer
+		return
+	}
+	_, err := io.Copy(ts.Stdout(), open.Body)
+	ts.Check(errors.Join(err, open.Body.Close()))
+}
+
+// streams is the key of the stream that a script reads.
+type streams struct{}
 
 // send sends a request until it is answered. The body of a stream that does not end is cut
 // off after a second.
@@ -133,6 +160,7 @@ func send(ts *testscript.TestScript, method, address string, header http.Header,
 			if !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(end) {
 				ts.Fatalf("%s %s: %v", method, address, err)
 			}
+			<-time.After(interval)
 			continue
 		}
 		if strings.Contains(answer.Header.Get("Content-Type"), "event-stream") {

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	_ "embed"
 	"errors"
+	"log/slog"
 	"strings"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
 	_ "modernc.org/sqlite"             // driver sqlite
@@ -57,4 +59,20 @@ func open(ctx context.Context, name string, migrate bool) (*sql.DB, *sqlstore.St
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return db, store, nil
+}
+
+// trim deletes history that is older than 90 days, once an hour until ctx ends. A request
+// id is remembered as long as its row in the history.
+func trim(ctx context.Context, store *sqlstore.Store) {
+	every := time.NewTicker(time.Hour)
+	defer every.Stop()
+	for {
+		deleted, err := store.Trim(ctx, 90*24*time.Hour, 0)
+		slog.Debug("history was trimmed", "deleted", deleted, "error", err)
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
