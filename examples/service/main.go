@@ -51,7 +51,7 @@ func main() {
 	host, _ := os.Hostname()
 	flag.StringVar(&c.addr, "addr", "localhost:8080", "`address` of the HTTP API")
 	flag.StringVar(&c.db, "db", "vms.db", "a SQLite `file`, or the postgres:// URL of a database")
-	flag.StringVar(&c.name, "name", host, "name of this replica; each replica needs its own, and keeps it")
+	flag.StringVar(&c.name, "name", host, "name of this replica, different from those of all others")
 	flag.BoolVar(&c.migrate, "migrate", false, "create or update the tables before the start")
 	flag.IntVar(&c.workers, "workers", 16, "calls of the provider at once")
 	flag.DurationVar(&c.ttl, "ttl", lifecycle.DefaultTTL, "other replicas take over the work of one without heartbeats for so long")
