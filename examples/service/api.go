@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/interlock-go/interlock/lifecycle"
@@ -51,8 +52,8 @@ func (a *api) create(w http.ResponseWriter, r *http.Request) {
 		vm.Image, vm.CPUs = wanted.Image, wanted.CPUs
 		return nil
 	}
-	w.Header().Set("Location", "/vms/"+wanted.Name)
-	a.start(w, r, wanted.Name, Create, workOf(Create, wanted.Image), change)
+	w.Header().Set("Location", "/vms/"+url.PathEscape(wanted.Name))
+	a.do(w, r, wanted.Name, Create, workOf(Create, wanted.Image), change)
 }
 
 // act answers 202: the VM is in the state that the event leads to, and its work follows.
@@ -63,11 +64,12 @@ func (a *api) act(event Event) http.HandlerFunc {
 			fail(w, err)
 			return
 		}
-		a.start(w, r, r.PathValue("name"), event, workOf(event, ""), change)
+		a.do(w, r, r.PathValue("name"), event, workOf(event, ""), change)
 	}
 }
 
-func (a *api) start(w http.ResponseWriter, r *http.Request, name string, event Event, work lifecycle.Work, change *lifecycle.Change[VM]) {
+// do starts an operation.
+func (a *api) do(w http.ResponseWriter, r *http.Request, name string, event Event, work lifecycle.Work, change *lifecycle.Change[VM]) {
 	operation, err := a.vms.Do(r.Context(), name, event, User, work, change)
 	if err != nil {
 		a.repeated(w, http.StatusAccepted, err)
@@ -151,8 +153,8 @@ func (a *api) explain(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, explanation)
 }
 
-// read decodes the body, unless into is nil, and returns the change with what the headers
-// say about the request. A service with accounts adds the account to the request's id.
+// read decodes the body, unless into is nil. It returns the change with If-Match and the
+// request id of the headers. A service with accounts adds the account to the request id.
 func read(w http.ResponseWriter, r *http.Request, into any) (*lifecycle.Change[VM], error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
 	if err == nil && into != nil {

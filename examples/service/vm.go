@@ -12,7 +12,7 @@ import (
 type (
 	// State is the state of a VM.
 	State string
-	// Event is what users request, and what the worker reports.
+	// Event is a request of a user, or a report of the worker.
 	Event string
 )
 
