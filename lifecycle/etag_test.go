@@ -56,6 +56,8 @@ func TestETag(t *testing.T) {
 	_, err := m.Create(t.Context(), "b", "create", user, size{}, ifMatch("*"))
 	require.ErrorIs(t, err, lifecycle.ErrRevision, "there is no object yet")
 	require.ErrorContains(t, err, `conflict: vm "b" is absent, and If-Match is *`)
+	_, err = m.Fire(t.Context(), "a", "progress", agent, &lifecycle.Change[size]{IfMatch: present, Expect: "1"})
+	require.ErrorContains(t, err, `vm "a" is expected at revision "1" and is Creating at`)
 	_, err = m.Fire(t.Context(), "a", "progress", agent, ifMatch(present+", "+`"x"`))
 	require.NoError(t, err)
 }
