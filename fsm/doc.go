@@ -25,7 +25,8 @@
 // faults at once. A machine is immutable, and all objects of its kind share it.
 // [Machine.Next] returns the step from a status and changes nothing; the caller
 // keeps the [Status]. An [Instance] keeps the status in memory.
-// [Machine.Table] is the machine as plain data without type parameters.
+// [Machine.Table] is the machine as plain data without type parameters. The example
+// FromLooplab is a guide for programs that use github.com/looplab/fsm.
 //
 // # Guarantees
 //

@@ -163,10 +163,23 @@ func (e *existsError) Error() string {
 
 func (e *existsError) Unwrap() []error { return []error{ErrExists, e.conflict} }
 
-// revisionError is a conflict of a request whose caller has named the revision.
-type revisionError struct{ conflict *ConflictError }
+// revisionError is a conflict of a request whose caller has named the revision or ETags.
+type revisionError struct {
+	conflict *ConflictError
+	ifMatch  string
+}
 
-func (e *revisionError) Error() string { return e.conflict.Error() }
+func (e *revisionError) Error() string {
+	now := &e.conflict.Current
+	if e.ifMatch == "" || now.matches(e.ifMatch) {
+		return e.conflict.Error()
+	}
+	text := fmt.Sprintf("%v: %s is %s", ErrConflict, now.Key.text(), stateOr(now.State))
+	if now.Exists() {
+		text += " with ETag " + now.etag()
+	}
+	return text + ", and If-Match is " + shown(e.ifMatch)
+}
 
 func (e *revisionError) Unwrap() []error { return []error{ErrRevision, e.conflict} }
 

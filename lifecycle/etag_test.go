@@ -47,6 +47,7 @@ func TestETag(t *testing.T) {
 	for _, value := range []string{"W/" + present, `"x"`, `"x", "y"`} {
 		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
 		require.ErrorIs(t, err, lifecycle.ErrRevision, value)
+		require.ErrorContains(t, err, `conflict: vm "a" is Creating with ETag `+present+", and If-Match is "+value)
 	}
 	for _, value := range []string{"x", `"x`, `"x" "y"`, " ", `"x",`, "*, *"} {
 		_, err := m.Fire(t.Context(), "a", "progress", agent, ifMatch(value))
@@ -54,6 +55,9 @@ func TestETag(t *testing.T) {
 	}
 	_, err := m.Create(t.Context(), "b", "create", user, size{}, ifMatch("*"))
 	require.ErrorIs(t, err, lifecycle.ErrRevision, "there is no object yet")
+	require.ErrorContains(t, err, `conflict: vm "b" is absent, and If-Match is *`)
+	_, err = m.Fire(t.Context(), "a", "progress", agent, &lifecycle.Change[size]{IfMatch: present, Expect: "1"})
+	require.ErrorContains(t, err, `vm "a" is expected at revision "1" and is Creating at`)
 	_, err = m.Fire(t.Context(), "a", "progress", agent, ifMatch(present+", "+`"x"`))
 	require.NoError(t, err)
 }

@@ -316,7 +316,7 @@ func (t *transaction) blame(ctx context.Context, culprit *request, err error) (*
 	}
 	if culprit.by == nil {
 		if lost, ok := err.(*ConflictError); ok && culprit.named {
-			err = &revisionError{lost}
+			err = &revisionError{lost, culprit.ifMatch}
 		}
 		return culprit, err
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/fsm/diagram"
 )
 
-// The README shows this program, its output, its picture and its test.
+// The README shows this program, its output, its picture and its test, and the table of
+// examples/service.
 // UPDATE_DOCS=1 writes them.
 func TestReadme(t *testing.T) {
 	const path = "../../README.md"
@@ -27,6 +28,16 @@ func TestReadme(t *testing.T) {
 	_, test, found := strings.Cut(read("table_test.go"), ")\n\n")
 	require.True(t, found)
 
+	_, usage, found := strings.Cut(read("../service/main.go"), "//\n//\t")
+	require.True(t, found)
+	usage, _, found = strings.Cut(usage, "\n//\n")
+	require.True(t, found)
+	usage = "cd examples/service\n" + strings.ReplaceAll(usage, "//\t", "")
+	_, service, found := strings.Cut(read("../service/vm.go"), "var vmTable")
+	require.True(t, found)
+	service, _, found = strings.Cut(service, "// quotaError")
+	require.True(t, found)
+
 	readme := read(path)
 	want := readme
 	for _, block := range []struct{ after, language, content string }{
@@ -34,6 +45,8 @@ func TestReadme(t *testing.T) {
 		{"It prints", "text", output},
 		{"This picture", "mermaid", diagram.Mermaid(table.Table(), nil)},
 		{"## Prove the table", "go", test},
+		{"## Your first service", "sh", usage},
+		{"Its table and its guard", "go", "var vmTable" + service},
 	} {
 		want = replaceBlock(t, want, block.after, block.language, block.content)
 	}
@@ -54,5 +67,5 @@ func replaceBlock(t *testing.T, text, after, language, content string) string {
 	require.True(t, ok, "the README has no %s block after %q", language, after)
 	_, rest, ok = strings.Cut(rest, "```\n")
 	require.True(t, ok)
-	return before + after + between + "```" + language + "\n" + strings.TrimSuffix(content, "\n") + "\n```\n" + rest
+	return before + after + between + "```" + language + "\n" + strings.TrimRight(content, "\n") + "\n```\n" + rest
 }

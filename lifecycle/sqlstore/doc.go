@@ -76,6 +76,9 @@
 //  4. Create the manager. [lifecycle.New] names a column that the machine needs.
 //  5. Call [lifecycle.Manager.Adopt] once. It returns the rows that fit no state.
 //
+// The program examples/sqlite/statuscolumn shows the steps, and examples/service is a
+// service with such a table.
+//
 // # Versions of the tables
 //
 // The table interlock_schema has one row, with the version of the tables and the oldest

@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-go/interlock/lifecycle/sqlstore"
 )
 
-// An order in a file survives the end of the process. The status and a row of the user's
-// table are committed together.
+// An order in a file survives the end of the process.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "interlock")
@@ -32,15 +31,8 @@ func Example() {
 	_, err = orders.Create(ctx, "4711", place, customer, "two lamps", nil)
 	must(err)
 
-	_, err = db.Exec("CREATE TABLE ledger (entry TEXT)")
+	_, err = orders.Fire(ctx, "4711", pay, customer, nil)
 	must(err)
-	tx, err := db.BeginTx(ctx, nil)
-	must(err)
-	_, err = lifecycle.Must(order, store.WithTx(tx), nil).Fire(ctx, "4711", pay, customer, nil)
-	must(err)
-	_, err = tx.Exec("INSERT INTO ledger (entry) VALUES ('4711')")
-	must(err)
-	must(tx.Commit())
 
 	_, err = orders.Fire(ctx, "4711", pay, customer, nil)
 	fmt.Println(errors.Is(err, lifecycle.ErrBusy))

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // driver pgx
+	_ "modernc.org/sqlite"             // driver sqlite
+
+	"github.com/interlock-go/interlock/lifecycle/sqlstore"
+)
+
+//go:embed schema.sql
+var schema string
+
+// table maps the columns of schema.sql. The history, the owners and what else the library
+// keeps are in tables of the library in the same database.
+var table = sqlstore.ExistingTable{
+	Machine: "vm", Table: "vms",
+	Columns: sqlstore.ColumnMap{
+		ID: "name", State: "state", Origin: "origin", Revision: "revision", Token: "token",
+		Sequence: "sequence", ChangeToken: "change_token", Operation: "operation", Admission: "admission",
+		Owner: "owner", Epoch: "epoch", Work: "work", Args: "args", WorkOptions: "work_options",
+		Deadline: "deadline", ChangedAt: "changed_at", Event: "event", Actor: "actor", Reason: "reason",
+	},
+	Fields: map[string]string{"image": "image", "cpus": "cpus", "address": "address"},
+	Types:  map[string]sqlstore.Type{"cpus": sqlstore.Integer},
+	Micros: true,
+}
+
+// open opens the database and the store in it. With migrate it first creates the tables
+// that are missing. Open refuses a table that does not fit, with the SQL that changes it.
+func open(ctx context.Context, name string, migrate bool) (*sql.DB, *sqlstore.Store, error) {
+	driver, dialect := "sqlite", sqlstore.SQLite
+	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
+		driver, dialect = "pgx", sqlstore.Postgres
+	} else {
+		name = "file:" + name + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if migrate {
+		if err = sqlstore.Migrate(ctx, db, dialect, nil); err == nil {
+			_, err = db.ExecContext(ctx, schema)
+		}
+	}
+	var store *sqlstore.Store
+	if err == nil {
+		store, err = sqlstore.Open(ctx, db, dialect, &sqlstore.Config{Tables: []sqlstore.ExistingTable{table}})
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, store, nil
+}
+
+// trim deletes history that is older than 90 days, once an hour until ctx ends. A request
+// id is remembered as long as its row in the history.
+func trim(ctx context.Context, store *sqlstore.Store) {
+	every := time.NewTicker(time.Hour)
+	defer every.Stop()
+	for {
+		deleted, err := store.Trim(ctx, 90*24*time.Hour, 0)
+		slog.Debug("history was trimmed", "deleted", deleted, "error", err)
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

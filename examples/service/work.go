@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+type (
+	manager = lifecycle.Manager[State, Event, VM]
+	record  = lifecycle.Record[State, VM]
+)
+
+// newManager returns the manager of the VMs.
+func newManager(store lifecycle.Store, owner *lifecycle.Owner, work lifecycle.Queue, cloud *provider) (*manager, error) {
+	handler := func(event Event) lifecycle.Handler {
+		return func(ctx context.Context, _ []byte) error { return cloud.do(ctx, event, lifecycle.TaskOf(ctx).ID) }
+	}
+	return lifecycle.New(vmTable, store, &lifecycle.Config[Event]{
+		WorkerActor: Worker, Done: []Event{Done}, Failed: []Event{Fail},
+		Owner: owner, Queue: work, Observer: observer,
+		Handlers: map[string]lifecycle.Handler{
+			string(Create): func(ctx context.Context, image []byte) error { return create(ctx, cloud, string(image)) },
+			string(Start):  handler(Start),
+			string(Stop):   handler(Stop),
+			string(Delete): handler(Delete),
+		},
+	})
+}
+
+// create is the work of [Create]. The commit that makes the VM running writes its address.
+func create(ctx context.Context, cloud *provider, image string) error {
+	address, err := cloud.create(ctx, lifecycle.TaskOf(ctx).ID, image)
+	if err != nil {
+		return err
+	}
+	lifecycle.EditOutcome(ctx, func(vm *VM) error { vm.Address = address; return nil })
+	return nil
+}
+
+// workOf returns the work of an event: by name, so that another replica can do it.
+func workOf(event Event, args string) lifecycle.Work {
+	work := lifecycle.Named(string(event), []byte(args))
+	work.Timeout = time.Minute // of one attempt
+	work.Retries = lifecycle.Retries{Attempts: 5}
+	return work
+}
+
+// observer writes the log.
+var observer = lifecycle.Observer{
+	Changed: func(ctx context.Context, row lifecycle.HistoryRow) {
+		slog.InfoContext(ctx, "changed", "vm", row.ID, "from", row.From, "to", row.To, "event", row.Event,
+			"actor", row.Actor, "operation", row.Operation, "reason", row.Reason)
+	},
+	Refused: func(ctx context.Context, err error) { slog.InfoContext(ctx, "refused", "error", err) },
+	Finished: func(ctx context.Context, end lifecycle.Finished) {
+		if end.Err != nil {
+			slog.WarnContext(ctx, "work failed", "vm", end.ID, "operation", end.Operation, "error", end.Err)
+		}
+	},
+}
+
+// logSweep logs what a sweep has found.
+func logSweep(results []lifecycle.SweepResult, err error) {
+	for _, r := range results {
+		slog.Info("swept", "vm", r.ID, "result", r.String())
+	}
+	if err != nil {
+		slog.Error("sweep", "error", err)
+	}
+}
