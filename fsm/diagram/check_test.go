@@ -69,8 +69,11 @@ func plainSources(t *fsm.Table, r *fsm.TableRow) string {
 }
 
 // plainLabel returns the text of a row on an arrow.
-func plainLabel(t *fsm.Table, r *fsm.TableRow) string {
-	label := plain(t.Events[r.Event]) + " by " + plainActors(t, r)
+func plainLabel(t *fsm.Table, r *fsm.TableRow, by bool) string {
+	label := plain(t.Events[r.Event])
+	if by {
+		label += " by " + plainActors(t, r)
+	}
 	if r.Guard != "" {
 		label += " [" + plain(r.Guard) + "]"
 	}
@@ -95,7 +98,7 @@ func plainLabel(t *fsm.Table, r *fsm.TableRow) string {
 // plainNotes returns the last cell of a row in a list.
 func plainNotes(t *fsm.Table, r *fsm.TableRow) string {
 	marked := &fsm.TableRow{Event: r.Event, Timeout: r.Timeout, Origin: r.Origin, Forced: r.Forced, Supersede: r.Supersede}
-	marks := strings.TrimPrefix(plainLabel(t, marked), plain(t.Events[r.Event])+" by any actor")
+	marks := strings.TrimPrefix(plainLabel(t, marked, false), plain(t.Events[r.Event]))
 	marks = strings.TrimPrefix(strings.TrimPrefix(marks, ","), " ")
 	doc := strings.Join(strings.Fields(r.Doc), " ")
 	switch {
@@ -143,7 +146,33 @@ func checkPictures(t require.TestingT, table *fsm.Table, c *diagram.Config) {
 	require.Equal(t, expectArrows(table, false), mermaid.arrows)
 	require.Equal(t, expectArrows(table, true), trimmed(dot.arrows))
 	require.Equal(t, mermaid.entries, dot.entries)
+	require.Equal(t, expectLegend(table, false), mermaid.legend)
+	require.Equal(t, expectLegend(table, true), dot.legend)
 	checkLists(t, table, c)
+}
+
+// expectLegend returns the meaning of the looks of a picture.
+func expectLegend(table *fsm.Table, dot bool) string {
+	var list []string
+	add := func(text string, here bool) {
+		if here {
+			list = append(list, text)
+		}
+	}
+	kind := func(k fsm.Kind) bool {
+		return slices.ContainsFunc(table.States, func(s fsm.TableState) bool { return s.Kind == k })
+	}
+	arrow := func(look string) bool {
+		return dot && slices.ContainsFunc(expectArrows(table, true), func(a drawnArrow) bool { return strings.Contains(a.look, look) })
+	}
+	add("dashed: transitional", kind(fsm.Transitional))
+	add("red: failed", kind(fsm.Failed))
+	add(map[bool]string{false: "thick border: final", true: "double border: final"}[dot], kind(fsm.Final))
+	add("grey: absent", kind(fsm.Absent))
+	add("dotted: undeclared", len(table.Undeclared) > 0)
+	add("dashed arrow: return", arrow("dashed"))
+	add("red arrow: forced", arrow("color"))
+	return strings.Join(list, ", ")
 }
 
 // trimmed removes the spaces around the labels of DOT.
@@ -159,19 +188,19 @@ func trimmed(arrows []drawnArrow) []drawnArrow {
 // expectArrows returns the arrows of a picture, with their looks if looks is set.
 func expectArrows(table *fsm.Table, looks bool) (arrows []drawnArrow) {
 	origins := table.Origins()
+	var rows [][]*fsm.TableRow // by arrow
 	add := func(from string, to int, r *fsm.TableRow) {
 		a := drawnArrow{from: from, to: fmt.Sprintf("s%d", to)}
 		if looks {
 			a.look = strings.TrimSpace([...]string{"", "style=dashed", ""}[r.Then] +
 				map[bool]string{true: ` color="#c0392b" fontcolor="#c0392b"`}[r.Forced])
 		}
-		label := plainLabel(table, r)
 		at := slices.IndexFunc(arrows, func(b drawnArrow) bool { return a.from == b.from && a.to == b.to && a.look == b.look })
 		if at < 0 {
 			at = len(arrows)
-			arrows = append(arrows, a)
+			arrows, rows = append(arrows, a), append(rows, nil)
 		}
-		arrows[at].labels = append(arrows[at].labels, label)
+		rows[at] = append(rows[at], r)
 	}
 	for i := range table.Rows {
 		r := &table.Rows[i]
@@ -190,6 +219,15 @@ func expectArrows(table *fsm.Table, looks bool) (arrows []drawnArrow) {
 					}
 				}
 			}
+		}
+	}
+	for i, list := range rows {
+		differ := slices.ContainsFunc(list, func(r *fsm.TableRow) bool { return plainActors(table, r) != plainActors(table, list[0]) })
+		for _, r := range list {
+			arrows[i].labels = append(arrows[i].labels, plainLabel(table, r, differ || len(list) == 1))
+		}
+		if !differ && len(list) > 1 {
+			arrows[i].labels = append(arrows[i].labels, "by "+plainActors(table, list[0]))
 		}
 	}
 	return arrows

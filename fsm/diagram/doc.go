@@ -10,9 +10,11 @@
 //
 // Transitional states are dashed, failed states red, absent states grey. Final states
 // have a double border, and a thick border in Mermaid. The black dot leads to the
-// initial states.
+// initial states. A legend explains the looks that a picture has: it is the title in
+// Mermaid, and the label of the graph in DOT.
 //
-// The label of an arrow has a line for each of its rows:
+// The label of an arrow has a line for each of its rows. If several rows have the same
+// actors, a last line names them for all:
 //
 //		event by actors [guard] after 5m, origin A or B, forced, supersedes, return
 //
@@ -80,6 +82,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, red: failed, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Idle" as s0

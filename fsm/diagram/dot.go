@@ -25,12 +25,16 @@ func DOT(t *fsm.Table, c *Config) string {
 		line(`start%d [shape=point fillcolor=black width=0.15]`, i)
 		line(`start%d -> s%d`, i, s)
 	}
-	for _, a := range m.arrows(m.dotLook) {
-		labels := make([]string, len(a.rows))
-		for i, row := range a.rows {
-			labels[i] = " " + m.label(row, dotText) + " " // keeps the text off the arrow
+	arrows := m.arrows(m.dotLook)
+	for _, a := range arrows {
+		labels := m.labels(a.rows, dotText)
+		for i := range labels {
+			labels[i] = " " + labels[i] + " " // keeps the text off the arrow
 		}
 		line(`s%d -> s%d [label="%s"%s]`, a.from, a.to, strings.Join(labels, `\n`), m.dotLook(a.rows[0]))
+	}
+	if legend := m.legend("double border", arrows); legend != "" {
+		line(`graph [label="%s" fontname="Helvetica,Arial,sans-serif" fontsize=10]`, legend)
 	}
 	b.WriteString("}\n")
 	return b.String()

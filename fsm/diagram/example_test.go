@@ -40,6 +40,9 @@ var cranes = fsm.Must[load](fsm.Spec[string, string]{
 func ExampleMermaid() {
 	fmt.Print(diagram.Mermaid(cranes.Table(), nil))
 	// Output:
+	// ---
+	// title: "dashed: transitional, red: failed, thick border: final"
+	// ---
 	// stateDiagram-v2
 	//     direction TB
 	//     state "Idle" as s0
@@ -80,6 +83,7 @@ func ExampleDOT() {
 	//	s2 -> s0 [label=" Repair by user, forced " color="#c0392b" fontcolor="#c0392b"]
 	//	s0 -> s3 [label=" Scrap by any actor "]
 	//	s2 -> s3 [label=" Scrap by any actor "]
+	//	graph [label="dashed: transitional, red: failed, double border: final, dashed arrow: return, red arrow: forced" fontname="Helvetica,Arial,sans-serif" fontsize=10]
 	// }
 }
 

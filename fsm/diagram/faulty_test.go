@@ -71,8 +71,8 @@ func TestLarge(t *testing.T) {
 	for i := range rows {
 		table.Rows = append(table.Rows, fsm.TableRow{From: []int{i % states}, To: i % 7, Timeout: 1, Doc: "doc"})
 	}
-	require.Equal(t, rows, strings.Count(diagram.Mermaid(table, nil), "go by any actor"))
-	require.Equal(t, rows, strings.Count(diagram.DOT(table, nil), "go by any actor"))
+	require.Equal(t, rows, strings.Count(diagram.Mermaid(table, nil), "go after 1ns"))
+	require.Equal(t, rows, strings.Count(diagram.DOT(table, nil), "go after 1ns"))
 	require.Equal(t, rows, strings.Count(diagram.Markdown(table, nil), "| go | any actor |"))
 	require.Equal(t, rows, strings.Count(diagram.Text(table, nil), "any actor"))
 }

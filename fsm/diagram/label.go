@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -68,14 +69,31 @@ func (m model) sources(row int, esc func(string) string) string {
 	return "any state"
 }
 
+// labels returns the lines on an arrow, one for each row. If several rows have the same
+// actors, the last line names them for all.
+func (m model) labels(rows []int, esc func(string) string) (lines []string) {
+	by := " by " + m.actors(rows[0], esc)
+	differ := slices.ContainsFunc(rows, func(row int) bool { return " by "+m.actors(row, esc) != by })
+	for _, row := range rows {
+		if differ || len(rows) == 1 {
+			lines = append(lines, m.label(row, esc, " by "+m.actors(row, esc)))
+		} else {
+			lines = append(lines, m.label(row, esc, ""))
+		}
+	}
+	if !differ && len(rows) > 1 {
+		lines = append(lines, by[1:])
+	}
+	return lines
+}
+
 // label returns the text of a row on an arrow, in one line:
 //
 //	event by actors [guard] after 5m, origin A or B, forced, return
-func (m model) label(row int, esc func(string) string) string {
+func (m model) label(row int, esc func(string) string, by string) string {
 	r := &m.t.Rows[row]
 	var b strings.Builder
-	b.WriteString(esc(m.event(row)))
-	b.WriteString(" by " + m.actors(row, esc))
+	b.WriteString(esc(m.event(row)) + by)
 	if r.Guard != "" {
 		b.WriteString(" [" + esc(r.Guard) + "]")
 	}

@@ -14,6 +14,9 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	m := newModel(t, c)
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "    "+format+"\n", args...) }
+	if legend := m.legend("thick border", nil); legend != "" {
+		fmt.Fprintf(&b, "---\ntitle: \"%s\"\n---\n", legend)
+	}
 	b.WriteString("stateDiagram-v2\n")
 	line("direction %s", m.direction())
 	for i := range m.states() {
@@ -24,11 +27,7 @@ func Mermaid(t *fsm.Table, c *Config) string {
 	}
 	alike := func(int) string { return "" } // one arrow cannot have a style of its own
 	for _, a := range m.arrows(alike) {
-		labels := make([]string, len(a.rows))
-		for i, row := range a.rows {
-			labels[i] = m.label(row, mermaidText)
-		}
-		line("s%d --> s%d : %s", a.from, a.to, strings.Join(labels, "<br/>"))
+		line("s%d --> s%d : %s", a.from, a.to, strings.Join(m.labels(a.rows, mermaidText), "<br/>"))
 	}
 	m.mermaidClasses(line)
 	return b.String()

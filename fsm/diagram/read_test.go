@@ -16,6 +16,7 @@ type picture struct {
 	looks   map[string]string // Mermaid: class, DOT: attributes
 	entries []string
 	arrows  []drawnArrow
+	legend  string
 }
 
 type drawnArrow struct {
@@ -29,6 +30,7 @@ type drawnArrow struct {
 const mermaidSafe = `(?:[\p{L}\p{Nd} _./(),'?\[\]-]|#[0-9]+;)*`
 
 var (
+	mermaidTitle = regexp.MustCompile(`^---\ntitle: "([a-z:, ]+)"\n---\n`)
 	mermaidState = regexp.MustCompile(`^    state "(` + mermaidSafe + `)" as (s[0-9]+)$`)
 	mermaidEntry = regexp.MustCompile(`^    \[\*\] --> (s[0-9]+)$`)
 	mermaidArrow = regexp.MustCompile(`^    (s[0-9]+) --> (s[0-9]+) : (` + mermaidSafe + `(?:<br/>` + mermaidSafe + `)*)$`)
@@ -43,9 +45,12 @@ var (
 func readMermaid(t require.TestingT, source string) picture {
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	require.True(t, strings.HasSuffix(source, "\n"))
+	p := picture{states: map[string]string{}, looks: map[string]string{}}
+	if m := mermaidTitle.FindStringSubmatch(source); m != nil {
+		p.legend, lines = m[1], lines[3:]
+	}
 	require.Equal(t, "stateDiagram-v2", lines[0])
 	require.Contains(t, []string{"    direction TB", "    direction LR"}, lines[1])
-	p := picture{states: map[string]string{}, looks: map[string]string{}}
 	for _, l := range lines[2:] {
 		if m := mermaidState.FindStringSubmatch(l); m != nil {
 			require.NotContains(t, p.states, m[2], "declared twice")
@@ -89,6 +94,7 @@ func mermaidPlain(t require.TestingT, text string) string {
 }
 
 var (
+	dotTitle = regexp.MustCompile(`^\tgraph \[label="([a-z:, ]+)" fontname="[A-Za-z,-]+" fontsize=10\]$`)
 	dotNode  = regexp.MustCompile(`^\t((?:s|start)[0-9]+) \[(.*)\]$`)
 	dotArrow = regexp.MustCompile(`^\t((?:s|start)[0-9]+) -> (s[0-9]+)(?: \[(.*)\])?$`)
 	dotAttr  = regexp.MustCompile(`^([a-z]+)=("(?:[^"\\]|\\.)*"|[a-z0-9.]+)(?: |$)`)
@@ -112,6 +118,10 @@ func readDOT(t require.TestingT, source string) picture {
 			}
 			label, look := dotAttributes(t, m[3])
 			p.arrows = append(p.arrows, drawnArrow{m[1], m[2], dotPlain(t, label), look})
+			continue
+		}
+		if m := dotTitle.FindStringSubmatch(l); m != nil {
+			p.legend = m[1]
 			continue
 		}
 		m := dotNode.FindStringSubmatch(l)

@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,6 +113,9 @@ func (c *comparison) deadlines(at status, byOld bool) {
 	old, new := &c.versions[oldVersion], &c.versions[newVersion]
 	a, b := old.deadline(at), new.deadline(at)
 	h := Hazard{Level: Unsafe, State: c.state(oldVersion, at.state)}
+	if a != nil && b != nil && a.event == b.event && a.forced != b.forced {
+		c.forcedDeadline(at, a, b)
+	}
 	switch {
 	case a == nil && (b == nil || !byOld), a != nil && b != nil && a.event == b.event && a.within == b.within:
 		return
@@ -137,14 +141,26 @@ func (c *comparison) deadlines(at status, byOld bool) {
 	}
 }
 
+// forcedDeadline compares what the sweepers do if the row of the deadline is forced in one
+// version only. A sweeper that fires by force takes the forced rows of the cell too.
+func (c *comparison) forcedDeadline(at status, a, b *arrow) {
+	_, olds := c.rowsAt(oldVersion, at)
+	_, news := c.rowsAt(newVersion, at)
+	for _, actor := range c.trial {
+		if c.sweeper(actor) {
+			c.request(at, a.event, actor, [2]bool{a.forced, b.forced}, olds[a.event], news[a.event])
+		}
+	}
+}
+
 // sweep returns the step of the sweeper at a deadline: it fires the event, for which
 // another row of the cell may come first.
 func (c *comparison) sweep(h int, at status, deadline *arrow) step {
 	x := &c.versions[h]
 	s := step{version: h, actor: -1, row: deadline, forced: deadline.forced, from: at, to: x.after(deadline, at)}
 	arrows := x.from[at.state]
-	for actor := range c.actors.in[h] {
-		if c.actors.in[h][actor] < 0 || c.actor(h, actor) != string(fsm.Sweeper) {
+	for _, actor := range c.trial {
+		if !c.sweeper(actor) {
 			continue
 		}
 		for i := range arrows {
@@ -206,7 +222,7 @@ func (c *comparison) entries() {
 		for actor := range c.actors.in[oldVersion] {
 			if old.actors.Has(actor) && !new.actors.Has(actor) && !c.sweeper(actor) {
 				added.actor = actor
-				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", c.actor(oldVersion, actor))
+				h.Message = fmt.Sprintf("an old node lets %s add objects, a new one does not", cmp.Or(c.actor(oldVersion, actor), "any actor"))
 				h.Witness = []Act{c.act(&added)}
 				c.add(h, -1)
 				return
@@ -222,22 +238,10 @@ func (c *comparison) entries() {
 
 // requests compares every request in a status.
 func (c *comparison) requests(at status) {
-	var cells [2]map[int][]*arrow
-	var lists [2][]arrow
-	for h := range c.versions {
-		x := &c.versions[h]
-		if from, ok := x.source(at); ok {
-			lists[h] = x.from[from.state]
-			cells[h] = make(map[int][]*arrow)
-			for i := range lists[h] {
-				if a := &lists[h][i]; x.fits(a, from.origin) {
-					cells[h][a.event] = append(cells[h][a.event], a)
-				}
-			}
-		}
-	}
-	for _, event := range eventsOf(lists[oldVersion], lists[newVersion]) {
-		olds, news := cells[oldVersion][event], cells[newVersion][event]
+	oldRows, oldCells := c.rowsAt(oldVersion, at)
+	newRows, newCells := c.rowsAt(newVersion, at)
+	for _, event := range eventsOf(oldRows, newRows) {
+		olds, news := oldCells[event], newCells[event]
 		if c.kinds && slices.EqualFunc(olds, news, func(a, b *arrow) bool {
 			return a.from == b.from && len(fieldsOf(a, b)) == 0
 		}) {
@@ -251,7 +255,7 @@ func (c *comparison) requests(at status) {
 				byForce = append(byForce, true)
 			}
 		}
-		for actor := range c.actors.in[oldVersion] {
+		for _, actor := range c.trial {
 			switch swept := c.swept(at, event, actor); {
 			case !actors.Has(actor), c.withheld(at, event) && !swept:
 				continue
@@ -259,10 +263,27 @@ func (c *comparison) requests(at status) {
 				continue // the sweeper does not fire rows that are open to every actor
 			}
 			for _, force := range byForce {
-				c.request(at, event, actor, force, olds, news)
+				c.request(at, event, actor, [2]bool{force, force}, olds, news)
 			}
 		}
 	}
+}
+
+// rowsAt returns the rows of a state, and by event those that an object of this origin may
+// take, in order of trial.
+func (c *comparison) rowsAt(h int, at status) (rows []arrow, cells map[int][]*arrow) {
+	x := &c.versions[h]
+	from, ok := x.source(at)
+	if !ok {
+		return nil, nil
+	}
+	rows, cells = x.from[from.state], make(map[int][]*arrow)
+	for i := range rows {
+		if a := &rows[i]; x.fits(a, from.origin) {
+			cells[a.event] = append(cells[a.event], a)
+		}
+	}
+	return rows, cells
 }
 
 // swept reports whether the sweeper of either version fires an event.
@@ -297,9 +318,10 @@ func candidates(cell []*arrow, actor int, force bool) (list []*arrow) {
 	return list
 }
 
-// request compares the results of one request, for all results of the guards.
-func (c *comparison) request(at status, event, actor int, force bool, olds, news []*arrow) {
-	lists := [2][]*arrow{candidates(olds, actor, force), candidates(news, actor, force)}
+// request compares the results of one request, for all results of the guards. The nodes
+// of one version may make it by force, and those of the other without.
+func (c *comparison) request(at status, event, actor int, force [2]bool, olds, news []*arrow) {
+	lists := [2][]*arrow{candidates(olds, actor, force[oldVersion]), candidates(news, actor, force[newVersion])}
 	var guards []string
 	for _, a := range slices.Concat(lists[oldVersion], lists[newVersion]) {
 		if a.guard != "" && !slices.Contains(guards, a.guard) {
@@ -358,35 +380,41 @@ func (c *comparison) result(h int, at status, a *arrow) result {
 }
 
 // differ adds a request with different results.
-func (c *comparison) differ(at status, event, actor int, force bool, o, n result, guards func(*step)) {
+func (c *comparison) differ(at status, event, actor int, force [2]bool, o, n result, guards func(*step)) {
 	acting, other := oldVersion, newVersion
 	r := o
 	if o.row == nil {
 		acting, other, r = newVersion, oldVersion, n
 	}
-	act := step{version: acting, row: r.row, actor: actor, forced: force, from: at, to: r.to}
+	act := step{version: acting, row: r.row, actor: actor, forced: force[acting], from: at, to: r.to}
 	guards(&act)
 	h := Hazard{
 		Level: Unsafe, State: c.place(acting, at), Event: c.event(acting, event),
 		Witness: c.path(at, act),
 	}
-	request := fmt.Sprintf("%s by %s in %q", h.Event, c.actor(acting, actor), h.State)
+	request := fmt.Sprintf("%s%s in %q", h.Event, c.by(acting, actor), h.State)
 	if at == noObject {
-		request = fmt.Sprintf("%s by %s of an object that does not exist", h.Event, c.actor(acting, actor))
+		request = fmt.Sprintf("%s%s of an object that does not exist", h.Event, c.by(acting, actor))
 	}
-	if force {
+	if act.forced {
 		request += ", by force,"
 	}
+	where := ""
 	if len(act.agree) > 0 {
-		request += " where " + strings.Join(act.agree, " and ") + " agrees"
+		where += " where " + strings.Join(act.agree, " and ") + " agrees"
 	}
 	if len(act.refuse) > 0 {
-		request += " where " + strings.Join(act.refuse, " and ") + " does not"
+		where += " where " + strings.Join(act.refuse, " and ") + " does not"
 	}
+	request += where
 	switch {
 	case o.row == nil:
 		h.ID, h.Level = RefusedByOld, Compatible
 		h.Message = fmt.Sprintf("an old node refuses %s; a new node %s", request, c.does(newVersion, at, n))
+	case force[oldVersion] != force[newVersion]:
+		h.ID = DeadlineAction
+		h.Message = fmt.Sprintf("at the deadline in %q%s the sweeper of an old node fires %s%s and %s, that of a new one fires it%s and %s",
+			h.State, where, h.Event, byForce(force[oldVersion]), c.does(oldVersion, at, o), byForce(force[newVersion]), c.does(newVersion, at, n))
 	case n.row == nil && o.ignored():
 		h.ID = Ignored
 		h.Message = fmt.Sprintf("an old node accepts and ignores %s, which the new table refuses", request)
@@ -398,6 +426,13 @@ func (c *comparison) differ(at status, event, actor int, force bool, o, n result
 		h.Message = fmt.Sprintf("on %s an old node %s, a new node %s", request, c.does(acting, at, o), c.does(other, at, n))
 	}
 	c.add(h, -1)
+}
+
+func byForce(forced bool) string {
+	if forced {
+		return " by force"
+	}
+	return ""
 }
 
 // place names the state of an object, the absent state included.
@@ -412,6 +447,8 @@ func (c *comparison) place(h int, at status) string {
 // does describes the result of a request.
 func (c *comparison) does(h int, at status, r result) string {
 	switch {
+	case r.row == nil:
+		return "is refused"
 	case r.ignored():
 		return "ignores it"
 	case r.to == noObject:

@@ -40,6 +40,13 @@
 //	renamed          mapping       one thing has two names
 //	too-many-guards  unsafe        a cell differs and has more guards than Diff compares one by one
 //
+// # Actors
+//
+// A row without actors is open to every actor that its table names, and to the sweeper
+// only at a deadline of the same event. If the table names none but the sweeper, the row
+// is open to one anonymous actor, and in a table without any actor to every actor of the
+// other table too.
+//
 // # Guarantees
 //
 //   - Diff accepts every pair of tables, sound or not, and changes none. It is safe

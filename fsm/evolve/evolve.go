@@ -128,7 +128,7 @@ func IDs() []string {
 type Act struct {
 	Node  string `json:"node"`            // old or new; empty: the object is in the field already
 	Event string `json:"event,omitempty"` // empty: the node adds the object
-	Actor string `json:"actor,omitempty"`
+	Actor string `json:"actor,omitempty"` // empty: the anonymous actor, or any that adds the object
 	Force bool   `json:"force,omitempty"` // the row is forced only
 	// Agree and Refuse are the guards that have to agree, and to refuse, for Row to
 	// fire.

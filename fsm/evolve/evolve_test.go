@@ -18,8 +18,7 @@ import (
 
 // short reads a table in a short form: "A stable, B transitional", the first is initial,
 // and rows such as "A go B user [guard] within=1m origin=A,B forced supersede".
-func short(t testing.TB, states string, rows ...string) *fsm.Table {
-	t.Helper()
+func short(t require.TestingT, states string, rows ...string) *fsm.Table {
 	doc := map[string]any{"name": "short", "actors": []string{"user", "agent", "sweeper"}}
 	var list []any
 	for i, s := range strings.Split(states, ", ") {
@@ -67,7 +66,9 @@ func short(t testing.TB, states string, rows ...string) *fsm.Table {
 	doc["transitions"] = transitions
 	data, err := json.Marshal(doc)
 	require.NoError(t, err)
-	return tabletest.Parse(t, string(data))
+	table, err := fsm.ParseTable(data)
+	require.NoError(t, err)
+	return table
 }
 
 // TestDiffVerdicts compares tables with one change each.
@@ -240,6 +241,18 @@ func TestDiffHoldsEventsOfDrainedOrigins(t *testing.T) {
 	require.Equal(t, []evolve.Withheld{{State: "A", Event: "leave"}, {State: "E", Event: "make"}}, e.Hold)
 }
 
+// TestDiffHoldsEventsOfAbsentStates requires that Hold contains the events that create
+// objects out of a state that is absent to one version and drained for the other.
+func TestDiffHoldsEventsOfAbsentStates(t *testing.T) {
+	rows := []string{"A make B user", "A over C user", "B leave C user", "C back A user"}
+	old := short(t, "A stable, B transitional, C stable", append(slices.Clone(rows), "C late B within=1m")...)
+	e, err := evolve.Diff(old, short(t, "A stable, B absent, C stable", rows...), nil)
+	require.NoError(t, err)
+	require.Equal(t, evolve.NeedsDrain, e.Level, "%s", e)
+	require.Equal(t, []string{"B", "C"}, e.Drain)
+	require.Contains(t, e.Hold, evolve.Withheld{State: "B", Event: "leave"})
+}
+
 // TestDiffSweeperTakesLaterRow requires that the sweeper takes another row of the event
 // if the guard of the deadline's row refuses, also while callers hold the event.
 func TestDiffSweeperTakesLaterRow(t *testing.T) {
@@ -305,25 +318,6 @@ func TestRowTextIsStable(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, e.String(), "T -done-> B by agent of A, B", "%s", e)
 	}
-}
-
-// TestDiffOfReorderedDeadlines compares tables that declare equal deadlines in another
-// order. The sweeper fires the first of them.
-func TestDiffOfReorderedDeadlines(t *testing.T) {
-	rows := []string{"A make B user", "B stop A within=1m", "B go A within=1m", "B wait A within=2m"}
-	swapped := []string{"A make B user", "B wait A within=2m", "B go A within=1m", "B stop A within=1m"}
-	old, new := short(t, "A stable, B stable", rows...), short(t, "A stable, B stable", swapped...)
-	e, err := evolve.Diff(old, new, nil)
-	require.NoError(t, err)
-	require.Equal(t, evolve.Unsafe, e.Level)
-	require.Equal(t, evolve.DeadlineAction, e.Hazards[0].ID)
-	require.Equal(t, []string{"row reordered: B -stop->"}, lines(e.Differences))
-
-	later := short(t, "A stable, B stable", "A make B user", "B wait A within=2m", "B stop A within=1m", "B go A within=1m")
-	e, err = evolve.Diff(old, later, nil)
-	require.NoError(t, err)
-	require.Equal(t, evolve.Compatible, e.Level)
-	require.Empty(t, e.Differences, "in what order they are declared that are not over at the same time, does not matter")
 }
 
 // TestWitnessNamesAGuardOnce requires that a renamed guard appears once in a witness.

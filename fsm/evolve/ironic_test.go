@@ -1,50 +1,43 @@
 package evolve_test
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/fsm/evolve"
 	"github.com/interlock-go/interlock/fsm/internal/tabletest"
 )
 
 // ironicVersions returns the published versions: every unstable state is transitional,
-// there is one actor, and objects start in enroll, or in available if the version has
+// there are no actors, and objects start in enroll, or in available if the version has
 // no enroll.
-func ironicVersions(t *testing.T) (versions []*tabletest.Version, tables []*fsm.Table) {
+func ironicVersions(t *testing.T) (versions []*tabletest.Version, documents []*tabletest.Document) {
 	versions = tabletest.ReadVersions(t)
 	require.Len(t, versions, 10)
 	for _, v := range versions {
-		type object = map[string]any
-		doc := object{"name": "ironic", "initial": "available", "actors": []string{"operator"}}
-		var states, transitions []object
+		doc := &tabletest.Document{Name: "ironic", Initial: "available"}
 		for _, s := range v.States {
-			state := object{"name": s.Name, "kind": "stable"}
+			state := tabletest.State{Name: s.Name, Kind: "stable"}
 			if !s.Stable {
-				state["kind"] = "transitional"
+				state.Kind = "transitional"
 			}
 			if s.Target != nil {
-				state["target"] = *s.Target
+				state.Target = *s.Target
 			}
-			states = append(states, state)
+			doc.States = append(doc.States, state)
 			if s.Name == "enroll" {
-				doc["initial"] = s.Name
+				doc.Initial = s.Name
 			}
 		}
 		for _, e := range v.Transitions {
-			transitions = append(transitions, object{"from": e.From, "event": e.Event, "to": e.To})
+			doc.Transitions = append(doc.Transitions, tabletest.Edge{From: e.From, Event: e.Event, To: e.To})
 		}
-		doc["states"], doc["transitions"] = states, transitions
-		document, err := json.Marshal(doc)
-		require.NoError(t, err)
-		tables = append(tables, tabletest.Parse(t, string(document)))
+		documents = append(documents, doc)
 	}
-	return versions, tables
+	return versions, documents
 }
 
 // ironicFacts returns the differences in the form of the history.
@@ -84,7 +77,7 @@ func ironicFacts(e *evolve.Report) tabletest.VersionDiff {
 // TestDiffOfAHistory compares the differences of consecutive versions with the list of
 // the history.
 func TestDiffOfAHistory(t *testing.T) {
-	versions, tables := ironicVersions(t)
+	versions, documents := ironicVersions(t)
 	sorted := func(d tabletest.VersionDiff) tabletest.VersionDiff {
 		for _, list := range [][][3]string{d.TransitionsAdded, d.TransitionsRemoved} {
 			slices.SortFunc(list, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
@@ -92,8 +85,8 @@ func TestDiffOfAHistory(t *testing.T) {
 		slices.Sort(d.StatesAdded)
 		return d
 	}
-	for i := 1; i < len(tables); i++ {
-		e, err := evolve.Diff(tables[i-1], tables[i], nil)
+	for i := 1; i < len(documents); i++ {
+		e, err := evolve.Diff(parsed(t, documents[i-1]), parsed(t, documents[i]), nil)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(sorted(*versions[i].Diff), ironicFacts(e)), "version %d", i+1)
 	}
@@ -102,20 +95,20 @@ func TestDiffOfAHistory(t *testing.T) {
 // TestVerdictsOfAHistory requires the verdict and the worst hazard of consecutive
 // versions.
 func TestVerdictsOfAHistory(t *testing.T) {
-	_, tables := ironicVersions(t)
+	_, documents := ironicVersions(t)
 	want := []string{
 		2:  `drain: a new node cannot read what an old one has written: the state "inspectfail" is unknown`,
-		3:  `unsafe: on provide by operator in "manageable" an old node moves the object to "available", a new node moves`,
-		4:  `unsafe: an old node accepts clean by operator in "clean failed" and moves the object to "cleaning"`,
+		3:  `unsafe: on provide in "manageable" an old node moves the object to "available", a new node moves`,
+		4:  `unsafe: an old node accepts clean in "clean failed" and moves the object to "cleaning"`,
 		5:  `unsafe: an old node adds objects in "available", a new one in "enroll"`,
 		6:  `unsafe: an old node cannot read what a new one has written: the state "clean wait" is unknown`,
-		7:  `compatible: an old node refuses abort by operator in "clean wait"`,
+		7:  `compatible: an old node refuses abort in "clean wait"`,
 		8:  `compatible: an old node refuses`,
 		9:  `unsafe: an old node cannot read what a new one has written: the state "adopting" is unknown`,
 		10: `unsafe: an old node cannot read what a new one has written: the state "rescuing" is unknown`,
 	}
-	for i := 1; i < len(tables); i++ {
-		e, err := evolve.Diff(tables[i-1], tables[i], nil)
+	for i := 1; i < len(documents); i++ {
+		e, err := evolve.Diff(parsed(t, documents[i-1]), parsed(t, documents[i]), nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Hazards)
 		require.Contains(t, e.Level.String()+": "+e.Hazards[0].Message, want[i+1])

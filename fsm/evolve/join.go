@@ -14,6 +14,7 @@ import (
 type pair struct {
 	versions               [2]version // old, new
 	states, events, actors numbering
+	trial                  []int             // actors in order of trial: the sweeper is the last
 	guards                 map[string]string // new names by old names that differ
 	machine                bool              // its name changed
 }
@@ -41,7 +42,7 @@ type version struct {
 	absent int        // the absent state, -1: none
 	starts []int      // the states in which nodes add objects
 	first  int        // the one in which a manager adds them, -1: none
-	actors bitset.Set // declared
+	actors bitset.Set // that a row without actors is open to
 }
 
 // arrow is a row for one source.
@@ -83,8 +84,18 @@ func join(old, new *fsm.Table, config *Config) (*pair, error) {
 	}); err != nil {
 		return nil, err
 	}
+	for h := range p.actors.in {
+		p.actors.in[h] = append(p.actors.in[h], -1) // the anonymous actor, which has no name
+	}
 	for h, t := range tables {
 		p.versions[h] = p.version(t, h)
+	}
+	for _, sweeper := range []bool{false, true} {
+		for actor := range p.actors.in[oldVersion] {
+			if p.sweeper(actor) == sweeper {
+				p.trial = append(p.trial, actor)
+			}
+		}
 	}
 	return p, nil
 }
@@ -170,16 +181,25 @@ func (p *pair) version(t *fsm.Table, h int) version {
 		}
 	}
 	x.actors = bitset.New(len(p.actors.in[h]))
-	for i := range t.Actors {
-		x.actors.Add(p.actors.of[h][i])
+	for number, i := range p.actors.in[h] {
+		anonymous := number == len(p.actors.in[h])-1
+		if i >= 0 || len(t.Actors) == 0 || anonymous && !distinguishes(t) {
+			x.actors.Add(number)
+		}
 	}
 	x.begin(t, p.states.of[h])
 	for i := range t.Rows {
-		for _, a := range p.arrows(t, h, i) {
+		for _, a := range p.arrows(&x, h, i) {
 			x.from[a.from] = append(x.from[a.from], a)
 		}
 	}
 	return x
+}
+
+// distinguishes reports whether a table names an actor that is not the sweeper, which
+// fires deadlines only.
+func distinguishes(t *fsm.Table) bool {
+	return slices.ContainsFunc(t.Actors, func(a fsm.Actor) bool { return a != fsm.Sweeper })
 }
 
 // begin finds the states in which nodes add objects: any state of rest in a table
@@ -211,14 +231,14 @@ func (x *version) begin(t *fsm.Table, of []int) {
 }
 
 // arrows expands a row to its sources.
-func (p *pair) arrows(t *fsm.Table, h, row int) (list []arrow) {
-	r := &t.Rows[row]
+func (p *pair) arrows(x *version, h, row int) (list []arrow) {
+	t, r := x.t, &x.t.Rows[row]
 	declared := func(i int) bool { return i >= 0 && i < len(t.States) }
 	if r.Event < 0 || r.Event >= len(t.Events) || r.Then == fsm.ThenMove && !declared(r.To) || r.Then > fsm.ThenIgnore {
 		return nil
 	}
 	a := arrow{
-		row: row, event: p.events.of[h][r.Event], to: -1, then: r.Then, actors: bitset.New(len(p.actors.in[h])),
+		row: row, event: p.events.of[h][r.Event], to: -1, then: r.Then, actors: x.actors,
 		anyActor: len(r.Actors) == 0, guard: r.Guard, forced: r.Forced, supersede: r.Supersede, within: r.Timeout,
 	}
 	if to, ok := p.guards[a.guard]; ok && h == oldVersion {
@@ -229,9 +249,12 @@ func (p *pair) arrows(t *fsm.Table, h, row int) (list []arrow) {
 	if r.Then == fsm.ThenMove {
 		a.to = p.states.of[h][r.To]
 	}
-	for i := range t.Actors {
-		if len(r.Actors) == 0 || slices.Contains(r.Actors, i) {
-			a.actors.Add(p.actors.of[h][i])
+	if !a.anyActor {
+		a.actors = bitset.New(len(p.actors.in[h]))
+		for i := range t.Actors {
+			if slices.Contains(r.Actors, i) {
+				a.actors.Add(p.actors.of[h][i])
+			}
 		}
 	}
 	if len(r.Origin) > 0 {
@@ -264,7 +287,8 @@ func (p *pair) renamedTo(guard string) bool {
 	return false
 }
 
-// name returns the name of a number in its table, or in the other one.
+// name returns the name of a number in its table, or in the other one. The name of the
+// anonymous actor is empty.
 func (p *pair) name(l *numbering, h, number int) string {
 	for range 2 {
 		if i := l.in[h][number]; i >= 0 {
@@ -279,11 +303,21 @@ func (p *pair) name(l *numbering, h, number int) string {
 		}
 		h = 1 - h
 	}
-	return "?"
+	return ""
 }
 
 func (p *pair) event(h, number int) string { return p.name(&p.events, h, number) }
 func (p *pair) actor(h, number int) string { return p.name(&p.actors, h, number) }
+
+func (p *pair) sweeper(actor int) bool { return p.actor(oldVersion, actor) == string(fsm.Sweeper) }
+
+// by returns the actor of a request as the end of its text.
+func (p *pair) by(h, actor int) string {
+	if name := p.actor(h, actor); name != "" {
+		return " by " + name
+	}
+	return ""
+}
 
 func (p *pair) state(h, number int) string {
 	if number < 0 {

@@ -191,14 +191,15 @@ func (d *drains) add(state int) bool {
 					at := cell{from, a.event}
 					byCaller := !d.pair.sweeperTakes(arrows, a)
 					switch {
-					case a.then != fsm.ThenMove || a.to != to || states[from]:
+					case a.then != fsm.ThenMove || a.to != to:
+					case states[from] && from != x.absent: // the absent state creates objects nevertheless
 					case byCaller && d.base[at]:
 					case byCaller && x.kind[from].Resting():
 						held[at] = true
 						if from == x.absent {
 							held[cell{-1, a.event}] = true
 						}
-					default:
+					case !states[from]:
 						states[from] = true
 						work = append(work, from)
 					}
@@ -220,7 +221,7 @@ func (p *pair) sweeperTakes(arrows []arrow, a *arrow) bool {
 		return true
 	}
 	for actor := range p.actors.in[oldVersion] {
-		if a.actors.Has(actor) && p.actor(oldVersion, actor) == string(fsm.Sweeper) {
+		if a.actors.Has(actor) && p.sweeper(actor) {
 			return slices.ContainsFunc(arrows, func(b arrow) bool { return b.within > 0 && b.event == a.event })
 		}
 	}

@@ -225,7 +225,7 @@ func (m *exploration) steps(h int, at status, yield func(step)) {
 			continue
 		}
 		sweeps := late != nil && late.event == a.event
-		for actor := range m.actors.in[h] {
+		for _, actor := range m.trial {
 			if !a.actors.Has(actor) || m.withheld(at, a.event) && !(sweeps && m.sweeper(actor)) {
 				continue
 			}
@@ -261,10 +261,6 @@ func (x *version) chosen(arrows []arrow, i, origin, actor int) (agree, refuse []
 }
 
 func (m *exploration) withheld(at status, event int) bool { return m.held[cell{at.state, event}] }
-
-func (m *exploration) sweeper(actor int) bool {
-	return m.actor(oldVersion, actor) == string(fsm.Sweeper)
-}
 
 // path returns a shortest path to a status, with further steps.
 func (m *exploration) path(at status, then ...step) []Act {

@@ -103,7 +103,10 @@ func (a Act) String() string {
 	case a.Event == "":
 		return a.Node + " node adds the object in " + where(a.To, a.ToOrigin)
 	}
-	text := fmt.Sprintf("%s node: %s -%s by %s", a.Node, where(a.State, a.Origin), a.Event, a.Actor)
+	text := fmt.Sprintf("%s node: %s -%s", a.Node, where(a.State, a.Origin), a.Event)
+	if a.Actor != "" {
+		text += " by " + a.Actor
+	}
 	if a.Force {
 		text += ", by force"
 	}

@@ -17,8 +17,9 @@ import (
 // the driver of a machine.
 type Driver interface {
 	// Reset creates a new object for the following calls of Apply, and returns its
-	// state.
-	Reset(t testing.TB) (state string)
+	// state, which has to be the initial one. A system that creates objects in one
+	// state only may ignore the argument.
+	Reset(t testing.TB, initial string) (state string)
 	// Apply makes a request and returns the state of the object afterwards. The
 	// second result is the refusal, and nil if the system accepted the event. A
 	// refusal that matches a sentinel of package fsm has to match the right one. A

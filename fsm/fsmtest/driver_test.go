@@ -19,7 +19,7 @@ func TestRequest(t *testing.T) {
 
 func TestDrive(t *testing.T) {
 	d := fsmtest.Drive(disks, func(fsmtest.Request) (*disk, bool) { return nil, false })
-	require.Equal(t, "absent", d.Reset(t))
+	require.Equal(t, "absent", d.Reset(t, "absent"))
 	state, err := d.Apply(t, fsmtest.Request{Event: "explode", Actor: user})
 	require.ErrorIs(t, err, fsm.ErrUnknownEvent)
 	require.Equal(t, "absent", state)

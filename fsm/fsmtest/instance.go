@@ -25,8 +25,16 @@ type instance[S, E comparable, T any] struct {
 	payload func(Request) (*T, bool)
 }
 
-func (d *instance[S, E, T]) Reset(testing.TB) string {
-	d.object = d.m.Instance()
+func (d *instance[S, E, T]) Reset(t testing.TB, initial string) string {
+	t.Helper()
+	i, ok := d.m.Table().StateIndex(initial)
+	if !ok {
+		t.Fatalf("fsmtest: reset: the machine %s has no state %q", d.m.Name(), initial)
+	}
+	var err error
+	if d.object, err = d.m.InstanceAt(d.m.At(d.m.StateAt(i))); err != nil {
+		t.Fatal(err)
+	}
 	return d.state()
 }
 

@@ -35,7 +35,7 @@ func Race(t testing.TB, table *fsm.Table, d Driver, config *RaceConfig) {
 	raced, once := 0, 0
 	for range cmp.Or(config.Rounds, 4) {
 		for _, steps := range tour.Sequences {
-			if state := d.Reset(t); state != steps[0].From {
+			if state := d.Reset(t, steps[0].From); state != steps[0].From {
 				t.Errorf("%s: a new object is in %s instead of %s", table.Name, state, steps[0].From)
 				return
 			}

@@ -23,7 +23,7 @@ type torn struct {
 	losers bool // whether it refuses all requests
 }
 
-func (s *torn) Reset(testing.TB) string {
+func (s *torn) Reset(testing.TB, string) string {
 	s.at = s.m.Start()
 	return s.at.State
 }

@@ -40,7 +40,7 @@ func manage[S, E comparable, T any](m *fsm.Machine[S, E, T]) *managed[S, E, T] {
 
 func (d *managed[S, E, T]) name() string { return fmt.Sprint("object ", d.id) }
 
-func (d *managed[S, E, T]) Reset(t testing.TB) string {
+func (d *managed[S, E, T]) Reset(t testing.TB, _ string) string {
 	d.id++
 	table := d.machine.Table()
 	if table.States[table.Initial].Kind != fsm.Absent {

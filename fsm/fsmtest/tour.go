@@ -71,6 +71,7 @@ type run struct {
 	refused map[status][]tour.Negative // requests that are still to make
 	taken   map[transition]bool
 	faults  int
+	initial string // the state in which the present sequence starts
 
 	steps, refusals, unsupported int
 }
@@ -108,7 +109,8 @@ func (r *run) missed(missed []tour.Missed, excepted map[int]string) {
 // sequence leads a new object along the steps.
 func (r *run) sequence(number int, at status, steps []tour.Step) {
 	r.t.Helper()
-	if state := r.d.Reset(r.t); state != at.state {
+	r.initial = at.state
+	if state := r.d.Reset(r.t, r.initial); state != at.state {
 		r.fault("a new object is in %s instead of %s", state, at.state)
 		return
 	}
@@ -172,7 +174,7 @@ func (r *run) refuse(at status, steps []tour.Step) bool {
 // again leads a new object along the steps, without other requests.
 func (r *run) again(steps []tour.Step) bool {
 	r.t.Helper()
-	r.d.Reset(r.t)
+	r.d.Reset(r.t, r.initial)
 	for i := range steps {
 		if state, refusal := r.d.Apply(r.t, requestOf(&steps[i])); refusal != nil || state != steps[i].To {
 			r.fault("%s: again: is in %s, refusal %v", &steps[i], state, refusal)

@@ -26,6 +26,21 @@ func TestTour(t *testing.T) {
 		"disk: 20 of 20 transitions in 35 steps and 2 sequences, 325 refusals; the driver does not support 0 requests")
 }
 
+// TestTourOfSeveralInitialStates requires that a driver receives the initial state of
+// each sequence.
+func TestTourOfSeveralInitialStates(t *testing.T) {
+	m := fsm.Must[struct{}](fsm.Spec[string, string]{
+		Name: "parcel", Initial: "bought", Actors: []fsm.Actor{user},
+		States: []fsm.State[string]{{Name: "bought"}, {Name: "returned"}, {Name: "gone", Kind: fsm.Final}},
+		Rows:   fsm.Rows(fsm.Move("bought", "scrap", "gone"), fsm.Move("bought", "return", "returned"), fsm.Move("returned", "scrap", "gone")),
+	})
+	table := *m.Table()
+	table.Initials = []int{1, 0}
+	passes(t, func(t testing.TB) { fsmtest.Tour(t, &table, fsmtest.Drive(m, nil), nil) },
+		"parcel: 3 of 3 transitions in 3 steps and 3 sequences, 3 refusals; the driver does not support 0 requests")
+	fails(t, func(t testing.TB) { fsmtest.Drive(m, nil).Reset(t, "lost") }, `reset: the machine parcel has no state "lost"`)
+}
+
 // bent is a system with one fault.
 type bent struct {
 	fsmtest.Driver
@@ -34,8 +49,8 @@ type bent struct {
 	state string
 }
 
-func (b *bent) Reset(t testing.TB) string {
-	b.state = b.Driver.Reset(t)
+func (b *bent) Reset(t testing.TB, initial string) string {
+	b.state = b.Driver.Reset(t, initial)
 	if b.reset != nil {
 		b.state = b.reset(b.state)
 	}

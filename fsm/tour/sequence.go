@@ -2,20 +2,23 @@ package tour
 
 import "slices"
 
-// sequences walks over every way at least once. From where it is, it goes on to the
+// sequences walks over every way of the goals at least once. From where it is, it goes on to the
 // nearest place with a way that it has not taken. If it can reach none, it starts
 // a new sequence in an entry.
-func (w *walk) sequences() (list [][]int) {
+func (w *walk) sequences(goals []int) (list [][]int) {
 	s := &sequencer{
 		walk: w, out: make([][]int, len(w.places)), open: make([][]int, len(w.places)),
 		by: make([]int, len(w.places)), seen: make([]int, len(w.places)),
 	}
 	for i, x := range w.ways {
 		s.out[x.from] = append(s.out[x.from], i)
-		s.open[x.from] = append(s.open[x.from], i)
+	}
+	for _, i := range goals {
+		from := w.ways[i].from
+		s.open[from] = append(s.open[from], i)
 	}
 	var steps []int
-	for taken, at := 0, []int(nil); taken < len(w.ways); {
+	for taken, at := 0, []int(nil); taken < len(goals); {
 		if steps == nil {
 			at = w.entries
 		}
@@ -39,7 +42,7 @@ func (w *walk) sequences() (list [][]int) {
 type sequencer struct {
 	*walk
 	out  [][]int // by place: the ways that leave it
-	open [][]int // those of them that are not taken
+	open [][]int // the goals among them that are not taken
 	by   []int   // by place: the way that leads there, in the present search
 	seen []int   // by place: the search that saw it
 	runs int

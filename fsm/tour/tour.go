@@ -14,11 +14,14 @@ type Config struct {
 	// EveryActor takes a row once by every actor that may fire it. Default: by the
 	// first of its actors for which it fires.
 	EveryActor bool
+	// AnyOrigin takes a row once in each of its sources, for one of the origins that
+	// an object may have there. Default: for every origin.
+	AnyOrigin bool
 }
 
 // Tour is a way through a table that takes every row in every status in which an
 // object can take it: in every source, and in a transitional source for every
-// origin that an object may have there. Guards agree, and the guards of earlier
+// origin that an object may have there, unless the config has AnyOrigin. Guards agree, and the guards of earlier
 // rows refuse. [New] makes one. It is a plain value. The zero Tour is that of no
 // table.
 type Tour struct {
@@ -26,8 +29,8 @@ type Tour struct {
 	// Sequences each start with a new object in an initial state. Each step starts
 	// in the status to which the step before it leads.
 	Sequences [][]Step
-	// Transitions is the number of pairs of a row and a status, and with EveryActor
-	// of triples with an actor.
+	// Transitions is the number of pairs of a row and a status, or a state with
+	// AnyOrigin. With EveryActor it is that of triples with an actor.
 	Transitions int
 	// Steps is the number of steps in all sequences.
 	Steps int
@@ -71,8 +74,9 @@ func New(t *fsm.Table, config *Config) (*Tour, error) {
 	if err != nil {
 		return nil, err
 	}
-	tour := &Tour{Table: t, Transitions: len(w.ways), Missed: w.missed()}
-	for _, ways := range w.sequences() {
+	goals := w.goals(config)
+	tour := &Tour{Table: t, Transitions: len(goals), Missed: w.missed()}
+	for _, ways := range w.sequences(goals) {
 		steps := make([]Step, len(ways))
 		for i, way := range ways {
 			steps[i] = w.step(&w.ways[way])
@@ -81,6 +85,22 @@ func New(t *fsm.Table, config *Config) (*Tour, error) {
 		tour.Steps += len(steps)
 	}
 	return tour, nil
+}
+
+// goals lists the ways that a tour has to take.
+func (w *walk) goals(config *Config) (list []int) {
+	seen := make(map[[3]int]bool) // by row, source and actor
+	for i, x := range w.ways {
+		way := [3]int{x.row, w.places[x.from].state, x.actor}
+		if !config.EveryActor {
+			way[2] = noActor
+		}
+		if !config.AnyOrigin || !seen[way] {
+			seen[way] = true
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // All yields the steps in order, each with the number of its sequence.

@@ -14,6 +14,43 @@ import (
 	"github.com/interlock-go/interlock/fsm/tour"
 )
 
+// TestTourOfAnyOrigin requires that a tour without origins takes the rows of the full one,
+// each in the same sources, and no more transitions than that.
+func TestTourOfAnyOrigin(t *testing.T) {
+	shorter := 0
+	for _, file := range tabletest.Files(t, "*") {
+		table := tabletest.Read(t, file)
+		full, err := tour.New(table, nil)
+		require.NoError(t, err)
+		plan, err := tour.New(table, &tour.Config{AnyOrigin: true})
+		require.NoError(t, err)
+		type source struct {
+			row  int
+			from string
+		}
+		taken := func(p *tour.Tour) map[source]bool {
+			all := map[source]bool{}
+			for _, s := range p.All() {
+				all[source{s.Row, s.From}] = true
+			}
+			return all
+		}
+		require.Equal(t, taken(full), taken(plan), file)
+		require.Equal(t, full.Missed, plan.Missed)
+		require.Len(t, taken(plan), plan.Transitions)
+		require.LessOrEqual(t, plan.Steps, full.Steps, file)
+		if plan.Steps < full.Steps {
+			shorter++
+		}
+		for _, steps := range plan.Sequences {
+			for i := range steps[1:] {
+				require.Equal(t, [2]string{steps[i].To, steps[i].ToOrigin}, [2]string{steps[i+1].From, steps[i+1].Origin})
+			}
+		}
+	}
+	require.Greater(t, shorter, 5)
+}
+
 // TestTours shows tours and refusals:
 //
 //	published                   a line for every published table

@@ -147,6 +147,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, red: failed, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "ABSENT" as s0
@@ -219,6 +222,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "red: failed, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "pending" as s0
@@ -261,6 +267,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "UNDONE" as s0

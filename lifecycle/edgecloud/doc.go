@@ -205,6 +205,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, red: failed, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "NotPresent" as s0
@@ -291,6 +294,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Offline" as s0
@@ -305,7 +311,7 @@
 //	    s1 --> s2 : AckStart by controller
 //	    s2 --> s3 : Gathered by crm
 //	    s2 --> s0 : GatherFailed by crm<br/>Disconnected by controller<br/>NoAnswer by sweeper after 10m
-//	    s3 --> s3 : Replacing by controller, forced<br/>OldDisconnected by controller, forced
+//	    s3 --> s3 : Replacing, forced<br/>OldDisconnected, forced<br/>by controller
 //	    s3 --> s0 : Disconnected by controller
 //	    s1 --> s0 : Disconnected by controller<br/>NoAnswer by sweeper after 10m
 //	    s0 --> s0 : OldDisconnected by controller, forced
@@ -351,6 +357,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, red: failed"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Ready" as s0

@@ -169,6 +169,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, red: failed, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "does-not-exist" as s0
@@ -239,6 +242,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "pending" as s0
@@ -289,6 +295,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "pending" as s0

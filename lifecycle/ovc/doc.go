@@ -216,6 +216,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "VIRTUAL" as s0
@@ -350,6 +353,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "VIRTUAL" as s0
@@ -435,6 +441,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "CONFIRMED" as s0

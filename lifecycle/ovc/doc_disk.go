@@ -45,6 +45,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "MODELED" as s0
@@ -132,6 +135,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "VIRTUAL" as s0
@@ -197,6 +203,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "ENABLED" as s0

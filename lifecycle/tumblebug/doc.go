@@ -217,6 +217,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Preparing" as s0
@@ -401,6 +404,9 @@
 //
 // As a picture, in Mermaid:
 //
+//	---
+//	title: "dashed: transitional, thick border: final, grey: absent"
+//	---
 //	stateDiagram-v2
 //	    direction TB
 //	    state "Creating" as s0

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/fsm/check"
@@ -25,8 +26,12 @@ func runCheck(c *call, args []string) (bool, error) {
 	show := oneOf(flags, "show", "list findings of this `severity` and above in the text", "warning", "info", "error")
 	facts := flags.Bool("facts", false, "list the facts too")
 	var skip []string
-	flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(id string) error {
-		skip = append(skip, id)
+	flags.Func("skip", "omit an intended finding, `ID or ID:STATE`; repeatable", func(text string) error {
+		skip = append(skip, text)
+		id, _, _ := strings.Cut(text, ":")
+		if !slices.Contains(check.LintIDs(), id) {
+			return fmt.Errorf("unknown id %q, want one of %s", id, strings.Join(check.LintIDs(), ", "))
+		}
 		return nil
 	})
 	files, err := c.parse(flags, args)

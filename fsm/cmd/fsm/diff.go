@@ -11,7 +11,8 @@ import (
 func runDiff(c *call, args []string) (bool, error) {
 	flags := c.flags()
 	form := format(flags)
-	failOn := oneOf(flags, "fail-on", "fail at this `level` or above", "unsafe", "mapping", "drain", "difference", "never")
+	failOn := oneOf(flags, "fail-on", "fail at this `level` or above (difference: or if anything differs)",
+		"drain", "mapping", "unsafe", "difference", "never")
 	var config evolve.Config
 	flags.Func("map", "a state has a new name, `old=new`; the prefixes event:, actor: and guard: map other names; repeatable",
 		func(text string) error { return addMapping(&config, text) })

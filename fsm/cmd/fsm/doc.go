@@ -24,7 +24,7 @@
 // A gate of a build is one line:
 //
 //	fsm check -fail-on=warning table.json
-//	fsm diff -fail-on=unsafe table.released.json table.json
+//	fsm diff table.released.json table.json
 //
 // # Histories
 //
@@ -39,15 +39,18 @@
 // that does its work, messages that are lost, duplicated and reordered, an owner
 // that dies, and a sweeper. It reports whether the object can come to rest from
 // every state that it reaches, or a shortest path to a state from which it cannot. An
-// inconclusive exploration is a finding.
+// inconclusive exploration is a finding. The verdict is about the budgets of operations,
+// messages and faults that the output names, each with its flag. -trace FILE writes the
+// path as a fixture, which [explore.ParseTrace] reads, for a test that replays it.
 //
 // # Compared versions
 //
 // diff reports whether old and new binaries may run side by side on the same
 // objects: compatible, compatible once some states are drained, compatible with a
 // mapping of names, or unsafe, with a shortest path to each hazard. See
-// [evolve.Diff]. -fail-on names the lowest level that fails: drain, mapping, unsafe
-// (the default), difference or never. -map old=new maps the name of a state;
+// [evolve.Diff]. The exit code is 1 unless the versions are compatible without a
+// condition. -fail-on names the lowest level that fails: drain (the default), mapping,
+// unsafe, difference or never. -map old=new maps the name of a state;
 // event:old=new, actor: and guard: map other names. -hold "event in state" names an
 // event that no caller fires while an old binary runs.
 package main

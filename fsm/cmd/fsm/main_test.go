@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/fsm/explore"
 )
 
 func TestMain(m *testing.M) {
@@ -129,4 +130,18 @@ func TestPublishedTables(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTraceIsAFixture requires that a test can read the trace that verify writes.
+func TestTraceIsAFixture(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "late.json")
+	var out, errs bytes.Buffer
+	code := run([]string{"verify", "-trace", file, "testdata/tables/lamp-late.json"}, nil, &out, &errs)
+	require.Equal(t, exitFindings, code, errs.String())
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	trace, err := explore.ParseTrace(data)
+	require.NoError(t, err)
+	require.Equal(t, explore.Stuck, trace.Outcome)
+	require.Contains(t, out.String(), trace.String())
 }

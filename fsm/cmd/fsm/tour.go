@@ -10,6 +10,7 @@ import (
 func runTour(c *call, args []string) (bool, error) {
 	flags := c.flags()
 	refused := flags.Bool("refused", true, "list the refused requests too")
+	origins := flags.Bool("origins", true, "take rows and list requests in every origin of an object; if false, once in each state")
 	files, err := c.parse(flags, args)
 	if err != nil {
 		return false, err
@@ -18,7 +19,7 @@ func runTour(c *call, args []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	plan, err := tour.New(t, nil)
+	plan, err := tour.New(t, &tour.Config{AnyOrigin: !*origins})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(files[0]), err)
 	}
@@ -31,9 +32,12 @@ func runTour(c *call, args []string) (bool, error) {
 			return false, fmt.Errorf("%s: %w", nameOf(files[0]), err)
 		}
 		fmt.Fprintf(w, "%s: refused\n", t.Name)
-		n := 0
+		n, origin := 0, map[string]string{} // by state: the first
 		for cell := range negatives {
-			n++
+			if first, ok := origin[cell.State]; ok && first != cell.Origin && !*origins {
+				continue
+			}
+			n, origin[cell.State] = n+1, cell.Origin
 			if _, err := fmt.Fprintf(w, "  %s\n", cell); err != nil {
 				return false, err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -109,22 +110,36 @@ func (c *call) verifyHistory(t *fsm.Table, file string, h *historyOptions, form 
 
 // protocolOptions has the flags for a table without a history.
 type protocolOptions struct {
-	operations, capacity, loss, duplicate, crash, megabytes int
+	Operations int `json:"operations"`
+	Capacity   int `json:"capacity"`
+	Loss       int `json:"loss"`
+	Duplicate  int `json:"duplicate"`
+	Crash      int `json:"crash"`
+
+	megabytes int
+	trace     string
 }
 
-var protocolFlagNames = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory"}
+// String returns the budgets with their flags.
+func (p *protocolOptions) String() string {
+	return fmt.Sprintf("budgets: -operations %d, -capacity %d messages in each direction, -loss %d and -duplicate %d of them, "+
+		"-crash %d of the owner", p.Operations, p.Capacity, p.Loss, p.Duplicate, p.Crash)
+}
+
+var protocolFlagNames = []string{"operations", "capacity", "loss", "duplicate", "crash", "memory", "trace"}
 
 func protocolFlags(flags *flag.FlagSet) *protocolOptions {
 	p := &protocolOptions{}
 	count := func(to *int, name string, n int, usage string) {
 		flags.IntVar(to, name, n, "without a history: "+usage)
 	}
-	count(&p.operations, "operations", 2, "users start this `many`")
-	count(&p.capacity, "capacity", 2, "at most this `many` messages are in flight in each direction")
-	count(&p.loss, "loss", 1, "the channels lose this `many` messages")
-	count(&p.duplicate, "duplicate", 1, "the channels duplicate this `many` messages")
-	count(&p.crash, "crash", 1, "the owner of the object dies this `many` times")
+	count(&p.Operations, "operations", 2, "users start this `many`")
+	count(&p.Capacity, "capacity", 2, "at most this `many` messages are in flight in each direction")
+	count(&p.Loss, "loss", 1, "the channels lose this `many` messages")
+	count(&p.Duplicate, "duplicate", 1, "the channels duplicate this `many` messages")
+	count(&p.Crash, "crash", 1, "the owner of the object dies this `many` times")
 	count(&p.megabytes, "memory", 1024, "stop, inconclusive, beyond this many `MiB`")
+	flags.StringVar(&p.trace, "trace", "", "without a history: write the path to a fault into this `file`, as a fixture for a replay")
 	return p
 }
 
@@ -139,12 +154,14 @@ type protocolResult struct {
 	Depth    int      `json:"depth"`
 	Unused   []string `json:"unused,omitempty"`
 	Trace    string   `json:"trace,omitempty"` // as text
+
+	Budgets *protocolOptions `json:"budgets"`
 }
 
 // verifyProtocol explores the table as a protocol. Every outcome but holds is a
 // finding.
 func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, form *choice) (bool, error) {
-	if min(p.operations, p.capacity, p.megabytes) < 1 {
+	if min(p.Operations, p.Capacity, p.megabytes) < 1 {
 		return false, misused("-operations, -capacity and -memory: want 1 or more")
 	}
 	none := func(n int) int { // for the model, 0 is the default and a negative number is none
@@ -154,8 +171,8 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 		return n
 	}
 	sys, err := tablemodel.System(t, &tablemodel.Options{
-		Operations: p.operations, Capacity: p.capacity,
-		Loss: none(p.loss), Duplicate: none(p.duplicate), Crash: none(p.crash),
+		Operations: p.Operations, Capacity: p.Capacity,
+		Loss: none(p.Loss), Duplicate: none(p.Duplicate), Crash: none(p.Crash),
 	})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
@@ -164,13 +181,17 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", nameOf(file), err)
 	}
+	if err := writeTrace(v.Trace, p.trace); err != nil {
+		return false, err
+	}
 	findings := v.Outcome != explore.Holds
 	if form.value == "text" {
-		return findings, c.print(v.String())
+		return findings, c.print(strings.TrimSuffix(v.String(), "\n") + "\n" + p.String())
 	}
 	r := protocolResult{
 		Name: t.Name, Outcome: v.Outcome.String(), Property: v.Property,
 		States: v.States, Steps: v.Steps, Depth: v.Depth, Unused: v.Unused,
+		Budgets: p,
 	}
 	if err := errors.Join(v.Problem, v.Reason); err != nil {
 		r.Problem = err.Error()
@@ -179,4 +200,17 @@ func (c *call) verifyProtocol(t *fsm.Table, file string, p *protocolOptions, for
 		r.Trace = v.Trace.String()
 	}
 	return findings, c.json(r)
+}
+
+// writeTrace writes a trace as a fixture, which [explore.ParseTrace] reads. It writes
+// nothing if there is no trace or no file.
+func writeTrace(trace *explore.Trace, file string) error {
+	if trace == nil || file == "" {
+		return nil
+	}
+	fixture, err := trace.Fixture()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, fixture, 0o644)
 }
