@@ -113,6 +113,10 @@ type StoredRecord struct {
 	// ChangeToken is the token of the commit that wrote the last history row. Zero: the
 	// store does not keep the token.
 	ChangeToken Token
+	// Version is the version of the table and payload in whose form State, Origin, Target,
+	// Payload and Saved are, see [Config].Version. A store either keeps it or refuses a
+	// commit that sets it with [errors.ErrUnsupported].
+	Version string
 
 	Owner       string // the process that executes the operation; empty if there is none
 	Epoch       uint64 // of the owner; 0 without an owner

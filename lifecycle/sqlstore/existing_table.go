@@ -20,7 +20,7 @@ import (
 //
 //   - Sequence counts the changes. Without it the revision counts them. It is required
 //     with a history, and with Owner, Epoch and Deadline.
-//   - Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload, Saved and
+//   - Version, Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload, Saved and
 //     Origin: a change that sets such a field is refused with [errors.ErrUnsupported] if
 //     the column is missing. No record then has a deadline or an owner, and queries by
 //     them select nothing. A query by age needs ChangedAt and is refused without it.
@@ -103,7 +103,7 @@ type ExistingHistory struct {
 type ColumnMap struct {
 	ID, State, Revision, Sequence                string
 	Origin, Target, Operation, Owner, Epoch      string
-	Admission, ChangeToken                       string
+	Admission, ChangeToken, Version              string
 	Work, Args, WorkOptions, Deadline, ChangedAt string
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
@@ -173,7 +173,7 @@ func (t *ExistingTable) layout(e *engine, prefix string, about *schema) (l *layo
 	c := &t.Columns
 	if err := e.quoteColumns(&l.objects, &[values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
-		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
+		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vVersion: c.Version, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
 		vPayload: c.Payload, vSaved: c.Saved, vToken: c.Token,
 	}); err != nil {

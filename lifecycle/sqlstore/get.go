@@ -80,6 +80,7 @@ func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error)
 	var deadline, changed sql.NullInt64
 	into := [...]any{
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &changeToken,
+		&r.Version,
 		&r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
 		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}

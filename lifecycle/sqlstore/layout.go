@@ -24,6 +24,7 @@ const (
 	vOperation
 	vAdmission
 	vChangeToken
+	vVersion
 	vOwner
 	vEpoch
 	vWork
@@ -56,6 +57,7 @@ const (
 
 var columnNames = [columns]string{
 	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "admission", "change_token",
+	"table_version",
 	"owner", "epoch",
 	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
@@ -132,7 +134,7 @@ func (e *engine) own(prefix string, version int) *layout {
 		l.objects.column[vAdmission] = ""
 	}
 	if version < 3 {
-		l.objects.column[vChangeToken] = ""
+		l.objects.column[vChangeToken], l.objects.column[vVersion] = "", ""
 	}
 	return l
 }

@@ -129,7 +129,7 @@ func (s *shared) fill(ch *change, token lifecycle.Token) {
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
-		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken),
+		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken), vVersion: row.Version,
 		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
 		vPayload: row.Payload, vSaved: row.Saved, vToken: token[:],
@@ -230,6 +230,7 @@ func (s *shared) checkChange(ch *lifecycle.StoredChange) error {
 		{"origin", to.Origin, maxName},
 		{"origin", ch.FromOrigin, maxName},
 		{"target", to.Target, maxName},
+		{"version", to.Version, maxName},
 		{"owner", to.Owner, maxName},
 		{"handler", to.Work, maxWord},
 		{"actor", string(to.Actor), maxWord},
@@ -243,6 +244,9 @@ func (s *shared) checkChange(ch *lifecycle.StoredChange) error {
 	}
 	if max(to.Sequence, uint64(to.Operation), to.Epoch) > maxNumber {
 		return fmt.Errorf("%w: a number of %q is above %d", lifecycle.ErrInvalid, to.ID, uint64(maxNumber))
+	}
+	if to.Version != "" && s.l.objects.column[vVersion] == "" {
+		return fmt.Errorf("%w: change of %q: the table has no column for the version of records", errors.ErrUnsupported, to.ID)
 	}
 	if ch.Request != "" && s.l.history.column[vRequest] == "" {
 		return errRequests
