@@ -62,7 +62,7 @@ func (r *request) plannedEvent() string {
 // planForm sets the change as the store gets it. A record is written in the form of its own
 // version, so that programs of that version still read it.
 func (r *request) planForm(change *StoredChange) error {
-	change.To.Version = r.version
+	change.To.Version = r.core.version
 	r.form = nil
 	v := r.core.olderVersion(r.version)
 	if v == nil && (!r.before.Exists() || r.stored.Version == r.version) {

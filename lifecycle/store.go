@@ -202,7 +202,7 @@ func (ch *StoredChange) Row(token Token) HistoryRow {
 		Key: ch.To.Key, Sequence: ch.To.Sequence, Revision: ch.To.Revision, Token: token,
 		Operation: ch.To.Operation, From: ch.From, FromOrigin: ch.FromOrigin,
 		To: ch.To.State, Origin: ch.To.Origin, Event: ch.To.Event, Actor: ch.To.Actor,
-		Reason: ch.To.Reason, At: ch.To.ChangedAt, Request: ch.Request, Fingerprint: ch.Fingerprint,
+		Reason: ch.To.Reason, At: ch.To.ChangedAt, Version: ch.To.Version, Request: ch.Request, Fingerprint: ch.Fingerprint,
 	}
 }
 
@@ -268,6 +268,7 @@ type HistoryRow struct {
 	Actor      fsm.Actor `json:"actor"`
 	Reason     string    `json:"reason"`
 	At         time.Time `json:"at"`
+	Version    string    `json:"version,omitempty"` // of the table that has the states
 
 	// Request and Fingerprint identify the request of a client that made the change, see
 	// [Change].Request. Empty: the caller has named none.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,10 +102,10 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 		}
 		return culprit, err
 	}
-	for i, r := range t.writes {
+	for _, r := range t.writes {
 		r.token = t.commit.Token
 		if r.form != nil { // what the store has set
-			to, set := &r.change.To, &stored.Changes[i].To
+			to, set := &r.change.To, &r.form.To
 			to.Revision, to.ChangedAt, to.Deadline = set.Revision, set.ChangedAt, set.Deadline
 			to.Admission, to.ChangeToken = set.Admission, set.ChangeToken
 		}
@@ -122,6 +123,7 @@ func (t *transaction) stored() *Commit {
 	for i, r := range t.writes {
 		if r.form != nil {
 			stored.Changes[i] = *r.form
+			r.form = &stored.Changes[i]
 		}
 	}
 	return &stored
@@ -367,7 +369,7 @@ func (t *transaction) publish(ctx context.Context) {
 	}
 	for _, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			changed(ctx, r.change.Row(r.token))
+			changed(ctx, cmp.Or(r.form, r.change).Row(r.token))
 		}
 	}
 }

@@ -21,7 +21,7 @@ type (
 	diskBytes   struct{ Bytes int }
 	oldDisks    = lifecycle.Manager[string, string, diskSize]
 	newDisks    = lifecycle.Manager[string, string, diskBytes]
-	diskVersion struct{ ready, used string }
+	diskVersion struct{ ready, attaching, used string }
 )
 
 func disk[T any](v diskVersion, more ...fsm.State[string]) *fsm.Machine[string, string, T] {
@@ -30,17 +30,17 @@ func disk[T any](v diskVersion, more ...fsm.State[string]) *fsm.Machine[string, 
 		States: append([]fsm.State[string]{
 			{Name: "None", Kind: fsm.Absent},
 			{Name: v.ready},
-			{Name: "Attaching", Kind: fsm.Transitional, Target: &v.used},
+			{Name: v.attaching, Kind: fsm.Transitional, Target: &v.used},
 			{Name: v.used},
 			{Name: "Broken", Kind: fsm.Failed},
 		}, more...),
 		Rows: fsm.Rows(
 			fsm.Move("None", "create", v.ready).By("user"),
 			fsm.Move(v.ready, "grow", v.ready).By("user"),
-			fsm.Move(v.ready, "attach", "Attaching").By("user"),
-			fsm.Move("Attaching", "done", v.used).By("host"),
-			fsm.Move("Attaching", "fail", "Broken").By("host"),
-			fsm.Return("Attaching", "late").After(time.Minute),
+			fsm.Move(v.ready, "attach", v.attaching).By("user"),
+			fsm.Move(v.attaching, "done", v.used).By("host"),
+			fsm.Move(v.attaching, "fail", "Broken").By("host"),
+			fsm.Return(v.attaching, "late").After(time.Minute),
 			fsm.Move(v.used, "detach", v.ready).By("user"),
 			fsm.Move("Broken", "undo", v.ready).By("user"),
 			fsm.Move(v.ready, "delete", "None").By("user"),
@@ -53,8 +53,8 @@ func disk[T any](v diskVersion, more ...fsm.State[string]) *fsm.Machine[string, 
 }
 
 var (
-	disk1 = disk[diskSize](diskVersion{"Ready", "Used"})
-	disk2 = disk[diskBytes](diskVersion{"Available", "Attached"}, fsm.State[string]{Name: "Paused"})
+	disk1 = disk[diskSize](diskVersion{"Ready", "Attaching", "Used"})
+	disk2 = disk[diskBytes](diskVersion{"Available", "Connecting", "Attached"}, fsm.State[string]{Name: "Paused"})
 )
 
 // convertDisk returns a conversion of payloads.
@@ -71,7 +71,7 @@ func convertDisk[From, To any](f func(From) To) func([]byte) ([]byte, error) {
 func firstDisk() lifecycle.Version {
 	return lifecycle.Version{
 		States: map[string]string{
-			"None": "None", "Ready": "Available", "Attaching": "Attaching", "Used": "Attached", "Broken": "Broken",
+			"None": "None", "Ready": "Available", "Attaching": "Connecting", "Used": "Attached", "Broken": "Broken",
 		},
 		Upgrade:   convertDisk(func(s diskSize) diskBytes { return diskBytes{s.GB << 30} }),
 		Downgrade: convertDisk(func(s diskBytes) diskSize { return diskSize{s.Bytes >> 30} }),
@@ -108,7 +108,7 @@ func TestOlderVersion(t *testing.T) {
 	require.Equal(t, 3<<30, seen.Payload.Bytes)
 
 	rec := fire(t, new, "a", "attach", "user", growTo(4<<30))
-	require.Equal(t, fsm.Status[string]{State: "Attaching", Origin: "Available"}, rec.Status)
+	require.Equal(t, fsm.Status[string]{State: "Connecting", Origin: "Available"}, rec.Status)
 	require.Equal(t, "Attached", rec.Target)
 	require.Equal(t, 4<<30, rec.Payload.Bytes)
 	r := diskAt(t, store, "a")
@@ -221,7 +221,7 @@ func TestMigrate(t *testing.T) {
 		require.Equal(t, before.Admission, after.Admission)
 		require.Equal(t, time.Minute, after.Deadline.Sub(after.ChangedAt))
 		r := diskAt(t, store, "b")
-		require.Equal(t, []string{"Attaching", "Available", "Attached", "2"}, []string{r.State, r.Origin, r.Target, r.Version})
+		require.Equal(t, []string{"Connecting", "Available", "Attached", "2"}, []string{r.State, r.Origin, r.Target, r.Version})
 		require.JSONEq(t, `{"Bytes": 3221225472}`, string(r.Saved))
 		rows := rowsOf(t, m, "a", 1, 0)
 		require.Len(t, rows, 1)
@@ -255,6 +255,15 @@ func TestMigrateRunningWork(t *testing.T) {
 			}
 		}), nil)
 		synctest.Wait()
+		r := diskAt(t, store, "a")
+		require.Equal(t, "Ready", r.Origin)
+		time.Sleep(time.Second)
+		require.NoError(t, worker.Heartbeat(t.Context(), "a"))
+		extended := diskAt(t, store, "a")
+		require.Equal(t, time.Second, extended.Deadline.Sub(r.Deadline))
+		extended.Revision, extended.Deadline = r.Revision, r.Deadline
+		require.Equal(t, r, extended, "a heartbeat before the switch")
+
 		page, err := other.Migrate(t.Context(), "operator", "", 0)
 		require.NoError(t, err)
 		require.Equal(t, 1, page.Migrated)

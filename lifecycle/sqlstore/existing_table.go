@@ -86,7 +86,7 @@ type ExistingTable struct {
 //   - Revision: without it rows are read without a revision. It is required if removed
 //     objects have no row, because their numbers continue here; and with
 //     ColumnMap.Operation so is Operation.
-//   - From, FromOrigin, Origin, Event, Actor, Reason and Operation are empty when they
+//   - From, FromOrigin, Origin, Event, Actor, Reason, Version and Operation are empty when they
 //     are read without a column; FromOrigin is then From, and Origin is To. Without them
 //     a history cannot be checked against the table of its time.
 //
@@ -96,7 +96,7 @@ type ExistingHistory struct {
 	Machine, ID                          string // columns
 	Sequence, Revision, Token, Operation string
 	From, FromOrigin, To, Origin         string
-	Event, Actor, Reason, At             string
+	Event, Actor, Reason, At, Version    string
 }
 
 // ColumnMap has the names of columns in an [ExistingTable]. Empty: none.
@@ -196,7 +196,7 @@ func (t *ExistingTable) layout(e *engine, prefix string, about *schema) (l *layo
 	return l, e.quoteColumns(&l.history, &[values]string{
 		vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
 		vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
-		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At,
+		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At, vVersion: h.Version,
 	})
 }
 

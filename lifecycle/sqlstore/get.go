@@ -96,7 +96,7 @@ func (s *session) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error)
 	copy(r.ChangeToken[:], changeToken)
 	switch {
 	case r.State == s.l.removed:
-		r.State, r.Origin = "", ""
+		r.State, r.Origin, r.Version = "", "", ""
 	case r.Origin == "": // another program has written the row
 		r.Origin = r.State
 	}

@@ -77,7 +77,7 @@ func (s *session) requested(ctx context.Context, machine, request string) (row l
 // rowColumns are the columns that scanRow reads.
 var rowColumns = []value{
 	vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow,
-	vRequest, vFingerprint,
+	vVersion, vRequest, vFingerprint,
 }
 
 // scanRow reads a history row without its key, after the given columns.
@@ -85,7 +85,7 @@ func (s *shared) scanRow(rows *sql.Rows, before ...any) (h lifecycle.HistoryRow,
 	var sequence, rev, operation, at int64
 	var token []byte
 	err = rows.Scan(append(before, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
-		&h.Event, (*string)(&h.Actor), &h.Reason, &at, &h.Request, &h.Fingerprint)...)
+		&h.Event, (*string)(&h.Actor), &h.Reason, &at, &h.Version, &h.Request, &h.Fingerprint)...)
 	h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
 	if s.l.history.column[vRevision] != "" {
 		h.Revision = s.l.revision(rev, token)

@@ -67,7 +67,7 @@ var historyNames = [values]string{
 	vMachine: "machine", vID: "id", vSequence: "sequence", vRevision: "revision", vToken: "token", vOperation: "operation",
 	vFromState: "from_state", vFromOrigin: "from_origin", vTo: "to_state", vToOrigin: "origin",
 	vEvent: "event", vActor: "actor", vReason: "reason", vNow: "at",
-	vRequest: "request", vFingerprint: "fingerprint",
+	vVersion: "table_version", vRequest: "request", vFingerprint: "fingerprint",
 }
 
 func (v value) kind() kind {
@@ -153,7 +153,7 @@ func (e *engine) ownHistory(prefix string, version int) table {
 	if version >= 3 {
 		t.indexes[name+"_request"] = []value{vMachine, vRequest}
 	} else {
-		t.column[vRequest], t.column[vFingerprint] = "", ""
+		t.column[vVersion], t.column[vRequest], t.column[vFingerprint] = "", "", ""
 	}
 	return t
 }

@@ -49,7 +49,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 	exec(t, db, fmt.Sprintf(`CREATE TABLE %[1]slog (
 		line bigint NOT NULL DEFAULT 7, kind varchar(20) NOT NULL, thing %[2]s NOT NULL, n bigint NOT NULL, rev bigint,
 		token %[3]s NOT NULL, op bigint, old %[5]s, old_was %[5]s, new %[5]s, new_was %[5]s,
-		cause %[5]s, doer %[5]s, why %[5]s, happened %[4]s, UNIQUE (thing, kind, n))`, prefix, name, token, moment, long))
+		cause %[5]s, doer %[5]s, why %[5]s, happened %[4]s, form %[5]s, UNIQUE (thing, kind, n))`, prefix, name, token, moment, long))
 	return sqlstore.ExistingTable{
 		Machine: kind, Table: prefix + "things", Removed: removed,
 		Columns: sqlstore.ColumnMap{
@@ -59,7 +59,7 @@ func users(t testing.TB, db *sql.DB, e engine, prefix, removed string) sqlstore.
 		},
 		ExistingHistory: sqlstore.ExistingHistory{
 			Table: prefix + "log", Machine: "kind", ID: "thing", Sequence: "n", Revision: "rev", Token: "token", Operation: "op",
-			From: "old", FromOrigin: "old_was", To: "new", Origin: "new_was", Event: "cause", Actor: "doer", Reason: "why", At: "happened",
+			From: "old", FromOrigin: "old_was", To: "new", Origin: "new_was", Event: "cause", Actor: "doer", Reason: "why", At: "happened", Version: "form",
 		},
 	}
 }
