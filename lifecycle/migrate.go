@@ -24,8 +24,8 @@ type Migration struct {
 // origin and payload are converted by [Config].Older. The operation, its owner and its
 // work go on; a deadline counts anew, by the manager's table. Each record is a commit of
 // its own with a history row, whose event is [Migrated] and which leads from the old name
-// of the state to the new one. BeforeCommit and the observers see it as a change from the
-// state to the same state. It needs no row of the table and runs no guard.
+// of the state to the new one. BeforeCommit sees it as a change from the state to the same
+// state. It needs no row of the table and runs no guard.
 //
 //	for after := ""; ; {
 //		page, err := vms.Migrate(ctx, "operator", after, 0)

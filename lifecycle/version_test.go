@@ -275,6 +275,43 @@ func TestMigrateRunningWork(t *testing.T) {
 	})
 }
 
+// TestOlderVersionIsNotSeen: what a new binary runs for a record of the older version sees
+// the present names. Observers see the history as the store has it.
+func TestOlderVersionIsNotSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		create(t, oldDisk(store), "a", "create", "user", diskSize{GB: 3})
+		var rows []lifecycle.HistoryRow
+		m := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
+			Version: "2", Older: []lifecycle.Version{firstDisk()}, WorkerActor: "host", Done: []string{"done"},
+			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { rows = append(rows, row) }},
+			BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+				require.Contains(t, []string{"Available", "Connecting"}, ch.From)
+				require.Equal(t, []string{"Available", "2"}, []string{ch.FromOrigin, ch.To.Version})
+				return nil, nil
+			},
+			Observe: func(_ context.Context, stuck lifecycle.StoredRecord) (string, fsm.Actor, error) {
+				require.Equal(t, []string{"Connecting", "2"}, []string{stuck.State, stuck.Version})
+				require.JSONEq(t, `{"Bytes": 3221225472}`, string(stuck.Payload))
+				return "late", fsm.Sweeper, nil
+			},
+		})
+		ran := false
+		ticket := occupy(t, m, "a", "copy", lifecycle.Func(func(context.Context) error { ran = true; return nil }), "Available")
+		require.NoError(t, ticket.Wait(t.Context()))
+		require.True(t, ran)
+
+		fire(t, m, "a", "attach", "user", nil)
+		time.Sleep(time.Hour)
+		found := sweep(t, m)
+		require.Len(t, found, 1)
+		require.Equal(t, []string{"Connecting", "Available"}, []string{found[0].From, found[0].To})
+		require.Equal(t, rowsOf(t, m, "a", 1, 0), rows)
+		require.Equal(t, []string{"Attaching", "Ready"}, []string{rows[0].To, rows[1].To})
+		require.NoError(t, m.Drain(t.Context()))
+	})
+}
+
 // TestMigrateRefuses: what Migrate cannot do changes nothing.
 func TestMigrateRefuses(t *testing.T) {
 	store := lifecycle.NewMemoryStore()
