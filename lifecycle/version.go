@@ -130,7 +130,7 @@ func (v *older) downgrade(ch *StoredChange) error {
 		return err
 	}
 	if err := convert(&ch.To, v.Downgrade); err != nil {
-		return fmt.Errorf("Downgrade of version %q: %w", v.Name, err)
+		return fmt.Errorf("downgrade to version %q: %w", v.Name, err)
 	}
 	ch.To.Version = v.Name
 	return nil
