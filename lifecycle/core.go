@@ -23,6 +23,10 @@ type core struct {
 	payloads     payloads
 	limits       Limits
 
+	version  string  // of the table and payload
+	older    []older // versions whose records are read and written too
+	switched bool    // new objects have version
+
 	// For operations.
 	owner    *Owner // nil: none
 	worker   fsm.Actor
@@ -64,17 +68,21 @@ func (c *core) key(id string) Key { return Key{Machine: c.table.Name, ID: id} }
 // eventName returns the name of an event by index.
 func (c *core) eventName(event int) string { return c.table.Events[event] }
 
-// known returns the part of a record that decisions depend on. The error matches
-// [ErrForeign].
+// known brings a record into the form of this version and returns the part that decisions
+// depend on. The error matches [ErrForeign].
 func (c *core) known(r *StoredRecord) (decide.Record, error) {
 	rec := decide.Record{
-		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation), Saved: r.Saved != nil,
+		Exists: r.Exists(), Sequence: r.Sequence, Operation: uint64(r.Operation),
 		Work: r.Work != "", Owner: r.Owner, Epoch: r.Epoch,
 	}
 	if !rec.Exists {
 		return rec, nil
 	}
-	var err error
+	err := c.upgrade(r)
+	if err != nil {
+		return rec, err
+	}
+	rec.Saved = r.Saved != nil
 	if rec.State, rec.Origin, err = c.table.ParseStatus(r.State, r.Origin); err != nil {
 		return rec, fmt.Errorf("%w: %w", ErrForeign, err)
 	}

@@ -52,6 +52,23 @@
 // Package relation checks combinations of states, package aggregate derives the
 // state of a parent from the states of its children.
 //
+// # A new version of a table
+//
+// A record carries the [Config].Version of the table that wrote it, and a manager refuses
+// a version that it does not have. A fleet goes from version 1 to 2, where states have new
+// names or the payload another form, in four steps:
+//
+//  1. Start binaries of version 2 beside those of version 1. Their [Config].Older has
+//     version 1, which "fsm diff -format go" prints. They read it, and write it.
+//  2. End the binaries of version 1. Until now every step can be taken back.
+//  3. Start the binaries of version 2 again, with [Config].Switch. New objects are of
+//     version 2. Old ones stay in version 1, also when they change.
+//  4. Call [Manager.Migrate] page by page, and again after the last binary without Switch
+//     has ended, until it migrates nothing. The next release needs no Older.
+//
+// Names of events, actors and handlers have no versions: a new table keeps them as long as
+// binaries, reports and stored work of the old one exist. Command fsm diff judges the rest.
+//
 // # Life of a request
 //
 // Every request that changes an object goes through one core (core.go) without type
@@ -151,6 +168,9 @@
 //     is Refused instead of Repeated; it changes nothing either way.
 //   - An actor is what the caller names. The package compares it with the table and
 //     authenticates nothing.
+//   - Until a record is migrated, the preconditions of package relation do not find it in
+//     a state that has a new name; those of [Manager.Require] do. [Manager.Explain] lists
+//     events into states that the record's version lacks.
 //   - Deadlines are kept in the records. The program calls [Manager.Sweep] or [Run].
 //   - Work that ignores its context cannot be ended. Its result then has no effect,
 //     but it holds the object's turn in this process until it returns.

@@ -27,8 +27,8 @@ type Select[S comparable] struct {
 // List returns one page of the selected objects, in the store's order of ids: bytewise, unless
 // the store documents another one. A page that is
 // shorter than the limit is the last one. An object whose record cannot be read is in
-// the page too, with [Record.Err]: it names a state that is not declared, or its payload
-// cannot be decoded.
+// the page too, with [Record.Err]: it is of an unknown version, names a state that is not
+// declared, or its payload cannot be decoded.
 //
 // Errors: [ErrInvalid] for a limit above [MaxPage], or an After that cannot be an id;
 // [fsm.ErrUnknownState] for a selected state that is not declared; the store's.
@@ -135,7 +135,7 @@ func (m *Manager[S, E, T]) query(sel Select[S]) (Query, error) {
 				Machine: m.core.table.Name, From: fmt.Sprint(s), Row: -1, Err: fsm.ErrUnknownState,
 			}
 		}
-		q.States = append(q.States, m.core.table.States[i].Name)
+		q.States = append(q.States, m.core.stored(m.core.table.States[i].Name)...)
 	}
 	return q, q.Check()
 }

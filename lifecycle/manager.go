@@ -54,6 +54,21 @@ type Config[E comparable] struct {
 	// Limits bounds reasons, payloads, arguments and messages. Default: see [Limits].
 	Limits Limits
 
+	// Version names the version of the table and the payload, for records: up to 255
+	// bytes of text. A program that reads a record of a version which it has neither here
+	// nor in Older refuses it with [ErrForeign]. Default: empty, as in records from before
+	// versions were named.
+	Version string
+	// Older are earlier versions, the newest last. The manager reads their records as if
+	// they were of this version, and a change of such a record writes it in the form of its
+	// own version. A change into a state that the older version lacks is refused with
+	// [fsm.ErrNotAllowed]. Until Switch is set, new objects are of the last of these
+	// versions. Default: none.
+	Older []Version
+	// Switch permits new objects and [Manager.Migrate] to write Version. Set it when no
+	// program that does not have Version runs any more. Default: false.
+	Switch bool
+
 	// The remaining fields are for operations, see [Manager.Do].
 
 	// WorkerActor is the actor that reports how work ended: by the first event of
@@ -87,8 +102,9 @@ type Config[E comparable] struct {
 // New returns a manager of a machine's objects in a store. The error matches
 // [ErrInvalid]: there is no machine or no store, the store's type is not
 // comparable, [Join] did not make the Owner, the name of the machine begins with
-// "interlock.", the configuration names an event or actor that the machine does not
-// have, or the store is [Partial] and cannot keep what they need.
+// "interlock.", the older versions are not as [Version] demands, the configuration names
+// an event or actor that the machine does not have, or the store is [Partial] and cannot
+// keep what they need.
 func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *Config[E]) (*Manager[S, E, T], error) {
 	if config == nil {
 		config = &Config[E]{}
@@ -97,6 +113,10 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		return nil, err
 	}
 	table := m.Table()
+	older, err := newOlder(table, config)
+	if err != nil {
+		return nil, err
+	}
 	indices := func(events []E) (list []int) {
 		for _, e := range events {
 			list = append(list, m.EventIndex(e))
@@ -107,6 +127,7 @@ func New[S, E comparable, T any](m *fsm.Machine[S, E, T], store Store, config *C
 		table: table, store: store, retries: newRetries(), undo: make([]bool, len(table.Events)),
 		observer: config.Observer, beforeCommit: config.BeforeCommit, limits: config.Limits.resolved(),
 		owner: config.Owner, worker: config.WorkerActor, handlers: maps.Clone(config.Handlers), queue: config.Queue,
+		version: config.Version, older: older, switched: config.Switch,
 		events: decide.Events{Done: indices(config.Done), Failed: indices(config.Failed)},
 	}
 	for _, e := range indices(config.Undo) {
@@ -319,7 +340,7 @@ func (m *Manager[S, E, T]) get(ctx context.Context, id string) (rec Record[S, T]
 func (m *Manager[S, E, T]) Require(id string, states ...S) Precondition {
 	p := Precondition{Key: m.core.key(id)}
 	for _, s := range states {
-		p.States = append(p.States, m.required(s))
+		p.States = append(p.States, m.core.stored(m.required(s))...)
 	}
 	if len(states) == 0 {
 		p.States = []string{""}
@@ -352,7 +373,8 @@ func (m *Manager[S, E, T]) required(s S) string {
 // repeated request that has created an object is that of this object.
 func (m *Manager[S, E, T]) Current(err error) (Record[S, T], bool) {
 	if again, ok := errors.AsType[*RepeatedError](err); ok && again.Current.Exists() && again.Row.Machine == m.core.table.Name {
-		rec, err := m.record(&again.Current)
+		current := again.Current
+		rec, err := m.record(&current)
 		return rec, err == nil
 	}
 	conflict, ok := errors.AsType[*ConflictError](err)
@@ -362,6 +384,7 @@ func (m *Manager[S, E, T]) Current(err error) (Record[S, T], bool) {
 	if e, ok := errors.AsType[*Error](err); ok && e.ID != conflict.Current.ID {
 		return Record[S, T]{}, false // a guard or an edit has returned another object's conflict
 	}
-	rec, err := m.record(&conflict.Current)
+	current := conflict.Current
+	rec, err := m.record(&current)
 	return rec, err == nil
 }

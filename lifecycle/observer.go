@@ -13,7 +13,8 @@ import (
 // commits: Sequence gives the order. A panic continues in the caller; the change is
 // committed.
 type Observer struct {
-	// Changed receives every change that was committed.
+	// Changed receives every change that was committed, with the names of states as the
+	// history has them: those of the record's [Config].Version.
 	Changed func(context.Context, HistoryRow)
 	// Refused receives the error of every call that should have changed an object,
 	// an [*Error]. The verb of an outcome that will be written again is "outcome".

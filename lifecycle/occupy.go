@@ -59,7 +59,11 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 			return err
 		case !now.Exists():
 			return ErrNotFound
-		case len(states) > 0 && !slices.Contains(states, now.State):
+		}
+		if err := c.upgrade(&now); err != nil {
+			return err
+		}
+		if len(states) > 0 && !slices.Contains(states, now.State) {
 			return fmt.Errorf("%w: state is %s", ErrBusy, now.State)
 		}
 		return nil

@@ -275,8 +275,9 @@ func (o *operation) lost(why error) {
 	if !ok || to.now.Key != o.task.Key || to.now.Operation < o.task.Operation || !to.now.Exists() {
 		return
 	}
-	if _, err := o.core.known(&to.now); err == nil && o.core.payloads.check(to.now.Payload) == nil {
-		o.leaves(&to.now)
+	now := to.now
+	if _, err := o.core.known(&now); err == nil && o.core.payloads.check(now.Payload) == nil {
+		o.leaves(&now)
 	}
 }
 

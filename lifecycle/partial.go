@@ -36,6 +36,7 @@ func (c *core) checkFields(payload bool) error {
 		{c.worker != "", []string{"WorkOptions"}, "Config.WorkerActor is set"},
 		{len(c.handlers) > 0, []string{"Work", "Args"}, "Config.Handlers is set"},
 		{slices.Contains(c.undo, true), []string{"Saved"}, "Config.Undo is set"},
+		{c.version != "", []string{"Version"}, "Config.Version is set"},
 		{payload, []string{"Payload"}, "objects have a payload"},
 	} {
 		for _, field := range need.fields {

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"fmt"
+
 	"github.com/interlock-go/interlock/fsm"
 	"github.com/interlock-go/interlock/internal/decide"
 )
@@ -8,6 +10,10 @@ import (
 // Overridden is the event of the history rows that [Manager.Override] writes, and
 // [Manager.AddAt] for another state than the initial one. No table has it.
 const Overridden = "(override)"
+
+// Migrated is the event of the history rows that [Manager.Migrate] writes. No table has
+// it.
+const Migrated = "(migrate)"
 
 // plan sets the change that the decision makes, in the commit with this token. The error is that of the caller's
 // edit, or matches [ErrForeign].
@@ -46,9 +52,51 @@ func (r *request) plannedEvent() string {
 		return ""
 	case decide.Override:
 		return Overridden
+	case decide.Migrate:
+		return Migrated
 	case decide.Create, decide.Fire, decide.Report, decide.Heartbeat:
 	}
 	return r.core.eventName(r.ask.Event)
+}
+
+// planForm sets the change as the store gets it. A record is written in the form of its own
+// version, so that programs of that version still read it.
+func (r *request) planForm(change *StoredChange) error {
+	change.To.Version = r.core.version
+	r.form = nil
+	v := r.core.olderVersion(r.version)
+	if v == nil && (!r.before.Exists() || r.stored.Version == r.version) {
+		return nil
+	}
+	form := *change
+	form.From, form.FromOrigin = r.stored.State, r.stored.Origin
+	r.form = &form
+	switch to := &form.To; {
+	case v == nil:
+		return nil
+	case form.MetadataOnly:
+		*to = r.stored
+		to.Owner, to.Epoch = change.To.Owner, change.To.Epoch
+		to.Work, to.Args, to.WorkOptions = change.To.Work, change.To.Args, change.To.WorkOptions
+		return nil
+	}
+	return v.downgrade(&form)
+}
+
+// fitVersion refuses a decision for a state that the version of the record does not have.
+func (r *request) fitVersion() {
+	d, v := &r.decision, r.core.olderVersion(r.version)
+	if v == nil || !d.Write || d.MetadataOnly {
+		return
+	}
+	for _, state := range []int{d.State, d.Origin} {
+		name := r.core.table.States[state].Name
+		if _, ok := v.names[name]; !ok {
+			err := fmt.Errorf("%w: version %q of the record has no state %q until it is migrated", fsm.ErrNotAllowed, v.Name, name)
+			r.decision = decide.Decision{Row: d.Row, Verdict: decide.Refused, Err: err}
+			return
+		}
+	}
 }
 
 // target returns the state that the operation leads to: the one that the table

@@ -33,8 +33,11 @@ type Record[S comparable, T any] struct {
 	Err error
 }
 
-// record returns the typed form of a stored record. The error matches [ErrForeign].
+// record brings a stored record into the form of this version and returns its typed form. The error matches [ErrForeign].
 func (m *Manager[S, E, T]) record(r *StoredRecord) (Record[S, T], error) {
+	if err := m.core.upgrade(r); err != nil {
+		return Record[S, T]{}, err
+	}
 	status, err := m.machine.ParseStatus(r.State, r.Origin)
 	if err != nil {
 		return Record[S, T]{}, fmt.Errorf("%w: %w", ErrForeign, err)

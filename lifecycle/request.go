@@ -48,12 +48,15 @@ type request struct {
 	onCommit func(*request)
 
 	// Of the present attempt.
-	before   StoredRecord
+	stored   StoredRecord // as the store has it
+	before   StoredRecord // the same in the form of the manager's version
+	version  string       // of the record to write
 	known    decide.Record
 	decision decide.Decision
 	after    []byte        // the payload to write
 	edited   bool          // after is set
 	change   *StoredChange // in the commit, once all requests are prepared; nil: nothing is to be written
+	form     *StoredChange // change in the form of an older version; nil: it needs none
 	token    Token         // of the commit; zero: nothing was written
 	sent     time.Time     // before the commit, by the clock of this process
 	done     bool          // the transaction has succeeded
@@ -104,8 +107,8 @@ func (r *request) check() error {
 		if r.ask.Event < 0 {
 			return &fsm.TransitionError{Machine: table.Name, Event: r.event, Actor: r.ask.Actor, Row: -1, Err: fsm.ErrUnknownEvent}
 		}
-	case decide.Override:
-		// It is the only actor that the table need not declare.
+	case decide.Override, decide.Migrate:
+		// These are the only actors that the table need not declare.
 		return errors.Join(checkText("actor", string(r.ask.Actor)), checkSize("actor", len(r.ask.Actor), MaxID))
 	case decide.Add:
 		if _, ok := table.ActorIndex(r.ask.Actor); !ok {
@@ -126,8 +129,17 @@ func (r *request) load(ctx context.Context) (err error) {
 	if r.expect != "" && r.expect != r.before.Revision || r.ifMatch != "" && !r.before.matches(r.ifMatch) {
 		return &ConflictError{Expect: r.expect, From: r.before.State, Current: r.before}
 	}
+	r.stored = r.before
 	if r.known, err = r.core.known(&r.before); err != nil {
 		return err
+	}
+	switch {
+	case r.ask.Verb == decide.Migrate:
+		r.version = r.core.version
+	case r.before.Exists():
+		r.version = r.stored.Version
+	default:
+		r.version = r.core.newVersion()
 	}
 	if r.operation != 0 && r.before.Exists() && (r.before.Operation != r.operation || r.replaced()) {
 		return stale(&r.before)
@@ -149,6 +161,13 @@ func otherOperation(a, b Token) bool { return a != Token{} && b != Token{} && a 
 // user code or the store.
 func (r *request) decide(ctx context.Context) (err error) {
 	ask := &r.ask
+	if ask.Verb == decide.Migrate && r.before.Exists() {
+		if r.stored.Version == r.version {
+			r.decision = decide.Decision{Row: -1}
+			return nil
+		}
+		r.reason = fmt.Sprintf("from version %q to %q", r.stored.Version, r.version)
+	}
 	continues := ask.Verb == decide.Report || ask.Verb == decide.Heartbeat
 	if continues && r.replaced() {
 		r.decision = decide.Decision{Row: -1, Verdict: decide.Stale, Err: decide.ErrStale}

@@ -113,6 +113,10 @@ type StoredRecord struct {
 	// ChangeToken is the token of the commit that wrote the last history row. Zero: the
 	// store does not keep the token.
 	ChangeToken Token
+	// Version is the version of the table and payload in whose form State, Origin, Target,
+	// Payload and Saved are, see [Config].Version. A store either keeps it or refuses a
+	// commit that sets it with [errors.ErrUnsupported].
+	Version string
 
 	Owner       string // the process that executes the operation; empty if there is none
 	Epoch       uint64 // of the owner; 0 without an owner
@@ -198,7 +202,7 @@ func (ch *StoredChange) Row(token Token) HistoryRow {
 		Key: ch.To.Key, Sequence: ch.To.Sequence, Revision: ch.To.Revision, Token: token,
 		Operation: ch.To.Operation, From: ch.From, FromOrigin: ch.FromOrigin,
 		To: ch.To.State, Origin: ch.To.Origin, Event: ch.To.Event, Actor: ch.To.Actor,
-		Reason: ch.To.Reason, At: ch.To.ChangedAt, Request: ch.Request, Fingerprint: ch.Fingerprint,
+		Reason: ch.To.Reason, At: ch.To.ChangedAt, Version: ch.To.Version, Request: ch.Request, Fingerprint: ch.Fingerprint,
 	}
 }
 
@@ -264,6 +268,7 @@ type HistoryRow struct {
 	Actor      fsm.Actor `json:"actor"`
 	Reason     string    `json:"reason"`
 	At         time.Time `json:"at"`
+	Version    string    `json:"version,omitempty"` // of the table that has the states
 
 	// Request and Fingerprint identify the request of a client that made the change, see
 	// [Change].Request. Empty: the caller has named none.

@@ -303,11 +303,12 @@ func (s *sweep) undated(ctx context.Context) error {
 	return nil
 }
 
-// statesWith returns the names of the states that a condition holds for.
+// statesWith returns the names, in records of all versions, of the states that a condition
+// holds for.
 func (c *core) statesWith(condition func(state int) bool) (names []string) {
 	for i := range c.table.States {
 		if condition(i) {
-			names = append(names, c.table.States[i].Name)
+			names = append(names, c.stored(c.table.States[i].Name)...)
 		}
 	}
 	return names
@@ -353,6 +354,7 @@ func (s *sweep) care(ctx context.Context, r *StoredRecord, cause decide.Cause, t
 		s.add(result)
 		return nil
 	}
+	result.From = r.State
 	if cause.OwnerDead {
 		if result.OwnerDead, err = s.ownerDead(ctx, r); err != nil {
 			return err
@@ -422,6 +424,9 @@ func (s *sweep) look(ctx context.Context, r *StoredRecord) (sighting, error) {
 		return sighting{}, err
 	case now.Revision != r.Revision:
 		return sighting{}, &ConflictError{Expect: r.Revision, From: r.State, Current: now}
+	}
+	if _, err := s.known(&now); err != nil {
+		return sighting{}, err
 	}
 	return s.observe(ctx, now)
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,8 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 			t.commit.Owner = owner
 		}
 	}
-	err := send(ctx, t.store, &t.commit)
+	stored := t.stored()
+	err := send(ctx, t.store, stored)
 	if err != nil {
 		t.answered = true
 		culprit := t.culprit(err)
@@ -105,8 +107,29 @@ func (t *transaction) attempt(ctx context.Context, requests []*request) (*reques
 	}
 	for _, r := range t.writes {
 		r.token = t.commit.Token
+		if r.form != nil { // what the store has set
+			to, set := &r.change.To, &r.form.To
+			to.Revision, to.ChangedAt, to.Deadline = set.Revision, set.ChangedAt, set.Deadline
+			to.Admission, to.ChangeToken = set.Admission, set.ChangeToken
+		}
 	}
 	return nil, nil
+}
+
+// stored returns the commit with every change in the form of its record's version.
+func (t *transaction) stored() *Commit {
+	if !slices.ContainsFunc(t.writes, func(r *request) bool { return r.form != nil }) {
+		return &t.commit
+	}
+	stored := t.commit
+	stored.Changes = slices.Clone(t.commit.Changes)
+	for i, r := range t.writes {
+		if r.form != nil {
+			stored.Changes[i] = *r.form
+			r.form = &stored.Changes[i]
+		}
+	}
+	return &stored
 }
 
 // gather prepares requests and, after them, those that BeforeCommit adds. The
@@ -162,13 +185,16 @@ func (r *request) prepare(ctx context.Context, change *StoredChange, token Token
 	}
 	if err == nil {
 		err = r.decide(ctx)
+		r.fitVersion()
 	}
 	if err == nil && !(r.optional() && r.decision.Err != nil) {
 		err = r.refusal()
 		switch {
 		case err != nil:
 		case r.decision.Write:
-			err = r.plan(change, token)
+			if err = r.plan(change, token); err == nil {
+				err = r.planForm(change)
+			}
 		case r.result != nil && r.before.Exists():
 			err = r.decode(r.before.Payload) // the table ignores the event
 		}
@@ -346,7 +372,7 @@ func (t *transaction) publish(ctx context.Context) {
 	}
 	for _, r := range t.writes {
 		if changed := r.core.observer.Changed; changed != nil && !r.change.MetadataOnly {
-			changed(ctx, r.change.Row(r.token))
+			changed(ctx, cmp.Or(r.form, r.change).Row(r.token))
 		}
 	}
 }

@@ -40,6 +40,9 @@
 //	renamed          mapping       one thing has two names
 //	too-many-guards  unsafe        a cell differs and has more guards than Diff compares one by one
 //
+// [Report.Code] returns the translation of states as code for package lifecycle, which
+// applies it to the records.
+//
 // # Actors
 //
 // A row without actors is open to every actor that its table names, and to the sweeper

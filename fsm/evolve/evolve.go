@@ -73,6 +73,7 @@ type Report struct {
 	Differences []Difference  `json:"differences"` // empty if the tables agree in all that matters to a node
 	Hazards     []Hazard      `json:"hazards"`     // the worst first
 	Mapping     []Renaming    `json:"mapping"`     // the names that need translation
+	States      []StateName   `json:"states"`      // every old state and its new name, see [Report.Code]
 	Drain       []string      `json:"drain"`       // states to keep empty, by their old names if they have one
 	Hold        []Withheld    `json:"hold"`        // the events that lead into the states of Drain
 }
@@ -161,7 +162,7 @@ func Diff(old, new *fsm.Table, config *Config) (*Report, error) {
 	}
 	e := &Report{
 		Old: old.Name, New: new.Name, Differences: []Difference{}, Hazards: []Hazard{},
-		Mapping: p.renamings(), Drain: []string{}, Hold: []Withheld{},
+		Mapping: p.renamings(), States: p.stateNames(), Drain: []string{}, Hold: []Withheld{},
 	}
 	p.differences(e)
 	if err := p.judge(e, config); err != nil {

@@ -247,21 +247,20 @@ func (m *machine) absent(state int32) bool {
 // step compares the row with the table and moves the object.
 func (c *checker) step(row *Row, m *machine, h *version, o *object, linked bool) {
 	to, tableRow, sound := m.number(row.To), -1, false
-	overrides := row.Event == override
-	if overrides {
+	if row.Event == override {
 		c.sum.Overrides++
 	}
 	switch {
 	case to < 0:
 		c.found(row, UnknownName, "no version has a state "+prose.Quote(row.To), c.offers(row, m, h))
-	case h == nil || overrides:
+	case h == nil || row.Event == override || row.Event == migration:
 	case o.lost && row.From != "" && m.number(row.From) < 0: // the row that led there has the finding
 	default:
 		tableRow, sound = c.judge(row, m, h, o)
 	}
 	before := *o
 	c.move(row, m, h, o, to, sound)
-	c.operation(row, h, &before, o, tableRow, linked, overrides)
+	c.operation(row, h, &before, o, tableRow, linked)
 	if row.Sequence != 0 {
 		o.sequence = row.Sequence
 	}
@@ -408,9 +407,12 @@ func (c *checker) move(row *Row, m *machine, h *version, o *object, to int32, so
 }
 
 // operation checks the number of the operation. before is the object before the row.
-func (c *checker) operation(row *Row, h *version, before, after *object, tableRow int, linked, overrides bool) {
+func (c *checker) operation(row *Row, h *version, before, after *object, tableRow int, linked bool) {
 	supersedes := tableRow >= 0 && h.t.Rows[tableRow].Supersede
-	begins := overrides || row.From == "" || h.transitional(after.state) && (!h.transitional(before.state) || supersedes)
+	begins := row.Event == override || row.From == "" || h.transitional(after.state) && (!h.transitional(before.state) || supersedes)
+	if row.Event == migration {
+		begins = false
+	}
 	last, now := before.operation, row.Operation
 	switch {
 	case now != 0:

@@ -53,6 +53,11 @@ const maxFindings = 100
 // Check compares only their sequence number, time and operation.
 const override = "(override)"
 
+// migration is the event of rows that lead from the name of a state in one version to its
+// name in another, see lifecycle.Manager.Migrate. Check compares them as those of override,
+// and their operation is that of the row before.
+const migration = "(migrate)"
+
 // The errors of Check, beside those of the history.
 var (
 	// ErrEmpty reports a history without a row to check.

@@ -25,6 +25,7 @@ const (
 	Report                // continue the named operation, never start one
 	Override              // put the object into a state without a row
 	Heartbeat             // extend the deadline of the named operation
+	Migrate               // write the record in another form; state and operation stay
 )
 
 // Record is the part of an object's record that decisions depend on. The zero
@@ -52,7 +53,7 @@ type Request struct {
 	Sweep    bool // the sweeper fires a deadline row of a transitional state: the recorded work may be done again
 	MayExist bool // Create, Fire: the call is a Create if the object does not exist, else a Fire
 
-	Event     int // by index; unused by Add, Override and Heartbeat
+	Event     int // by index; unused by Add, Override, Heartbeat and Migrate
 	Actor     fsm.Actor
 	Operation uint64 // Report, Heartbeat: the operation that the request is about
 	To        int    // Add, Override: the state, by index
@@ -162,7 +163,7 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 			return refuse(Refused, ErrNoEntry)
 		}
 		origin = state
-	case Fire, Override:
+	case Fire, Override, Migrate:
 		if !rec.Exists {
 			return refuse(Refused, ErrNotFound)
 		}
@@ -186,8 +187,12 @@ func (q *Request) Candidates(t *fsm.Table, rec *Record, rows []int) (_ []int, d 
 			return refuse(Repeated, nil) // the operation is over, and its report came before
 		}
 	}
-	if q.Verb == Override {
+	switch q.Verb {
+	case Override:
 		return rows, q.override(t, rec), false
+	case Migrate:
+		return rows, migrate(t, rec), false
+	case Create, Add, Fire, Report, Heartbeat:
 	}
 	rows, err := t.Candidates(rows, state, origin, q.Event, q.Actor, q.Force)
 	switch {
@@ -289,6 +294,19 @@ func (q *Request) heartbeat(t *fsm.Table, rec *Record) Decision {
 		Write: true, MetadataOnly: true, Work: SameWork, Payload: Keep, Saved: rec.Saved, Row: -1,
 		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation, Timeout: timeout,
 	}
+}
+
+// migrate keeps the object as it is. Its deadline counts anew, by this table.
+func migrate(t *fsm.Table, rec *Record) Decision {
+	d := Decision{
+		Write: true, Payload: Keep, Saved: rec.Saved, Row: -1,
+		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence + 1, Operation: rec.Operation,
+	}
+	if t.States[rec.State].Kind == fsm.Transitional {
+		d.Work = SameWork
+	}
+	d.Timeout, _ = t.Deadline(d.State, d.Origin)
+	return d
 }
 
 // override puts the object into a state. It always starts a new operation, so that

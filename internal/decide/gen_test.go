@@ -146,7 +146,7 @@ func drawOwner(t *rapid.T) (owner string, epoch uint64) {
 func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request {
 	q := decide.Request{
 		Verb: rapid.SampledFrom([]decide.Verb{
-			decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report, decide.Report, decide.Override, decide.Heartbeat,
+			decide.Create, decide.Add, decide.Fire, decide.Fire, decide.Report, decide.Report, decide.Override, decide.Heartbeat, decide.Migrate,
 		}).Draw(t, "verb"),
 		Event: rapid.IntRange(0, len(table.Events)-1).Draw(t, "event"),
 		Actor: rapid.SampledFrom([]fsm.Actor{"user", "agent", fsm.Sweeper, "undeclared"}).Draw(t, "actor"),
@@ -168,6 +168,7 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 		q.Edits = rapid.Bool().Draw(t, "edits")
 	case decide.Add:
 		q.To = rapid.IntRange(0, len(table.States)-1).Draw(t, "to")
+	case decide.Migrate:
 	}
 	// Only decisions on reports depend on it. A heartbeat never has it.
 	q.Repeats = q.Verb != decide.Heartbeat && rapid.Bool().Draw(t, "repeats")
@@ -175,8 +176,8 @@ func drawRequest(t *rapid.T, table *fsm.Table, rec decide.Record) decide.Request
 		q.Force = rapid.Bool().Draw(t, "force")
 		q.Edits = rapid.Bool().Draw(t, "edits")
 	}
-	// Override and Heartbeat have no event, so they undo nothing.
-	q.Undo = q.Verb != decide.Override && q.Verb != decide.Heartbeat && rapid.IntRange(0, 3).Draw(t, "undo") == 0
+	// Override, Heartbeat and Migrate have no event, so they undo nothing.
+	q.Undo = q.Verb != decide.Override && q.Verb != decide.Heartbeat && q.Verb != decide.Migrate && rapid.IntRange(0, 3).Draw(t, "undo") == 0
 	return q
 }
 

@@ -55,6 +55,8 @@ func (o *oracle) decide() decide.Decision {
 		return o.override()
 	case q.Verb == decide.Heartbeat:
 		return o.heartbeat()
+	case q.Verb == decide.Migrate:
+		return o.migrate()
 	}
 	d := o.fire(rec.State, rec.Origin)
 	if d.Err != nil && q.Verb == decide.Report && q.Repeats && d.Row < 0 {
@@ -172,6 +174,17 @@ func (o *oracle) heartbeat() decide.Decision {
 	return decide.Decision{
 		Write: true, MetadataOnly: true, Work: decide.SameWork, Row: -1,
 		State: rec.State, Origin: rec.Origin, Sequence: rec.Sequence, Operation: rec.Operation, Timeout: timeout,
+	}
+}
+
+func (o *oracle) migrate() decide.Decision {
+	rec, work := o.rec, decide.NoWork
+	if o.kind(rec.State) == fsm.Transitional {
+		work = decide.SameWork
+	}
+	return decide.Decision{
+		Write: true, Work: work, Row: -1, State: rec.State, Origin: rec.Origin,
+		Sequence: rec.Sequence + 1, Operation: rec.Operation, Timeout: o.timeout(rec.State, rec.Origin),
 	}
 }
 

@@ -99,6 +99,13 @@ func checkDecision(t *rapid.T, table *fsm.Table, rec decide.Record, q decide.Req
 	if d.Work != decide.NoWork && kind.Resting() {
 		fail("work is left where the object rests")
 	}
+	if q.Verb == decide.Migrate {
+		same := rec
+		same.Sequence++
+		if later(rec, q, d) != same || d.Row >= 0 || d.Payload != decide.Keep {
+			fail("a migration changes the object")
+		}
+	}
 	if (d.Work == decide.NewWork || d.Work == decide.Redo) && !d.Begins {
 		fail("work begins without an operation")
 	}

@@ -57,6 +57,7 @@ func (l *layout) checkChange(ch *lifecycle.StoredChange) error {
 		{"origin", to.Origin, maxName},
 		{"origin", ch.FromOrigin, maxName},
 		{"target", to.Target, maxName},
+		{"version", to.Version, maxName},
 		{"owner", to.Owner, maxName},
 		{"handler", to.Work, maxWord},
 		{"actor", string(to.Actor), maxWord},
@@ -116,7 +117,7 @@ func (s *shared) Lacks(machine string) (fields []string) {
 		return nil
 	}
 	for v, name := range map[value]string{
-		vOrigin: "Origin", vOperation: "Operation", vOwner: "Owner", vEpoch: "Epoch", vWork: "Work", vArgs: "Args",
+		vVersion: "Version", vOrigin: "Origin", vOperation: "Operation", vOwner: "Owner", vEpoch: "Epoch", vWork: "Work", vArgs: "Args",
 		vWorkOptions: "WorkOptions", vDeadline: "Deadline", vPayload: "Payload", vSaved: "Saved",
 	} {
 		if l.objects.column[v] == "" && (v != vPayload || len(l.objects.fields) == 0) {
@@ -135,6 +136,7 @@ func (l *layout) keeps(ch *lifecycle.StoredChange) error {
 		set bool
 	}{
 		{vOrigin, to.Origin != "" && to.Origin != to.State},
+		{vVersion, to.Version != ""},
 		{vOperation, to.Operation != 0},
 		{vOwner, to.Owner != ""},
 		{vEpoch, to.Epoch != 0},

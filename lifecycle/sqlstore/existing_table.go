@@ -19,7 +19,7 @@ import (
 // Machine, Table and the columns ID, State, Revision and Sequence are required. The other
 // columns:
 //
-//   - Origin, Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload and
+//   - Version, Origin, Operation, Owner and Epoch, Work, Args, WorkOptions, Deadline, Payload and
 //     Saved: a change that sets such a field is refused with [errors.ErrUnsupported] if
 //     the column is missing, and [lifecycle.New] refuses a machine and a configuration that
 //     need it. No record then has a deadline or an owner, and queries by them select
@@ -87,7 +87,7 @@ type ExistingTable struct {
 //   - Revision: without it rows are read without a revision. It is required if removed
 //     objects have no row, because their numbers continue here; and with
 //     ColumnMap.Operation so is Operation.
-//   - From, FromOrigin, Origin, Event, Actor, Reason and Operation are empty when they
+//   - From, FromOrigin, Origin, Event, Actor, Reason, Version and Operation are empty when they
 //     are read without a column; FromOrigin is then From, and Origin is To. Without them
 //     a history cannot be checked against the table of its time.
 //
@@ -97,14 +97,14 @@ type ExistingHistory struct {
 	Machine, ID                          string // columns
 	Sequence, Revision, Token, Operation string
 	From, FromOrigin, To, Origin         string
-	Event, Actor, Reason, At             string
+	Event, Actor, Reason, At, Version    string
 }
 
 // ColumnMap has the names of columns in an [ExistingTable]. Empty: none.
 type ColumnMap struct {
 	ID, State, Revision, Sequence                string
 	Origin, Target, Operation, Owner, Epoch      string
-	Admission, ChangeToken                       string
+	Admission, ChangeToken, Version              string
 	Work, Args, WorkOptions, Deadline, ChangedAt string
 	Actor, Event, Reason, Payload, Saved, Token  string
 }
@@ -127,7 +127,7 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	c := &t.Columns
 	if err := e.quoteColumns(&l.objects, &[values]string{
 		vID: c.ID, vState: c.State, vOrigin: c.Origin, vTarget: c.Target, vRevision: c.Revision, vSequence: c.Sequence,
-		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
+		vOperation: c.Operation, vAdmission: c.Admission, vChangeToken: c.ChangeToken, vVersion: c.Version, vOwner: c.Owner, vEpoch: c.Epoch, vWork: c.Work, vArgs: c.Args, vWorkOptions: c.WorkOptions,
 		vDeadline: c.Deadline, vChangedAt: c.ChangedAt, vActor: c.Actor, vEvent: c.Event, vReason: c.Reason,
 		vPayload: c.Payload, vSaved: c.Saved, vToken: c.Token,
 	}); err != nil {
@@ -148,7 +148,7 @@ func (t *ExistingTable) layout(e *engine, own *layout) (l *layout, err error) {
 	if err := e.quoteColumns(&l.history, &[values]string{
 		vMachine: h.Machine, vID: h.ID, vSequence: h.Sequence, vRevision: h.Revision, vToken: h.Token, vOperation: h.Operation,
 		vFromState: h.From, vFromOrigin: h.FromOrigin, vTo: h.To, vToOrigin: h.Origin,
-		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At,
+		vEvent: h.Event, vActor: h.Actor, vReason: h.Reason, vNow: h.At, vVersion: h.Version,
 	}); err != nil {
 		return nil, err
 	}

@@ -88,6 +88,7 @@ func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) 
 	var deadline, changed sql.NullInt64
 	into := [...]any{
 		&r.Machine, &r.ID, &r.State, &r.Origin, &r.Target, &rev, &sequence, &operation, &admission, &changeToken,
+		&r.Version,
 		&r.Owner, &epoch, &r.Work, &r.Args, &r.WorkOptions,
 		&deadline, &changed, (*string)(&r.Actor), &r.Event, &r.Reason, &r.Payload, &r.Saved, &r.token, &saved,
 	}
@@ -109,7 +110,7 @@ func (l *layout) scan(rows *sql.Rows, key *lifecycle.Key) (r record, err error) 
 	copy(r.ChangeToken[:], changeToken)
 	switch {
 	case r.State == l.removed:
-		r.State, r.Origin = "", ""
+		r.State, r.Origin, r.Version = "", "", ""
 	case r.Origin == "": // another program has written the row
 		r.Origin = r.State
 	}

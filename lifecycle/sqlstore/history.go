@@ -73,7 +73,7 @@ func (s *session) requested(ctx context.Context, machine, request string) (row l
 // rowColumns are the columns that scanRow reads.
 var rowColumns = []value{
 	vSequence, vRevision, vToken, vOperation, vFromState, vFromOrigin, vTo, vToOrigin, vEvent, vActor, vReason, vNow,
-	vRequest, vFingerprint,
+	vVersion, vRequest, vFingerprint,
 }
 
 // scanRow reads a history row without its key, after the given columns.
@@ -81,7 +81,7 @@ func (l *layout) scanRow(rows *sql.Rows, before ...any) (h lifecycle.HistoryRow,
 	var sequence, rev, operation, at int64
 	var token []byte
 	err = rows.Scan(append(before, &sequence, &rev, &token, &operation, &h.From, &h.FromOrigin, &h.To, &h.Origin,
-		&h.Event, (*string)(&h.Actor), &h.Reason, &at, &h.Request, &h.Fingerprint)...)
+		&h.Event, (*string)(&h.Actor), &h.Reason, &at, &h.Version, &h.Request, &h.Fingerprint)...)
 	h.Sequence, h.Operation, h.At = uint64(sequence), lifecycle.OpID(operation), clock(at)
 	if l.history.column[vRevision] != "" {
 		h.Revision = l.revision(rev, token)

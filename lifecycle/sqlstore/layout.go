@@ -24,6 +24,7 @@ const (
 	vOperation
 	vAdmission
 	vChangeToken
+	vVersion
 	vOwner
 	vEpoch
 	vWork
@@ -57,6 +58,7 @@ const (
 
 var columnNames = [columns]string{
 	"machine", "id", "state", "origin", "target", "revision", "sequence", "operation", "admission", "change_token",
+	"table_version",
 	"owner", "epoch",
 	"work", "args", "work_options", "deadline", "changed_at", "actor", "event", "reason", "payload", "saved", "token",
 }
@@ -66,7 +68,7 @@ var historyNames = [values]string{
 	vMachine: "machine", vID: "id", vSequence: "sequence", vRevision: "revision", vToken: "token", vOperation: "operation",
 	vFromState: "from_state", vFromOrigin: "from_origin", vTo: "to_state", vToOrigin: "origin",
 	vEvent: "event", vActor: "actor", vReason: "reason", vNow: "at",
-	vRequest: "request", vFingerprint: "fingerprint",
+	vVersion: "table_version", vRequest: "request", vFingerprint: "fingerprint",
 }
 
 func (v value) kind() kind {
@@ -137,7 +139,7 @@ func (e *engine) own(prefix string, version int) *layout {
 		l.objects.column[vAdmission] = ""
 	}
 	if version < 3 {
-		l.objects.column[vChangeToken] = ""
+		l.objects.column[vChangeToken], l.objects.column[vVersion] = "", ""
 	}
 	return l
 }
@@ -156,7 +158,7 @@ func (e *engine) ownHistory(prefix string, version int) table {
 	if version >= 3 {
 		t.indexes[name+"_request"] = []value{vMachine, vRequest}
 	} else {
-		t.column[vRequest], t.column[vFingerprint] = "", ""
+		t.column[vVersion], t.column[vRequest], t.column[vFingerprint] = "", "", ""
 	}
 	return t
 }

@@ -145,7 +145,7 @@ func (ch *change) fill(token lifecycle.Token) error {
 	ch.vals = vector{
 		vMachine: row.Machine, vID: row.ID, vState: row.State, vOrigin: row.Origin, vTarget: row.Target,
 		vRevision: expect + 1, vSequence: int64(row.Sequence), vOperation: int64(row.Operation),
-		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken),
+		vAdmission: orNull(row.Admission), vChangeToken: orNull(row.ChangeToken), vVersion: to.Version,
 		vOwner: row.Owner, vEpoch: int64(row.Epoch), vWork: row.Work, vArgs: row.Args, vWorkOptions: row.WorkOptions,
 		vActor: string(row.Actor), vEvent: row.Event, vReason: cleaned(row.Reason),
 		vPayload: payload, vSaved: row.Saved, vToken: token[:],

@@ -13,6 +13,7 @@ var capabilityDemands = []demand{
 	{name: "Capabilities/are_honest", check: capabilitiesAreHonest},
 	{name: "Capabilities/undeclared_changes_are_refused", check: undeclaredChangesAreRefused},
 	{name: "Capabilities/undeclared_messages_are_refused", check: undeclaredMessagesAreRefused},
+	{name: "Capabilities/versions_are_kept_or_refused", check: versionsAreKeptOrRefused},
 }
 
 // A store takes at least one change, is a Historian if it declares History, and an
@@ -65,4 +66,24 @@ func undeclaredMessagesAreRefused(t *tester) {
 	c.Messages = []lifecycle.Message{message("one")}
 	require.ErrorIs(t, send(t.Context(), t.store, c), errors.ErrUnsupported)
 	t.unchanged("a refused commit", before)
+}
+
+// A store keeps the Version of a record until another change sets it, or refuses it with
+// errors.ErrUnsupported and writes nothing. The records of objects that were removed have
+// none.
+func versionsAreKeptOrRefused(t *tester) {
+	before := t.get(key("a"))
+	ch := change(before, idle)
+	ch.To.Version = "2"
+	if t.config.NoVersions {
+		require.ErrorIs(t, send(t.Context(), t.store, commitOf(ch)), errors.ErrUnsupported)
+		t.unchanged("a refused commit", before)
+		return
+	}
+	r := t.write(ch)
+	t.unchanged("a commit with a version", r)
+	r = t.write(takeOver(r, "one", 1))
+	require.Equal(t, "2", t.get(r.Key).Version, "after a MetadataOnly change")
+	t.write(removal(r))
+	require.Empty(t, t.get(r.Key).Version, "after the removal")
 }

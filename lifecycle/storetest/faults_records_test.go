@@ -36,6 +36,12 @@ var recordFaults = map[string]map[string]fault{
 		},
 	},
 
+	"Capabilities/versions_are_kept_or_refused": {
+		"dropped":                  changed(func(ch *edit) { ch.To.Version = "" }),
+		"cleared by metadata":      metadata(func(_ record, ch *edit) { ch.To.Version = "" }),
+		"that of a removed object": shown(func(r *record) { r.Version = "2" }),
+	},
+
 	"Get/absent_object_is_no_error": {
 		"an error": {read: func(_ *faulty, r *record) error {
 			if !r.Exists() {

@@ -67,6 +67,9 @@ func (t *tester) fullChange(before lifecycle.StoredRecord) lifecycle.StoredChang
 			Payload: []byte(`{"load":[1,2,3]}`), Saved: []byte(`{"load":null}`),
 		},
 	}
+	if !t.config.NoVersions {
+		ch.To.Version = "2026-11 \"ü\""
+	}
 	if !t.config.NoTokens {
 		ch.To.ChangeToken = lifecycle.Token{1, 0xfe, '"', 15: 2}
 		ch.To.Admission = lifecycle.Token{0, 0xff, '\'', 15: 1}

@@ -32,6 +32,10 @@ type Config struct {
 	// [lifecycle.StoredRecord], such as a table of a user without columns for them.
 	NoTokens bool
 
+	// NoVersions declares that the store keeps no Version of a [lifecycle.StoredRecord].
+	// It then refuses a commit that sets it.
+	NoVersions bool
+
 	// Synctest declares that the store uses no network and the clock of this process.
 	// Demands about time then run in a bubble of testing/synctest.
 	Synctest bool

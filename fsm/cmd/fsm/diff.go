@@ -10,7 +10,7 @@ import (
 
 func runDiff(c *call, args []string) (bool, error) {
 	flags := c.flags()
-	form := format(flags)
+	form := oneOf(flags, "format", "`form` of the output", "text", "json", "go")
 	failOn := oneOf(flags, "fail-on", "fail at this `level` or above (difference: or if anything differs)",
 		"drain", "mapping", "unsafe", "difference", "never")
 	var config evolve.Config
@@ -33,6 +33,9 @@ func runDiff(c *call, args []string) (bool, error) {
 	report, err := evolve.Diff(old, new, &config)
 	if err != nil {
 		return false, err
+	}
+	if form.value == "go" {
+		return fails(report, failOn.value), c.print(report.Code())
 	}
 	return fails(report, failOn.value), c.report(form, report)
 }

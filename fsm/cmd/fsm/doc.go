@@ -12,7 +12,7 @@
 //
 // Tables are lifecycle-table/1 documents, which [fsm.ReadTable] reads and
 // [fsm.WriteTable] writes. A "-" stands for standard input. Flags stand before the
-// arguments. check, diff and verify take -format text or json. Programs must use the
+// arguments. check, diff and verify take -format text or json, diff also go. Programs must use the
 // JSON, to which later versions only add fields.
 //
 // # Exit codes
@@ -62,4 +62,8 @@
 // unsafe, difference or never. -map old=new maps the name of a state;
 // event:old=new, actor: and guard: map other names. -hold "event in state" names an
 // event that no caller fires while an old binary runs.
+//
+// -format go prints the lifecycle.Version of the old table, the code that a new binary
+// needs to read the records of old ones. A new name without -map is printed as a
+// proposal, in a comment.
 package main

@@ -5,6 +5,13 @@
 -- does not write it: the token is then that of an earlier row, or NULL.
 ALTER TABLE interlock_objects ADD COLUMN change_token BLOB;
 
+-- The version of the caller's table that wrote the record or the row. A program of an older
+-- version of these tables neither reads nor writes it: end such programs before records of
+-- a second version are written.
+ALTER TABLE interlock_objects ADD COLUMN table_version TEXT NOT NULL DEFAULT '';
+
+ALTER TABLE interlock_history ADD COLUMN table_version TEXT NOT NULL DEFAULT '';
+
 -- The request of a client that made a change, and what identifies it beside its id. Most
 -- rows have none: the index is for the others.
 ALTER TABLE interlock_history ADD COLUMN request TEXT;

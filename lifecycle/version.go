@@ -1,0 +1,166 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/interlock-go/interlock/fsm"
+)
+
+// Version is an earlier version of a machine's table and payload, whose records a manager
+// reads and writes, see [Config].Older. It is a value.
+type Version struct {
+	// Name is the [Config].Version of the programs that wrote the records. Empty: they
+	// had none.
+	Name string
+	// States has every state of the version, the absent one too, and the state of the
+	// manager's table that it is. A record in another state is refused with [ErrForeign].
+	// The command fsm diff writes this map.
+	//
+	// No two states are the same one. A name that the manager's table has too is that
+	// state: to swap two names takes three versions.
+	States map[string]string
+	// Upgrade returns the payload of the manager's version for one of this version,
+	// Downgrade the reverse. Both are JSON. They change neither their argument nor keep
+	// it, may run concurrently, and run whenever a record of this version is read or
+	// written. An empty payload stays empty. An error of Upgrade makes the record an
+	// [ErrForeign], one of Downgrade is the error of the call. Default: the versions have
+	// the same payload. There is none of them, or both.
+	Upgrade, Downgrade func(payload []byte) ([]byte, error)
+}
+
+// older is a [Version] in use.
+type older struct {
+	Version
+	names map[string]string // the names of this version by the present ones
+}
+
+// newOlder checks the older versions of a configuration.
+func newOlder[E comparable](table *fsm.Table, config *Config[E]) (list []older, err error) {
+	refuse := func(v *Version, format string, args ...any) error {
+		return fmt.Errorf("%w: New: Config.Older: version %q: %s", ErrInvalid, v.Name, fmt.Sprintf(format, args...))
+	}
+	if config.Switch && len(config.Older) == 0 {
+		return nil, fmt.Errorf("%w: New: Config.Switch: there is no older version", ErrInvalid)
+	}
+	for _, v := range config.Older {
+		if v.Name == config.Version || slices.ContainsFunc(list, func(o older) bool { return o.Name == v.Name }) {
+			return nil, refuse(&v, "there are two of this name")
+		}
+		if (v.Upgrade == nil) != (v.Downgrade == nil) {
+			return nil, refuse(&v, "Upgrade and Downgrade need each other")
+		}
+		o := older{v, map[string]string{}}
+		o.States = maps.Clone(v.States)
+		for _, was := range slices.Sorted(maps.Keys(v.States)) {
+			is := v.States[was]
+			if _, ok := table.StateIndex(is); !ok {
+				return nil, refuse(&v, "state %q: machine %s has no state %q", was, table.Name, is)
+			}
+			if before, ok := o.names[is]; ok {
+				return nil, refuse(&v, "states %q and %q are both %q", before, was, is)
+			}
+			if _, ok := table.StateIndex(was); ok && was != is {
+				return nil, refuse(&v, "state %q is %q, and machine %s has a state %q too", was, is, table.Name, was)
+			}
+			o.names[is] = was
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// olderVersion returns the older version with this name, or nil.
+func (c *core) olderVersion(name string) *older {
+	for i := range c.older {
+		if c.older[i].Name == name {
+			return &c.older[i]
+		}
+	}
+	return nil
+}
+
+// newVersion is the version of new objects.
+func (c *core) newVersion() string {
+	if len(c.older) == 0 || c.switched {
+		return c.version
+	}
+	return c.older[len(c.older)-1].Name
+}
+
+// stored returns the names that a state has in records: the present one, and those of
+// older versions.
+func (c *core) stored(state string) []string {
+	names := []string{state}
+	for i := range c.older {
+		if was, ok := c.older[i].names[state]; ok && !slices.Contains(names, was) {
+			names = append(names, was)
+		}
+	}
+	return names
+}
+
+// upgrade brings a record of an older version into the form of the manager's version.
+// Every decision is made on this form. The error matches [ErrForeign], and the record is
+// then unchanged.
+func (c *core) upgrade(r *StoredRecord) error {
+	if !r.Exists() || r.Version == c.version {
+		return nil
+	}
+	v := c.olderVersion(r.Version)
+	if v == nil {
+		return fmt.Errorf("%w: the record is of version %q, which this manager of version %q does not have", ErrForeign, r.Version, c.version)
+	}
+	to := *r
+	if err := v.rename(&to, v.States); err != nil {
+		return fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if err := convert(&to, v.Upgrade); err != nil {
+		return fmt.Errorf("%w: Upgrade of version %q: %w", ErrForeign, v.Name, err)
+	}
+	to.Version = c.version
+	*r = to
+	return nil
+}
+
+// downgrade brings a change of a record of this version into the form of the version.
+func (v *older) downgrade(ch *StoredChange) error {
+	if err := v.rename(&ch.To, v.names); err != nil {
+		return err
+	}
+	if err := convert(&ch.To, v.Downgrade); err != nil {
+		return fmt.Errorf("downgrade to version %q: %w", v.Name, err)
+	}
+	ch.To.Version = v.Name
+	return nil
+}
+
+// rename replaces the names of states in a record.
+func (v *older) rename(r *StoredRecord, names map[string]string) error {
+	for _, state := range []*string{&r.State, &r.Origin} {
+		name, ok := names[*state]
+		if !ok {
+			return fmt.Errorf("version %q has no state %q", v.Name, *state)
+		}
+		*state = name
+	}
+	r.Target = names[r.Target]
+	return nil
+}
+
+// convert converts the payloads of a record.
+func convert(r *StoredRecord, f func([]byte) ([]byte, error)) (err error) {
+	if f == nil {
+		return nil
+	}
+	for _, payload := range []*[]byte{&r.Payload, &r.Saved} {
+		if len(*payload) == 0 {
+			continue
+		}
+		if *payload, err = f(*payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,367 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/fsm"
+	"github.com/interlock-go/interlock/lifecycle"
+)
+
+// Two versions of a disk. The second one renames two states, adds one, and counts bytes.
+
+type (
+	diskSize    struct{ GB int }
+	diskBytes   struct{ Bytes int }
+	oldDisks    = lifecycle.Manager[string, string, diskSize]
+	newDisks    = lifecycle.Manager[string, string, diskBytes]
+	diskVersion struct{ ready, attaching, used string }
+)
+
+func disk[T any](v diskVersion, more ...fsm.State[string]) *fsm.Machine[string, string, T] {
+	spec := fsm.Spec[string, string]{
+		Name: "disk", Initial: "None", Actors: []fsm.Actor{"user", "host"},
+		States: append([]fsm.State[string]{
+			{Name: "None", Kind: fsm.Absent},
+			{Name: v.ready},
+			{Name: v.attaching, Kind: fsm.Transitional, Target: &v.used},
+			{Name: v.used},
+			{Name: "Broken", Kind: fsm.Failed},
+		}, more...),
+		Rows: fsm.Rows(
+			fsm.Move("None", "create", v.ready).By("user"),
+			fsm.Move(v.ready, "grow", v.ready).By("user"),
+			fsm.Move(v.ready, "attach", v.attaching).By("user"),
+			fsm.Move(v.attaching, "done", v.used).By("host"),
+			fsm.Move(v.attaching, "fail", "Broken").By("host"),
+			fsm.Return(v.attaching, "late").After(time.Minute),
+			fsm.Move(v.used, "detach", v.ready).By("user"),
+			fsm.Move("Broken", "undo", v.ready).By("user"),
+			fsm.Move(v.ready, "delete", "None").By("user"),
+		),
+	}
+	for _, s := range more {
+		spec.Rows = append(spec.Rows, fsm.Move(v.ready, "pause", s.Name).By("user"), fsm.Move(s.Name, "resume", v.ready).By("user"))
+	}
+	return fsm.Must[T](spec)
+}
+
+var (
+	disk1 = disk[diskSize](diskVersion{"Ready", "Attaching", "Used"})
+	disk2 = disk[diskBytes](diskVersion{"Available", "Connecting", "Attached"}, fsm.State[string]{Name: "Paused"})
+)
+
+// convertDisk returns a conversion of payloads.
+func convertDisk[From, To any](f func(From) To) func([]byte) ([]byte, error) {
+	return func(data []byte) ([]byte, error) {
+		var from From
+		if err := json.Unmarshal(data, &from); err != nil {
+			return nil, err
+		}
+		return json.Marshal(f(from))
+	}
+}
+
+func firstDisk() lifecycle.Version {
+	return lifecycle.Version{
+		States: map[string]string{
+			"None": "None", "Ready": "Available", "Attaching": "Connecting", "Used": "Attached", "Broken": "Broken",
+		},
+		Upgrade:   convertDisk(func(s diskSize) diskBytes { return diskBytes{s.GB << 30} }),
+		Downgrade: convertDisk(func(s diskBytes) diskSize { return diskSize{s.Bytes >> 30} }),
+	}
+}
+
+func oldDisk(store lifecycle.Store) *oldDisks {
+	return lifecycle.Must(disk1, store, &lifecycle.Config[string]{Undo: []string{"undo"}})
+}
+
+func newDisk(store lifecycle.Store, switched bool) *newDisks {
+	return lifecycle.Must(disk2, store, &lifecycle.Config[string]{
+		Undo: []string{"undo"}, Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: switched,
+		WorkerActor: "host", Done: []string{"done"}, Failed: []string{"fail"},
+	})
+}
+
+func diskAt(t *testing.T, store lifecycle.Store, id string) lifecycle.StoredRecord {
+	return storedAt(t, store, lifecycle.Key{Machine: "disk", ID: id})
+}
+
+func growTo(bytes int) *lifecycle.Change[diskBytes] {
+	return &lifecycle.Change[diskBytes]{Edit: func(d *diskBytes) error { d.Bytes = bytes; return nil }}
+}
+
+// TestOlderVersion: before the switch, a new binary reads what an old one writes, and
+// writes what the old one reads.
+func TestOlderVersion(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	old, new := oldDisk(store), newDisk(store, false)
+	create(t, old, "a", "create", "user", diskSize{GB: 3})
+	seen := get(t, new, "a")
+	require.Equal(t, "Available", seen.State)
+	require.Equal(t, 3<<30, seen.Payload.Bytes)
+
+	rec := fire(t, new, "a", "attach", "user", growTo(4<<30))
+	require.Equal(t, fsm.Status[string]{State: "Connecting", Origin: "Available"}, rec.Status)
+	require.Equal(t, "Attached", rec.Target)
+	require.Equal(t, 4<<30, rec.Payload.Bytes)
+	r := diskAt(t, store, "a")
+	require.Equal(t, []string{"Attaching", "Ready", "Used", ""}, []string{r.State, r.Origin, r.Target, r.Version})
+	require.JSONEq(t, `{"GB": 3}`, string(r.Saved))
+	require.Equal(t, rec.Revision, r.Revision)
+	require.Equal(t, rec.ETag, get(t, old, "a").ETag)
+	require.Equal(t, rec.Deadline, r.Deadline)
+	require.Equal(t, diskSize{GB: 4}, get(t, old, "a").Payload)
+
+	require.Equal(t, lifecycle.Applied, report(t, old, "a", rec.Operation, "fail", "host", ""))
+	require.Equal(t, lifecycle.Repeated, report(t, new, "a", rec.Operation, "fail", "host", ""))
+	require.Equal(t, 3<<30, fire(t, new, "a", "undo", "user", nil).Payload.Bytes)
+
+	create(t, new, "b", "create", "user", diskBytes{Bytes: 5 << 30})
+	require.Equal(t, diskSize{GB: 5}, get(t, old, "b").Payload)
+	_, err := new.Fire(t.Context(), "b", "pause", "user", nil)
+	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+	require.ErrorContains(t, err, `version "" of the record has no state "Paused" until it is migrated`)
+	_, err = new.Override(t.Context(), "b", "Paused", "root", "a try", nil)
+	require.ErrorIs(t, err, fsm.ErrNotAllowed)
+
+	page, err := new.List(t.Context(), lifecycle.Select[string]{States: []string{"Available"}})
+	require.NoError(t, err)
+	require.Len(t, page, 2)
+	require.Equal(t, []string{"Available", "Ready"}, new.Require("a", "Available").States)
+	_, err = old.Fire(t.Context(), "a", "grow", "user", &lifecycle.Change[diskSize]{Require: []lifecycle.Precondition{new.Require("b", "Available")}})
+	require.NoError(t, err)
+	_, err = new.Fire(t.Context(), "b", "grow", "user", &lifecycle.Change[diskBytes]{Expect: "other"})
+	require.Equal(t, "Available", winnerOf(t, new, err).State)
+	require.Equal(t, "Available", explain(t, new, "a").State)
+
+	fire(t, new, "a", "delete", "user", nil)
+	absent(t, old, "a")
+	_, err = new.Migrate(t.Context(), "operator", "", 0)
+	require.ErrorIs(t, err, lifecycle.ErrMisconfigured)
+}
+
+// TestUnknownVersion: a version that a binary does not have is refused, whatever the names
+// of its states are.
+func TestUnknownVersion(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	m := newDisk(store, true)
+	create(t, m, "a", "create", "user", diskBytes{Bytes: 1})
+	fire(t, m, "a", "attach", "user", nil)
+	before := diskAt(t, store, "a")
+	require.Equal(t, "2", before.Version)
+	old := oldDisk(store)
+	_, err := old.Get(t.Context(), "a")
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	require.ErrorContains(t, err, `the record is of version "2", which this manager of version "" does not have`)
+	_, err = old.Fire(t.Context(), "a", "done", "host", nil)
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	_, err = old.Override(t.Context(), "a", "None", "root", "a try", nil)
+	require.ErrorIs(t, err, lifecycle.ErrForeign)
+	page, err := old.List(t.Context(), lifecycle.Select[string]{})
+	require.NoError(t, err)
+	require.ErrorIs(t, page[0].Err, lifecycle.ErrForeign)
+	require.Equal(t, before, diskAt(t, store, "a"))
+
+	// A record in a state that its version does not list, and one that Upgrade refuses.
+	for _, bad := range []lifecycle.StoredRecord{
+		{State: "Lost", Origin: "Lost", Payload: []byte(`{"GB":1}`)},
+		{State: "Ready", Origin: "Ready", Payload: []byte(`7`)},
+	} {
+		bad.Key, bad.Sequence = lifecycle.Key{Machine: "disk", ID: "bad"}, 1
+		store := lifecycle.NewMemoryStore()
+		require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{
+			{Expect: storedAt(t, store, bad.Key).Revision, To: bad},
+		}}))
+		m := newDisk(store, true)
+		_, err = m.Get(t.Context(), "bad")
+		require.ErrorIs(t, err, lifecycle.ErrForeign)
+		result, err := m.Migrate(t.Context(), "operator", "", 0)
+		require.NoError(t, err)
+		require.Len(t, result.Failed, 1)
+		require.ErrorIs(t, result.Failed[0], lifecycle.ErrForeign)
+		require.Equal(t, bad.State, storedAt(t, store, bad.Key).State)
+	}
+}
+
+// TestMigrate: a migration keeps the object and its operation as they are.
+func TestMigrate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		old := oldDisk(store)
+		for _, id := range []string{"a", "b", "c"} {
+			create(t, old, id, "create", "user", diskSize{GB: 3})
+		}
+		edit := &lifecycle.Change[diskSize]{Edit: func(d *diskSize) error { d.GB = 4; return nil }}
+		fire(t, old, "b", "attach", "user", edit)
+		time.Sleep(50 * time.Second)
+		m := newDisk(store, true)
+		before := get(t, m, "b")
+		first, err := m.Migrate(t.Context(), "operator", "", 2)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Migration{Migrated: 2, Next: "b"}, first)
+		last, err := m.Migrate(t.Context(), "operator", first.Next, 2)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Migration{Migrated: 1}, last)
+		again, err := m.Migrate(t.Context(), "operator", "", 0)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Migration{Current: 3}, again)
+
+		after := get(t, m, "b")
+		require.Equal(t, before.Status, after.Status)
+		require.Equal(t, before.Payload, after.Payload)
+		require.Equal(t, before.Target, after.Target)
+		require.Equal(t, before.Operation, after.Operation)
+		require.Equal(t, before.Admission, after.Admission)
+		require.Equal(t, time.Minute, after.Deadline.Sub(after.ChangedAt))
+		r := diskAt(t, store, "b")
+		require.Equal(t, []string{"Connecting", "Available", "Attached", "2"}, []string{r.State, r.Origin, r.Target, r.Version})
+		require.JSONEq(t, `{"Bytes": 3221225472}`, string(r.Saved))
+		rows := rowsOf(t, m, "a", 1, 0)
+		require.Len(t, rows, 1)
+		require.Equal(t, `disk "a" #2 operation 0: Ready -(migrate)-> Available by operator: from version "" to "2"`, rows[0].String())
+
+		require.Equal(t, lifecycle.Applied, report(t, m, "b", before.Operation, "done", "host", ""))
+		require.Equal(t, "Paused", fire(t, m, "a", "pause", "user", nil).State)
+		create(t, m, "d", "create", "user", diskBytes{Bytes: 7})
+		require.Equal(t, "2", diskAt(t, store, "d").Version)
+
+		// A binary before its switch leaves records of the new version in that version.
+		fire(t, newDisk(store, false), "d", "grow", "user", growTo(8))
+		require.Equal(t, "2", diskAt(t, store, "d").Version)
+		require.Equal(t, 8, get(t, m, "d").Payload.Bytes)
+	})
+}
+
+// TestMigrateRunningWork: the work of an operation goes on while its record is migrated.
+func TestMigrateRunningWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		worker, other := newDisk(store, false), newDisk(store, true)
+		create(t, worker, "a", "create", "user", diskBytes{Bytes: 1 << 30})
+		finish := make(chan struct{})
+		h := do(t, worker, "a", "attach", "user", lifecycle.Func(func(ctx context.Context) error {
+			select {
+			case <-finish:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}), nil)
+		synctest.Wait()
+		r := diskAt(t, store, "a")
+		require.Equal(t, "Ready", r.Origin)
+		time.Sleep(time.Second)
+		require.NoError(t, worker.Heartbeat(t.Context(), "a"))
+		extended := diskAt(t, store, "a")
+		require.Equal(t, time.Second, extended.Deadline.Sub(r.Deadline))
+		extended.Revision, extended.Deadline = r.Revision, r.Deadline
+		require.Equal(t, r, extended, "a heartbeat before the switch")
+
+		page, err := other.Migrate(t.Context(), "operator", "", 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, page.Migrated)
+		require.Empty(t, sweep(t, worker))
+		close(finish)
+		require.Equal(t, "Attached", wait(t, h).State)
+		require.Equal(t, "Attached", diskAt(t, store, "a").State)
+		require.NoError(t, worker.Drain(t.Context()))
+	})
+}
+
+// TestOlderVersionIsNotSeen: what a new binary runs for a record of the older version sees
+// the present names. Observers see the history as the store has it.
+func TestOlderVersionIsNotSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		create(t, oldDisk(store), "a", "create", "user", diskSize{GB: 3})
+		var rows []lifecycle.HistoryRow
+		m := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
+			Version: "2", Older: []lifecycle.Version{firstDisk()}, WorkerActor: "host", Done: []string{"done"},
+			Observer: lifecycle.Observer{Changed: func(_ context.Context, row lifecycle.HistoryRow) { rows = append(rows, row) }},
+			BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+				require.Contains(t, []string{"Available", "Connecting"}, ch.From)
+				require.Equal(t, []string{"Available", "2"}, []string{ch.FromOrigin, ch.To.Version})
+				return nil, nil
+			},
+			Observe: func(_ context.Context, stuck lifecycle.StoredRecord) (string, fsm.Actor, error) {
+				require.Equal(t, []string{"Connecting", "2"}, []string{stuck.State, stuck.Version})
+				require.JSONEq(t, `{"Bytes": 3221225472}`, string(stuck.Payload))
+				return "late", fsm.Sweeper, nil
+			},
+		})
+		ran := false
+		ticket := occupy(t, m, "a", "copy", lifecycle.Func(func(context.Context) error { ran = true; return nil }), "Available")
+		require.NoError(t, ticket.Wait(t.Context()))
+		require.True(t, ran)
+
+		fire(t, m, "a", "attach", "user", nil)
+		time.Sleep(time.Hour)
+		found := sweep(t, m)
+		require.Len(t, found, 1)
+		require.Equal(t, []string{"Connecting", "Available"}, []string{found[0].From, found[0].To})
+		require.Equal(t, rowsOf(t, m, "a", 1, 0), rows)
+		require.Equal(t, []string{"Attaching", "Ready"}, []string{rows[0].To, rows[1].To})
+		require.NoError(t, m.Drain(t.Context()))
+	})
+}
+
+// TestMigrateRefuses: what Migrate cannot do changes nothing.
+func TestMigrateRefuses(t *testing.T) {
+	store := lifecycle.NewMemoryStore()
+	create(t, oldDisk(store), "a", "create", "user", diskSize{GB: 3})
+	before := diskAt(t, store, "a")
+	m := newDisk(store, true)
+	for _, c := range []struct {
+		actor fsm.Actor
+		after string
+		limit int
+		is    error
+	}{
+		{" ", "", 0, lifecycle.ErrInvalid},
+		{fsm.Sweeper, "", 0, fsm.ErrWrongActor},
+		{"operator", "\x00", 0, lifecycle.ErrInvalid},
+		{"operator", "", lifecycle.MaxPage + 1, lifecycle.ErrInvalid},
+	} {
+		page, err := m.Migrate(t.Context(), c.actor, c.after, c.limit)
+		require.ErrorIs(t, err, c.is)
+		require.Equal(t, lifecycle.Migration{Next: c.after}, page)
+	}
+	refusing := lifecycle.Must(disk2, store, &lifecycle.Config[string]{
+		Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true,
+		BeforeCommit: func(_ context.Context, ch *lifecycle.StoredChange) (*lifecycle.Tx, error) {
+			require.Equal(t, []string{"Available", "Available", "2"}, []string{ch.From, ch.To.State, ch.To.Version})
+			return nil, errors.New("not now")
+		},
+	})
+	page, err := refusing.Migrate(t.Context(), "operator", "", 0)
+	require.NoError(t, err)
+	require.Len(t, page.Failed, 1)
+	require.EqualError(t, page.Failed[0], `lifecycle: migrate disk "a": (migrate) by operator in Available: not now`)
+	require.Equal(t, before, diskAt(t, store, "a"))
+}
+
+// TestBadVersions: New refuses versions that cannot be read and written without a guess.
+func TestBadVersions(t *testing.T) {
+	for want, change := range map[string]func(*lifecycle.Config[string]){
+		`version "2": there are two of this name`:                          func(c *lifecycle.Config[string]) { c.Older[0].Name = "2" },
+		`version "": there are two of this name`:                           func(c *lifecycle.Config[string]) { c.Older = append(c.Older, c.Older[0]) },
+		`version "": Upgrade and Downgrade need each other`:                func(c *lifecycle.Config[string]) { c.Older[0].Downgrade = nil },
+		`version "": state "Old": machine disk has no state "New"`:         func(c *lifecycle.Config[string]) { c.Older[0].States["Old"] = "New" },
+		`version "": states "Old" and "Ready" are both "Available"`:        func(c *lifecycle.Config[string]) { c.Older[0].States["Old"] = "Available" },
+		`version "": state "Attached" is "Paused", and machine disk has a`: func(c *lifecycle.Config[string]) { c.Older[0].States["Attached"] = "Paused" },
+		`Config.Switch: there is no older version`:                         func(c *lifecycle.Config[string]) { c.Older = nil },
+	} {
+		c := &lifecycle.Config[string]{Version: "2", Older: []lifecycle.Version{firstDisk()}, Switch: true}
+		change(c)
+		_, err := lifecycle.New(disk2, lifecycle.NewMemoryStore(), c)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+		require.ErrorContains(t, err, want)
+	}
+}
