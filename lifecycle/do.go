@@ -105,8 +105,9 @@ type operation struct {
 	task     *Task
 	admitted StoredRecord
 	waits    bool // one of the objects waits for its turn, see turn.go
+	failed   int  // attempts, see attempts.go
 
-	submitted time.Time // when the wait for the turn began
+	submitted time.Time // when the wait for the first turn began; zero: it has ended
 
 	// Of the attempts to write the outcome, which one goroutine at a time makes.
 	unwritten []*Task       // of other objects, after the last attempt
@@ -258,6 +259,9 @@ func (o *operation) noteAdmitted(r *request) {
 	t.extend(r)
 	t.timeout = o.work.Timeout
 	o.waits = waits(&r.change.To)
+	if options, err := readOptions(&r.change.To); err == nil {
+		o.failed = options.Failed
+	}
 	for _, other := range o.requests[1:] {
 		if o.owns(other) {
 			t.with = append(t.with, newTask(other.core, &other.change.To))
@@ -278,12 +282,24 @@ func (o *operation) owns(r *request) bool {
 	return !r.core.resting(to) && OwnerRef{to.Owner, to.Epoch} == o.core.self()
 }
 
-// run does the work. Its context ends if the operation is taken away, if the owner
-// is lost, or after the work's time-out.
+// run makes one attempt to do the work.
 func (o *operation) run(ctx context.Context) error {
 	if err := o.startTurn(ctx); err != nil {
 		return err
 	}
+	if most := o.work.Retries.Attempts; most > 0 && o.failed >= most {
+		return fmt.Errorf("lifecycle: the work has no attempt left: all %d have failed", most)
+	}
+	err := o.runWork(ctx)
+	if o.mayRepeat(ctx, err) {
+		return o.failAttempt(ctx, err)
+	}
+	return err
+}
+
+// runWork calls the work. Its context ends if the operation is taken away, if the owner
+// is lost, or after the work's time-out.
+func (o *operation) runWork(ctx context.Context) error {
 	ctx, cancel, err := o.task.begin(ctx)
 	defer cancel(nil)
 	if err != nil {

@@ -37,7 +37,8 @@
 // operation is admitted, before the work waits for its turn. The outcome is written
 // only if the object is still in this operation and this process still owns it. The
 // six outcomes are [Succeeded], [Failed], [Panicked], [Canceled], [TimedOut] and
-// [Lost]. [Manager.Sweep] finds what a dead process has left, by deadlines and by
+// [Lost]. [Work].Retries repeats work that fails, with back-off; the attempts are counted
+// in the record, across processes. [Manager.Sweep] finds what a dead process has left, by deadlines and by
 // owners ([Join]), and applies the table's deadline row: back to the origin, to a
 // failed state, or the work again, by the name of its handler. [Manager.Explain]
 // describes the next move of an object. [Manager.Override] is for operators.
@@ -80,7 +81,9 @@
 //     in the record. Do returns.
 //  2. The queue calls operation.run. turn.go: operation.startTurn commits the
 //     deadline, or reads whether the object is still in the operation. Then run calls
-//     the handler.
+//     the handler. attempts.go: if it fails and [Work].Retries allows another attempt,
+//     operation.failAttempt commits the number of failed attempts and the time of the
+//     next one, and the queue calls operation.run again.
 //  3. outcome.go: the queue calls operation.settle. operation.conclude makes the
 //     report of the outcome, by WorkerActor, and applies it: the steps of Report.
 //     retry.go: while the store fails, operation.retry tries it again.
@@ -163,5 +166,7 @@
 //   - The time of the last change as revision: clocks repeat themselves.
 //   - Comparing the state alone: an object that was removed and created again is not
 //     the one that was read.
+//   - A time-out for all attempts together: the attempts, their time-outs and the pauses
+//     bound it.
 //   - A cache of records: it saved 5 to 18 % and made guards run twice.
 package lifecycle

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/lifecycle"
 	"github.com/interlock-go/interlock/lifecycle/edgecloud"
@@ -40,6 +41,30 @@ func ExampleManager_Do() {
 	// RUNNING <nil>
 	// true
 	// HALTED <nil>
+}
+
+// A provider fails once for a reason that may go away, and then for one that stays.
+func ExampleRetries() {
+	ctx := context.Background()
+	vms := lifecycle.Must(ovc.VM, lifecycle.NewMemoryStore(), &lifecycle.Config[ovc.Event]{
+		WorkerActor: ovc.Worker, Done: []ovc.Event{ovc.Done},
+	})
+	_, _ = vms.Add(ctx, "vm1", ovc.API, struct{}{}, nil)
+	calls := 0
+	deploy, _ := vms.Do(ctx, "vm1", ovc.Deploy, ovc.API, lifecycle.Work{
+		Run: func(context.Context) error {
+			if calls++; calls == 1 {
+				return errors.New("the provider is busy")
+			}
+			return lifecycle.Permanent(errors.New("the image does not exist"))
+		},
+		Timeout: time.Minute, // of each attempt
+		Retries: lifecycle.Retries{Attempts: 5, Delay: time.Millisecond},
+	}, nil)
+	_, err := deploy.Wait(ctx)
+	fmt.Println(calls, "calls:", err)
+	// Output:
+	// 2 calls: lifecycle: operation 1 of ovc-vm "vm1" failed: the image does not exist
 }
 
 // Work by name is kept in the record with its arguments, so that every process

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,14 @@ type Explanation struct {
 	Epoch      uint64 `json:"epoch,omitempty"`
 	OwnerAlive bool   `json:"ownerAlive,omitempty"`
 	Work       string `json:"work,omitempty"` // the handler that does it
+
+	// Attempt is the present or next attempt of the work, of Attempts; 0: the work has no
+	// [Retries]. NextAttempt is when the next one is due by the clock of its process, zero
+	// if that time has come. LastError is why the last one failed.
+	Attempt     int       `json:"attempt,omitempty"`
+	Attempts    int       `json:"attempts,omitempty"`
+	NextAttempt time.Time `json:"nextAttempt,omitzero"`
+	LastError   string    `json:"lastError,omitempty"`
 
 	// Deadline is when the sweeper acts, by the record or, if that has none, by the
 	// table; zero: never. Then describes what the sweeper does.
@@ -113,6 +122,7 @@ func (c *core) explain(ctx context.Context, id string, require []Precondition) (
 	if r.Origin != r.State {
 		x.Origin = r.Origin
 	}
+	x.attempts(&r)
 	dead, err := (&sweep{core: c, epochs: map[string]uint64{}}).ownerDead(ctx, &r)
 	if err != nil {
 		return x, err
@@ -244,8 +254,8 @@ func (x Explanation) text(all bool) string {
 	if last := x.lastChange(); last != "" {
 		line("  last change: %s", last)
 	}
-	if x.Work != "" {
-		line("  work: %s", x.Work)
+	if work := x.work(); work != "" {
+		line("  work: %s", work)
 	}
 	switch {
 	case !x.Deadline.IsZero() && x.Then != "":
@@ -344,9 +354,14 @@ func actions(infos []queue.Info[Key], event string) (list []string) {
 			continue
 		}
 		text := "queue: " + cmp.Or(a.Name, "an action") + " is " + a.State.String()
+		if a.Paused && a.State == queue.Waiting {
+			text += ", class " + strconv.Quote(a.Class) + " is paused"
+		}
 		switch {
 		case a.State == queue.Running:
 			text += " since " + a.Started.UTC().Format(time.RFC3339)
+		case a.State == queue.Delayed:
+			text += " until " + a.Due.UTC().Format(time.RFC3339)
 		case a.Ahead > 0:
 			text += fmt.Sprintf(" since %s, %d ahead", a.Accepted.UTC().Format(time.RFC3339), a.Ahead)
 		}

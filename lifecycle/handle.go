@@ -52,7 +52,7 @@ func (h *Handle[S, T]) Wait(ctx context.Context) (Record[S, T], error) {
 	defer h.o.mu.Unlock()
 	if !h.o.settled {
 		// The operation was abandoned while the store or an observer hangs.
-		return h.Admitted(), h.o.failed(outcomeOf(h.o.ticket.Outcome()), h.o.ticket.Err(), fmt.Errorf("lifecycle: %w", queue.ErrAbandoned))
+		return h.Admitted(), h.o.failure(outcomeOf(h.o.ticket.Outcome()), h.o.ticket.Err(), fmt.Errorf("lifecycle: %w", queue.ErrAbandoned))
 	}
 	return h.record(&h.o.last), h.o.err
 }

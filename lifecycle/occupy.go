@@ -77,6 +77,7 @@ func (c *core) occupy(ctx context.Context, id, name string, work Work, states []
 	}
 	ticket, err := c.enqueue(ctx, keys, &queue.Action{
 		Name: name, Class: work.Class, Preempt: work.Preempt, Timeout: work.Timeout, QueueTimeout: work.QueueTimeout,
+		Retry: work.Retries.inQueue(),
 		Admit: check, Guard: check, Run: run,
 	})
 	if refused, ok := errors.AsType[*queue.RefusedError](err); ok && errors.Is(refused.Reason, queue.ErrConflict) {

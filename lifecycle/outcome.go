@@ -32,7 +32,10 @@ func (o *operation) settle(ctx context.Context, how queue.Outcome, why error) {
 	if _, ok := why.(*turnError); ok {
 		outcome = Canceled // the work has not begun
 	}
-	var err error = o.failed(outcome, why, errUnsettled) // unless attempt returns
+	if failed, ok := why.(*attemptError); ok { // the queue ended before the next attempt
+		why = failed.err
+	}
+	var err error = o.failure(outcome, why, errUnsettled) // unless attempt returns
 	defer func() {
 		if !temporary(err) || ctx.Err() != nil || !o.core.retries.begin() {
 			o.finish(ctx, err)
@@ -100,7 +103,7 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 			// be written, their deadlines remain.
 			_, _ = o.write(ctx, o.outcomes(Canceled, why)[1:])
 		}
-		return o.failed(Lost, why, nil)
+		return o.failure(Lost, why, nil)
 	}
 	requests := o.outcomes(outcome, why)
 	own := requests[0]
@@ -123,38 +126,38 @@ func (o *operation) conclude(ctx context.Context, outcome Outcome, why error) er
 	}
 	switch {
 	case ownerLost(err) && !hooked: // another process takes the operation over
-		return o.failed(Lost, errors.Join(err, why), nil)
+		return o.failure(Lost, errors.Join(err, why), nil)
 	case err != nil:
 		if unknown, ok := errors.AsType[*UnknownOutcomeError](err); ok && own.change != nil {
 			o.sent = append(o.sent, sentOutcome{*own.change, unknown.Token, outcome, why})
 		}
-		return o.failed(outcome, why, err)
+		return o.failure(outcome, why, err)
 	case own.written():
 		o.leaves(&own.change.To)
 		if outcome == Succeeded {
 			return nil
 		}
-		return o.failed(outcome, why, nil)
+		return o.failure(outcome, why, nil)
 	case !o.task.owns(&own.before):
 		// Another operation, or none: an earlier attempt has ended this one, or another
 		// writer has.
 		switch written, err := o.writtenBefore(ctx, &own.before); {
 		case err != nil:
-			return o.failed(outcome, why, err)
+			return o.failure(outcome, why, err)
 		case written != nil:
 			o.leaves(&written.change.To)
 			if written.outcome == Succeeded {
 				return nil
 			}
-			return o.failed(written.outcome, written.why, nil)
+			return o.failure(written.outcome, written.why, nil)
 		}
 		why = errors.Join(stale(&own.before), why)
 		o.lost(why)
-		return o.failed(Lost, why, nil)
+		return o.failure(Lost, why, nil)
 	case own.decision.Err != nil:
-		return o.failed(outcome, why, public(own.decision.Err))
+		return o.failure(outcome, why, public(own.decision.Err))
 	}
-	return o.failed(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
+	return o.failure(outcome, why, fmt.Errorf("%w: the table ignores %s", fsm.ErrNotAllowed, own.event))
 }
 
 // sentOutcome is an attempt to write the outcome whose commit may have been written.
@@ -254,8 +257,8 @@ func (r *request) chooseEvent() bool {
 	return false
 }
 
-// failed returns the error of an operation that did not succeed.
-func (o *operation) failed(outcome Outcome, why, unwritten error) *OutcomeError {
+// failure returns the error of an operation that did not succeed.
+func (o *operation) failure(outcome Outcome, why, unwritten error) *OutcomeError {
 	return &OutcomeError{Key: o.task.Key, Operation: o.task.Operation, Admission: o.task.Admission, Outcome: outcome, Err: why, Unwritten: unwritten}
 }
 

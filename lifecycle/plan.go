@@ -18,10 +18,7 @@ func (r *request) plan(change *StoredChange, token Token) error {
 		To: r.before, Timeout: d.Timeout, Remove: d.Removes, MetadataOnly: d.MetadataOnly,
 	}
 	if d.MetadataOnly {
-		if r.starts {
-			return mark(&change.To, false)
-		}
-		return nil
+		return r.planHeartbeat(change)
 	}
 	to := &change.To
 	to.State, to.Origin, to.Target = states[d.State].Name, states[d.Origin].Name, r.target()

@@ -35,14 +35,14 @@ type request struct {
 	require   []Precondition
 	messages  []Message
 
-	work    *Work          // what starts with the operation; nil: nothing
-	starts  bool           // a heartbeat that starts the turn of an operation
-	joins   bool           // the object takes part in an operation of this process
-	outcome decide.Outcome // of work, if the request writes one; 0: it does not
-	report  decide.Request // of the outcome, without its event: chooseEvent makes ask from it
-	task    *Task          // the operation that the request itself ends; nil: none
-	retry   bool           // the request is about an operation, so it is valid in whatever state the object is
-	by      *request       // the request whose BeforeCommit has added this one; nil: the caller's
+	work    *Work              // what starts with the operation; nil: nothing
+	options func(*workOptions) // what a heartbeat changes in the work options; nil: nothing
+	joins   bool               // the object takes part in an operation of this process
+	outcome decide.Outcome     // of work, if the request writes one; 0: it does not
+	report  decide.Request     // of the outcome, without its event: chooseEvent makes ask from it
+	task    *Task              // the operation that the request itself ends; nil: none
+	retry   bool               // the request is about an operation, so it is valid in whatever state the object is
+	by      *request           // the request whose BeforeCommit has added this one; nil: the caller's
 
 	// onCommit runs after the commit and before the observers. Nil: nothing.
 	onCommit func(*request)
@@ -171,10 +171,12 @@ func (r *request) decide(ctx context.Context) (err error) {
 	}
 	var few [4]error
 	refusals, err := r.decideOnce(ctx, few[:0])
-	if ask.Verb == decide.Heartbeat && r.decision.Err == nil && waits(&r.before) {
-		// Its deadline is set when its turn comes. Without a deadline, only the mark is
-		// removed then.
-		r.decision.Write, r.decision.MetadataOnly, r.decision.Work = r.starts, r.starts, decide.SameWork
+	if ask.Verb == decide.Heartbeat && r.decision.Err == nil {
+		// The deadline of an operation that waits is set when its turn comes. Without a
+		// deadline, only the options change.
+		if changes := r.changesOptions(); changes || waits(&r.before) {
+			r.decision.Write, r.decision.MetadataOnly, r.decision.Work = changes, changes, decide.SameWork
+		}
 	}
 	if err != nil || ask.Verb != decide.Report || r.outcome != 0 || r.decision.Verdict != decide.Refused || ask.Repeats {
 		return err
@@ -194,6 +196,17 @@ func (r *request) decide(ctx context.Context) (err error) {
 		return Ended(ctx)
 	}
 	return nil
+}
+
+// changesOptions reports whether a heartbeat changes the work options.
+func (r *request) changesOptions() bool {
+	before, err := readOptions(&r.before)
+	if r.options == nil || err != nil {
+		return false
+	}
+	after := before
+	r.options(&after)
+	return after != before
 }
 
 // creates reports whether events of the table create objects.

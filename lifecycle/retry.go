@@ -22,7 +22,8 @@ const (
 
 // Drain waits for the work of this manager, for a shutdown. With the default queue,
 // [Manager.Do] and [Manager.Occupy] are refused from now on ([queue.ErrTerminated]),
-// for good, sweeps do no work again, and Drain waits for the work that waits or runs.
+// for good, sweeps do no work again, and Drain waits for the work that waits, runs, or
+// pauses between two attempts.
 // A queue of Config.Queue is the caller's: drain it first, for example by
 // [queue.Queuer.Terminate]. In both cases Drain then waits for the outcomes that are
 // still being written because the store failed, see [Manager.Do].
@@ -142,10 +143,10 @@ func (o *operation) retry(ctx context.Context, outcome Outcome, why, err error) 
 	defer o.core.retries.end()
 	defer func() {
 		if v := recover(); v != nil {
-			err = o.failed(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
+			err = o.failure(outcome, why, &queue.PanicError{Value: v, Stack: debug.Stack()})
 		}
 		if panicked := protect(func() error { o.report(ctx, err); return nil }); panicked != nil {
-			err = o.failed(outcome, why, panicked)
+			err = o.failure(outcome, why, panicked)
 		}
 		o.end(err)
 	}()

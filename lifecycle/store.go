@@ -118,7 +118,7 @@ type StoredRecord struct {
 	Epoch       uint64 // of the owner; 0 without an owner
 	Work        string // the handler that does the work; empty if there is none
 	Args        []byte // the arguments of the handler; nil equals empty
-	WorkOptions []byte // time-out and class of the work, in the Manager's form; nil equals empty
+	WorkOptions []byte // time-out, class and attempts of the work, in the Manager's form; nil equals empty
 
 	Deadline  time.Time // zero: none
 	ChangedAt time.Time

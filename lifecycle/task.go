@@ -63,7 +63,7 @@ func (t *Task) begin(ctx context.Context) (context.Context, context.CancelCauseF
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, taskKey{}, t))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cancel, t.begun = cancel, time.Now()
+	t.cancel, t.begun, t.edit = cancel, time.Now(), nil // an edit of an attempt that failed
 	if t.lost != nil {
 		t.ended = Lost
 	}
@@ -75,6 +75,15 @@ func (t *Task) returned() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun = time.Time{}
+}
+
+// rest notes that the work pauses until its next attempt. If the operation is taken away
+// meanwhile, cancel is called. The error is why it was taken away before.
+func (t *Task) rest(cancel context.CancelCauseFunc) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel, t.ended = cancel, 0
+	return t.lost
 }
 
 // lose ends the work, or keeps it from beginning.

@@ -25,17 +25,6 @@ func waits(r *StoredRecord) bool {
 	return err == nil && options.Waiting && r.Owner != ""
 }
 
-// mark sets or removes the mark of a record that waits for its turn.
-func mark(r *StoredRecord, waiting bool) error {
-	options, err := readOptions(r)
-	if err != nil {
-		return err
-	}
-	options.Waiting = waiting
-	r.WorkOptions = options.encode()
-	return nil
-}
-
 // turnError is an error of the store at the start of a turn. The queue retries it,
 // without a share of its limits.
 type turnError struct{ err error }
@@ -45,21 +34,30 @@ func (e *turnError) Unwrap() error { return e.err }
 
 // turnRetry is how the queue retries the start of a turn: as long as the operation
 // is not overdue, QueueTimeout has not passed, the manager is not shut down and the
-// error may go away.
+// error may go away. It also retries the work, see attempts.go.
 func (o *operation) turnRetry() queue.Retry {
-	r := queue.Retry{Attempts: math.MaxInt32, If: func(err error) bool {
-		turn, ok := err.(*turnError)
-		return ok && !final(turn.err) && !o.task.overdue() && !o.expired() && !o.core.retries.ended()
-	}}
-	for pause := firstPause; pause <= longestPause; pause *= 2 {
-		r.Backoff = append(r.Backoff, pause)
+	turn := queue.Exponential(firstPause, longestPause)
+	return queue.Retry{
+		Attempts: math.MaxInt32,
+		If: func(err error) bool {
+			if _, ok := err.(*attemptError); ok {
+				return true
+			}
+			turn, ok := err.(*turnError)
+			return ok && !final(turn.err) && !o.task.overdue() && !o.expired() && !o.core.retries.ended()
+		},
+		Backoff: func(attempts int, err error) time.Duration {
+			if failed, ok := err.(*attemptError); ok {
+				return failed.pause
+			}
+			return turn(attempts, err)
+		},
 	}
-	return r
 }
 
 // expired reports whether the operation has waited longer than QueueTimeout.
 func (o *operation) expired() bool {
-	return o.work.QueueTimeout > 0 && time.Since(o.submitted) > o.work.QueueTimeout
+	return o.work.QueueTimeout > 0 && !o.submitted.IsZero() && time.Since(o.submitted) > o.work.QueueTimeout
 }
 
 // startTurn runs when the object's turn has come. The operation may have been taken
@@ -69,8 +67,9 @@ func (o *operation) startTurn(ctx context.Context) error {
 		return &turnError{queue.ErrExpired}
 	}
 	var err error
-	if o.waits {
-		err = o.beginWork(ctx)
+	if o.waits || o.failed > 0 {
+		begins := func(w *workOptions) { w.Waiting, w.Next = false, time.Time{} }
+		err = o.touch(ctx, begins, begins)
 	} else {
 		var now StoredRecord
 		if now, err = o.core.store.Get(ctx, o.task.Key); err == nil && !o.task.owns(&now) {
@@ -79,6 +78,7 @@ func (o *operation) startTurn(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
+		o.submitted = time.Time{}
 		return nil
 	case errors.Is(err, ErrStale):
 		o.task.end(Lost)
@@ -87,13 +87,17 @@ func (o *operation) startTurn(ctx context.Context) error {
 	return &turnError{err}
 }
 
-// beginWork sets the deadlines of the operation's objects. Other objects that another
-// writer has moved meanwhile, or that are foreign, are left out.
-func (o *operation) beginWork(ctx context.Context) error {
+// touch sets the deadlines of the operation's objects, and changes the work options of
+// its own object and of the others. Other objects that another writer has moved
+// meanwhile, or that are foreign, are left out.
+func (o *operation) touch(ctx context.Context, own, others func(*workOptions)) error {
 	var requests []*request
-	for _, t := range append([]*Task{o.task}, o.task.with...) {
+	for i, t := range append([]*Task{o.task}, o.task.with...) {
 		r := t.heartbeatRequest()
-		r.starts = true
+		r.options = others
+		if i == 0 {
+			r.options = own
+		}
 		requests = append(requests, r)
 	}
 	for {
@@ -115,11 +119,16 @@ func (o *operation) beginWork(ctx context.Context) error {
 
 // planWait plans the wait of an operation that starts with an owner.
 func (r *request) planWait(change *StoredChange) error {
+	if r.decision.Work == decide.Redo {
+		if err := editOptions(&change.To, (*workOptions).countLost); err != nil {
+			return err
+		}
+	}
 	starts := r.decision.Work == decide.NewWork || r.decision.Work == decide.Redo || r.joins && r.decision.Begins
 	switch {
 	case starts && r.core.owner != nil && r.core.timed(): // the next state may have a deadline, if this one has none
 		change.Timeout = 0
-		return mark(&change.To, true)
+		return editOptions(&change.To, func(w *workOptions) { w.Waiting = true })
 	case r.decision.Work == decide.SameWork && waits(&change.To):
 		change.Timeout = 0 // the object goes on to another state while it waits
 	}

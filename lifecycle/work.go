@@ -22,10 +22,12 @@ type Work struct {
 	// Run is a function of this process and dies with it. It is refused if the
 	// table's answer to a dead owner is to do the work again.
 	Run func(context.Context) error
-	// Timeout is how long the work may take; its context then ends. 0: no limit
+	// Timeout is how long one attempt may take; its context then ends. 0: no limit
 	// except the object's deadline. The record keeps it with Handler: another
 	// process that does the work gives it the same time, from its start.
 	Timeout time.Duration
+	// Retries repeats work that fails. The zero value means one attempt.
+	Retries Retries
 	// QueueTimeout is how long the work may wait for its turn in this process. While
 	// the store fails, the start of the turn is tried again for that time. 0: no limit.
 	QueueTimeout time.Duration
@@ -69,15 +71,24 @@ type workOptions struct {
 	Timeout time.Duration `json:"timeout,omitempty"` // in nanoseconds
 	Class   string        `json:"class,omitempty"`
 	Waiting bool          `json:"waiting,omitempty"` // see turn.go
+
+	// Of Retries, and then of the attempts; see attempts.go.
+	Attempts int           `json:"attempts,omitempty"`
+	Delay    time.Duration `json:"delay,omitempty"`    // in nanoseconds
+	MaxDelay time.Duration `json:"maxDelay,omitempty"` // in nanoseconds
+	Failed   int           `json:"failed,omitempty"`   // attempts
+	Error    string        `json:"error,omitempty"`    // of the last one
+	Next     time.Time     `json:"next,omitzero"`      // the next attempt; zero: it is under way
 }
 
 // options returns what the record keeps beside the handler and its arguments, nil
-// if that is nothing.
+// if that is nothing. No other process needs the time-out and the class of a function.
 func (w *Work) options() []byte {
-	if w.Handler == "" {
-		return nil
+	options := workOptions{Attempts: w.Retries.Attempts, Delay: w.Retries.Delay, MaxDelay: w.Retries.MaxDelay}
+	if w.Handler != "" {
+		options.Timeout, options.Class = w.Timeout, w.Class
 	}
-	return workOptions{Timeout: w.Timeout, Class: w.Class}.encode()
+	return options.encode()
 }
 
 // encode returns the form of [StoredRecord].WorkOptions, nil for the defaults.
@@ -109,7 +120,21 @@ func recordedWork(r *StoredRecord) (Work, error) {
 	if err != nil {
 		return Work{}, err
 	}
-	return Work{Handler: r.Work, Args: r.Args, Timeout: options.Timeout, Class: options.Class}, nil
+	return Work{
+		Handler: r.Work, Args: r.Args, Timeout: options.Timeout, Class: options.Class,
+		Retries: Retries{Attempts: options.Attempts, Delay: options.Delay, MaxDelay: options.MaxDelay},
+	}, nil
+}
+
+// editOptions changes the options of a record. The error matches [ErrForeign].
+func editOptions(r *StoredRecord, edit func(*workOptions)) error {
+	options, err := readOptions(r)
+	if err != nil {
+		return err
+	}
+	edit(&options)
+	r.WorkOptions = options.encode()
+	return nil
 }
 
 // checkWork refuses work that cannot be done.
@@ -121,6 +146,8 @@ func (c *core) checkWork(w *Work) error {
 		return fmt.Errorf("%w: no handler %q in Config.Handlers", ErrMisconfigured, w.Handler)
 	case w.Timeout < 0 || w.QueueTimeout < 0:
 		return fmt.Errorf("%w: negative time-out of work", ErrInvalid)
+	case w.Retries.Attempts < 0 || w.Retries.Delay < 0 || w.Retries.MaxDelay < 0:
+		return fmt.Errorf("%w: negative number in the retries of work", ErrInvalid)
 	}
 	return nil
 }
@@ -175,7 +202,7 @@ const (
 	// Canceled: the work was ended by [Handle.Cancel] or by the queue, or it has
 	// waited longer than QueueTimeout.
 	Canceled
-	// TimedOut: the work took longer than Timeout.
+	// TimedOut: the last attempt took longer than Timeout.
 	TimedOut
 	// Lost: the operation was taken away, by a later operation, by the sweeper or
 	// by another report of its end. The work has written nothing.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -14,9 +15,9 @@ type Action struct {
 	// Name appears in refusals, in [Queuer.Inspect] and in events.
 	Name string
 	// ID makes a repeated request the same request: until the action with this ID
-	// has ended, a submit with the same ID, Name, Class and keys returns its ticket. A
-	// submit with the same ID that differs in one of these is refused with
-	// [ErrIDInUse]. Empty: no such check.
+	// has ended, or has started if it has Coalesce, a submit with the same ID, Name,
+	// Class, Coalesce and keys returns its ticket. A submit with the same ID that differs
+	// in one of these is refused with [ErrIDInUse]. Empty: no such check.
 	ID string
 
 	// Run does the work. Its context ends when the action is cancelled, pre-empted,
@@ -41,6 +42,19 @@ type Action struct {
 	// that waits. A panic of Settle becomes the outcome.
 	Settle func(context.Context, Outcome, error)
 
+	// Coalesce joins requests that one run answers, such as "look at vm1 again". It needs
+	// an ID. A submit with the same ID returns the ticket of the action that waits or is
+	// delayed. Once that action has started, it returns a new one behind it. So after every
+	// submit one whole run follows, and at most one action waits. The ticket and its Run
+	// are those of the first submit. A submit with a shorter Delay brings the action
+	// forward. Cancel cancels for all submitters. Coalesce cannot be combined with Admit.
+	Coalesce bool
+	// Delay is the time from the acceptance until the action enters its lanes, at their
+	// ends. Until then it is [Delayed]: it counts under MaxPerKey and MaxWaiting and
+	// holds up no other action, and a drain waits for it. 0: no delay. Delay cannot be
+	// combined with Admit or Preempt.
+	Delay time.Duration
+
 	// Class is the path of the class whose limits apply. Empty: the root.
 	Class string
 	// Preempt ends actions in front of this one. It is meant for deletes.
@@ -54,8 +68,9 @@ type Action struct {
 	// Timeout limits one attempt. 0: no limit. The queue waits for an action that
 	// ignores its context.
 	Timeout time.Duration
-	// QueueTimeout limits the time from acceptance to the first start. 0: no limit.
-	// An action that exceeds it ends as [Expired] and does not run.
+	// QueueTimeout limits the time from acceptance, or from the end of Delay, to the
+	// first start. 0: no limit. An action that exceeds it ends as [Expired] and does not
+	// run.
 	QueueTimeout time.Duration
 	// Retry repeats a failed attempt. The zero value means one attempt.
 	Retry Retry
@@ -68,19 +83,26 @@ type Action struct {
 type Retry struct {
 	// Attempts is the maximum number of attempts. 0 and 1: one attempt.
 	Attempts int
-	// Backoff contains the pauses after the first attempt, the second and so on.
-	// The last pause repeats. Empty: no pause.
-	Backoff []time.Duration
+	// Backoff returns the pause after an attempt, given the number of attempts begun
+	// and the error of the last one; see [Exponential]. It runs in the attempt, without
+	// a lock. 0 and less: no pause. nil: no pauses.
+	Backoff func(attempts int, err error) time.Duration
 	// If reports whether an error is worth another attempt. nil: every error is.
 	If func(error) bool
 }
 
-// pause returns the back-off after this number of attempts.
-func (r *Retry) pause(attempts int) time.Duration {
-	if len(r.Backoff) == 0 {
-		return 0
+// Exponential returns a [Retry].Backoff: pauses that double from first up to longest.
+// Each is up to a quarter shorter, at random, so that actions which failed together do
+// not all return at the same moment. A first of 0 or less means no pauses. A longest
+// that is shorter than first counts as first.
+func Exponential(first, longest time.Duration) func(attempts int, err error) time.Duration {
+	return func(attempts int, _ error) time.Duration {
+		pause := max(first, 0)
+		for n := 1; n < attempts && pause > 0 && pause < longest; n++ {
+			pause = min(longest-pause, pause) + pause // no overflow
+		}
+		return pause - rand.N(pause/4+1)
 	}
-	return r.Backoff[min(attempts, len(r.Backoff))-1]
 }
 
 // Preempt is what an action does to the actions in front of it. A pre-empting
@@ -91,8 +113,9 @@ type Preempt uint8
 const (
 	// NoPreempt: the action waits for its turn.
 	NoPreempt Preempt = iota
-	// PreemptQueued ends the waiting actions in front as [Superseded], except
-	// pre-empting ones. The action runs after the running one.
+	// PreemptQueued ends the waiting actions in front, and the delayed actions of the
+	// keys, as [Superseded], except pre-empting ones. The action runs after the running
+	// one.
 	PreemptQueued
 	// PreemptRunning also cancels the running action, even if that one pre-empts
 	// itself. The action still waits until the running one has returned.
@@ -123,14 +146,22 @@ func (t *Ticket[K]) check() error {
 		return &InvalidError{"Preempt", "unknown"}
 	case act.Wait && act.ID != "":
 		return &InvalidError{"Wait", "combined with ID"}
+	case act.Coalesce && act.ID == "":
+		return &InvalidError{"Coalesce", "without an ID"}
+	case act.Coalesce && act.Admit != nil:
+		return &InvalidError{"Coalesce", "combined with Admit"}
+	case act.Delay < 0:
+		return &InvalidError{"Delay", "negative"}
+	case act.Delay > 0 && act.Admit != nil:
+		return &InvalidError{"Delay", "combined with Admit"}
+	case act.Delay > 0 && act.Preempt != NoPreempt:
+		return &InvalidError{"Delay", "combined with Preempt"}
 	case act.Timeout < 0:
 		return &InvalidError{"Timeout", "negative"}
 	case act.QueueTimeout < 0:
 		return &InvalidError{"QueueTimeout", "negative"}
 	case act.Retry.Attempts < 0:
 		return &InvalidError{"Retry", "negative number of attempts"}
-	case slices.ContainsFunc(act.Retry.Backoff, func(d time.Duration) bool { return d < 0 }):
-		return &InvalidError{"Retry", "negative back-off"}
 	}
 	return nil
 }

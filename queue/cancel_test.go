@@ -26,7 +26,7 @@ func TestCancelErrors(t *testing.T) {
 			require.Equal(t, queue.Canceled, ticket.Outcome())
 		}
 		fails := takes("fails", 0, errBoom)
-		fails.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}}
+		fails.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Hour)}
 		retrying := submit(t, q, "c", fails)
 		synctest.Wait()
 		require.Equal(t, queue.Retrying, retrying.Info().State)

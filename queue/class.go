@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -8,19 +9,32 @@ import (
 // class is a node of the tree of limits. A ready ticket waits at the class that its
 // action names.
 //
-//	running == number of running tickets at or below
-//	active  == number of children with running > 0
+//	total.running == number of running tickets at or below
+//	own.running   == number of running tickets of the class itself
+//	active        == number of children with total.running > 0
 type class[K comparable] struct {
-	path     string
-	parent   *class[K]
-	children []*class[K]
-	limit    Limit
-	ready    []*Ticket[K] // ordered by turn
-	running  int
-	active   int
+	path       string
+	parent     *class[K]
+	children   []*class[K]
+	rule       *rule        // shared with the pattern if the class is unnamed
+	ready      []*Ticket[K] // ordered by turn
+	total, own share
+	active     int
 
 	unnamed bool // made for a pattern: it goes when it has no tickets
 	tickets int  // with places
+}
+
+// rule is what the configuration and calls such as SetLimit determine.
+type rule struct {
+	limit  Limit
+	paused bool
+}
+
+// share is what a class has of the limits above it.
+type share struct {
+	running int
+	served  uint64 // the last start; it grows over all classes
 }
 
 // makeClass returns the class of the path and makes it and its parents if they are
@@ -34,9 +48,12 @@ func (q *Queuer[K]) makeClass(path string) *class[K] {
 		return c
 	}
 	above, last := cut(path)
-	c := &class[K]{path: path, parent: q.makeClass(above)}
+	c := &class[K]{path: path, parent: q.makeClass(above), rule: new(rule)}
 	if last != "*" {
 		c.parent.children = append(c.parent.children, c)
+	}
+	if q.classes == nil {
+		q.classes = make(map[string]*class[K])
 	}
 	q.classes[path] = c
 	return c
@@ -64,9 +81,24 @@ func (q *Queuer[K]) enterClass(path string) *class[K] {
 	unnamed := path != "" && q.classes[path] == nil
 	c := q.makeClass(path)
 	if unnamed {
-		c.unnamed, c.limit = true, q.pattern(path).limit
+		c.unnamed, c.rule = true, q.pattern(path).rule
 	}
 	c.tickets++
+	return c
+}
+
+// ownRule returns the class with a rule of its own, which it keeps for good. A class that
+// has used a pattern gets a copy of the pattern's rule. REQUIRES: q.mu.
+func (q *Queuer[K]) ownRule(path string) *class[K] {
+	if c := q.classes[path]; path == "" || c != nil && !c.unnamed {
+		return q.makeClass(path)
+	}
+	var own rule
+	if p := q.pattern(path); p != nil {
+		own = *p.rule
+	}
+	c := q.makeClass(path)
+	c.unnamed, c.rule = false, &own
 	return c
 }
 
@@ -85,43 +117,68 @@ func cut(path string) (above, last string) {
 	return path[:max(i, 0)], path[i+1:]
 }
 
-// oldest returns the ticket with the lowest turn among those at or below the class
-// that the limits from the class downwards allow to start, or nil. So a ticket that
-// may start never waits behind one that may not.
-func (c *class[K]) oldest() *Ticket[K] {
+// next returns the ticket that starts next, among those at or below the class that the
+// limits from the class downwards allow to start, or nil. So a ticket that may start
+// never waits behind one that may not.
+func (c *class[K]) next() (next *Ticket[K]) {
 	if c.full() {
 		return nil
 	}
-	var oldest *Ticket[K]
+	var of share
 	if len(c.ready) > 0 {
-		oldest = c.ready[0]
+		next, of = c.ready[0], c.own
 	}
 	for _, child := range c.children {
 		if c.crowded(child) {
 			continue
 		}
-		if t := child.oldest(); t != nil && (oldest == nil || t.turn < oldest.turn) {
-			oldest = t
+		if t := child.next(); t != nil && (next == nil || c.precedes(t, child.total, next, of)) {
+			next, of = t, child.total
 		}
 	}
-	return oldest
+	return next
 }
 
-// full reports whether MaxRunning actions run.
+// precedes reports whether ticket a, of a class with the one share, starts before b.
+func (c *class[K]) precedes(a *Ticket[K], of share, b *Ticket[K], than share) bool {
+	if c.rule.limit.Fair && of != than {
+		return cmp.Or(cmp.Compare(of.running, than.running), cmp.Compare(of.served, than.served)) < 0
+	}
+	return a.turn < b.turn
+}
+
+// full reports whether no action may start: MaxRunning actions run, or the class is
+// paused.
 func (c *class[K]) full() bool {
-	return c.limit.MaxRunning > 0 && c.running >= c.limit.MaxRunning
+	most := c.rule.limit.MaxRunning
+	return c.rule.paused || most > 0 && c.total.running >= most
 }
 
 // crowded reports whether MaxChildren keeps an idle child from starting an action.
 func (c *class[K]) crowded(child *class[K]) bool {
-	return child.running == 0 && c.limit.MaxChildren > 0 && c.active >= c.limit.MaxChildren
+	most := c.rule.limit.MaxChildren
+	return child.total.running == 0 && most > 0 && c.active >= most
 }
 
-// take counts a running action in the class and in all classes above.
-func (c *class[K]) take() {
+// paused reports whether the class or one above it is paused.
+func (c *class[K]) paused() bool {
 	for ; c != nil; c = c.parent {
-		c.running++
-		if c.running == 1 && c.parent != nil {
+		if c.rule.paused {
+			return true
+		}
+	}
+	return false
+}
+
+// take counts a running action in the class and in all classes above. start is the
+// number of the start.
+func (c *class[K]) take(start uint64) {
+	c.own.running++
+	c.own.served = start
+	for ; c != nil; c = c.parent {
+		c.total.running++
+		c.total.served = start
+		if c.total.running == 1 && c.parent != nil {
 			c.parent.active++
 		}
 	}
@@ -129,9 +186,10 @@ func (c *class[K]) take() {
 
 // give undoes take.
 func (c *class[K]) give() {
+	c.own.running--
 	for ; c != nil; c = c.parent {
-		c.running--
-		if c.running == 0 && c.parent != nil {
+		c.total.running--
+		if c.total.running == 0 && c.parent != nil {
 			c.parent.active--
 		}
 	}

@@ -44,6 +44,11 @@ type Limit struct {
 	MaxRunning int
 	// MaxChildren limits the classes directly below that have a running action.
 	MaxChildren int
+	// Fair shares the class between the classes directly below, and the actions of the
+	// class itself as one more: the next action is of the one that has the fewest running
+	// actions, or, of several, that has waited longest since its last start. Without Fair
+	// the oldest action is next, so that a class with many actions delays the others.
+	Fair bool
 }
 
 // New returns a queue. It returns an [*InvalidError] if a number is negative or
@@ -58,13 +63,13 @@ func New[K comparable](config *Config[K]) (*Queuer[K], error) {
 	q := &Queuer[K]{
 		base: config.Base, maxPerKey: config.MaxPerKey, maxWaiting: config.MaxWaiting,
 		haltOnFailure: config.HaltOnFailure, observer: config.Observer,
-		classes: make(map[string]*class[K]),
+		root: class[K]{rule: new(rule)},
 	}
 	for path, limit := range config.Classes {
-		q.makeClass(path).limit = limit
+		q.makeClass(path).rule.limit = limit
 	}
 	if config.MaxRunning != 0 {
-		q.root.limit.MaxRunning = config.MaxRunning
+		q.root.rule.limit.MaxRunning = config.MaxRunning
 	}
 	return q, nil
 }
@@ -89,15 +94,22 @@ func (c *Config[K]) check() error {
 		return &InvalidError{"MaxWaiting", "negative"}
 	}
 	for path, limit := range c.Classes {
-		if limit.MaxRunning < 0 || limit.MaxChildren < 0 {
-			return &InvalidError{"Classes", "negative limit of " + path}
+		if err := limit.check("Classes", path); err != nil {
+			return err
 		}
-		if path != "" && strings.Contains("/"+path+"/", "//") {
-			return &InvalidError{"Classes", "empty part in path " + path}
-		}
-		if above, _ := cut(path); strings.Contains("/"+above+"/", "/*/") {
-			return &InvalidError{"Classes", "a part below * in path " + path}
-		}
+	}
+	return nil
+}
+
+// check returns what is wrong with the limit of a class.
+func (l *Limit) check(field, path string) error {
+	switch above, _ := cut(path); {
+	case l.MaxRunning < 0 || l.MaxChildren < 0:
+		return &InvalidError{field, "negative limit of " + path}
+	case path != "" && strings.Contains("/"+path+"/", "//"):
+		return &InvalidError{field, "empty part in path " + path}
+	case strings.Contains("/"+above+"/", "/*/"):
+		return &InvalidError{field, "a part below * in path " + path}
 	}
 	return nil
 }

@@ -11,8 +11,14 @@ type wait[K comparable] struct{ in, target *Ticket[K] }
 //
 // A check at the time of the wait is enough. An action that starts later waits for
 // nothing, so it ends and gives back its share, unless it waits: then it is checked.
-// REQUIRES: q.mu.
+//
+// A delayed target is refused. The bad schedule: self has lane a and waits for a delayed
+// action of lane b; an action of both lanes is submitted, behind self in a; then the
+// target enters b behind that one. REQUIRES: q.mu.
 func (q *Queuer[K]) wouldDeadlock(self, target *Ticket[K]) bool {
+	if target.state == Delayed {
+		return true
+	}
 	seen := map[*Ticket[K]]bool{target: true}
 	for list := []*Ticket[K]{target}; len(list) > 0; {
 		t := list[len(list)-1]

@@ -27,7 +27,8 @@
 // # Guarantees
 //
 //  1. Order. Submits to one key that happen one after another run in that order.
-//     Concurrent submits get one order, [Ticket.Seq].
+//     Concurrent submits get one order, [Ticket.Seq]. An action with a Delay takes its
+//     place when the delay is over.
 //  2. Exclusion. The end of an action happens before the start of the next action of
 //     the same key, also in the sense of the memory model. Retries and back-offs do
 //     not give up the key.
@@ -41,7 +42,8 @@
 //     hangs holds up its own keys and keeps its share of the limits.
 //  7. Fairness. Under a limit keys take turns in the order in which they became ready,
 //     one action each. An action that may start never waits behind one that may not. It
-//     is never overtaken by one that became ready later and needs the same limits.
+//     is never overtaken by one that became ready later and needs the same limits. Under
+//     [Limit].Fair, classes take turns first, and keys within their class.
 //  8. Progress. No set of submits can deadlock: an action gets its places in all lanes
 //     at once, and its shares of all limits at once. A wait inside an action for another
 //     one that may need its end is refused with [ErrWouldDeadlock].
@@ -65,7 +67,11 @@
 //   - An ID is known until its action has ended.
 //   - Actions that end together, because they were superseded or aborted, are settled
 //     one after another. A Settle that hangs holds up the others.
-//   - A halted lane holds up pre-empting actions, Stop and Terminate, too.
+//   - A halted lane and a paused class hold up pre-empting actions, Stop and Terminate,
+//     too.
+//   - An action that waits for another one of its class waits until [Queuer.SetLimit]
+//     raises the limit, if the limit is lowered below the number of both meanwhile.
+//   - MaxPerKey and MaxWaiting do not change at run time.
 //   - Every start visits all classes in use. Every end visits all blocked submitters. To
 //     cancel an action costs time in proportion to its distance from the nearer end of
 //     its lane. To submit one costs the same at any number of actions.
@@ -88,5 +94,7 @@
 //     of it, so the end of the lane is the front.
 //   - Actions with results and actions that start after another one: a handler that
 //     returns results and a list of steps do this with less.
+//   - Rates as limits: a limiter in the caller's hands, such as golang.org/x/time/rate,
+//     does this in Run, in front of each call of the provider; see examples/ratelimit.
 //   - An exact search for deadlocks under limits: see wouldDeadlock.
 package queue

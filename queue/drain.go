@@ -35,7 +35,7 @@ func (q *Queuer[K]) Stop(ctx context.Context, key K) error {
 	if q.await(ctx, drained) {
 		return nil
 	}
-	e := &DrainError{Key: key, Waiting: len(l.queue), Err: context.Cause(ctx)}
+	e := &DrainError{Key: key, Waiting: l.size(), Err: context.Cause(ctx)}
 	if l.running() != nil {
 		e.Waiting, e.Running = e.Waiting-1, 1
 	}
@@ -58,7 +58,7 @@ func (q *Queuer[K]) Terminate(ctx context.Context) error {
 	if q.await(ctx, q.drained) {
 		return nil
 	}
-	return &DrainError{Waiting: q.waiting(), Running: q.root.running, Err: context.Cause(ctx)}
+	return &DrainError{Waiting: q.waiting(), Running: q.root.total.running, Err: context.Cause(ctx)}
 }
 
 // await waits for the end of a drain and reports whether it came before the end of
@@ -112,7 +112,7 @@ func (q *Queuer[K]) Abort(cause error) {
 	q.close()
 	var all []*Ticket[K]
 	for _, l := range q.lanes {
-		for _, t := range l.queue {
+		for _, t := range l.tickets() {
 			if t.places[0].lane == l {
 				all = append(all, t)
 			}

@@ -30,7 +30,7 @@ func makeCrowd(t *testing.T) *crowd {
 	synctest.Wait()
 	add("halted", takes("behind halted", time.Second, nil))
 	retrying := takes("retrying", 0, errBoom)
-	retrying.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Minute}}
+	retrying.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Minute)}
 	add("retrying", retrying)
 	add("running", takes("running", time.Minute, nil))
 	add("running", takes("waiting", time.Second, nil))

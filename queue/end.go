@@ -22,7 +22,7 @@ func (t *Ticket[K]) decide(o Outcome, err error) {
 // for retireAll. REQUIRES: q.mu.
 func (q *Queuer[K]) claim(list []*Ticket[K], end *EndError) (claimed []*Ticket[K]) {
 	for _, t := range list {
-		if t.state == Waiting || t.state == Retrying {
+		if t.state == Delayed || t.state == Waiting || t.state == Retrying {
 			t.decide(end.Outcome, &EndError{end.Outcome, end.Cause, t.err})
 			claimed = append(claimed, t)
 		}
@@ -161,12 +161,12 @@ func (q *Queuer[K]) end(t *Ticket[K]) {
 	q.total--
 	t.state = Ended
 	t.ended = q.now()
-	if t.act.ID != "" {
+	if t.act.ID != "" && q.ids[t.act.ID] == t {
 		delete(q.ids, t.act.ID)
 	}
 	for _, p := range t.places {
 		p.lane.halted = p.lane.halted || t.halts
-		p.lane.queue = remove(p.lane.queue, p.lane.index(t))
+		p.lane.drop(t)
 	}
 	// Only now, so that the tickets behind become ready in the order of the keys.
 	for _, p := range t.places {

@@ -16,7 +16,7 @@ import (
 // back-off of an hour.
 func retries(name string) *queue.Action {
 	act := stubborn(name, time.Second, errBoom)
-	act.Retry = queue.Retry{Attempts: 3, Backoff: []time.Duration{time.Hour}}
+	act.Retry = queue.Retry{Attempts: 3, Backoff: pauses(time.Hour)}
 	return act
 }
 

@@ -22,8 +22,8 @@ var (
 	// ErrConflict: Admit refused the action. The error also matches the error of
 	// Admit.
 	ErrConflict = errors.New("queue: conflict")
-	// ErrIDInUse: the ID belongs to an action with another name or class or with other
-	// keys, which has not ended. Use another ID.
+	// ErrIDInUse: the ID belongs to an action with another name, class or Coalesce or
+	// with other keys, which has not ended. Use another ID.
 	ErrIDInUse = errors.New("queue: the id is in use for another action")
 	// ErrWouldDeadlock: an action called a function that might wait for the end of
 	// this action.

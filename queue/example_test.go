@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/queue"
@@ -160,11 +161,81 @@ func ExamplePreempt() {
 	// queue: superseded
 }
 
+func ExampleAction_coalesce() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	begun, hold := make(chan struct{}), make(chan struct{})
+	look := &queue.Action{ID: "look at vm1", Coalesce: true, Run: func(context.Context) error {
+		fmt.Println("look at vm1")
+		close(begun)
+		<-hold
+		return nil
+	}}
+	_, _ = q.Submit(ctx, "vm1", look)
+	<-begun
+	again := *look
+	again.Run = func(context.Context) error { fmt.Println("look again, once"); return nil }
+	second, _ := q.Submit(ctx, "vm1", &again) // vm1 changed while the action runs
+	third, _ := q.Submit(ctx, "vm1", &again)
+	fmt.Println("one action for both:", second == third)
+	close(hold)
+	_ = q.Terminate(ctx)
+	// Output:
+	// look at vm1
+	// one action for both: true
+	// look again, once
+}
+
+func ExampleAction_delay() {
+	ctx := context.Background()
+	q := queue.Must[string](nil)
+	print := func(text string) func(context.Context) error {
+		return func(context.Context) error { fmt.Println(text); return nil }
+	}
+	check, _ := q.Submit(ctx, "vm1", &queue.Action{Run: print("check"), Delay: 10 * time.Millisecond})
+	_, _ = q.Submit(ctx, "vm1", &queue.Action{Run: print("start")})
+	_ = check.Wait(ctx)
+	// Output:
+	// start
+	// check
+}
+
+func ExampleQueuer_SetLimit() {
+	ctx := context.Background()
+	q := queue.Must(&queue.Config[string]{Classes: map[string]queue.Limit{"aws": {MaxRunning: 1}}})
+	var both sync.WaitGroup
+	both.Add(2)
+	act := &queue.Action{Class: "aws", Run: func(context.Context) error {
+		both.Done()
+		both.Wait() // for the other one
+		return nil
+	}}
+	_, _ = q.Submit(ctx, "vm1", act)
+	second, _ := q.Submit(ctx, "vm2", act)
+	_ = q.SetLimit("aws", queue.Limit{MaxRunning: 2})
+	fmt.Println(second.Wait(ctx))
+	// Output:
+	// <nil>
+}
+
+func ExampleQueuer_PauseClass() {
+	ctx := context.Background()
+	q := queue.Must(&queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}}})
+	_ = q.PauseClass("aws")
+	ticket, _ := q.Submit(ctx, "vm1", &queue.Action{Class: "aws", Run: func(context.Context) error { return nil }})
+	fmt.Println(ticket.Info().State, ticket.Info().Paused)
+	_ = q.ResumeClass("aws")
+	fmt.Println(ticket.Wait(ctx))
+	// Output:
+	// waiting true
+	// <nil>
+}
+
 func ExampleRetry() {
 	ctx := context.Background()
 	q := queue.Must[string](nil)
 	ticket, _ := q.Submit(ctx, "vm1", &queue.Action{
-		Retry: queue.Retry{Attempts: 3, Backoff: []time.Duration{time.Millisecond}},
+		Retry: queue.Retry{Attempts: 3, Backoff: queue.Exponential(time.Millisecond, time.Second)},
 		Run: func(ctx context.Context) error {
 			attempt := queue.Current[string](ctx).Info().Attempt
 			fmt.Println("attempt", attempt)

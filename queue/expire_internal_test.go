@@ -37,7 +37,7 @@ func TestAgainTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q Queuer[string]
 		ticket, err := q.Submit(t.Context(), "a", &Action{
-			Retry: Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}},
+			Retry: Retry{Attempts: 2, Backoff: Exponential(2*time.Hour, 0)},
 			Run:   func(context.Context) error { return errors.ErrUnsupported },
 		})
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestCancelBeforeWorker(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		retried, err := q.Submit(t.Context(), "a", &Action{
-			Retry: Retry{Attempts: 2, Backoff: []time.Duration{time.Hour}},
+			Retry: Retry{Attempts: 2, Backoff: Exponential(2*time.Hour, 0)},
 			Run:   func(context.Context) error { return errors.ErrUnsupported },
 		})
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ func TestRetry(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
 		act := &queue.Action{
-			Retry: queue.Retry{Attempts: 5, Backoff: []time.Duration{time.Second, time.Minute}},
+			Retry: queue.Retry{Attempts: 5, Backoff: pauses(time.Second, time.Minute)},
 			Run: func(ctx context.Context) error {
 				at = append(at, time.Since(start))
 				if queue.Current[string](ctx).Info().Attempt < 4 {
@@ -269,4 +270,53 @@ func TestActionIgnoresItsContext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The pauses double up to the longest one, and each is up to a quarter shorter.
+func TestExponential(t *testing.T) {
+	for _, c := range []struct {
+		first, longest time.Duration
+		want           []time.Duration
+	}{
+		{time.Second, 5 * time.Second, []time.Duration{1e9, 2e9, 4e9, 5e9, 5e9}},
+		{time.Minute, time.Second, []time.Duration{60e9, 60e9}},
+		{0, time.Second, []time.Duration{0, 0}},
+		{-time.Second, time.Second, []time.Duration{0, 0}},
+		{math.MaxInt64 - 1, math.MaxInt64, []time.Duration{math.MaxInt64 - 1, math.MaxInt64}},
+	} {
+		backoff := queue.Exponential(c.first, c.longest)
+		for i, want := range c.want {
+			differ := map[time.Duration]bool{}
+			for range 100 {
+				pause := backoff(i+1, nil)
+				require.LessOrEqual(t, pause, want)
+				require.GreaterOrEqual(t, pause, want-want/4)
+				differ[pause] = true
+			}
+			require.Equal(t, want > 0, len(differ) > 1, "%v", c)
+		}
+		last := c.want[len(c.want)-1]
+		require.LessOrEqual(t, backoff(math.MaxInt32, nil), last)
+		require.GreaterOrEqual(t, backoff(math.MaxInt32, nil), last-last/4)
+	}
+}
+
+// A Backoff may answer by the error. It runs without a lock, its panic is that of the
+// attempt, and a negative pause is none.
+func TestBackoffOfTheCaller(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, nil)
+		act := takes("a", 0, errBoom)
+		act.Retry = queue.Retry{Attempts: 3, Backoff: func(attempts int, err error) time.Duration {
+			require.Equal(t, errBoom, err)
+			require.Equal(t, 1, q.Stats().Running, "the queue is not locked")
+			if attempts == 2 {
+				panic("out of pauses")
+			}
+			return -1
+		}}
+		ticket := submit(t, q, "a", act)
+		require.ErrorIs(t, ticket.Wait(t.Context()), queue.ErrPanic)
+		require.Equal(t, 2, ticket.Info().Attempt)
+	})
 }

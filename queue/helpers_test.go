@@ -54,6 +54,16 @@ func stubborn(name string, d time.Duration, err error) *queue.Action {
 	}}
 }
 
+// pauses returns a back-off with these pauses; the last one repeats.
+func pauses(list ...time.Duration) func(int, error) time.Duration {
+	return func(attempts int, _ error) time.Duration {
+		if len(list) == 0 {
+			return 0
+		}
+		return list[min(attempts, len(list))-1]
+	}
+}
+
 // requireEmpty requires that the queue keeps no action and no key.
 func requireEmpty(t *testing.T, q *queue.Queuer[string]) {
 	t.Helper()

@@ -13,9 +13,11 @@ type Info[K comparable] struct {
 	Class    string
 	Seq      uint64
 	State    State
-	Ahead    int // actions in front of it, in the longest of its lanes
-	Attempt  int // attempts begun
+	Ahead    int  // actions in front of it, in the longest of its lanes
+	Paused   bool // its class or a class above is paused
+	Attempt  int  // attempts begun
 	Accepted time.Time
+	Due      time.Time // end of the Delay
 	Started  time.Time // of the last attempt
 	Ended    time.Time // of the action, or of the last attempt while it is Retrying
 	Outcome  Outcome   // Pending until Ending
@@ -27,7 +29,8 @@ func (t *Ticket[K]) info() Info[K] {
 	q := t.q
 	i := Info[K]{
 		Keys: make([]K, len(t.places)), Name: t.act.Name, ID: t.act.ID, Class: t.class.path, Seq: t.seq,
-		State: t.state, Attempt: int(t.attempt), Accepted: q.at(t.accepted), Started: q.at(t.started), Ended: q.at(t.ended),
+		State: t.state, Paused: t.class.paused(), Attempt: int(t.attempt),
+		Accepted: q.at(t.accepted), Due: q.at(t.due), Started: q.at(t.started), Ended: q.at(t.ended),
 		Outcome: t.outcome, Err: t.err,
 	}
 	for n, p := range t.places {
@@ -37,7 +40,8 @@ func (t *Ticket[K]) info() Info[K] {
 	return i
 }
 
-// Inspect lists the actions of a key in their order: the running one first.
+// Inspect lists the actions of a key in their order: the running one first, delayed ones
+// last.
 func (q *Queuer[K]) Inspect(key K) []Info[K] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,8 +49,8 @@ func (q *Queuer[K]) Inspect(key K) []Info[K] {
 	if l == nil {
 		return nil
 	}
-	infos := make([]Info[K], len(l.queue))
-	for i, t := range l.queue {
+	infos := make([]Info[K], l.size())
+	for i, t := range l.tickets() {
 		infos[i] = t.info()
 	}
 	return infos
@@ -57,18 +61,19 @@ type LaneInfo struct {
 	Waiting  int // without the running one
 	Running  string
 	Since    time.Time // when Running started; zero if no action runs
-	Oldest   time.Time // when the first waiting action was accepted; zero if none waits
+	Delayed  int       // of Waiting
+	Oldest   time.Time // since when the first waiting action waits; zero if all are delayed
 	Halted   bool
 	Stopping bool
 }
 
 func (l *lane[K]) info() LaneInfo {
-	i := LaneInfo{Waiting: l.waitingBeside(nil), Halted: l.halted, Stopping: l.stopping}
+	i := LaneInfo{Waiting: l.waitingBeside(nil), Delayed: len(l.delayed), Halted: l.halted, Stopping: l.stopping}
 	if r := l.running(); r != nil {
 		i.Running, i.Since = r.act.Name, r.q.at(r.started)
 	}
 	if t := l.oldest(); t != nil {
-		i.Oldest = t.q.at(t.accepted)
+		i.Oldest = t.q.at(max(t.accepted, t.due))
 	}
 	return i
 }
@@ -114,13 +119,14 @@ type Stats struct {
 	Keys      int // with an action, or halted
 	Running   int
 	Waiting   int // accepted or reserved, and not running
+	Delayed   int // of Waiting
 	Retrying  int // of Waiting: between two attempts
 	Admitting int // of Waiting: reserved
 	Blocked   int // submitters that wait for room
 	Halted    int // keys
 	Abandoned int // goroutines of abandoned actions that have not returned
 
-	OldestWaiting  time.Duration // since its acceptance
+	OldestWaiting  time.Duration // since its acceptance or the end of its Delay
 	LongestRunning time.Duration // of the present attempt
 }
 
@@ -129,7 +135,7 @@ func (q *Queuer[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := Stats{
-		Keys: len(q.lanes), Running: q.root.running, Waiting: q.waiting(),
+		Keys: len(q.lanes), Running: q.root.total.running, Waiting: q.waiting(),
 		Blocked: len(q.blocked), Abandoned: q.strays,
 	}
 	for _, l := range q.lanes {
@@ -140,11 +146,13 @@ func (q *Queuer[K]) Stats() Stats {
 			s.LongestRunning = max(s.LongestRunning, q.now()-t.started)
 		}
 		if t := l.oldest(); t != nil {
-			s.OldestWaiting = max(s.OldestWaiting, q.now()-t.accepted)
+			s.OldestWaiting = max(s.OldestWaiting, q.now()-max(t.accepted, t.due))
 		}
-		for _, t := range l.queue {
+		for _, t := range l.tickets() {
 			switch {
 			case t.places[0].lane != l: // counted in the lane of its first key
+			case t.state == Delayed:
+				s.Delayed++
 			case t.state == Admitting:
 				s.Admitting++
 			case t.state == Retrying:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,7 +49,6 @@ func TestInvalidSubmit(t *testing.T) {
 		{"Timeout", keys, &queue.Action{Run: run, Timeout: -1}},
 		{"QueueTimeout", keys, &queue.Action{Run: run, QueueTimeout: -1}},
 		{"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Attempts: -1}}},
-		{"Retry", keys, &queue.Action{Run: run, Retry: queue.Retry{Backoff: []time.Duration{-1}}}},
 	}
 	for _, r := range rows {
 		ticket, err := q.SubmitAll(t.Context(), r.keys, r.act)

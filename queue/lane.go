@@ -9,6 +9,7 @@ import (
 type lane[K comparable] struct {
 	key      K
 	queue    []*Ticket[K] // ordered by seq
+	delayed  []*Ticket[K] // not in queue yet, ordered by seq
 	halted   bool
 	stopping bool
 	drained  chan struct{} // closed when the lane of a stopping key is empty
@@ -38,7 +39,7 @@ func (q *Queuer[K]) makeLane(key K) *lane[K] {
 
 // tidy removes the lane if nothing needs it. REQUIRES: q.mu.
 func (q *Queuer[K]) tidy(l *lane[K]) {
-	if len(l.queue) > 0 || l.halted && !l.stopping {
+	if l.size() > 0 || l.halted && !l.stopping {
 		return
 	}
 	if l.drained != nil {
@@ -55,7 +56,27 @@ func (q *Queuer[K]) tidy(l *lane[K]) {
 	}
 }
 
-// index returns the position of the ticket in the lane, or -1 if it is not there.
+// size counts the tickets of the lane, also the delayed ones.
+func (l *lane[K]) size() int { return len(l.queue) + len(l.delayed) }
+
+// tickets returns the tickets of the lane, delayed ones last.
+func (l *lane[K]) tickets() []*Ticket[K] {
+	if len(l.delayed) == 0 {
+		return l.queue
+	}
+	return slices.Concat(l.queue, l.delayed)
+}
+
+// drop removes the ticket.
+func (l *lane[K]) drop(t *Ticket[K]) {
+	if i := l.index(t); i >= 0 {
+		l.queue = remove(l.queue, i)
+		return
+	}
+	l.delayed = slices.DeleteFunc(l.delayed, func(o *Ticket[K]) bool { return o == t })
+}
+
+// index returns the position of the ticket in queue, or -1 if it is not there.
 func (l *lane[K]) index(t *Ticket[K]) int {
 	if len(l.queue) > 0 && l.queue[0] == t { // nearly always: the others are not looked at
 		return 0

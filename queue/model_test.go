@@ -5,8 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,11 +20,16 @@ import (
 	"github.com/interlock-go/interlock/queue"
 )
 
+// given reports whether the command line has -rapid.checks. Its first call is before
+// checks sets the flag, which counts as given from then on.
+var given = sync.OnceValue(func() (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	return given
+})
+
 // checks sets the number of cases, unless the command line has -rapid.checks.
 func checks(t *testing.T, normal, long string) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if given {
+	if given() {
 		return
 	}
 	if os.Getenv("INTERLOCK_LONG") != "" {
@@ -47,10 +54,10 @@ func TestModel(t *testing.T) {
 		m := &model{
 			ref: &reference{
 				halts:  rapid.IntRange(0, 3).Draw(rt, "halts") == 0,
-				halted: map[string]bool{},
+				halted: map[string]bool{}, paused: map[string]bool{}, served: map[string]int{},
 				limits: map[string]queue.Limit{
-					"":    {MaxRunning: rapid.IntRange(1, 4).Draw(rt, "running"), MaxChildren: rapid.IntRange(0, 2).Draw(rt, "children")},
-					"p":   {MaxChildren: rapid.IntRange(0, 1).Draw(rt, "children of p")},
+					"":    {MaxRunning: rapid.IntRange(1, 4).Draw(rt, "running"), MaxChildren: rapid.IntRange(0, 2).Draw(rt, "children"), Fair: rapid.Bool().Draw(rt, "fair")},
+					"p":   {MaxChildren: rapid.IntRange(0, 1).Draw(rt, "children of p"), Fair: rapid.Bool().Draw(rt, "fair p")},
 					"p/x": {MaxRunning: rapid.IntRange(0, 2).Draw(rt, "running in p/x")},
 					"p/y": {}, "r": {},
 				},
@@ -75,15 +82,23 @@ type step struct {
 	keys   []string
 	act    refAction
 	settle bool
+	limit  queue.Limit
 }
 
 func draw(t *rapid.T) step {
 	s := step{
 		do: rapid.SampledFrom([]string{
 			"submit", "submit", "submit", "submit", "ok", "ok", "ok", "error", "panic",
-			"cancel", "sleep", "resume", "abandon",
+			"cancel", "sleep", "resume", "abandon", "pause class", "resume class", "limit",
 		}).Draw(t, "do"),
 		n: rapid.IntRange(0, 20).Draw(t, "n"),
+	}
+	s.act.class = rapid.SampledFrom([]string{"", "p", "p/x", "p/y", "r"}).Draw(t, "class")
+	if s.do == "limit" {
+		s.limit = queue.Limit{
+			MaxRunning: rapid.IntRange(0, 3).Draw(t, "running"), MaxChildren: rapid.IntRange(0, 2).Draw(t, "children"),
+			Fair: rapid.Bool().Draw(t, "fair"),
+		}
 	}
 	if s.do != "submit" {
 		return s
@@ -91,12 +106,15 @@ func draw(t *rapid.T) step {
 	s.keys = rapid.SliceOfNDistinct(rapid.SampledFrom(modelKeys), 1, 3, rapid.ID).Draw(t, "keys")
 	s.settle = rapid.Bool().Draw(t, "settle")
 	s.act = refAction{
-		class:    rapid.SampledFrom([]string{"", "p", "p/x", "p/y", "r"}).Draw(t, "class"),
+		class:    s.act.class,
 		preempt:  rapid.SampledFrom([]queue.Preempt{0, 0, 0, 0, queue.PreemptQueued, queue.PreemptRunning}).Draw(t, "preempt"),
 		obeys:    rapid.Bool().Draw(t, "obeys"),
 		attempts: rapid.IntRange(0, 3).Draw(t, "attempts"),
 		backoff:  time.Duration(rapid.IntRange(0, 2).Draw(t, "backoff")),
 		patience: rapid.SampledFrom([]time.Duration{0, 0, 1, 3}).Draw(t, "patience"),
+	}
+	if s.act.preempt == queue.NoPreempt {
+		s.act.delay = rapid.SampledFrom([]time.Duration{0, 0, 0, 1, 2}).Draw(t, "delay")
 	}
 	return s
 }
@@ -127,7 +145,7 @@ const (
 )
 
 func (m *model) play(ctx context.Context, script []step) string {
-	config := &queue.Config[string]{MaxPerKey: m.ref.perKey, MaxWaiting: m.ref.all, Classes: m.ref.limits, HaltOnFailure: m.ref.halts}
+	config := &queue.Config[string]{MaxPerKey: m.ref.perKey, MaxWaiting: m.ref.all, Classes: maps.Clone(m.ref.limits), HaltOnFailure: m.ref.halts}
 	if m.observed {
 		config.Observer.Finished = func(_ context.Context, e queue.Finished[string]) {
 			var id int
@@ -199,6 +217,24 @@ func (m *model) do(ctx context.Context, s step) string {
 		if m.q.Resume(key) != m.ref.resume(key) {
 			return s.do + " gives another answer"
 		}
+	case "pause class", "resume class":
+		m.ref.paused[s.act.class] = s.do == "pause class"
+		m.ref.start()
+		set := m.q.PauseClass
+		if s.do == "resume class" {
+			set = m.q.ResumeClass
+		}
+		if err := set(s.act.class); err != nil {
+			return s.do + " gives " + err.Error()
+		}
+		return s.do + " " + s.act.class
+	case "limit":
+		if err := m.q.SetLimit(s.act.class, s.limit); err != nil {
+			return "limit gives " + err.Error()
+		}
+		m.ref.limits[s.act.class] = s.limit // 0 running actions: more than the model has
+		m.ref.start()
+		return fmt.Sprintf("limit of %q: %+v", s.act.class, s.limit)
 	case "abandon":
 		lane := m.ref.inLane(key)
 		if m.q.Abandon(key) != m.ref.abandon(key) {
@@ -223,10 +259,14 @@ func (m *model) submit(ctx context.Context, s step) string {
 	if a.patience > 0 {
 		a.patience += moment/2 + time.Duration(a.id) // and none when a back-off ends
 	}
+	a.delay *= unit
+	if a.delay > 0 {
+		a.delay += moment/4 + time.Duration(a.id)
+	}
 	act := &queue.Action{
 		Name: fmt.Sprint(a.id), Class: a.class, Preempt: a.preempt, Run: a.run,
-		QueueTimeout: a.patience,
-		Retry:        queue.Retry{Attempts: a.attempts, Backoff: []time.Duration{a.backoff}},
+		QueueTimeout: a.patience, Delay: a.delay,
+		Retry: queue.Retry{Attempts: a.attempts, Backoff: pauses(a.backoff)},
 	}
 	if s.settle {
 		act.Settle = func(_ context.Context, o queue.Outcome, _ error) { a.settled = append(a.settled, o) }
@@ -283,8 +323,9 @@ func (m *model) compare() string {
 			continue
 		}
 		i := a.ticket.Info()
-		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt)
-		got.Actions[a.id] = fmt.Sprint(i.State, a.ticket.Outcome(), i.Attempt)
+		paused := slices.ContainsFunc(path(a.class), func(c string) bool { return m.ref.paused[c] })
+		want.Actions[a.id] = fmt.Sprint(a.state, a.outcome, a.attempt, paused)
+		got.Actions[a.id] = fmt.Sprint(i.State, a.ticket.Outcome(), i.Attempt, i.Paused)
 		if a.state == queue.Ended {
 			// The action was settled and reported once, and Done is closed.
 			select {
@@ -304,7 +345,7 @@ func (m *model) compare() string {
 	}
 	keys := map[string]bool{}
 	for _, k := range modelKeys {
-		for _, a := range m.ref.inLane(k) {
+		for _, a := range m.ref.of(k) {
 			want.Lanes[k] = append(want.Lanes[k], fmt.Sprint(a.id, " ", a.state))
 		}
 		for _, i := range m.q.Inspect(k) {
@@ -316,6 +357,7 @@ func (m *model) compare() string {
 	}
 	want.Stats = queue.Stats{
 		Keys: len(keys), Running: m.ref.count(running), Halted: len(m.ref.halted),
+		Delayed:  m.ref.count(delayed),
 		Retrying: m.ref.count(func(a *refAction) bool { return a.state == queue.Retrying }),
 	}
 	want.Stats.Waiting = len(m.ref.list) - want.Stats.Running
@@ -326,6 +368,14 @@ func (m *model) compare() string {
 
 // drain ends all actions and requires that the queue keeps nothing.
 func (m *model) drain(ctx context.Context) string {
+	for class := range m.ref.limits {
+		if err := m.q.ResumeClass(class); err != nil {
+			return err.Error()
+		}
+		delete(m.ref.paused, class)
+		m.ref.start()
+		synctest.Wait()
+	}
 	for _, k := range modelKeys {
 		if m.q.Resume(k) != m.ref.resume(k) {
 			return "resume gives another answer"

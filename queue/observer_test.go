@@ -31,7 +31,7 @@ func TestObserver(t *testing.T) {
 			},
 		}})
 		fails := takes("fails", time.Second, errBoom)
-		fails.Retry = queue.Retry{Attempts: 2, Backoff: []time.Duration{time.Minute}}
+		fails.Retry = queue.Retry{Attempts: 2, Backoff: pauses(time.Minute)}
 		submit(t, q, "a", fails)
 		synctest.Wait()
 		next := submit(t, q, "a", takes("next", time.Second, nil))

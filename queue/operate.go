@@ -1,5 +1,56 @@
 package queue
 
+// SetLimit replaces the limit of a class. The path is as in [Config.Classes]: "" is the
+// root, and one that ends in "*" is a pattern, whose limit also applies to the classes
+// that use it now. A class that the queue does not have is made. Actions that run
+// continue; if they are more than the limit allows, none starts until enough have ended.
+// At the root a MaxRunning of 0 means [DefaultMaxRunning].
+//
+// SetLimit returns an [*InvalidError] for a negative number and for a bad path, and
+// changes nothing then. It does not change whether the class is paused.
+func (q *Queuer[K]) SetLimit(class string, limit Limit) error {
+	if err := limit.check("Limit", class); err != nil {
+		return err
+	}
+	q.once.Do(q.prepare)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := q.ownRule(class)
+	if c == &q.root && limit.MaxRunning == 0 {
+		limit.MaxRunning = DefaultMaxRunning
+	}
+	c.rule.limit = limit
+	q.pump(q.now())
+	return nil
+}
+
+// PauseClass keeps the actions of a class, and of all classes below, from starting, until
+// [Queuer.ResumeClass]. Running actions continue. A paused class accepts actions, and
+// [Queuer.Stop] and [Queuer.Terminate] wait for them. The class "" is the whole queue. A
+// pattern such as "aws/*" pauses the classes that use it. [Info.Paused] shows the pause.
+//
+// PauseClass returns an [*InvalidError] for a class that the queue does not have, and
+// changes nothing then. To pause a class twice is no error.
+func (q *Queuer[K]) PauseClass(class string) error { return q.setPaused(class, true) }
+
+// ResumeClass ends a pause: the actions of the class start in their turns. It returns an
+// [*InvalidError] for a class that the queue does not have, and changes nothing then. To
+// resume a class that is not paused is no error. If a class above is paused too, its
+// actions wait for that one.
+func (q *Queuer[K]) ResumeClass(class string) error { return q.setPaused(class, false) }
+
+func (q *Queuer[K]) setPaused(class string, paused bool) error {
+	q.once.Do(q.prepare)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.classes[class] == nil && !q.knows(class) {
+		return &InvalidError{"Class", "unknown: " + class}
+	}
+	q.ownRule(class).rule.paused = paused
+	q.pump(q.now())
+	return nil
+}
+
 // Resume continues a lane that a failed action halted, and reports whether the lane
 // was halted. The failed action has ended; the next one starts.
 func (q *Queuer[K]) Resume(key K) bool {

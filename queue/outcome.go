@@ -34,6 +34,7 @@ type State uint8
 
 const (
 	Admitting State = iota // its place is reserved and Admit runs
+	Delayed                // it enters its lanes when its Delay is over
 	Waiting                // for its turn
 	Running
 	Retrying // between two attempts
@@ -41,7 +42,7 @@ const (
 	Ended
 )
 
-var states = [...]string{"admitting", "waiting", "running", "retrying", "ending", "ended"}
+var states = [...]string{"admitting", "delayed", "waiting", "running", "retrying", "ending", "ended"}
 
 // String returns the state as one word.
 func (s State) String() string { return name(states[:], s) }

@@ -31,9 +31,10 @@ type Queuer[K comparable] struct {
 	blocked []*submitter[K] // in the order of their arrival
 	waits   []wait[K]       // inside actions, not ended
 
-	seq   uint64 // of the last place
-	turn  uint64 // the last one given
-	total int    // places: reserved or accepted, and not ended
+	seq    uint64 // of the last place
+	turn   uint64 // the last one given
+	starts uint64 // of attempts
+	total  int    // places: reserved or accepted, and not ended
 
 	started []*Ticket[K] // running, but no worker has taken them yet
 	workers int          // goroutines
@@ -50,8 +51,11 @@ func (q *Queuer[K]) prepare() {
 	if q.base == nil {
 		q.base = context.Background()
 	}
-	if q.root.limit.MaxRunning == 0 {
-		q.root.limit.MaxRunning = DefaultMaxRunning
+	if q.root.rule == nil {
+		q.root.rule = new(rule)
+	}
+	if q.root.rule.limit.MaxRunning == 0 {
+		q.root.rule.limit.MaxRunning = DefaultMaxRunning
 	}
 }
 
@@ -68,4 +72,4 @@ func (q *Queuer[K]) at(now time.Duration) time.Time {
 }
 
 // waiting counts the places that hold no share of the limits. REQUIRES: q.mu.
-func (q *Queuer[K]) waiting() int { return q.total - q.root.running }
+func (q *Queuer[K]) waiting() int { return q.total - q.root.total.running }

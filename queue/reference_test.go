@@ -17,8 +17,11 @@ type reference struct {
 
 	list   []*refAction // not ended, in order
 	halted map[string]bool
+	paused map[string]bool // classes
+	served map[string]int  // the last start, by class, and by "own " and class
 	now    time.Duration
 	turn   int
+	starts int
 }
 
 type refAction struct {
@@ -30,6 +33,7 @@ type refAction struct {
 	attempts int
 	backoff  time.Duration
 	patience time.Duration // QueueTimeout
+	delay    time.Duration
 
 	state   queue.State
 	outcome queue.Outcome
@@ -40,10 +44,20 @@ type refAction struct {
 	expires time.Duration
 }
 
-func (r *reference) inLane(key string) (list []*refAction) {
-	for _, a := range r.list {
-		if slices.Contains(a.keys, key) {
-			list = append(list, a)
+func delayed(a *refAction) bool { return a.state == queue.Delayed }
+
+// inLane returns the actions that have places in the lane of the key.
+func (r *reference) inLane(key string) []*refAction {
+	return slices.DeleteFunc(r.of(key), delayed)
+}
+
+// of returns the actions of the key, delayed ones last.
+func (r *reference) of(key string) (list []*refAction) {
+	for _, later := range []bool{false, true} {
+		for _, a := range r.list {
+			if slices.Contains(a.keys, key) && delayed(a) == later {
+				list = append(list, a)
+			}
 		}
 	}
 	return list
@@ -64,7 +78,7 @@ func running(a *refAction) bool { return a.state == queue.Running }
 func (r *reference) submit(a *refAction) bool {
 	if a.preempt == queue.NoPreempt {
 		for _, k := range a.keys {
-			if r.perKey > 0 && len(r.inLane(k)) >= r.perKey {
+			if r.perKey > 0 && len(r.of(k)) >= r.perKey {
 				return false
 			}
 		}
@@ -77,7 +91,7 @@ func (r *reference) submit(a *refAction) bool {
 	var waiting, stopped []*refAction
 	if a.preempt != queue.NoPreempt {
 		for _, k := range a.keys {
-			for _, o := range r.inLane(k) {
+			for _, o := range r.of(k) {
 				switch {
 				case o.preempt != queue.NoPreempt && o.state != queue.Running:
 				case o.state == queue.Running:
@@ -92,6 +106,9 @@ func (r *reference) submit(a *refAction) bool {
 	}
 	r.list = append(r.list, a)
 	r.over(waiting, queue.Superseded)
+	if a.delay > 0 {
+		a.state, a.wake = queue.Delayed, r.now+a.delay
+	}
 	r.ready(a)
 	r.start()
 	// The actions that obey their context end in the order of their ids.
@@ -167,18 +184,60 @@ func (r *reference) ready(a *refAction) {
 // start starts the actions that have room, by turns.
 func (r *reference) start() {
 	for {
-		var best *refAction
+		var list []*refAction
 		for _, a := range r.list {
-			if a.turn > 0 && a.state == queue.Waiting && (best == nil || a.turn < best.turn) && r.room(a.class) {
-				best = a
+			if a.turn > 0 && a.state == queue.Waiting && r.room(a.class) {
+				list = append(list, a)
 			}
 		}
-		if best == nil {
+		if len(list) == 0 {
 			return
 		}
+		best := r.pick("", list)
 		best.state = queue.Running
 		best.attempt++
+		r.starts++
+		r.served["own "+best.class] = r.starts
+		for _, node := range path(best.class) {
+			r.served[node] = r.starts
+		}
 	}
+}
+
+// pick returns the action that starts next, of some that are all at or below a class and
+// have room.
+func (r *reference) pick(node string, list []*refAction) (best *refAction) {
+	groups := map[string][]*refAction{}
+	for _, a := range list {
+		group := "own " + node
+		if p := path(a.class); a.class != node {
+			group = p[slices.Index(p, node)-1]
+		}
+		groups[group] = append(groups[group], a)
+	}
+	var least [3]int
+	for group, members := range groups {
+		a := members[0]
+		for _, o := range members {
+			if o.turn < a.turn {
+				a = o
+			}
+		}
+		if group != "own "+node {
+			a = r.pick(group, members)
+		}
+		order := [3]int{0, 0, a.turn}
+		if r.limits[node].Fair {
+			order[0] = r.count(func(o *refAction) bool {
+				return running(o) && (group == "own "+o.class || slices.Contains(path(o.class), group))
+			})
+			order[1] = r.served[group]
+		}
+		if best == nil || slices.Compare(order[:], least[:]) < 0 {
+			best, least = a, order
+		}
+	}
+	return best
 }
 
 // path returns the class and all classes above it.
@@ -201,6 +260,9 @@ func (r *reference) room(class string) bool {
 	}
 	nodes := path(class)
 	for i, node := range nodes {
+		if r.paused[node] {
+			return false
+		}
 		limit := r.limits[node]
 		if limit.MaxRunning > 0 && r.count(below(node)) >= limit.MaxRunning {
 			return false
@@ -227,7 +289,7 @@ func (r *reference) cancel(a *refAction) queue.Cancellation {
 	case queue.Running:
 		r.interrupt(a, queue.Canceled)
 		return queue.Signalled
-	case queue.Waiting, queue.Retrying:
+	case queue.Delayed, queue.Waiting, queue.Retrying:
 		r.over([]*refAction{a}, queue.Canceled)
 		return queue.Withdrawn
 	}
@@ -262,7 +324,7 @@ func (r *reference) sleep(d time.Duration) {
 		var next *refAction
 		for _, a := range r.list {
 			switch {
-			case a.state == queue.Retrying:
+			case a.state == queue.Retrying, delayed(a):
 			case a.state == queue.Waiting && a.attempt == 0 && a.patience > 0:
 				a.wake = a.expires
 			default:
@@ -280,6 +342,10 @@ func (r *reference) sleep(d time.Duration) {
 		if next.state == queue.Waiting {
 			r.over([]*refAction{next}, queue.Expired)
 			continue
+		}
+		if delayed(next) { // its place is the last one now
+			r.list = append(slices.DeleteFunc(r.list, func(a *refAction) bool { return a == next }), next)
+			next.expires = r.now + next.patience
 		}
 		next.state = queue.Waiting
 		r.ready(next)

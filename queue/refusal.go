@@ -1,5 +1,7 @@
 package queue
 
+import "slices"
+
 // refusal returns the error of a submit that was not accepted, with what is in the
 // way. The ticket itself does not count. REQUIRES: q.mu.
 func (q *Queuer[K]) refusal(t *Ticket[K], reason error, in *lane[K], err error) *RefusedError {
@@ -53,7 +55,7 @@ func (l *lane[K]) running() *Ticket[K] {
 
 // admitting counts the tickets in the lane that are being admitted.
 func (l *lane[K]) admitting() (n int) {
-	for _, o := range l.queue {
+	for _, o := range l.tickets() {
 		if o.state == Admitting {
 			n++
 		}
@@ -61,13 +63,13 @@ func (l *lane[K]) admitting() (n int) {
 	return n
 }
 
-// waitingBeside counts the tickets in the lane that do not run, without t.
+// waitingBeside counts the tickets of the lane that do not run, without t.
 func (l *lane[K]) waitingBeside(t *Ticket[K]) int {
-	n := len(l.queue)
+	n := l.size()
 	if l.running() != nil {
 		n--
 	}
-	if t != nil && !t.holds && l.index(t) >= 0 {
+	if t != nil && !t.holds && (l.index(t) >= 0 || slices.Contains(l.delayed, t)) {
 		n--
 	}
 	return n

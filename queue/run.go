@@ -9,6 +9,15 @@ import (
 	"time"
 )
 
+// wait lets an accepted ticket wait in its lanes. REQUIRES: q.mu.
+func (q *Queuer[K]) wait(t *Ticket[K]) {
+	t.state = Waiting
+	if d := t.act.QueueTimeout; d > 0 {
+		t.timer = time.AfterFunc(d, t.expire)
+	}
+	q.enqueue(t)
+}
+
 // enqueue gives the ticket a turn if it is ready: accepted, next in all its lanes,
 // and not in a class already. REQUIRES: q.mu.
 func (q *Queuer[K]) enqueue(t *Ticket[K]) {
@@ -31,10 +40,11 @@ func (t *Ticket[K]) dequeue() {
 // pump starts every action that may start, makes sure that each has a worker, and
 // gives room to blocked submitters. REQUIRES: q.mu.
 func (q *Queuer[K]) pump(now time.Duration) {
-	for t := q.root.oldest(); t != nil; t = q.root.oldest() {
+	for t := q.root.next(); t != nil; t = q.root.next() {
 		t.dequeue()
 		t.stopTimer()
-		t.class.take()
+		q.starts++
+		t.class.take(q.starts)
 		t.holds = true
 		t.state = Running
 		t.started = now
@@ -48,10 +58,11 @@ func (q *Queuer[K]) pump(now time.Duration) {
 // result is what an attempt returned.
 type result struct {
 	panicked *PanicError
-	goexit   bool // it called runtime.Goexit
-	unbegun  bool // the base had ended before the attempt, with cause
-	skipped  bool // by the guard, with err
-	retry    bool // err is worth another attempt
+	goexit   bool          // it called runtime.Goexit
+	unbegun  bool          // the base had ended before the attempt, with cause
+	skipped  bool          // by the guard, with err
+	retry    bool          // err is worth another attempt
+	pause    time.Duration // before that attempt
 	err      error
 	cause    error // of the end of the context; nil if it has not ended
 }
@@ -91,6 +102,9 @@ func (t *Ticket[K]) try(parent context.Context) (r result) {
 	}
 	r.cause = context.Cause(ctx)
 	r.retry = int(t.attempt) < act.Retry.Attempts && (act.Retry.If == nil || act.Retry.If(r.err))
+	if r.retry && act.Retry.Backoff != nil {
+		r.pause = max(0, act.Retry.Backoff(int(t.attempt), r.err))
+	}
 	if r.retry && t.q.observer.Retried != nil {
 		t.reportRetry(ctx, r)
 	}
@@ -102,7 +116,7 @@ func (t *Ticket[K]) reportRetry(ctx context.Context, r result) {
 	t.q.mu.Lock()
 	outcome, err := t.judge(r)
 	retries := t.retries(outcome)
-	e := Retried[K]{t.info(), outcome, err, t.act.Retry.pause(int(t.attempt))}
+	e := Retried[K]{t.info(), outcome, err, r.pause}
 	t.q.mu.Unlock()
 	if retries {
 		t.q.observer.Retried(ctx, e)
@@ -126,7 +140,7 @@ func (q *Queuer[K]) conclude(t *Ticket[K], r result) {
 		return
 	}
 	if r.retry && t.retries(outcome) {
-		q.suspend(t, err)
+		q.suspend(t, err, r.pause)
 		q.pump(t.ended)
 		return
 	}
@@ -180,13 +194,13 @@ func (t *Ticket[K]) judge(r result) (Outcome, error) {
 
 // suspend starts the back-off of a running action. The action keeps its places and
 // gives back its share of the limits. REQUIRES: q.mu.
-func (q *Queuer[K]) suspend(t *Ticket[K], err error) {
+func (q *Queuer[K]) suspend(t *Ticket[K], err error, pause time.Duration) {
 	t.yield()
 	t.ended = q.now()
 	t.err = err
-	if d := t.act.Retry.pause(int(t.attempt)); d > 0 {
+	if pause > 0 {
 		t.state = Retrying
-		t.timer = time.AfterFunc(d, t.again)
+		t.timer = time.AfterFunc(pause, t.again)
 		return
 	}
 	t.state = Waiting

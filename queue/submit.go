@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // Submit gives the action a place at the end of the key's lane and returns its
@@ -84,6 +83,9 @@ func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 			return nil, q.refusal(t, ErrIDInUse, nil, fmt.Errorf("id %q is of %q", t.act.ID, first.act.Name))
 		}
 		if first.state != Admitting {
+			if t.act.Coalesce {
+				return first.coalesced(t), nil
+			}
 			return first, nil
 		}
 		q.mu.Unlock()
@@ -98,10 +100,10 @@ func (q *Queuer[K]) known(ctx context.Context, t *Ticket[K]) (*Ticket[K], error)
 }
 
 // sameRequest reports whether the tickets have the same keys and their actions the
-// same name and class.
+// same name, class and Coalesce.
 func (t *Ticket[K]) sameRequest(o *Ticket[K]) bool {
-	return t.act.Name == o.act.Name && t.act.Class == o.act.Class && len(t.places) == len(o.places) &&
-		!slices.ContainsFunc(o.places, func(p place[K]) bool { return !t.needs(p.key) })
+	return t.act.Name == o.act.Name && t.act.Class == o.act.Class && t.act.Coalesce == o.act.Coalesce &&
+		len(t.places) == len(o.places) && !slices.ContainsFunc(o.places, func(p place[K]) bool { return !t.needs(p.key) })
 }
 
 // obstacle returns why the ticket cannot have its places and in which lane; nil if
@@ -142,7 +144,7 @@ func (q *Queuer[K]) find(t *Ticket[K]) {
 func (q *Queuer[K]) full(t *Ticket[K]) (in *lane[K], reason error) {
 	if q.maxPerKey > 0 {
 		for _, p := range t.places {
-			if p.lane != nil && len(p.lane.queue) >= q.maxPerKey {
+			if p.lane != nil && p.lane.size() >= q.maxPerKey {
 				return p.lane, ErrFull
 			}
 		}
@@ -172,7 +174,11 @@ func (q *Queuer[K]) place(t *Ticket[K]) {
 		if p.lane == nil {
 			p.lane = q.makeLane(p.key)
 		}
-		p.lane.queue = append(p.lane.queue, t)
+		if t.act.Delay > 0 {
+			p.lane.delayed = append(p.lane.delayed, t)
+		} else {
+			p.lane.queue = append(p.lane.queue, t)
+		}
 	}
 }
 
@@ -221,10 +227,12 @@ func (q *Queuer[K]) confirm(t *Ticket[K]) {
 		return
 	}
 	waiting, running := q.preempted(t)
-	if d := t.act.QueueTimeout; d > 0 {
-		t.timer = time.AfterFunc(d, t.expire)
+	if t.act.Delay > 0 {
+		t.state = Delayed
+		t.delay(t.act.Delay)
+	} else {
+		q.wait(t)
 	}
-	q.enqueue(t)
 	q.pump(t.accepted)
 	q.mu.Unlock()
 	if len(running) > 0 {
@@ -245,7 +253,7 @@ func (q *Queuer[K]) preempted(t *Ticket[K]) (claimed, running []*Ticket[K]) {
 	var waiting []*Ticket[K]
 	for _, p := range t.places {
 		ahead := p.lane.queue[:p.lane.index(t)]
-		for _, o := range ahead {
+		for _, o := range slices.Concat(ahead, p.lane.delayed) {
 			if o.state == Running {
 				if t.act.Preempt == PreemptRunning {
 					running = append(running, o)

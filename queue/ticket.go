@@ -29,6 +29,7 @@ type Ticket[K comparable] struct {
 	accepted time.Duration // of Queuer.now; 0: it has not come
 	started  time.Duration
 	ended    time.Duration
+	due      time.Duration // end of Delay; 0: the action has none
 
 	submitter *submitter[K] // nil if it did not wait for room, or Admit has answered
 
@@ -36,7 +37,7 @@ type Ticket[K comparable] struct {
 	done     chan struct{}           // closed at the end; nil until a caller asks for it
 	cancel   context.CancelCauseFunc // of the context; nil if no worker runs the ticket
 	signal   *EndError               // why it has to end; the first reason counts
-	timer    *time.Timer             // of QueueTimeout, then of the back-off
+	timer    *time.Timer             // of Delay, then of QueueTimeout, then of the back-off
 }
 
 // place is the place of a ticket in the lane of one key.
@@ -51,8 +52,13 @@ func (t *Ticket[K]) needs(key K) bool {
 }
 
 // Seq returns the place in the order of acceptance. It grows over all keys and is
-// never repeated. It may serve as a fencing token.
-func (t *Ticket[K]) Seq() uint64 { return t.seq }
+// never repeated. It may serve as a fencing token. An action with a Delay gets a new
+// one when it enters its lanes.
+func (t *Ticket[K]) Seq() uint64 {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	return t.seq
+}
 
 // Done returns a channel that is closed when the action has ended, was settled, and
 // does not hold up later actions any more.
@@ -103,7 +109,8 @@ func (t *Ticket[K]) Err() error {
 // Inside an action, with its context or one derived from it, Wait returns
 // [ErrWouldDeadlock] at once if this action may have to end first: because the other
 // one is behind it in a lane, waits for a limit of which it holds a share, or waits
-// for another action for which this holds.
+// for another action for which this holds; and for a delayed action, whose place is not
+// known yet.
 func (t *Ticket[K]) Wait(ctx context.Context) error {
 	self := actionOf(ctx, t.q)
 	t.q.mu.Lock()

@@ -310,9 +310,11 @@ func (s *stage) action(op operation) *queue.Action {
 	}
 	if op.Retry != nil {
 		act.Retry.Attempts = op.Retry.Max
+		var list []time.Duration
 		for _, b := range op.Retry.Backoff {
-			act.Retry.Backoff = append(act.Retry.Backoff, ms(b))
+			list = append(list, ms(b))
 		}
+		act.Retry.Backoff = pauses(list...)
 	}
 	act.Run = func(ctx context.Context) error { return s.run(ctx, op) }
 	if g := op.Guard; g != nil {

@@ -214,6 +214,10 @@ var budget = []line{
 		why: "a module of its own: shows a real driver",
 	},
 	{
+		pkg: "examples/ratelimit", may: []string{"queue", "golang.org/x/time/rate"},
+		why: "a module of its own: shows a limiter that is not of the library",
+	},
+	{
 		pkg: "examples/replicas/...", may: []string{"..."},
 		why: "a module of its own: shows a real engine",
 	},

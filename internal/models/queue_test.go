@@ -81,6 +81,7 @@ func tryQueue(t *testing.T, keys [][]string, attempts int, submit submitting) fu
 				s := &submitted{result: make(chan error)}
 				all[p.Task] = s
 				act := &queue.Action{Retry: queue.Retry{Attempts: attempts}}
+				var pauses []time.Duration
 				for i := range attempts {
 					pause := future
 					switch {
@@ -89,8 +90,9 @@ func tryQueue(t *testing.T, keys [][]string, attempts int, submit submitting) fu
 					case i+1 == int(p.Failed) && trial.Task == p.Task && trial.Does == QueueWake:
 						pause = now
 					}
-					act.Retry.Backoff = append(act.Retry.Backoff, pause)
+					pauses = append(pauses, pause)
 				}
+				act.Retry.Backoff = func(attempts int, _ error) time.Duration { return pauses[attempts-1] }
 				act.Run = func(ctx context.Context) error {
 					if s.begins(p.Failed) { // as it did before
 						return s.ends(errors.New("again"))
@@ -171,7 +173,7 @@ func atTheEnd(q *queue.Queuer[string], keys []string, act *queue.Action) (func()
 			return
 		}
 		go func() {
-			time.Sleep(act.Retry.Backoff[settled-1])
+			time.Sleep(act.Retry.Backoff(settled, nil))
 			if _, err := q.SubmitAll(context.Background(), keys, &once); err != nil {
 				over.Store(true)
 			}

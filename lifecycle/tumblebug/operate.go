@@ -33,7 +33,7 @@ func (s *System) start(
 
 // retries are those of an operation of an MCI. A failure here is one of the store. After
 // the last attempt, a sweep continues.
-var retries = queue.Retry{Attempts: 5, Backoff: []time.Duration{time.Second, 10 * time.Second}}
+var retries = queue.Retry{Attempts: 5, Backoff: queue.Exponential(time.Second, 10*time.Second)}
 
 // order submits an operation of an MCI that has started to the queue, unless a sweep has
 // submitted it already.

@@ -1,0 +1,10 @@
+module github.com/interlock-go/interlock/examples/ratelimit
+
+go 1.26.0
+
+require (
+	github.com/interlock-go/interlock v0.0.0-00010101000000-000000000000
+	golang.org/x/time v0.15.0
+)
+
+replace github.com/interlock-go/interlock => ../..

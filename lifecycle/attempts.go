@@ -1,0 +1,170 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// Retries configures repeated attempts of work. A failed attempt is one that returns an
+// error, unless that is [Permanent], or exceeds [Work].Timeout. Work that panics, or that
+// was ended from outside, is not repeated. Between two attempts the work keeps the
+// object's turn and gives back its share of the queue's limits. If the operation is taken
+// away meanwhile, it ends at once.
+//
+// The record has the number of failed attempts, the error of the last one, and when the
+// next one is due; [Manager.Explain] shows them. Every attempt, and every pause,
+// extends the object's deadline. A wait for the queue's limits after a pause does not.
+// If a process dies, the attempt that it was making counts as failed, and a sweep that
+// does the work again goes on counting: after the last attempt the outcome is Failed.
+// An operation without an owner counts as making an attempt from its admission to the
+// first failure.
+//
+// The store must keep [StoredRecord].WorkOptions: an existing table without a column for
+// it refuses the operation with [errors.ErrUnsupported].
+//
+// The effect of [EditOutcome] in an attempt that fails is dropped. Retries is a plain
+// value.
+type Retries struct {
+	// Attempts is the maximum number of attempts, in all processes together. 0: one
+	// attempt, and each time that a sweep does the work again one more. 1: one attempt.
+	Attempts int
+	// Delay is the pause after the first attempt. It doubles with each attempt, up to
+	// MaxDelay, and is up to a quarter shorter at random, as by [queue.Exponential]. 0:
+	// one second.
+	Delay time.Duration
+	// MaxDelay is the longest pause. 0: one minute. Less than Delay: Delay.
+	MaxDelay time.Duration
+}
+
+// backoff returns the pauses.
+func (r Retries) backoff() func(attempts int, err error) time.Duration {
+	return queue.Exponential(cmp.Or(r.Delay, time.Second), cmp.Or(r.MaxDelay, time.Minute))
+}
+
+// inQueue returns the form for an action that is no operation.
+func (r Retries) inQueue() queue.Retry {
+	return queue.Retry{Attempts: r.Attempts, Backoff: r.backoff(), If: func(err error) bool { return !permanent(err) }}
+}
+
+// Permanent marks an error of work that no further attempt can mend: [Retries] do not
+// repeat the work. The result matches err and has its text. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+func permanent(err error) bool {
+	_, ok := errors.AsType[*permanentError](err)
+	return ok
+}
+
+// attemptError is the error of an attempt that the queue repeats after the pause.
+type attemptError struct {
+	err   error
+	pause time.Duration
+}
+
+func (e *attemptError) Error() string { return e.err.Error() }
+func (e *attemptError) Unwrap() error { return e.err }
+
+// mayRepeat reports whether the work is tried again after its error.
+func (o *operation) mayRepeat(ctx context.Context, err error) bool {
+	return err != nil && o.failed+1 < o.work.Retries.Attempts && !permanent(err) && ctx.Err() == nil && !o.task.overdue()
+}
+
+// failAttempt records that an attempt has failed, and returns the error that makes the
+// queue repeat it. If the record cannot be written, the next attempt is made
+// nevertheless: the record has the failed one as under way, which counts the same if
+// this process dies.
+func (o *operation) failAttempt(ctx context.Context, err error) error {
+	o.failed++
+	pause := o.work.Retries.backoff()(o.failed, err)
+	next, text := time.Now().Add(pause).UTC().Round(0), shortened(err.Error())
+	limited, stop := context.WithTimeout(ctx, outcomeWithin)
+	defer stop()
+	pauses := func(w *workOptions) { w.Next = next }
+	lost := o.touch(limited, func(w *workOptions) { w.Failed, w.Error, w.Next = o.failed, text, next }, pauses)
+	if lost == nil || !errors.Is(lost, ErrStale) {
+		ticket := queue.Current[Key](ctx)
+		lost = o.task.rest(func(cause error) {
+			o.task.end(Lost)
+			ticket.Cancel(cause)
+		})
+	}
+	if lost != nil {
+		o.task.end(Lost)
+		return lost
+	}
+	return &attemptError{err, pause}
+}
+
+// planHeartbeat plans a change of the deadline and of the work options. The timeout
+// counts from the end of a pause.
+func (r *request) planHeartbeat(change *StoredChange) error {
+	options, err := readOptions(&change.To)
+	switch {
+	case err != nil && r.options == nil:
+		return nil
+	case err != nil:
+		return err
+	case r.options != nil:
+		r.options(&options)
+		change.To.WorkOptions = options.encode()
+	}
+	if change.Timeout > 0 {
+		change.Timeout += max(0, time.Until(options.Next))
+	}
+	return nil
+}
+
+// countLost counts the attempt that a dead process was making, when its work is done
+// again.
+func (w *workOptions) countLost() {
+	if w.Attempts > 0 && !w.Waiting && w.Next.IsZero() {
+		w.Failed, w.Error = w.Failed+1, "the attempt was not completed"
+	}
+	w.Next = time.Time{}
+}
+
+// attempts sets what the record has about the attempts of the work.
+func (x *Explanation) attempts(r *StoredRecord) {
+	options, err := readOptions(r)
+	if err != nil || options.Attempts == 0 {
+		return
+	}
+	x.Attempts, x.Attempt, x.LastError = options.Attempts, min(options.Failed+1, options.Attempts), options.Error
+	if options.Next.After(time.Now()) {
+		x.NextAttempt = options.Next
+	}
+}
+
+// work describes the work in one line; empty: nothing is known about it.
+func (x *Explanation) work() string {
+	text := x.Work
+	if x.Attempts == 0 {
+		return text
+	}
+	if text != "" {
+		text += "; "
+	}
+	text += fmt.Sprintf("attempt %d of %d", x.Attempt, x.Attempts)
+	if !x.NextAttempt.IsZero() {
+		text += ", next at " + x.NextAttempt.Format(time.RFC3339)
+	}
+	if x.LastError != "" {
+		text += "; last error: " + x.LastError
+	}
+	return text
+}

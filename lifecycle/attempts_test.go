@@ -1,0 +1,331 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/lifecycle"
+	"github.com/interlock-go/interlock/queue"
+)
+
+// failing is work that fails a number of times, each after a second, and notes when its
+// attempts begin.
+func failing(log *calls, times int) lifecycle.Handler {
+	start := time.Now()
+	return func(context.Context, []byte) error {
+		log.note(time.Since(start).Round(time.Second).String())
+		time.Sleep(time.Second)
+		if times--; times >= 0 {
+			return fmt.Errorf("%w: %d more", errBoom, times)
+		}
+		return nil
+	}
+}
+
+// TestRetries: work that fails is tried again, and one outcome is written.
+func TestRetries(t *testing.T) {
+	for name, owned := range map[string]bool{"owner": true, "no owner": false} {
+		inBubble(t, name, func(t *testing.T) {
+			var log calls
+			store := lifecycle.NewMemoryStore()
+			config := lifecycle.Config[event]{Handlers: map[string]lifecycle.Handler{"boot": failing(&log, 2)}}
+			if owned {
+				config.Owner = join(t, store, "p", 24*time.Hour)
+			}
+			m := workers(store, config)
+			stopped(t, m, "a")
+			h := do(t, m, "a", "start", user, lifecycle.Work{
+				Handler: "boot", Retries: lifecycle.Retries{Attempts: 3, Delay: 5 * time.Minute, MaxDelay: 8 * time.Minute},
+			}, nil)
+			synctest.Wait()
+			first := explain(t, m, "a")
+			require.Equal(t, []any{1, 3, time.Time{}, ""}, []any{first.Attempt, first.Attempts, first.NextAttempt, first.LastError})
+			require.Contains(t, first.String(), "\n  work: boot; attempt 1 of 3\n")
+
+			time.Sleep(time.Second)
+			synctest.Wait()
+			second := explain(t, m, "a")
+			require.Equal(t, []any{2, 3, "boom: 1 more"}, []any{second.Attempt, second.Attempts, second.LastError})
+			pause := time.Until(second.NextAttempt)
+			require.Less(t, pause, 5*time.Minute+1)
+			require.Greater(t, pause, 3*time.Minute)
+			require.Contains(t, second.String(), fmt.Sprintf(
+				"\n  work: boot; attempt 2 of 3, next at %s; last error: boom: 1 more\n", second.NextAttempt.Format(time.RFC3339)))
+			require.Equal(t, pause+time.Minute, time.Until(second.Deadline), "the pause extends the deadline")
+			require.NoError(t, m.Heartbeat(t.Context(), "a"))
+			require.Equal(t, pause+time.Minute, time.Until(get(t, m, "a").Deadline), "a heartbeat does not shorten it")
+			require.Empty(t, sweep(t, m))
+			require.Equal(t, 1, len(story(t, m, "a", 2)), "an attempt has no history row")
+
+			time.Sleep(pause)
+			synctest.Wait()
+			second = explain(t, m, "a")
+			require.Zero(t, second.NextAttempt, "it has begun")
+			require.Equal(t, time.Minute, time.Until(second.Deadline))
+			require.EqualValues(t, "running", wait(t, h).State)
+			require.Len(t, log.list, 3)
+			require.Equal(t, []string{
+				"2: stopped -start-> starting by user", "2: starting -done-> running by worker",
+			}, story(t, m, "a", 2))
+			require.Nil(t, stored(t, store, "a").WorkOptions)
+			require.Zero(t, explain(t, m, "a").Attempts)
+		})
+	}
+}
+
+// TestLastAttempt: after the last attempt, or a permanent error, the outcome is the
+// failure of that attempt.
+func TestLastAttempt(t *testing.T) {
+	for name, c := range map[string]struct {
+		work     func(context.Context) error
+		timeout  time.Duration
+		outcome  lifecycle.Outcome
+		attempts int
+	}{
+		"failed":    {func(context.Context) error { return errBoom }, 0, lifecycle.Failed, 3},
+		"timed out": {untilEnded, time.Second, lifecycle.TimedOut, 3},
+		"permanent": {func(context.Context) error { return fmt.Errorf("no: %w", lifecycle.Permanent(errBoom)) }, 0, lifecycle.Failed, 1},
+		"panicked":  {func(context.Context) error { panic(errBoom) }, 0, lifecycle.Panicked, 1},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+			stopped(t, m, "a")
+			attempts := 0
+			h := do(t, m, "a", "start", user, lifecycle.Work{
+				Run:     func(ctx context.Context) error { attempts++; return c.work(ctx) },
+				Timeout: c.timeout, Retries: lifecycle.Retries{Attempts: 3},
+			}, nil)
+			failed := outcomeOf(t, h)
+			require.Equal(t, c.outcome, failed.Outcome)
+			require.NoError(t, failed.Unwritten)
+			require.Equal(t, c.attempts, attempts)
+			require.EqualValues(t, "stopped", get(t, m, "a").State)
+			if c.outcome == lifecycle.Failed {
+				require.ErrorIs(t, failed, errBoom)
+			}
+		})
+	}
+	require.NoError(t, lifecycle.Permanent(nil))
+	require.EqualError(t, lifecycle.Permanent(errBoom), errBoom.Error())
+}
+
+// TestAttemptsOfADeadProcess: a sweep that does the work again goes on counting. The
+// attempt that the dead process was making has failed. A pause or a wait is no attempt.
+func TestAttemptsOfADeadProcess(t *testing.T) {
+	hangs := func(ctx context.Context, _ []byte) error { return untilEnded(ctx) }
+	work := lifecycle.Work{Handler: "reboot", Retries: lifecycle.Retries{Attempts: 3, Delay: time.Hour}}
+	for name, c := range map[string]struct {
+		first lifecycle.Handler // of the dead process
+		want  int               // the attempt that the heir makes
+	}{
+		"waiting":           {hangs, 1},
+		"the first attempt": {hangs, 2},
+		"in the pause":      {func(context.Context, []byte) error { return errBoom }, 2},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			q := queue.Must(&queue.Config[lifecycle.Key]{})
+			t.Cleanup(func() { q.Abort(nil) })
+			if name == "waiting" {
+				require.NoError(t, q.PauseClass(""))
+			}
+			m := workers(store, lifecycle.Config[event]{
+				Owner: join(t, store, "first", time.Second), Queue: q, Handlers: map[string]lifecycle.Handler{"reboot": c.first},
+			})
+			running(t, m, "a")
+			do(t, m, "a", "reboot", user, work, nil)
+			synctest.Wait()
+			n := heir(t, store, map[string]lifecycle.Handler{"reboot": hangs})
+			found := sweepFor(t, n, time.Second)
+			require.Len(t, found, 1)
+			require.Equal(t, lifecycle.Redone, found[0].Resolution)
+			synctest.Wait()
+			x := explain(t, n, "a")
+			require.Equal(t, []any{c.want, 3, "second", time.Time{}}, []any{x.Attempt, x.Attempts, x.Owner, x.NextAttempt})
+			override(t, n, "a", "running", user, "end of the test", nil)
+		})
+	}
+}
+
+// TestNoAttemptLeft: work that kills its process is not done again without end.
+func TestNoAttemptLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := dying(t, store, store)
+		running(t, m, "a")
+		do(t, m, "a", "reboot", user, lifecycle.Work{Handler: "reboot", Retries: lifecycle.Retries{Attempts: 1}}, nil)
+		synctest.Wait()
+		n := heir(t, store, map[string]lifecycle.Handler{"reboot": func(context.Context, []byte) error {
+			t.Error("the work is done a second time")
+			return nil
+		}})
+		require.Len(t, sweepFor(t, n, time.Second), 1)
+		synctest.Wait()
+		rec := get(t, n, "a")
+		require.EqualValues(t, "failed", rec.State)
+		require.Equal(t, "lifecycle: the work has no attempt left: all 1 have failed", rec.Reason)
+	})
+}
+
+// TestPauseEndsWithOperation: an operation that is taken away or cancelled between two
+// attempts ends at once, and the next operation does not wait for the pause.
+func TestPauseEndsWithOperation(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*testing.T, *sizedManager, *lifecycle.Handle[state, size])
+		want lifecycle.Outcome
+	}{
+		"taken away": {func(t *testing.T, m *sizedManager, _ *lifecycle.Handle[state, size]) {
+			override(t, m, "a", "stopped", user, "it takes too long", nil)
+		}, lifecycle.Lost},
+		"cancelled": {func(_ *testing.T, _ *sizedManager, h *lifecycle.Handle[state, size]) { h.Cancel(errBoom) }, lifecycle.Canceled},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := lifecycle.NewMemoryStore()
+			m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", 24*time.Hour)})
+			stopped(t, m, "a")
+			work := lifecycle.Work{
+				Run: untilEnded, Timeout: time.Second, // the attempt before timed out, and the operation did not
+				Retries: lifecycle.Retries{Attempts: 2, Delay: time.Hour},
+			}
+			h := do(t, m, "a", "start", user, work, nil)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			require.NotZero(t, explain(t, m, "a").NextAttempt)
+			c.end(t, m, h)
+			begun := time.Now()
+			require.Equal(t, c.want, outcomeOf(t, h).Outcome)
+			wait(t, do(t, m, "a", "start", user, lifecycle.Func(fine), nil))
+			require.Equal(t, begun, time.Now())
+		})
+	}
+}
+
+// TestEditOutcomeOfAFailedAttempt: only the last attempt changes the payload.
+func TestEditOutcomeOfAFailedAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		attempt := 0
+		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(ctx context.Context) error {
+			if attempt++; attempt == 1 {
+				lifecycle.EditOutcome(ctx, func(p *size) error { p.N = 77; return nil })
+				return errBoom
+			}
+			return nil
+		}, Retries: lifecycle.Retries{Attempts: 2}}, nil)
+		require.Equal(t, 1, wait(t, h).Payload.N)
+	})
+}
+
+// TestAttemptsDuringAnOutage: the store is down when an attempt fails. The next attempt
+// is made when it is back, and counts as the second.
+func TestAttemptsDuringAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hooked{MemoryStore: lifecycle.NewMemoryStore()}
+		m := workers(store, lifecycle.Config[event]{Owner: join(t, store.MemoryStore, "p", 24*time.Hour)})
+		stopped(t, m, "a")
+		var attempts atomic.Int32
+		var down atomic.Bool
+		store.onCommit = func(_ int, _ *lifecycle.Commit, write func() error) error {
+			if down.Load() {
+				return lifecycle.ErrUnavailable
+			}
+			return write()
+		}
+		h := do(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+			attempts.Add(1)
+			down.Store(true)
+			return errBoom
+		}, Retries: lifecycle.Retries{Attempts: 2}}, nil)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.EqualValues(t, 1, attempts.Load())
+		down.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.EqualValues(t, 2, attempts.Load())
+		down.Store(false)
+		require.Equal(t, lifecycle.Failed, outcomeOf(t, h).Outcome)
+		require.EqualValues(t, "stopped", get(t, m, "a").State)
+	})
+}
+
+// TestRetriesOfOccupy: work that is no operation is repeated by the queue.
+func TestRetriesOfOccupy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+		stopped(t, m, "a")
+		for _, c := range []struct {
+			err  error
+			want int
+		}{{errBoom, 3}, {lifecycle.Permanent(errBoom), 1}} {
+			ticket := occupy(t, m, "a", "migrate", lifecycle.Work{
+				Run: func(context.Context) error { return c.err }, Retries: lifecycle.Retries{Attempts: 3, Delay: time.Minute},
+			})
+			require.ErrorIs(t, ticket.Wait(t.Context()), errBoom)
+			require.Equal(t, c.want, ticket.Info().Attempt)
+		}
+	})
+}
+
+// TestBadRetries: a negative number is refused, and nothing is written.
+func TestBadRetries(t *testing.T) {
+	m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{})
+	stopped(t, m, "a")
+	for _, r := range []lifecycle.Retries{{Attempts: -1}, {Delay: -1}, {MaxDelay: -1}} {
+		_, err := m.Do(t.Context(), "a", "start", user, lifecycle.Work{Run: fine, Retries: r}, nil)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid)
+	}
+	require.EqualValues(t, "stopped", get(t, m, "a").State)
+}
+
+// TestExplainPausedClass: the reason why an action waits is shown.
+func TestExplainPausedClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.Must(&queue.Config[lifecycle.Key]{Classes: map[string]queue.Limit{"aws": {}}})
+		m := workers(lifecycle.NewMemoryStore(), lifecycle.Config[event]{Queue: q})
+		stopped(t, m, "a")
+		require.NoError(t, q.PauseClass("aws"))
+		h := do(t, m, "a", "start", user, lifecycle.Work{Run: fine, Class: "aws"}, nil)
+		require.Equal(t, []string{`queue: start is waiting, class "aws" is paused`}, explain(t, m, "a").Blocked)
+		require.NoError(t, q.ResumeClass("aws"))
+		wait(t, h)
+		_, err := q.Submit(t.Context(), lifecycle.Key{Machine: "work-vm", ID: "a"}, &queue.Action{Name: "look", Delay: time.Minute, Run: fine})
+		require.NoError(t, err)
+		due := time.Now().Add(time.Minute).UTC().Format(time.RFC3339)
+		require.Equal(t, []string{"queue: look is delayed until " + due}, explain(t, m, "a").Blocked)
+	})
+}
+
+// TestRetriesOfSeveralObjects: a pause extends the deadlines of all objects of the
+// operation.
+func TestRetriesOfSeveralObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lifecycle.NewMemoryStore()
+		m := workers(store, lifecycle.Config[event]{Owner: join(t, store, "p", 24*time.Hour)})
+		stopped(t, m, "a")
+		stopped(t, m, "b")
+		attempts := 0
+		h := doParts(t, m, "a", "start", user, lifecycle.Work{Run: func(context.Context) error {
+			if attempts++; attempts < 3 {
+				return errBoom
+			}
+			return nil
+		}, Retries: lifecycle.Retries{Attempts: 3, Delay: time.Hour, MaxDelay: time.Hour}}, nil, firing(m, "b", "start", user, nil))
+		synctest.Wait()
+		for _, id := range []string{"a", "b"} {
+			require.Greater(t, time.Until(get(t, m, id).Deadline), 45*time.Minute, id)
+		}
+		time.Sleep(30 * time.Minute)
+		require.Empty(t, sweep(t, m))
+		require.EqualValues(t, "running", wait(t, h).State)
+		require.EqualValues(t, "running", get(t, m, "b").State)
+		require.Equal(t, 3, attempts)
+	})
+}

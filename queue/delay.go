@@ -1,0 +1,52 @@
+package queue
+
+import "time"
+
+// delay lets the ticket enter its lanes after d. REQUIRES: q.mu.
+func (t *Ticket[K]) delay(d time.Duration) {
+	t.stopTimer()
+	t.due = t.q.now() + d
+	t.timer = time.AfterFunc(d, t.arrive)
+}
+
+// arrive ends the delay of a ticket.
+func (t *Ticket[K]) arrive() {
+	q := t.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// The timer may be late: the action may have been cancelled, or brought forward.
+	if t.state == Delayed {
+		q.enter(t)
+	}
+}
+
+// enter gives a delayed ticket its places at the ends of its lanes. REQUIRES: q.mu.
+func (q *Queuer[K]) enter(t *Ticket[K]) {
+	t.stopTimer()
+	for _, p := range t.places {
+		p.lane.drop(t)
+	}
+	q.seq++
+	t.seq = q.seq
+	for _, p := range t.places {
+		p.lane.queue = append(p.lane.queue, t)
+	}
+	q.wait(t)
+	q.pump(q.now())
+}
+
+// coalesced returns the ticket if it answers the request of another one with its ID, or
+// nil. It brings a delayed ticket forward. REQUIRES: q.mu.
+func (t *Ticket[K]) coalesced(request *Ticket[K]) *Ticket[K] {
+	switch {
+	case t.state == Waiting && t.attempt == 0:
+	case t.state == Delayed && request.act.Delay == 0:
+		t.due = t.q.now()
+		t.q.enter(t)
+	case t.state == Delayed && t.q.now()+request.act.Delay < t.due:
+		t.delay(request.act.Delay)
+	case t.state != Delayed:
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,217 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/interlock-go/interlock/queue"
+)
+
+// list is the order of events.
+type list struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (l *list) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, text)
+}
+
+func (l *list) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.texts, " ")
+}
+
+// shares submits actions of a second each, "a a b" means two of class a and one of b,
+// and returns the order of their starts. No two of them end at the same time.
+func shares(t *testing.T, q *queue.Queuer[int], classes string) string {
+	var started list
+	for i, class := range strings.Fields(classes) {
+		act := &queue.Action{Name: class, Run: func(context.Context) error {
+			started.add(class)
+			time.Sleep(time.Second + time.Duration(i)*time.Millisecond)
+			return nil
+		}}
+		if class != "root" {
+			act.Class = class
+		}
+		_, err := q.Submit(t.Context(), i, act)
+		require.NoError(t, err)
+		synctest.Wait()
+	}
+	time.Sleep(time.Hour)
+	return started.String()
+}
+
+// A class with many actions does not delay another one: each start is of the class with
+// the fewest running actions, or of the one that has waited longest for it.
+func TestFair(t *testing.T) {
+	for _, c := range []struct {
+		name, submitted, fair, unfair string
+		running                       int
+		classes                       []string
+	}{
+		{"one at a time", "a a a a a b b", "a b a b a a a", "a a a a a b b", 1, nil},
+		{"two at a time", "a a a a a b b", "a a b a a b a", "a a a a a b b", 2, nil},
+		{"three classes", "a a a b b b c c c", "a b c a b c a b c", "a a a b b b c c c", 1, nil},
+		{"the class itself is one more", "root root root a a", "root a root a root", "root root root a a", 1, nil},
+		{"the classes below count for their parent", "a/x a/x a/y a/y b b", "a/x b a/y b a/x a/y", "a/x a/x a/y a/y b b", 1, nil},
+	} {
+		for _, fair := range []bool{true, false} {
+			in(t, func(t *testing.T) {
+				limits := map[string]queue.Limit{"": {Fair: fair}, "a": {Fair: fair}, "b": {}, "c": {}, "a/x": {}, "a/y": {}}
+				q := queue.Must(&queue.Config[int]{MaxRunning: c.running, Classes: limits})
+				want := c.unfair
+				if fair {
+					want = c.fair
+				}
+				require.Equal(t, want, shares(t, q, c.submitted), "%s, fair: %v", c.name, fair)
+			})
+		}
+	}
+}
+
+// Tenants without an entry share fairly, and a tenant that returns does not come first for
+// ever: when its action ends, the others are next.
+func TestFairTenants(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := queue.Must(&queue.Config[int]{MaxRunning: 1, Classes: map[string]queue.Limit{"": {Fair: true}, "*": {}}})
+		var started list
+		var submit func(class string, key, again int)
+		submit = func(class string, key, again int) {
+			act := &queue.Action{Class: class, Run: func(context.Context) error {
+				started.add(class)
+				time.Sleep(time.Second)
+				return nil
+			}}
+			act.Settle = func(context.Context, queue.Outcome, error) {
+				if again > 0 {
+					submit(class, key+1, again-1)
+				}
+			}
+			_, err := q.Submit(t.Context(), key, act)
+			require.NoError(t, err)
+		}
+		for i := range 3 {
+			submit("many", i, 0)
+		}
+		submit("few", 10, 2)
+		time.Sleep(time.Hour)
+		require.Equal(t, "many few many few many few", started.String())
+	})
+}
+
+// A paused class starts nothing, and its running actions continue. Other classes go on.
+func TestPauseClass(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{Classes: map[string]queue.Limit{"aws": {}, "aws/*": {}, "gcp": {}}})
+		in := func(class, key string) *queue.Ticket[string] {
+			act := takes("boot", time.Second, nil)
+			act.Class = class
+			return submit(t, q, key, act)
+		}
+		before := in("aws/seoul", "a")
+		synctest.Wait()
+		require.NoError(t, q.PauseClass("aws"))
+		require.NoError(t, q.PauseClass("aws"))
+		after, other := in("aws/seoul", "b"), in("gcp", "c")
+		require.NoError(t, before.Wait(t.Context()))
+		require.NoError(t, other.Wait(t.Context()))
+		require.Equal(t, queue.Waiting, after.Info().State)
+		require.True(t, after.Info().Paused)
+
+		require.NoError(t, q.PauseClass("aws/seoul"), "a class of a pattern")
+		require.NoError(t, q.ResumeClass("aws"))
+		time.Sleep(time.Hour)
+		require.Equal(t, queue.Waiting, after.Info().State, "its own class is paused")
+		require.NoError(t, in("aws/tokyo", "d").Wait(t.Context()), "another class of the pattern")
+		require.NoError(t, q.ResumeClass("aws/seoul"))
+		require.NoError(t, q.ResumeClass("aws/seoul"))
+		require.NoError(t, after.Wait(t.Context()))
+		require.False(t, after.Info().Paused)
+
+		require.NoError(t, q.PauseClass("aws/*"))
+		tokyo, seoul := in("aws/tokyo", "e"), in("aws/seoul", "f")
+		require.NoError(t, seoul.Wait(t.Context()), "it has a rule of its own")
+		require.True(t, tokyo.Info().Paused)
+		require.NoError(t, q.ResumeClass("aws/*"))
+		require.NoError(t, tokyo.Wait(t.Context()))
+
+		require.NoError(t, q.PauseClass(""))
+		last := in("gcp", "g")
+		time.Sleep(time.Hour)
+		require.True(t, last.Info().Paused)
+		require.NoError(t, q.ResumeClass(""))
+		require.NoError(t, last.Wait(t.Context()))
+		for _, set := range []func(string) error{q.PauseClass, q.ResumeClass} {
+			require.EqualError(t, set("azure"), "queue: invalid Class: unknown: azure")
+		}
+	})
+}
+
+// The zero queue can be paused before its first action.
+func TestPauseTheZeroQueue(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var q queue.Queuer[string]
+		require.NoError(t, q.PauseClass(""))
+		ticket := submit(t, &q, "a", takes("a", 0, nil))
+		synctest.Wait()
+		require.Equal(t, queue.Waiting, ticket.Info().State)
+		require.NoError(t, q.SetLimit("new/*", queue.Limit{MaxRunning: 1}))
+		require.NoError(t, q.ResumeClass(""))
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
+
+// A higher limit starts actions at once, a lower one lets running actions continue.
+func TestSetLimit(t *testing.T) {
+	in(t, func(t *testing.T) {
+		q := makeQueue(t, &queue.Config[string]{MaxRunning: 1, Classes: map[string]queue.Limit{"aws": {}, "aws/*": {MaxRunning: 1}}})
+		key, act := 0, takes("boot", time.Minute, nil)
+		in := func(class string, n int) {
+			for range n {
+				key++
+				act := *act
+				act.Class = class
+				submit(t, q, fmt.Sprint(key), &act)
+			}
+		}
+		running := func() int {
+			synctest.Wait()
+			return q.Stats().Running
+		}
+		in("aws/seoul", 4)
+		in("aws/tokyo", 4)
+		require.Equal(t, 1, running())
+		require.NoError(t, q.SetLimit("", queue.Limit{}))
+		require.Equal(t, 2, running(), "the root has no limit but the default: one of each region")
+		require.NoError(t, q.SetLimit("aws/*", queue.Limit{MaxRunning: 2}))
+		require.Equal(t, 4, running(), "the limit of the pattern applies to regions in use")
+		require.NoError(t, q.SetLimit("aws/seoul", queue.Limit{MaxRunning: 3}))
+		require.Equal(t, 5, running())
+		require.NoError(t, q.SetLimit("aws/*", queue.Limit{MaxRunning: 1}))
+		require.NoError(t, q.SetLimit("aws", queue.Limit{MaxChildren: 1}))
+		require.Equal(t, 5, running(), "no action is ended")
+		time.Sleep(90 * time.Second)
+		require.Equal(t, 1, running(), "one region at a time")
+		require.NoError(t, q.SetLimit("gcp", queue.Limit{MaxRunning: 1}))
+		in("gcp", 2)
+		require.Equal(t, 2, running(), "a new class")
+
+		for class, limit := range map[string]queue.Limit{"aws": {MaxRunning: -1}, "gcp": {MaxChildren: -1}, "a//b": {}, "a/*/b": {}} {
+			require.ErrorIs(t, q.SetLimit(class, limit), queue.ErrInvalid)
+		}
+		require.Equal(t, 2, running())
+		require.NoError(t, q.Terminate(t.Context()))
+	})
+}
