@@ -76,7 +76,7 @@ func (m *Manager[S, E, T]) Do(ctx context.Context, id string, e E, actor fsm.Act
 
 // do submits an operation. Its error is complete.
 func (c *core) do(ctx context.Context, r *request, work Work) (*operation, error) {
-	work.Args = bytes.Clone(work.Args)
+	work.Args, work.carrier = bytes.Clone(work.Args), c.carrierOf(ctx)
 	r.work, r.ask.Work = &work, true
 	o := newOperation(c, work, r)
 	err := c.checkWorker()
@@ -284,6 +284,7 @@ func (o *operation) owns(r *request) bool {
 
 // run makes one attempt to do the work.
 func (o *operation) run(ctx context.Context) error {
+	ctx = o.core.carry(ctx, o.work.carrier)
 	if err := o.startTurn(ctx); err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ type shared struct {
 var (
 	_ lifecycle.Historian = (*Store)(nil)
 	_ lifecycle.Outbox    = (*Store)(nil)
+	_ lifecycle.Follower  = (*Store)(nil)
 )
 
 // Open returns the store in the tables that [Migrate] has made. The database stays

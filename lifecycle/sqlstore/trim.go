@@ -150,10 +150,8 @@ func (b *builder) outerRows(end string, byTime bool) {
 		machine = b.literal(b.l.machine)
 	}
 	b.add("SELECT ", end, ", ", machine, ", ", b.ordered(h, h.column[vID]), " FROM ", h.name, " outside")
-	for index := range h.indexes { // the one on the time
-		if byTime && b.e.hint != "" {
-			b.add(fmt.Sprintf(b.e.hint, b.e.quoted(index)))
-		}
+	if byTime {
+		b.hintIndex(h, vNow)
 	}
 }
 
