@@ -179,7 +179,7 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 				if n >= each/2 {
 					at = young
 				}
-				rows = append(rows, fmt.Sprintf("('order', 'id %d', %d, %d, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)", i, n+1, n+1, at.UnixMicro()))
+				rows = append(rows, fmt.Sprintf("('order', 'id %d', %d, %d, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d, NULL, NULL)", i, n+1, n+1, at.UnixMicro()))
 			}
 			if i%100 == 99 {
 				exec(t, db, "INSERT INTO interlock_history VALUES "+strings.Join(rows, ", "))
@@ -213,7 +213,7 @@ func TestTrimReadsWhatIsNew(t *testing.T) {
 		t.Logf("the next Trim: %d rows read", read)
 		// New rows push out the oldest ones, once these are old.
 		for n := range 3 {
-			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d)",
+			exec(t, db, fmt.Sprintf("INSERT INTO interlock_history VALUES ('order', 'id 7', %d, 1, 'sixteen bytes ok', 0, '', '', '', '', '', '', '', %d, NULL, NULL)",
 				each+n+1, time.Now().UnixMicro()))
 		}
 		deleted, read = trim(30 * time.Minute)
