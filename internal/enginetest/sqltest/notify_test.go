@@ -41,14 +41,14 @@ func listening(t *testing.T, config *pgx.ConnConfig, dsn, prefix string) (*sqlst
 	return store, db, received
 }
 
-// put creates an object.
+// put creates an object, or keeps it in its state.
 func put(t *testing.T, store lifecycle.Store, id string) {
 	t.Helper()
 	k := lifecycle.Key{Machine: "crane", ID: id}
 	before, err := store.Get(t.Context(), k)
 	require.NoError(t, err)
 	require.NoError(t, store.Commit(t.Context(), &lifecycle.Commit{Token: lifecycle.NewToken(), Changes: []lifecycle.StoredChange{{
-		Expect: before.Revision, To: lifecycle.StoredRecord{Key: k, State: "Idle", Origin: "Idle", Sequence: before.Sequence + 1},
+		Expect: before.Revision, From: before.State, FromOrigin: before.Origin, To: lifecycle.StoredRecord{Key: k, State: "Idle", Origin: "Idle", Sequence: before.Sequence + 1},
 	}}}))
 }
 
@@ -88,3 +88,5 @@ func TestNotifyAfterALostConnection(t *testing.T) {
 	put(t, store, "b")
 	require.Equal(t, lifecycle.Key{Machine: "crane", ID: "b"}, <-received)
 }
+
+var _ pgnotify.Waker = (*orders)(nil)
